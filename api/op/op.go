@@ -1,0 +1,117 @@
+// Package op says what an operation is: one row of the product's table. It
+// knows nothing of HTTP, agents, databases or browsers; everything those show
+// of an operation derives from its row.
+package op
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/store/credit"
+)
+
+// Info is the part of a row that is text and numbers.
+type Info struct {
+	// Name is the identifier all spellings derive from: lower-case words
+	// joined by dots, such as "pdf.merge" or "pdf.form.fill".
+	Name string
+	// Summary is one line in the imperative: "Merge PDFs in order".
+	Summary string
+	// Price is what one successful call costs.
+	Price credit.Amount
+	// PriceNote says what the price covers, where that is not plain.
+	PriceNote string
+	// Produces lists the content types of a result, the usual one first.
+	Produces []string
+}
+
+// Path returns the operation's HTTP path: "pdf.merge" is "/v1/pdf/merge", and
+// a final "create" is left out, so that "pdf.create" is "/v1/pdf".
+func (i Info) Path() string {
+	return "/v1/" + strings.ReplaceAll(strings.TrimSuffix(i.Name, ".create"), ".", "/")
+}
+
+// Tool returns the operation's name as an agent's tool: "pdf_merge".
+func (i Info) Tool() string { return strings.NewReplacer(".", "_", "-", "_").Replace(i.Name) }
+
+// Words returns the operation's words on the command line: "pdf", "merge".
+func (i Info) Words() []string { return strings.Split(i.Name, ".") }
+
+// Spec is one row: the facts, a valid example and the code. Env is what a run
+// may use; In is the input struct, whose tags are the input's documentation
+// and its rules, and which embeds Common.
+type Spec[Env, In any] struct {
+	Info
+	Example In
+	Run     func(context.Context, Env, *In) (Result, error)
+}
+
+// Row is a Spec whose input type is erased, so that one slice holds them all.
+type Row[Env any] interface {
+	compile() (*Operation[Env], error)
+}
+
+// Operation is a row made ready for use by NewTable.
+type Operation[Env any] struct {
+	Info
+	// Schema describes the input, in JSON Schema 2020-12, without references.
+	Schema *jsonschema.Schema
+	// Example is a valid input.
+	Example any
+
+	bind func(io.Reader) (*Call[Env], error)
+}
+
+// Bind reads one JSON object and returns the call it asks for. Its error is a
+// Faults with every failing field, or the reader's own.
+func (o *Operation[Env]) Bind(body io.Reader) (*Call[Env], error) { return o.bind(body) }
+
+// Call is one valid request for an operation.
+type Call[Env any] struct {
+	Common
+	// Digest identifies the operation and its decoded input: two requests
+	// with one digest ask for the same thing, however they were spelled.
+	Digest [32]byte
+
+	run func(context.Context, Env) (Result, error)
+}
+
+// Run carries the call out.
+func (c *Call[Env]) Run(ctx context.Context, env Env) (Result, error) { return c.run(ctx, env) }
+
+// Common holds the fields that every operation takes.
+type Common struct {
+	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the result. Paths and control characters are removed, and the right extension is added when missing."`
+	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,default=binary" jsonschema_description:"How the result is returned: binary answers its bytes, url a JSON object with a public address that works for 24 hours."`
+}
+
+func (c *Common) common() *Common { return c }
+
+// The values of Common.Response.
+const (
+	Binary = "binary"
+	URL    = "url"
+)
+
+// Result is what a run made: a Body, or JSON in its place.
+type Result struct {
+	// Stem names the result where the request did not: "document".
+	Stem string
+	// Extension starts with a dot: ".pdf".
+	Extension   string
+	ContentType string
+	Body        Body
+	// JSON is a struct or map that marshals to an object.
+	JSON any
+}
+
+// Body is the content of a result. It is read through Open, any number of
+// times, until Close frees it.
+type Body interface {
+	Size() int64
+	Open() io.ReadSeeker
+	Close() error
+}

@@ -1,0 +1,250 @@
+package op
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+)
+
+type sampleOptions struct {
+	Scale  float64           `json:"scale,omitempty" jsonschema:"minimum=0.1,maximum=2" jsonschema_description:"Zoom."`
+	Wait   string            `json:"wait,omitempty" jsonschema:"enum=load,enum=idle" jsonschema_description:"When."`
+	Margin map[string]string `json:"margin,omitempty" jsonschema_description:"Margins."`
+	Width  length            `json:"width,omitempty" jsonschema_description:"Width."`
+}
+
+type length struct{ Text string }
+
+func (length) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number"}, {Type: "string"}}, Description: "A length."}
+}
+
+func (l *length) SetJSON(v any) error {
+	l.Text = fmt.Sprint(v)
+	return nil
+}
+
+type samplePart struct {
+	Page int `json:"page" jsonschema:"required,minimum=1" jsonschema_description:"Page."`
+}
+
+type sampleInput struct {
+	Common
+
+	HTML    *string        `json:"html,omitempty" jsonschema_description:"Source."`
+	URL     *string        `json:"url,omitempty" jsonschema_description:"Source."`
+	Data    map[string]any `json:"data,omitempty" jsonschema_description:"Data."`
+	Parts   []samplePart   `json:"parts,omitempty" jsonschema:"maxItems=2" jsonschema_description:"Parts."`
+	Options *sampleOptions `json:"options,omitempty" jsonschema_description:"Options."`
+}
+
+func (in *sampleInput) Validate() error {
+	if in.HTML != nil && in.URL != nil {
+		return Faults{{Field: "url", Message: "cannot stand beside html"}}
+	}
+	if in.HTML != nil && len(*in.HTML) > 1000 {
+		return &SizeError{Field: "html", Limit: 1000}
+	}
+	return nil
+}
+
+var got sampleInput
+
+func sampleSpec() Spec[struct{}, sampleInput] {
+	html := "<p>Hello</p>"
+	return Spec[struct{}, sampleInput]{
+		Info:    Info{Name: "sample.create", Summary: "Make a sample", Price: 5, Produces: []string{"text/plain"}},
+		Example: sampleInput{HTML: &html},
+		Run: func(_ context.Context, _ struct{}, in *sampleInput) (Result, error) {
+			got = *in
+			return Result{}, nil
+		},
+	}
+}
+
+func sampleOperation(t *testing.T) *Operation[struct{}] {
+	t.Helper()
+	table, err := NewTable([]Row[struct{}]{sampleSpec()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table.Lookup("sample.create")
+}
+
+func TestBindListsEveryFault(t *testing.T) {
+	operation := sampleOperation(t)
+	for body, want := range map[string][]string{
+		`{"options":{"scale":9}}`:                      {"options.scale must be a number between 0.1 and 2; got 9"},
+		`{"options":{"wait":"soon"}}`:                  {`options.wait must be one of load, idle; got "soon"`},
+		`{"options":{"scale":9,"wait":"x"},"html":4}`:  {"html must be a string; got 4", "options.scale must be a number between 0.1 and 2; got 9", `options.wait must be one of load, idle; got "x"`},
+		`{"optoins":{}}`:                               {"optoins is not a known field; did you mean options?"},
+		`{"scale":1}`:                                  {"scale is not a known field; did you mean options.scale?"},
+		`{"options":{"scael":1}}`:                      {"options.scael is not a known field; did you mean options.scale?"},
+		`{"zzzzzz":1}`:                                 {"zzzzzz is not a known field"},
+		`{"parts":[{"page":0},{}]}`:                    {"parts[0].page must be a whole number of at least 1; got 0", "parts[1].page is required"},
+		`{"parts":[{"page":1.5}]}`:                     {"parts[0].page must be a whole number of at least 1; got 1.5"},
+		`{"parts":[null]}`:                             {"parts[0] must be an object; got null"},
+		`{"parts":[{"page":1},{"page":1},{"page":1}]}`: {"parts must be an array of at most 2 items; got an array of 3 items"},
+		`{"options":{"width":true}}`:                   {"options.width must be a number, or a string; got true"},
+		`{"options":{"margin":{"top":3}}}`:             {"options.margin.top must be a string; got 3"},
+		`{"html":"a","url":"b"}`:                       {"url cannot stand beside html"},
+		`{"html":"a","url":7}`:                         {"url must be a string; got 7"},
+		`{"response":"stream"}`:                        {`response must be one of binary, url; got "stream"`},
+		`[1]`:                                          {" must be an object; got an array of 1 item"},
+		`"x"`:                                          {` must be an object; got "x"`},
+		`{"html":"a","html":"b"}`:                      {"html is given twice"},
+		`{"options":{"scale":1,"scale":2}}`:            {"options.scale is given twice"},
+		`{} {}`:                                        {" must be one JSON object, without anything after it"},
+		`{"html":"` + "\xff" + `"}`:                    {"html is not valid JSON in UTF-8 (at byte 9)"},
+		`{"html":"\ud800"}`:                            {"html is not valid JSON in UTF-8 (at byte 9)"},
+		`{"html":`:                                     {" ends before the JSON does"},
+		``:                                             {" ends before the JSON does"},
+		`{"data":{"n":1e999}}`:                         {"data.n is a number out of range"},
+		`{"data":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`: {" nests deeper than 64 levels"},
+	} {
+		_, err := operation.Bind(strings.NewReader(body))
+		var faults Faults
+		if !errors.As(err, &faults) {
+			t.Errorf("%s: error %v, want faults", body, err)
+			continue
+		}
+		var texts []string
+		for _, fault := range faults {
+			texts = append(texts, fault.Field+" "+fault.Message)
+		}
+		if !reflect.DeepEqual(texts, want) {
+			t.Errorf("%s:\n got %q\nwant %q", body, texts, want)
+		}
+	}
+}
+
+func TestBindAcceptsWhatClientsSend(t *testing.T) {
+	operation := sampleOperation(t)
+	for _, body := range []string{
+		`{"html":"a"}`, `{"html":"a","url":null,"options":null,"unknown":null}`, `{"html":"a","options":[]}`, `[]`,
+		`{"html":"a","options":{"margin":[],"scale":null}}`, `{"html":"a","data":[]}`, `{"parts":[{"page":1.0}]}`,
+		`{"data":{"n":12345678901234567890}}`, ` {"html":"\ud83d\ude00"} `,
+	} {
+		if _, err := operation.Bind(strings.NewReader(body)); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+func TestBindFillsTheInput(t *testing.T) {
+	call, err := sampleOperation(t).Bind(strings.NewReader(
+		`{"filename":"a.txt","response":"url","html":"x","data":{"a":null,"b":[1,2.5]},"parts":[{"page":2}],
+		  "options":{"scale":1.5,"margin":{"top":"1cm","left":null},"width":12}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call.Run(t.Context(), struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+	html := "x"
+	want := sampleInput{
+		Common: Common{Filename: "a.txt", Response: URL}, HTML: &html,
+		Data:  map[string]any{"a": nil, "b": []any{int64(1), 2.5}},
+		Parts: []samplePart{{Page: 2}},
+		Options: &sampleOptions{
+			Scale: 1.5, Margin: map[string]string{"top": "1cm"}, Width: length{"12"},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestDigestComparesMeaning(t *testing.T) {
+	operation := sampleOperation(t)
+	digest := func(body string) [32]byte {
+		call, err := operation.Bind(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return call.Digest
+	}
+	first := digest(`{"html":"a","options":{"scale":1}}`)
+	if second := digest(` { "options" : {"scale":1,"wait":null}, "url":null, "html":"\u0061" } `); second != first {
+		t.Error("the same request, spelled another way, has another digest")
+	}
+	if other := digest(`{"html":"a","options":{"scale":2}}`); other == first {
+		t.Error("another request has the same digest")
+	}
+}
+
+func TestBindReportsAFieldOverItsSize(t *testing.T) {
+	_, err := sampleOperation(t).Bind(strings.NewReader(`{"html":"` + strings.Repeat("x", 1001) + `"}`))
+	var size *SizeError
+	if !errors.As(err, &size) || size.Field != "html" {
+		t.Errorf("got %v, want a SizeError on html", err)
+	}
+}
+
+func TestNamesDerive(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"pdf.create":      {"/v1/pdf", "pdf_create"},
+		"pdf.merge":       {"/v1/pdf/merge", "pdf_merge"},
+		"pdf.form.fill":   {"/v1/pdf/form/fill", "pdf_form_fill"},
+		"pdf.from-images": {"/v1/pdf/from-images", "pdf_from_images"},
+	} {
+		info := Info{Name: name}
+		if info.Path() != want[0] || info.Tool() != want[1] {
+			t.Errorf("%s: %s %s, want %v", name, info.Path(), info.Tool(), want)
+		}
+	}
+}
+
+func TestTableRefusesBadRows(t *testing.T) {
+	for want, change := range map[string]func(*Spec[struct{}, sampleInput]){
+		"is free":                func(s *Spec[struct{}, sampleInput]) { s.Price = 0 },
+		"not words":              func(s *Spec[struct{}, sampleInput]) { s.Name = "Sample" },
+		"lacks a summary":        func(s *Spec[struct{}, sampleInput]) { s.Summary = "" },
+		"its example is invalid": func(s *Spec[struct{}, sampleInput]) { s.Example.URL = s.Example.HTML },
+	} {
+		spec := sampleSpec()
+		change(&spec)
+		if _, err := NewTable([]Row[struct{}]{spec}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+	if _, err := NewTable([]Row[struct{}]{sampleSpec(), sampleSpec()}); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("two rows of one name: %v", err)
+	}
+	type bare struct {
+		Common
+		Field string `json:"field,omitempty"`
+	}
+	undescribed := Spec[struct{}, bare]{
+		Info: sampleSpec().Info, Run: func(context.Context, struct{}, *bare) (Result, error) { return Result{}, nil },
+	}
+	if _, err := NewTable([]Row[struct{}]{undescribed}); err == nil || !strings.Contains(err.Error(), "field field has no description") {
+		t.Errorf("a field without a description: %v", err)
+	}
+}
+
+func FuzzBind(f *testing.F) {
+	operation, err := sampleSpec().compile()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{`{"html":"a"}`, `{"options":{"scale":9}}`, `[]`, `{"a":{"b":[[{}]]}}`, `{"parts":[{"page":1e400}]}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		_, err := operation.Bind(strings.NewReader(body))
+		var faults Faults
+		var size *SizeError
+		if err != nil && !errors.As(err, &faults) && !errors.As(err, &size) {
+			t.Errorf("%q: %v is neither faults nor a size", body, err)
+		}
+		if err != nil && len(faults) == 0 && size == nil {
+			t.Errorf("%q: empty faults", body)
+		}
+	})
+}

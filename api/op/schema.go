@@ -1,0 +1,87 @@
+package op
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/invopop/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// schema is the shape of one input: as published, and compiled for checking.
+type schema struct {
+	doc      *jsonschema.Schema
+	compiled *validator.Schema
+}
+
+// reflectSchema derives the schema of a struct type from its tags. It stands
+// alone, without references, so that it can be put into an OpenAPI document
+// and an agent's tool list as it is.
+func reflectSchema(input reflect.Type) (*schema, error) {
+	reflector := jsonschema.Reflector{Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true}
+	doc := reflector.ReflectFromType(input)
+	doc.Version = ""
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := validator.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	compiler := validator.NewCompiler()
+	if err := compiler.AddResource("input", tree); err != nil {
+		return nil, err
+	}
+	compiled, err := compiler.Compile("input")
+	if err != nil {
+		return nil, fmt.Errorf("schema of %v: %w", input, err)
+	}
+	return &schema{doc: doc, compiled: compiled}, nil
+}
+
+// normalize rewrites v in place to what the schema's author meant: a null
+// member is an absent one, and an empty array where an object is expected is
+// an empty object, which is how PHP spells it. Free-form data (an object
+// without declared properties) keeps its nulls.
+func normalize(doc *jsonschema.Schema, v any) any {
+	if doc == nil {
+		return v
+	}
+	switch v := v.(type) {
+	case []any:
+		if doc.Type == "object" && len(v) == 0 {
+			return map[string]any{}
+		}
+		for i := range v {
+			v[i] = normalize(doc.Items, v[i])
+		}
+	case map[string]any:
+		if doc.Properties == nil && doc.AdditionalProperties == nil {
+			return v
+		}
+		for name, member := range v {
+			if member == nil {
+				delete(v, name)
+				continue
+			}
+			v[name] = normalize(memberSchema(doc, name), member)
+		}
+	}
+	return v
+}
+
+// memberSchema returns the schema of an object's member, or nil.
+func memberSchema(doc *jsonschema.Schema, name string) *jsonschema.Schema {
+	if doc.Properties != nil {
+		if member, ok := doc.Properties.Get(name); ok {
+			return member
+		}
+	}
+	if doc.AdditionalProperties != jsonschema.FalseSchema {
+		return doc.AdditionalProperties
+	}
+	return nil
+}
