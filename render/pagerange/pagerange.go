@@ -1,0 +1,159 @@
+// Package pagerange reads page selections such as "1-3,5", "7-", "-3", "even",
+// "odd" and "last". It is the one grammar for everything that takes pages.
+package pagerange
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Syntax describes the grammar in a few words, for messages.
+const Syntax = "pages and ranges separated by commas, such as 1-3,5, 7- (to the end), -3 (the first three), even, odd or last"
+
+// maxLength bounds an expression in bytes. With the bound of a document's
+// pages it bounds what Resolve can return, duplicates included.
+const maxLength = 1000
+
+// maxPage is the largest page number an expression may name; it only keeps
+// arithmetic far from overflow.
+const maxPage = 1_000_000
+
+// ErrSyntax is the error of every expression that Parse refuses. What wraps it
+// says what is wrong, in words fit for whoever wrote the expression.
+var ErrSyntax = errors.New("not a page selection")
+
+// BeyondError means that a selection names pages that the document lacks, or
+// selects none of those it has.
+type BeyondError struct {
+	Pages int // how many pages the document has
+}
+
+func (e *BeyondError) Error() string {
+	if e.Pages == 1 {
+		return "the document has only 1 page"
+	}
+	return fmt.Sprintf("the document has %d pages", e.Pages)
+}
+
+// Selection is a parsed expression.
+type Selection []span
+
+// span is every step-th page from first to last, counted from 1. A zero stands
+// for the document's last page.
+type span struct{ first, last, step int }
+
+// Parse reads an expression. Its error wraps ErrSyntax.
+func Parse(expr string) (Selection, error) {
+	if strings.TrimSpace(expr) == "" {
+		return nil, syntaxError("is empty")
+	}
+	if len(expr) > maxLength {
+		return nil, syntaxError("is longer than %d characters", maxLength)
+	}
+	var selection Selection
+	for part := range strings.SplitSeq(expr, ",") {
+		s, err := parsePart(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		selection = append(selection, s)
+	}
+	return selection, nil
+}
+
+func parsePart(part string) (span, error) {
+	switch strings.ToLower(part) {
+	case "":
+		return span{}, syntaxError("has an empty part between commas")
+	case "even":
+		return span{2, 0, 2}, nil
+	case "odd":
+		return span{1, 0, 2}, nil
+	case "last":
+		return span{0, 0, 1}, nil
+	}
+	low, high, isRange := strings.Cut(part, "-")
+	if !isRange {
+		page, err := parsePage(part)
+		return span{page, page, 1}, err
+	}
+	return parseRange(strings.TrimSpace(low), strings.TrimSpace(high))
+}
+
+func parseRange(low, high string) (span, error) {
+	s := span{first: 1, step: 1}
+	var err error
+	if low == "" && high == "" {
+		return s, syntaxError(`has a "-" without a page`)
+	}
+	if low != "" {
+		if s.first, err = parsePage(low); err != nil {
+			return s, err
+		}
+	}
+	if high != "" {
+		if s.last, err = parsePage(high); err != nil {
+			return s, err
+		}
+		if s.last < s.first {
+			return s, syntaxError("has the range %d-%d, which runs backwards", s.first, s.last)
+		}
+	}
+	return s, nil
+}
+
+func parsePage(text string) (int, error) {
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, syntaxError("has a part that is not a page: %.20q", text)
+		}
+	}
+	page, err := strconv.Atoi(text)
+	switch {
+	case err != nil || page > maxPage:
+		return 0, syntaxError("names a page above %d", maxPage)
+	case page == 0:
+		return 0, syntaxError("names page 0, but pages count from 1")
+	}
+	return page, nil
+}
+
+func syntaxError(format string, args ...any) error {
+	return &invalid{fmt.Sprintf(format, args...)}
+}
+
+// invalid is an ErrSyntax whose text goes on from the field's name.
+type invalid struct{ text string }
+
+func (e *invalid) Error() string        { return e.text }
+func (e *invalid) Is(target error) bool { return target == ErrSyntax }
+
+// Resolve returns the page numbers, from 1, that the selection means in a
+// document of so many pages: in the order written, duplicates kept. The error
+// is a *BeyondError where the document is too short.
+func (s Selection) Resolve(pages int) ([]int, error) {
+	var numbers []int
+	for _, part := range s {
+		first, last := part.first, part.last
+		if first == 0 {
+			first = pages
+		}
+		if last == 0 {
+			last = pages
+		}
+		// "even" of a one-page document starts beyond its end, yet is no
+		// mistake beside other parts; every other step is 1.
+		if last > pages || (first > pages && part.step == 1) || pages < 1 {
+			return nil, &BeyondError{Pages: pages}
+		}
+		for page := first; page <= last; page += part.step {
+			numbers = append(numbers, page)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil, &BeyondError{Pages: pages}
+	}
+	return numbers, nil
+}
