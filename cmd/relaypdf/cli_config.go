@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// newConfigCommand prints the settings in force. It takes the flags of every
+// group, so that a line can be tried before it is used.
+func newConfigCommand() *cobra.Command {
+	var asJSON, asMarkdown bool
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Print the settings in force and where each value comes from; secrets are hidden",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := cmd.OutOrStdout()
+			if asMarkdown {
+				return writeSettingsMarkdown(out)
+			}
+			config, err := LoadConfig(cmd.Flags(), os.Environ())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return config.WriteJSON(out)
+			}
+			for _, warning := range config.Warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
+			}
+			return config.WriteTable(out)
+		},
+	}
+	AddFlags(cmd.Flags(), groupServer, groupClient)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print the table of all settings and their defaults for a README")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	return cmd
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"relaypdf/store/credit"
+)
+
+// Config is every setting of the program, parsed and checked. The table in
+// config_table.go fills it; nothing else reads the environment.
+type Config struct {
+	File            string   // settings file that was read; empty: none
+	Listen          string   // host:port of the public listener; port 0 picks a free one
+	BaseURL         string   // public address without a trailing slash; every link is built from it
+	DataDir         string   // absolute folder of the database and the stored files
+	DatabaseURL     string   // sqlite:///… or postgres://…
+	RedisURL        string   // accepted, not used by this release
+	BlobDir         string   // absolute folder of the stored files
+	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
+	ExtraCA         string   // PEM file with certificate authorities trusted besides the system's
+	RateLimits      bool
+	Billing         bool
+	HeaderBrand     string // second name of the x-service-* headers; empty adds none
+	MetricsListen   string // host:port of /metrics and pprof; empty: off
+	TrustedIPHeader string // the one header that carries the client's address; empty: the socket's
+	MaxBody         int64  // bytes of a request body
+	MaxFile         int64  // bytes of one file, inline, fetched or uploaded
+	RenderSlots     int    // renders at once; 0: one per core
+	RenderQueue     int    // renders that may wait; 0: the pool's own default
+	RenderUser      string // unprivileged user of the engines when started as root
+	Chromium        string // browser binary; empty: found by itself
+	Trial           credit.Amount
+	Prices          map[string]credit.Amount // overrides, by operation name
+	LogLevel        slog.Level
+	LogFormat       string // json or text
+	ShutdownTimeout time.Duration
+	SecretKey       string
+	Region          string
+	APIKey          string // client commands only
+	APIURL          string // client commands only
+
+	// Warnings are remarks about settings that are valid and yet probably not
+	// what was meant, such as an unknown RELAYPDF_* variable.
+	Warnings []string
+
+	values []settingValue // in the table's order, for `relaypdf config`
+}
+
+// settingValue is the text that one row of the table was filled from.
+type settingValue struct {
+	row    *setting
+	text   string
+	origin string // "flag", "environment", "FILE:LINE" or "default"
+}
+
+// LoadConfig fills a Config from flags that AddFlags defined, from environ in
+// the form of os.Environ, from the file that RELAYPDF_CONFIG names and from
+// the defaults; the first that has a value wins. The error lists every setting
+// that is wrong, one per line, each with the variable's name and the remedy.
+func LoadConfig(flags *pflag.FlagSet, environ []string) (Config, error) {
+	return loadConfig(flags, machine{env: parseEnviron(environ), uid: os.Geteuid()})
+}
+
+// machine is what the defaults depend on, besides other settings.
+type machine struct {
+	env map[string]string
+	uid int
+}
+
+func parseEnviron(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	return env
+}
+
+func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
+	file, errs := openConfigFile(flags, host)
+	var c Config
+	for i := range settings {
+		row := &settings[i]
+		value, err := row.find(flags, host, file)
+		if err == nil && value.origin == originDefault {
+			value.text, err = row.defaultText(&c, host)
+		}
+		if err == nil && (value.text != "" || row.emptyMeans) {
+			err = row.apply(&c, value.text)
+		}
+		if err != nil {
+			errs = append(errs, row.complain(value, err))
+		}
+		c.values = append(c.values, value)
+	}
+	if len(errs) == 0 {
+		errs = c.check()
+	}
+	c.Warnings = append(c.Warnings, unknownVariables(host.env, file)...)
+	c.Warnings = append(c.Warnings, c.doubts()...)
+	return c, errors.Join(errs...)
+}
+
+const (
+	originFlag        = "flag"
+	originEnvironment = "environment"
+	originDefault     = "default"
+)
+
+// find returns the value of a row from the first source that has one. An empty
+// value counts as none, so that `RELAYPDF_X=` in a compose file is harmless,
+// except where the row says what empty means.
+func (s *setting) find(flags *pflag.FlagSet, host machine, file configFile) (settingValue, error) {
+	given := func(text string) bool { return text != "" || s.emptyMeans }
+	if flags != nil {
+		if f := flags.Lookup(s.name); f != nil && f.Changed && given(f.Value.String()) {
+			return settingValue{s, f.Value.String(), originFlag}, nil
+		}
+	}
+	if text, ok := host.env[s.variable()]; ok && given(text) {
+		return settingValue{s, text, originEnvironment}, nil
+	}
+	if line, ok := file.lines[s.variable()]; ok && given(line.text) {
+		return settingValue{s, line.text, fmt.Sprintf("%s:%d", file.path, line.number)}, nil
+	}
+	return settingValue{row: s, origin: originDefault}, nil
+}
+
+// complain joins a parser's remark, which completes a sentence that begins with
+// the value, to the names under which the user knows the setting. The value of
+// a secret stays out of it.
+func (s *setting) complain(value settingValue, err error) error {
+	subject := fmt.Sprintf("%q", value.text)
+	switch {
+	case value.text == "":
+		subject = "the value"
+	case s.secret:
+		subject = "the value (hidden)"
+	}
+	name := s.variable()
+	switch value.origin {
+	case originFlag:
+		name += " (--" + s.name + ")"
+	case originEnvironment, originDefault:
+	default:
+		name += " (" + value.origin + ")"
+	}
+	return fmt.Errorf("%s: %s %w", name, subject, err)
+}
+
+// check compares settings with each other, once each is valid by itself.
+func (c *Config) check() []error {
+	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+		return []error{fmt.Errorf(
+			"RELAYPDF_METRICS_LISTEN: %q is the public address too; choose another port, or leave it empty to turn it off",
+			c.MetricsListen)}
+	}
+	return nil
+}
+
+// doubts are settings that are valid and yet probably a mistake.
+func (c *Config) doubts() []string {
+	var doubts []string
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !isLoopback(host) && c.isDefault("base-url") {
+		doubts = append(doubts, "RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: "+
+			"links will say "+c.BaseURL+", and test keys are accepted")
+	}
+	if c.RedisURL != "" {
+		doubts = append(doubts, "RELAYPDF_REDIS_URL is not used by this release: rate limits are counted by each process for itself")
+	}
+	return doubts
+}
+
+func (c *Config) isDefault(name string) bool {
+	for _, v := range c.values {
+		if v.row.name == name {
+			return v.origin == originDefault
+		}
+	}
+	return true
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

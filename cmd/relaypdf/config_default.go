@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"path/filepath"
+)
+
+// localURL is the address of a listener as this machine's own programs see it.
+func localURL(listen string) string {
+	_, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return ""
+	}
+	return "http://" + net.JoinHostPort("localhost", port)
+}
+
+// defaultDataDir gives root /var/lib and not its home: /root is closed to the
+// unprivileged user that the engines run as.
+func defaultDataDir(_ *Config, host machine) (string, error) {
+	switch {
+	case host.env["XDG_DATA_HOME"] != "":
+		return filepath.Join(host.env["XDG_DATA_HOME"], "relaypdf"), nil
+	case host.uid == 0:
+		return "/var/lib/relaypdf", nil
+	case host.env["HOME"] != "":
+		return filepath.Join(host.env["HOME"], ".local", "share", "relaypdf"), nil
+	}
+	return "", errors.New("is missing and there is no home folder to put it in; set it to a folder that this user may write")
+}
+
+// inDataDir derives an address below the data folder, or nothing when that
+// setting is itself in error and has been complained about.
+func inDataDir(scheme, name string) func(*Config, machine) (string, error) {
+	return func(c *Config, _ machine) (string, error) {
+		if c.DataDir == "" {
+			return "", nil
+		}
+		return scheme + filepath.Join(c.DataDir, name), nil
+	}
+}
+
+func defaultRegion(_ *Config, host machine) (string, error) {
+	if region := host.env["FLY_REGION"]; region != "" {
+		return region, nil
+	}
+	return "local", nil
+}

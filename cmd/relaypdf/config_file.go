@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// configFile is a settings file: RELAYPDF_NAME=value lines by name.
+type configFile struct {
+	path  string
+	lines map[string]configLine
+}
+
+type configLine struct {
+	text   string
+	number int
+}
+
+// openConfigFile reads the file that the flag or the variable names; no name is
+// no file. A file cannot name another one.
+func openConfigFile(flags *pflag.FlagSet, host machine) (configFile, []error) {
+	row := lookupSetting(configSetting)
+	value, err := row.find(flags, host, configFile{})
+	if err != nil || value.text == "" {
+		return configFile{}, nil
+	}
+	content, err := os.ReadFile(value.text)
+	if err != nil {
+		return configFile{}, []error{row.complain(value, fmt.Errorf("cannot be read (%w); name a file that exists, or leave it out", err))}
+	}
+	return parseConfigFile(value.text, string(content))
+}
+
+// parseConfigFile reads lines of NAME=value. A value may stand in matching
+// single or double quotes, which are taken off; there are no escapes.
+func parseConfigFile(path, content string) (configFile, []error) {
+	file := configFile{path: path, lines: map[string]configLine{}}
+	var errs []error
+	number := 0
+	for line := range strings.Lines(content) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, text, ok := strings.Cut(line, "=")
+		name = strings.TrimSpace(name)
+		before, twice := file.lines[name]
+		switch {
+		case !ok:
+			// The line is not quoted: it may be a secret without its name.
+			errs = append(errs, fmt.Errorf("%s:%d: not a setting; write RELAYPDF_NAME=value", path, number))
+		case name == lookupSetting(configSetting).variable():
+			errs = append(errs, fmt.Errorf("%s:%d: a settings file cannot name another one; remove the line", path, number))
+		case twice:
+			errs = append(errs, fmt.Errorf("%s:%d: %s is set in line %d already; remove one of them", path, number, name, before.number))
+		default:
+			file.lines[name] = configLine{text: unquote(strings.TrimSpace(text)), number: number}
+		}
+	}
+	return file, errs
+}
+
+func unquote(text string) string {
+	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
+		return text[1 : n-1]
+	}
+	return text
+}
+
+// testPrefix begins the variables that the tests' own helpers read.
+const testPrefix = variablePrefix + "TEST_"
+
+// unknownVariables returns a warning for every name in the environment that
+// looks like ours and is none, and for every unknown name in the file.
+func unknownVariables(env map[string]string, file configFile) []string {
+	known := make(map[string]bool, len(settings))
+	for i := range settings {
+		known[settings[i].variable()] = true
+	}
+	var warnings []string
+	warn := func(name, where string) {
+		warning := fmt.Sprintf("%s%s is not a setting and is ignored", where, name)
+		if near := nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
+			warning += "; did you mean " + near + "?"
+		}
+		warnings = append(warnings, warning)
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if strings.HasPrefix(name, variablePrefix) && !strings.HasPrefix(name, testPrefix) && !known[name] {
+			warn(name, "")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.lines)) {
+		if !known[name] {
+			warn(name, fmt.Sprintf("%s:%d: ", file.path, file.lines[name].number))
+		}
+	}
+	return warnings
+}
+
+// nearest returns the candidate with the fewest edits from name, or nothing
+// when even that one differs in more than a third of the name: a far-fetched
+// suggestion is worse than none.
+func nearest(name string, candidates []string) string {
+	best, fewest := "", len(name)/3+1
+	for _, candidate := range candidates {
+		if n := editDistance(name, candidate); n < fewest {
+			best, fewest = candidate, n
+		}
+	}
+	return best
+}
+
+// editDistance counts the insertions, deletions and substitutions of bytes that
+// turn a into b (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

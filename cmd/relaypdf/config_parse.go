@@ -1,0 +1,234 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"relaypdf/store/credit"
+)
+
+// The parsers below return remarks that complete a sentence which begins with
+// the value ("10x" is not a size; write it like 100MiB). They never quote it,
+// because it may be a secret.
+
+func parseText(text string) (string, error) { return text, nil }
+
+// optional lets an empty value through to a parser that has no use for it.
+func optional(parse func(string) (string, error)) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if text == "" {
+			return "", nil
+		}
+		return parse(text)
+	}
+}
+
+func parseAddress(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", errors.New("is not an address; write it like 127.0.0.1:8787, or :8787 for every interface")
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return "", errors.New("has no valid port; write it like 127.0.0.1:8787, with a port from 0 to 65535")
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+func parseBaseURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return "", errors.New("is not a web address; write it like https://pdf.example.com")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", errors.New("must be a plain address without user, query and fragment, like https://pdf.example.com")
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+func parseDatabaseURL(text string) (string, error) {
+	for _, scheme := range []string{"sqlite:", "postgres://", "postgresql://"} {
+		if rest, ok := strings.CutPrefix(text, scheme); ok && strings.Trim(rest, "/") != "" {
+			return text, nil
+		}
+	}
+	return "", errors.New("is not a database; write sqlite:///absolute/path.db or postgres://user:password@host/name")
+}
+
+func parseRedisURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Host == "" {
+		return "", errors.New("is not a Redis address; write it like redis://host:6379/0")
+	}
+	return text, nil
+}
+
+func parseBlobs(text string) (string, error) {
+	if strings.HasPrefix(text, "s3:") {
+		return "", errors.New("is not supported by this release; leave it out, or write file:/absolute/folder")
+	}
+	path, ok := strings.CutPrefix(text, "file:")
+	if strings.HasPrefix(path, "//") { // file:///folder names no host
+		path = path[2:]
+	}
+	if !ok || !filepath.IsAbs(path) {
+		return "", errors.New("is not a store; write file:/absolute/folder")
+	}
+	return filepath.Clean(path), nil
+}
+
+func parseList(text string) ([]string, error) {
+	var list []string
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			list = append(list, item)
+		}
+	}
+	return list, nil
+}
+
+func parseCAFile(text string) (string, error) {
+	pem, err := os.ReadFile(text)
+	if err != nil {
+		return "", errors.New("cannot be read; name a PEM file that this user may read")
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		return "", errors.New("holds no certificate; name a PEM file with at least one CERTIFICATE block")
+	}
+	return filepath.Abs(text)
+}
+
+func parseSwitch(text string) (bool, error) {
+	switch text {
+	case "on":
+		return true, nil
+	case "off":
+		return false, nil
+	}
+	return false, errors.New("is neither on nor off; write on or off")
+}
+
+func parseHeaderName(text string) (string, error) {
+	if text != "" && !httpguts.ValidHeaderFieldName(text) {
+		return "", errors.New("cannot stand in a header's name; use letters, digits and hyphens")
+	}
+	return text, nil
+}
+
+// parseSize reads a number of bytes with an optional binary or decimal unit.
+func parseSize(text string) (int64, error) {
+	units := []struct {
+		suffix string
+		bytes  int64
+	}{
+		{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+		{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
+	}
+	for _, unit := range units {
+		digits, ok := strings.CutSuffix(text, unit.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err != nil || n <= 0 || n > math.MaxInt64/unit.bytes {
+			break
+		}
+		return n * unit.bytes, nil
+	}
+	return 0, errors.New("is not a size; write it like 100MiB")
+}
+
+// parseCount reads a whole number from 0 to most.
+func parseCount(most int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > most {
+			return 0, fmt.Errorf("is not a whole number from 0 to %d", most)
+		}
+		return n, nil
+	}
+}
+
+func parseDollars(text string) (credit.Amount, error) {
+	amount, err := credit.ParseDollars(text)
+	if err != nil {
+		return 0, errors.New("is not an amount in dollars; write it like 5.00, with at most six decimals")
+	}
+	return amount, nil
+}
+
+// parsePrices knows the form of an operation's name, not which ones exist: the
+// table of operations refuses an override that it has no row for.
+func parsePrices(text string) (map[string]credit.Amount, error) {
+	operation := regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+$`)
+	prices := map[string]credit.Amount{}
+	items, _ := parseList(text)
+	for _, item := range items {
+		name, price, _ := strings.Cut(item, "=")
+		n, err := strconv.ParseInt(price, 10, 64)
+		if err != nil || n < 0 || !operation.MatchString(name) {
+			return nil, errors.New("is not a list of prices in microdollars; write it like pdf.create=2000,images.create=1500")
+		}
+		if _, twice := prices[name]; twice {
+			return nil, fmt.Errorf("gives %s two prices; name each operation once", name)
+		}
+		prices[name] = credit.Amount(n)
+	}
+	return prices, nil
+}
+
+func parseLogLevel(text string) (slog.Level, error) {
+	levels := map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+	}
+	level, ok := levels[text]
+	if !ok {
+		return 0, errors.New("is not a log level; write debug, info, warn or error")
+	}
+	return level, nil
+}
+
+func parseOneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		for _, word := range words {
+			if text == word {
+				return word, nil
+			}
+		}
+		return "", fmt.Errorf("is not known; write %s", strings.Join(words, " or "))
+	}
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, errors.New("is not a length of time; write it like 30s or 2m")
+	}
+	return d, nil
+}
+
+func parseSecretKey(text string) (string, error) {
+	if len(text) < 32 {
+		return "", errors.New("is too short; use at least 32 random characters, for example from `openssl rand -base64 32`")
+	}
+	return text, nil
+}
+
+func parseRegion(text string) (string, error) {
+	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`).MatchString(text) {
+		return "", errors.New("is not a region; use 1 to 32 letters, digits, hyphens and underscores")
+	}
+	return text, nil
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"relaypdf/store/credit"
+)
+
+// settingGroup says which commands a setting is for.
+type settingGroup string
+
+const (
+	groupServer settingGroup = "server" // serve and the commands that open the same data
+	groupClient settingGroup = "client" // commands that call a server over HTTP
+	groupAny    settingGroup = "any"    // every command
+)
+
+// setting is one row of the table of settings. Its flag is the name and its
+// variable derives from it, so both are written once.
+type setting struct {
+	name       string
+	group      settingGroup
+	doc        string // one or more sentences, for `--help`, `config --markdown` and people
+	fallback   string // default, as the user would write it
+	derivation string // in words: what the default is derived from; derive is then set
+	derive     func(*Config, machine) (string, error)
+	secret     bool // never printed, in errors neither
+	emptyMeans bool // an empty value means something else than "the default"
+	apply      func(*Config, string) error
+}
+
+const (
+	variablePrefix = "RELAYPDF_"
+	configSetting  = "config" // the setting that names the settings file
+)
+
+// variable is the name of the environment variable of the setting.
+func (s *setting) variable() string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+}
+
+func (s *setting) defaultText(c *Config, host machine) (string, error) {
+	if s.derive == nil {
+		return s.fallback, nil
+	}
+	return s.derive(c, host)
+}
+
+// into is the apply of a setting that parse turns into one field.
+func into[T any](field func(*Config) *T, parse func(string) (T, error)) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		value, err := parse(text)
+		if err != nil {
+			return err
+		}
+		*field(c) = value
+		return nil
+	}
+}
+
+// settings is every setting of the program. A default may be derived from a
+// setting that stands above it.
+var settings = []setting{
+	{
+		name: configSetting, group: groupAny,
+		doc:   "File with one `RELAYPDF_NAME=value` per line, read after flags and environment. Lines that start with `#` are comments.",
+		apply: into(func(c *Config) *string { return &c.File }, parseText),
+	},
+	{
+		name: "listen", group: groupServer, fallback: "127.0.0.1:8787",
+		doc:   "Address and port of the service. Port 0 picks a free one.",
+		apply: into(func(c *Config) *string { return &c.Listen }, parseAddress),
+	},
+	{
+		name: "base-url", group: groupServer,
+		derivation: "localhost with the port of `RELAYPDF_LISTEN`",
+		derive:     func(c *Config, _ machine) (string, error) { return localURL(c.Listen), nil },
+		doc:        "Public address of the service. Every link is built from it, never from a request's Host header. Test keys work only while it is a loopback address.",
+		apply:      into(func(c *Config) *string { return &c.BaseURL }, parseBaseURL),
+	},
+	{
+		name: "data-dir", group: groupServer,
+		derivation: "`$XDG_DATA_HOME/relaypdf`; without it `/var/lib/relaypdf` for root, `~/.local/share/relaypdf` for others",
+		derive:     defaultDataDir,
+		doc:        "Folder of the database, the stored files and the generated secret. It is made when missing.",
+		apply:      into(func(c *Config) *string { return &c.DataDir }, filepath.Abs),
+	},
+	{
+		name: "database-url", group: groupServer, secret: true,
+		derivation: "SQLite, `relaypdf.db` in the data folder",
+		derive:     inDataDir("sqlite://", "relaypdf.db"),
+		doc:        "Database: `sqlite:///absolute/path.db` or `postgres://user:password@host/name`.",
+		apply:      into(func(c *Config) *string { return &c.DatabaseURL }, parseDatabaseURL),
+	},
+	{
+		name: "redis-url", group: groupServer, secret: true,
+		doc:   "`redis://` or `rediss://` address for rate limits shared by several processes. Accepted, and not used by this release.",
+		apply: into(func(c *Config) *string { return &c.RedisURL }, parseRedisURL),
+	},
+	{
+		name: "blobs", group: groupServer,
+		derivation: "`files` in the data folder",
+		derive:     inDataDir("file:", "files"),
+		doc:        "Where results and uploads are kept: `file:/absolute/folder`. `s3://` joins in a later release.",
+		apply:      into(func(c *Config) *string { return &c.BlobDir }, parseBlobs),
+	},
+	{
+		name: "allow-hosts", group: groupServer,
+		doc:   "Private targets that documents, file sources and webhooks may reach nevertheless: hosts, `host:port` or CIDRs, separated by commas.",
+		apply: into(func(c *Config) *[]string { return &c.AllowHosts }, parseList),
+	},
+	{
+		name: "extra-ca", group: groupServer,
+		doc:   "PEM file with certificate authorities that are trusted besides the system's, by the browser and by file fetches and webhooks.",
+		apply: into(func(c *Config) *string { return &c.ExtraCA }, parseCAFile),
+	},
+	{
+		name: "rate-limits", group: groupServer, fallback: "on",
+		doc:   "`off` stops counting requests per key and per address.",
+		apply: into(func(c *Config) *bool { return &c.RateLimits }, parseSwitch),
+	},
+	{
+		name: "billing", group: groupServer, fallback: "on",
+		doc:   "`off`: calls are still priced and metered, and never refused for an empty balance.",
+		apply: into(func(c *Config) *bool { return &c.Billing }, parseSwitch),
+	},
+	{
+		name: "header-brand", group: groupServer, fallback: "RelayPDF", emptyMeans: true,
+		doc:   "Second name under which the `x-service-*` headers are sent (`x-relaypdf-id` beside `x-service-id`). Empty adds none.",
+		apply: into(func(c *Config) *string { return &c.HeaderBrand }, parseHeaderName),
+	},
+	{
+		name: "metrics-listen", group: groupServer, fallback: "127.0.0.1:8788", emptyMeans: true,
+		doc:   "Private address and port of `/metrics` and pprof, which have no authentication. Empty turns it off.",
+		apply: into(func(c *Config) *string { return &c.MetricsListen }, optional(parseAddress)),
+	},
+	{
+		name: "trusted-ip-header", group: groupServer, emptyMeans: true,
+		doc:   "The one header in which a proxy in front sends the client's address, such as `Fly-Client-IP`. Set it only where that proxy overwrites it. Empty uses the connection's address.",
+		apply: into(func(c *Config) *string { return &c.TrustedIPHeader }, parseHeaderName),
+	},
+	{
+		name: "max-body", group: groupServer, fallback: "100MiB",
+		doc:   "Largest request body.",
+		apply: into(func(c *Config) *int64 { return &c.MaxBody }, parseSize),
+	},
+	{
+		name: "max-file", group: groupServer, fallback: "50MiB",
+		doc:   "Largest single file, inline, fetched or uploaded.",
+		apply: into(func(c *Config) *int64 { return &c.MaxFile }, parseSize),
+	},
+	{
+		name: "render-slots", group: groupServer, fallback: "0",
+		doc:   "Documents rendered at once. 0 is one per core.",
+		apply: into(func(c *Config) *int { return &c.RenderSlots }, parseCount(1024)),
+	},
+	{
+		name: "render-queue", group: groupServer, fallback: "0",
+		doc:   "Documents that may wait for a slot; beyond it the answer is 429. 0 is a default that fits the number of slots.",
+		apply: into(func(c *Config) *int { return &c.RenderQueue }, parseCount(100_000)),
+	},
+	{
+		name: "render-user", group: groupServer, fallback: "relaypdf",
+		doc:   "Unprivileged user that the browser and the other engines run as when the service is started as root.",
+		apply: into(func(c *Config) *string { return &c.RenderUser }, parseText),
+	},
+	{
+		name: "chromium", group: groupServer,
+		derivation: "chromium-headless-shell where the distribution puts it, then in `PATH`, then chromium",
+		derive:     func(*Config, machine) (string, error) { return "", nil },
+		doc:        "Path of the browser.",
+		apply:      into(func(c *Config) *string { return &c.Chromium }, parseText),
+	},
+	{
+		name: "trial", group: groupServer, fallback: "5.00",
+		doc:   "Credit of a new account, in US dollars.",
+		apply: into(func(c *Config) *credit.Amount { return &c.Trial }, parseDollars),
+	},
+	{
+		name: "prices", group: groupServer,
+		doc:   "Prices that differ from the price list, in microdollars, such as `pdf.create=2000,images.create=1500`.",
+		apply: into(func(c *Config) *map[string]credit.Amount { return &c.Prices }, parsePrices),
+	},
+	{
+		name: "log-level", group: groupServer, fallback: "info",
+		doc:   "Least severe line that is logged: `debug`, `info`, `warn` or `error`.",
+		apply: into(func(c *Config) *slog.Level { return &c.LogLevel }, parseLogLevel),
+	},
+	{
+		name: "log-format", group: groupServer, fallback: "json",
+		doc:   "`json` or `text`.",
+		apply: into(func(c *Config) *string { return &c.LogFormat }, parseOneOf("json", "text")),
+	},
+	{
+		name: "shutdown-timeout", group: groupServer, fallback: "30s",
+		doc:   "How long running work may take to end when the service is stopped.",
+		apply: into(func(c *Config) *time.Duration { return &c.ShutdownTimeout }, parseDuration),
+	},
+	{
+		name: "secret-key", group: groupServer, secret: true,
+		derivation: "a generated file in the data folder",
+		derive:     func(*Config, machine) (string, error) { return "", nil },
+		doc:        "Encrypts secrets at rest: at least 32 characters, the same on every machine that shares a database.",
+		apply:      into(func(c *Config) *string { return &c.SecretKey }, parseSecretKey),
+	},
+	{
+		name: "region", group: groupServer,
+		derivation: "`$FLY_REGION`, else `local`",
+		derive:     defaultRegion,
+		doc:        "Name of the place this process runs in. Rate limits are counted per region.",
+		apply:      into(func(c *Config) *string { return &c.Region }, parseRegion),
+	},
+	{
+		name: "api-key", group: groupClient, secret: true,
+		doc:   "Key with which the command line calls a server.",
+		apply: into(func(c *Config) *string { return &c.APIKey }, parseText),
+	},
+	{
+		name: "api-url", group: groupClient,
+		derivation: "`RELAYPDF_BASE_URL`",
+		derive:     func(c *Config, _ machine) (string, error) { return c.BaseURL, nil },
+		doc:        "Server that the command line calls.",
+		apply:      into(func(c *Config) *string { return &c.APIURL }, parseBaseURL),
+	},
+}
+
+// AddFlags defines the flags of the settings of the groups, and those of every
+// command. Their defaults stand in the help text only: LoadConfig supplies
+// them, so that a flag that was not given never hides the environment.
+func AddFlags(flags *pflag.FlagSet, groups ...settingGroup) {
+	for i := range settings {
+		if s := &settings[i]; s.group == groupAny || slices.Contains(groups, s.group) {
+			flags.String(s.name, "", s.usage())
+		}
+	}
+}
+
+// lookupSetting returns the row of a name, nil when there is none.
+func lookupSetting(name string) *setting {
+	for i := range settings {
+		if settings[i].name == name {
+			return &settings[i]
+		}
+	}
+	return nil
+}
+
+// usage is the flag's help: pflag reads a back-quoted word as the name of the
+// flag's argument, so the quotes go.
+func (s *setting) usage() string {
+	text := strings.ReplaceAll(s.doc, "`", "") + " Variable " + s.variable() + "."
+	if s.secret {
+		text += " Prefer the variable: other users can read a command line."
+	}
+	if shown := s.shownDefault(); shown != "" {
+		text += " Default: " + strings.ReplaceAll(shown, "`", "") + "."
+	}
+	return text
+}
+
+// shownDefault is the default for people, in Markdown; empty where there is none.
+func (s *setting) shownDefault() string {
+	switch {
+	case s.derivation != "":
+		return s.derivation
+	case s.fallback != "":
+		return "`" + s.fallback + "`"
+	}
+	return ""
+}
