@@ -1,0 +1,131 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// allowList is what the operator opened, beside the tables it is an exception
+// to. In both kinds of entry, port 0 stands for any port.
+type allowList struct {
+	names    map[string][]uint16
+	prefixes []allowedPrefix
+	table    addrTable
+}
+
+type allowedPrefix struct {
+	prefix netip.Prefix
+	port   uint16
+}
+
+func parseAllowList(entries []string) (allowList, error) {
+	list := allowList{names: map[string][]uint16{}, table: newAddrTable()}
+	for _, entry := range entries {
+		if err := list.add(strings.TrimSpace(entry)); err != nil {
+			return allowList{}, fmt.Errorf("allowed host %q: %w", entry, err)
+		}
+	}
+	return list, nil
+}
+
+func (l *allowList) add(entry string) error {
+	if strings.Contains(entry, "/") {
+		prefix, err := netip.ParsePrefix(entry)
+		if err != nil {
+			return errors.New("not a CIDR; write a host, host:port or a CIDR such as 10.0.0.0/8")
+		}
+		if prefix.Addr().Is4In6() {
+			return errors.New("an IPv4 network in IPv6 spelling; write it as IPv4")
+		}
+		if prefix != prefix.Masked() {
+			return fmt.Errorf("not the start of its network; write %s", prefix.Masked())
+		}
+		l.prefixes = append(l.prefixes, allowedPrefix{prefix: prefix})
+		return nil
+	}
+	t, err := parseTarget(entry)
+	if err != nil {
+		return errors.New("not a host; write a host, host:port or a CIDR such as 10.0.0.0/8")
+	}
+	if t.addr.IsValid() {
+		addr := t.addr.Unmap()
+		l.prefixes = append(l.prefixes, allowedPrefix{netip.PrefixFrom(addr, addr.BitLen()), t.port})
+		return nil
+	}
+	l.names[t.host] = append(l.names[t.host], t.port)
+	return nil
+}
+
+// checkName judges what can be judged about t before its addresses are known.
+func (l *allowList) checkName(t target) error {
+	if t.port != 0 && blockedPort(t.port) && !l.opensPort(t) {
+		return t.refuse(verdict{ReasonPort, "blocked port"})
+	}
+	if t.addr.IsValid() {
+		return l.checkAddr(t.addr, t)
+	}
+	if v := judgeName(t.host); v.reason != "" && !l.opensName(t) {
+		return t.refuse(v)
+	}
+	return nil
+}
+
+// checkAddr judges one address of t.
+func (l *allowList) checkAddr(addr netip.Addr, t target) error {
+	v := l.table.judge(addr)
+	switch {
+	case v.reason == "":
+		return nil
+	case v.reason == ReasonMetadata:
+		if l.opensAddr(addr, t.port, true) {
+			return nil
+		}
+	case addr.Zone() == "" && (l.opensName(t) || l.opensAddr(addr, t.port, false)):
+		return nil
+	}
+	v.detail = addr.String() + ": " + v.detail
+	return t.refuse(v)
+}
+
+func (l *allowList) opensName(t target) bool {
+	for _, port := range l.names[t.host] {
+		if port == 0 || port == t.port {
+			return true
+		}
+	}
+	return false
+}
+
+// opensAddr says whether an entry covers addr; with single, only an entry that
+// is this one address counts.
+func (l *allowList) opensAddr(addr netip.Addr, port uint16, single bool) bool {
+	addr = addr.Unmap()
+	for _, e := range l.prefixes {
+		if (e.port == 0 || e.port == port) && e.prefix.Contains(addr) && (!single || e.prefix.IsSingleIP()) {
+			return true
+		}
+	}
+	return false
+}
+
+// opensPort says whether an entry names the port of t itself. An entry without
+// a port opens the web's ports of its host, not its mail server.
+func (l *allowList) opensPort(t target) bool {
+	for _, port := range l.names[t.host] {
+		if port == t.port {
+			return true
+		}
+	}
+	for _, e := range l.prefixes {
+		if e.port == t.port && t.addr.IsValid() && e.prefix.Contains(t.addr.Unmap()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t target) refuse(v verdict) error {
+	return &RefusedError{Host: t.host, Reason: v.reason, Detail: v.detail}
+}
