@@ -149,3 +149,22 @@ func joinField(names []string) string {
 	}
 	return b.String()
 }
+
+// DecodeObject reads one JSON object with the same strictness as Bind, for
+// inputs that tell an absent member from null, such as a PATCH. An empty array
+// is an empty object.
+func DecodeObject(r io.Reader) (map[string]any, error) {
+	v, err := decode(r)
+	if err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return v, nil
+	case []any:
+		if len(v) == 0 {
+			return map[string]any{}, nil
+		}
+	}
+	return nil, Faults{{Message: "must be an object; got " + preview(v)}}
+}

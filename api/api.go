@@ -1,0 +1,121 @@
+// Package api is the service behind its doors: the table of operations, the
+// pipeline that carries out and charges each call, and the HTTP interface.
+package api
+
+import (
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// Config is what an API is made of and how it behaves.
+type Config struct {
+	Store  *store.Store
+	Render *render.Renderer
+	// Limiter counts requests; nil means in this process's memory.
+	Limiter Limiter
+	// Lease is the id of the process's lease, which its holds carry.
+	Lease string
+	// BaseURL is the public address of the service, without a final slash.
+	BaseURL string
+	// Region names where this process runs; rate counters are kept by region.
+	Region string
+	// Brand is put into the branded copies of the service's headers; empty sends none.
+	Brand string
+	// TrustedIPHeader names the one header that carries the client's address;
+	// empty takes the socket's.
+	TrustedIPHeader string
+	// MaxBody is the most a request may send, in bytes.
+	MaxBody int64
+	// Prices override the table's, by operation.
+	Prices map[string]credit.Amount
+	// NoBilling meters and prices calls without asking for money, NoRateLimits
+	// turns the rate limits off.
+	NoBilling, NoRateLimits bool
+	// Version is shown by /health.
+	Version string
+	Logger  *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// AfterStep, if set, is told of each step of a paid call that was passed.
+	AfterStep func(step string)
+}
+
+// API serves the interface. Its methods are safe for concurrent use.
+type API struct {
+	store    *store.Store
+	blobs    store.Blobs
+	render   *render.Renderer
+	limiter  Limiter
+	table    *op.Table[*Env]
+	prices   map[string]credit.Amount
+	metrics  *metrics
+	openapi  []byte
+	log      *slog.Logger
+	now      func() time.Time
+	reached  func(step string)
+	lease    string
+	baseURL  string
+	region   string
+	brand    string
+	ipHeader string
+	version  string
+	maxBody  int64
+
+	local      bool // the base URL is loopback
+	billing    bool
+	rateLimits bool
+	stopping   atomic.Bool
+}
+
+// New checks the table of operations and returns an API.
+func New(cfg Config) (*API, error) {
+	table, err := op.NewTable(Operations)
+	if err != nil {
+		return nil, err
+	}
+	prices, err := priceBook(table, cfg.Prices)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Limiter == nil {
+		cfg.Limiter = NewMemoryLimiter(cfg.Now)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.AfterStep == nil {
+		cfg.AfterStep = func(string) {}
+	}
+	a := &API{
+		store: cfg.Store, blobs: cfg.Store.Blobs(), render: cfg.Render, limiter: cfg.Limiter,
+		table: table, prices: prices, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
+		lease: cfg.Lease, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), region: cfg.Region, brand: cfg.Brand,
+		ipHeader: cfg.TrustedIPHeader, version: cfg.Version, maxBody: cfg.MaxBody,
+		local: Loopback(cfg.BaseURL), billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits,
+	}
+	a.metrics = newMetrics(a)
+	a.openapi, err = a.describe()
+	return a, err
+}
+
+// Loopback tells whether an address leads to this machine only.
+func Loopback(baseURL string) bool {
+	address, err := url.Parse(baseURL)
+	if err != nil {
+		return false
+	}
+	host := address.Hostname()
+	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.") || strings.HasSuffix(host, ".localhost")
+}
+
+// Stop makes /health/ready fail, so that no new work is sent here while what
+// is under way ends.
+func (a *API) Stop() { a.stopping.Store(true) }

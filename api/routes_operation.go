@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"relaypdf/api/op"
+	"relaypdf/store/credit"
+)
+
+// A body may take as long as a slow line needs for the largest one, but a
+// client that sends nothing must not hold a connection for ever.
+const (
+	bodyBaseTime  = 30 * time.Second
+	bodyMinPerSec = 128 << 10 // bytes a second, at least, over the whole body
+)
+
+// postOperation is the HTTP door of one operation.
+func (a *API) postOperation(operation *op.Operation[*Env]) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		request := Request{
+			Operation: operation, Secret: bearer(r.Header), ClientIP: clientIP(r, a.ipHeader),
+			RequestID: requestID(r.Context()),
+		}
+		headerErr := readCallHeaders(r.Header, &request)
+		request.Body = &httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, a.maxBody), err: headerErr}
+		patience := bodyBaseTime + time.Duration(a.maxBody/bodyMinPerSec)*time.Second
+		// Connections that cannot have a deadline, as in tests, do without.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
+		outcome, verdict, err := a.Do(r.Context(), request)
+		setRateHeaders(w.Header(), verdict)
+		if err != nil {
+			return err
+		}
+		note(w, slog.String("call", outcome.CallID))
+		return a.deliver(r.Context(), w, outcome)
+	}
+}
+
+// deliver answers with an outcome and frees it. A binary result that did not
+// reach the client is kept for a day: it has been paid for.
+func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *Outcome) error {
+	if outcome.Body != nil {
+		defer func() {
+			if err := outcome.Body.Close(); err != nil {
+				a.log.LogAttrs(ctx, slog.LevelWarn, "result not freed", slog.String("call", outcome.CallID), slog.Any("error", err))
+			}
+		}()
+	}
+	err := a.reply(w, outcome)
+	if err != nil {
+		a.keep(ctx, outcome)
+	}
+	a.reached("answered")
+	return err
+}
+
+// httpBody gives the pipeline the body of a request at the step that reads
+// it: whatever is wrong with the request's headers is an input error too, and
+// must not be told to a caller who has not shown a key.
+type httpBody struct {
+	r     *http.Request
+	limit io.Reader
+	err   error
+	begun bool
+}
+
+func (b *httpBody) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.limit.Read(p)
+	if n > 0 && !b.begun {
+		b.begun = true
+		if !isJSON(b.r.Header.Get("Content-Type")) {
+			b.err = invalid("Content-Type", "must be application/json, in UTF-8")
+			return 0, b.err
+		}
+	}
+	return n, err
+}
+
+// readCallHeaders fills in what a request's headers say of the call.
+func readCallHeaders(h http.Header, request *Request) error {
+	faults := op.Faults{}
+	if keys := h.Values("Idempotency-Key"); len(keys) > 1 {
+		faults.Add("Idempotency-Key", "is given twice")
+	} else if len(keys) == 1 {
+		request.IdempotencyKey = keys[0]
+		if !printable(keys[0]) {
+			faults.Add("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
+		}
+	}
+	for name, values := range h {
+		if !strings.HasPrefix(name, "X-") || !strings.HasSuffix(name, "-Max-Charge-Microdollars") {
+			continue
+		}
+		for _, value := range values {
+			n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 62)
+			amount := credit.Amount(n)
+			switch {
+			case err != nil:
+				faults.Add(name, "must be a whole number of microdollars, 0 or more")
+			case request.MaxCharge != nil && *request.MaxCharge != amount:
+				faults.Add(name, "is given with two different values")
+			default:
+				request.MaxCharge = &amount
+			}
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	return nil
+}
+
+func printable(key string) bool {
+	for _, c := range []byte(key) {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return len(key) >= 1 && len(key) <= 255
+}
