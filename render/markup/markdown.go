@@ -1,0 +1,177 @@
+package markup
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+
+	chromahtml "github.com/alecthomas/chroma/v2/formatters/html"
+	"github.com/yuin/goldmark"
+	highlighting "github.com/yuin/goldmark-highlighting/v2"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	gmhtml "github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+)
+
+// printStyle is the style sheet of every Markdown document. It loads nothing.
+//
+//go:embed markdown.css
+var printStyle string
+
+// MarkdownOptions are the parts of a Markdown document that its source does
+// not settle. The zero value is a good document.
+type MarkdownOptions struct {
+	// Title of the document; empty takes the front matter's, else the text of
+	// the first heading, else "Document".
+	Title string `json:"title,omitempty"`
+	// Lang is the language as a BCP 47 tag; empty takes the front matter's,
+	// else "en". A malformed tag counts as empty.
+	Lang string `json:"lang,omitempty"`
+	// Own names the sides whose page margin the caller sets when printing. A
+	// margin in a style sheet beats the printer's, so the document sets the
+	// other sides only (18 mm above and below, 16 mm left and right).
+	Own Sides `json:"own"`
+}
+
+// Sides is a choice among the four sides of a page.
+type Sides struct {
+	Top    bool `json:"top,omitempty"`
+	Right  bool `json:"right,omitempty"`
+	Bottom bool `json:"bottom,omitempty"`
+	Left   bool `json:"left,omitempty"`
+}
+
+// Markdown turns GitHub-flavoured Markdown (tables, task lists, strikethrough,
+// autolinks, footnotes, definition lists, highlighted code, heading anchors)
+// into a complete HTML document with a style sheet for print. HTML in the
+// source passes through unchanged, so the result is as untrusted as the
+// source. YAML front matter is removed; of it, title, author, description,
+// keywords and lang are used when they are plain values.
+//
+// Some short inputs take very long: run it where it can be killed. An error
+// means that the converter itself failed.
+func Markdown(src []byte, opt MarkdownOptions) ([]byte, error) {
+	meta, src := cutFrontMatter(bytes.TrimPrefix(src, []byte("\ufeff")))
+	md := newMarkdown()
+	ctx := parser.NewContext(parser.WithIDs(newAnchors()))
+	doc := md.Parser().Parse(text.NewReader(src), parser.WithContext(ctx))
+	opt = opt.withDefaults(meta, doc, src)
+
+	var out bytes.Buffer
+	out.Grow(len(printStyle) + 2*len(src))
+	writeHead(&out, opt, meta)
+	if err := md.Renderer().Render(&out, src, doc); err != nil {
+		return nil, fmt.Errorf("render markdown: %w", err)
+	}
+	out.WriteString("</body>\n</html>\n")
+	return out.Bytes(), nil
+}
+
+// newMarkdown assembles the converter. Code is marked with classes, so that
+// its colours live in the style sheet.
+func newMarkdown() goldmark.Markdown {
+	code := highlighting.NewHighlighting(
+		highlighting.WithFormatOptions(chromahtml.WithClasses(true), chromahtml.TabWidth(4)),
+	)
+	return goldmark.New(
+		goldmark.WithExtensions(extension.GFM, extension.Footnote, extension.DefinitionList, code),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithAttribute()),
+		goldmark.WithRendererOptions(gmhtml.WithUnsafe()),
+	)
+}
+
+var langTag = regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$`)
+
+// withDefaults fills what the caller left open from the document.
+func (o MarkdownOptions) withDefaults(meta map[string]string, doc ast.Node, src []byte) MarkdownOptions {
+	if o.Title == "" {
+		o.Title = meta["title"]
+	}
+	if o.Title == "" {
+		o.Title = firstHeading(doc, src)
+	}
+	if o.Title == "" {
+		o.Title = "Document"
+	}
+	for _, lang := range []string{o.Lang, meta["lang"], "en"} {
+		if langTag.MatchString(lang) {
+			o.Lang = lang
+			break
+		}
+	}
+	return o
+}
+
+// writeHead writes everything up to the start of the body. Every value that
+// comes from outside is escaped.
+func writeHead(out *bytes.Buffer, opt MarkdownOptions, meta map[string]string) {
+	fmt.Fprintf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n",
+		opt.Lang, html.EscapeString(opt.Title))
+	for _, name := range []string{"author", "description", "keywords"} {
+		if value := meta[name]; value != "" {
+			fmt.Fprintf(out, "<meta name=\"%s\" content=\"%s\">\n", name, html.EscapeString(value))
+		}
+	}
+	fmt.Fprintf(out, "<style>\n%s%s</style>\n</head>\n<body>\n", pageRule(opt.Own), printStyle)
+}
+
+// pageRule sets the margins of the sides that the caller does not set.
+func pageRule(own Sides) string {
+	var rule strings.Builder
+	for _, side := range []struct {
+		own          bool
+		name, margin string
+	}{
+		{own.Top, "top", "18mm"}, {own.Right, "right", "16mm"}, {own.Bottom, "bottom", "18mm"}, {own.Left, "left", "16mm"},
+	} {
+		if !side.own {
+			fmt.Fprintf(&rule, " margin-%s: %s;", side.name, side.margin)
+		}
+	}
+	if rule.Len() == 0 {
+		return ""
+	}
+	return "@page {" + rule.String() + " }\n"
+}
+
+// firstHeading returns the plain text of the first heading, or "".
+func firstHeading(doc ast.Node, src []byte) string {
+	var title string
+	// The walker returns no error, so Walk returns none.
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if heading, ok := n.(*ast.Heading); ok && entering {
+			title = strings.Join(strings.Fields(plainText(heading, src)), " ")
+			return ast.WalkStop, nil
+		}
+		return ast.WalkContinue, nil
+	})
+	return title
+}
+
+// plainText collects the text below n, without any markup.
+func plainText(n ast.Node, src []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Text:
+			b.Write(n.Segment.Value(src))
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				b.WriteByte(' ')
+			}
+		case *ast.String:
+			b.Write(n.Value)
+		case *ast.AutoLink:
+			b.Write(n.Label(src))
+		}
+		return ast.WalkContinue, nil
+	})
+	return html.UnescapeString(b.String())
+}
