@@ -1,0 +1,219 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+// Plans of an Account.
+const (
+	PlanFree = "free"
+	PlanPaid = "paid"
+)
+
+// maxAmount bounds a single movement of money and a balance, far below what
+// would overflow a sum: one billion dollars.
+const maxAmount = 1_000_000_000 * credit.Dollar
+
+// Account is a customer and the wallet that pays for the calls.
+type Account struct {
+	ID            string
+	Email         string // unique, lower-case
+	Plan          string // PlanFree, or PlanPaid from the first payment on
+	Suspended     bool
+	SuspendReason string
+	Funded        bool // a payment was credited at least once
+	AutoReload    bool
+	Balance       credit.Amount  // what can be spent; holds are not in it
+	Held          credit.Amount  // set aside for calls that are running
+	MaxJob        *credit.Amount // limit of one call; nil is none
+	MaxDay        *credit.Amount // limit of a UTC day, holds included; nil is none
+	SpentToday    credit.Amount  // what counts towards MaxDay
+	CreatedAt     time.Time
+}
+
+// RateTier returns "paid" once the account was funded or has auto-reload on,
+// else "free".
+func (a Account) RateTier() string {
+	if a.Funded || a.AutoReload {
+		return "paid"
+	}
+	return "free"
+}
+
+// Limits are what an account's owner allows to be spent; nil is no limit.
+type Limits struct {
+	MaxJob, MaxDay *credit.Amount
+}
+
+type accountRow struct {
+	bun.BaseModel `bun:"table:accounts,alias:a"`
+
+	ID            string `bun:",pk"`
+	Email         string
+	Plan          string
+	Suspended     bool
+	SuspendReason string
+	Funded        bool
+	AutoReload    bool
+	Balance       credit.Amount
+	Held          credit.Amount
+	MaxJob        *credit.Amount
+	MaxDay        *credit.Amount
+	Day           int64
+	DaySpent      credit.Amount
+	CreatedAt     int64
+}
+
+func (r *accountRow) account(now time.Time) Account {
+	return Account{
+		ID: r.ID, Email: r.Email, Plan: r.Plan, Suspended: r.Suspended, SuspendReason: r.SuspendReason,
+		Funded: r.Funded, AutoReload: r.AutoReload, Balance: r.Balance, Held: r.Held,
+		MaxJob: r.MaxJob, MaxDay: r.MaxDay, SpentToday: r.spentOn(dayOf(now)), CreatedAt: fromMicros(r.CreatedAt),
+	}
+}
+
+// spentOn returns what counts towards the limit of the day. A clock that is
+// behind another machine's must not reset the counter, hence the comparison.
+func (r *accountRow) spentOn(day int64) credit.Amount {
+	if r.Day < day {
+		return 0
+	}
+	return r.DaySpent
+}
+
+// CreateAccount adds an account with a trial balance, in microdollars, which
+// may be zero. It returns ErrExists when the e-mail address has an account.
+func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Amount) (Account, error) {
+	email = strings.ToLower(strings.TrimSpace(email))
+	if email == "" || clean(email, 254) != email {
+		return Account{}, errors.New("create account: the e-mail address must have 1 to 254 characters")
+	}
+	if trial < 0 || trial > maxAmount {
+		return Account{}, fmt.Errorf("create account: the trial balance must be between 0 and %s; got %s", maxAmount, trial)
+	}
+	now := s.now()
+	row := accountRow{ID: NewID("acc"), Email: email, Plan: PlanFree, Balance: trial, CreatedAt: toMicros(now)}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT (email) DO NOTHING").Exec(ctx))
+		if err != nil {
+			return err
+		}
+		if !added {
+			return ErrExists
+		}
+		j := journal{accountID: row.ID, kind: kindTrial, reason: "trial credit", at: now}
+		return post(ctx, tx, j, entry{bookPromotion, -trial}, entry{bookWallet, trial})
+	})
+	if err != nil {
+		return Account{}, fmt.Errorf("create account: %w", err)
+	}
+	return row.account(now), nil
+}
+
+// Account returns the account with the id, or ErrNotFound.
+func (s *Store) Account(ctx context.Context, id string) (Account, error) {
+	return s.accountWhere(ctx, "id = ?", id)
+}
+
+// AccountByEmail returns the account with the address in any case, or ErrNotFound.
+func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, error) {
+	return s.accountWhere(ctx, "email = ?", strings.ToLower(strings.TrimSpace(email)))
+}
+
+func (s *Store) accountWhere(ctx context.Context, where string, arg string) (Account, error) {
+	var row accountRow
+	if err := s.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
+		return Account{}, fmt.Errorf("read account: %w", notFound(err))
+	}
+	return row.account(s.now()), nil
+}
+
+// Accounts returns all accounts, the oldest first.
+func (s *Store) Accounts(ctx context.Context) ([]Account, error) {
+	var rows []accountRow
+	if err := s.read.NewSelect().Model(&rows).Order("created_at", "id").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read accounts: %w", err)
+	}
+	now, list := s.now(), make([]Account, len(rows))
+	for i := range rows {
+		list[i] = rows[i].account(now)
+	}
+	return list, nil
+}
+
+// Credit adds a payment, in microdollars, to the wallet and marks the account
+// as funded and paying. It returns ErrNotFound for an unknown account.
+func (s *Store) Credit(ctx context.Context, accountID string, amount credit.Amount, reason string) error {
+	if amount <= 0 || amount > maxAmount {
+		return fmt.Errorf("credit account: the amount must be above 0 and at most %s; got %s", maxAmount, amount)
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		ok, err := changed(tx.NewRaw(`UPDATE accounts SET balance = balance + ?0, funded = TRUE, plan = ?1
+			WHERE id = ?2 AND balance + held <= ?3 - ?0`, amount, PlanPaid, accountID, maxAmount).Exec(ctx))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return creditRefusal(ctx, tx, accountID)
+		}
+		j := journal{accountID: accountID, kind: kindCredit, reason: clean(reason, 500), at: s.now()}
+		return post(ctx, tx, j, entry{bookPayment, -amount}, entry{bookWallet, amount})
+	})
+	if err != nil {
+		return fmt.Errorf("credit account: %w", err)
+	}
+	return nil
+}
+
+// creditRefusal says why no row took a credit.
+func creditRefusal(ctx context.Context, tx bun.Tx, accountID string) error {
+	var row accountRow
+	if err := tx.NewSelect().Model(&row).Where("id = ?", accountID).Scan(ctx); err != nil {
+		return notFound(err)
+	}
+	return fmt.Errorf("the balance would exceed %s: %w", maxAmount, credit.ErrOverflow)
+}
+
+// Suspend keeps the account from making calls and hides its files. It returns
+// ErrNotFound for an unknown account.
+func (s *Store) Suspend(ctx context.Context, id, reason string) error {
+	return s.updateAccount(ctx, "suspend account", id, "suspended = TRUE, suspend_reason = ?", clean(reason, 500))
+}
+
+// Resume ends a suspension. It returns ErrNotFound for an unknown account.
+func (s *Store) Resume(ctx context.Context, id string) error {
+	return s.updateAccount(ctx, "resume account", id, "suspended = FALSE, suspend_reason = ''")
+}
+
+// SetLimits replaces the account's limits. It returns ErrNotFound for an
+// unknown account.
+func (s *Store) SetLimits(ctx context.Context, id string, l Limits) error {
+	for _, limit := range []*credit.Amount{l.MaxJob, l.MaxDay} {
+		if limit != nil && (*limit < 0 || *limit > maxAmount) {
+			return fmt.Errorf("set limits: a limit must be between 0 and %s; got %s", maxAmount, *limit)
+		}
+	}
+	return s.updateAccount(ctx, "set limits", id, "max_job = ?, max_day = ?", l.MaxJob, l.MaxDay)
+}
+
+func (s *Store) updateAccount(ctx context.Context, doing, id, set string, args ...any) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		ok, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set(set, args...).Where("id = ?", id).Exec(ctx))
+		if err == nil && !ok {
+			err = ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}

@@ -1,0 +1,306 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+// Statuses of a Call.
+const (
+	CallRunning = "running"
+	CallDone    = "done"
+	CallFailed  = "failed"
+)
+
+// Call is one paid request, from its hold to its end.
+type Call struct {
+	ID             string
+	ResultID       string // id of the file that holds the result, if it is kept
+	AccountID      string
+	KeyID          string // empty when no key was used
+	Operation      string
+	Mode           string
+	RequestID      string
+	IdempotencyKey string
+	Lease          string // of the process that runs it
+	Metered        bool   // priced and recorded, but not paid from the wallet
+	Quote          credit.Amount
+	Charge         credit.Amount // at most the quote; zero until the call is done
+	Status         string        // CallRunning, CallDone or CallFailed
+	Failure        Failure       // of a failed call
+	CreatedAt      time.Time
+	EndedAt        *time.Time
+	Duration       time.Duration // of the run, to the microsecond
+}
+
+// Failure says why a call failed, in the words its caller was told.
+type Failure struct {
+	Code, Message string
+}
+
+// NewCall describes a call to be begun.
+type NewCall struct {
+	ID, ResultID     string // made by NewID
+	AccountID, KeyID string // KeyID may be empty
+	Operation, Mode  string
+	RequestID        string
+	Quote            credit.Amount
+	Lease            string // of this process; the call is released when it is gone
+	Metered          bool   // hold nothing, and do not ask for a balance
+	IdempotencyKey   string // may be empty
+	BodyHash         []byte // of the request, kept with the idempotency key
+}
+
+// Settlement is the successful end of a call.
+type Settlement struct {
+	CallID   string
+	Charge   credit.Amount // at most the quote
+	File     *File         // the result to keep, or nil; its account and call are filled in
+	Duration time.Duration // of the run
+}
+
+type callRow struct {
+	bun.BaseModel `bun:"table:calls,alias:c"`
+
+	ID             string `bun:",pk"`
+	ResultID       string
+	AccountID      string
+	KeyID          *string
+	Operation      string
+	Mode           string
+	RequestID      string
+	IdempotencyKey string
+	Lease          string
+	Metered        bool
+	Quote          credit.Amount
+	Charge         credit.Amount
+	Status         string
+	ErrorCode      string
+	ErrorMessage   string
+	Day            int64 // the UTC day on which it counts, that of its hold
+	CreatedAt      int64
+	EndedAt        *int64
+	Duration       int64 // microseconds
+}
+
+func (r *callRow) call() Call {
+	c := Call{
+		ID: r.ID, ResultID: r.ResultID, AccountID: r.AccountID, Operation: r.Operation, Mode: r.Mode,
+		RequestID: r.RequestID, IdempotencyKey: r.IdempotencyKey, Lease: r.Lease, Metered: r.Metered,
+		Quote: r.Quote, Charge: r.Charge, Status: r.Status, Failure: Failure{Code: r.ErrorCode, Message: r.ErrorMessage},
+		CreatedAt: fromMicros(r.CreatedAt), EndedAt: fromMicrosPtr(r.EndedAt), Duration: time.Duration(r.Duration) * time.Microsecond,
+	}
+	if r.KeyID != nil {
+		c.KeyID = *r.KeyID
+	}
+	return c
+}
+
+// held returns what the call took from the wallet.
+func (r *callRow) held() credit.Amount {
+	if r.Metered {
+		return 0
+	}
+	return r.Quote
+}
+
+// Call returns the call with the id, or ErrNotFound.
+func (s *Store) Call(ctx context.Context, id string) (Call, error) {
+	return s.callWhere(ctx, "id = ?", id)
+}
+
+// CallByResult returns the call whose result has the id, or ErrNotFound.
+func (s *Store) CallByResult(ctx context.Context, resultID string) (Call, error) {
+	return s.callWhere(ctx, "result_id = ?", resultID)
+}
+
+func (s *Store) callWhere(ctx context.Context, where, arg string) (Call, error) {
+	var row callRow
+	if err := s.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
+		return Call{}, fmt.Errorf("read call: %w", notFound(err))
+	}
+	return row.call(), nil
+}
+
+// Begin starts a call: in one transaction it claims the idempotency key, checks
+// the limits of account and key with all holds counted, moves the quote from
+// the wallet to the holds, and records the call. Nothing has changed when it
+// returns an error:
+//
+//   - *ClaimedError: another call holds the idempotency key;
+//   - ErrSuspended, *LimitError, *FundsError: the account or its owner refuses;
+//   - ErrNotFound: no such account, or the key is unknown, expired or revoked.
+func (s *Store) Begin(ctx context.Context, c NewCall) error {
+	if err := c.check(); err != nil {
+		return fmt.Errorf("begin call: %w", err)
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error { return s.begin(ctx, tx, c) })
+	if err != nil {
+		return fmt.Errorf("begin call: %w", err)
+	}
+	return nil
+}
+
+func (c NewCall) check() error {
+	switch {
+	case c.ID == "" || c.ResultID == "" || c.AccountID == "" || c.Operation == "":
+		return errors.New("id, result id, account and operation are needed")
+	case c.Lease == "":
+		return errors.New("a lease is needed, else nobody would release the hold of a dead process")
+	case c.Quote < 0 || c.Quote > maxAmount:
+		return fmt.Errorf("the quote must be between 0 and %s; got %s", maxAmount, c.Quote)
+	case c.IdempotencyKey != "" && len(c.BodyHash) == 0:
+		return errors.New("an idempotency key needs the hash of the body")
+	}
+	return nil
+}
+
+// begin is Begin within a transaction. All transactions lock in this order:
+// call, idempotency key, account, API key.
+func (s *Store) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
+	now := s.now()
+	if err := claimKey(ctx, tx, c, now); err != nil {
+		return err
+	}
+	row := callRow{
+		ID: c.ID, ResultID: c.ResultID, AccountID: c.AccountID, Operation: c.Operation, Mode: c.Mode,
+		RequestID: clean(c.RequestID, 200), IdempotencyKey: c.IdempotencyKey, Lease: c.Lease, Metered: c.Metered,
+		Quote: c.Quote, Status: CallRunning, CreatedAt: toMicros(now),
+	}
+	if c.KeyID != "" {
+		row.KeyID = &c.KeyID
+	}
+	var err error
+	if row.Day, err = holdFunds(ctx, tx, &row, dayOf(now)); err != nil {
+		return err
+	}
+	if err := spendKey(ctx, tx, &row, now); err != nil {
+		return err
+	}
+	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+		return err
+	}
+	held := row.held()
+	j := journal{accountID: c.AccountID, callID: c.ID, kind: kindHold, at: now}
+	return post(ctx, tx, j, entry{bookWallet, -held}, entry{bookHeld, held})
+}
+
+// Settle ends a running call with success: in one transaction it turns the
+// charge into revenue, returns the rest of the hold, keeps the file and marks
+// the idempotency key as done. Settling again with the same charge is harmless
+// and changes nothing. It returns ErrCallEnded, and changes nothing, when the
+// call was released meanwhile or settled otherwise; ErrNotFound for an unknown
+// call.
+func (s *Store) Settle(ctx context.Context, end Settlement) error {
+	if end.Charge < 0 {
+		return fmt.Errorf("settle call: the charge must not be negative; got %s", end.Charge)
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error { return s.settle(ctx, tx, end) })
+	if err != nil {
+		return fmt.Errorf("settle call: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) settle(ctx context.Context, tx bun.Tx, end Settlement) error {
+	now := s.now()
+	var row callRow
+	err := notFound(tx.NewRaw(`UPDATE calls SET status = ?0, charge = ?1, ended_at = ?2, duration = ?3
+		WHERE id = ?4 AND status = ?5 AND quote >= ?1 RETURNING *`,
+		CallDone, end.Charge, toMicros(now), end.Duration.Microseconds(), end.CallID, CallRunning).Scan(ctx, &row))
+	if errors.Is(err, ErrNotFound) {
+		return settleRefusal(ctx, tx, end)
+	}
+	if err != nil {
+		return err
+	}
+	if err := finishClaim(ctx, tx, &row); err != nil {
+		return err
+	}
+	held, paid := row.held(), end.Charge
+	if row.Metered {
+		paid = 0
+	}
+	if err := returnFunds(ctx, tx, &row, held-paid, row.Quote-end.Charge); err != nil {
+		return err
+	}
+	j := journal{accountID: row.AccountID, callID: row.ID, kind: kindSettle, at: now}
+	if err := post(ctx, tx, j, entry{bookHeld, -held}, entry{bookRevenue, paid}, entry{bookWallet, held - paid}); err != nil {
+		return err
+	}
+	if end.File == nil {
+		return nil
+	}
+	return addFile(ctx, tx, &row, *end.File, now)
+}
+
+// settleRefusal says why no running call took the settlement; nil when the same
+// settlement has been carried out before.
+func settleRefusal(ctx context.Context, tx bun.Tx, end Settlement) error {
+	var row callRow
+	if err := tx.NewSelect().Model(&row).Where("id = ?", end.CallID).Scan(ctx); err != nil {
+		return notFound(err)
+	}
+	switch {
+	case end.Charge > row.Quote:
+		return fmt.Errorf("the charge of %s is above the quote of %s", end.Charge, row.Quote)
+	case row.Status == CallDone && row.Charge == end.Charge:
+		return nil
+	}
+	return ErrCallEnded
+}
+
+// Release ends a running call with failure: in one transaction it returns the
+// hold, takes it out of the limits' counters and frees the idempotency key. It
+// has no effect on a call that has ended. It returns ErrNotFound for an unknown
+// call.
+func (s *Store) Release(ctx context.Context, callID string, f Failure) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		released, err := s.release(ctx, tx, callID, f, "TRUE")
+		if err != nil || released {
+			return err
+		}
+		known, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", callID).Exists(ctx)
+		if err == nil && !known {
+			err = ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("release call: %w", err)
+	}
+	return nil
+}
+
+// release is Release within a transaction, for a running call that also meets
+// the condition. It reports whether there was one.
+func (s *Store) release(ctx context.Context, tx bun.Tx, callID string, f Failure, condition string, args ...any) (bool, error) {
+	now := s.now()
+	var row callRow
+	err := tx.NewUpdate().Model(&row).
+		Set("status = ?, error_code = ?, error_message = ?", CallFailed, clean(f.Code, 100), clean(f.Message, 2000)).
+		Set("ended_at = ?", toMicros(now)).
+		Where("id = ? AND status = ?", callID, CallRunning).Where(condition, args...).
+		Returning("*").Scan(ctx)
+	if err = notFound(err); errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := freeClaim(ctx, tx, &row); err != nil {
+		return false, err
+	}
+	held := row.held()
+	if err := returnFunds(ctx, tx, &row, held, row.Quote); err != nil {
+		return false, err
+	}
+	j := journal{accountID: row.AccountID, callID: row.ID, kind: kindRelease, reason: row.ErrorCode, at: now}
+	return true, post(ctx, tx, j, entry{bookHeld, -held}, entry{bookWallet, held})
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
+)
+
+// databaseName is the SQLite file in the data folder when no URL is set.
+const databaseName = "relaypdf.db"
+
+func (s *Store) connect(ctx context.Context, rawURL string) error {
+	switch {
+	case rawURL == "" || strings.HasPrefix(rawURL, "sqlite:"):
+		path, err := sqlitePath(rawURL, s.dataDir)
+		if err != nil {
+			return err
+		}
+		if err := s.connectSQLite(ctx, path); err != nil {
+			return fmt.Errorf("open the SQLite database %s: %w; check that this user may write to the file and its folder and that the disk has room", path, err)
+		}
+		return nil
+	case strings.HasPrefix(rawURL, "postgres://"), strings.HasPrefix(rawURL, "postgresql://"):
+		if err := s.connectPostgres(ctx, rawURL); err != nil {
+			return fmt.Errorf("open the PostgreSQL database: %w; check that the server runs and that the address, name, user and password in the database URL are right", err)
+		}
+		return nil
+	}
+	// The URL may hold a password, so that the message leaves it out.
+	return errors.New("open the store: the database URL must start with sqlite: or postgres://")
+}
+
+// sqlitePath returns the absolute path that a "sqlite:" URL names.
+func sqlitePath(rawURL, dataDir string) (string, error) {
+	path := strings.TrimPrefix(strings.TrimPrefix(rawURL, "sqlite:"), "//")
+	if rawURL == "" {
+		path = databaseName
+	}
+	if path == "" || strings.ContainsAny(path, "?#\x00") {
+		return "", errors.New("open the store: a SQLite URL is sqlite:///absolute/path.db or sqlite:name.db, without parameters")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dataDir, path)
+	}
+	return filepath.Clean(path), nil
+}
+
+// connectSQLite opens one writing connection and a pool of reading ones. All
+// writers of the process queue in Go for the one connection instead of meeting
+// SQLITE_BUSY; other processes are waited for by busy_timeout.
+func (s *Store) connectSQLite(ctx context.Context, path string) error {
+	s.dialect, s.path = SQLite, path
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// SQLite gives its -wal and -shm files the mode of the database.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if s.write, err = openSQLite(path, "_txlock=immediate"); err != nil {
+		return err
+	}
+	s.write.SetMaxOpenConns(1)
+	// Switching to WAL needs the file for itself, so it happens under the lock too.
+	err = withFileLock(ctx, path+".lock", func() error { return migrateSchema(ctx, s.write, SQLite) })
+	if err != nil {
+		return errors.Join(err, s.write.Close())
+	}
+	if s.read, err = openSQLite(path, "_pragma=query_only(1)"); err != nil {
+		return errors.Join(err, s.write.Close())
+	}
+	readers := max(4, runtime.GOMAXPROCS(0))
+	s.read.SetMaxOpenConns(readers)
+	s.read.SetMaxIdleConns(readers)
+	return nil
+}
+
+// openSQLite returns a pool on the file with our pragmas and the given ones.
+// synchronous=FULL makes a commit durable against power loss.
+func openSQLite(path string, params ...string) (*bun.DB, error) {
+	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String() + "?" + strings.Join(append([]string{
+		"_pragma=busy_timeout(10000)", "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)", "_pragma=foreign_keys(1)",
+	}, params...), "&")
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	return bun.NewDB(db, sqlitedialect.New()), nil
+}
+
+const (
+	postgresConns    = 16
+	postgresIdleTime = 5 * time.Minute
+)
+
+func (s *Store) connectPostgres(ctx context.Context, rawURL string) error {
+	s.dialect = Postgres
+	cfg, err := pgx.ParseConfig(rawURL) // its errors leave the password out
+	if err != nil {
+		return err
+	}
+	// bun writes the arguments into the statement, so that no two texts are
+	// equal and a cache of prepared statements would only fill up.
+	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
+	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
+	db := stdlib.OpenDB(*cfg)
+	db.SetMaxOpenConns(postgresConns)
+	db.SetMaxIdleConns(postgresConns)
+	db.SetConnMaxIdleTime(postgresIdleTime)
+	s.write = bun.NewDB(db, pgdialect.New())
+	s.read = s.write
+	err = withAdvisoryLock(ctx, s.write, func() error { return migrateSchema(ctx, s.write, Postgres) })
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return nil
+}

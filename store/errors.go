@@ -1,0 +1,63 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"relaypdf/store/credit"
+)
+
+// Sentinels of this package. Compare with errors.Is.
+var (
+	// ErrNotFound means that the record does not exist, or no longer for this
+	// caller: expired, revoked, deleted, or of a suspended account.
+	ErrNotFound = errors.New("not found")
+	// ErrExists means that a record with the same unique name is there already.
+	ErrExists = errors.New("already exists")
+	// ErrSuspended means that the account may not make calls.
+	ErrSuspended = errors.New("account is suspended")
+	// ErrCallEnded means that the call is not running any more, so that the
+	// change asked for did not happen.
+	ErrCallEnded = errors.New("call has ended")
+	// ErrNoBlob means that no blob has the key.
+	ErrNoBlob = errors.New("no such blob")
+	// ErrUseDump means that the database is PostgreSQL, which has its own tools.
+	ErrUseDump = errors.New("this database is PostgreSQL: back it up with pg_dump and restore it with pg_restore, and copy the blobs folder with it")
+)
+
+// Names of the limits in a LimitError, as the API spells them.
+const (
+	LimitMaxJob   = "maxJobMicrodollars"
+	LimitMaxDay   = "maxDayMicrodollars"
+	LimitKeySpend = "keySpendLimit"
+)
+
+// ClaimedError says that another call holds the idempotency key.
+type ClaimedError struct {
+	Claim Claim
+}
+
+func (e *ClaimedError) Error() string {
+	return fmt.Sprintf("idempotency key is taken by call %s (%s)", e.Claim.CallID, e.Claim.State)
+}
+
+// FundsError says that the balance does not cover the quote.
+type FundsError struct {
+	Quote, Balance credit.Amount
+}
+
+func (e *FundsError) Error() string {
+	return fmt.Sprintf("balance of %s does not cover %s", e.Balance, e.Quote)
+}
+
+// LimitError says that a limit set by the account's owner refuses the call.
+type LimitError struct {
+	Limit        string        // one of the Limit constants
+	Microdollars credit.Amount // the limit
+	Spent        credit.Amount // what counts towards it already, holds included
+	Quote        credit.Amount
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s is %s, of which %s is spent or held; the call needs %s", e.Limit, e.Microdollars, e.Spent, e.Quote)
+}

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// IdempotencyWindow is how long an idempotency key belongs to its call.
+const IdempotencyWindow = 24 * time.Hour
+
+// States of a Claim.
+const (
+	ClaimRunning = "running"
+	ClaimDone    = "done"
+)
+
+// Claim is the hold of a call on an idempotency key of its account.
+type Claim struct {
+	CallID    string // Call says what came of it
+	BodyHash  []byte // tells a repeated request from another one
+	State     string // ClaimRunning or ClaimDone; a failed call's claim is gone
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+type claimRow struct {
+	bun.BaseModel `bun:"table:idempotency,alias:i"`
+
+	AccountID string `bun:",pk"`
+	IdemKey   string `bun:",pk"`
+	CallID    string
+	BodyHash  []byte
+	State     string
+	CreatedAt int64
+	ExpiresAt int64
+}
+
+func (r *claimRow) claim() Claim {
+	return Claim{
+		CallID: r.CallID, BodyHash: r.BodyHash, State: r.State,
+		CreatedAt: fromMicros(r.CreatedAt), ExpiresAt: fromMicros(r.ExpiresAt),
+	}
+}
+
+// Claim returns who holds the account's idempotency key, or ErrNotFound when
+// nobody does: the call failed, or the claim has expired.
+func (s *Store) Claim(ctx context.Context, accountID, key string) (Claim, error) {
+	var row claimRow
+	err := s.read.NewSelect().Model(&row).Where("account_id = ? AND idem_key = ?", accountID, key).
+		Where("expires_at > ?", toMicros(s.now())).Scan(ctx)
+	if err != nil {
+		return Claim{}, fmt.Errorf("read claim: %w", notFound(err))
+	}
+	return row.claim(), nil
+}
+
+// claimKey takes the idempotency key for the call, or returns a *ClaimedError.
+// The insert is the decision: of two calls at once, the second waits for the
+// first one's transaction and then meets its row. An expired row is replaced.
+func claimKey(ctx context.Context, tx bun.Tx, c NewCall, now time.Time) error {
+	if c.IdempotencyKey == "" {
+		return nil
+	}
+	row := claimRow{
+		AccountID: c.AccountID, IdemKey: c.IdempotencyKey, CallID: c.ID, BodyHash: c.BodyHash, State: ClaimRunning,
+		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(IdempotencyWindow)),
+	}
+	took, err := changed(tx.NewInsert().Model(&row).
+		On("CONFLICT (account_id, idem_key) DO UPDATE").
+		Set("call_id = EXCLUDED.call_id, body_hash = EXCLUDED.body_hash, state = EXCLUDED.state").
+		Set("created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at").
+		Where("i.expires_at <= ?", toMicros(now)).Exec(ctx))
+	if err != nil || took {
+		return err
+	}
+	// The conflict has locked the other call's row, so that it is still there.
+	var other claimRow
+	if err := tx.NewSelect().Model(&other).Where("account_id = ? AND idem_key = ?", c.AccountID, c.IdempotencyKey).Scan(ctx); err != nil {
+		return err
+	}
+	return &ClaimedError{Claim: other.claim()}
+}
+
+// finishClaim marks the key's call as done.
+func finishClaim(ctx context.Context, tx bun.Tx, c *callRow) error {
+	if c.IdempotencyKey == "" {
+		return nil
+	}
+	_, err := tx.NewRaw("UPDATE idempotency SET state = ? WHERE account_id = ? AND idem_key = ? AND call_id = ?",
+		ClaimDone, c.AccountID, c.IdempotencyKey, c.ID).Exec(ctx)
+	return err
+}
+
+// freeClaim gives the key of a failed call back.
+func freeClaim(ctx context.Context, tx bun.Tx, c *callRow) error {
+	if c.IdempotencyKey == "" {
+		return nil
+	}
+	_, err := tx.NewRaw("DELETE FROM idempotency WHERE account_id = ? AND idem_key = ? AND call_id = ?",
+		c.AccountID, c.IdempotencyKey, c.ID).Exec(ctx)
+	return err
+}

@@ -1,0 +1,230 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+const (
+	liveSecretPrefix = "pdf_live_"
+	testSecretPrefix = "pdf_test_"
+	// shownChars of a secret stay readable: its kind and three characters,
+	// enough for an owner to tell keys apart.
+	shownChars = 12
+)
+
+const (
+	// keyUseEvery is how exact LastUsedAt is.
+	keyUseEvery = time.Minute
+	// keyUseQueue bounds the uses waiting to be recorded; more are dropped,
+	// and the key's next use records itself.
+	keyUseQueue = 256
+	// keyUseMemory bounds the keys whose last recorded use is remembered.
+	keyUseMemory = 10_000
+)
+
+// Key is an API key of an account. Its secret is shown once, at creation.
+type Key struct {
+	ID         string
+	AccountID  string
+	Name       string
+	Prefix     string // the first 12 characters of the secret
+	Test       bool
+	ExpiresAt  *time.Time     // nil is never
+	SpendLimit *credit.Amount // over the key's life; nil is none
+	Spent      credit.Amount  // what counts towards it, holds included
+	Operations []string       // the only operations allowed; empty is all
+	CreatedAt  time.Time
+	RevokedAt  *time.Time
+	LastUsedAt *time.Time // to the minute
+}
+
+// NewKey describes a key to be made.
+type NewKey struct {
+	AccountID, Name string
+	Test            bool
+	ExpiresAt       *time.Time
+	SpendLimit      *credit.Amount
+	Operations      []string
+}
+
+type keyRow struct {
+	bun.BaseModel `bun:"table:keys,alias:k"`
+
+	ID         string `bun:",pk"`
+	AccountID  string
+	Name       string
+	Prefix     string
+	Hash       []byte
+	Test       bool
+	ExpiresAt  *int64
+	SpendLimit *credit.Amount
+	Spent      credit.Amount
+	Operations string // separated by commas
+	CreatedAt  int64
+	RevokedAt  *int64
+	LastUsedAt *int64
+}
+
+func (r *keyRow) key() Key {
+	k := Key{
+		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, Test: r.Test,
+		ExpiresAt: fromMicrosPtr(r.ExpiresAt), SpendLimit: r.SpendLimit, Spent: r.Spent,
+		CreatedAt: fromMicros(r.CreatedAt), RevokedAt: fromMicrosPtr(r.RevokedAt), LastUsedAt: fromMicrosPtr(r.LastUsedAt),
+	}
+	if r.Operations != "" {
+		k.Operations = strings.Split(r.Operations, ",")
+	}
+	return k
+}
+
+// CreateKey makes a key and returns it with its secret, "pdf_live_" or
+// "pdf_test_" and 40 random characters, which is not stored and cannot be shown
+// again. It returns ErrNotFound for an unknown account.
+func (s *Store) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
+	if err := n.check(); err != nil {
+		return Key{}, "", fmt.Errorf("create key: %w", err)
+	}
+	prefix := liveSecretPrefix
+	if n.Test {
+		prefix = testSecretPrefix
+	}
+	secret := newSecret(prefix)
+	row := keyRow{
+		ID: NewID("key"), AccountID: n.AccountID, Name: clean(n.Name, 200), Prefix: secret[:shownChars], Hash: hashSecret(secret),
+		Test: n.Test, ExpiresAt: toMicrosPtr(n.ExpiresAt), SpendLimit: n.SpendLimit,
+		Operations: strings.Join(n.Operations, ","), CreatedAt: toMicros(s.now()),
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		known, err := tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", n.AccountID).Exists(ctx)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return ErrNotFound
+		}
+		_, err = tx.NewInsert().Model(&row).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return Key{}, "", fmt.Errorf("create key: %w", err)
+	}
+	return row.key(), secret, nil
+}
+
+func (n NewKey) check() error {
+	if l := n.SpendLimit; l != nil && (*l < 0 || *l > maxAmount) {
+		return fmt.Errorf("the spending limit must be between 0 and %s; got %s", maxAmount, *l)
+	}
+	for _, op := range n.Operations {
+		if op == "" || strings.Contains(op, ",") {
+			return errors.New("the name of an operation must not be empty or hold a comma")
+		}
+	}
+	return nil
+}
+
+// Keys returns the account's keys, the oldest first, revoked ones included.
+func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
+	var rows []keyRow
+	if err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	list := make([]Key, len(rows))
+	for i := range rows {
+		list[i] = rows[i].key()
+	}
+	return list, nil
+}
+
+// RevokeKey ends a key for good. Revoking it again changes nothing. It returns
+// ErrNotFound when the account has no such key.
+func (s *Store) RevokeKey(ctx context.Context, accountID, keyID string) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		ok, err := changed(tx.NewRaw("UPDATE keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? AND account_id = ?",
+			toMicros(s.now()), keyID, accountID).Exec(ctx))
+		if err == nil && !ok {
+			err = ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("revoke key: %w", err)
+	}
+	return nil
+}
+
+// keyWithAccount is a row of the one query that authentication makes.
+type keyWithAccount struct {
+	Key     keyRow     `bun:"embed:k_"`
+	Account accountRow `bun:"embed:a_"`
+}
+
+const keyBySecret = `SELECT
+	k.id AS k_id, k.account_id AS k_account_id, k.name AS k_name, k.prefix AS k_prefix, k.test AS k_test,
+	k.expires_at AS k_expires_at, k.spend_limit AS k_spend_limit, k.spent AS k_spent, k.operations AS k_operations,
+	k.created_at AS k_created_at, k.last_used_at AS k_last_used_at,
+	a.id AS a_id, a.email AS a_email, a.plan AS a_plan, a.suspended AS a_suspended, a.suspend_reason AS a_suspend_reason,
+	a.funded AS a_funded, a.auto_reload AS a_auto_reload, a.balance AS a_balance, a.held AS a_held,
+	a.max_job AS a_max_job, a.max_day AS a_max_day, a.day AS a_day, a.day_spent AS a_day_spent, a.created_at AS a_created_at
+	FROM keys AS k JOIN accounts AS a ON a.id = k.account_id
+	WHERE k.hash = ? AND k.revoked_at IS NULL`
+
+// KeyBySecret returns the key with the secret, and its account, in one query. It
+// returns ErrNotFound for an unknown or revoked key. An expired key and a
+// suspended account are returned: the caller says so to their owner.
+func (s *Store) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
+	var row keyWithAccount
+	// The lookup is by hash, so that its timing says nothing about the secret.
+	if err := s.read.NewRaw(keyBySecret, hashSecret(secret)).Scan(ctx, &row); err != nil {
+		return Key{}, Account{}, fmt.Errorf("read key: %w", notFound(err))
+	}
+	now, key := s.now(), row.Key.key()
+	if key.LastUsedAt == nil || now.Sub(*key.LastUsedAt) >= keyUseEvery {
+		select {
+		case s.keyUses <- key.ID:
+		default: // The queue is full; the key's next use comes here again.
+		}
+	}
+	return key, row.Account.account(now), nil
+}
+
+// recordKeyUses writes the times of last use behind the requests' backs, at
+// most once a minute and key, until ctx ends.
+func (s *Store) recordKeyUses(ctx context.Context) {
+	recorded := make(map[string]time.Time)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case id := <-s.keyUses:
+			now := s.now()
+			if now.Sub(recorded[id]) < keyUseEvery {
+				continue
+			}
+			if len(recorded) >= keyUseMemory {
+				clear(recorded)
+			}
+			recorded[id] = now
+			if err := s.recordKeyUse(ctx, id, now); err != nil && ctx.Err() == nil {
+				s.log.Warn("the last use of a key was not recorded", "key", id, "error", err)
+			}
+		}
+	}
+}
+
+func (s *Store) recordKeyUse(ctx context.Context, id string, now time.Time) error {
+	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		// Another process may have recorded a later use.
+		_, err := tx.NewRaw("UPDATE keys SET last_used_at = ?0 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?0)",
+			toMicros(now), id).Exec(ctx)
+		return err
+	})
+}

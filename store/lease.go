@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+const (
+	// LeaseTerm is how long a lease lives without renewal: a process that is
+	// gone with its machine has its holds released after this time.
+	LeaseTerm = 10 * time.Minute
+	// leaseEvery is how often a lease is renewed.
+	leaseEvery = time.Minute
+	// leaseSlots bounds the processes that share one folder of lock files.
+	leaseSlots = 1024
+	// reapBatch bounds the calls that one query of the reaper lists, and the
+	// expired rows that one statement deletes.
+	reapBatch = 100
+)
+
+// abandoned is the failure of calls whose process ended before they did.
+var abandoned = Failure{
+	Code:    "internal_error",
+	Message: "The server stopped before this call was finished. Nothing was charged; please send it again.",
+}
+
+// Lease is the sign of life of a process. Calls carry its id, and are released
+// when it is gone.
+type Lease struct {
+	store *Store
+	id    string
+	file  *os.File // holds the lock that proves that the process lives
+	stop  context.CancelFunc
+	done  chan struct{}
+	close sync.Once
+	err   error
+}
+
+type leaseRow struct {
+	bun.BaseModel `bun:"table:leases,alias:le"`
+
+	ID        string `bun:",pk"`
+	CreatedAt int64
+	ExpiresAt int64
+}
+
+// Acquire takes a lease for this process, in the first free lock file of dir,
+// and renews it until ctx ends or it is closed. Where an earlier process left
+// its lease in the file, it is dead, as the lock was free: its holds are
+// released at once.
+func (s *Store) Acquire(ctx context.Context, dir string) (*Lease, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("acquire lease: %w; choose a folder that this user may write to", err)
+	}
+	file, err := lockSlot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("acquire lease: %w", err)
+	}
+	l := &Lease{store: s, id: NewID("lease"), file: file, done: make(chan struct{})}
+	if err := l.takeOver(ctx); err != nil {
+		return nil, fmt.Errorf("acquire lease: %w", errors.Join(err, file.Close()))
+	}
+	ctx, l.stop = context.WithCancel(ctx)
+	go l.keep(ctx)
+	return l, nil
+}
+
+// lockSlot opens and locks the first lock file of dir that nobody holds.
+func lockSlot(dir string) (*os.File, error) {
+	for n := range leaseSlots {
+		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("lease-%d.lock", n)), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+	}
+	return nil, fmt.Errorf("all %d lock files in %s are held by running processes", leaseSlots, dir)
+}
+
+// takeOver ends the lease named in the lock file and writes the new one there.
+// The new id is on disk before any call can carry it.
+func (l *Lease) takeOver(ctx context.Context) error {
+	previous, err := io.ReadAll(io.LimitReader(l.file, 200))
+	if err != nil {
+		return err
+	}
+	if id := strings.TrimSpace(string(previous)); id != "" {
+		if err := l.store.endLease(ctx, id); err != nil {
+			return err
+		}
+	}
+	if err := l.renew(ctx); err != nil {
+		return err
+	}
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := l.file.WriteAt([]byte(l.id+"\n"), 0); err != nil {
+		return err
+	}
+	return l.file.Sync()
+}
+
+// ID returns the id that the process's calls carry.
+func (l *Lease) ID() string { return l.id }
+
+// Close ends the lease: renewal stops, calls that still carry it are released,
+// and the lock file is free.
+func (l *Lease) Close() error {
+	l.close.Do(func() {
+		l.stop()
+		<-l.done
+		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+		defer cancel()
+		l.err = errors.Join(l.store.endLease(ctx, l.id), l.file.Close())
+	})
+	return l.err
+}
+
+// keep renews the lease until ctx ends.
+func (l *Lease) keep(ctx context.Context) {
+	defer close(l.done)
+	tick := time.NewTicker(leaseEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := l.renew(ctx); err != nil && ctx.Err() == nil {
+				l.store.log.Error("the lease was not renewed; without renewal its calls are released when it expires",
+					"lease", l.id, "term", LeaseTerm, "error", err)
+			}
+		}
+	}
+}
+
+// renew extends the lease. One that expired during a long pause comes back:
+// its calls of before may have been released, its new ones are safe.
+func (l *Lease) renew(ctx context.Context) error {
+	now := l.store.now()
+	row := leaseRow{ID: l.id, CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(LeaseTerm))}
+	return l.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(&row).On("CONFLICT (id) DO UPDATE").Set("expires_at = EXCLUDED.expires_at").Exec(ctx)
+		return err
+	})
+}
+
+// endLease removes a lease and releases the calls that carry it.
+func (s *Store) endLease(ctx context.Context, id string) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewDelete().Model((*leaseRow)(nil)).Where("id = ?", id).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("end lease: %w", err)
+	}
+	if _, err := s.releaseWhere(ctx, "lease = ?", id); err != nil {
+		return fmt.Errorf("end lease: %w", err)
+	}
+	return nil
+}
+
+// stray is the condition of calls whose lease is gone; its argument is now.
+const stray = "NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = c.lease AND leases.expires_at > ?)"
+
+// Reap releases the running calls whose lease is missing or has expired, and
+// deletes expired leases and idempotency keys. It returns how many calls it
+// released. Any number of processes may reap at once.
+func (s *Store) Reap(ctx context.Context) (int, error) {
+	now := toMicros(s.now())
+	released, err := s.releaseWhere(ctx, stray, now)
+	if err != nil {
+		return released, fmt.Errorf("reap: %w", err)
+	}
+	for _, sweep := range []string{
+		"DELETE FROM leases WHERE id IN (SELECT id FROM leases WHERE expires_at <= ?0 LIMIT ?1)",
+		`DELETE FROM idempotency WHERE expires_at <= ?0 AND (account_id, idem_key) IN
+			(SELECT account_id, idem_key FROM idempotency WHERE expires_at <= ?0 LIMIT ?1)`,
+	} {
+		if err := s.deleteInBatches(ctx, sweep, now); err != nil {
+			return released, fmt.Errorf("reap: %w", err)
+		}
+	}
+	return released, nil
+}
+
+// releaseWhere releases the running calls that meet the condition, each in a
+// transaction of its own that checks the condition again, so that no
+// transaction is long and none holds the rows of two accounts. It returns how
+// many there were.
+func (s *Store) releaseWhere(ctx context.Context, condition string, args ...any) (int, error) {
+	released, after := 0, ""
+	for {
+		var ids []string
+		err := s.write.NewSelect().Model((*callRow)(nil)).Column("id").Where("status = ? AND id > ?", CallRunning, after).
+			Where(condition, args...).Order("id").Limit(reapBatch).Scan(ctx, &ids)
+		if err != nil || len(ids) == 0 {
+			return released, err
+		}
+		for _, id := range ids {
+			err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+				ok, err := s.release(ctx, tx, id, abandoned, condition, args...)
+				if ok {
+					released++
+				}
+				return err
+			})
+			if err != nil {
+				return released, err
+			}
+		}
+		after = ids[len(ids)-1]
+	}
+}
+
+// deleteInBatches repeats a DELETE with the arguments now and reapBatch until
+// nothing is left for it.
+func (s *Store) deleteInBatches(ctx context.Context, query string, now int64) error {
+	for {
+		var n int64
+		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			res, err := tx.NewRaw(query, now, reapBatch).Exec(ctx)
+			if err != nil {
+				return err
+			}
+			n, err = res.RowsAffected()
+			return err
+		})
+		if err != nil || n < reapBatch {
+			return err
+		}
+	}
+}

@@ -1,0 +1,192 @@
+// Package store keeps accounts, keys, calls, money, results and leases in
+// SQLite or PostgreSQL, and the bytes of results in blobs.
+//
+// A public method is one transaction. Money moves only in the transaction of
+// its cause, in integer microdollars, by UPDATEs that carry their own
+// condition, and is recorded twice: in the ledger, whose entries sum to zero
+// per call and as a whole, and in the account's row, which the hot path reads.
+// CheckLedger compares the two.
+//
+// All times are UTC with microsecond precision.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/uptrace/bun"
+)
+
+// Names of the databases, as Dialect returns them.
+const (
+	SQLite   = "sqlite"
+	Postgres = "postgres"
+)
+
+const (
+	// openTimeout bounds connecting and migrating, another process's migration included.
+	openTimeout = 60 * time.Second
+	// writeTimeout bounds a writing transaction, the wait for the writer included.
+	writeTimeout = 15 * time.Second
+	// writeAttempts bounds how often PostgreSQL may ask for a transaction again.
+	writeAttempts = 4
+)
+
+// Config says where the store is. The zero value of every field but DataDir has
+// a meaning.
+type Config struct {
+	// URL is "sqlite:///abs/path.db", "sqlite:name.db" (a relative path is
+	// taken from DataDir) or "postgres://…"; empty is DataDir/relaypdf.db.
+	URL string
+	// DataDir holds the SQLite database and the blobs. It is created with
+	// mode 0700.
+	DataDir string
+	// Blobs keeps the bytes of files; nil keeps them in DataDir/blobs.
+	Blobs Blobs
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Logger hears about background work that failed; nil is silence.
+	Logger *slog.Logger
+}
+
+// Store is the database and its blobs. It is safe for concurrent use.
+type Store struct {
+	dialect string
+	path    string // of the SQLite database; empty with PostgreSQL
+	dataDir string
+	write   *bun.DB // SQLite: exactly one connection, transactions begin immediate
+	read    *bun.DB // SQLite: a pool of readers; PostgreSQL: the same pool as write
+	blobs   Blobs
+	now     func() time.Time
+	log     *slog.Logger
+
+	keyUses chan string
+	stop    context.CancelFunc
+	workers sync.WaitGroup
+}
+
+// Open connects to the database, creates or migrates its schema and prepares
+// the blobs. Any number of processes may open the same database at once.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	s := &Store{
+		dataDir: cfg.DataDir, blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
+		keyUses: make(chan string, keyUseQueue),
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if err := s.prepareFolders(); err != nil {
+		return nil, err
+	}
+	if err := s.connect(ctx, cfg.URL); err != nil {
+		return nil, err
+	}
+	work, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.workers.Go(func() { s.recordKeyUses(work) })
+	return s, nil
+}
+
+func (s *Store) prepareFolders() error {
+	if s.dataDir == "" {
+		return errors.New("open the store: no data folder is set; name one that this user may write to")
+	}
+	dir, err := filepath.Abs(s.dataDir)
+	if err != nil {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	s.dataDir = dir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("open the store: create the data folder: %w; choose a folder that this user may write to", err)
+	}
+	if s.blobs == nil {
+		if s.blobs, err = NewDiskBlobs(filepath.Join(dir, "blobs")); err != nil {
+			return fmt.Errorf("open the store: %w", err)
+		}
+	}
+	return nil
+}
+
+// Close ends background work and closes the connections.
+func (s *Store) Close() error {
+	s.stop()
+	s.workers.Wait()
+	err := s.write.Close()
+	if s.read != s.write {
+		err = errors.Join(err, s.read.Close())
+	}
+	return err
+}
+
+// Ping reports whether the database answers and can be read.
+func (s *Store) Ping(ctx context.Context) error {
+	var one int
+	return s.read.NewRaw("SELECT 1 FROM accounts UNION ALL SELECT 1 LIMIT 1").Scan(ctx, &one)
+}
+
+// Dialect returns SQLite or Postgres.
+func (s *Store) Dialect() string { return s.dialect }
+
+// Blobs returns where the bytes of files are kept.
+func (s *Store) Blobs() Blobs { return s.blobs }
+
+// inTx runs fn in one writing transaction, within writeTimeout. Where
+// PostgreSQL breaks a deadlock by refusing a transaction, fn runs again: it
+// must have no effect outside of the transaction.
+func (s *Store) inTx(ctx context.Context, fn func(context.Context, bun.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var err error
+	for range writeAttempts {
+		if err = s.write.RunInTx(ctx, nil, fn); !retryable(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// inSnapshot runs fn in one reading transaction that sees a single state.
+func (s *Store) inSnapshot(ctx context.Context, fn func(context.Context, bun.Tx) error) error {
+	opts := &sql.TxOptions{ReadOnly: true}
+	if s.dialect == Postgres {
+		opts.Isolation = sql.LevelRepeatableRead
+	}
+	return s.read.RunInTx(ctx, opts, fn)
+}
+
+// retryable reports whether PostgreSQL rolled a transaction back for reasons
+// that a repetition mends: serialization failure or deadlock.
+func retryable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}
+
+// notFound turns the absence of a row into ErrNotFound.
+func notFound(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// changed reports whether a statement changed a row.
+func changed(res sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
+}

@@ -1,0 +1,183 @@
+package storetest
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
+
+	"relaypdf/store"
+)
+
+// serverVariable names a PostgreSQL server to use instead of a cluster of ours.
+const serverVariable = "RELAYPDF_TEST_POSTGRES_URL"
+
+const (
+	startTimeout = 90 * time.Second
+	adminTimeout = 60 * time.Second
+)
+
+// server is a PostgreSQL server for tests.
+type server struct {
+	admin string // URL of its maintenance database
+	// alive is the end of a pipe that our cluster watches. It is kept here
+	// because a pipe that nobody refers to is closed by the garbage collector.
+	alive io.Closer
+}
+
+// theServer returns the server of this process. The cluster is started by the
+// first test that needs it, and shared: starting one takes seconds. It ends
+// with the process.
+var theServer = sync.OnceValues(func() (server, error) {
+	if given := os.Getenv(serverVariable); given != "" {
+		return server{admin: given}, nil
+	}
+	return startCluster()
+})
+
+// createDatabase returns the URL of a new database that is dropped when the
+// test has ended.
+func createDatabase(t testing.TB) string {
+	t.Helper()
+	srv, err := theServer()
+	if err != nil {
+		t.Fatalf("PostgreSQL for the tests: %v", err)
+	}
+	admin, name := srv.admin, store.NewID("relaypdf_test")
+	if err := execAdmin(admin, "CREATE DATABASE "+name); err != nil {
+		t.Fatalf("create a test database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := execAdmin(admin, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("drop the test database: %v", err)
+		}
+	})
+	u, err := url.Parse(admin)
+	if err != nil {
+		t.Fatalf("%s is not a URL: %v", serverVariable, err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func execAdmin(admin, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
+	defer cancel()
+	db, err := sql.Open("pgx", admin)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, statement)
+	return errors.Join(err, db.Close())
+}
+
+// clusterScript makes and starts a cluster in $1 with the programs in $2, says
+// "ready", and when its standard input ends (which it does with the test
+// process, however that ends) stops the cluster and removes the folder.
+const clusterScript = `
+cd "$1" || exit 1
+trap 'rm -rf "$1"' EXIT
+"$2/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$1/log" 2>&1 &&
+"$2/pg_ctl" -D "$1/data" -w -t 60 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' -c fsync=off -c max_connections=300" start >>"$1/log" 2>&1 &&
+echo ready || { tail -n 20 "$1/log"; exit 1; }
+cat >/dev/null
+"$2/pg_ctl" -D "$1/data" -m immediate stop >/dev/null 2>&1
+`
+
+// startCluster starts a cluster on a Unix socket in a temporary folder.
+func startCluster() (server, error) {
+	programs, err := findPrograms()
+	if err != nil {
+		return server{}, err
+	}
+	dir, err := os.MkdirTemp("", "relaypdf-postgres-")
+	if err != nil {
+		return server{}, err
+	}
+	cmd := exec.Command("/bin/sh", "-c", clusterScript, "sh", dir, programs)
+	// A process group of its own keeps Ctrl-C from ending the script before it cleans up.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := runAsPostgres(cmd, dir); err != nil {
+		return server{}, errors.Join(err, os.RemoveAll(dir))
+	}
+	alive, err := startAndWait(cmd)
+	if err != nil {
+		return server{}, errors.Join(fmt.Errorf("start a PostgreSQL cluster: %w", err), os.RemoveAll(dir))
+	}
+	return server{admin: "postgres://postgres@/postgres?host=" + url.QueryEscape(dir), alive: alive}, nil
+}
+
+// findPrograms returns the newest folder of PostgreSQL's server programs.
+func findPrograms() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "", fmt.Errorf("no PostgreSQL server is installed: run `make setup`, or set %s to a server's URL", serverVariable)
+	}
+	return filepath.Dir(found[len(found)-1]), nil
+}
+
+// runAsPostgres makes the command run as the user postgres where we are root,
+// as which PostgreSQL refuses to run.
+func runAsPostgres(cmd *exec.Cmd, dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return fmt.Errorf("%w: run `make setup`, or set %s to a server's URL", err, serverVariable)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return err
+	}
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return os.Chown(dir, int(uid), int(gid))
+}
+
+// startAndWait starts the script, waits until it says that it is ready and
+// returns its standard input, at whose end it stops.
+func startAndWait(cmd *exec.Cmd) (io.Closer, error) {
+	alive, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, outWriter, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = outWriter, outWriter
+	if err := errors.Join(cmd.Start(), outWriter.Close(), out.SetReadDeadline(time.Now().Add(startTimeout))); err != nil {
+		return nil, err
+	}
+	var said []string
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if lines.Text() == "ready" {
+			return alive, nil
+		}
+		said = append(said, lines.Text())
+	}
+	return nil, errors.New(strings.Join(said, "\n"))
+}
