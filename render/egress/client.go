@@ -85,7 +85,11 @@ type checkedTransport struct {
 
 // RoundTrip sends r if its URL is allowed.
 func (t *checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	u, err := t.policy.checkURL(r.URL.String(), t.schemes)
+	asked := *r.URL
+	if host, err := parseTarget(asked.Host); err == nil {
+		asked.Host = host.String() // else String writes an IDN in percent signs
+	}
+	u, err := t.policy.checkURL(asked.String(), t.schemes)
 	if err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // a RoundTripper owns the body, also when it fails

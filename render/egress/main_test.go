@@ -3,6 +3,8 @@ package egress
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -108,3 +110,14 @@ func (c *canary) port() string {
 }
 
 func hello(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }
+
+// newTLSSite is a web site on loopback with a certificate of its own authority
+// for example.com, *.example.com and 127.0.0.1. It says hello.
+func newTLSSite(t testing.TB) *httptest.Server {
+	t.Helper()
+	site := httptest.NewUnstartedServer(http.HandlerFunc(hello))
+	site.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail on purpose
+	site.StartTLS()
+	t.Cleanup(site.Close)
+	return site
+}

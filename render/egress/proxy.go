@@ -107,7 +107,9 @@ func (p *Policy) startProxy(ctx context.Context, limits proxyLimits) (*Proxy, er
 		IdleTimeout:       proxyKeepAlive,
 		MaxHeaderBytes:    proxyMaxHeader,
 		ErrorLog:          errorLog,
-		BaseContext:       func(net.Listener) context.Context { return base },
+		// "OPTIONS *" gets our 400 and not the server's own 200.
+		DisableGeneralOptionsHandler: true,
+		BaseContext:                  func(net.Listener) context.Context { return base },
 	}
 	x.close = sync.OnceValue(func() error { return x.shutDown(cancel) })
 	x.running.Go(x.serve)
