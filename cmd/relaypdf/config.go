@@ -40,7 +40,8 @@ type Config struct {
 	Trial           credit.Amount
 	Prices          map[string]credit.Amount // overrides, by operation name
 	LogLevel        slog.Level
-	LogFormat       string // json or text
+	LogFormat       string        // json or text
+	DrainDelay      time.Duration // between failing /health/ready and closing the listener
 	ShutdownTimeout time.Duration
 	SecretKey       string
 	Region          string
@@ -89,8 +90,9 @@ func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
 	var c Config
 	for i := range settings {
 		row := &settings[i]
-		value, err := row.find(flags, host, file)
-		if err == nil && value.origin == originDefault {
+		value := row.find(flags, host, file)
+		var err error
+		if value.origin == originDefault {
 			value.text, err = row.defaultText(&c, host)
 		}
 		if err == nil && (value.text != "" || row.emptyMeans) {
@@ -118,20 +120,20 @@ const (
 // find returns the value of a row from the first source that has one. An empty
 // value counts as none, so that `RELAYPDF_X=` in a compose file is harmless,
 // except where the row says what empty means.
-func (s *setting) find(flags *pflag.FlagSet, host machine, file configFile) (settingValue, error) {
+func (s *setting) find(flags *pflag.FlagSet, host machine, file configFile) settingValue {
 	given := func(text string) bool { return text != "" || s.emptyMeans }
 	if flags != nil {
 		if f := flags.Lookup(s.name); f != nil && f.Changed && given(f.Value.String()) {
-			return settingValue{s, f.Value.String(), originFlag}, nil
+			return settingValue{s, f.Value.String(), originFlag}
 		}
 	}
 	if text, ok := host.env[s.variable()]; ok && given(text) {
-		return settingValue{s, text, originEnvironment}, nil
+		return settingValue{s, text, originEnvironment}
 	}
 	if line, ok := file.lines[s.variable()]; ok && given(line.text) {
-		return settingValue{s, line.text, fmt.Sprintf("%s:%d", file.path, line.number)}, nil
+		return settingValue{s, line.text, fmt.Sprintf("%s:%d", file.path, line.number)}
 	}
-	return settingValue{row: s, origin: originDefault}, nil
+	return settingValue{row: s, origin: originDefault}
 }
 
 // complain joins a parser's remark, which completes a sentence that begins with

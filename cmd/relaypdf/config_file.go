@@ -25,8 +25,8 @@ type configLine struct {
 // no file. A file cannot name another one.
 func openConfigFile(flags *pflag.FlagSet, host machine) (configFile, []error) {
 	row := lookupSetting(configSetting)
-	value, err := row.find(flags, host, configFile{})
-	if err != nil || value.text == "" {
+	value := row.find(flags, host, configFile{})
+	if value.text == "" {
 		return configFile{}, nil
 	}
 	content, err := os.ReadFile(value.text)

@@ -80,9 +80,7 @@ func parseBlobs(text string) (string, error) {
 		return "", errors.New("is not supported by this release; leave it out, or write file:/absolute/folder")
 	}
 	path, ok := strings.CutPrefix(text, "file:")
-	if strings.HasPrefix(path, "//") { // file:///folder names no host
-		path = path[2:]
-	}
+	path = strings.TrimPrefix(path, "//") // file:///folder is file:/folder
 	if !ok || !filepath.IsAbs(path) {
 		return "", errors.New("is not a store; write file:/absolute/folder")
 	}
@@ -215,6 +213,15 @@ func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
 		return 0, errors.New("is not a length of time; write it like 30s or 2m")
+	}
+	return d, nil
+}
+
+// parseDelay is parseDuration for a time that may also be none.
+func parseDelay(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, errors.New("is not a length of time; write it like 5s, or 0s for none")
 	}
 	return d, nil
 }

@@ -198,6 +198,11 @@ var settings = []setting{
 		apply: into(func(c *Config) *string { return &c.LogFormat }, parseOneOf("json", "text")),
 	},
 	{
+		name: "drain-delay", group: groupServer, fallback: "0s",
+		doc:   "How long `/health/ready` fails before the service stops listening, so that a balancer in front sends nothing more.",
+		apply: into(func(c *Config) *time.Duration { return &c.DrainDelay }, parseDelay),
+	},
+	{
 		name: "shutdown-timeout", group: groupServer, fallback: "30s",
 		doc:   "How long running work may take to end when the service is stopped.",
 		apply: into(func(c *Config) *time.Duration { return &c.ShutdownTimeout }, parseDuration),

@@ -1,0 +1,69 @@
+# relaypdf. `make` lists the targets.
+
+GO       ?= go
+DATA_DIR ?= ./data
+# The race detector makes rendering slow; a test that hangs must still end.
+TEST_TIMEOUT ?= 15m
+TEST_FLAGS   ?=
+
+LINT    := $(GO) tool -modfile=.ci/tools.mod golangci-lint
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := $(if $(VERSION),-X main.version=$(VERSION))
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Install what the program and its tests need (Debian, Ubuntu), and only what is missing.
+	@.ci/setup test
+
+.PHONY: run
+run: ## Build and start a development server with its data in ./data; prints a key and a first curl.
+	@.ci/setup run
+	@$(MAKE) --no-print-directory build
+	bin/relaypdf serve --dev --data-dir $(DATA_DIR)
+
+.PHONY: build
+build: ## Build bin/relaypdf.
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/relaypdf ./cmd/relaypdf
+
+.PHONY: test
+test: setup build ## Run every test with the race detector.
+	$(GO) test -race -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./... ./.ci/licenses
+
+.PHONY: bench
+bench: setup ## Measure ours against the browser's floor.
+	$(GO) run ./cmd/bench
+
+.PHONY: soak
+soak: setup ## Render for long, and compare memory at the start and at the end.
+	$(GO) run ./cmd/bench -soak
+
+.PHONY: golden
+golden: setup ## Rewrite the golden files from what the tests see now. Read the diff.
+	UPDATE_GOLDEN=1 $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+	@git status --short -- '*testdata*'
+
+.PHONY: lint
+lint: ## Check the source with golangci-lint, as pinned in .ci/tools.mod.
+	$(LINT) run
+
+.PHONY: generate
+generate: ## Rewrite generated source.
+	$(GO) generate ./...
+
+.PHONY: licenses
+licenses: ## Rewrite the list of modules in docs/licenses.md.
+	$(GO) run ./.ci/licenses
+
+.PHONY: check
+check: lint ## Lint, and fail when generated files, go.mod or the licences are out of date.
+	.ci/drift
+	$(GO) run ./.ci/licenses -check
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities (needs the network).
+	$(GO) tool -modfile=.ci/tools.mod govulncheck ./...
