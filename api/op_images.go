@@ -114,7 +114,7 @@ func runImage(ctx context.Context, env *Env, in *ImageInput) (op.Result, error) 
 	shot := in.Options.capture()
 	image, err := env.Render.Screenshot(ctx, env.Tenant, src, in.Options.page(in.URL != nil), shot)
 	if err != nil {
-		return op.Result{}, renderError(err)
+		return op.Result{}, fieldError(err)
 	}
 	return op.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body}, nil
 }

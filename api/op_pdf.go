@@ -190,7 +190,7 @@ func runPDF(ctx context.Context, env *Env, in *PDFInput) (op.Result, error) {
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown)}
 	doc, err := env.Render.PDF(ctx, env.Tenant, src, page, in.Options.print())
 	if err != nil {
-		return op.Result{}, renderError(err)
+		return op.Result{}, fieldError(err)
 	}
 	return op.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body}, nil
 }

@@ -19,56 +19,42 @@ type Env struct {
 
 type row[In any] = op.Spec[*Env, In]
 
-// Operations returns the product on one screen: paths, tools, commands,
-// prices, documentation and forms all derive from these rows.
-func Operations() []op.Row[*Env] {
-	return []op.Row[*Env]{
-		row[PDFInput]{
-			Info: op.Info{
-				Name: "pdf.create", Summary: "Make a PDF from HTML, a web page or Markdown",
-				Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
-			},
-			Example: PDFInput{
-				HTML:    new("<h1>Invoice 42</h1><p>Total: 99.00 EUR</p>"),
-				Options: PDFOptions{Format: "A4", Margin: Margin{Top: Length{"20mm"}, Bottom: Length{"20mm"}}},
-			},
-			Run: runPDF,
+// Operations is the product on one screen: paths, tools, commands, prices,
+// documentation and forms all derive from these rows.
+var Operations = []op.Row[*Env]{
+	row[PDFInput]{
+		Info: op.Info{
+			Name: "pdf.create", Summary: "Make a PDF from HTML, a web page or Markdown",
+			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 		},
-		row[ImageInput]{
-			Info: op.Info{
-				Name: "images.create", Summary: "Make an image of HTML or a web page",
-				Price: 1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
-			},
-			Example: ImageInput{
-				HTML:    new("<h1>Hello</h1>"),
-				Options: ImageOptions{Viewport: Viewport{Width: 1200, Height: 630}},
-			},
-			Run: runImage,
+		Example: PDFInput{
+			HTML:    new("<h1>Invoice 42</h1><p>Total: 99.00 EUR</p>"),
+			Options: PDFOptions{Format: "A4", Margin: Margin{Top: Length{"20mm"}, Bottom: Length{"20mm"}}},
 		},
-	}
+		Run: runPDF,
+	},
+	row[ImageInput]{
+		Info: op.Info{
+			Name: "images.create", Summary: "Make an image of HTML or a web page",
+			Price: 1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
+		},
+		Example: ImageInput{
+			HTML:    new("<h1>Hello</h1>"),
+			Options: ImageOptions{Viewport: Viewport{Width: 1200, Height: 630}},
+		},
+		Run: runImage,
+	},
 }
 
-// URLError means that the address in a field may not be reached.
-type URLError struct {
-	Field string // "url"
-	Err   error  // matches render.ErrRefused; its text is fit for the customer
-}
-
-// Error says which field was refused, and what would be allowed.
-func (e *URLError) Error() string { return fmt.Sprintf("%s: %v", e.Field, e.Err) }
-
-// Unwrap returns the refusal.
-func (e *URLError) Unwrap() error { return e.Err }
-
-// renderError names the field of the request that an error of the renderer
-// is about, where it is about one.
-func renderError(err error) error {
+// fieldError names the field of the request that an error of the renderer is
+// about, where it is about one.
+func fieldError(err error) error {
 	var beyond *render.PageRangeError
 	switch {
 	case errors.Is(err, render.ErrRefused):
-		return &URLError{Field: "url", Err: err}
+		return &URLError{Field: "url", Cause: err}
 	case errors.As(err, &beyond):
-		return op.Faults{{Field: "options.pageRanges", Message: "names pages beyond the end: " + beyond.Error()}}
+		return op.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", beyond.Pages)}}
 	case errors.Is(err, render.ErrSelector):
 		return op.Faults{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
 	}

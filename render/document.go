@@ -1,0 +1,147 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"relaypdf/render/chrome"
+	"relaypdf/render/markup"
+	"relaypdf/render/pdfmeta"
+	"relaypdf/render/spool"
+)
+
+// The limits of one result. A document above them could hardly be opened by
+// its reader, and would keep a slot for minutes.
+const (
+	MaxBytes = 200 << 20
+	MaxPages = 2000
+)
+
+// Source is what is rendered: exactly one of its fields is set.
+type Source struct {
+	HTML     string
+	URL      string // https
+	Markdown string
+}
+
+// Page says how a page is requested and when it counts as loaded.
+type Page struct {
+	// Timeout is the one deadline for all that is done for the page, counted
+	// from when its turn comes. Zero means 30 seconds.
+	Timeout time.Duration
+	// WaitUntil is load (when empty), domcontentloaded, networkidle0 or
+	// networkidle2.
+	WaitUntil string
+	// WaitForSelector is a CSS selector that must match after loading.
+	WaitForSelector string
+	// WaitForTimeout is a pause after everything else.
+	WaitForTimeout time.Duration
+	// Headers go to the origin of a URL, or else to https sub-resources.
+	Headers map[string]string
+	Cookies []Cookie
+	// Media is the CSS media type, print or screen. Empty means print for a
+	// PDF and screen for an image.
+	Media string
+}
+
+type (
+	// Cookie is set before the page loads. An empty Domain means the host of
+	// the URL, an empty Path "/".
+	Cookie = chrome.Cookie
+	// Screenshot holds the settings of an image, in CSS pixels.
+	Screenshot = chrome.Screenshot
+	// Viewport is the window a page is laid out in.
+	Viewport = chrome.Viewport
+	// Rect is an area in CSS pixels.
+	Rect = chrome.Rect
+	// Document is a PDF. Its Body must be closed.
+	Document = chrome.Document
+	// Image is a screenshot. Its Body must be closed; Width and Height are in
+	// pixels.
+	Image = chrome.Image
+	// Metadata is the document information of a PDF. An empty field leaves
+	// what the page says, which is a title at most.
+	Metadata = pdfmeta.Info
+)
+
+// PDF holds the settings of a printed document. Lengths are in inches.
+type PDF struct {
+	Width, Height     float64 // paper; zero means Letter, 8.5 by 11
+	Margin            Margin
+	Landscape         bool
+	Scale             float64 // 0.1 to 2; zero means 1
+	PrintBackground   bool
+	PreferCSSPageSize bool
+	// Header and Footer are HTML templates; empty means none.
+	Header, Footer string
+	// PageRanges selects pages, in the grammar of CheckPageRanges; empty means all.
+	PageRanges      string
+	Tagged, Outline bool
+	Metadata        Metadata
+}
+
+// Margin holds the page margins in inches. Nil is the source's own: none, or
+// for Markdown those of its style sheet.
+type Margin struct{ Top, Right, Bottom, Left *float64 }
+
+func (m Margin) sides() markup.Sides {
+	return markup.Sides{Top: m.Top != nil, Right: m.Right != nil, Bottom: m.Bottom != nil, Left: m.Left != nil}
+}
+
+// PDF prints a source for a tenant. Besides the errors of this package it
+// returns that of ctx when the caller left.
+func (r *Renderer) PDF(ctx context.Context, tenant string, src Source, page Page, opt PDF) (Document, error) {
+	style := markup.MarkdownOptions{Title: opt.Metadata.Title, Own: opt.Margin.sides()}
+	job, err := r.prepare(ctx, src, page, style)
+	if err != nil {
+		return Document{}, err
+	}
+	job.Tenant = tenant
+	doc, err := r.browser.PDF(ctx, job, opt.print())
+	if err != nil {
+		return Document{}, r.refusal(ctx, err)
+	}
+	if err := pdfmeta.Set(doc.Body, opt.Metadata); err != nil {
+		return Document{}, errors.Join(tooLarge(err), doc.Body.Close())
+	}
+	return doc, nil
+}
+
+// Screenshot captures a source for a tenant, with the errors of PDF.
+func (r *Renderer) Screenshot(ctx context.Context, tenant string, src Source, page Page, opt Screenshot) (Image, error) {
+	job, err := r.prepare(ctx, src, page, markup.MarkdownOptions{})
+	if err != nil {
+		return Image{}, err
+	}
+	job.Tenant = tenant
+	opt.MaxBytes = MaxBytes
+	image, err := r.browser.Screenshot(ctx, job, opt)
+	return image, r.refusal(ctx, err)
+}
+
+// print returns the settings as the browser takes them.
+func (o PDF) print() chrome.PDF {
+	inches := func(n *float64) float64 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	return chrome.PDF{
+		Width: o.Width, Height: o.Height, Landscape: o.Landscape,
+		MarginTop: inches(o.Margin.Top), MarginRight: inches(o.Margin.Right),
+		MarginBottom: inches(o.Margin.Bottom), MarginLeft: inches(o.Margin.Left),
+		Scale: o.Scale, PrintBackground: o.PrintBackground, PreferCSSPageSize: o.PreferCSSPageSize,
+		Header: o.Header, Footer: o.Footer, PageRanges: o.PageRanges, Tagged: o.Tagged, Outline: o.Outline,
+		MaxPages: MaxPages, MaxBytes: MaxBytes,
+	}
+}
+
+// tooLarge names the limit that the spool only knows as its own.
+func tooLarge(err error) error {
+	if errors.Is(err, spool.ErrTooLarge) {
+		return &LimitError{What: "bytes", Max: MaxBytes}
+	}
+	return err
+}

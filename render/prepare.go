@@ -1,0 +1,140 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"relaypdf/render/chrome"
+	"relaypdf/render/engine"
+	"relaypdf/render/markup"
+)
+
+const (
+	// defaultTimeout is a page's deadline when it names none.
+	defaultTimeout = 30 * time.Second
+	// lookupTimeout bounds the check of a name in the DNS.
+	lookupTimeout = 10 * time.Second
+)
+
+// prepare turns a source into a job of the browser, whose deadline is what is
+// left of the page's: it checks where a URL leads, converts Markdown and
+// chooses the lane.
+func (r *Renderer) prepare(ctx context.Context, src Source, page Page, style markup.MarkdownOptions) (chrome.Job, error) {
+	if page.Timeout <= 0 {
+		page.Timeout = defaultTimeout
+	}
+	job := chrome.Job{
+		Lane: chrome.Once, HTML: src.HTML, Timeout: page.Timeout,
+		WaitUntil: page.WaitUntil, WaitForSelector: page.WaitForSelector, WaitForTimeout: page.WaitForTimeout,
+		Headers: page.Headers, Cookies: page.Cookies, Media: page.Media,
+	}
+	start := time.Now()
+	var err error
+	switch {
+	case src.URL != "":
+		job.URL, err = r.resolve(ctx, src.URL, page.Timeout)
+	case src.Markdown != "":
+		job.HTML, err = r.convert(ctx, src.Markdown, style, page.Timeout)
+	}
+	if err != nil {
+		return chrome.Job{}, err
+	}
+	if job.URL == "" {
+		job.Lane = lane(job.HTML)
+	}
+	job.Timeout = max(page.Timeout-time.Since(start), time.Millisecond)
+	return job, nil
+}
+
+// lane returns the fastest lane that a document may take. Chromium does not
+// have to trust it: there, scripts and the network are off in fact.
+func lane(html string) chrome.Lane {
+	traits := markup.Inspect(html)
+	switch {
+	case traits.Network:
+		return chrome.Once
+	case traits.Script:
+		return chrome.Realm
+	default:
+		return chrome.Inline
+	}
+}
+
+// resolve checks an address before the browser sees it, as text and in the
+// DNS, and returns the text that was checked.
+func (r *Renderer) resolve(ctx context.Context, raw string, timeout time.Duration) (string, error) {
+	u, err := r.policy.CheckURL(raw, "https")
+	if err != nil {
+		return "", err
+	}
+	lookup, cancel := context.WithTimeout(ctx, min(timeout, lookupTimeout))
+	defer cancel()
+	err = r.policy.CheckTarget(lookup, u)
+	var unknown *net.DNSError
+	switch {
+	case err == nil || errors.Is(err, ErrRefused):
+		return u.String(), err
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.As(err, &unknown) || lookup.Err() != nil:
+		return "", &LoadError{URL: u.String(), Reason: "net::ERR_NAME_NOT_RESOLVED"}
+	}
+	return "", err
+}
+
+// refusal turns a page that did not load into a refusal where that is why: its
+// address, or the one it redirected to, is not allowed. Chromium only knows
+// that the proxy did not connect.
+func (r *Renderer) refusal(ctx context.Context, err error) error {
+	var load *LoadError
+	if !errors.As(err, &load) {
+		return err
+	}
+	u, refused := r.policy.CheckURL(load.URL, "https", "http")
+	if refused != nil {
+		return refused
+	}
+	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	if refused := r.policy.CheckTarget(lookup, u); errors.Is(refused, ErrRefused) {
+		return refused
+	}
+	return err
+}
+
+// markdownJob is the name of the engines' job that converts Markdown.
+const markdownJob = "markdown"
+
+// convert turns Markdown into a document in an engine's process, because some
+// short inputs take for ever.
+func (r *Renderer) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (string, error) {
+	defer func(start time.Time) { r.observe("markdown", time.Since(start)) }(time.Now())
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	html, err := r.engines.Do(bounded, engine.Job{Name: markdownJob, Args: style, Body: []byte(source)})
+	switch {
+	case err == nil:
+		return string(html), nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case bounded.Err() != nil:
+		return "", &TimeoutError{Step: "converting Markdown", After: timeout}
+	case errors.Is(err, engine.ErrCrashed):
+		return "", fmt.Errorf("convert Markdown: %w: %w", ErrCrashed, err)
+	}
+	return "", fmt.Errorf("convert Markdown: %w", err)
+}
+
+// ServeEngine is the whole life of an engine process: it does the jobs that
+// arrive on in, and returns when in ends. See engine.Serve.
+func ServeEngine(in io.Reader, out io.Writer) error {
+	return engine.Serve(in, out, engine.Handlers{
+		markdownJob: engine.Handle(func(_ context.Context, style markup.MarkdownOptions, source []byte) ([]byte, error) {
+			return markup.Markdown(source, style)
+		}),
+	})
+}

@@ -1,0 +1,175 @@
+// Package render turns HTML, web pages and Markdown into PDFs and images. It
+// knows nothing of accounts, HTTP or JSON: a tenant is a name whose documents
+// never meet those of another.
+//
+// Behind it stand a pool of browsers (render/chrome), a pool of engine
+// processes for everything else that reads what a customer sent
+// (render/engine), and the one way out to the network (render/egress).
+package render
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
+	"relaypdf/render/engine"
+)
+
+// Config says what a Renderer uses. Its zero value works.
+type Config struct {
+	// Dir is the parent of all folders and files made; empty means the
+	// system's temporary folder.
+	Dir string
+	// Slots is how many documents are rendered at once; 0 means one per core.
+	Slots int
+	// Queue is how many more may wait; 0 means the browser pool's default.
+	Queue int
+	// User is whom the browser and the engines run as when this process runs
+	// as root; empty means "relaypdf", or "nobody" where there is no such user.
+	User string
+	// Chromium is the browser's program; empty means the first one found.
+	Chromium string
+	// AllowHosts are hosts, host:ports and CIDRs that are reached although they
+	// are not public.
+	AllowHosts []string
+	// ExtraCA is a file of certificates in PEM that are trusted besides the
+	// system's, by the browser and by our own requests.
+	ExtraCA string
+	// Engine is the command that runs ServeEngine; empty means this program
+	// with the argument "engine".
+	Engine []string
+	// Resolver looks up names; nil means the system's.
+	Resolver egress.Resolver
+	// OnRefuse, if set, is called for each address that was refused.
+	OnRefuse func(host, reason string)
+	// Observe, if set, is called with the time that each step of a render took.
+	Observe func(step string, took time.Duration)
+	// Logger receives what an operator should know; nil discards it. It never
+	// receives content, or more of a URL than its host.
+	Logger *slog.Logger
+}
+
+// Renderer renders documents. It is safe for concurrent use.
+type Renderer struct {
+	policy  *egress.Policy
+	proxy   *egress.Proxy
+	browser *chrome.Pool
+	engines *engine.Pool
+	observe func(step string, took time.Duration)
+}
+
+// New starts the egress proxy, the browser and the engines, and ends what was
+// started when one of them fails. Its errors say what to mend. ctx bounds the
+// start and has no effect afterwards.
+func New(ctx context.Context, cfg Config) (*Renderer, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observe == nil {
+		cfg.Observe = func(string, time.Duration) {}
+	}
+	roots, err := loadRoots(cfg.ExtraCA)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := egress.New(cfg.egress(roots))
+	if err != nil {
+		return nil, err
+	}
+	r := &Renderer{policy: policy, observe: cfg.Observe}
+	if err := r.start(ctx, cfg); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
+	if r.proxy, err = r.policy.StartProxy(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("start the egress proxy on 127.0.0.1: %w", err)
+	}
+	if r.engines, err = engine.Start(cfg.engine()); err != nil {
+		return fmt.Errorf("start the engines: %w", err)
+	}
+	if r.browser, err = chrome.Start(ctx, cfg.chrome("http://"+r.proxy.Addr())); err != nil {
+		return fmt.Errorf("start the browser: %w", err)
+	}
+	return nil
+}
+
+func (c Config) egress(roots *x509.CertPool) egress.Config {
+	cfg := egress.Config{AllowHosts: c.AllowHosts, ExtraCA: roots, Resolver: c.Resolver, Logger: c.Logger}
+	if c.OnRefuse != nil {
+		cfg.OnRefuse = func(host string, reason egress.Reason) { c.OnRefuse(host, string(reason)) }
+	}
+	return cfg
+}
+
+func (c Config) engine() engine.Config {
+	return engine.Config{Command: c.Engine, Size: c.Slots, Dir: c.Dir, User: c.User, Logger: c.Logger}
+}
+
+func (c Config) chrome(proxy string) chrome.Config {
+	return chrome.Config{
+		Binary: c.Chromium, Proxy: proxy, CAFile: c.ExtraCA, Dir: c.Dir, User: c.User,
+		Slots: c.Slots, Queue: c.Queue, Logger: c.Logger, Observe: c.Observe,
+	}
+}
+
+// loadRoots returns the system's certificates and those of a PEM file, or nil
+// where there is no such file.
+func loadRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the extra CA certificates: %w", err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("read the system's CA certificates: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("the extra CA file %s holds no certificate: it must be PEM text with BEGIN CERTIFICATE lines", file)
+	}
+	return roots, nil
+}
+
+// CheckURL says whether the text of a page's address is that of an https page
+// that may be reached. The error matches ErrRefused. Whether its name leads
+// inwards is found out by rendering.
+func (r *Renderer) CheckURL(raw string) error {
+	_, err := r.policy.CheckURL(raw, "https")
+	return err
+}
+
+// Ready makes a real call to the browser.
+func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }
+
+// Stats is the state of the browsers.
+type Stats = chrome.Stats
+
+// Stats returns the state of the browsers now.
+func (r *Renderer) Stats() Stats { return r.browser.Stats() }
+
+// Close ends the browsers, the engines and the proxy, and with them the renders
+// under way. It is bounded in time and leaves no process and no file.
+func (r *Renderer) Close() error {
+	var faults []error
+	if r.browser != nil {
+		faults = append(faults, r.browser.Close())
+	}
+	if r.engines != nil {
+		faults = append(faults, r.engines.Close())
+	}
+	if r.proxy != nil {
+		faults = append(faults, r.proxy.Close())
+	}
+	return errors.Join(faults...)
+}
