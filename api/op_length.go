@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -87,8 +88,13 @@ func (l Length) check(faults *op.Faults, field string, within bounds, otherwise 
 // bounds are the least and the greatest length a field takes, in inches.
 type bounds struct{ low, high float64 }
 
-// inchText writes a length in inches with the decimals it needs, three at most.
+// inchText writes a length in inches with the decimals it needs, three at most;
+// a senseless one in powers of ten.
 func inchText(n float64) string {
+	const readable = 1_000_000
+	if math.Abs(n) > readable {
+		return strconv.FormatFloat(n, 'g', 4, 64) + "in"
+	}
 	text := strings.TrimRight(strconv.FormatFloat(n, 'f', 3, 64), "0")
 	return strings.TrimSuffix(text, ".") + "in"
 }
