@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/pflag"
 )
 
@@ -110,31 +111,9 @@ func unknownVariables(env map[string]string, file configFile) []string {
 func nearest(name string, candidates []string) string {
 	best, fewest := "", len(name)/3+1
 	for _, candidate := range candidates {
-		if n := editDistance(name, candidate); n < fewest {
+		if n := levenshtein.ComputeDistance(name, candidate); n < fewest {
 			best, fewest = candidate, n
 		}
 	}
 	return best
-}
-
-// editDistance counts the insertions, deletions and substitutions of bytes that
-// turn a into b (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
