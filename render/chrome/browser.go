@@ -1,0 +1,280 @@
+package chrome
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-rod/rod/lib/proto"
+)
+
+const (
+	// startTimeout bounds the start of a browser; it takes 120 ms on an idle
+	// machine.
+	startTimeout = 30 * time.Second
+	// disposeTimeout bounds the removal of a browser context, which takes
+	// milliseconds even under an endless script.
+	disposeTimeout = 5 * time.Second
+	// probeTimeout bounds the health probe, which takes a millisecond.
+	probeTimeout = 5 * time.Second
+
+	// noNetwork is the proxy of the contexts that must not reach anything:
+	// nothing can listen on port 0.
+	noNetwork = "http://127.0.0.1:0"
+)
+
+// browser is one running Chromium with the warm pages of the tenants.
+type browser struct {
+	proc  *process
+	root  session
+	tasks sync.WaitGroup // removals under way
+
+	mu      sync.Mutex
+	tenants map[string]*tenant
+
+	// The Pool's lock guards the rest.
+	running int           // jobs under way
+	docs    int           // jobs since the start
+	retired bool          // gets no new jobs
+	drained chan struct{} // closed when a retired browser has no jobs left
+}
+
+// tenant is one account's browser context. It lives as long as somebody uses
+// it, and a little longer.
+type tenant struct {
+	making sync.Mutex // held while the context is made
+	id     proto.BrowserBrowserContextID
+	idle   map[Lane][]*page
+	busy   int
+	used   time.Time
+}
+
+// startBrowser starts Chromium and renders a first document, so that the first
+// job does not wait for fonts and code to load.
+func startBrowser(ctx context.Context, cfg Config, h home, name string) (*browser, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	proc, err := startProcess(cfg, h, name)
+	if err != nil {
+		return nil, err
+	}
+	b := &browser{proc: proc, root: proc.conn.session(""), tenants: map[string]*tenant{}, drained: make(chan struct{})}
+	if err := b.warm(ctx); err != nil {
+		stopErr := proc.stop()
+		return nil, fmt.Errorf("chrome: the browser did not start: %w (stop: %v); it said: %s", err, stopErr, proc.log)
+	}
+	return b, nil
+}
+
+func (b *browser) warm(ctx context.Context) error {
+	p, err := b.oncePage(ctx, noNetwork)
+	if err != nil {
+		return err
+	}
+	defer b.dispose(p.context)
+	ctx, cancel := p.begin(ctx)
+	defer cancel(nil)
+	job := Job{HTML: "<p>warm", WaitUntil: WaitLoad}
+	if err := p.open(ctx, job); err != nil {
+		return err
+	}
+	opt, _ := PDF{}.normalized()
+	return p.call(ctx, opt.params("", false), nil)
+}
+
+// alive reports whether the browser still answers.
+func (b *browser) alive() bool {
+	select {
+	case <-b.proc.conn.done:
+		return false
+	case <-b.proc.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// stop ends the browser; no process and no folder remains.
+func (b *browser) stop() error {
+	err := b.proc.stop()
+	b.tasks.Wait()
+	return err
+}
+
+// probe makes a real call to the browser.
+func (b *browser) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return b.root.call(ctx, proto.BrowserGetVersion{}, nil)
+}
+
+// lease returns a page for one job, to be given back with release.
+func (b *browser) lease(ctx context.Context, name string, lane Lane) (*page, error) {
+	if lane == Once {
+		return b.oncePage(ctx, "")
+	}
+	t := b.enter(name)
+	p, err := b.warmPage(ctx, t, lane)
+	if err != nil {
+		b.leave(t)
+	}
+	return p, err
+}
+
+// oncePage makes a page in a context of its own. An empty proxy means the
+// browser's.
+func (b *browser) oncePage(ctx context.Context, proxy string) (*page, error) {
+	id, err := b.newContext(ctx, proxy)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPage(ctx, b.root, id, Once)
+	if err != nil {
+		b.dispose(id)
+	}
+	return p, err
+}
+
+func (b *browser) newContext(ctx context.Context, proxy string) (proto.BrowserBrowserContextID, error) {
+	req := proto.TargetCreateBrowserContext{DisposeOnDetach: true}
+	if proxy != "" {
+		req.ProxyServer, req.ProxyBypassList = proxy, "<-loopback>"
+	}
+	var made proto.TargetCreateBrowserContextResult
+	err := b.root.call(ctx, req, &made)
+	return made.BrowserContextID, err
+}
+
+func (b *browser) enter(name string) *tenant {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.tenants[name]
+	if t == nil {
+		t = &tenant{idle: map[Lane][]*page{}}
+		b.tenants[name] = t
+	}
+	t.busy++
+	return t
+}
+
+func (b *browser) leave(t *tenant) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t.busy--
+	t.used = time.Now()
+}
+
+// warmPage takes an idle page of the tenant, or makes one.
+func (b *browser) warmPage(ctx context.Context, t *tenant, lane Lane) (*page, error) {
+	b.mu.Lock()
+	if n := len(t.idle[lane]); n > 0 {
+		p := t.idle[lane][n-1]
+		t.idle[lane] = t.idle[lane][:n-1]
+		b.mu.Unlock()
+		return p, nil
+	}
+	b.mu.Unlock()
+
+	t.making.Lock()
+	if t.id == "" {
+		id, err := b.newContext(ctx, noNetwork)
+		if err != nil {
+			t.making.Unlock()
+			return nil, err
+		}
+		t.id = id
+	}
+	t.making.Unlock()
+	return newPage(ctx, b.root, t.id, lane)
+}
+
+// release takes a page back. A page whose job failed is not used again: its
+// script may still be running.
+func (b *browser) release(name string, p *page, healthy bool) {
+	if p.lane == Once {
+		b.root.conn.forget(p.id)
+		b.tasks.Go(func() { b.dispose(p.context) }) // The answer need not wait for it.
+		return
+	}
+	keep := healthy && !p.spent()
+	if keep {
+		p.end()
+	} else {
+		p.close(b.root)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.tenants[name]
+	t.busy--
+	t.used = time.Now()
+	if keep {
+		t.idle[p.lane] = append(t.idle[p.lane], p)
+	}
+}
+
+// dispose removes a browser context with everything in it: pages, endless
+// scripts, storage. A browser that cannot do that any more is killed.
+func (b *browser) dispose(id proto.BrowserBrowserContextID) {
+	ctx, cancel := context.WithTimeout(context.Background(), disposeTimeout)
+	defer cancel()
+	err := b.root.call(ctx, proto.TargetDisposeBrowserContext{BrowserContextID: id}, nil)
+	if ctx.Err() != nil && err != nil {
+		b.proc.kill()
+	}
+}
+
+// dropIdle removes the contexts of tenants that were not used since a time,
+// and the longest unused ones above a number. What remains is emptied.
+func (b *browser) dropIdle(since time.Time, keep int) {
+	b.mu.Lock()
+	var drop []proto.BrowserBrowserContextID
+	for len(b.tenants) > 0 {
+		name, t := b.longestUnused()
+		if t == nil || len(b.tenants) <= keep && !t.used.Before(since) {
+			break
+		}
+		for _, pages := range t.idle {
+			for _, p := range pages {
+				b.root.conn.forget(p.id)
+			}
+		}
+		delete(b.tenants, name)
+		if t.id != "" {
+			drop = append(drop, t.id)
+		}
+	}
+	b.mu.Unlock()
+	for _, id := range drop {
+		b.dispose(id)
+	}
+}
+
+// longestUnused returns the tenant without running jobs that was used longest
+// ago, or nil.
+func (b *browser) longestUnused() (name string, found *tenant) {
+	for n, t := range b.tenants {
+		if t.busy == 0 && (found == nil || t.used.Before(found.used)) {
+			name, found = n, t
+		}
+	}
+	return name, found
+}
+
+// emptyIdle replaces the documents that idle pages still show by nothing, so
+// that an animation does not go on for nobody.
+func (b *browser) emptyIdle(before time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, t := range b.tenants {
+		if t.used.After(before) {
+			continue
+		}
+		for _, p := range t.idle[Inline] {
+			if p.dirty {
+				p.dirty = false
+				p.post(proto.PageSetDocumentContent{FrameID: p.frame})
+			}
+		}
+	}
+}

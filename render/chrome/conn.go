@@ -1,0 +1,308 @@
+package chrome
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	// maxMessage bounds one message from the browser. The largest legitimate
+	// one is a screenshot of 100 megapixels in Base64.
+	maxMessage = 512 << 20
+	// writeTimeout bounds the wait for a browser that no longer reads its
+	// pipe. Its reader is a thread of its own, so this means that it hangs.
+	writeTimeout = 10 * time.Second
+)
+
+// errConnClosed means that the browser is gone or no longer speaks the
+// protocol.
+var errConnClosed = errors.New("chrome: the connection to the browser is closed")
+
+// request is a command of the DevTools protocol. The types of rod's proto
+// package implement it.
+type request interface{ ProtoReq() string }
+
+// protocolError is the browser's refusal of a command.
+type protocolError struct {
+	Method  string `json:"-"`
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    string `json:"data"`
+}
+
+func (e *protocolError) Error() string {
+	return fmt.Sprintf("chrome: %s: %s %s (%d)", e.Method, e.Message, e.Data, e.Code)
+}
+
+// conn speaks the DevTools protocol over a pair of pipes: JSON messages, each
+// ended by a NUL byte. It is used instead of rod's client because that one
+// panics on a message it cannot parse, and what arrives here was written by a
+// process that runs strangers' documents.
+type conn struct {
+	in, out *os.File
+	writeMu sync.Mutex
+	posts   sync.WaitGroup
+
+	mu       sync.Mutex
+	lastID   int
+	pending  map[int]chan<- reply
+	handlers map[string]func(method string, params json.RawMessage)
+	closed   bool
+	done     chan struct{}
+}
+
+type reply struct {
+	result json.RawMessage
+	err    *protocolError
+}
+
+// newConn starts reading from in. The connection owns both files.
+func newConn(in, out *os.File) *conn {
+	c := &conn{
+		in: in, out: out,
+		pending:  map[int]chan<- reply{},
+		handlers: map[string]func(string, json.RawMessage){},
+		done:     make(chan struct{}),
+	}
+	go c.readLoop()
+	return c
+}
+
+// session returns a handle on the target with this session id; the empty id is
+// the browser itself.
+func (c *conn) session(id string) session { return session{conn: c, id: id} }
+
+// handle routes the events of a session to fn until forget is called. The
+// function runs on the reading goroutine and must not block.
+func (c *conn) handle(sessionID string, fn func(method string, params json.RawMessage)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handlers[sessionID] = fn
+}
+
+func (c *conn) forget(sessionID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.handlers, sessionID)
+}
+
+// close ends the connection, which makes the browser leave by itself. It
+// returns when the reading goroutine and all posts have ended.
+func (c *conn) close() {
+	c.shut()
+	<-c.done
+	c.posts.Wait()
+}
+
+func (c *conn) shut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.closed = true
+	// Closing is all there is to do with these files; nothing is buffered.
+	_ = c.in.Close()
+	_ = c.out.Close()
+}
+
+func (c *conn) readLoop() {
+	defer close(c.done)
+	defer c.shut()
+	r := bufio.NewReaderSize(c.in, 256<<10)
+	var long []byte
+	for {
+		part, err := r.ReadSlice(0)
+		if errors.Is(err, bufio.ErrBufferFull) && len(long) < maxMessage {
+			long = append(long, part...)
+			continue
+		}
+		if err != nil {
+			return
+		}
+		if len(long) > 0 {
+			part = append(long, part...)
+			long = nil
+		}
+		if !c.dispatch(bytes.TrimSuffix(part, []byte{0})) {
+			return
+		}
+	}
+}
+
+// dispatch delivers one message and reports whether it was well-formed. The
+// parts handed on are copies, because data is reused for the next message.
+func (c *conn) dispatch(data []byte) bool {
+	var msg struct {
+		ID        int             `json:"id"`
+		SessionID string          `json:"sessionId"`
+		Method    string          `json:"method"`
+		Params    json.RawMessage `json:"params"`
+		Result    json.RawMessage `json:"result"`
+		Error     *protocolError  `json:"error"`
+	}
+	if json.Unmarshal(data, &msg) != nil {
+		return false
+	}
+	if msg.ID == 0 {
+		c.mu.Lock()
+		fn := c.handlers[msg.SessionID]
+		c.mu.Unlock()
+		if fn != nil {
+			fn(msg.Method, msg.Params)
+		}
+		return true
+	}
+	c.mu.Lock()
+	ch := c.pending[msg.ID]
+	delete(c.pending, msg.ID)
+	c.mu.Unlock()
+	if ch != nil {
+		ch <- reply{msg.Result, msg.Error}
+	}
+	return true
+}
+
+// pendingCall is a command under way.
+type pendingCall struct {
+	conn   *conn
+	id     int
+	method string
+	answer <-chan reply
+}
+
+// send writes a command without waiting for its answer.
+func (c *conn) send(sessionID string, req request) (pendingCall, error) {
+	answer := make(chan reply, 1)
+	c.mu.Lock()
+	c.lastID++
+	id := c.lastID
+	c.pending[id] = answer
+	c.mu.Unlock()
+	call := pendingCall{conn: c, id: id, method: req.ProtoReq(), answer: answer}
+
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // "<" as \u003c would double a document's size.
+	err := enc.Encode(struct {
+		ID        int     `json:"id"`
+		SessionID string  `json:"sessionId,omitempty"`
+		Method    string  `json:"method"`
+		Params    request `json:"params"`
+	}{id, sessionID, call.method, req})
+	if err == nil {
+		buf.Bytes()[buf.Len()-1] = 0 // The encoder's newline becomes the separator.
+		err = c.write(buf.Bytes())
+	}
+	if err != nil {
+		call.abandon()
+		return pendingCall{}, err
+	}
+	return call, nil
+}
+
+func (c *conn) write(data []byte) error {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	if err := c.out.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return errConnClosed
+	}
+	if _, err := c.out.Write(data); err != nil {
+		// Half a message may be in the pipe: nothing sensible can follow it.
+		c.shut()
+		return errConnClosed
+	}
+	return nil
+}
+
+// wait returns the answer in result, which may be nil. When ctx ends first it
+// returns the cause of that.
+func (p pendingCall) wait(ctx context.Context, result any) error {
+	select {
+	case r := <-p.answer:
+		return p.read(r, result)
+	case <-ctx.Done():
+		p.abandon()
+		return context.Cause(ctx)
+	case <-p.conn.done:
+		select { // The answer may have come just before the end.
+		case r := <-p.answer:
+			return p.read(r, result)
+		default:
+			p.abandon()
+			return errConnClosed
+		}
+	}
+}
+
+func (p pendingCall) read(r reply, result any) error {
+	if r.err != nil {
+		r.err.Method = p.method
+		return r.err
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(r.result, result); err != nil {
+		return fmt.Errorf("chrome: %s: %w", p.method, err)
+	}
+	return nil
+}
+
+func (p pendingCall) abandon() {
+	p.conn.mu.Lock()
+	defer p.conn.mu.Unlock()
+	delete(p.conn.pending, p.id)
+}
+
+// session is one target's command channel.
+type session struct {
+	conn *conn
+	id   string
+}
+
+// call sends a command and waits for its answer, stored in result unless nil.
+func (s session) call(ctx context.Context, req request, result any) error {
+	p, err := s.conn.send(s.id, req)
+	if err != nil {
+		return err
+	}
+	return p.wait(ctx, result)
+}
+
+// batch sends commands together and waits for all: the browser works through
+// them in order, without a round trip between them. It returns the first error.
+func (s session) batch(ctx context.Context, reqs ...request) error {
+	calls := make([]pendingCall, 0, len(reqs))
+	for _, r := range reqs {
+		p, err := s.conn.send(s.id, r)
+		if err != nil {
+			return err
+		}
+		calls = append(calls, p)
+	}
+	var first error
+	for _, p := range calls {
+		if err := p.wait(ctx, nil); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// post sends a command whose answer nobody needs, without blocking the caller:
+// event handlers use it.
+func (s session) post(req request) {
+	s.conn.posts.Go(func() {
+		if p, err := s.conn.send(s.id, req); err == nil {
+			p.abandon()
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package chrome
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"relaypdf/render/spool"
+)
+
+var (
+	// ErrBusy means that the queue is full. The error is a *BusyError.
+	ErrBusy = errors.New("chrome: all slots are taken and the queue is full")
+	// ErrTimeout means that the job's deadline passed. The error is a
+	// *TimeoutError.
+	ErrTimeout = errors.New("chrome: the deadline passed")
+	// ErrCrashed means that the renderer or the browser died twice on the job.
+	ErrCrashed = errors.New("chrome: the browser crashed on this document")
+	// ErrTooLarge means that the result is over one of its limits. The error
+	// is a *LimitError.
+	ErrTooLarge = spool.ErrTooLarge
+	// ErrSelector means that Job.WaitForSelector is not a valid CSS selector.
+	ErrSelector = errors.New("chrome: the selector to wait for is not valid CSS")
+	// ErrNoContentArea means that the margins leave no room on the paper.
+	ErrNoContentArea = errors.New("chrome: the margins leave no room for content on the paper")
+	// ErrClosed means that the Pool was closed.
+	ErrClosed = errors.New("chrome: the pool is closed")
+)
+
+// Reasons why an attempt ended that the caller of the package never sees.
+var (
+	errTargetCrashed = errors.New("chrome: the renderer crashed")
+	errNeedsNetwork  = errors.New("chrome: a document in a lane without network uses the network")
+	errDeadline      = errors.New("chrome: deadline")
+)
+
+// BusyError is ErrBusy with an estimate of when to come back.
+type BusyError struct{ RetryAfter time.Duration } // whole seconds, at least one
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%s: try again in %s", ErrBusy, e.RetryAfter)
+}
+
+// Is reports that the error is an ErrBusy.
+func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+
+// TimeoutError is ErrTimeout with what the job was doing.
+type TimeoutError struct {
+	Step  Step
+	After time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("chrome: the deadline of %s passed while %s", e.After, e.Step.doing())
+}
+
+// Is reports that the error is an ErrTimeout.
+func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }
+
+// LoadError means that the main document could not be loaded: Status is the
+// HTTP status when the server answered with 400 or more, and Reason is
+// Chromium's name of a network error (net::ERR_…) otherwise.
+type LoadError struct {
+	URL    string
+	Reason string
+	Status int
+}
+
+func (e *LoadError) Error() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("chrome: %s answered with status %d", e.URL, e.Status)
+	}
+	return fmt.Sprintf("chrome: %s did not load: %s", e.URL, e.Reason)
+}
+
+// PageRangeError means that PDF.PageRanges is malformed or reaches beyond the
+// end of the document, which has Pages pages (zero when malformed).
+type PageRangeError struct {
+	Ranges string
+	Pages  int
+}
+
+func (e *PageRangeError) Error() string {
+	if e.Pages == 0 {
+		return fmt.Sprintf("chrome: page ranges %q are malformed", e.Ranges)
+	}
+	return fmt.Sprintf("chrome: page ranges %q reach beyond the end; the document has %d pages", e.Ranges, e.Pages)
+}
+
+// LimitError is ErrTooLarge with the name of the limit.
+type LimitError struct {
+	What string // "pages" or "bytes"
+	Max  int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("chrome: the result has more than %d %s", e.Max, e.What)
+}
+
+// Is reports that the error is an ErrTooLarge.
+func (e *LimitError) Is(target error) bool { return target == ErrTooLarge }
+
+// SizeError means that a screenshot would be larger than allowed, or empty.
+// Width and Height are in device pixels.
+type SizeError struct{ Width, Height, MaxSide, MaxPixels int }
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("chrome: a screenshot of %d × %d pixels is not possible: at most %d a side and %d in all",
+		e.Width, e.Height, e.MaxSide, e.MaxPixels)
+}

@@ -1,0 +1,169 @@
+package chrome
+
+import (
+	"errors"
+	"net/url"
+	"time"
+
+	"relaypdf/render/spool"
+)
+
+// Lane says how much a document may share with the ones before it.
+type Lane int
+
+const (
+	// Inline is for documents without script and without any reference to the
+	// network. They are set on the tenant's warm page, on which script
+	// execution is disabled and no network exists.
+	Inline Lane = iota
+	// Realm is for documents with script that do not use the network. Each
+	// gets a new JavaScript realm on one of the tenant's pages, which has no
+	// network either.
+	Realm
+	// Once is for everything else: URLs, cookies, headers, documents with
+	// network references. They get a browser context that is disposed
+	// afterwards.
+	Once
+)
+
+// String returns the lane's name, as used in metrics.
+func (l Lane) String() string {
+	switch l {
+	case Inline:
+		return "inline"
+	case Realm:
+		return "realm"
+	default:
+		return "once"
+	}
+}
+
+// Job describes what to load and what to wait for.
+//
+// The lane is a promise of the caller that is not trusted: a document of the
+// lanes Inline or Realm that touches the network after all is stopped and
+// started over in the lane Once, and jobs with a URL, cookies or headers always
+// use Once.
+type Job struct {
+	Tenant string // the account: warm pages are shared within it only
+	Lane   Lane
+	HTML   string // exactly one of HTML and URL
+	URL    string // http or https
+
+	// Timeout is the job's one deadline, counted from when it got a slot;
+	// waiting in the queue is excluded. Zero means 30 seconds.
+	Timeout time.Duration
+	// WaitUntil is load (default), domcontentloaded, networkidle0 or
+	// networkidle2 (at most 0 or 2 requests under way for 500 ms).
+	WaitUntil string
+	// WaitForSelector waits until the CSS selector matches an element.
+	WaitForSelector string
+	// WaitForTimeout is an extra pause after everything else.
+	WaitForTimeout time.Duration
+
+	// Headers go to the page's own origin when URL is set, and to all https
+	// sub-resources when HTML is set.
+	Headers map[string]string
+	Cookies []Cookie
+	// Media is the CSS media type, print or screen. Empty means print for PDF
+	// and screen for Screenshot.
+	Media string
+}
+
+// Cookie is set before the page loads. An empty Domain means the host of
+// Job.URL, and an empty Path means "/".
+type Cookie struct{ Name, Value, Domain, Path string }
+
+// Wait conditions for Job.WaitUntil.
+const (
+	WaitLoad             = "load"
+	WaitDOMContentLoaded = "domcontentloaded"
+	WaitNetworkIdle0     = "networkidle0"
+	WaitNetworkIdle2     = "networkidle2"
+)
+
+const defaultTimeout = 30 * time.Second
+
+// normalized checks the job and fills in its defaults.
+func (j Job) normalized() (Job, error) {
+	if (j.HTML == "") == (j.URL == "") {
+		return j, errors.New("chrome: a job needs exactly one of HTML and URL")
+	}
+	if j.URL != "" {
+		u, err := url.Parse(j.URL)
+		// Page.navigate would also open file: and view-source:.
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			return j, &LoadError{URL: j.URL, Reason: "only http and https URLs can be loaded"}
+		}
+		j.URL = u.String()
+	}
+	if j.URL != "" || len(j.Cookies) > 0 || len(j.Headers) > 0 {
+		j.Lane = Once
+	}
+	if j.Timeout <= 0 {
+		j.Timeout = defaultTimeout
+	}
+	switch j.WaitUntil {
+	case "":
+		j.WaitUntil = WaitLoad
+	case WaitLoad, WaitDOMContentLoaded, WaitNetworkIdle0, WaitNetworkIdle2:
+	default:
+		return j, errors.New("chrome: unknown wait condition " + j.WaitUntil)
+	}
+	return j, nil
+}
+
+// PDF holds the print settings. Lengths are in inches.
+type PDF struct {
+	Width, Height                                    float64 // paper; zero means Letter, 8.5 × 11
+	MarginTop, MarginRight, MarginBottom, MarginLeft float64
+	Landscape                                        bool
+	PrintBackground                                  bool
+	PreferCSSPageSize                                bool
+	Scale                                            float64 // 0.1 to 2; zero means 1
+	// Header and Footer are HTML templates with the placeholder classes
+	// pageNumber, totalPages, date and title. Empty means none.
+	Header, Footer string
+	// PageRanges selects pages: 1-3,5 · 7- · -3 · even · odd · last. Pages
+	// come in document order, each once.
+	PageRanges      string
+	Tagged, Outline bool
+	MaxPages        int   // zero means no limit
+	MaxBytes        int64 // zero means no limit
+}
+
+// Document is a printed PDF. Its Body must be closed.
+type Document struct {
+	Body  *spool.File
+	Pages int
+}
+
+// Screenshot holds the settings of an image. Lengths are in CSS pixels.
+type Screenshot struct {
+	Type                  string // png (default), jpeg or webp
+	FullPage              bool
+	OmitBackground        bool // png and webp only; jpeg has no transparency
+	CaptureBeyondViewport bool
+	Quality               int // 1 to 100 for jpeg and webp; zero means Chromium's default
+	Viewport              Viewport
+	Clip                  *Rect // relative to the document's top left corner
+	MaxSide               int   // device pixels; zero means 16,384
+	MaxPixels             int   // device pixels; zero means 100 million
+	MaxBytes              int64 // zero means no limit
+}
+
+// Viewport is the size of the window. The zero value is 800 × 600 at scale 1.
+type Viewport struct {
+	Width, Height int
+	Scale         float64 // device pixels per CSS pixel; zero means 1
+}
+
+// Rect is an area in CSS pixels.
+type Rect struct{ X, Y, Width, Height float64 }
+
+// Image is a screenshot. Its Body must be closed; Width and Height are in
+// pixels.
+type Image struct {
+	Body          *spool.File
+	Width, Height int
+}

@@ -1,0 +1,330 @@
+package chrome
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-rod/rod/lib/proto"
+)
+
+// quiet is how long at most so many requests may be under way for the network
+// to count as idle. Chromium's own event takes up to a second even on a static
+// page.
+const quiet = 500 * time.Millisecond
+
+// loadState is what is known about the document being loaded.
+type loadState struct {
+	loader    string // of the main frame's document
+	inits     map[string]bool
+	dom, done bool
+	inFlight  map[string]bool
+	changedAt time.Time      // when inFlight last changed
+	status    map[string]int // HTTP status by loader
+	broken    string         // the URL in whose place Chromium shows its own error page
+	reason    map[string]string
+}
+
+func newLoadState() loadState {
+	return loadState{
+		inits: map[string]bool{}, inFlight: map[string]bool{},
+		status: map[string]int{}, reason: map[string]string{},
+	}
+}
+
+// loadEvent is the union of the events' fields that matter here.
+type loadEvent struct {
+	FrameID   string
+	LoaderID  string
+	RequestID string
+	Name      string
+	Type      string
+	ErrorText string
+	Request   struct{ URL string }
+	Response  struct{ Status int }
+	Frame     struct {
+		ID, URL, UnreachableURL string
+	}
+}
+
+// apply takes in one event; main is the id of the main frame.
+func (s *loadState) apply(method string, e loadEvent, main string) {
+	switch method {
+	case "Page.lifecycleEvent":
+		if e.FrameID == main {
+			s.lifecycle(e)
+		}
+	case "Page.frameNavigated":
+		if e.Frame.ID == main {
+			s.broken = e.Frame.UnreachableURL
+		}
+	case "Network.requestWillBeSent":
+		// These two never end, or end without meaning for the document.
+		if e.Type != "EventSource" && e.Type != "Ping" && !local(e.Request.URL) {
+			s.inFlight[e.RequestID] = true
+			s.changedAt = time.Now()
+		}
+	case "Network.responseReceived":
+		if e.Type == "Document" && e.FrameID == main {
+			s.status[e.LoaderID] = e.Response.Status
+		}
+	case "Network.loadingFinished", "Network.loadingFailed":
+		if s.inFlight[e.RequestID] {
+			delete(s.inFlight, e.RequestID)
+			s.changedAt = time.Now()
+		}
+		if e.ErrorText != "" {
+			s.reason[e.RequestID] = e.ErrorText
+		}
+	}
+}
+
+func (s *loadState) lifecycle(e loadEvent) {
+	switch e.Name {
+	case "init":
+		s.loader, s.dom, s.done = e.LoaderID, false, false
+		s.inits[e.LoaderID] = true
+	case "DOMContentLoaded":
+		s.dom = true
+	case "load":
+		s.dom, s.done = true, true
+	}
+}
+
+// open loads the job's document and waits for the condition that it names.
+func (p *page) open(ctx context.Context, job Job) error {
+	loader, err := p.setDocument(ctx, job)
+	if err != nil {
+		return err
+	}
+	err = p.await(ctx, func(s *loadState) bool {
+		begun := len(s.inits) > 0 && (loader == "" || s.inits[loader])
+		return begun && (s.done || s.dom && job.WaitUntil != WaitLoad)
+	})
+	if err != nil {
+		return err
+	}
+	switch job.WaitUntil {
+	case WaitNetworkIdle0:
+		err = p.awaitQuiet(ctx, 0)
+	case WaitNetworkIdle2:
+		err = p.awaitQuiet(ctx, 2)
+	}
+	if err != nil || job.URL == "" {
+		return err
+	}
+	return p.loadError(job.URL)
+}
+
+// setDocument starts the load, and returns the loader's id for a URL.
+func (p *page) setDocument(ctx context.Context, job Job) (loader string, err error) {
+	if job.URL == "" {
+		if err := p.awaitRealm(ctx); err != nil {
+			return "", err
+		}
+		return "", p.call(ctx, proto.PageSetDocumentContent{FrameID: p.frame, HTML: job.HTML}, nil)
+	}
+	var nav proto.PageNavigateResult
+	if err := p.call(ctx, proto.PageNavigate{URL: job.URL}, &nav); err != nil {
+		return "", err
+	}
+	if nav.ErrorText != "" {
+		if status := p.statusOf(string(nav.LoaderID)); status >= 400 {
+			return "", &LoadError{URL: job.URL, Status: status}
+		}
+		return "", &LoadError{URL: job.URL, Reason: nav.ErrorText}
+	}
+	return string(nav.LoaderID), nil
+}
+
+// awaitRealm waits until the navigation that renew began is done, and makes
+// the page forget the documents before it.
+func (p *page) awaitRealm(ctx context.Context) error {
+	if p.blank == nil {
+		return nil
+	}
+	call := p.blank
+	p.blank = nil
+	var nav proto.PageNavigateResult
+	if err := call.wait(ctx, &nav); err != nil {
+		return err
+	}
+	err := p.await(ctx, func(s *loadState) bool { return s.inits[string(nav.LoaderID)] && s.done })
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.load = newLoadState()
+	p.mu.Unlock()
+	return p.batch(ctx, proto.PageResetNavigationHistory{})
+}
+
+// awaitQuiet waits until at most limit requests were under way for a while.
+func (p *page) awaitQuiet(ctx context.Context, limit int) error {
+	timer := time.NewTimer(quiet)
+	defer timer.Stop()
+	since := time.Now()
+	for {
+		p.mu.Lock()
+		busy := len(p.load.inFlight) > limit
+		p.mu.Unlock()
+		if busy {
+			since = time.Now()
+		}
+		left := quiet - time.Since(since)
+		if left <= 0 {
+			return nil
+		}
+		timer.Reset(left)
+		select {
+		case <-p.changed:
+		case <-timer.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// loadError reports that the document now shown is an error: the answer to the
+// job's URL, or to where a script or refresh led from there.
+func (p *page) loadError(url string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.load.broken != "" {
+		reason := p.load.reason[p.load.loader]
+		if reason == "" {
+			reason = "net::ERR_FAILED"
+		}
+		return &LoadError{URL: p.load.broken, Reason: reason}
+	}
+	if status := p.load.status[p.load.loader]; status >= 400 {
+		return &LoadError{URL: url, Status: status}
+	}
+	return nil
+}
+
+func (p *page) statusOf(loader string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.load.status[loader]
+}
+
+// credentials sets the job's cookies and headers on a page of the lane Once.
+func (p *page) credentials(ctx context.Context, job Job) error {
+	var reqs []request
+	if len(job.Cookies) > 0 {
+		reqs = append(reqs, proto.NetworkSetCookies{Cookies: cookieParams(job)})
+	}
+	if len(job.Headers) > 0 {
+		p.mu.Lock()
+		p.headers = newHeaderRule(job)
+		p.mu.Unlock()
+		// Every request is looked at, because Chromium carries added headers
+		// over a redirect to another origin unless they are taken off there.
+		reqs = append(reqs, proto.FetchEnable{})
+	}
+	if len(reqs) == 0 {
+		return nil
+	}
+	return p.batch(ctx, reqs...)
+}
+
+func cookieParams(job Job) []*proto.NetworkCookieParam {
+	params := make([]*proto.NetworkCookieParam, 0, len(job.Cookies))
+	for _, c := range job.Cookies {
+		param := &proto.NetworkCookieParam{Name: c.Name, Value: c.Value, Domain: c.Domain, Path: c.Path}
+		if c.Domain == "" {
+			param.URL = job.URL
+		}
+		if param.Path == "" {
+			param.Path = "/"
+		}
+		if job.URL == "" {
+			// To an inline document every host is a foreign site, and foreign
+			// sites get only cookies marked like this.
+			param.SameSite, param.Secure = proto.NetworkCookieSameSiteNone, true
+		}
+		params = append(params, param)
+	}
+	return params
+}
+
+// headerRule decides which requests get the job's extra headers.
+type headerRule struct {
+	headers map[string]string
+	origin  string // of the page; empty for an inline document
+}
+
+func newHeaderRule(job Job) *headerRule {
+	r := &headerRule{headers: job.Headers}
+	if job.URL != "" {
+		r.origin = originOf(job.URL)
+	}
+	return r
+}
+
+// originOf returns scheme://host[:port] without a default port, or "" for
+// anything that has none.
+func originOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	switch scheme {
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return scheme + "://" + host
+}
+
+func (r *headerRule) covers(raw string) bool {
+	if r.origin == "" {
+		return strings.HasPrefix(raw, "https://")
+	}
+	return originOf(raw) == r.origin
+}
+
+// resume continues a paused request, with the extra headers where they belong
+// and without them everywhere else.
+func (p *page) resume(params []byte) {
+	var e proto.FetchRequestPaused
+	if err := json.Unmarshal(params, &e); err != nil {
+		p.fail(err)
+		return
+	}
+	next := proto.FetchContinueRequest{RequestID: e.RequestID}
+	if p.headers != nil && e.Request != nil {
+		next.Headers = p.headers.apply(e.Request)
+	}
+	p.post(next)
+}
+
+// apply returns the request's headers after the rule, sorted by name.
+func (r *headerRule) apply(req *proto.NetworkRequest) []*proto.FetchHeaderEntry {
+	merged := make(map[string]string, len(req.Headers)+len(r.headers))
+	for name, value := range req.Headers {
+		merged[http.CanonicalHeaderKey(name)] = value.String()
+	}
+	covered := r.covers(req.URL)
+	for name, value := range r.headers {
+		name = http.CanonicalHeaderKey(name)
+		if covered {
+			merged[name] = value
+		} else if merged[name] == value {
+			delete(merged, name)
+		}
+	}
+	entries := make([]*proto.FetchHeaderEntry, 0, len(merged))
+	for _, name := range slices.Sorted(maps.Keys(merged)) {
+		entries = append(entries, &proto.FetchHeaderEntry{Name: name, Value: merged[name]})
+	}
+	return entries
+}

@@ -1,0 +1,306 @@
+package chrome
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/go-rod/rod/lib/proto"
+)
+
+const (
+	// A warm page is replaced after this much work: its renderer never gives
+	// all memory back, and fifty pages cost as much as a new target.
+	pageMaxDocuments = 500
+	pageMaxPages     = 200
+)
+
+// page is one target: a tab with its renderer. It serves one job at a time.
+type page struct {
+	session
+	lane     Lane
+	target   proto.TargetTargetID
+	frame    proto.PageFrameID
+	context  proto.BrowserBrowserContextID
+	emulated emulation
+
+	documents, pages int          // work done since it was made
+	dirty            bool         // holds the last document still
+	blank            *pendingCall // the navigation to a new realm under way
+
+	mu      sync.Mutex
+	cancel  context.CancelCauseFunc // ends the job under way
+	crashed bool
+	load    loadState
+	changed chan struct{} // holds a value when load changed
+	headers *headerRule
+}
+
+// emulation is what a job asked for and the next one may not see. The zero
+// value is a page's state after it was made.
+type emulation struct {
+	media       string
+	viewport    Viewport
+	transparent bool
+}
+
+// newPage makes a target in a browser context and prepares it for its lane.
+func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID, lane Lane) (*page, error) {
+	var target proto.TargetCreateTargetResult
+	create := proto.TargetCreateTarget{URL: "about:blank", BrowserContextID: id}
+	if err := root.call(ctx, create, &target); err != nil {
+		return nil, err
+	}
+	var attached proto.TargetAttachToTargetResult
+	attach := proto.TargetAttachToTarget{TargetID: target.TargetID, Flatten: true}
+	if err := root.call(ctx, attach, &attached); err != nil {
+		root.post(proto.TargetCloseTarget{TargetID: target.TargetID})
+		return nil, err
+	}
+	p := &page{
+		session: root.conn.session(string(attached.SessionID)),
+		lane:    lane,
+		target:  target.TargetID,
+		// The main frame of a target has the target's id.
+		frame:   proto.PageFrameID(target.TargetID),
+		context: id,
+		changed: make(chan struct{}, 1),
+	}
+	root.conn.handle(p.id, p.event)
+	if err := p.batch(ctx, p.setup()...); err != nil {
+		p.close(root)
+		return nil, err
+	}
+	return p, nil
+}
+
+// setup lists the commands that prepare a new target.
+func (p *page) setup() []request {
+	// Nobody asks for response bodies, so the browser need not keep them.
+	one := 1
+	reqs := []request{
+		proto.PageEnable{},
+		proto.PageSetLifecycleEventsEnabled{Enabled: true},
+		proto.NetworkEnable{MaxTotalBufferSize: &one, MaxResourceBufferSize: &one},
+		proto.InspectorEnable{}, // Reports the renderer's crash.
+	}
+	switch p.lane {
+	case Inline:
+		reqs = append(reqs, proto.EmulationSetScriptExecutionDisabled{Value: true})
+	case Realm:
+		// Reports workers, whose traffic this session would not see.
+		reqs = append(reqs, proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true})
+	}
+	return reqs
+}
+
+// close ends the target, even one whose script never ends. The browser kills
+// the renderer within about a second.
+func (p *page) close(root session) {
+	root.conn.forget(p.id)
+	root.post(proto.TargetCloseTarget{TargetID: p.target})
+}
+
+// spent reports that the page should not serve another job.
+func (p *page) spent() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.crashed || p.documents >= pageMaxDocuments || p.pages >= pageMaxPages
+}
+
+// begin ties the page to a job: the returned context ends with ctx, and with
+// the page's crash or attempt to use a network that its lane does not have.
+func (p *page) begin(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cancel = cancel
+	p.documents++
+	p.dirty = true
+	p.load = newLoadState()
+	p.headers = nil
+	if p.crashed {
+		cancel(errTargetCrashed)
+	}
+	return ctx, cancel
+}
+
+// end unties the page from its job, and starts the next realm in advance, so
+// that timers of the last document stop now and the next job need not wait.
+func (p *page) end() {
+	p.mu.Lock()
+	p.cancel = nil
+	p.mu.Unlock()
+	if p.lane == Realm {
+		p.renew()
+	}
+}
+
+// renew sends the navigation to a new realm without waiting for it.
+func (p *page) renew() {
+	p.mu.Lock()
+	p.load = newLoadState()
+	p.mu.Unlock()
+	if call, err := p.conn.send(p.id, proto.PageNavigate{URL: "about:blank"}); err == nil {
+		p.blank, p.dirty = &call, false
+	}
+}
+
+// emulate makes the page's emulated state what the job wants, which costs a
+// round trip only where the last job wanted something else.
+func (p *page) emulate(ctx context.Context, want emulation) error {
+	var reqs []request
+	if want.media != p.emulated.media {
+		reqs = append(reqs, proto.EmulationSetEmulatedMedia{Media: want.media})
+	}
+	if want.viewport != p.emulated.viewport {
+		reqs = append(reqs, want.viewport.request())
+	}
+	if want.transparent != p.emulated.transparent {
+		reqs = append(reqs, background(want.transparent))
+	}
+	if len(reqs) == 0 {
+		return nil
+	}
+	p.emulated = want
+	return p.batch(ctx, reqs...)
+}
+
+func (v Viewport) request() request {
+	if v == (Viewport{}) {
+		return proto.EmulationClearDeviceMetricsOverride{}
+	}
+	v = v.withDefaults()
+	return proto.EmulationSetDeviceMetricsOverride{Width: v.Width, Height: v.Height, DeviceScaleFactor: v.Scale}
+}
+
+func (v Viewport) withDefaults() Viewport {
+	if v.Width == 0 {
+		v.Width = 800
+	}
+	if v.Height == 0 {
+		v.Height = 600
+	}
+	if v.Scale == 0 {
+		v.Scale = 1
+	}
+	return v
+}
+
+func background(transparent bool) request {
+	if !transparent {
+		return proto.EmulationSetDefaultBackgroundColorOverride{}
+	}
+	return proto.EmulationSetDefaultBackgroundColorOverride{Color: &proto.DOMRGBA{A: new(float64)}}
+}
+
+// fail ends the job under way with a cause.
+func (p *page) fail(cause error) {
+	if p.cancel != nil {
+		p.cancel(cause)
+	}
+}
+
+// event takes in what the browser reports. It runs on the connection's reading
+// goroutine.
+func (p *page) event(method string, params json.RawMessage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch method {
+	case "Inspector.targetCrashed", "Inspector.detached":
+		p.crashed = true
+		p.fail(errTargetCrashed)
+	case "Target.attachedToTarget", "Network.webSocketCreated", "Network.webTransportCreated":
+		if p.lane != Once {
+			p.fail(errNeedsNetwork)
+		}
+	case "Page.javascriptDialogOpening":
+		// A dialog stops the page until somebody answers.
+		p.post(proto.PageHandleJavaScriptDialog{Accept: true})
+	case "Fetch.requestPaused":
+		p.resume(params)
+	case "Page.lifecycleEvent", "Page.frameNavigated", "Network.requestWillBeSent",
+		"Network.responseReceived", "Network.loadingFinished", "Network.loadingFailed":
+		p.loadEvent(method, params)
+	}
+}
+
+// loadEvent updates the load state and wakes who waits for it.
+func (p *page) loadEvent(method string, params json.RawMessage) {
+	var e loadEvent
+	if json.Unmarshal(params, &e) != nil {
+		return
+	}
+	if method == "Network.requestWillBeSent" && p.lane != Once && !local(e.Request.URL) {
+		p.fail(errNeedsNetwork)
+	}
+	p.load.apply(method, e, string(p.frame))
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// local reports that a URL is answered inside the renderer.
+func local(url string) bool {
+	for _, scheme := range [...]string{"data:", "blob:", "about:"} {
+		if strings.HasPrefix(url, scheme) {
+			return true
+		}
+	}
+	return false
+}
+
+// await waits until ready returns true for the load state; ready is called
+// with the state locked.
+func (p *page) await(ctx context.Context, ready func(*loadState) bool) error {
+	for {
+		p.mu.Lock()
+		ok := ready(&p.load)
+		p.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-p.changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// eval runs an asynchronous function expression in a world of its own, which
+// the document's scripts cannot see or break, and which runs where script
+// execution is disabled. args is passed as its one argument.
+func (p *page) eval(ctx context.Context, fn string, args, result any) error {
+	arg, err := json.Marshal(args)
+	if err != nil {
+		return err
+	}
+	var world proto.PageCreateIsolatedWorldResult
+	if err := p.call(ctx, proto.PageCreateIsolatedWorld{FrameID: p.frame, WorldName: "relaypdf"}, &world); err != nil {
+		return err
+	}
+	var out struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *proto.RuntimeExceptionDetails
+	}
+	err = p.call(ctx, proto.RuntimeEvaluate{
+		Expression:    "(" + fn + ")(" + string(arg) + ")",
+		ContextID:     world.ExecutionContextID,
+		AwaitPromise:  true,
+		ReturnByValue: true,
+	}, &out)
+	if err != nil {
+		return err
+	}
+	if out.ExceptionDetails != nil {
+		return fmt.Errorf("chrome: evaluate: %s", out.ExceptionDetails.Text)
+	}
+	if result == nil {
+		return nil
+	}
+	return json.Unmarshal(out.Result.Value, result)
+}

@@ -1,0 +1,186 @@
+package chrome
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/go-rod/rod/lib/proto"
+
+	"relaypdf/render/spool"
+)
+
+const (
+	// readSize is the size of one read from the browser's print stream.
+	readSize = 1 << 20
+	// directHTML is the size up to which a document without script is fetched
+	// in one message instead of a stream: that saves a tenth of the time, and
+	// such a document cannot grow into a large PDF.
+	directHTML = 256 << 10
+)
+
+// printToPDF are the parameters of Page.printToPDF. Rod's own struct omits
+// false values, and Chromium takes an absent generateTaggedPDF for true, which
+// doubles the time and size of a large document.
+type printToPDF struct {
+	Landscape           bool    `json:"landscape"`
+	DisplayHeaderFooter bool    `json:"displayHeaderFooter"`
+	PrintBackground     bool    `json:"printBackground"`
+	Scale               float64 `json:"scale"`
+	PaperWidth          float64 `json:"paperWidth"`
+	PaperHeight         float64 `json:"paperHeight"`
+	MarginTop           float64 `json:"marginTop"`
+	MarginBottom        float64 `json:"marginBottom"`
+	MarginLeft          float64 `json:"marginLeft"`
+	MarginRight         float64 `json:"marginRight"`
+	PageRanges          string  `json:"pageRanges"`
+	HeaderTemplate      string  `json:"headerTemplate,omitempty"`
+	FooterTemplate      string  `json:"footerTemplate,omitempty"`
+	PreferCSSPageSize   bool    `json:"preferCSSPageSize"`
+	TransferMode        string  `json:"transferMode"`
+	Tagged              bool    `json:"generateTaggedPDF"`
+	Outline             bool    `json:"generateDocumentOutline"`
+}
+
+// ProtoReq implements request.
+func (printToPDF) ProtoReq() string { return "Page.printToPDF" }
+
+// normalized fills in the defaults and checks what Chromium would refuse.
+func (o PDF) normalized() (PDF, error) {
+	if o.Width == 0 || o.Height == 0 {
+		o.Width, o.Height = 8.5, 11
+	}
+	if o.Scale == 0 {
+		o.Scale = 1
+	}
+	width, height := o.Width, o.Height
+	if o.Landscape {
+		width, height = height, width
+	}
+	if o.MarginLeft+o.MarginRight >= width || o.MarginTop+o.MarginBottom >= height {
+		return o, ErrNoContentArea
+	}
+	return o, nil
+}
+
+func (o PDF) params(ranges string, stream bool) printToPDF {
+	p := printToPDF{
+		Landscape: o.Landscape, PrintBackground: o.PrintBackground, PreferCSSPageSize: o.PreferCSSPageSize,
+		Scale: o.Scale, PaperWidth: o.Width, PaperHeight: o.Height,
+		MarginTop: o.MarginTop, MarginBottom: o.MarginBottom, MarginLeft: o.MarginLeft, MarginRight: o.MarginRight,
+		PageRanges: ranges, TransferMode: "ReturnAsBase64", Tagged: o.Tagged, Outline: o.Outline,
+	}
+	if stream {
+		p.TransferMode = "ReturnAsStream"
+	}
+	p.HeaderTemplate, p.FooterTemplate, p.DisplayHeaderFooter = o.templates()
+	return p
+}
+
+// printer prints the document that a page shows.
+type printer struct {
+	page   *page
+	opt    PDF
+	ranges pageRanges
+	dir    string // for spool files
+	stream bool
+}
+
+// print returns the selected pages. Chromium only takes page numbers, and does
+// not mind those beyond the end, so a selection that depends on the length is
+// printed twice: first whole, to count.
+func (p printer) print(ctx context.Context) (Document, error) {
+	if p.ranges == nil {
+		return p.once(ctx, "")
+	}
+	if p.ranges.closed() {
+		pages, _ := p.ranges.resolve(p.ranges.last())
+		doc, err := p.once(ctx, formatPages(pages))
+		if err == nil && doc.Pages == len(pages) {
+			return doc, nil
+		}
+		var refused *protocolError
+		if err != nil && !errors.As(err, &refused) {
+			return Document{}, err
+		}
+		if err == nil {
+			doc.Body.Close()
+		}
+	}
+	whole, err := p.once(ctx, "")
+	if err != nil {
+		return Document{}, err
+	}
+	pages, ok := p.ranges.resolve(whole.Pages)
+	if ok && len(pages) == whole.Pages {
+		return whole, nil
+	}
+	whole.Body.Close()
+	if !ok {
+		return Document{}, &PageRangeError{Ranges: p.opt.PageRanges, Pages: whole.Pages}
+	}
+	return p.once(ctx, formatPages(pages))
+}
+
+// once prints and counts.
+func (p printer) once(ctx context.Context, ranges string) (doc Document, err error) {
+	body := spool.New(p.dir, p.opt.MaxBytes)
+	defer func() {
+		if err != nil {
+			body.Close()
+		}
+	}()
+	if err := p.transfer(ctx, p.opt.params(ranges, p.stream), body); err != nil {
+		if errors.Is(err, spool.ErrTooLarge) {
+			err = &LimitError{What: "bytes", Max: p.opt.MaxBytes}
+		}
+		return Document{}, err
+	}
+	pages, err := countPages(body.Open(), body.Size())
+	if err != nil {
+		return Document{}, err
+	}
+	p.page.pages += pages
+	if p.opt.MaxPages > 0 && pages > p.opt.MaxPages {
+		return Document{}, &LimitError{What: "pages", Max: int64(p.opt.MaxPages)}
+	}
+	return Document{Body: body, Pages: pages}, nil
+}
+
+// transfer prints and writes the file to w.
+func (p printer) transfer(ctx context.Context, params printToPDF, w io.Writer) error {
+	var out struct {
+		Data   []byte               `json:"data"`
+		Stream proto.IOStreamHandle `json:"stream"`
+	}
+	// Printing a page whose renderer has crashed kills the whole browser; ctx
+	// has ended when that was reported.
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := p.page.call(ctx, params, &out); err != nil {
+		return err
+	}
+	if out.Stream == "" {
+		_, err := w.Write(out.Data)
+		return err
+	}
+	defer p.page.post(proto.IOClose{Handle: out.Stream})
+	size := readSize
+	for {
+		var chunk struct {
+			Data []byte `json:"data"` // PDF streams are always in Base64.
+			EOF  bool   `json:"eof"`
+		}
+		if err := p.page.call(ctx, proto.IORead{Handle: out.Stream, Size: &size}, &chunk); err != nil {
+			return err
+		}
+		if _, err := w.Write(chunk.Data); err != nil {
+			return err
+		}
+		// A short read is the last one; asking on would cost a round trip.
+		if chunk.EOF || len(chunk.Data) < readSize {
+			return nil
+		}
+	}
+}

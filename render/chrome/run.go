@@ -1,0 +1,196 @@
+package chrome
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// task is what a job does with its document once it is loaded.
+type task struct {
+	step     Step
+	emulated emulation
+	lazy     bool // load lazy images and draw what waits to be seen
+	images   bool // a photograph needs decoded images
+	work     func(ctx context.Context, p *page) error
+}
+
+// run carries a job through queue, page, load and task.
+func (p *Pool) run(ctx context.Context, job Job, t task) error {
+	job, err := job.normalized()
+	if err != nil {
+		return err
+	}
+	if !p.enter() {
+		return ErrClosed
+	}
+	defer p.tasks.Done()
+	start := time.Now()
+	release, err := p.queue.acquire(ctx, job.Tenant)
+	if err != nil {
+		return err
+	}
+	defer release()
+	p.observe(StepQueue, time.Since(start))
+
+	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout, errDeadline)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(p.ctx, func() { stop(ErrClosed) })()
+
+	r := &running{pool: p, job: job, task: t}
+	if err := r.carryOut(ctx); err != nil {
+		return r.explain(ctx, err)
+	}
+	p.count.renders.Add(1)
+	return nil
+}
+
+// running is a job under way.
+type running struct {
+	pool *Pool
+	job  Job
+	task task
+	step Step
+}
+
+// carryOut tries the job, a second time when the renderer or the browser died,
+// and again with a network when it turned out to need one.
+func (r *running) carryOut(ctx context.Context) error {
+	retried := false
+	for {
+		err := r.attempt(ctx)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case errors.Is(err, errNeedsNetwork):
+			r.pool.count.escalated.Add(1)
+			r.job.Lane = Once
+		case !errors.Is(err, errTargetCrashed) && !errors.Is(err, errConnClosed):
+			return err
+		case retried:
+			return ErrCrashed
+		default:
+			retried = true
+		}
+	}
+}
+
+// attempt renders the document on one page.
+func (r *running) attempt(ctx context.Context) error {
+	var b *browser
+	var pg *page
+	err := r.do(StepPage, func() (err error) {
+		if b, err = r.pool.browser(ctx); err != nil {
+			return err
+		}
+		pg, err = b.lease(ctx, r.job.Tenant, r.job.Lane)
+		return err
+	})
+	if b != nil {
+		defer r.pool.done(b)
+	}
+	if err != nil {
+		return err
+	}
+	pageCtx, cancel := pg.begin(ctx)
+	defer cancel(nil)
+	err = r.render(pageCtx, pg)
+	if err != nil && pageCtx.Err() != nil {
+		err = context.Cause(pageCtx) // The command that failed is only a consequence.
+	}
+	if errors.Is(err, errTargetCrashed) {
+		r.pool.count.crashes.Add(1)
+	}
+	b.release(r.job.Tenant, pg, err == nil)
+	return err
+}
+
+// render takes the document through its steps.
+func (r *running) render(ctx context.Context, pg *page) error {
+	steps := []struct {
+		step Step
+		do   func() error
+	}{
+		{StepLoad, func() error { return r.load(ctx, pg) }},
+		{StepSelector, func() error {
+			if r.job.WaitForSelector == "" {
+				return nil
+			}
+			return pg.awaitSelector(ctx, r.job.WaitForSelector)
+		}},
+		{StepPause, func() error {
+			if r.job.WaitForTimeout <= 0 {
+				return nil
+			}
+			return pause(ctx, r.job.WaitForTimeout)
+		}},
+		{StepSettle, func() error { return r.settle(ctx, pg) }},
+		{r.task.step, func() error { return r.task.work(ctx, pg) }},
+	}
+	for _, s := range steps {
+		if err := r.do(s.step, s.do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load prepares the page and opens the document.
+func (r *running) load(ctx context.Context, pg *page) error {
+	if err := pg.emulate(ctx, r.task.emulated); err != nil {
+		return err
+	}
+	if err := pg.credentials(ctx, r.job); err != nil {
+		return err
+	}
+	return pg.open(ctx, r.job)
+}
+
+// settle waits for what the load event does not cover, unless the document's
+// text shows that there is no such thing.
+func (r *running) settle(ctx context.Context, pg *page) error {
+	opt := settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy}
+	switch pg.lane {
+	case Inline:
+		opt.Draw = false
+		if !r.task.images && !holdsResources(r.job.HTML) {
+			return nil
+		}
+	case Realm:
+		opt.Draw = opt.Draw && draws(r.job.HTML)
+		if !opt.Draw && !r.task.images && !holdsResources(r.job.HTML) {
+			return nil
+		}
+	}
+	return pg.settle(ctx, opt)
+}
+
+// do carries out a step and measures it.
+func (r *running) do(s Step, fn func() error) error {
+	r.step = s
+	start := time.Now()
+	err := fn()
+	if err == nil {
+		r.pool.observe(s, time.Since(start))
+	}
+	return err
+}
+
+// explain turns the reason why the job's context ended into the error that the
+// caller sees.
+func (r *running) explain(ctx context.Context, err error) error {
+	if errors.Is(err, errDeadline) {
+		return &TimeoutError{Step: r.step, After: r.job.Timeout}
+	}
+	if ctx.Err() == nil {
+		return err
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errDeadline), errors.Is(cause, context.DeadlineExceeded):
+		return &TimeoutError{Step: r.step, After: r.job.Timeout}
+	default:
+		return cause
+	}
+}

@@ -1,0 +1,108 @@
+package chrome
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	_ "image/jpeg" // DecodeConfig reads the size of what Chromium made.
+	_ "image/png"
+	"math"
+
+	"github.com/go-rod/rod/lib/proto"
+	_ "golang.org/x/image/webp"
+
+	"relaypdf/render/spool"
+)
+
+const (
+	defaultMaxSide   = 16_384 // the longest side that Chromium's own surfaces can have
+	defaultMaxPixels = 100_000_000
+)
+
+func (o Screenshot) normalized() (Screenshot, error) {
+	switch o.Type {
+	case "":
+		o.Type = "png"
+	case "png", "jpeg", "webp":
+	default:
+		return o, errors.New("chrome: unknown image type " + o.Type)
+	}
+	if o.MaxSide == 0 {
+		o.MaxSide = defaultMaxSide
+	}
+	if o.MaxPixels == 0 {
+		o.MaxPixels = defaultMaxPixels
+	}
+	view := o.Viewport.withDefaults()
+	return o, o.checkSize(float64(view.Width), float64(view.Height))
+}
+
+// checkSize refuses an area, in CSS pixels, that is empty or over the limits.
+func (o Screenshot) checkSize(width, height float64) error {
+	scale := o.Viewport.withDefaults().Scale
+	w, h := math.Ceil(width*scale), math.Ceil(height*scale)
+	side := float64(o.MaxSide)
+	if w >= 1 && h >= 1 && w <= side && h <= side && w*h <= float64(o.MaxPixels) {
+		return nil
+	}
+	const huge = 1 << 30 // Keeps the conversion to int defined.
+	return &SizeError{
+		Width: int(min(max(w, 0), huge)), Height: int(min(max(h, 0), huge)),
+		MaxSide: o.MaxSide, MaxPixels: o.MaxPixels,
+	}
+}
+
+// capture photographs the document that a page shows.
+func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image, err error) {
+	params, err := p.captureParams(ctx, o)
+	if err != nil {
+		return Image{}, err
+	}
+	var out struct {
+		Data []byte `json:"data"`
+	}
+	if err := p.call(ctx, params, &out); err != nil {
+		return Image{}, err
+	}
+	size, _, err := image.DecodeConfig(bytes.NewReader(out.Data))
+	if err != nil {
+		return Image{}, err
+	}
+	body := spool.New(dir, o.MaxBytes)
+	if _, err := body.Write(out.Data); err != nil {
+		body.Close()
+		if errors.Is(err, spool.ErrTooLarge) {
+			err = &LimitError{What: "bytes", Max: o.MaxBytes}
+		}
+		return Image{}, err
+	}
+	return Image{Body: body, Width: size.Width, Height: size.Height}, nil
+}
+
+// captureParams decides which area is photographed.
+func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptureScreenshot, error) {
+	params := proto.PageCaptureScreenshot{
+		Format:                proto.PageCaptureScreenshotFormat(o.Type),
+		CaptureBeyondViewport: o.CaptureBeyondViewport || o.FullPage,
+	}
+	if o.Quality > 0 && o.Type != "png" {
+		params.Quality = &o.Quality
+	}
+	area := o.Clip
+	if area == nil && params.CaptureBeyondViewport {
+		var metrics proto.PageGetLayoutMetricsResult
+		if err := p.call(ctx, proto.PageGetLayoutMetrics{}, &metrics); err != nil {
+			return params, err
+		}
+		area = &Rect{Width: metrics.CSSContentSize.Width, Height: metrics.CSSContentSize.Height}
+	}
+	if area == nil {
+		return params, nil
+	}
+	if err := o.checkSize(area.Width, area.Height); err != nil {
+		return params, err
+	}
+	params.Clip = &proto.PageViewport{X: area.X, Y: area.Y, Width: area.Width, Height: area.Height, Scale: 1}
+	return params, nil
+}

@@ -1,0 +1,155 @@
+package chrome
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
+
+const (
+	// settleTimeout bounds the wait for fonts and images after the load event:
+	// a document whose font server hangs is printed with another font.
+	settleTimeout = 5 * time.Second
+	// scrollSteps bounds the way down a page, at one frame (16 ms) each.
+	scrollSteps = 60
+)
+
+// settleScript waits until the document looks as it should: it loads what is
+// lazy, walks down the page so that whatever waits to be seen is drawn, and
+// waits for fonts, images and two frames.
+const settleScript = `async ({lazy, draw, steps}) => {
+  const frame = () => new Promise(done => requestAnimationFrame(done));
+  const root = document.scrollingElement || document.documentElement;
+  if (lazy) {
+    for (const e of document.querySelectorAll('[loading=lazy i]')) e.loading = 'eager';
+  }
+  if (draw && root.scrollHeight > innerHeight) {
+    const top = root.scrollTop;
+    const step = Math.max(innerHeight, Math.ceil(root.scrollHeight / steps));
+    for (let y = step, n = 0; y < root.scrollHeight && n < steps; y += step, n++) {
+      scrollTo({top: y, behavior: 'instant'});
+      await frame();
+    }
+    scrollTo({top, behavior: 'instant'});
+  }
+  root.getBoundingClientRect();
+  await document.fonts.ready;
+  await Promise.allSettled([...document.images].map(i => i.decode()));
+  if (draw) { await frame(); await frame(); }
+}`
+
+// settleOptions is the script's argument.
+type settleOptions struct {
+	Lazy  bool `json:"lazy"`
+	Draw  bool `json:"draw"`
+	Steps int  `json:"steps"`
+}
+
+// settle waits for what the load event does not cover.
+func (p *page) settle(ctx context.Context, opt settleOptions) error {
+	opt.Steps = scrollSteps
+	bounded, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	return ignoreStale(ctx, p.eval(bounded, settleScript, opt, nil))
+}
+
+// ignoreStale drops the error of a script that was given up on or whose
+// document went away meanwhile, as long as the job itself goes on.
+func ignoreStale(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, errConnClosed) {
+		return err
+	}
+	return nil
+}
+
+// draws reports whether the text of a document without network can contain
+// script that draws later than the load event. Only such documents pay for the
+// frames they need.
+func draws(html string) bool {
+	for _, name := range [...]string{
+		"requestAnimationFrame", "Observer", "setTimeout", "Promise", "async", "eval", "Function", "AnimationFrame",
+		"FontFace", "animate", "import(",
+	} {
+		if strings.Contains(html, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsResources reports whether a document without script can refer to a font
+// or an image that loads after the load event.
+func holdsResources(html string) bool {
+	return containsFold(html, "@font-face") || containsFold(html, "lazy")
+}
+
+// containsFold is strings.Contains without regard to ASCII case; sub is lower
+// case.
+func containsFold(s, sub string) bool {
+	for i := 0; i+len(sub) <= len(s); i++ {
+		// Setting bit 5 folds letters and leaves "@" alone only by luck of the
+		// comparison that follows; it is there to skip most positions fast.
+		if s[i]|0x20 == sub[0]|0x20 && strings.EqualFold(s[i:i+len(sub)], sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// selectorScript waits until a selector matches.
+const selectorScript = `async ({selector, wait}) => {
+  const found = () => document.querySelector(selector) !== null;
+  try { if (found()) return 'found'; } catch { return 'invalid'; }
+  if (!wait) return 'missing';
+  return new Promise(done => {
+    const look = () => { if (found()) { observer.disconnect(); done('found'); } };
+    const observer = new MutationObserver(look);
+    observer.observe(document, {childList: true, subtree: true, attributes: true});
+    look();
+  });
+}`
+
+// awaitSelector waits until the selector matches an element. Without script a
+// document does not change, so there it is decided at once.
+func (p *page) awaitSelector(ctx context.Context, selector string) error {
+	args := struct {
+		Selector string `json:"selector"`
+		Wait     bool   `json:"wait"`
+	}{selector, p.lane != Inline}
+	for {
+		var answer string
+		err := p.eval(ctx, selectorScript, args, &answer)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, errConnClosed):
+			return err
+		case answer == "found":
+			return nil
+		case answer == "invalid":
+			return ErrSelector
+		case answer == "missing":
+			return errDeadline
+		}
+		// The document was replaced by a navigation: look in the new one.
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits for d or the end of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

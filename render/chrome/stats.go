@@ -1,0 +1,79 @@
+package chrome
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Step is a part of a job that takes time. Config.Observe gets each with its
+// duration, and a TimeoutError names the one that was not finished.
+type Step string
+
+// The steps in their order.
+const (
+	StepQueue    Step = "queue"    // waiting for a slot
+	StepPage     Step = "page"     // getting a browser and a page
+	StepLoad     Step = "load"     // loading up to Job.WaitUntil
+	StepSelector Step = "selector" // Job.WaitForSelector
+	StepPause    Step = "pause"    // Job.WaitForTimeout
+	StepSettle   Step = "settle"   // web fonts, lazy images, frames
+	StepPrint    Step = "print"
+	StepCapture  Step = "capture"
+)
+
+// doing describes a step in the middle of a sentence.
+func (s Step) doing() string {
+	switch s {
+	case StepQueue:
+		return "waiting for a slot"
+	case StepPage:
+		return "preparing a page"
+	case StepLoad:
+		return "loading"
+	case StepSelector:
+		return "waiting for the selector"
+	case StepPause:
+		return "waiting"
+	case StepSettle:
+		return "waiting for fonts and images"
+	case StepPrint:
+		return "printing"
+	default:
+		return "capturing"
+	}
+}
+
+// Stats is a snapshot of a Pool.
+type Stats struct {
+	Slots, Busy, Queued int
+	Renders             int64 // jobs that returned a result
+	Escalated           int64 // jobs whose lane had no network and that needed it
+	Restarts            int64 // planned replacements of the browser
+	Crashes             int64 // renderers and browsers that died
+	MemoryBytes         int64 // of the browser's process tree, measured every few seconds
+}
+
+// counters are the parts of Stats that only grow.
+type counters struct {
+	renders, escalated, restarts, crashes, memory atomic.Int64
+}
+
+// Stats returns the current figures.
+func (p *Pool) Stats() Stats {
+	busy, waiting := p.queue.load()
+	return Stats{
+		Slots: p.cfg.Slots, Busy: busy, Queued: waiting,
+		Renders:     p.count.renders.Load(),
+		Escalated:   p.count.escalated.Load(),
+		Restarts:    p.count.restarts.Load(),
+		Crashes:     p.count.crashes.Load(),
+		MemoryBytes: p.count.memory.Load(),
+	}
+}
+
+// observe reports a finished step.
+func (p *Pool) observe(s Step, d time.Duration) {
+	if p.cfg.Observe != nil {
+		p.cfg.Observe(s, d)
+	}
+}
