@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// searchPath is where programs that jobs start are looked for.
+	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	// startTime bounds the time until a new child is ready.
+	startTime = 15 * time.Second
+	// stderrKept is how much of a child's last words reach the log.
+	stderrKept = 4 << 10
+)
+
+// child is one engine process, seen from the parent.
+type child struct {
+	cmd    *exec.Cmd
+	folder string
+	in     *os.File
+	out    *os.File
+	reader *bufio.Reader
+	stderr *tail
+	report report
+	jobs   int
+	// spent means that kill was called or is about to be.
+	spent bool
+	// ended is closed when the process has been reaped.
+	ended chan struct{}
+
+	mu     sync.Mutex
+	reaped bool // the process's number may belong to somebody else
+}
+
+// startChild starts a process and waits until it is confined and ready.
+func startChild(ctx context.Context, p *Pool) (*child, error) {
+	c := &child{stderr: &tail{max: stderrKept}, ended: make(chan struct{})}
+	if err := c.makeFolder(p); err != nil {
+		return nil, err
+	}
+	if err := c.launch(p); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(c.folder))
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	stop := context.AfterFunc(ctx, c.kill)
+	err := c.greet(p)
+	if !stop() {
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	if err != nil {
+		c.end()
+		return nil, fmt.Errorf("%w; it wrote %q", err, c.stderr.String())
+	}
+	return c, nil
+}
+
+// makeFolder gives the child a folder of its own.
+func (c *child) makeFolder(p *Pool) error {
+	var err error
+	if c.folder, err = os.MkdirTemp(p.folder.path, "child-"); err != nil {
+		return err
+	}
+	if p.id.UID != 0 {
+		if err := os.Chown(c.folder, p.id.UID, p.id.GID); err != nil {
+			return errors.Join(err, os.Remove(c.folder))
+		}
+	}
+	return nil
+}
+
+// launch starts the process with two pipes and nothing else of ours.
+func (c *child) launch(p *Pool) error {
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer childIn.Close()
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, in.Close())
+	}
+	defer childOut.Close()
+	c.in, c.out, c.reader = in, out, bufio.NewReaderSize(out, 64<<10)
+
+	c.cmd = exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...)
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = childIn, childOut, c.stderr
+	c.cmd.Dir = c.folder
+	c.cmd.Env = []string{"HOME=" + c.folder, "PATH=" + searchPath, "LANG=C.UTF-8"}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	// A grandchild that escaped the group may hold stderr open.
+	c.cmd.WaitDelay = time.Second
+	if err := p.spawner.start(c.cmd); err != nil {
+		return errors.Join(err, in.Close(), out.Close())
+	}
+	go c.reap()
+	return nil
+}
+
+// greet sends the settings and waits for the child to say that it is ready.
+func (c *child) greet(p *Pool) error {
+	if err := writeMessage(c.in, setup{Identity: p.id, Memory: p.cfg.Memory}, nil); err != nil {
+		return err
+	}
+	_, err := readMessage(c.reader, &c.report)
+	return err
+}
+
+// do runs one job. Afterwards the child can take another unless it is spent.
+func (c *child) do(r *request) ([]byte, error) {
+	stop := context.AfterFunc(r.ctx, c.kill)
+	out, err := c.converse(r)
+	var jobErr *JobError
+	if !stop() || errors.Is(err, ErrCrashed) || err != nil && !errors.As(err, &jobErr) {
+		c.spent = true
+	}
+	return out, err
+}
+
+// converse sends one job and reads the answer.
+func (c *child) converse(r *request) ([]byte, error) {
+	c.jobs++
+	deadline, _ := r.ctx.Deadline()
+	header := jobHeader{Name: r.job.Name, Args: r.args, Timeout: time.Until(deadline)}
+	if err := writeMessage(c.in, header, r.job.Body); err != nil {
+		return nil, c.broken(r.ctx, err)
+	}
+	var answer answerHeader
+	body, err := readMessage(c.reader, &answer)
+	if err != nil {
+		return nil, c.broken(r.ctx, err)
+	}
+	if answer.Err != nil {
+		return nil, answer.Err
+	}
+	return body, nil
+}
+
+// broken says why the conversation ended: by our hand, or by the child's.
+func (c *child) broken(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrKilled, context.Cause(ctx))
+	}
+	return fmt.Errorf("%w: %w", ErrCrashed, err)
+}
+
+// kill ends the process with all that it started, and wakes whoever reads
+// from it or writes to it.
+func (c *child) kill() {
+	c.mu.Lock()
+	if !c.reaped {
+		_ = unix.Kill(-c.cmd.Process.Pid, unix.SIGKILL)
+	}
+	c.mu.Unlock()
+	now := time.Now()
+	_, _ = c.in.SetDeadline(now), c.out.SetDeadline(now)
+}
+
+// reap waits for the process to end. Before it takes it off the process table,
+// while the group still bears its number, it kills what the process started.
+func (c *child) reap() {
+	defer close(c.ended)
+	pid := c.cmd.Process.Pid
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	c.mu.Lock()
+	_ = unix.Kill(-pid, unix.SIGKILL)
+	c.reaped = true
+	c.mu.Unlock()
+	_ = c.cmd.Wait() // how it ended does not matter, only that it did
+}
+
+// end kills the child, waits until it is gone and removes its folder.
+func (c *child) end() {
+	c.kill()
+	<-c.ended
+	_, _ = c.in.Close(), c.out.Close()
+	_ = os.RemoveAll(c.folder)
+}
+
+// clean empties the folder, so that no job sees files of another. It reports
+// whether that worked.
+func (c *child) clean() bool {
+	entries, err := os.ReadDir(c.folder)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(c.folder, e.Name())))
+	}
+	return err == nil
+}
+
+// tail is a writer that keeps the last bytes written to it.
+type tail struct {
+	mu  sync.Mutex
+	max int
+	b   []byte
+}
+
+var _ io.Writer = (*tail)(nil)
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p[max(0, len(p)-t.max):]...)
+	t.b = t.b[max(0, len(t.b)-t.max):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(string(t.b), "\ufffd")
+}

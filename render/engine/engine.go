@@ -1,0 +1,233 @@
+// Package engine runs work on untrusted bytes in child processes, so that a
+// crash, an endless loop or a bomb costs one request and nothing else.
+//
+// A Pool keeps a few children warm. Each is the same program started again
+// (`relaypdf engine`), confines itself before it reads its first job, and
+// takes one job at a time over a pipe. Whatever it does wrong, it is killed
+// with its whole process group and replaced.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Errors of Do. A *JobError is the answer of a handler that ran to its end.
+var (
+	// ErrKilled means that the job did not finish before its context ended.
+	// The context's error is wrapped beside it.
+	ErrKilled = errors.New("engine: killed before it finished")
+	// ErrCrashed means that the child ended, or broke the protocol, while it
+	// worked on the job. It ran out of memory, most likely.
+	ErrCrashed = errors.New("engine: crashed")
+	// ErrUnavailable means that no child could be started.
+	ErrUnavailable = errors.New("engine: cannot start")
+	// ErrClosed means that the pool is closed.
+	ErrClosed = errors.New("engine: pool is closed")
+	// ErrTooLarge means that the job's input is over the limit of a frame.
+	ErrTooLarge = errors.New("engine: input is too large")
+)
+
+// JobError is an error that a handler returned.
+type JobError struct {
+	// Code tells errors of one job apart; "crashed" is a panic, and empty is
+	// an error that the handler gave no code.
+	Code string `json:"code,omitempty"`
+	// Message is the error's text. It may quote the input.
+	Message string `json:"message"`
+}
+
+func (e *JobError) Error() string { return e.Message }
+
+// Is makes a panic in a handler an ErrCrashed.
+func (e *JobError) Is(target error) bool { return target == ErrCrashed && e.Code == codeCrashed }
+
+const codeCrashed = "crashed"
+
+// Config says how to start a Pool. The zero value is usable in the relaypdf
+// program itself.
+type Config struct {
+	// Command starts a child. Default: this program with the argument
+	// "engine", reached through the kernel, so that it works when the file
+	// has been replaced or lies where only root may look.
+	Command []string
+	// Size is the number of children. Default: one per core.
+	Size int
+	// Dir holds the pool's folder, and that the children's: each 0700 and
+	// emptied after every job. What a killed server left behind in Dir is
+	// removed at the next start. Default: the system's temporary folder.
+	Dir string
+	// User is whom children run as when this process is root. Default:
+	// "relaypdf"; where there is no such user, "nobody". Children of any
+	// other user keep that user.
+	User string
+	// MaxJobs is after how many jobs a child is replaced. Default: 1000.
+	MaxJobs int
+	// MaxTime bounds a job whose context has a later deadline or none.
+	// Default: five minutes.
+	MaxTime time.Duration
+	// Memory is how many bytes a child may allocate. Default: 1 GiB.
+	Memory int64
+	// Logger hears of crashes. Default: nobody does.
+	Logger *slog.Logger
+}
+
+// Job is one piece of work.
+type Job struct {
+	// Name is the handler's name.
+	Name string
+	// Args are the handler's arguments. They cross the pipe as JSON.
+	Args any
+	// Body is the document to work on. It crosses as it is.
+	Body []byte
+}
+
+// Pool is a set of warm children. It is safe for concurrent use.
+type Pool struct {
+	cfg     Config
+	id      identity
+	spawner *spawner
+	folder  *folder
+	jobs    chan *request
+	once    sync.Once
+	workers sync.WaitGroup
+	// ctx is the pool's life: it ends with Close, and with it everything that
+	// a worker waits for.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// request is a job on its way to a worker, which always answers it.
+type request struct {
+	ctx   context.Context
+	job   Job
+	args  []byte
+	reply chan outcome
+}
+
+type outcome struct {
+	out []byte
+	err error
+}
+
+// Start returns a pool whose children start in the background. It fails only
+// when the configuration cannot work.
+func Start(cfg Config) (*Pool, error) {
+	cfg = cfg.withDefaults()
+	id, err := lookupIdentity(cfg)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := openFolder(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("engine: folder for jobs: %w", err)
+	}
+	p := &Pool{cfg: cfg, id: id, spawner: newSpawner(), folder: dir, jobs: make(chan *request)}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	for range cfg.Size {
+		w := worker{pool: p, pause: minPause}
+		p.workers.Go(w.run)
+	}
+	return p, nil
+}
+
+// Do runs a job and returns its result. It waits for a free child and for the
+// answer, both until ctx ends; a job under way is then killed. Errors are
+// ErrKilled, ErrCrashed, ErrUnavailable, ErrTooLarge, ErrClosed, a *JobError,
+// or the context's error when the job never began.
+func (p *Pool) Do(ctx context.Context, job Job) ([]byte, error) {
+	r, err := newRequest(job)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.MaxTime)
+	defer cancel()
+	r.ctx = ctx
+	select {
+	case p.jobs <- r:
+	case <-p.ctx.Done():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, waiting(ctx)
+	}
+	got := <-r.reply
+	return got.out, got.err
+}
+
+// Close kills every child, answers jobs under way with ErrKilled and returns
+// when nothing of the pool is left. Its error is that of removing the folder.
+// Further calls do nothing.
+func (p *Pool) Close() (err error) {
+	p.once.Do(func() {
+		p.cancel(ErrClosed)
+		p.workers.Wait()
+		p.spawner.close()
+		err = p.folder.close()
+	})
+	return err
+}
+
+func (c Config) withDefaults() Config {
+	if len(c.Command) == 0 {
+		c.Command = []string{"/proc/self/exe", "engine"}
+	}
+	if c.Size <= 0 {
+		c.Size = runtime.NumCPU()
+	}
+	if c.Dir == "" {
+		c.Dir = os.TempDir()
+	}
+	if c.MaxJobs <= 0 {
+		c.MaxJobs = 1000
+	}
+	if c.MaxTime <= 0 {
+		c.MaxTime = 5 * time.Minute
+	}
+	if c.Memory <= 0 {
+		c.Memory = 1 << 30
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// identity is the user a child becomes. The zero value means that it stays
+// who it is.
+type identity struct {
+	Name string `json:"name,omitempty"`
+	UID  int    `json:"uid,omitempty"`
+	GID  int    `json:"gid,omitempty"`
+}
+
+// lookupIdentity finds the unprivileged user when this process is root.
+func lookupIdentity(cfg Config) (identity, error) {
+	if os.Geteuid() != 0 {
+		return identity{}, nil
+	}
+	names := []string{cfg.User, "relaypdf", "nobody"}
+	for _, name := range names {
+		u, err := user.Lookup(name)
+		if name == "" || err != nil {
+			continue
+		}
+		uid, errUID := strconv.Atoi(u.Uid)
+		gid, errGID := strconv.Atoi(u.Gid)
+		if errUID != nil || errGID != nil || uid == 0 {
+			continue
+		}
+		if cfg.User != "" && name != cfg.User {
+			cfg.Logger.Warn("engine user not found, using another", "user", cfg.User, "instead", name)
+		}
+		return identity{Name: name, UID: uid, GID: gid}, nil
+	}
+	return identity{}, fmt.Errorf("engine: no unprivileged user to run as; create one named relaypdf (tried %q)", names)
+}
