@@ -3,9 +3,12 @@
 package api
 
 import (
+	"context"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +20,11 @@ import (
 
 // Config is what an API is made of and how it behaves.
 type Config struct {
-	Store  *store.Store
+	Store *store.Store
+	// Render makes the documents. It is nil in a process that makes none.
 	Render *render.Renderer
+	// Operations is the product; nil means Operations.
+	Operations []op.Row[*Env]
 	// Limiter counts requests; nil means in this process's memory.
 	Limiter Limiter
 	// Lease is the id of the process's lease, which its holds carry.
@@ -73,11 +79,15 @@ type API struct {
 	billing    bool
 	rateLimits bool
 	stopping   atomic.Bool
+	running    sync.WaitGroup // paid calls under way
 }
 
 // New checks the table of operations and returns an API.
 func New(cfg Config) (*API, error) {
-	table, err := op.NewTable(Operations)
+	if cfg.Operations == nil {
+		cfg.Operations = Operations
+	}
+	table, err := op.NewTable(cfg.Operations)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +122,27 @@ func Loopback(baseURL string) bool {
 	if err != nil {
 		return false
 	}
-	host := address.Hostname()
-	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.") || strings.HasSuffix(host, ".localhost")
+	host := strings.ToLower(address.Hostname())
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // Stop makes /health/ready fail, so that no new work is sent here while what
 // is under way ends.
 func (a *API) Stop() { a.stopping.Store(true) }
+
+// Wait returns when no paid call is under way, or when ctx ends. Calls that
+// were cut off still have a hold to release.
+func (a *API) Wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		a.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}

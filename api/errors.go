@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,7 +66,7 @@ const statusClientClosed = 499
 // Detail is one entry of an error's details.
 type Detail struct {
 	Field              string         `json:"field,omitempty" jsonschema_description:"Path of the field, such as options.scale, or the name of a header or limit."`
-	Message            string         `json:"message" jsonschema_description:"What was wrong, and what is expected."`
+	Message            string         `json:"message" jsonschema:"required" jsonschema_description:"What was wrong, and what is expected."`
 	QuotedMicrodollars *credit.Amount `json:"quotedMicrodollars,omitempty" jsonschema_description:"Price of the refused call in microdollars."`
 	LimitMicrodollars  *credit.Amount `json:"limitMicrodollars,omitempty" jsonschema_description:"The limit that refused it, in microdollars."`
 }
@@ -78,7 +77,10 @@ type Error struct {
 	Message    string // empty means the code's own text
 	Details    []Detail
 	RetryAfter int // seconds; 0 sends no header
-	cause      error
+	// RequestID is set on the errors that a Client received.
+	RequestID string
+	status    int // what a Client received; 0 means the code's own
+	cause     error
 }
 
 // Error returns the message for the client.
@@ -92,8 +94,14 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Status returns the HTTP status of the error's code.
-func (e *Error) Status() int { return codes[e.Code].status }
+// Status returns the HTTP status of the error's code, or the one that a
+// Client received.
+func (e *Error) Status() int {
+	if e.status != 0 {
+		return e.status
+	}
+	return codes[e.Code].status
+}
 
 // invalid returns an invalid_request for one field.
 func invalid(field, format string, args ...any) *Error {
@@ -187,24 +195,33 @@ func overLimit(name string, quote, limit credit.Amount) *Error {
 	}
 }
 
+// renderError words the failures of a render for the customer: what failed,
+// why, and where there is something to do about it, what.
 func renderError(err error) *Error {
 	var busy *render.BusyError
 	var load *render.LoadError
-	var pages *render.PageRangeError
+	var limit *render.LimitError
 	var size *render.SizeError
+	var timeout *render.TimeoutError
 	switch {
 	case errors.As(err, &busy):
 		return &Error{Code: RateLimited, Message: "All renderers are busy and the queue is full.", RetryAfter: seconds(busy.RetryAfter)}
-	case errors.As(err, &pages):
-		return asError(op.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("goes beyond the end: the document has %d pages", pages.Pages)}})
-	case errors.Is(err, render.ErrRefused):
-		return &Error{Code: URLNotAllowed}
+	case errors.As(err, &timeout):
+		return &Error{Code: RenderFailed, Message: fmt.Sprintf(
+			"The document was not done after %v: time ran out while %s. Raise options.timeout (at most 60000 ms), or make the document lighter.", timeout.After, timeout.Step)}
+	case errors.As(err, &load) && load.Status != 0:
+		return &Error{Code: RenderFailed, Message: fmt.Sprintf("The page could not be loaded: its server answered with status %d.", load.Status)}
 	case errors.As(err, &load):
-		return &Error{Code: RenderFailed, Message: "The page could not be loaded: " + load.Reason + "."}
+		return &Error{Code: RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", load.Reason)}
+	case errors.Is(err, render.ErrCrashed):
+		return &Error{Code: RenderFailed, Message: "The browser crashed on this document, and again when it was retried."}
+	case errors.As(err, &limit):
+		return &Error{Code: ProcessingFailed, Message: fmt.Sprintf("The result is over its limit of %d %s.", limit.Max, limit.What)}
 	case errors.As(err, &size):
-		return &Error{Code: ProcessingFailed, Message: "The result is over its limit: " + size.Error() + "."}
-	case errors.Is(err, render.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return &Error{Code: RenderFailed, Message: err.Error()}
+		return &Error{Code: ProcessingFailed, Message: fmt.Sprintf(
+			"The image would be %d × %d pixels; the limits are %d pixels a side and %d pixels in all.", size.Width, size.Height, size.MaxSide, size.MaxPixels)}
+	case errors.Is(err, render.ErrTooLarge):
+		return &Error{Code: ProcessingFailed, Message: "The result is over its size limit."}
 	}
 	return nil
 }

@@ -89,6 +89,8 @@ type paidCall struct {
 // Do carries a request out. The caller closes the outcome's Body. The verdict
 // of the rate limits comes back in any case.
 func (a *API) Do(ctx context.Context, request Request) (*Outcome, Verdict, error) {
+	a.running.Add(1)
+	defer a.running.Done()
 	c := &paidCall{API: a, Request: request}
 	err := c.carryOut(ctx)
 	switch {

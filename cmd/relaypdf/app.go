@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"relaypdf/api"
+	"relaypdf/render"
+	"relaypdf/store"
+)
+
+// App is the whole service, put together. End-to-end tests start it as it is.
+type App struct {
+	Store *store.Store
+	API   *api.API
+	// URL and PrivateURL are the addresses that were bound; PrivateURL is
+	// empty when the private port is off.
+	URL, PrivateURL string
+
+	config  Config
+	log     *slog.Logger
+	render  *render.Renderer
+	lease   *store.Lease
+	public  *http.Server
+	private *http.Server
+	bound   map[*http.Server]net.Listener
+}
+
+// Hooks let tests watch and steer an App from inside. The zero value does nothing.
+type Hooks struct {
+	// AfterStep is told of each step of a paid call that was passed.
+	AfterStep func(step string)
+	// Render changes the renderer's configuration.
+	Render func(*render.Config)
+}
+
+// Time that a client has for parts of an exchange whose size is bounded.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	// releaseTime is for calls that were cut off to give back what they hold.
+	releaseTime = 5 * time.Second
+)
+
+// NewApp opens the data, starts the engines and binds the addresses. What was
+// opened is closed again when a later part fails.
+func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *App, err error) {
+	a := &App{config: config, log: log, bound: map[*http.Server]net.Listener{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	if err := a.bind(); err != nil {
+		return nil, err
+	}
+	// The database and the browser start side by side: each takes a while.
+	start, startCtx := errgroup.WithContext(ctx)
+	start.Go(func() error { return a.openStore(startCtx, ctx) })
+	start.Go(func() error { return a.startRender(ctx, hooks) })
+	if err := start.Wait(); err != nil {
+		return nil, err
+	}
+	a.API, err = api.New(api.Config{
+		Store: a.Store, Render: a.render, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
+		Brand: config.HeaderBrand, TrustedIPHeader: config.TrustedIPHeader, MaxBody: config.MaxBody, Prices: config.Prices,
+		NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.public.Handler, a.private.Handler = a.API.Handler(), a.API.PrivateHandler()
+	return a, nil
+}
+
+// bind takes the addresses first, so that a second server on the same port
+// fails before it touches anything.
+func (a *App) bind() error {
+	server := func() *http.Server {
+		return &http.Server{
+			ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+			ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		}
+	}
+	a.public, a.private = server(), server()
+	listener, err := net.Listen("tcp", a.config.Listen)
+	if err != nil {
+		return fmt.Errorf("RELAYPDF_LISTEN: %w; stop what uses the address, or choose another", err)
+	}
+	a.bound[a.public], a.URL = listener, "http://"+listener.Addr().String()
+	if base, ok := strings.CutSuffix(a.config.BaseURL, ":0"); ok {
+		a.config.BaseURL = fmt.Sprintf("%s:%d", base, listener.Addr().(*net.TCPAddr).Port)
+	}
+	if a.config.MetricsListen == "" {
+		return nil
+	}
+	private, err := net.Listen("tcp", a.config.MetricsListen)
+	if err != nil {
+		return fmt.Errorf("RELAYPDF_METRICS_LISTEN: %w; choose another address, or set it empty to turn the private port off", err)
+	}
+	a.bound[a.private], a.PrivateURL = private, "http://"+private.Addr().String()
+	return nil
+}
+
+// openStore opens and migrates the database. The lease lives as long as the
+// App, so it is not bound to the start's own context.
+func (a *App) openStore(startCtx, ctx context.Context) (err error) {
+	a.Store, err = openStore(startCtx, a.config, a.log)
+	if err != nil {
+		return err
+	}
+	a.lease, err = a.Store.Acquire(ctx, filepath.Join(a.config.DataDir, "leases"))
+	return err
+}
+
+// openStore opens the store that the settings name.
+func openStore(ctx context.Context, config Config, log *slog.Logger) (*store.Store, error) {
+	blobs, err := store.NewDiskBlobs(config.BlobDir)
+	if err != nil {
+		return nil, fmt.Errorf("RELAYPDF_BLOBS: %w", err)
+	}
+	s, err := store.Open(ctx, store.Config{URL: config.DatabaseURL, DataDir: config.DataDir, Blobs: blobs, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("RELAYPDF_DATABASE_URL: %w", err)
+	}
+	return s, nil
+}
+
+func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
+	config := render.Config{
+		Chromium: a.config.Chromium, User: a.config.RenderUser, Slots: a.config.RenderSlots, Queue: a.config.RenderQueue,
+		AllowHosts: a.config.AllowHosts, ExtraCA: a.config.ExtraCA, Logger: a.log,
+	}
+	if hooks.Render != nil {
+		hooks.Render(&config)
+	}
+	a.render, err = render.New(ctx, config)
+	return err
+}
+
+// BaseURL is the address that links are built from.
+func (a *App) BaseURL() string { return a.config.BaseURL }
+
+// Run serves until ctx ends, and then stops in this order: /health/ready
+// fails, the listener closes, the work under way ends or is cut off at the
+// shutdown timeout.
+func (a *App) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for server, listener := range a.bound {
+		group.Go(func() error {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		a.API.Reap(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		return a.stop()
+	})
+	return group.Wait()
+}
+
+func (a *App) stop() error {
+	a.API.Stop()
+	time.Sleep(a.config.DrainDelay)
+	ctx, cancel := context.WithTimeout(context.Background(), a.config.ShutdownTimeout)
+	defer cancel()
+	err := a.public.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.log.Warn("work was cut off", "after", a.config.ShutdownTimeout)
+		err = a.public.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+		defer cancel()
+		a.API.Wait(ctx)
+	}
+	return errors.Join(err, a.private.Close())
+}
+
+// Close stops the engines and closes the data. It is safe after a failed New.
+func (a *App) Close() error {
+	var errs []error
+	closeIf := func(c io.Closer, there bool) {
+		if there {
+			errs = append(errs, c.Close())
+		}
+	}
+	for server, listener := range a.bound {
+		closeIf(server, true)
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	closeIf(a.render, a.render != nil)
+	closeIf(a.lease, a.lease != nil)
+	closeIf(a.Store, a.Store != nil)
+	return errors.Join(errs...)
+}

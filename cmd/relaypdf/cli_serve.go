@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api"
+	"relaypdf/store"
+)
+
+// newServeCommand runs the service.
+func newServeCommand() *cobra.Command {
+	var dev bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service until it is interrupted",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := LoadConfig(cmd.Flags(), os.Environ())
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return serve(ctx, config, dev, cmd.ErrOrStderr(), cmd.OutOrStdout())
+		},
+	}
+	AddFlags(cmd.Flags(), groupServer)
+	cmd.Flags().BoolVar(&dev, "dev", false, "make an account and a test key for this machine, and print a request to paste")
+	return cmd
+}
+
+func serve(ctx context.Context, config Config, dev bool, logs, out io.Writer) (err error) {
+	log := newLogger(config, logs)
+	for _, warning := range config.Warnings {
+		log.Warn(warning)
+	}
+	app, err := NewApp(ctx, config, log, Hooks{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.Close()) }()
+	log.Info("ready", "address", app.URL, "baseURL", app.BaseURL(), "metrics", app.PrivateURL, "version", version)
+	if dev {
+		if err := welcome(ctx, app, out); err != nil {
+			return err
+		}
+	}
+	return app.Run(ctx)
+}
+
+func newLogger(config Config, w io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: config.LogLevel}
+	if config.LogFormat == "text" {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+// devEmail is the account of a developer's machine.
+const devEmail = "dev@localhost"
+
+// welcome makes sure of a development account with a key, and prints how to
+// make the first document.
+func welcome(ctx context.Context, app *App, out io.Writer) error {
+	if !api.Loopback(app.BaseURL()) {
+		return errors.New("--dev is for this machine only: RELAYPDF_BASE_URL is not a loopback address")
+	}
+	account, err := app.Store.AccountByEmail(ctx, devEmail)
+	if errors.Is(err, store.ErrNotFound) {
+		account, err = app.Store.CreateAccount(ctx, devEmail, app.config.Trial)
+	}
+	if err != nil {
+		return err
+	}
+	secret, err := devKey(ctx, app, account)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, `
+relaypdf is running at %[1]s
+
+  account  %[2]s, %[3]v in its wallet
+  key      %[4]s
+  describe %[1]s/openapi.json
+
+Your first document:
+
+curl %[1]s/v1/pdf -H "Authorization: Bearer %[4]s" -H "Content-Type: application/json" -d '{"markdown":"# Hello\n\nMade by **relaypdf**."}' -o hello.pdf
+
+`, app.BaseURL(), account.Email, account.Balance, secret)
+	return err
+}
+
+// devKey returns the secret of the development key, which is kept in the data
+// folder so that a pasted request works again after a restart.
+func devKey(ctx context.Context, app *App, account store.Account) (string, error) {
+	path := filepath.Join(app.config.DataDir, "dev.key")
+	kept, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	secret := strings.TrimSpace(string(kept))
+	if key, _, err := app.Store.KeyBySecret(ctx, secret); err == nil && key.AccountID == account.ID {
+		return secret, nil
+	}
+	_, secret, err = app.Store.CreateKey(ctx, store.NewKey{AccountID: account.ID, Name: "development", Test: true})
+	if err != nil {
+		return "", err
+	}
+	return secret, os.WriteFile(path, []byte(secret+"\n"), 0o600)
+}

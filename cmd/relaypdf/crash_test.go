@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/store/storetest"
+)
+
+// TestKilledServerLosesNoMoney kills a real server with SIGKILL after each
+// step of a paid call, restarts it and repeats the call with its key.
+func TestKilledServerLosesNoMoney(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		c := newCrashBench(t, db)
+		for _, step := range []string{
+			"authenticate", "limit", "decode", "authorize", "quote", "hold", "run", "stored", "settle", "answered",
+		} {
+			c.killAfter(step)
+			c.repeat(step)
+		}
+	})
+}
+
+// crashBench is one database and data folder that servers are killed over.
+type crashBench struct {
+	t       *testing.T
+	env     []string
+	store   *store.Store
+	account store.Account
+	secret  string
+	spent   credit.Amount
+}
+
+func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
+	s := db.Open(t, nil)
+	account, err := s.CreateAccount(t.Context(), "crash@example.com", 5*credit.Dollar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, secret, err := s.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "crash", Test: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &crashBench{
+		t: t, store: s, account: account, secret: secret,
+		env: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
+			"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",
+		},
+	}
+}
+
+// crashServer is a running server process and the lines it prints.
+type crashServer struct {
+	process *exec.Cmd
+	lines   chan string
+	url     string
+}
+
+// crashPatience bounds every wait of these tests.
+const crashPatience = time.Minute
+
+func (c *crashBench) start(step string) *crashServer {
+	c.t.Helper()
+	server := &crashServer{process: exec.Command(os.Args[0]), lines: make(chan string, 16)}
+	server.process.Env = append([]string{stopAfter + "=" + step}, c.env...)
+	server.process.Stderr = io.Discard
+	out, err := server.process.StdoutPipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := server.process.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { server.end(syscall.SIGKILL) })
+	go func() {
+		defer close(server.lines)
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			server.lines <- scanner.Text()
+		}
+	}()
+	server.url = strings.TrimPrefix(server.await(c.t, "listening "), "listening ")
+	return server
+}
+
+// await returns the next line that starts with prefix.
+func (s *crashServer) await(t *testing.T, prefix string) string {
+	t.Helper()
+	deadline := time.After(crashPatience)
+	for {
+		select {
+		case line, ok := <-s.lines:
+			if !ok {
+				t.Fatalf("the server ended before %q", prefix)
+			}
+			if strings.HasPrefix(line, prefix) {
+				return line
+			}
+		case <-deadline:
+			t.Fatalf("no %q within %v", prefix, crashPatience)
+		}
+	}
+}
+
+func (s *crashServer) end(how syscall.Signal) {
+	if s.process.ProcessState == nil {
+		_ = s.process.Process.Signal(how)
+		_ = s.process.Wait()
+	}
+}
+
+func (c *crashBench) post(ctx context.Context, url, step string) (*http.Response, error) {
+	body := strings.NewReader(fmt.Sprintf(`{"html":"<p>killed after %s</p>"}`, step))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/pdf", body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+c.secret)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", "crash-"+step)
+	return http.DefaultClient.Do(r)
+}
+
+func (c *crashBench) killAfter(step string) {
+	c.t.Helper()
+	server := c.start(step)
+	ctx, cancel := context.WithTimeout(c.t.Context(), crashPatience)
+	defer cancel()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		if response, err := c.post(ctx, server.url, step); err == nil {
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+		}
+	}()
+	server.await(c.t, "reached "+step)
+	server.end(syscall.SIGKILL)
+	<-answered
+}
+
+// repeat starts the server again, repeats the call twice, and checks that it
+// was carried out and charged once in all.
+func (c *crashBench) repeat(step string) {
+	c.t.Helper()
+	server := c.start("none")
+	defer server.end(syscall.SIGTERM)
+	if report, err := c.store.CheckLedger(c.t.Context()); err != nil || !report.OK() {
+		c.t.Errorf("after %s and a restart: ledger %+v, %v", step, report, err)
+	}
+	account, err := c.store.Account(c.t.Context(), c.account.ID)
+	if err != nil || account.Held != 0 {
+		c.t.Errorf("after %s and a restart: %v is held, %v", step, account.Held, err)
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), crashPatience)
+	defer cancel()
+	for range 2 {
+		response, err := c.post(ctx, server.url, step)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !strings.HasPrefix(string(body), "%PDF-") {
+			c.t.Fatalf("after %s: repeated call: status %d, %d bytes, %v", step, response.StatusCode, len(body), err)
+		}
+	}
+	c.spent += 2000
+	account, err = c.store.Account(c.t.Context(), c.account.ID)
+	if err != nil || account.Balance != 5*credit.Dollar-c.spent || account.Held != 0 {
+		c.t.Errorf("after %s: balance %v, held %v, %v; want %v and nothing held", step, account.Balance, account.Held, err, 5*credit.Dollar-c.spent)
+	}
+	if report, err := c.store.CheckLedger(c.t.Context()); err != nil || !report.OK() {
+		c.t.Errorf("after %s and a repeat: ledger %+v, %v", step, report, err)
+	}
+}
