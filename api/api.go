@@ -23,7 +23,7 @@ type Config struct {
 	Store *store.Store
 	// Render makes the documents. It is nil in a process that makes none.
 	Render *render.Renderer
-	// Operations is the product; nil means Operations.
+	// Operations is the product; nil means the table of this package.
 	Operations []op.Row[*Env]
 	// Limiter counts requests; nil means in this process's memory.
 	Limiter Limiter

@@ -3,7 +3,9 @@ package api
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"relaypdf/api/op"
@@ -58,6 +60,9 @@ var codes = map[Code]struct {
 	StorageUnavailable: {http.StatusServiceUnavailable, "The file storage is not available; try again shortly."},
 	InternalError:      {http.StatusInternalServerError, "Something failed on our side; the call was not billed. Try again, and quote the request id if it persists."},
 }
+
+// Codes returns all codes, sorted.
+func Codes() []Code { return slices.Sorted(maps.Keys(codes)) }
 
 // statusClientClosed is what the log shows for a client that left before its
 // answer; nobody receives it.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -58,6 +59,9 @@ func (a *API) Handler() http.Handler {
 		if route.access == withKey && route.operation == nil {
 			handle = a.authenticated(handle)
 		}
+		if route.access == public {
+			handle = crossOrigin(handle)
+		}
 		r.Method(route.method, route.pattern, a.serve(handle))
 		if route.method == http.MethodGet && route.access == public {
 			r.Method(http.MethodHead, route.pattern, a.serve(handle))
@@ -65,7 +69,11 @@ func (a *API) Handler() http.Handler {
 		}
 	}
 	r.NotFound(a.serve(a.unknown(NotFound)))
-	r.MethodNotAllowed(a.serve(a.unknown(MethodNotAllowed)))
+	refuse := a.serve(a.unknown(MethodNotAllowed))
+	r.MethodNotAllowed(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("Allow", strings.Join(allowedMethods(r, request.URL.Path), ", "))
+		refuse(w, request)
+	})
 	return r
 }
 
@@ -104,12 +112,32 @@ func (a *API) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if isAPI(r.URL.Path) && keyInQuery(r.URL.Query()) {
+		if isAPI(r.URL.Path) && keyInQuery(r.URL.RawQuery) {
 			a.fail(answerOf(w), r, &Error{Code: Unauthorized, Message: "A key was given in the address; put the key in the Authorization header, and replace this key: addresses are stored in logs."})
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// crossOrigin lets pages of any origin read the answers of a public route.
+func crossOrigin(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.Header().Set("Access-Control-Expose-Headers", "*")
+		return handle(w, r)
+	}
+}
+
+// allowedMethods lists the methods that a path takes.
+func allowedMethods(routes chi.Routes, path string) []string {
+	var methods []string
+	for _, method := range knownMethods {
+		if routes.Match(chi.NewRouteContext(), method, path) {
+			methods = append(methods, method)
+		}
+	}
+	return methods
 }
 
 // preflight answers a browser that asks before a cross-origin request.

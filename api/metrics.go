@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"relaypdf/render"
 	"relaypdf/store/credit"
 )
 
@@ -47,20 +49,35 @@ func newMetrics(a *API) *metrics {
 	gauge := func(name, help string, read func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 	}
-	gauge("relaypdf_render_slots", "Renders that can run at once.", func() float64 { return float64(a.render.Stats().Slots) })
-	gauge("relaypdf_render_busy", "Renders that run.", func() float64 { return float64(a.render.Stats().Busy) })
-	gauge("relaypdf_render_queued", "Renders that wait for a slot.", func() float64 { return float64(a.render.Stats().Queued) })
-	gauge("relaypdf_browser_memory_bytes", "Memory of the browser's processes.", func() float64 { return float64(a.render.Stats().Memory) })
+	gauge("relaypdf_render_slots", "Renders that can run at once.", func() float64 { return float64(a.renderStats().Slots) })
+	gauge("relaypdf_render_busy", "Renders that run.", func() float64 { return float64(a.renderStats().Busy) })
+	gauge("relaypdf_render_queued", "Renders that wait for a slot.", func() float64 { return float64(a.renderStats().Queued) })
+	gauge("relaypdf_browser_memory_bytes", "Memory of the browser's processes.", func() float64 { return float64(a.renderStats().Memory) })
 	counter := func(name, help string, read func() float64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
 	}
-	counter("relaypdf_browser_restarts_total", "Browsers replaced, planned or not.", func() float64 { return float64(a.render.Stats().Restarts) })
-	counter("relaypdf_browser_crashes_total", "Pages and browsers that crashed.", func() float64 { return float64(a.render.Stats().Crashes) })
+	counter("relaypdf_browser_restarts_total", "Browsers replaced, planned or not.", func() float64 { return float64(a.renderStats().Restarts) })
+	counter("relaypdf_browser_crashes_total", "Pages and browsers that crashed.", func() float64 { return float64(a.renderStats().Crashes) })
 	return m
 }
 
+// renderStats returns how busy the renderer is; one that is not there is idle.
+func (a *API) renderStats() render.Stats {
+	if a.render == nil {
+		return render.Stats{}
+	}
+	return a.render.Stats()
+}
+
 func (m *metrics) request(method, route string, status int, took time.Duration) {
+	if !slices.Contains(knownMethods[:], method) {
+		method = "other" // clients invent methods, and each label is kept for ever
+	}
 	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+var knownMethods = [...]string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
 }
 
 func (m *metrics) step(operation, step string, took time.Duration) {

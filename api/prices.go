@@ -52,5 +52,6 @@ func (a *API) priceList() PriceList {
 }
 
 func (a *API) getPrices(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Cache-Control", edgeCache)
 	return writeJSON(w, http.StatusOK, a.priceList())
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -59,11 +60,11 @@ func undelivered(err error) error {
 // errorBody is the JSON of every error.
 type errorBody struct {
 	Error struct {
-		Code      Code     `json:"code"`
-		Message   string   `json:"message"`
-		Details   []Detail `json:"details"`
-		RequestID string   `json:"requestId"`
-	} `json:"error"`
+		Code      Code     `json:"code" jsonschema:"required" jsonschema_description:"Machine-readable name of the error."`
+		Message   string   `json:"message" jsonschema:"required" jsonschema_description:"What failed, why, and what to do about it."`
+		Details   []Detail `json:"details" jsonschema:"required" jsonschema_description:"One entry for each field, header or limit that was at fault."`
+		RequestID string   `json:"requestId" jsonschema:"required" jsonschema_description:"Id of the request, to be quoted to the operator."`
+	} `json:"error" jsonschema:"required" jsonschema_description:"The error."`
 }
 
 // fail answers with an error. It is the only place that writes one.
@@ -81,8 +82,8 @@ func (a *API) fail(w *answer, r *http.Request, err error) {
 		// The status has gone out: only a broken connection can tell the client.
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", requestID(r.Context())), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
-	case e.Code == InternalError:
-		a.log.LogAttrs(r.Context(), slog.LevelError, "internal error", slog.String("requestId", requestID(r.Context())), slog.Any("error", err))
+	case e.Code == InternalError, e.Code == StorageUnavailable:
+		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", requestID(r.Context())), slog.Any("error", cmp.Or(e.cause, err)))
 	}
 	note(w, slog.String("code", string(e.Code)))
 	var body errorBody

@@ -53,14 +53,14 @@ func (a *API) getUsage(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := Usage{
 		Currency: "usd", BalanceMicrodollars: account.Balance, HeldMicrodollars: account.Held,
-		From: from, To: to, TotalMicrodollars: usage.Total,
+		From: usage.From, To: usage.To, TotalMicrodollars: usage.Total,
 		Operations: []OperationUsage{}, Days: []DayUsage{},
 	}
 	for _, o := range usage.Operations {
-		answer.Operations = append(answer.Operations, OperationUsage(o))
+		answer.Operations = append(answer.Operations, OperationUsage{Operation: o.Operation, Count: o.Count, Microdollars: o.Total})
 	}
 	for _, d := range usage.Days {
-		answer.Days = append(answer.Days, DayUsage(d))
+		answer.Days = append(answer.Days, DayUsage{Date: d.Day.Format(time.DateOnly), Count: d.Count, Microdollars: d.Total})
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }
@@ -132,16 +132,20 @@ func (a *API) patchLimits(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, Limits{limits.MaxJob, limits.MaxDay})
 }
 
-// maxPatch bounds the body of a change to settings.
-const maxPatch = 64 << 10
+const (
+	// maxPatch bounds the body of a change to settings.
+	maxPatch = 64 << 10
+	// maxLimit bounds a spending limit: the most that a wallet can hold.
+	maxLimit = 1_000_000_000 * credit.Dollar
+)
 
 func limitFrom(name string, value any, faults *op.Faults) *credit.Amount {
 	if value == nil {
 		return nil
 	}
 	n, ok := value.(int64)
-	if !ok || n < 0 {
-		faults.Add(name, "must be a whole number of microdollars, 0 or more, or null for no limit")
+	if !ok || n < 0 || n > int64(maxLimit) {
+		faults.Add(name, "must be a whole number of microdollars between 0 and %d, or null for no limit", maxLimit)
 		return nil
 	}
 	amount := credit.Amount(n)

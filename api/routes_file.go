@@ -33,10 +33,11 @@ func (a *API) getFile(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Disposition", disposition("attachment", file.Filename))
 	h.Set("Content-Security-Policy", "sandbox")
 	h.Set("Cache-Control", "private, no-store")
-	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("ETag", `"`+file.ID+`"`)
-	if err := a.store.CountDownload(r.Context(), file.ID); err != nil {
-		return err
+	if r.Method == http.MethodGet {
+		if err := a.store.CountDownload(r.Context(), file.ID); err != nil {
+			return err
+		}
 	}
 	http.ServeContent(w, r, "", file.CreatedAt, body.content)
 	return nil

@@ -41,7 +41,7 @@ const readyTimeout = 3 * time.Second
 func (a *API) getReady(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
-	stats := a.render.Stats()
+	stats := a.renderStats()
 	ready := Readiness{
 		OK:     true,
 		Checks: map[string]string{},
@@ -55,11 +55,13 @@ func (a *API) getReady(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	check("database", a.store.Ping(ctx))
-	check("browser", a.render.Ready(ctx))
+	if a.render != nil {
+		check("browser", a.render.Ready(ctx))
+	}
 	if a.stopping.Load() {
 		ready.OK, ready.Checks["process"] = false, "stopping"
 	}
-	if stats.Queued >= stats.QueueLimit {
+	if stats.Queued > 0 && stats.Queued >= stats.QueueLimit {
 		ready.OK, ready.Checks["queue"] = false, "full"
 	}
 	status := http.StatusOK

@@ -2,9 +2,12 @@ package api
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,10 +31,14 @@ func (a *API) postOperation(operation *op.Operation[*Env]) func(http.ResponseWri
 			RequestID: requestID(r.Context()),
 		}
 		headerErr := readCallHeaders(r.Header, &request)
-		request.Body = &httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, a.maxBody), err: headerErr}
+		body := &httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, a.maxBody), err: headerErr}
+		request.Body = body
 		patience := bodyBaseTime + time.Duration(a.maxBody/bodyMinPerSec)*time.Second
 		// Connections that cannot have a deadline, as in tests, do without.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
+		line := http.NewResponseController(w)
+		_ = line.SetReadDeadline(time.Now().Add(patience))
+		// Once the body is there, a deadline would cut off the call itself.
+		body.whole = func() { _ = line.SetReadDeadline(time.Time{}) }
 		outcome, verdict, err := a.Do(r.Context(), request)
 		setRateHeaders(w.Header(), verdict)
 		if err != nil {
@@ -68,6 +75,7 @@ type httpBody struct {
 	limit io.Reader
 	err   error
 	begun bool
+	whole func() // called when the body has been read; may be nil
 }
 
 func (b *httpBody) Read(p []byte) (int, error) {
@@ -81,6 +89,9 @@ func (b *httpBody) Read(p []byte) (int, error) {
 			b.err = invalid("Content-Type", "must be application/json, in UTF-8")
 			return 0, b.err
 		}
+	}
+	if errors.Is(err, io.EOF) && b.whole != nil {
+		b.whole()
 	}
 	return n, err
 }
@@ -96,11 +107,11 @@ func readCallHeaders(h http.Header, request *Request) error {
 			faults.Add("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
 		}
 	}
-	for name, values := range h {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
 		if !strings.HasPrefix(name, "X-") || !strings.HasSuffix(name, "-Max-Charge-Microdollars") {
 			continue
 		}
-		for _, value := range values {
+		for _, value := range h[name] {
 			n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 62)
 			amount := credit.Amount(n)
 			switch {

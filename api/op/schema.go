@@ -16,13 +16,26 @@ type schema struct {
 	compiled *validator.Schema
 }
 
-// reflectSchema derives the schema of a struct type from its tags. It stands
-// alone, without references, so that it can be put into an OpenAPI document
-// and an agent's tool list as it is.
-func reflectSchema(input reflect.Type) (*schema, error) {
-	reflector := jsonschema.Reflector{Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true}
-	doc := reflector.ReflectFromType(input)
+// AnswerSchema derives the schema of a JSON answer from the tags of its struct
+// type. Unlike an input's it allows members that it does not name, because
+// answers may grow.
+func AnswerSchema(answer reflect.Type) *jsonschema.Schema { return describe(answer, true) }
+
+// describe derives a schema from the tags of a struct type. It stands alone,
+// without references, so that it can be put into an OpenAPI document and an
+// agent's tool list as it is.
+func describe(shape reflect.Type, open bool) *jsonschema.Schema {
+	reflector := jsonschema.Reflector{
+		Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true, AllowAdditionalProperties: open,
+	}
+	doc := reflector.ReflectFromType(shape)
 	doc.Version = ""
+	return doc
+}
+
+// reflectSchema derives the schema of an input and compiles it.
+func reflectSchema(input reflect.Type) (*schema, error) {
+	doc := describe(input, false)
 	text, err := json.Marshal(doc)
 	if err != nil {
 		return nil, err

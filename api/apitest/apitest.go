@@ -1,0 +1,200 @@
+// Package apitest runs a real API on a real store for tests: over HTTP, with a
+// clock that the test moves, and without a browser, because its operations are
+// the ones that the test names.
+package apitest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/api/op"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/store/storetest"
+)
+
+// Trial is the balance that a Server's account starts with.
+const Trial = 5 * credit.Dollar
+
+// Start is what a Server's clock shows at first.
+func Start() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) }
+
+// Options say what a Server is made of. Their zero value works.
+type Options struct {
+	// DB is where the data is; nil is a new SQLite database.
+	DB *storetest.DB
+	// Operations are the product; nil is Echo and JSON.
+	Operations []op.Row[*api.Env]
+	// Change, if set, changes the settings before the API is made.
+	Change func(*api.Config)
+}
+
+// Server is a running API with one account and one key.
+type Server struct {
+	URL     string
+	API     *api.API
+	Store   *store.Store
+	Clock   *storetest.Clock
+	Account store.Account
+	// Key and Secret are of the account's key.
+	Key    store.Key
+	Secret string
+	Log    *Log
+}
+
+// New starts a Server that ends with its test. At the end it checks that the
+// books are sound, whatever the test did.
+func New(t testing.TB, o Options) *Server {
+	t.Helper()
+	if o.DB == nil {
+		db := storetest.SQLite(t)
+		o.DB = &db
+	}
+	if o.Operations == nil {
+		o.Operations = []op.Row[*api.Env]{Echo(nil), JSON()}
+	}
+	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}}
+	s.Store = o.DB.Open(t, s.Clock)
+	lease, err := s.Store.Acquire(context.WithoutCancel(t.Context()), t.TempDir())
+	if err != nil {
+		t.Fatalf("acquire a lease: %v", err)
+	}
+	t.Cleanup(func() {
+		s.checkBooks(t)
+		if err := lease.Close(); err != nil {
+			t.Errorf("close the lease: %v", err)
+		}
+	})
+	server := httptest.NewUnstartedServer(nil)
+	cfg := api.Config{
+		Store: s.Store, Lease: lease.ID(), BaseURL: "http://" + server.Listener.Addr().String(), Region: "test",
+		Brand: "RelayPDF", MaxBody: 1 << 20, Version: "test", Now: s.Clock.Now, Operations: o.Operations,
+		Logger: slog.New(slog.NewJSONHandler(s.Log, nil)),
+	}
+	if o.Change != nil {
+		o.Change(&cfg)
+	}
+	if s.API, err = api.New(cfg); err != nil {
+		t.Fatalf("make the API: %v", err)
+	}
+	server.Config.Handler = s.API.Handler()
+	server.Start()
+	t.Cleanup(server.Close)
+	s.URL = server.URL
+	s.Account, s.Key, s.Secret = s.NewAccount(t, "owner@example.com")
+	return s
+}
+
+// checkBooks fails the test when the ledger is not sound.
+func (s *Server) checkBooks(t testing.TB) {
+	t.Helper()
+	report, err := s.Store.CheckLedger(context.Background())
+	if err != nil {
+		t.Errorf("check the ledger: %v", err)
+	}
+	if !report.OK() {
+		t.Errorf("the books are not sound: %v, stray holds %v", report.Problems, report.StrayHolds)
+	}
+}
+
+// NewAccount adds an account with a trial balance and a key, and returns the
+// key's secret too.
+func (s *Server) NewAccount(t testing.TB, email string) (store.Account, store.Key, string) {
+	t.Helper()
+	account, err := s.Store.CreateAccount(t.Context(), email, Trial)
+	if err != nil {
+		t.Fatalf("create an account: %v", err)
+	}
+	key, secret := s.NewKey(t, store.NewKey{AccountID: account.ID, Name: "test"})
+	return account, key, secret
+}
+
+// NewKey adds a key.
+func (s *Server) NewKey(t testing.TB, n store.NewKey) (store.Key, string) {
+	t.Helper()
+	key, secret, err := s.Store.CreateKey(t.Context(), n)
+	if err != nil {
+		t.Fatalf("create a key: %v", err)
+	}
+	return key, secret
+}
+
+// Client returns our own client with the server's key.
+func (s *Server) Client() *api.Client {
+	return &api.Client{BaseURL: s.URL, Key: s.Secret, HTTP: &http.Client{Timeout: time.Minute}, UserAgent: "apitest"}
+}
+
+// Request is one request to a Server.
+type Request struct {
+	Method string // POST when empty
+	Path   string
+	Body   string
+	// Header is sent as it is. Authorization with the server's key and, beside
+	// a body, Content-Type application/json are added where Header has no entry
+	// of that name; an empty entry sends none.
+	Header http.Header
+}
+
+// Response is an answer that was read to its end.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Send sends a request and reads the answer.
+func (s *Server) Send(t testing.TB, q Request) Response {
+	t.Helper()
+	if q.Method == "" {
+		q.Method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(t.Context(), q.Method, s.URL+q.Path, bytes.NewReader([]byte(q.Body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.Secret)
+	if q.Body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for name, values := range q.Header {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	response, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	return Response{response.StatusCode, response.Header, string(body)}
+}
+
+// Log collects what a Server logs. It is safe for concurrent use.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write adds to the log.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns the log so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,64 @@
+package apitest
+
+import (
+	"context"
+	"strings"
+
+	"relaypdf/api"
+	"relaypdf/api/op"
+	"relaypdf/render/spool"
+	"relaypdf/store/credit"
+)
+
+// Prices of the operations that exist for tests.
+const (
+	EchoPrice = 2_000 * credit.Microdollar
+	JSONPrice = 500 * credit.Microdollar
+)
+
+// EchoInput is the input of test.echo.
+type EchoInput struct {
+	op.Common
+	Text  string `json:"text" jsonschema:"required,maxLength=100" jsonschema_description:"What to answer with."`
+	Count int    `json:"count,omitempty" jsonschema:"minimum=1,maximum=10000000,default=1" jsonschema_description:"How many times."`
+	Label string `json:"label,omitempty" jsonschema:"enum=a,enum=b" jsonschema_description:"A choice, for tests of faults."`
+}
+
+// JSONInput is the input of test.json.
+type JSONInput struct {
+	op.Common
+}
+
+// Echo returns the operation test.echo, which answers with its text, or with
+// whatever run does with it where run is not nil.
+func Echo(run func(ctx context.Context, in *EchoInput) error) op.Row[*api.Env] {
+	return op.Spec[*api.Env, EchoInput]{
+		Info: op.Info{
+			Name: "test.echo", Summary: "Answer with a text", Price: EchoPrice, Produces: []string{"text/plain"},
+		},
+		Example: EchoInput{Text: "hello"},
+		Run: func(ctx context.Context, _ *api.Env, in *EchoInput) (op.Result, error) {
+			if run != nil {
+				if err := run(ctx, in); err != nil {
+					return op.Result{}, err
+				}
+			}
+			text := strings.Repeat(in.Text, max(1, in.Count))
+			return op.Result{
+				Stem: "echo", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes([]byte(text)),
+			}, nil
+		},
+	}
+}
+
+// JSON returns the operation test.json, whose result is a JSON object.
+func JSON() op.Row[*api.Env] {
+	return op.Spec[*api.Env, JSONInput]{
+		Info: op.Info{
+			Name: "test.json", Summary: "Answer with an object", Price: JSONPrice, Produces: []string{"application/json"},
+		},
+		Run: func(context.Context, *api.Env, *JSONInput) (op.Result, error) {
+			return op.Result{Stem: "object", JSON: map[string]any{"pageCount": 3}}, nil
+		},
+	}
+}

@@ -1,0 +1,144 @@
+package api
+
+import "github.com/invopop/jsonschema"
+
+// document is an OpenAPI 3.1 document, as far as ours needs it.
+type document struct {
+	OpenAPI    string                          `json:"openapi"`
+	Info       documentInfo                    `json:"info"`
+	Servers    []documentServer                `json:"servers"`
+	Tags       []documentTag                   `json:"tags"`
+	Paths      map[string]map[string]*endpoint `json:"paths"`
+	Components documentComponents              `json:"components"`
+}
+
+type documentInfo struct {
+	Title       string          `json:"title"`
+	Version     string          `json:"version"`
+	Summary     string          `json:"summary"`
+	Description string          `json:"description"`
+	License     documentLicense `json:"license"`
+}
+
+type documentLicense struct {
+	Name       string `json:"name"`
+	Identifier string `json:"identifier"`
+}
+
+type documentServer struct {
+	URL         string `json:"url"`
+	Description string `json:"description"`
+}
+
+type documentTag struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+type documentComponents struct {
+	SecuritySchemes map[string]securityScheme     `json:"securitySchemes"`
+	Schemas         map[string]*jsonschema.Schema `json:"schemas"`
+	Headers         map[string]header             `json:"headers"`
+	Parameters      map[string]parameter          `json:"parameters"`
+}
+
+type securityScheme struct {
+	Type         string `json:"type"`
+	Scheme       string `json:"scheme"`
+	BearerFormat string `json:"bearerFormat"`
+	Description  string `json:"description"`
+}
+
+// endpoint is an Operation Object: one method of one path. An operation, in
+// this program, is a row of the table.
+type endpoint struct {
+	OperationID string                 `json:"operationId"`
+	Summary     string                 `json:"summary"`
+	Description string                 `json:"description,omitempty"`
+	Tags        []string               `json:"tags"`
+	Security    []map[string][]string  `json:"security"`
+	Parameters  []any                  `json:"parameters,omitempty"`
+	RequestBody *requestBody           `json:"requestBody,omitempty"`
+	Responses   map[string]responseDoc `json:"responses"`
+	// Price is set on the operations of the table.
+	Price *int64 `json:"x-relaypdf-price-microdollars,omitempty"`
+}
+
+type requestBody struct {
+	Required bool                 `json:"required"`
+	Content  map[string]mediaType `json:"content"`
+}
+
+type mediaType struct {
+	Schema  any `json:"schema,omitempty"`
+	Example any `json:"example,omitempty"`
+}
+
+type responseDoc struct {
+	Description string               `json:"description"`
+	Headers     map[string]reference `json:"headers,omitempty"`
+	Content     map[string]mediaType `json:"content,omitempty"`
+}
+
+type header struct {
+	Description string             `json:"description"`
+	Required    bool               `json:"required,omitempty"`
+	Schema      *jsonschema.Schema `json:"schema"`
+}
+
+type parameter struct {
+	Name        string             `json:"name"`
+	In          string             `json:"in"`
+	Description string             `json:"description"`
+	Required    bool               `json:"required,omitempty"`
+	Schema      *jsonschema.Schema `json:"schema"`
+	Example     any                `json:"example,omitempty"`
+}
+
+// reference points to a component of the document.
+type reference struct {
+	Ref string `json:"$ref"`
+}
+
+func schemaRef(name string) reference    { return reference{"#/components/schemas/" + name} }
+func headerRef(name string) reference    { return reference{"#/components/headers/" + name} }
+func parameterRef(name string) reference { return reference{"#/components/parameters/" + name} }
+
+// binarySchema describes the bytes of a file.
+func binarySchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Format: "binary"} }
+
+// sharedHeaders describes the headers of answers. The service's own ones are
+// also sent under the brand's name, which only the running service knows.
+func sharedHeaders() map[string]header {
+	text := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
+	number := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "integer", Minimum: "0"} }
+	return map[string]header{
+		"x-request-id":                   {"Id of the request: the one that the client sent, or a new one.", true, text()},
+		"x-service-id":                   {"Id of the result.", false, text()},
+		"x-service-size":                 {"Size of the result in bytes.", false, number()},
+		"x-service-charged-microdollars": {"What the call was charged, in microdollars (1 USD = 1,000,000).", false, number()},
+		"Content-Disposition":            {"Name of the result, in ASCII (filename) and in UTF-8 (filename*).", false, text()},
+		"Idempotent-Replayed":            {"true when the answer is that of an earlier call with the same Idempotency-Key.", false, text()},
+		"RateLimit-Policy":               {"The windows that the call counted in: name, quota (q) and length in seconds (w).", false, text()},
+		"RateLimit":                      {"What is left in each window: remaining calls (r) and seconds until the next one is freed (t).", false, text()},
+		"Retry-After":                    {"Seconds to wait. Waiting them out is enough.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}},
+		"ETag":                           {"Identifies the content, for If-None-Match.", false, text()},
+	}
+}
+
+// sharedParameters describes the headers that every operation takes.
+func sharedParameters() map[string]parameter {
+	one, limit := uint64(1), uint64(255)
+	return map[string]parameter{
+		"Idempotency-Key": {
+			Name: "Idempotency-Key", In: "header",
+			Description: "Makes a retry safe: for 24 hours, a call with the same key and the same body is answered with the result of the first one and not charged. The key of a failed call can be used again.",
+			Schema:      &jsonschema.Schema{Type: "string", MinLength: &one, MaxLength: &limit, Pattern: "^[ -~]+$"},
+		},
+		maxChargeHeader: {
+			Name: maxChargeHeader, In: "header",
+			Description: "The most that this call may cost, in microdollars (1 USD = 1,000,000). A dearer call is refused with payment_required before anything runs.",
+			Schema:      &jsonschema.Schema{Type: "integer", Minimum: "0"},
+		},
+	}
+}

@@ -1,0 +1,186 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+	"relaypdf/api/op"
+)
+
+// product starts a server with the real table of operations, as the public
+// documents show it.
+func product(t *testing.T) *apitest.Server {
+	t.Helper()
+	return apitest.New(t, apitest.Options{Operations: api.Operations, Change: func(cfg *api.Config) {
+		cfg.BaseURL = "https://pdf.example.net"
+	}})
+}
+
+func openAPI(t *testing.T, s *apitest.Server) []byte {
+	t.Helper()
+	got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/openapi.json"})
+	if got.Status != http.StatusOK {
+		t.Fatalf("GET /openapi.json: status %d: %s", got.Status, got.Body)
+	}
+	return []byte(got.Body)
+}
+
+func TestOpenAPIGolden(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	if err := json.Indent(&text, openAPI(t, product(t)), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	apitest.Golden(t, "openapi.golden.json", text.Bytes())
+}
+
+func TestOpenAPIIsValid(t *testing.T) {
+	t.Parallel()
+	for name, operations := range map[string][]op.Row[*api.Env]{
+		"product": api.Operations, "test": {apitest.Echo(nil), apitest.JSON()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := apitest.New(t, apitest.Options{Operations: operations})
+			doc, err := openapi3.NewLoader().LoadFromData(openAPI(t, s))
+			if err != nil {
+				t.Fatalf("load: %v", err)
+			}
+			if err := doc.Validate(t.Context()); err != nil {
+				t.Errorf("validate: %v", err)
+			}
+			if got, want := doc.Info.Version, "1.0.0"; got != want {
+				t.Errorf("info.version is %q, want %q", got, want)
+			}
+			if got, want := doc.Servers[0].URL, s.URL; got != want {
+				t.Errorf("the server is %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestOpenAPIDescribesEveryRoute compares the document with the router.
+func TestOpenAPIDescribesEveryRoute(t *testing.T) {
+	t.Parallel()
+	s := product(t)
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for _, route := range s.API.Routes() {
+		operation := doc.Paths.Value(route.Path).GetOperation(route.Method)
+		if operation == nil {
+			t.Errorf("%s %s is not described", route.Method, route.Path)
+			continue
+		}
+		if other, taken := seen[operation.OperationID]; taken {
+			t.Errorf("%s and %s share the operation id %s", other, route.Path, operation.OperationID)
+		}
+		seen[operation.OperationID] = route.Path
+		if got, want := len(*operation.Security) > 0, route.Access == "key"; got != want {
+			t.Errorf("%s %s: asks for a key is %v, want %v", route.Method, route.Path, got, want)
+		}
+		if route.Access == "key" && operation.Responses.Value("401") == nil {
+			t.Errorf("%s %s: no answer 401", route.Method, route.Path)
+		}
+		if limited := operation.Responses.Value("429"); limited != nil && limited.Value.Headers["Retry-After"] == nil {
+			t.Errorf("%s %s: its answer 429 has no Retry-After", route.Method, route.Path)
+		}
+	}
+	if got, want := len(seen), len(s.API.Routes()); got != want {
+		t.Errorf("%d operations described, want %d", got, want)
+	}
+}
+
+// lintRules turns off what does not fit, and says why.
+const lintRules = `extends: [recommended-strict]
+rules:
+  # Health, readiness and this document take nothing that could be at fault.
+  operation-4xx-response: off
+`
+
+func TestOpenAPIPassesRedocly(t *testing.T) {
+	t.Parallel()
+	program, err := filepath.Abs("../.ci/node/node_modules/.bin/redocly")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("%v: run `make setup`, which installs it", err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"openapi.json": openAPI(t, product(t)), "redocly.yaml": []byte(lintRules)} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "lint", "openapi.json", "--config", "redocly.yaml", "--format", "stylish")
+	cmd.Dir = dir
+	// It must neither look for updates nor report who uses it.
+	cmd.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true", "CI=true")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+func TestOpenAPIIsCachedAtTheEdge(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	for _, path := range []string{"/openapi.json", "/v1/billing/prices"} {
+		got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path})
+		if want := "public, s-maxage=300, stale-while-revalidate=60"; got.Header.Get("Cache-Control") != want {
+			t.Errorf("%s: Cache-Control is %q, want %q", path, got.Header.Get("Cache-Control"), want)
+		}
+		if got := got.Header.Get("Content-Type"); got != "application/json" {
+			t.Errorf("%s: Content-Type is %q, want application/json", path, got)
+		}
+	}
+}
+
+func TestRoutesGolden(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for _, route := range product(t).API.Routes() {
+		fmt.Fprintf(&text, "%-6s %-24s %-7s %s\n", route.Method, route.Path, route.Access, route.Summary)
+	}
+	apitest.Golden(t, "routes.golden", []byte(text.String()))
+}
+
+func TestPricesGolden(t *testing.T) {
+	t.Parallel()
+	list, err := product(t).Client().Prices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, price := range list.Prices {
+		fmt.Fprintf(&text, "%-16s %8d %s  %s %s\n", price.Operation, price.Microdollars, list.Currency, price.Summary, price.Note)
+	}
+	apitest.Golden(t, "prices.golden", []byte(text.String()))
+}
+
+func TestErrorsGolden(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for _, code := range api.Codes() {
+		e := &api.Error{Code: code}
+		fmt.Fprintf(&text, "%-20s %d %s\n", code, e.Status(), e.Error())
+	}
+	apitest.Golden(t, "errors.golden", []byte(text.String()))
+}
