@@ -92,9 +92,10 @@ func (r *accountRow) spentOn(day int64) credit.Amount {
 // CreateAccount adds an account with a trial balance, in microdollars, which
 // may be zero. It returns ErrExists when the e-mail address has an account.
 func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Amount) (Account, error) {
+	valid := storable(email)
 	email = strings.ToLower(strings.TrimSpace(email))
-	if email == "" || clean(email, 254) != email {
-		return Account{}, errors.New("create account: the e-mail address must have 1 to 254 characters")
+	if !valid || email == "" || len(email) > 254 {
+		return Account{}, errors.New("create account: the e-mail address must have 1 to 254 bytes of valid UTF-8")
 	}
 	if trial < 0 || trial > maxAmount {
 		return Account{}, fmt.Errorf("create account: the trial balance must be between 0 and %s; got %s", maxAmount, trial)
@@ -130,6 +131,9 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, erro
 
 func (s *Store) accountWhere(ctx context.Context, where string, arg string) (Account, error) {
 	var row accountRow
+	if !storable(arg) {
+		return Account{}, fmt.Errorf("read account: %w", ErrNotFound)
+	}
 	if err := s.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
 		return Account{}, fmt.Errorf("read account: %w", notFound(err))
 	}

@@ -122,6 +122,9 @@ func (s *Store) CallByResult(ctx context.Context, resultID string) (Call, error)
 
 func (s *Store) callWhere(ctx context.Context, where, arg string) (Call, error) {
 	var row callRow
+	if !storable(arg) {
+		return Call{}, fmt.Errorf("read call: %w", ErrNotFound)
+	}
 	if err := s.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
 		return Call{}, fmt.Errorf("read call: %w", notFound(err))
 	}
@@ -155,6 +158,8 @@ func (c NewCall) check() error {
 		return errors.New("a lease is needed, else nobody would release the hold of a dead process")
 	case c.Quote < 0 || c.Quote > maxAmount:
 		return fmt.Errorf("the quote must be between 0 and %s; got %s", maxAmount, c.Quote)
+	case !storable(c.IdempotencyKey) || len(c.IdempotencyKey) > 255:
+		return errors.New("an idempotency key has at most 255 printable characters")
 	case c.IdempotencyKey != "" && len(c.BodyHash) == 0:
 		return errors.New("an idempotency key needs the hash of the body")
 	}

@@ -72,7 +72,7 @@ func (s *Store) AddFile(ctx context.Context, callID string, f File) error {
 
 // addFile writes the row of a call's result, unless it is there already.
 func addFile(ctx context.Context, tx bun.Tx, call *callRow, f File, now time.Time) error {
-	if f.BlobKey == "" || f.Size < 0 || !f.ExpiresAt.After(now) {
+	if !validBlobKey(f.BlobKey) || f.Size < 0 || !f.ExpiresAt.After(now) {
 		return errors.New("a file needs a blob key, a size and a time of expiry in the future")
 	}
 	if f.ID == "" {
@@ -99,6 +99,9 @@ func addFile(ctx context.Context, tx bun.Tx, call *callRow, f File, now time.Tim
 // account is suspended.
 func (s *Store) PublicFile(ctx context.Context, id string) (File, error) {
 	var row fileRow
+	if !storable(id) {
+		return File{}, fmt.Errorf("read file: %w", ErrNotFound)
+	}
 	err := s.read.NewSelect().Model(&row).Where("f.id = ? AND f.deleted_at IS NULL", id).
 		Where("f.expires_at > ?", toMicros(s.now())).
 		Where("EXISTS (SELECT 1 FROM accounts WHERE accounts.id = f.account_id AND NOT accounts.suspended)").Scan(ctx)
@@ -140,6 +143,9 @@ func (s *Store) CountDownload(ctx context.Context, id string) error {
 // it, then its bytes go. It returns ErrNotFound when the account has no such
 // file, or not any more.
 func (s *Store) DeleteFile(ctx context.Context, accountID, id string) error {
+	if !storable(id) {
+		return fmt.Errorf("delete file: %w", ErrNotFound)
+	}
 	now := toMicros(s.now())
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		ok, err := changed(tx.NewRaw(`UPDATE files SET deleted_at = ?0

@@ -3,6 +3,7 @@ package store
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Times are stored as integer microseconds in UTC, which both databases keep,
@@ -42,6 +43,11 @@ func dayOf(t time.Time) int64 {
 // dayStart returns the first instant of a day counted from 1970-01-01.
 func dayStart(day int64) time.Time {
 	return time.Unix(day*secondsPerDay, 0).UTC()
+}
+
+// storable reports whether both databases can hold, and so find, the text.
+func storable(text string) bool {
+	return utf8.ValidString(text) && !strings.Contains(text, "\x00")
 }
 
 // clean makes text that came from outside storable in both databases, which

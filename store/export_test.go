@@ -1,0 +1,24 @@
+package store
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+)
+
+// The tests of this package live outside of it, because their databases come
+// from a package that imports it. What they need of its inside is here.
+
+// Renew renews the lease now.
+func (l *Lease) Renew(ctx context.Context) error { return l.renew(ctx) }
+
+// Abandon leaves the lease as a process does that is killed: its lock is free,
+// its row and its calls stay.
+func (l *Lease) Abandon() error {
+	l.stop()
+	<-l.done
+	return l.file.Close()
+}
+
+// DB returns the connection that writes, for tests that spoil or inspect rows.
+func (s *Store) DB() *bun.DB { return s.write }
