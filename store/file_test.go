@@ -1,0 +1,227 @@
+package store_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+)
+
+// keep settles a new call with a file that lives for a day, and returns its id.
+func (f *fixture) keep(t testing.TB, content string) string {
+	t.Helper()
+	c := f.begin(t, f.newCall(100))
+	file := f.blob(t, c.ResultID, content)
+	if err := f.Settle(t.Context(), store.Settlement{CallID: c.ID, Charge: 100, File: &file}); err != nil {
+		t.Fatal(err)
+	}
+	return c.ResultID
+}
+
+// blob stores the content and returns the file that would hold it.
+func (f *fixture) blob(t testing.TB, key, content string) store.File {
+	t.Helper()
+	size, err := f.Blobs().Put(t.Context(), key, strings.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.File{Filename: "a.pdf", ContentType: "application/pdf", Size: size, BlobKey: key, ExpiresAt: f.clock.Now().Add(24 * time.Hour)}
+}
+
+// gone checks that nobody can open the file.
+func (f *fixture) gone(t testing.TB, id string) {
+	t.Helper()
+	if got, err := f.PublicFile(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("PublicFile(%q): got %+v, %v; want ErrNotFound", id, got, err)
+	}
+}
+
+func TestFileOfASettledCall(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.keep(t, "content")
+		got, err := f.PublicFile(t.Context(), id)
+		if err != nil || got.ID != id || got.AccountID != f.acc.ID || got.CallID == "" || got.Filename != "a.pdf" ||
+			got.ContentType != "application/pdf" || got.Size != 7 || got.BlobKey != id ||
+			!got.CreatedAt.Equal(noon) || !got.ExpiresAt.Equal(noon.Add(24*time.Hour)) {
+			t.Errorf("PublicFile: got %+v, %v", got, err)
+		}
+		for range 3 {
+			if err := f.CountDownload(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := f.Files(t.Context(), f.acc.ID, 10)
+		if err != nil || len(list) != 1 || list[0].ID != id || list[0].Downloads != 3 {
+			t.Errorf("Files: got %+v, %v", list, err)
+		}
+		for _, unknown := range []string{"", "file_none", "a\x00b", "\xff", "' OR '1'='1"} {
+			f.gone(t, unknown)
+		}
+	})
+}
+
+func TestSettleWithABadFileChangesNothing(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		c := f.begin(t, f.newCall(100))
+		for name, spoil := range map[string]func(*store.File){
+			"expired": func(file *store.File) { file.ExpiresAt = noon },
+			"no blob": func(file *store.File) { file.BlobKey = "" },
+			"escape":  func(file *store.File) { file.BlobKey = "../x" },
+			"size":    func(file *store.File) { file.Size = -1 },
+		} {
+			file := f.blob(t, c.ResultID, "x")
+			spoil(&file)
+			if err := f.Settle(t.Context(), store.Settlement{CallID: c.ID, Charge: 100, File: &file}); err == nil {
+				t.Errorf("%s: settled", name)
+			}
+		}
+		f.status(t, c.ID, store.CallRunning)
+		f.wallet(t, trial-100, 100, 100)
+	})
+}
+
+func TestAddFile(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		c := f.begin(t, f.newCall(100))
+		file := f.blob(t, c.ResultID, "late")
+		if err := f.AddFile(t.Context(), c.ID, file); !errors.Is(err, store.ErrCallEnded) {
+			t.Errorf("AddFile to a running call: got %v, want ErrCallEnded", err)
+		}
+		if err := f.AddFile(t.Context(), "call_none", file); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("AddFile to no call: got %v, want ErrNotFound", err)
+		}
+		f.settle(t, c.ID, 100)
+		for range 2 {
+			if err := f.AddFile(t.Context(), c.ID, file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := f.PublicFile(t.Context(), c.ResultID); err != nil || got.CallID != c.ID {
+			t.Errorf("PublicFile: got %+v, %v", got, err)
+		}
+		other := f.begin(t, f.newCall(100))
+		f.settle(t, other.ID, 100)
+		file.ID = c.ResultID
+		if err := f.AddFile(t.Context(), other.ID, file); !errors.Is(err, store.ErrExists) {
+			t.Errorf("AddFile under another call's id: got %v, want ErrExists", err)
+		}
+	})
+}
+
+func TestFilesOfSuspendedAccountsAreHidden(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.keep(t, "x")
+		if err := f.Suspend(t.Context(), f.acc.ID, "abuse"); err != nil {
+			t.Fatal(err)
+		}
+		f.gone(t, id)
+		if err := f.Resume(t.Context(), f.acc.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.PublicFile(t.Context(), id); err != nil {
+			t.Errorf("PublicFile after Resume: %v", err)
+		}
+	})
+}
+
+func TestDeleteFile(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.keep(t, "x")
+		other := f.newAccount(t, "eve@example.com", 0)
+		for _, owner := range []string{other.ID, "acc_none"} {
+			if err := f.DeleteFile(t.Context(), owner, id); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("DeleteFile by %s: got %v, want ErrNotFound", owner, err)
+			}
+		}
+		if err := f.DeleteFile(t.Context(), f.acc.ID, id); err != nil {
+			t.Fatal(err)
+		}
+		f.gone(t, id)
+		if _, _, err := f.Blobs().Open(t.Context(), id); !errors.Is(err, store.ErrNoBlob) {
+			t.Errorf("the deleted file's blob: got %v, want ErrNoBlob", err)
+		}
+		if err := f.DeleteFile(t.Context(), f.acc.ID, id); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("DeleteFile again: got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+func TestExpiredFiles(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		old := []string{f.keep(t, "1"), f.keep(t, "2"), f.keep(t, "3")}
+		f.clock.Advance(time.Hour)
+		young := f.keep(t, "4")
+		f.clock.Advance(23*time.Hour - time.Microsecond)
+		if keys, err := f.DeleteExpiredFiles(t.Context(), 10); err != nil || len(keys) != 0 {
+			t.Errorf("before the expiry: got %v, %v; want nothing deleted", keys, err)
+		}
+		f.clock.Advance(time.Microsecond)
+		for _, id := range old {
+			f.gone(t, id)
+		}
+		// A blob that is gone already, as after a crash, does not get in the way.
+		if err := f.Blobs().Delete(t.Context(), old[0]); err != nil {
+			t.Fatal(err)
+		}
+		var deleted []string
+		for _, want := range []int{2, 1, 0} {
+			keys, err := f.DeleteExpiredFiles(t.Context(), 2)
+			if err != nil || len(keys) != want {
+				t.Errorf("DeleteExpiredFiles: got %v, %v; want %d", keys, err, want)
+			}
+			deleted = append(deleted, keys...)
+		}
+		slices.Sort(deleted)
+		slices.Sort(old)
+		if !slices.Equal(deleted, old) {
+			t.Errorf("deleted: got %v, want %v", deleted, old)
+		}
+		for _, key := range old {
+			if _, _, err := f.Blobs().Open(t.Context(), key); !errors.Is(err, store.ErrNoBlob) {
+				t.Errorf("blob %s: got %v, want ErrNoBlob", key, err)
+			}
+		}
+		if _, err := f.PublicFile(t.Context(), young); err != nil {
+			t.Errorf("the young file: %v", err)
+		}
+	})
+}
+
+func TestOrphanBlobs(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		kept := f.keep(t, "x")
+		f.blob(t, "young", "x")
+		f.blob(t, "orphan1", "x")
+		f.blob(t, "orphan2", "x")
+		long := time.Now().Add(-25 * time.Hour)
+		for _, key := range []string{kept, "orphan1", "orphan2"} {
+			r, _, err := f.Blobs().Open(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(r.(*os.File).Name(), long, long); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []int{1, 1, 0} {
+			if n, err := f.DeleteOrphanBlobs(t.Context(), 1); err != nil || n != want {
+				t.Errorf("DeleteOrphanBlobs: got %d, %v; want %d", n, err, want)
+			}
+		}
+		for _, key := range []string{kept, "young"} {
+			r, _, err := f.Blobs().Open(t.Context(), key)
+			if err != nil {
+				t.Errorf("blob %s: %v", key, err)
+				continue
+			}
+			_ = r.Close()
+		}
+	})
+}
