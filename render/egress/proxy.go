@@ -219,8 +219,9 @@ func fail(w http.ResponseWriter, err error) {
 func (x *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), x.limits.request)
 	defer cancel()
-	// The browser's side gets the same bound, in case it stops reading.
-	deadline := time.Now().Add(x.limits.request)
+	// The browser's side is bounded as well, in case it stops reading; a little
+	// later, so that a slow server ends in an answer and not in a cut.
+	deadline := time.Now().Add(x.limits.request + x.limits.header)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(deadline) // fails only where there is no socket
 	_ = control.SetWriteDeadline(deadline)
@@ -273,7 +274,5 @@ func (x *Proxy) dialPlain(ctx context.Context, network, address string) (net.Con
 	if err != nil {
 		return nil, err
 	}
-	touched := &touchedConn{Conn: conn, touch: func() { _ = conn.SetDeadline(time.Now().Add(x.limits.idle)) }}
-	touched.touch()
-	return touched, nil
+	return &touchedConn{Conn: conn, touch: func() { _ = conn.SetDeadline(time.Now().Add(x.limits.idle)) }}, nil
 }
