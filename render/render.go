@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"time"
 
 	"relaypdf/render/chrome"
@@ -28,7 +29,8 @@ type Config struct {
 	Dir string
 	// Slots is how many documents are rendered at once; 0 means one per core.
 	Slots int
-	// Queue is how many more may wait; 0 means the browser pool's default.
+	// Queue is how many more may wait; 0 means 32 per slot. Documents take 10
+	// to 100 ms as a rule, so the last in the line waits a few seconds.
 	Queue int
 	// User is whom the browser and the engines run as when this process runs
 	// as root; empty means "relaypdf", or "nobody" where there is no such user.
@@ -62,7 +64,11 @@ type Renderer struct {
 	browser *chrome.Pool
 	engines *engine.Pool
 	observe func(step string, took time.Duration)
+	queue   int // how many may wait
 }
+
+// queuePerSlot is the default of Config.Queue for each slot.
+const queuePerSlot = 32
 
 // New starts the egress proxy, the browser and the engines, and ends what was
 // started when one of them fails. Its errors say what to mend. ctx bounds the
@@ -74,6 +80,12 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	if cfg.Observe == nil {
 		cfg.Observe = func(string, time.Duration) {}
 	}
+	if cfg.Slots <= 0 {
+		cfg.Slots = runtime.NumCPU()
+	}
+	if cfg.Queue <= 0 {
+		cfg.Queue = queuePerSlot * cfg.Slots
+	}
 	roots, err := loadRoots(cfg.ExtraCA)
 	if err != nil {
 		return nil, err
@@ -82,7 +94,7 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Renderer{policy: policy, observe: cfg.Observe}
+	r := &Renderer{policy: policy, observe: cfg.Observe, queue: cfg.Queue}
 	if err := r.start(ctx, cfg); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -117,7 +129,8 @@ func (c Config) engine() engine.Config {
 func (c Config) chrome(proxy string) chrome.Config {
 	return chrome.Config{
 		Binary: c.Chromium, Proxy: proxy, CAFile: c.ExtraCA, Dir: c.Dir, User: c.User,
-		Slots: c.Slots, Queue: c.Queue, Logger: c.Logger, Observe: c.Observe,
+		Slots: c.Slots, Queue: c.Queue, Logger: c.Logger,
+		Observe: func(step chrome.Step, took time.Duration) { c.Observe(string(step), took) },
 	}
 }
 
@@ -152,11 +165,24 @@ func (r *Renderer) CheckURL(raw string) error {
 // Ready makes a real call to the browser.
 func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }
 
-// Stats is the state of the browsers.
-type Stats = chrome.Stats
+// Stats is the state of a Renderer at one moment.
+type Stats struct {
+	Slots, Busy        int   // renders that can run, and that do
+	Queued, QueueLimit int   // renders that wait, and that may
+	Renders            int64 // results made so far
+	Restarts           int64 // browsers replaced as planned
+	Crashes            int64 // pages and browsers that died
+	Memory             int64 // bytes that the browser's processes hold
+}
 
-// Stats returns the state of the browsers now.
-func (r *Renderer) Stats() Stats { return r.browser.Stats() }
+// Stats returns the present state.
+func (r *Renderer) Stats() Stats {
+	now := r.browser.Stats()
+	return Stats{
+		Slots: now.Slots, Busy: now.Busy, Queued: now.Queued, QueueLimit: r.queue,
+		Renders: now.Renders, Restarts: now.Restarts, Crashes: now.Crashes, Memory: now.MemoryBytes,
+	}
+}
 
 // Close ends the browsers, the engines and the proxy, and with them the renders
 // under way. It is bounded in time and leaves no process and no file.

@@ -64,7 +64,7 @@ func Parse(expr string) (Selection, error) {
 }
 
 func parsePart(part string) (span, error) {
-	switch strings.ToLower(part) {
+	switch part {
 	case "":
 		return span{}, syntaxError("has an empty part between commas")
 	case "even":
