@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"relaypdf/api/op"
-	"relaypdf/render/spool"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -208,7 +207,7 @@ func (c *paidCall) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		body, result.ContentType, result.Extension = spool.FromBytes(text), "application/json", ".json"
+		body, result.ContentType, result.Extension = textBody(text), "application/json", ".json"
 	}
 	c.outcome = &Outcome{
 		CallID: c.id, ResultID: c.result, Mode: c.call.Response, Charged: c.quote,

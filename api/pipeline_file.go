@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -83,6 +84,13 @@ func (c *paidCall) replay(ctx context.Context, callID string) error {
 	}
 	return errReplayed
 }
+
+// textBody is a short result in memory.
+type textBody []byte
+
+func (b textBody) Size() int64         { return int64(len(b)) }
+func (b textBody) Open() io.ReadSeeker { return bytes.NewReader(b) }
+func (b textBody) Close() error        { return nil }
 
 // blobBody is a stored result as a Body.
 type blobBody struct {
