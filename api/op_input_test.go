@@ -127,8 +127,8 @@ func TestInputsRefuse(t *testing.T) {
 			"options.margin.right leaves no room: left and right are 3in together, the page is 2.083in wide"}},
 		{"pdf.create", with(`"margin":{"middle":"1in"}`), []string{"options.margin.middle is not a known field"}},
 		{"pdf.create", with(`"margin":"1in"`), []string{`options.margin must be an object; got "1in"`}},
-		{"pdf.create", with(`"scale":9`), []string{"options.scale must be a number between 0.1 and 2; got 9"}},
-		{"pdf.create", with(`"scale":0`), []string{"options.scale must be a number between 0.1 and 2; got 0"}},
+		{"pdf.create", with(`"scale":9`), []string{"options.scale must be between 0.1 and 2; got 9"}},
+		{"pdf.create", with(`"scale":0`), []string{"options.scale must be between 0.1 and 2; got 0"}},
 		{"pdf.create", with(`"mediaType":"tv"`), []string{`options.mediaType must be one of print, screen; got "tv"`}},
 		{"pdf.create", with(`"metadata":{"keywords":[1]}`), []string{
 			"options.metadata.keywords must be a string of at most 1000 characters, or an array of at most 100 items; got an array of 1 item"}},
@@ -182,7 +182,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"images.create", with(`"viewport":{"width":16000,"height":7000}`), []string{
 			"options.viewport makes an image of 16000 by 7000 pixels with its deviceScaleFactor; at most 100 megapixels can be made"}},
 		{"images.create", with(`"clip":{"x":-1,"y":0,"width":0,"height":5}`), []string{
-			"options.clip.width must be a number between 1 and 16384; got 0", "options.clip.x must be a number between 0 and 1000000; got -1"}},
+			"options.clip.width must be between 1 and 16384; got 0", "options.clip.x must be a number between 0 and 1000000; got -1"}},
 		{"images.create", with(`"clip":{"x":0,"y":0,"width":9000,"height":5},"viewport":{"deviceScaleFactor":2}`), []string{
 			"options.clip makes an image of 18000 by 10 pixels with its deviceScaleFactor; at most 16384 a side can be made"}},
 		{"images.create", with(`"clip":{"x":0,"y":0,"width":5,"height":5},"fullPage":true`), []string{"options.clip cannot stand beside options.fullPage"}},
@@ -190,7 +190,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"images.create", with(`"format":"A4"`), []string{"options.format is not a known field"}},
 		// All at once.
 		{"pdf.create", with(`"scale":9,"format":"B5","pageRanges":"0","cookies":[{"name":"a","value":"b"}]`), []string{
-			"options.scale must be a number between 0.1 and 2; got 9",
+			"options.scale must be between 0.1 and 2; got 9",
 			`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "B5"`,
 			"options.pageRanges names page 0, but pages count from 1; give " + render.PageRangesSyntax,
 			"options.cookies[0].domain is required when the document is not loaded from url"}},

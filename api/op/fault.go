@@ -55,7 +55,10 @@ func (f Faults) Error() string {
 		if field == "" {
 			field = "The request body"
 		}
-		b.WriteString(field + " " + fault.Message + ".")
+		b.WriteString(field + " " + fault.Message)
+		if !strings.HasSuffix(fault.Message, "?") {
+			b.WriteByte('.')
+		}
 	}
 	return b.String()
 }

@@ -79,15 +79,15 @@ func sampleOperation(t *testing.T) *Operation[struct{}] {
 func TestBindListsEveryFault(t *testing.T) {
 	operation := sampleOperation(t)
 	for body, want := range map[string][]string{
-		`{"options":{"scale":9}}`:                      {"options.scale must be a number between 0.1 and 2; got 9"},
+		`{"options":{"scale":9}}`:                      {"options.scale must be between 0.1 and 2; got 9"},
 		`{"options":{"wait":"soon"}}`:                  {`options.wait must be one of load, idle; got "soon"`},
-		`{"options":{"scale":9,"wait":"x"},"html":4}`:  {"html must be a string; got 4", "options.scale must be a number between 0.1 and 2; got 9", `options.wait must be one of load, idle; got "x"`},
+		`{"options":{"scale":9,"wait":"x"},"html":4}`:  {"html must be a string; got 4", "options.scale must be between 0.1 and 2; got 9", `options.wait must be one of load, idle; got "x"`},
 		`{"optoins":{}}`:                               {"optoins is not a known field; did you mean options?"},
 		`{"scale":1}`:                                  {"scale is not a known field; did you mean options.scale?"},
 		`{"options":{"scael":1}}`:                      {"options.scael is not a known field; did you mean options.scale?"},
 		`{"zzzzzz":1}`:                                 {"zzzzzz is not a known field"},
-		`{"parts":[{"page":0},{}]}`:                    {"parts[0].page must be a whole number of at least 1; got 0", "parts[1].page is required"},
-		`{"parts":[{"page":1.5}]}`:                     {"parts[0].page must be a whole number of at least 1; got 1.5"},
+		`{"parts":[{"page":0},{}]}`:                    {"parts[0].page must be at least 1; got 0", "parts[1].page is required"},
+		`{"parts":[{"page":1.5}]}`:                     {"parts[0].page must be a whole number, at least 1; got 1.5"},
 		`{"parts":[null]}`:                             {"parts[0] must be an object; got null"},
 		`{"parts":[{"page":1},{"page":1},{"page":1}]}`: {"parts must be an array of at most 2 items; got an array of 3 items"},
 		`{"options":{"width":true}}`:                   {"options.width must be a number, or a string; got true"},

@@ -41,6 +41,8 @@ func (s *schema) collect(faults *Faults, invalid *validator.ValidationError, inp
 		for _, name := range failed.Properties {
 			faults.Add(joinField(append(slices.Clone(at), name)), "is not a known field%s", s.hint(at, name))
 		}
+	case *kind.Minimum, *kind.Maximum:
+		faults.Add(joinField(at), "must be%s; got %s", bounds(s.at(at)), preview(lookup(input, at)))
 	default:
 		field := joinField(at)
 		if !faults.has(field) || field == "" {
@@ -140,10 +142,14 @@ func expectation(doc *jsonschema.Schema) string {
 		}
 		return strings.Join(parts, ", or ")
 	}
+	limits := bounds(doc)
+	if strings.HasPrefix(limits, " at least") || strings.HasPrefix(limits, " at most") {
+		limits = "," + limits
+	}
 	return map[string]string{
 		"string": "a string", "boolean": "true or false", "object": "an object", "array": "an array",
 		"integer": "a whole number", "number": "a number", "": "another value",
-	}[doc.Type] + bounds(doc)
+	}[doc.Type] + limits
 }
 
 func enumeration(values []any) string {
@@ -193,9 +199,11 @@ func between(low, high, unit string) string {
 	case low != "" && high != "":
 		return " of " + low + " to " + high + unit
 	case low != "" && unit == "":
-		return " of at least " + low
+		return " at least " + low
 	case low != "":
 		return " of at least " + low + unit
+	case high != "" && unit == "":
+		return " at most " + high
 	case high != "":
 		return " of at most " + high + unit
 	}
