@@ -137,9 +137,9 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", with(`"pageRanges":"3-1"`), []string{"options.pageRanges has the range 3-1, which runs backwards; give " + render.PageRangesSyntax}},
 		{"pdf.create", with(`"pageRanges":"0"`), []string{"options.pageRanges names page 0, but pages count from 1; give " + render.PageRangesSyntax}},
 		// Waiting.
-		{"pdf.create", with(`"timeout":60001`), []string{"options.timeout must be a whole number between 1 and 60000; got 60001"}},
-		{"pdf.create", with(`"timeout":0`), []string{"options.timeout must be a whole number between 1 and 60000; got 0"}},
-		{"pdf.create", with(`"waitForTimeout":30001`), []string{"options.waitForTimeout must be a whole number between 0 and 30000; got 30001"}},
+		{"pdf.create", with(`"timeout":60001`), []string{"options.timeout must be between 1 and 60000; got 60001"}},
+		{"pdf.create", with(`"timeout":0`), []string{"options.timeout must be between 1 and 60000; got 0"}},
+		{"pdf.create", with(`"waitForTimeout":30001`), []string{"options.waitForTimeout must be between 0 and 30000; got 30001"}},
 		{"pdf.create", with(`"timeout":500,"waitForTimeout":500`), []string{"options.waitForTimeout must be shorter than options.timeout (500 ms); got 500"}},
 		{"pdf.create", with(`"waitUntil":"soon"`), []string{`options.waitUntil must be one of load, domcontentloaded, networkidle0, networkidle2; got "soon"`}},
 		{"pdf.create", with(`"waitForSelector":""`), []string{`options.waitForSelector must be a string of 1 to 1024 characters; got ""`}},
@@ -174,15 +174,15 @@ func TestInputsRefuse(t *testing.T) {
 			"options.extraHTTPHeaders must be at most 50 headers of 16384 bytes together; got 1 headers of 16387 bytes"}},
 		// Images.
 		{"images.create", with(`"type":"gif"`), []string{`options.type must be one of png, jpeg, webp; got "gif"`}},
-		{"images.create", with(`"quality":101`), []string{"options.quality must be a whole number between 1 and 100; got 101"}},
-		{"images.create", with(`"quality":0`), []string{"options.quality must be a whole number between 1 and 100; got 0"}},
-		{"images.create", with(`"viewport":{"width":16385}`), []string{"options.viewport.width must be a whole number between 1 and 16384; got 16385"}},
+		{"images.create", with(`"quality":101`), []string{"options.quality must be between 1 and 100; got 101"}},
+		{"images.create", with(`"quality":0`), []string{"options.quality must be between 1 and 100; got 0"}},
+		{"images.create", with(`"viewport":{"width":16385}`), []string{"options.viewport.width must be between 1 and 16384; got 16385"}},
 		{"images.create", with(`"viewport":{"width":2000,"deviceScaleFactor":9}`), []string{
 			"options.viewport makes an image of 18000 by 6480 pixels with its deviceScaleFactor; at most 16384 a side can be made"}},
 		{"images.create", with(`"viewport":{"width":16000,"height":7000}`), []string{
 			"options.viewport makes an image of 16000 by 7000 pixels with its deviceScaleFactor; at most 100 megapixels can be made"}},
 		{"images.create", with(`"clip":{"x":-1,"y":0,"width":0,"height":5}`), []string{
-			"options.clip.width must be between 1 and 16384; got 0", "options.clip.x must be a number between 0 and 1000000; got -1"}},
+			"options.clip.width must be between 1 and 16384; got 0", "options.clip.x must be between 0 and 1000000; got -1"}},
 		{"images.create", with(`"clip":{"x":0,"y":0,"width":9000,"height":5},"viewport":{"deviceScaleFactor":2}`), []string{
 			"options.clip makes an image of 18000 by 10 pixels with its deviceScaleFactor; at most 16384 a side can be made"}},
 		{"images.create", with(`"clip":{"x":0,"y":0,"width":5,"height":5},"fullPage":true`), []string{"options.clip cannot stand beside options.fullPage"}},
