@@ -86,6 +86,16 @@ func (a *API) Routes() []RouteLine {
 	return lines
 }
 
+// Routes lists the interface of the product's table as text, without a store
+// or a browser behind it. The error is one of the table's.
+func Routes() ([]RouteLine, error) {
+	table, err := op.NewTable(Operations)
+	if err != nil {
+		return nil, err
+	}
+	return (&API{table: table}).Routes(), nil
+}
+
 // RouteLine is one route as `relaypdf routes` prints it.
 type RouteLine struct{ Method, Path, Access, Summary string }
 

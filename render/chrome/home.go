@@ -24,7 +24,10 @@ var binaries = [...]string{
 	"chromium",
 }
 
-func findBinary(configured string) (string, error) {
+// FindBinary returns the path of the browser that Config.Binary chooses: the
+// configured one, or the first that is installed when it is empty. Its error
+// says what to install.
+func FindBinary(configured string) (string, error) {
 	candidates := binaries[:]
 	if configured != "" {
 		candidates = []string{configured}

@@ -56,7 +56,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("chrome: Config.Proxy is required: without it documents could reach the inner network")
 	}
 	var err error
-	if c.Binary, err = findBinary(c.Binary); err != nil {
+	if c.Binary, err = FindBinary(c.Binary); err != nil {
 		return c, err
 	}
 	if c.Slots <= 0 {
