@@ -119,7 +119,9 @@ func (p *page) begin(ctx context.Context) (context.Context, context.CancelCauseF
 	p.cancel = cancel
 	p.documents++
 	p.dirty = true
-	p.load = newLoadState()
+	if p.blank == nil { // Else the state belongs to the navigation under way.
+		p.load = newLoadState()
+	}
 	p.headers = nil
 	if p.crashed {
 		cancel(errTargetCrashed)
