@@ -172,13 +172,16 @@ func (c *paidCall) hold(ctx context.Context) error {
 		Quote: c.quote, Lease: c.lease, Metered: !c.billing,
 		IdempotencyKey: c.IdempotencyKey, BodyHash: c.call.Digest[:],
 	}
-	err := c.store.Begin(ctx, call)
+	// A client that leaves must not make it unknown whether the hold was written.
+	err := c.store.Begin(context.WithoutCancel(ctx), call)
 	for wait := newClaimWait(); err != nil; {
 		var claimed *store.ClaimedError
 		if errors.Is(err, store.ErrNotFound) {
 			return &Error{Code: Unauthorized, Message: "This API key was revoked."}
 		}
 		if !errors.As(err, &claimed) {
+			// The database failed, and may have written the hold all the same.
+			c.held = moneyError(err) == nil
 			return err
 		}
 		if !bytes.Equal(claimed.Claim.BodyHash, c.call.Digest[:]) {
@@ -190,7 +193,7 @@ func (c *paidCall) hold(ctx context.Context) error {
 		if err := wait.next(ctx); err != nil {
 			return err
 		}
-		err = c.store.Begin(ctx, call)
+		err = c.store.Begin(context.WithoutCancel(ctx), call)
 	}
 	c.held = true
 	return nil
@@ -241,7 +244,7 @@ func (c *paidCall) release(ctx context.Context, cause error) {
 	defer cancel()
 	failure := asError(cause)
 	err := c.store.Release(ctx, c.id, store.Failure{Code: string(failure.Code), Message: failure.Error()})
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		// The lease's reaper returns the hold when this process is gone.
 		c.log.LogAttrs(ctx, slog.LevelError, "release failed", slog.String("call", c.id), slog.Any("error", err))
 	}

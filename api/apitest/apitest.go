@@ -6,6 +6,7 @@ package apitest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -48,6 +49,10 @@ type Server struct {
 	Key    store.Key
 	Secret string
 	Log    *Log
+	// HTTP carries requests to the server; it keeps no connection beyond the test.
+	HTTP *http.Client
+
+	db storetest.DB
 }
 
 // New starts a Server that ends with its test. At the end it checks that the
@@ -61,7 +66,7 @@ func New(t testing.TB, o Options) *Server {
 	if o.Operations == nil {
 		o.Operations = []op.Row[*api.Env]{Echo(nil), JSON()}
 	}
-	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}}
+	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, db: *o.DB}
 	s.Store = o.DB.Open(t, s.Clock)
 	lease, err := s.Store.Acquire(context.WithoutCancel(t.Context()), t.TempDir())
 	if err != nil {
@@ -88,7 +93,8 @@ func New(t testing.TB, o Options) *Server {
 	server.Config.Handler = s.API.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
-	s.URL = server.URL
+	s.URL, s.HTTP = server.URL, server.Client()
+	s.HTTP.Timeout = time.Minute
 	s.Account, s.Key, s.Secret = s.NewAccount(t, "owner@example.com")
 	return s
 }
@@ -129,7 +135,7 @@ func (s *Server) NewKey(t testing.TB, n store.NewKey) (store.Key, string) {
 
 // Client returns our own client with the server's key.
 func (s *Server) Client() *api.Client {
-	return &api.Client{BaseURL: s.URL, Key: s.Secret, HTTP: &http.Client{Timeout: time.Minute}, UserAgent: "apitest"}
+	return &api.Client{BaseURL: s.URL, Key: s.Secret, HTTP: s.HTTP, UserAgent: "apitest"}
 }
 
 // Request is one request to a Server.
@@ -141,6 +147,9 @@ type Request struct {
 	// a body, Content-Type application/json are added where Header has no entry
 	// of that name; an empty entry sends none.
 	Header http.Header
+	// From, if set, is the address that the request seems to come from, with a
+	// port. Such a request takes the way of the handler and not of the network.
+	From string
 }
 
 // Response is an answer that was read to its end.
@@ -167,7 +176,13 @@ func (s *Server) Send(t testing.TB, q Request) Response {
 	for name, values := range q.Header {
 		r.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	response, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	if q.From != "" {
+		r.RemoteAddr = q.From
+		recorder := httptest.NewRecorder()
+		s.API.Handler().ServeHTTP(recorder, r)
+		return Response{recorder.Code, recorder.Header(), recorder.Body.String()}
+	}
+	response, err := s.HTTP.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +192,45 @@ func (s *Server) Send(t testing.TB, q Request) Response {
 		t.Fatalf("read the answer: %v", err)
 	}
 	return Response{response.StatusCode, response.Header, string(body)}
+}
+
+// Failure is the body of an error.
+type Failure struct {
+	Code      api.Code     `json:"code"`
+	Message   string       `json:"message"`
+	Details   []api.Detail `json:"details"`
+	RequestID string       `json:"requestId"`
+}
+
+// Failure returns the error that an answer holds, or fails the test.
+func (r Response) Failure(t testing.TB) Failure {
+	t.Helper()
+	var body struct {
+		Error *Failure `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(r.Body), &body); err != nil || body.Error == nil {
+		t.Fatalf("status %d, and no error in %q", r.Status, r.Body)
+	}
+	return *body.Error
+}
+
+// Refused fails the test unless an answer is the error that is wanted.
+func (r Response) Refused(t testing.TB, want api.Code) Failure {
+	t.Helper()
+	got := r.Failure(t)
+	if status := (&api.Error{Code: want}).Status(); got.Code != want || r.Status != status {
+		t.Errorf("got %d %s (%s), want %d %s", r.Status, got.Code, got.Message, status, want)
+	}
+	return got
+}
+
+// OK fails the test unless an answer is a success.
+func (r Response) OK(t testing.TB) Response {
+	t.Helper()
+	if r.Status != http.StatusOK {
+		t.Fatalf("got status %d: %s, want 200", r.Status, r.Body)
+	}
+	return r
 }
 
 // Log collects what a Server logs. It is safe for concurrent use.

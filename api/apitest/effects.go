@@ -1,0 +1,85 @@
+package apitest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"relaypdf/store"
+)
+
+// effectQueries list, as text, what calls leave behind: each kind of row that
+// a request could have written.
+var effectQueries = [...]string{
+	`SELECT 'call ' || operation || ' ' || status || ' charged ' || charge || ' ' || error_code FROM calls ORDER BY 1`,
+	`SELECT 'ledger ' || kind || ' ' || book || ' ' || amount FROM ledger WHERE call_id IS NOT NULL ORDER BY id`,
+	`SELECT 'claim ' || idem_key || ' ' || state FROM idempotency ORDER BY idem_key`,
+	`SELECT 'file ' || filename || ' ' || size FROM files ORDER BY filename, id`,
+}
+
+// Effects returns what the calls so far have left in the database and in the
+// blobs, one line each: calls, ledger entries, idempotency keys, files, blobs.
+// A test compares all of it, and so sees that nothing else happened.
+func (s *Server) Effects(t testing.TB) []string {
+	t.Helper()
+	driver, source := "pgx", s.db.URL
+	if path, ok := strings.CutPrefix(s.db.URL, "sqlite://"); ok {
+		driver, source = "sqlite", "file:"+path
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{}
+	for _, query := range effectQueries {
+		var more []string
+		if more, err = texts(t.Context(), db, query); err != nil {
+			break
+		}
+		lines = append(lines, more...)
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatalf("read the effects: %v", err)
+	}
+	var blobs []string
+	err = s.Store.Blobs().List(t.Context(), func(b store.Blob) error {
+		blobs = append(blobs, fmt.Sprintf("blob %d", b.Size))
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("list the blobs: %v", err)
+	}
+	slices.Sort(blobs)
+	return append(lines, blobs...)
+}
+
+// texts returns the one text column of a query.
+func texts(ctx context.Context, db *sql.DB, query string) (lines []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, err
+		}
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return lines, rows.Err()
+}
+
+// Balance returns what the server's account can spend and what is held.
+func (s *Server) Balance(t testing.TB) (balance, held int64) {
+	t.Helper()
+	account, err := s.Store.Account(t.Context(), s.Account.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int64(account.Balance), int64(account.Held)
+}

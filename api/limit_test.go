@@ -1,0 +1,233 @@
+package api_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+	"relaypdf/store"
+)
+
+// echoOnce calls test.echo with a key.
+func echoOnce(t *testing.T, s *apitest.Server, secret string) apitest.Response {
+	t.Helper()
+	return s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf(secret)})
+}
+
+// retryAfter checks that an answer is a refusal by a rate limit and returns
+// its Retry-After, which must be a whole number.
+func retryAfter(t *testing.T, got apitest.Response) time.Duration {
+	t.Helper()
+	got.Refused(t, api.RateLimited)
+	n, err := strconv.Atoi(got.Header.Get("Retry-After"))
+	if err != nil || n < 1 {
+		t.Fatalf("Retry-After is %q, want a positive integer", got.Header.Get("Retry-After"))
+	}
+	return time.Duration(n) * time.Second
+}
+
+// waitOut shows that a Retry-After is right: one second less does not do, and
+// all of it does.
+func waitOut(t *testing.T, s *apitest.Server, wait time.Duration, call func() apitest.Response) {
+	t.Helper()
+	s.Clock.Advance(wait - time.Second)
+	if left := retryAfter(t, call()); left != time.Second {
+		t.Errorf("one second before the end, Retry-After is %v", left)
+	}
+	s.Clock.Advance(time.Second)
+	call().OK(t)
+}
+
+func TestBurstLimit(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	_, other := s.NewKey(t, store.NewKey{AccountID: s.Account.ID})
+	call := func() apitest.Response { return echoOnce(t, s, s.Secret) }
+	for range 5 {
+		call().OK(t)
+		s.Clock.Advance(700 * time.Millisecond)
+	}
+	// The first of the five was 3.5 s ago: 6.5 s are left, told as 7.
+	wait := retryAfter(t, call())
+	if wait != 7*time.Second {
+		t.Errorf("Retry-After is %v, want 7s", wait)
+	}
+	echoOnce(t, s, other).OK(t) // limits are per key
+	waitOut(t, s, wait, call)
+}
+
+func TestUnknownPostsCountToo(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	for range 5 {
+		s.Send(t, apitest.Request{Path: "/v1/unknown"}).Refused(t, api.NotFound)
+	}
+	retryAfter(t, s.Send(t, apitest.Request{Path: "/v1/unknown"}))
+	retryAfter(t, echoOnce(t, s, s.Secret))
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/account"}).OK(t) // only POSTs are limited
+}
+
+func TestMinuteLimitOfTrialWallets(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	call := func() apitest.Response { return echoOnce(t, s, s.Secret) }
+	for range 4 {
+		for range 5 {
+			call().OK(t)
+		}
+		s.Clock.Advance(10 * time.Second)
+	}
+	// The burst window is empty, the minute is full until the first five leave.
+	wait := retryAfter(t, call())
+	if wait != 20*time.Second {
+		t.Errorf("Retry-After is %v, want 20s", wait)
+	}
+	// A refused call counts in neither window, or it would delay what follows.
+	for range 10 {
+		retryAfter(t, call())
+	}
+	waitOut(t, s, wait, call)
+	for range 4 {
+		call().OK(t)
+	}
+	retryAfter(t, call())
+}
+
+func TestMinuteLimitOfFundedWallets(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	if err := s.Store.Credit(t.Context(), s.Account.ID, 1, "test"); err != nil {
+		t.Fatal(err)
+	}
+	// Six bursts are 30 calls in a minute, more than a trial wallet may make.
+	for range 6 {
+		for range 5 {
+			echoOnce(t, s, s.Secret).OK(t)
+		}
+		s.Clock.Advance(10 * time.Second)
+	}
+	got := echoOnce(t, s, s.Secret).OK(t).Header.Values("RateLimit-Policy")
+	if want := `"burst";q=5;w=10|"minute";q=60;w=60`; strings.Join(got, "|") != want {
+		t.Errorf("RateLimit-Policy is %s, want %s", got, want)
+	}
+}
+
+func TestRateLimitHeaders(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	check := func(got apitest.Response, want string) {
+		t.Helper()
+		if fields := strings.Join(got.Header.Values("RateLimit"), "|"); fields != want {
+			t.Errorf("RateLimit is %s, want %s", fields, want)
+		}
+	}
+	check(echoOnce(t, s, s.Secret).OK(t), `"burst";r=4;t=10|"minute";r=19;t=60`)
+	s.Clock.Advance(2500 * time.Millisecond)
+	check(echoOnce(t, s, s.Secret).OK(t), `"burst";r=3;t=8|"minute";r=18;t=58`)
+	for range 3 {
+		echoOnce(t, s, s.Secret).OK(t)
+	}
+	refused := echoOnce(t, s, s.Secret)
+	if wait := retryAfter(t, refused); wait != 8*time.Second {
+		t.Errorf("Retry-After is %v, want 8s", wait)
+	}
+	check(refused, `"burst";r=0;t=8|"minute";r=15;t=58`)
+}
+
+func TestRegionsCountApart(t *testing.T) {
+	t.Parallel()
+	limiter := api.NewMemoryLimiter(apitest.Start)
+	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Limiter, cfg.Region = limiter, "fra" }})
+	for range 5 {
+		echoOnce(t, s, s.Secret).OK(t)
+	}
+	retryAfter(t, echoOnce(t, s, s.Secret))
+	verdict, err := limiter.Peek(t.Context(), "rl:fra:"+s.Key.ID, api.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
+	if err != nil || verdict.Allowed {
+		t.Errorf("the counter rl:fra:{key} allows %v (%v), want false", verdict.Allowed, err)
+	}
+	verdict, err = limiter.Peek(t.Context(), "rl:ams:"+s.Key.ID, api.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
+	if err != nil || !verdict.Allowed {
+		t.Errorf("the counter of another region allows %v (%v), want true", verdict.Allowed, err)
+	}
+}
+
+func TestDownloadLimit(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	id := stored(t, s, `{"text":"a","response":"url"}`)
+	get := func(from string) apitest.Response {
+		return s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: without(), From: from})
+	}
+	for range 60 {
+		get("198.51.100.7:1000").OK(t)
+	}
+	wait := retryAfter(t, get("198.51.100.7:2000"))
+	if wait != time.Minute {
+		t.Errorf("Retry-After is %v, want 1m", wait)
+	}
+	get("198.51.100.8:1000").OK(t)
+	waitOut(t, s, wait, func() apitest.Response { return get("198.51.100.7:1000") })
+}
+
+func TestFailedAuthenticationLimit(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	account := func(secret, from string, header http.Header) apitest.Response {
+		h := bearerOf(secret)
+		for name, values := range header {
+			h[name] = values
+		}
+		return s.Send(t, apitest.Request{Method: "GET", Path: "/v1/account", Header: h, From: from})
+	}
+	const home = "[2001:db8:1:2::1]:1000"
+	for range 100 {
+		account(s.Secret, home, nil).OK(t) // successes do not count
+	}
+	for i := range 60 {
+		// Every address of a customer's network counts as one, and what a client
+		// writes about its address counts for nothing.
+		from := "[2001:db8:1:2::" + strconv.Itoa(i+1) + "]:1000"
+		spoofed := http.Header{"X-Forwarded-For": {"203.0.113." + strconv.Itoa(i)}, "Forwarded": {"for=203.0.113.1"}}
+		account("pdf_live_wrong", from, spoofed).Refused(t, api.Unauthorized)
+	}
+	wait := retryAfter(t, account("pdf_live_wrong", home, nil))
+	retryAfter(t, account(s.Secret, home, nil)) // guessing stops, whatever is guessed
+	account("pdf_live_wrong", "[2001:db8:1:3::1]:1000", nil).Refused(t, api.Unauthorized)
+	account(s.Secret, "[2001:db8:1:3::1]:1000", nil).OK(t)
+	waitOut(t, s, wait, func() apitest.Response { return account(s.Secret, home, nil) })
+}
+
+func TestTrustedIPHeader(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.TrustedIPHeader = "Fly-Client-IP" }})
+	id := stored(t, s, `{"text":"a","response":"url"}`)
+	get := func(from string, trusted ...string) apitest.Response {
+		h := http.Header{"Authorization": nil, "Fly-Client-Ip": trusted, "X-Forwarded-For": {"203.0.113.9"}}
+		return s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: h, From: from})
+	}
+	for i := range 60 {
+		get("198.51.100."+strconv.Itoa(i)+":1", "192.0.2.1").OK(t)
+	}
+	retryAfter(t, get("198.51.100.1:1", "192.0.2.1"))
+	// Proxies append, so that what the client wrote stands before.
+	retryAfter(t, get("198.51.100.1:1", "192.0.2.77, 192.0.2.1"))
+	retryAfter(t, get("198.51.100.1:1", "192.0.2.77", "192.0.2.1"))
+	retryAfter(t, get("198.51.100.1:1", "::ffff:192.0.2.1"))
+	get("198.51.100.1:1", "192.0.2.2").OK(t)
+}
+
+func TestNoRateLimits(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	for range 30 {
+		got := echoOnce(t, s, s.Secret).OK(t)
+		if fields := got.Header.Values("RateLimit"); len(fields) != 0 {
+			t.Fatalf("RateLimit is %v, want none", fields)
+		}
+	}
+}
