@@ -3,26 +3,26 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
-	"github.com/spf13/cobra"
+	"relaypdf/api"
 )
 
 // version is set at build time when git is there.
 var version = "development"
 
 func main() {
-	root := &cobra.Command{
-		Use:           "relaypdf",
-		Short:         "Turn HTML, web pages and Markdown into PDF and images",
-		Version:       version,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	// A second signal ends the program at once.
+	context.AfterFunc(ctx, stop)
+	root, err := newRootCommand(api.Operations)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "relaypdf:", err)
+		os.Exit(exitFailed)
 	}
-	root.AddCommand(newServeCommand(), newConfigCommand(), newEngineCommand())
-	if err := root.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	os.Exit(execute(ctx, root))
 }

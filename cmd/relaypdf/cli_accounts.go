@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/mail"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// newAccountsCommand administers the accounts in the data folder.
+func newAccountsCommand() *cobra.Command {
+	return newGroup("accounts", "Create, list, credit, suspend and resume accounts",
+		newAccountsCreate(), newAccountsList(), newAccountsCredit(), newAccountsSuspend(), newAccountsResume())
+}
+
+func newAccountsCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create EMAIL",
+		Short: "Create an account with its trial credit and print its id",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			email, err := parseEmail(args[0])
+			if err != nil {
+				return err
+			}
+			return withStore(cmd, func(ctx context.Context, s *store.Store, config Config) error {
+				account, err := s.CreateAccount(ctx, email, config.Trial)
+				if errors.Is(err, store.ErrExists) {
+					return usagef("%s has an account already", email)
+				}
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "created with %v; next: relaypdf keys create --account %s\n", account.Balance, account.Email)
+				return printLine(cmd, account.ID)
+			})
+		},
+	}
+	addSettings(cmd.Flags(), append(dataSettings, "trial")...)
+	return cmd
+}
+
+// parseEmail checks that the text is a bare e-mail address. A host without a
+// dot is accepted, as in dev@localhost.
+func parseEmail(text string) (string, error) {
+	address, err := mail.ParseAddress(text)
+	if err != nil || address.Address != text {
+		return "", usagef("%q is not an e-mail address; write it like ada@example.com", text)
+	}
+	return text, nil
+}
+
+// accountByEmail finds the account that a command is about.
+func accountByEmail(ctx context.Context, s *store.Store, email string) (store.Account, error) {
+	account, err := s.AccountByEmail(ctx, email)
+	if errors.Is(err, store.ErrNotFound) {
+		return account, usagef("no account has the e-mail address %s; relaypdf accounts list shows those that exist", email)
+	}
+	return account, err
+}
+
+// onAccount is a command that changes the account its first argument names and
+// then says what became of it.
+func onAccount(cmd *cobra.Command, change func(context.Context, *store.Store, store.Account, []string) error, say func(store.Account) string) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
+			account, err := accountByEmail(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := change(ctx, s, account, args[1:]); err != nil {
+				return err
+			}
+			if account, err = s.Account(ctx, account.ID); err != nil {
+				return err
+			}
+			return printLine(cmd, say(account))
+		})
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+func newAccountsCredit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "credit EMAIL DOLLARS",
+		Short: "Add a payment to an account's wallet and print the new balance",
+		Args:  cobra.ExactArgs(2),
+	}
+	reason := cmd.Flags().String("reason", "credited by the operator", "what stands beside the payment in the ledger")
+	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {
+		amount, err := credit.ParseDollars(args[0])
+		if err != nil || amount == 0 {
+			return usagef("%q is not an amount in dollars above 0; write it like 25 or 0.50", args[0])
+		}
+		return s.Credit(ctx, account.ID, amount, *reason)
+	}, func(account store.Account) string { return account.Balance.String() })
+}
+
+func newAccountsSuspend() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "suspend EMAIL",
+		Short: "Refuse an account's keys and hide its files",
+		Args:  cobra.ExactArgs(1),
+	}
+	reason := cmd.Flags().String("reason", "", "why, for the operator's own record")
+	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, _ []string) error {
+		return s.Suspend(ctx, account.ID, *reason)
+	}, func(account store.Account) string { return account.Email + " is suspended" })
+}
+
+func newAccountsResume() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "resume EMAIL",
+		Short: "End the suspension of an account",
+		Args:  cobra.ExactArgs(1),
+	}
+	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, _ []string) error {
+		return s.Resume(ctx, account.ID)
+	}, func(account store.Account) string { return account.Email + " is active" })
+}
+
+// accountLine is an account in the output of `accounts list --json`.
+type accountLine struct {
+	ID                  string        `json:"id"`
+	Email               string        `json:"email"`
+	Plan                string        `json:"plan"`
+	BalanceMicrodollars credit.Amount `json:"balanceMicrodollars"`
+	HeldMicrodollars    credit.Amount `json:"heldMicrodollars"`
+	Suspended           bool          `json:"suspended"`
+	SuspendReason       string        `json:"suspendReason"`
+	CreatedAt           time.Time     `json:"createdAt"`
+}
+
+func newAccountsList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the accounts, the oldest first", Args: cobra.NoArgs}
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
+			accounts, err := s.Accounts(ctx)
+			if err != nil {
+				return err
+			}
+			if !*asJSON {
+				return printTable(cmd.OutOrStdout(), "EMAIL\tID\tPLAN\tBALANCE\tHELD\tSTATUS\tCREATED", accounts, accountRow)
+			}
+			lines := []accountLine{}
+			for _, a := range accounts {
+				lines = append(lines, accountLine{a.ID, a.Email, a.Plan, a.Balance, a.Held, a.Suspended, a.SuspendReason, a.CreatedAt})
+			}
+			return printJSON(cmd.OutOrStdout(), map[string]any{"accounts": lines})
+		})
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+func accountRow(a store.Account) []any {
+	status := "active"
+	if a.Suspended {
+		status = "suspended"
+		if a.SuspendReason != "" {
+			status += " (" + a.SuspendReason + ")"
+		}
+	}
+	return []any{a.Email, a.ID, a.Plan, a.Balance, a.Held, status, shortTime(&a.CreatedAt)}
+}
+
+// shortTime shows a time to the minute, in UTC, and a dash for none.
+func shortTime(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}
+
+func printLine(cmd *cobra.Command, text string) error {
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+	return err
+}
+
+// printTable writes a header and a row of cells for each item, in columns.
+func printTable[Item any](w io.Writer, header string, items []Item, cells func(Item) []any) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, header)
+	for _, item := range items {
+		for i, cell := range cells(item) {
+			if i > 0 {
+				fmt.Fprint(table, "\t")
+			}
+			fmt.Fprint(table, cell)
+		}
+		fmt.Fprintln(table)
+	}
+	return table.Flush()
+}
+
+// printJSON writes an object for programs, indented for people.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/store"
+)
+
+// newBackupCommand saves the data, also while a server runs on it.
+func newBackupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Save the database and the stored files in one archive, also while the service runs",
+		Long:  "Save the SQLite database, as it is at one moment, and the stored files in one gzipped tar archive. FILE - is standard output. With PostgreSQL use pg_dump, and copy the folder of RELAYPDF_BLOBS with it.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// The file is made before withStore gives up root: the owner of the
+			// data may not be allowed to write where root is.
+			out, err := createArchive(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			err = withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error { return s.Backup(ctx, out) })
+			return finishArchive(out, err)
+		},
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+// createArchive returns the file that a backup goes to, which must be new.
+func createArchive(cmd *cobra.Command, path string) (io.WriteCloser, error) {
+	if path == "-" {
+		if isTerminal(cmd.OutOrStdout()) {
+			return nil, usagef("the archive is binary and standard output is a terminal; redirect it, or name a file")
+		}
+		return nopCloser{cmd.OutOrStdout()}, nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, usagef("%s exists already; name a new file", path)
+	}
+	return f, err
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// finishArchive brings a whole archive to the disk, and removes a broken one.
+func finishArchive(out io.WriteCloser, err error) error {
+	f, ok := out.(*os.File)
+	if !ok {
+		return err
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		return nil
+	}
+	if removeErr := os.Remove(f.Name()); removeErr != nil {
+		return fmt.Errorf("%w; %s is incomplete and could not be removed", err, f.Name())
+	}
+	return err
+}
+
+// newRestoreCommand unpacks a backup into a new data folder.
+func newRestoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Unpack a backup into an empty data folder and check it",
+		Long:  "Unpack a backup into the data folder, which must be empty or absent, and check it. FILE - is standard input. Where a check fails nothing is left behind.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := loadSettings(cmd)
+			if err != nil {
+				return err
+			}
+			in := io.NopCloser(cmd.InOrStdin())
+			if args[0] != "-" {
+				// Opened as root, before root is given up.
+				if in, err = os.Open(args[0]); err != nil {
+					return usageError{err}
+				}
+			}
+			defer in.Close()
+			if err := restore(cmd.Context(), config, in); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "restored into", config.DataDir)
+			return nil
+		},
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+// restore unpacks an archive where the settings have the data.
+func restore(ctx context.Context, config Config, archive io.Reader) error {
+	switch path := config.sqliteFile(); {
+	case path == "":
+		return usageError{store.ErrUseDump}
+	case path != filepath.Join(config.DataDir, "relaypdf.db"):
+		return usagef("restore puts the database into the data folder, and RELAYPDF_DATABASE_URL is elsewhere; leave it out")
+	}
+	if err := actAsOwner(config.DataDir); err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(config.BlobDir); err == nil && len(entries) > 0 {
+		return usagef("RELAYPDF_BLOBS: %s holds files already; name an empty folder", config.BlobDir)
+	}
+	err := store.Restore(ctx, archive, config.DataDir)
+	if errors.Is(err, store.ErrNotEmpty) || errors.Is(err, store.ErrBadBackup) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	unpacked := filepath.Join(config.DataDir, "blobs")
+	if unpacked == config.BlobDir {
+		return nil
+	}
+	if err := os.Rename(unpacked, config.BlobDir); err != nil {
+		return fmt.Errorf("%w; everything else is restored: move the content of %s to %s", err, unpacked, config.BlobDir)
+	}
+	return nil
+}
+
+// sqliteFile returns the path of the SQLite database, or nothing with PostgreSQL.
+func (c *Config) sqliteFile() string {
+	path, ok := strings.CutPrefix(c.DatabaseURL, "sqlite:")
+	if !ok {
+		return ""
+	}
+	path = strings.TrimPrefix(path, "//")
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.DataDir, path)
+	}
+	return filepath.Clean(path)
+}

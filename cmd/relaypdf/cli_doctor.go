@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// doctorTime bounds a whole examination.
+const doctorTime = 3 * time.Minute
+
+// verdict is how a check came out.
+type verdict string
+
+const (
+	good verdict = "ok"
+	warn verdict = "warn" // works, with a loss
+	fail verdict = "fail" // the service does not work, or not safely
+)
+
+// finding is the result of one check.
+type finding struct {
+	Check   string  `json:"check"`
+	Verdict verdict `json:"verdict"`
+	Message string  `json:"message"`
+	Remedy  string  `json:"remedy"` // empty when all is well
+}
+
+// checkup is one check of the machine; it may find several things.
+type checkup struct {
+	name string
+	run  func(context.Context, Config) []finding
+}
+
+// checkups is everything that `relaypdf doctor` looks at, in this order. The
+// last one uses all that the others looked at.
+var checkups = []checkup{
+	{"user", checkUser},
+	{"data folder", checkDataDir},
+	{"disk", checkDisk},
+	{"database", checkDatabase},
+	{"chromium", checkChromium},
+	{"sandbox", checkSandbox},
+	{"fonts", checkFonts},
+	{"extra CA", checkExtraCA},
+	{"clock", checkClock},
+	{"render", checkRender},
+}
+
+// newDoctorCommand looks for what would keep the service from working.
+func newDoctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check browser, sandbox, fonts, database and disk, and say how to mend what is wrong",
+		Long:  "Check what the service needs on this machine, and say how to mend what is wrong. As root it acts as the owner of the data folder, as the service should. The exit code is 1 when a check fails; a warning does not count.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), doctorTime)
+			defer cancel()
+			out := cmd.OutOrStdout()
+			say := func(f finding) { sayFinding(out, f) }
+			if asJSON {
+				say = func(finding) {}
+			}
+			findings := examine(ctx, cmd, say)
+			failed := 0
+			for _, f := range findings {
+				if f.Verdict == fail {
+					failed++
+				}
+			}
+			if asJSON {
+				if err := printJSON(out, map[string]any{"ok": failed == 0, "findings": findings}); err != nil {
+					return err
+				}
+			}
+			if failed > 0 {
+				return fmt.Errorf("%d of %d checks failed", failed, len(findings))
+			}
+			return nil
+		},
+	}
+	AddFlags(cmd.Flags(), groupServer)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// examine carries out all checks and tells say of each finding as it comes.
+// Nothing else is looked at where the settings are wrong: it would be looked
+// for in the wrong place.
+func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []finding {
+	config, err := loadSettings(cmd)
+	all := checkSettings(config, err)
+	for _, f := range all {
+		say(f)
+	}
+	if err != nil {
+		return all
+	}
+	for _, c := range checkups {
+		for _, f := range c.run(ctx, config) {
+			if f.Check == "" {
+				f.Check = c.name
+			}
+			say(f)
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func checkSettings(config Config, err error) []finding {
+	const name = "settings"
+	if err != nil {
+		var wrong []finding
+		for line := range strings.Lines(err.Error()) {
+			wrong = append(wrong, finding{name, fail, strings.TrimSpace(line), "change the setting as the message says; relaypdf config shows where each value comes from"})
+		}
+		return wrong
+	}
+	if len(config.Warnings) == 0 {
+		return []finding{{Check: name, Verdict: good, Message: "all are valid"}}
+	}
+	var doubts []finding
+	for _, text := range config.Warnings {
+		doubts = append(doubts, finding{name, warn, text, "change the setting, or ignore this when it is meant so"})
+	}
+	return doubts
+}
+
+// sayFinding writes a finding for people.
+func sayFinding(w io.Writer, f finding) {
+	fmt.Fprintf(w, "%-5s %-12s %s\n", f.Verdict, f.Check, f.Message)
+	if f.Remedy != "" {
+		fmt.Fprintf(w, "%18s -> %s\n", "", f.Remedy)
+	}
+}
+
+func okay(format string, args ...any) []finding {
+	return []finding{{Verdict: good, Message: fmt.Sprintf(format, args...)}}
+}
+
+func doubtful(remedy, format string, args ...any) []finding {
+	return []finding{{Verdict: warn, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
+}
+
+func broken(remedy, format string, args ...any) []finding {
+	return []finding{{Verdict: fail, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	osuser "os/user"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/store"
+)
+
+// programTime bounds one program that a check starts.
+const programTime = 20 * time.Second
+
+// outputOf runs a program and returns what it prints.
+func outputOf(ctx context.Context, credential *syscall.Credential, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, programTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+	text, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(text)), err
+}
+
+// checkUser comes first: from here on the process is whom the data belongs to.
+func checkUser(_ context.Context, config Config) []finding {
+	if err := actAsOwner(config.DataDir); err != nil {
+		return broken("run the command as the owner of the data folder", "%v", err)
+	}
+	if hint := strangerHint(config.DataDir); hint != nil {
+		return broken("run the service and its commands as one user", "%v", hint)
+	}
+	return okay("acting as %s", userName(os.Geteuid()))
+}
+
+func checkDataDir(_ context.Context, config Config) []finding {
+	const remedy = "give the service's user the folder with chown, or choose another with RELAYPDF_DATA_DIR"
+	if isAbsent(config.DataDir) {
+		return okay("%s does not exist yet; the service makes it", config.DataDir)
+	}
+	probe, err := os.CreateTemp(config.DataDir, ".doctor-*")
+	if err != nil {
+		return broken(remedy, "%v", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return broken(remedy, "%v", err)
+	}
+	info, err := os.Stat(config.DataDir)
+	if err != nil {
+		return broken(remedy, "%v", err)
+	}
+	if open := info.Mode().Perm() & 0o077; open != 0 {
+		return doubtful("chmod 700 "+config.DataDir, "%s is writable, and open to other users (mode %04o): it holds customers' documents", config.DataDir, info.Mode().Perm())
+	}
+	return okay("%s is writable", config.DataDir)
+}
+
+// Below fewFree results are at risk, below noFree so is the database.
+const (
+	fewFree = 2 << 30
+	noFree  = 256 << 20
+)
+
+func checkDisk(_ context.Context, config Config) []finding {
+	dir := existing(config.DataDir)
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return broken("choose another folder with RELAYPDF_DATA_DIR", "%s: %v", dir, err)
+	}
+	const remedy = "free some space: stored results are kept for 24 hours"
+	free := int64(disk.Bavail) * disk.Bsize //nolint:unconvert // Bsize has another type on some machines.
+	switch text := sizeText(free) + " free"; {
+	case free < noFree:
+		return broken(remedy, "%s", text)
+	case free < fewFree:
+		return doubtful(remedy, "%s", text)
+	default:
+		return okay("%s", text)
+	}
+}
+
+// checkDatabase opens the database and verifies its books. It does not make
+// one that is not there yet.
+func checkDatabase(ctx context.Context, config Config) []finding {
+	if path := config.sqliteFile(); path != "" && isAbsent(path) {
+		return okay("%s does not exist yet; the service makes it", path)
+	}
+	s, err := openStore(ctx, config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return broken("follow the message; relaypdf config shows the settings", "%v", err)
+	}
+	defer s.Close()
+	if err := s.Ping(ctx); err != nil {
+		return broken("check that the database server runs", "%v", err)
+	}
+	found := okay("%s answers", s.Dialect())
+	ledger := checkLedger(ctx, s)
+	ledger.Check = "ledger"
+	return append(found, ledger)
+}
+
+func checkLedger(ctx context.Context, s *store.Store) finding {
+	report, err := s.CheckLedger(ctx)
+	switch {
+	case err != nil:
+		return broken("try again", "%v", err)[0]
+	case len(report.Problems) > 0:
+		return broken("stop the service, keep a copy of the data folder, and report this with the copy",
+			"%d contradictions, the first: %s", len(report.Problems), report.Problems[0])[0]
+	case len(report.StrayHolds) > 0:
+		return doubtful("nothing: a running service returns them within 15 minutes",
+			"balanced; %d calls hold money for a process that is gone", len(report.StrayHolds))[0]
+	}
+	return okay("balanced: %d entries sum to %v", report.Entries, report.Sum)[0]
+}
+
+func checkChromium(ctx context.Context, config Config) []finding {
+	const remedy = "apt-get install chromium-headless-shell, or name the browser with RELAYPDF_CHROMIUM"
+	path, err := chrome.FindBinary(config.Chromium)
+	if err != nil {
+		return broken(remedy, "%v", err)
+	}
+	text, err := outputOf(ctx, nil, path, "--version")
+	if err != nil {
+		return broken(remedy, "%s --version: %v", path, err)
+	}
+	var major int
+	for _, word := range strings.Fields(text) {
+		if number, _, ok := strings.Cut(word, "."); ok {
+			major, _ = strconv.Atoi(number)
+		}
+	}
+	switch {
+	case major < oldestChromium:
+		return doubtful(remedy, "%s at %s; the margin boxes of @page need %d or newer", text, path, oldestChromium)
+	case !strings.Contains(path, "headless-shell"):
+		return doubtful(remedy, "%s at %s; chromium-headless-shell prints three times as fast", text, path)
+	}
+	return okay("%s at %s", text, path)
+}
+
+// oldestChromium knows margin boxes of @page.
+const oldestChromium = 131
+
+// checkSandbox tries what Chromium's sandbox is made of, as the user that
+// Chromium runs as.
+func checkSandbox(ctx context.Context, config Config) []finding {
+	var credential *syscall.Credential
+	name := userName(os.Geteuid())
+	if os.Geteuid() == 0 {
+		u, err := osuser.Lookup(config.RenderUser)
+		if err != nil {
+			return broken("useradd --system --no-create-home --shell /usr/sbin/nologin "+config.RenderUser+
+				", or name another unprivileged user with RELAYPDF_RENDER_USER", "%v", err)
+		}
+		uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+		if err := errors.Join(uidErr, gidErr); err != nil || uid == 0 {
+			return broken("name an unprivileged user with RELAYPDF_RENDER_USER", "the browser cannot run as %s (%v)", u.Username, err)
+		}
+		credential, name = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, "user "+u.Username
+	}
+	if text, err := outputOf(ctx, credential, "unshare", "--user", "--pid", "--fork", "true"); err != nil {
+		return broken("allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0; in a container, a seccomp profile that permits them",
+			"%s cannot make the namespaces that Chromium's sandbox needs: %v %s", name, err, text)
+	}
+	return okay("%s can make user namespaces", name)
+}
+
+// fonts are what documents commonly ask for, found by a fontconfig pattern.
+var fonts = []struct{ name, pattern, install string }{
+	{"Latin", "Liberation Sans", "fonts-liberation"},
+	{"Chinese", ":lang=zh-cn", "fonts-noto-cjk"},
+	{"Japanese", ":lang=ja", "fonts-noto-cjk"},
+	{"Korean", ":lang=ko", "fonts-noto-cjk"},
+	{"Arabic", ":lang=ar", "fonts-noto-core"},
+	{"colour emoji", ":charset=1f600:color=true", "fonts-noto-color-emoji"},
+	{"Carlito (for Calibri)", "Carlito", "fonts-crosextra-carlito"},
+	{"Caladea (for Cambria)", "Caladea", "fonts-crosextra-caladea"},
+}
+
+func checkFonts(ctx context.Context, _ Config) []finding {
+	var names, missing, install []string
+	for _, font := range fonts {
+		text, err := outputOf(ctx, nil, "fc-list", font.pattern, "family")
+		if err != nil {
+			return broken("apt-get install fontconfig", "fc-list: %v", err)
+		}
+		names = append(names, font.name)
+		if text == "" {
+			missing, install = append(missing, font.name), append(install, font.install)
+		}
+	}
+	if len(missing) > 0 {
+		return doubtful("apt-get install "+strings.Join(install, " "), "missing: %s", strings.Join(missing, ", "))
+	}
+	return okay("%s", strings.Join(names, ", "))
+}
+
+// checkExtraCA looks at the file again as the user that the service runs as.
+func checkExtraCA(_ context.Context, config Config) []finding {
+	if config.ExtraCA == "" {
+		return okay("none is set")
+	}
+	if _, err := parseCAFile(config.ExtraCA); err != nil {
+		return broken("let the service's user read the file", "%s %v", config.ExtraCA, err)
+	}
+	if path, err := exec.LookPath("certutil"); err != nil {
+		return broken("apt-get install libnss3-tools", "certutil is missing, which makes the browser trust %s", config.ExtraCA)
+	} else {
+		return okay("%s, for the browser through %s", config.ExtraCA, path)
+	}
+}
+
+func checkClock(context.Context, Config) []finding {
+	const remedy = "turn on time synchronisation: timedatectl set-ntp true"
+	var clock unix.Timex
+	state, err := unix.Adjtimex(&clock)
+	now := time.Now().UTC()
+	switch {
+	case now.Year() < releaseYear:
+		return broken(remedy, "it says %s: keys and files would expire at wrong times", now.Format(time.RFC3339))
+	case err != nil:
+		return okay("%s; whether it is synchronised cannot be found out (%v)", now.Format(time.RFC3339), err)
+	case state == unix.TIME_ERROR || clock.Status&unix.STA_UNSYNC != 0:
+		return doubtful(remedy, "%s, not synchronised", now.Format(time.RFC3339))
+	}
+	return okay("%s, synchronised", now.Format(time.RFC3339))
+}
+
+// releaseYear is when this program was written; no clock can be right before.
+const releaseYear = 2026
+
+// checkRender makes a document the way the service does: Markdown goes through
+// an engine process and then through the browser.
+func checkRender(ctx context.Context, config Config) (found []finding) {
+	const remedy = "mend what failed above first; then follow the message"
+	begin := time.Now()
+	r, err := render.New(ctx, render.Config{
+		Slots: 1, User: config.RenderUser, Chromium: config.Chromium, AllowHosts: config.AllowHosts, ExtraCA: config.ExtraCA,
+	})
+	if err != nil {
+		return broken(remedy, "%v", err)
+	}
+	defer func() {
+		if err := r.Close(); err != nil {
+			found = broken(remedy, "the engines did not end: %v", err)
+		}
+	}()
+	started := time.Since(begin)
+	begin = time.Now()
+	doc, err := r.PDF(ctx, "doctor", render.Source{Markdown: "# relaypdf doctor\n\nAll is well."}, render.Page{}, render.PDF{})
+	if err != nil {
+		return broken(remedy, "%v", err)
+	}
+	defer doc.Body.Close()
+	if head, err := io.ReadAll(io.LimitReader(doc.Body.Open(), 5)); err != nil || string(head) != "%PDF-" || doc.Pages != 1 {
+		return broken(remedy, "what came out is no PDF of one page (%q, %d pages, %v)", head, doc.Pages, err)
+	}
+	return okay("one page, %s, in %s; engines started in %s", sizeText(doc.Body.Size()),
+		time.Since(begin).Round(time.Millisecond), started.Round(time.Millisecond))
+}
+
+// sizeText shows a number of bytes for people.
+func sizeText(n int64) string {
+	const units = "KMGT"
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	size, unit := float64(n)/1000, 0
+	for size >= 999.5 && unit < len(units)-1 {
+		size, unit = size/1000, unit+1
+	}
+	if size < 10 {
+		return fmt.Sprintf("%.1f %cB", size, units[unit])
+	}
+	return fmt.Sprintf("%.0f %cB", size, units[unit])
+}

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api"
+	"relaypdf/api/op"
+	"relaypdf/store/credit"
+)
+
+// callTime bounds a call with its upload and download. The service's own
+// deadline is far below; this is for lines that hang.
+const callTime = 15 * time.Minute
+
+// addOperations adds a command for each row of the table, by its words. The
+// command of a row that ends in "create" has its group as a short form.
+func addOperations(root *cobra.Command, table *op.Table[*api.Env]) {
+	for _, operation := range table.All() {
+		words, parent := operation.Words(), root
+		for _, word := range words[:len(words)-1] {
+			parent = subcommand(parent, word)
+		}
+		last := words[len(words)-1]
+		cmd := &cobra.Command{}
+		configure(cmd, operation, last)
+		parent.AddCommand(cmd)
+		if last == "create" && parent != root {
+			configure(parent, operation, parent.Name())
+			parent.Long = "Short for \"relaypdf " + strings.Join(words, " ") + "\". " + parent.Long
+		}
+	}
+}
+
+// subcommand returns the command of that name below parent, which it makes
+// when it is missing.
+func subcommand(parent *cobra.Command, name string) *cobra.Command {
+	for _, cmd := range parent.Commands() {
+		if cmd.Name() == name {
+			return cmd
+		}
+	}
+	cmd := newGroup(name, "Work with "+name)
+	if !parent.HasParent() {
+		cmd.GroupID = clientGroup
+	}
+	parent.AddCommand(cmd)
+	return cmd
+}
+
+// operationCall is one command line for an operation.
+type operationCall struct {
+	operation *op.Operation[*api.Env]
+	fields    []*field
+	takes     sources
+
+	body           string // of --json
+	markdown       bool
+	destination    destination
+	asJSON, quiet  bool
+	idempotencyKey string
+	maxCharge      string
+}
+
+// configure makes cmd the command of an operation: everything it takes and
+// says derives from the operation's row.
+func configure(cmd *cobra.Command, operation *op.Operation[*api.Env], name string) {
+	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
+	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
+	cmd.Args = c.takes.checkArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
+	cmd.Example = c.examples()
+	flags := cmd.Flags()
+	flags.SortFlags = false // They stand in the order of the input's fields.
+	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it the result's own name in this folder, or standard output for JSON")
+	flags.BoolVarP(&c.destination.force, "force", "f", false, "overwrite the output file")
+	flags.StringVar(&c.body, "json", "", "whole request as a JSON object, in a file, from standard input (-) or as it is ({…}); other flags override it")
+	flags.BoolVar(&c.asJSON, "json-output", false, "print what came out as a JSON object")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no summary")
+	flags.StringVar(&c.idempotencyKey, "idempotency-key", "", "name of this call: repeated within 24 hours it answers as before, and is charged once")
+	flags.StringVar(&c.maxCharge, "max-charge", "", "dollars the call may cost at most")
+	if c.takes.has("markdown") {
+		flags.BoolVar(&c.markdown, "markdown", false, "the source is Markdown, whatever its name")
+	}
+	c.fields = addFields(flags, operation.Schema)
+	AddFlags(flags, groupClient)
+}
+
+func (c *operationCall) help() string {
+	text := c.operation.Summary + ".\n\n"
+	if said := c.takes.help(); said != "" {
+		text += said + "\n\n"
+	}
+	text += fmt.Sprintf("Price: %v a call on the service's own list, where the operator has set no other.", c.operation.Price)
+	if c.operation.PriceNote != "" {
+		text += " " + c.operation.PriceNote
+	}
+	return text + "\n\nA value that starts with @ is read from the file of that name (@@ is a plain @).\n\n" + exitHelp()
+}
+
+// examples are made of the row's own one.
+func (c *operationCall) examples() string {
+	command := "  relaypdf " + strings.Join(c.operation.Words(), " ")
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(c.operation.Example); err != nil {
+		return ""
+	}
+	quoted := "'" + strings.ReplaceAll(strings.TrimSpace(text.String()), "'", `'\''`) + "'"
+	examples := command + " --json " + quoted
+	switch {
+	case c.takes.has("files"):
+		examples = command + " first second -o result\n" + examples
+	case c.takes.has("html"):
+		examples = command + " page.html -o result\n" + examples
+	case c.takes.has("file"):
+		examples = command + " document -o result\n" + examples
+	}
+	return examples
+}
+
+// run makes the call and puts its result where it belongs. Everything that can
+// be refused without the service is refused before it is paid.
+func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
+	config, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	if config.APIKey == "" {
+		return &api.Error{Code: api.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. On the service's machine, relaypdf keys create makes one."}
+	}
+	input, err := c.input(cmd, args)
+	if err != nil {
+		return err
+	}
+	options := api.CallOptions{IdempotencyKey: c.idempotencyKey}
+	if c.maxCharge != "" {
+		limit, err := credit.ParseDollars(c.maxCharge)
+		if err != nil {
+			return usagef("--max-charge: %w", err)
+		}
+		options.MaxCharge = &limit
+	}
+	asURL := input["response"] == op.URL
+	if err := c.prepare(cmd, asURL); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.destination.discard()) }()
+	client := &api.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version}
+	return c.call(cmd, client, input, options)
+}
+
+// prepare opens the output, unless the answer is an address.
+func (c *operationCall) prepare(cmd *cobra.Command, asURL bool) error {
+	if c.asJSON && c.destination.name == "-" {
+		return usagef("--json-output and --output - both want standard output; choose one")
+	}
+	if asURL {
+		if c.destination.name != "" {
+			return usagef("--response url prints the address of the result and writes no file; leave --output out")
+		}
+		return nil
+	}
+	return c.destination.open(cmd.OutOrStdout(), c.operation.Produces)
+}
+
+func (c *operationCall) call(cmd *cobra.Command, client *api.Client, input map[string]any, options api.CallOptions) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
+	defer cancel()
+	begin := time.Now()
+	stop := func() {}
+	if !c.quiet {
+		stop = startProgress(cmd.ErrOrStderr(), c.operation.Name)
+		defer stop()
+	}
+	result, err := client.Do(ctx, c.operation.Name, input, options)
+	if err != nil {
+		return unreached(client.BaseURL, err)
+	}
+	made, err := c.receive(cmd, result)
+	stop()
+	if err != nil {
+		return err
+	}
+	if !c.quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), made.summary(time.Since(begin)))
+	}
+	return nil
+}
+
+// unreached explains an error of the network.
+func unreached(baseURL string, err error) error {
+	var network *url.Error
+	if !errors.As(err, &network) {
+		return err
+	}
+	return fmt.Errorf("no answer from %s: %w; check that the service runs there, or set RELAYPDF_API_URL", baseURL, network.Err)
+}
+
+// made is what a call came to, as --json-output prints it for a result that is
+// no address.
+type made struct {
+	ID                  string        `json:"id"`
+	Filename            string        `json:"filename"`
+	Path                string        `json:"path"` // empty: standard output
+	ContentType         string        `json:"contentType"`
+	SizeBytes           int64         `json:"sizeBytes"`
+	ChargedMicrodollars credit.Amount `json:"chargedMicrodollars"`
+	Replayed            bool          `json:"replayed"`
+	RequestID           string        `json:"requestId"`
+}
+
+// receive prints the address of a result, or writes its bytes.
+func (c *operationCall) receive(cmd *cobra.Command, result *api.ClientResult) (made, error) {
+	m := made{
+		ID: result.ID, Filename: result.Filename, ContentType: result.ContentType, SizeBytes: result.Size,
+		ChargedMicrodollars: result.Charged, Replayed: result.Replayed, RequestID: result.RequestID,
+	}
+	out := cmd.OutOrStdout()
+	if result.File != nil {
+		if c.asJSON {
+			return m, printJSON(out, result.File)
+		}
+		return m, printLine(cmd, result.File.URL)
+	}
+	defer result.Body.Close()
+	var err error
+	if m.Path, m.SizeBytes, err = c.destination.write(out, result); err != nil {
+		return m, fmt.Errorf("the result %s did not arrive whole: %w", result.ID, err)
+	}
+	if c.asJSON {
+		return m, printJSON(out, m)
+	}
+	return m, nil
+}
+
+// summary is the line that ends a call.
+func (m made) summary(took time.Duration) string {
+	name, price := m.Filename, m.ChargedMicrodollars.String()
+	if m.Path != "" {
+		name = m.Path
+	}
+	if m.Replayed {
+		price = "not charged again"
+	}
+	return strings.Join([]string{name, sizeText(m.SizeBytes), fmt.Sprintf("%.1f s", took.Seconds()), price}, "  ")
+}
+
+// input puts the request together: --json first, then the source, then flags.
+func (c *operationCall) input(cmd *cobra.Command, args []string) (map[string]any, error) {
+	input := map[string]any{}
+	if c.body != "" {
+		if c.body == "-" && slices.Contains(args, "-") {
+			return nil, usagef("standard input cannot be both the source and --json")
+		}
+		var err error
+		if input, err = readBody(cmd.InOrStdin(), c.body); err != nil {
+			return nil, usagef("--json: %w", err)
+		}
+	}
+	if err := c.takes.put(input, cmd.InOrStdin(), args, c.markdown); err != nil {
+		return nil, err
+	}
+	for _, f := range c.fields {
+		if !f.given {
+			continue
+		}
+		if err := f.put(input); err != nil {
+			return nil, err
+		}
+	}
+	if len(input) == 0 {
+		return nil, usagef("there is nothing to work on; see %s --help", cmd.CommandPath())
+	}
+	return input, nil
+}
+
+// readBody reads one JSON object: the text itself, standard input or a file.
+func readBody(stdin io.Reader, text string) (map[string]any, error) {
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(text), "{"):
+		return op.DecodeObject(strings.NewReader(text))
+	case text == "-":
+		return op.DecodeObject(stdin)
+	}
+	f, err := os.Open(text)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return op.DecodeObject(f)
+}

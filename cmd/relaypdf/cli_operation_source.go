@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/invopop/jsonschema"
+	"github.com/spf13/cobra"
+)
+
+// sourceNames are the fields that hold what an operation works on. On the
+// command line they are arguments and not flags.
+var sourceNames = [...]string{"html", "url", "markdown", "file", "files"}
+
+// sources says which of them an operation takes. A new operation needs no code
+// here: its schema says it all.
+type sources struct {
+	fields []string
+	item   *jsonschema.Schema // of files
+	named  bool               // sourceFilename is a field
+}
+
+func sourcesOf(input *jsonschema.Schema) sources {
+	var s sources
+	for name, member := range properties(input) {
+		if slices.Contains(sourceNames[:], name) {
+			s.fields = append(s.fields, name)
+		}
+		if name == "files" {
+			s.item = member.Items
+		}
+		if name == "sourceFilename" {
+			s.named = true
+		}
+	}
+	return s
+}
+
+func (s sources) has(name string) bool { return slices.Contains(s.fields, name) }
+
+// usage is the part of the usage line that stands for the arguments.
+func (s sources) usage() string {
+	switch {
+	case s.has("files"):
+		return "FILE|URL ..."
+	case len(s.fields) == 0:
+		return ""
+	case s.has("url"):
+		return "FILE|URL|-"
+	}
+	return "FILE|-"
+}
+
+func (s sources) help() string {
+	if len(s.fields) == 0 {
+		return ""
+	}
+	if s.has("files") {
+		return "The arguments are the files to work on, in order: paths, or http(s) addresses."
+	}
+	var kinds []string
+	for field, text := range map[string]string{
+		"html": "an HTML file", "markdown": "a Markdown file (.md)", "file": "a file", "url": "an http(s) address, or a .url file with one",
+	} {
+		if s.has(field) {
+			kinds = append(kinds, text)
+		}
+	}
+	slices.Sort(kinds)
+	return "The source is " + strings.Join(kinds, ", ") + ", or - for standard input."
+}
+
+// checkArgs is a cobra check of how many arguments there are.
+func (s sources) checkArgs(cmd *cobra.Command, args []string) error {
+	switch {
+	case s.has("files"):
+		return nil
+	case len(s.fields) == 0 && len(args) > 0:
+		return fmt.Errorf("%s takes flags only; got %q", cmd.CommandPath(), args[0])
+	case len(args) > 1:
+		text := fmt.Sprintf("%s takes one source; got %d: %q", cmd.CommandPath(), len(args), args)
+		return fmt.Errorf("%s%s", text, s.suggestion(cmd, args[0]))
+	case len(args) == 1 && args[0] != "-" && !isAddress(args[0]) && isAbsent(args[0]):
+		return fmt.Errorf("there is no file %q%s", args[0], s.suggestion(cmd, args[0]))
+	}
+	return nil
+}
+
+// suggestion names the command that a mistyped one was meant to be.
+func (s sources) suggestion(cmd *cobra.Command, arg string) string {
+	if near := cmd.SuggestionsFor(arg); len(near) > 0 {
+		return ", and no such command; did you mean " + cmd.CommandPath() + " " + near[0] + "?"
+	}
+	return ""
+}
+
+// document is one source: an address, or a name and a content.
+type document struct {
+	address string
+	name    string // empty: standard input
+	content []byte
+}
+
+// put sets the source fields of a request from the arguments. They take the
+// place of the sources that --json brought.
+func (s sources) put(input map[string]any, stdin io.Reader, args []string, markdown bool) error {
+	if len(args) == 0 {
+		return nil
+	}
+	for _, name := range s.fields {
+		delete(input, name)
+	}
+	if s.has("files") {
+		var files []any
+		for _, arg := range args {
+			file, err := readFileSource(s.item, arg)
+			if err != nil {
+				return usageError{err}
+			}
+			files = append(files, file)
+		}
+		input["files"] = files
+		return nil
+	}
+	doc, err := readDocument(stdin, args[0])
+	if err != nil {
+		return usageError{err}
+	}
+	field := s.choose(doc, markdown)
+	switch field {
+	case "":
+		return usagef("%s: this operation takes %s", args[0], strings.Join(s.fields, ", "))
+	case "url":
+		input[field] = doc.address
+	case "file":
+		input[field] = base64.StdEncoding.EncodeToString(doc.content)
+		if s.named && doc.name != "" {
+			input["sourceFilename"] = filepath.Base(doc.name)
+		}
+	default:
+		text := bytes.TrimPrefix(doc.content, []byte("\uFEFF"))
+		if !utf8.Valid(text) {
+			return usagef("%s is not text in UTF-8; convert it first", args[0])
+		}
+		input[field] = string(text)
+	}
+	return nil
+}
+
+// choose returns the field that a document belongs in, or nothing where the
+// operation takes none of its kind: by its name, then by its content.
+func (s sources) choose(doc document, markdown bool) string {
+	first := func(names ...string) string {
+		for _, name := range names {
+			if s.has(name) {
+				return name
+			}
+		}
+		return ""
+	}
+	extension := strings.ToLower(filepath.Ext(doc.name))
+	switch {
+	case doc.address != "":
+		return first("url")
+	case markdown:
+		return first("markdown")
+	case extension == ".md" || extension == ".markdown":
+		return first("markdown", "file")
+	case extension == ".html" || extension == ".htm" || extension == ".xhtml":
+		return first("html", "file")
+	case s.has("html") && looksLikeHTML(doc.content):
+		return "html"
+	case doc.name == "":
+		return first("html", "file", "markdown")
+	}
+	return first("file", "markdown", "html")
+}
+
+// looksLikeHTML goes by the rules of browsers, and takes any markup at the
+// beginning for HTML.
+func looksLikeHTML(content []byte) bool {
+	text := bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\uFEFF")))
+	return strings.HasPrefix(http.DetectContentType(text), "text/html") || bytes.HasPrefix(text, []byte("<"))
+}
+
+func isAddress(text string) bool {
+	lower := strings.ToLower(text)
+	return strings.HasPrefix(lower, "https://") || strings.HasPrefix(lower, "http://")
+}
+
+func readDocument(stdin io.Reader, arg string) (document, error) {
+	switch {
+	case isAddress(arg):
+		return document{address: arg}, nil
+	case arg == "-":
+		content, err := io.ReadAll(stdin)
+		return document{content: content}, err
+	}
+	content, err := os.ReadFile(arg)
+	if err != nil {
+		return document{}, err
+	}
+	if strings.EqualFold(filepath.Ext(arg), ".url") {
+		return readShortcut(arg, content)
+	}
+	return document{name: arg, content: content}, nil
+}
+
+// readShortcut reads an address from an internet shortcut (URL=…) or from a
+// file that holds nothing else.
+func readShortcut(name string, content []byte) (document, error) {
+	for line := range strings.Lines(string(content)) {
+		if line = strings.TrimPrefix(strings.TrimSpace(line), "URL="); isAddress(line) {
+			return document{address: line}, nil
+		}
+	}
+	return document{}, fmt.Errorf("%s holds no address; write URL=https://… into it", name)
+}
+
+// isFileSource tells whether a schema is an object that names a file, by its
+// address or by its content.
+func isFileSource(schema *jsonschema.Schema) bool {
+	if schema == nil || schema.Properties == nil {
+		return false
+	}
+	_, ok := schema.Properties.Get("file")
+	return ok
+}
+
+// readFileSource makes such an object of a path or an address.
+func readFileSource(schema *jsonschema.Schema, arg string) (map[string]any, error) {
+	if isAddress(arg) {
+		return map[string]any{"url": arg}, nil
+	}
+	content, err := os.ReadFile(arg)
+	if err != nil {
+		return nil, err
+	}
+	source := map[string]any{"file": base64.StdEncoding.EncodeToString(content)}
+	if _, named := schema.Properties.Get("filename"); named {
+		source["filename"] = filepath.Base(arg)
+	}
+	return source, nil
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"relaypdf/api"
+	"relaypdf/api/op"
+	"relaypdf/store"
+)
+
+// exitInterrupted is what shells expect of a program that SIGINT ended.
+const exitInterrupted = 130
+
+// exitClass is one exit code and what leads to it.
+type exitClass struct {
+	code    int
+	meaning string
+	codes   []api.Code
+}
+
+const (
+	exitFailed = 1
+	exitUsage  = 2
+	exitAuth   = 3
+)
+
+// exitClasses is the whole meaning of the exit codes; the help text is made of it.
+var exitClasses = []exitClass{
+	{0, "done", nil},
+	{exitFailed, "failed: no connection, an internal error, a failed check", []api.Code{api.InternalError}},
+	{exitUsage, "the command line, a setting or the input is wrong", []api.Code{
+		api.InvalidRequest, api.URLNotAllowed, api.PayloadTooLarge, api.NotFound, api.MethodNotAllowed, api.PreconditionFailed,
+	}},
+	{exitAuth, "the key is missing, unknown or may not do this", []api.Code{api.Unauthorized, api.AccountSuspended}},
+	{4, "the wallet or a spending limit does not cover the call", []api.Code{api.PaymentRequired}},
+	{5, "too many requests: try again later", []api.Code{api.RateLimited}},
+	{6, "the document could not be rendered or processed", []api.Code{api.RenderFailed, api.ProcessingFailed}},
+	{7, "a part of the service is not available: try again later", []api.Code{
+		api.ConvertUnavailable, api.AIUnavailable, api.StorageUnavailable,
+	}},
+	{exitInterrupted, "interrupted", nil},
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitCode returns the code of what a command ended with.
+func exitCode(ctx context.Context, err error) int {
+	var refused *api.Error
+	var usage usageError
+	var input op.Faults
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case errors.As(err, &refused):
+		for _, class := range exitClasses {
+			if slices.Contains(class.codes, refused.Code) {
+				return class.code
+			}
+		}
+	case errors.As(err, &usage), errors.As(err, &input), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExists):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// newRootCommand returns the program with all its commands; rows are the
+// operations it is a client for.
+func newRootCommand(rows []op.Row[*api.Env]) (*cobra.Command, error) {
+	table, err := op.NewTable(rows)
+	if err != nil {
+		return nil, err
+	}
+	root := &cobra.Command{
+		Use:           "relaypdf",
+		Short:         "Turn HTML, web pages and Markdown into PDF and images",
+		Long:          "relaypdf is a document service, its operator's tools and a client for its API.\n\n" + exitHelp(),
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddGroup(&cobra.Group{ID: operatorGroup, Title: "Run and operate the service:"},
+		&cobra.Group{ID: clientGroup, Title: "Make documents:"})
+	for _, cmd := range []*cobra.Command{
+		newServeCommand(), newAccountsCommand(), newKeysCommand(table), newConfigCommand(), newRoutesCommand(),
+		newDoctorCommand(), newBackupCommand(), newRestoreCommand(), newEngineCommand(),
+	} {
+		cmd.GroupID = operatorGroup
+		root.AddCommand(cmd)
+	}
+	addOperations(root, table)
+	return root, nil
+}
+
+const (
+	operatorGroup = "operator"
+	clientGroup   = "client"
+)
+
+func exitHelp() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	for _, class := range exitClasses {
+		fmt.Fprintf(&b, "  %-3d  %s\n", class.code, class.meaning)
+	}
+	return b.String()
+}
+
+// execute carries out the command line given to root, says what went wrong and
+// returns the exit code. An error before a command's own code runs is a
+// mistake on the command line, whatever cobra calls it.
+func execute(ctx context.Context, root *cobra.Command) int {
+	began := false
+	observeRuns(root, &began)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !began {
+		err = usageError{err}
+	}
+	if err != nil {
+		explain(root.ErrOrStderr(), err)
+	}
+	return exitCode(ctx, err)
+}
+
+// observeRuns notes in began that one of the commands runs.
+func observeRuns(cmd *cobra.Command, began *bool) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			*began = true
+			return run(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		observeRuns(sub, began)
+	}
+}
+
+// explain writes an error for people: all that the service found wrong, what
+// to wait for, and what to quote to the operator.
+func explain(w io.Writer, err error) {
+	var refused *api.Error
+	if !errors.As(err, &refused) {
+		fmt.Fprintln(w, "relaypdf:", err)
+		return
+	}
+	fmt.Fprintln(w, "relaypdf:", refused.Error())
+	if len(refused.Details) > 1 {
+		for _, detail := range refused.Details {
+			fmt.Fprintln(w, "  "+strings.TrimSpace(detail.Field+" "+detail.Message))
+		}
+	}
+	if refused.RetryAfter > 0 {
+		fmt.Fprintf(w, "  try again in %d seconds\n", refused.RetryAfter)
+	}
+	if refused.RequestID != "" {
+		fmt.Fprintln(w, "  request id:", refused.RequestID)
+	}
+}
+
+// newGroup returns a command that only holds others.
+func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{
+		Use: name, Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				text += "; did you mean " + near[0] + "?"
+			}
+			return usagef("%s", text)
+		},
+	}
+	group.SuggestionsMinimumDistance = 2
+	group.AddCommand(commands...)
+	return group
+}
+
+// addSettings defines the flags of single settings, for commands that have no
+// use for most of a group.
+func addSettings(flags *pflag.FlagSet, names ...string) {
+	AddFlags(flags)
+	for _, name := range names {
+		flags.String(name, "", lookupSetting(name).usage())
+	}
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"relaypdf/api"
+)
+
+// newRoutesCommand lists the HTTP interface. It needs no data and no browser.
+func newRoutesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "routes",
+		Short: "List the HTTP interface: method, path, who may call it, what it does",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			routes, err := api.Routes()
+			if err != nil {
+				return err
+			}
+			return printTable(cmd.OutOrStdout(), "METHOD\tPATH\tACCESS\tSUMMARY", routes, func(r api.RouteLine) []any {
+				return []any{r.Method, r.Path, r.Access, r.Summary}
+			})
+		},
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	osuser "os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/store"
+)
+
+// dataSettings say where the data is.
+var dataSettings = []string{"data-dir", "database-url", "blobs"}
+
+// loadSettings reads the settings for a command. What is wrong with them is a
+// mistake of the command line's kind.
+func loadSettings(cmd *cobra.Command) (Config, error) {
+	config, err := LoadConfig(cmd.Flags(), os.Environ())
+	if err != nil {
+		return config, usageError{err}
+	}
+	return config, nil
+}
+
+// withStore opens the data that the settings name, whether a server runs on it
+// or not, and closes it when do has returned. As root it first becomes the
+// owner of the data for good, so that what needs root must happen before.
+func withStore(cmd *cobra.Command, do func(context.Context, *store.Store, Config) error) (err error) {
+	config, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	if err := actAsOwner(config.DataDir); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s, err := openStore(cmd.Context(), config, log)
+	if err != nil {
+		return errors.Join(err, strangerHint(config.DataDir))
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return do(cmd.Context(), s, config)
+}
+
+// actAsOwner makes a root process the user that a folder belongs to, or the
+// nearest existing folder above it. A database, its write-ahead log or a lock
+// that root creates in another user's data folder would lock that user's
+// server out.
+func actAsOwner(dir string) error {
+	uid, gid, err := ownerOf(dir)
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 || uid == 0 {
+		return nil
+	}
+	if owner, err := osuser.LookupId(strconv.Itoa(uid)); err == nil {
+		if primary, err := strconv.Atoi(owner.Gid); err == nil {
+			gid = primary
+		}
+	}
+	// The order matters: without root's user id the groups cannot be changed.
+	for _, give := range []func() error{
+		func() error { return syscall.Setgroups([]int{gid}) },
+		func() error { return syscall.Setresgid(gid, gid, gid) },
+		func() error { return syscall.Setresuid(uid, uid, uid) },
+	} {
+		if err := give(); err != nil {
+			return fmt.Errorf("act as user %d, whom the data folder %s belongs to: %w", uid, dir, err)
+		}
+	}
+	return nil
+}
+
+// ownerOf returns the user and the group of a folder, or of the nearest
+// existing one above it.
+func ownerOf(dir string) (uid, gid int, err error) {
+	info, err := os.Stat(existing(dir))
+	if err != nil {
+		return 0, 0, fmt.Errorf("RELAYPDF_DATA_DIR: %w", err)
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(owner.Uid), int(owner.Gid), nil
+	}
+	return os.Geteuid(), os.Getegid(), nil
+}
+
+// existing returns the path, or the nearest folder above it that exists.
+func existing(path string) string {
+	for isAbsent(path) && path != filepath.Dir(path) {
+		path = filepath.Dir(path)
+	}
+	return path
+}
+
+func isAbsent(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// strangerHint says whom the data folder belongs to when it is somebody else.
+func strangerHint(dir string) error {
+	uid, _, err := ownerOf(dir)
+	if err != nil || uid == os.Geteuid() || isAbsent(dir) {
+		return err
+	}
+	return fmt.Errorf("the data folder %s belongs to %s: run the command as that user or as root", dir, userName(uid))
+}
+
+// userName returns the name of a user, or the number where it has none.
+func userName(uid int) string {
+	if u, err := osuser.LookupId(strconv.Itoa(uid)); err == nil {
+		return "user " + u.Username
+	}
+	return fmt.Sprintf("user %d", uid)
+}
