@@ -309,6 +309,7 @@ func TestFieldErrors(t *testing.T) {
 	}
 	for field, err := range map[string]error{
 		"options.pageRanges": &render.PageRangeError{Pages: 3}, "options.waitForSelector": render.ErrSelector,
+		"options.margin": render.ErrNoContentArea,
 	} {
 		var faults op.Faults
 		if !errors.As(fieldError(err), &faults) || len(faults) != 1 || faults[0].Field != field {

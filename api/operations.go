@@ -55,6 +55,9 @@ func fieldError(err error) error {
 		return &URLError{Field: "url", Cause: err}
 	case errors.As(err, &beyond):
 		return op.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", beyond.Pages)}}
+	case errors.Is(err, render.ErrNoContentArea):
+		// The size in the page's own @page rule, which only Chromium knows.
+		return op.Faults{{Field: "options.margin", Message: "leaves no room for content on the page"}}
 	case errors.Is(err, render.ErrSelector):
 		return op.Faults{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
 	}
