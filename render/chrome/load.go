@@ -24,16 +24,17 @@ type loadState struct {
 	inits     map[string]bool
 	dom, done bool
 	inFlight  map[string]bool
-	changedAt time.Time      // when inFlight last changed
-	status    map[string]int // HTTP status by loader
-	broken    string         // the URL in whose place Chromium shows its own error page
+	changedAt time.Time         // when inFlight last changed
+	status    map[string]int    // HTTP status by loader
+	address   map[string]string // URL of the main document by loader, after its redirects
+	broken    string            // the URL in whose place Chromium shows its own error page
 	reason    map[string]string
 }
 
 func newLoadState() loadState {
 	return loadState{
 		inits: map[string]bool{}, inFlight: map[string]bool{},
-		status: map[string]int{}, reason: map[string]string{},
+		status: map[string]int{}, address: map[string]string{}, reason: map[string]string{},
 	}
 }
 
@@ -64,6 +65,9 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 			s.broken = e.Frame.UnreachableURL
 		}
 	case "Network.requestWillBeSent":
+		if e.Type == "Document" && e.FrameID == main {
+			s.address[e.LoaderID] = e.Request.URL
+		}
 		// These two never end, or end without meaning for the document.
 		if e.Type != "EventSource" && e.Type != "Ping" && !local(e.Request.URL) {
 			s.inFlight[e.RequestID] = true
@@ -134,10 +138,7 @@ func (p *page) setDocument(ctx context.Context, job Job) (loader string, err err
 		return "", err
 	}
 	if nav.ErrorText != "" {
-		if status := p.statusOf(string(nav.LoaderID)); status >= 400 {
-			return "", &LoadError{URL: job.URL, Status: status}
-		}
-		return "", &LoadError{URL: job.URL, Reason: nav.ErrorText}
+		return "", p.navigationError(job.URL, nav)
 	}
 	return string(nav.LoaderID), nil
 }
@@ -190,8 +191,21 @@ func (p *page) awaitQuiet(ctx context.Context, limit int) error {
 	}
 }
 
+// navigationError explains a navigation that did not happen. Its URL is where
+// the redirects led, which is the one that could not be loaded.
+func (p *page) navigationError(url string, nav proto.PageNavigateResult) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	loader := string(nav.LoaderID)
+	failed := &LoadError{URL: p.load.addressOf(loader, url), Reason: nav.ErrorText}
+	if status := p.load.status[loader]; status >= 400 {
+		failed.Status, failed.Reason = status, ""
+	}
+	return failed
+}
+
 // loadError reports that the document now shown is an error: the answer to the
-// job's URL, or to where a script or refresh led from there.
+// job's URL, or to where a redirect, script or refresh led from there.
 func (p *page) loadError(url string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,15 +217,18 @@ func (p *page) loadError(url string) error {
 		return &LoadError{URL: p.load.broken, Reason: reason}
 	}
 	if status := p.load.status[p.load.loader]; status >= 400 {
-		return &LoadError{URL: url, Status: status}
+		return &LoadError{URL: p.load.addressOf(p.load.loader, url), Status: status}
 	}
 	return nil
 }
 
-func (p *page) statusOf(loader string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.load.status[loader]
+// addressOf returns where a loader's redirects led, or url where that is not
+// known.
+func (s *loadState) addressOf(loader, url string) string {
+	if address := s.address[loader]; address != "" {
+		return address
+	}
+	return url
 }
 
 // credentials sets the job's cookies and headers on a page of the lane Once.
