@@ -38,8 +38,9 @@ type Config struct {
 	// TrustedIPHeader names the one header that carries the client's address;
 	// empty takes the socket's.
 	TrustedIPHeader string
-	// MaxBody is the most a request may send, in bytes.
-	MaxBody int64
+	// MaxBody is the most a request may send, MaxFile the most one file in it
+	// may have, in bytes.
+	MaxBody, MaxFile int64
 	// Prices override the table's, by operation.
 	Prices map[string]credit.Amount
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
@@ -74,6 +75,7 @@ type API struct {
 	ipHeader string
 	version  string
 	maxBody  int64
+	files    op.Files
 
 	local      bool // the base URL is loopback
 	billing    bool
@@ -111,6 +113,7 @@ func New(cfg Config) (*API, error) {
 		ipHeader: cfg.TrustedIPHeader, version: cfg.Version, maxBody: cfg.MaxBody,
 		local: Loopback(cfg.BaseURL), billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits,
 	}
+	a.files = op.Files{Limit: cfg.MaxFile, Open: func() op.Sink { return render.NewFile() }}
 	a.metrics = newMetrics(a)
 	a.openapi, err = a.describe()
 	return a, err

@@ -19,7 +19,7 @@ func bind(t *testing.T, name, body string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = table.Lookup(name).Bind(strings.NewReader(body))
+	_, err = table.Lookup(name).Bind(strings.NewReader(body), op.Files{})
 	var faults op.Faults
 	if err != nil && !errors.As(err, &faults) {
 		t.Fatalf("%.80s: error %v, want faults", body, err)
@@ -208,12 +208,12 @@ func TestInputsRefuseLargeTexts(t *testing.T) {
 	}
 	large := strings.Repeat("x", maxText+1)
 	for field, name := range map[string]string{"html": "pdf.create", "markdown": "pdf.create"} {
-		_, err := table.Lookup(name).Bind(strings.NewReader(`{"` + field + `":"` + large + `"}`))
+		_, err := table.Lookup(name).Bind(strings.NewReader(`{"` + field + `":"` + large + `"}`), op.Files{})
 		var size *op.SizeError
 		if !errors.As(err, &size) || size.Field != field || size.Limit != maxText {
 			t.Errorf("%s: error %v, want a SizeError", field, err)
 		}
-		if _, err := table.Lookup(name).Bind(strings.NewReader(`{"` + field + `":"` + large[1:] + `"}`)); err != nil {
+		if _, err := table.Lookup(name).Bind(strings.NewReader(`{"` + field + `":"` + large[1:] + `"}`), op.Files{}); err != nil {
 			t.Errorf("%s of exactly 10 MiB: %v", field, err)
 		}
 	}

@@ -45,7 +45,7 @@ func run(t *testing.T, env *Env, name, body string) (op.Result, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call, err := table.Lookup(name).Bind(strings.NewReader(body))
+	call, err := table.Lookup(name).Bind(strings.NewReader(body), op.Files{})
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}

@@ -112,6 +112,9 @@ func (c *paidCall) carryOut(ctx context.Context) (err error) {
 		if err != nil && c.held {
 			c.release(ctx, err)
 		}
+		if c.call != nil {
+			err = errors.Join(err, c.call.Close())
+		}
 	}()
 	for _, step := range steps {
 		begin := time.Now()
@@ -136,7 +139,7 @@ func (c *paidCall) limit(ctx context.Context) (err error) {
 }
 
 func (c *paidCall) decode(context.Context) (err error) {
-	c.call, err = c.Operation.Bind(c.Body)
+	c.call, err = c.Operation.Bind(c.Body, c.files)
 	if err == nil && c.call.Response == "" {
 		c.call.Response = op.Binary
 	}

@@ -145,3 +145,7 @@ func tooLarge(err error) error {
 	}
 	return err
 }
+
+// NewFile returns an empty file for bytes that arrive piece by piece: in memory
+// while small, on disk when large.
+func NewFile() *spool.File { return spool.New("", 0) }

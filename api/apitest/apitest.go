@@ -81,7 +81,7 @@ func New(t testing.TB, o Options) *Server {
 	server := httptest.NewUnstartedServer(nil)
 	cfg := api.Config{
 		Store: s.Store, Lease: lease.ID(), BaseURL: "http://" + server.Listener.Addr().String(), Region: "test",
-		Brand: "RelayPDF", MaxBody: 1 << 20, Version: "test", Now: s.Clock.Now, Operations: o.Operations,
+		Brand: "RelayPDF", MaxBody: 1 << 20, MaxFile: 512 << 10, Version: "test", Now: s.Clock.Now, Operations: o.Operations,
 		Logger: slog.New(slog.NewJSONHandler(s.Log, nil)),
 	}
 	if o.Change != nil {

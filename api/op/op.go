@@ -62,12 +62,15 @@ type Operation[Env any] struct {
 	// Example is a valid input.
 	Example any
 
-	bind func(io.Reader) (*Call[Env], error)
+	bind func(io.Reader, Files) (*Call[Env], error)
 }
 
-// Bind reads one JSON object and returns the call it asks for. Its error is a
-// Faults with every failing field, or the reader's own.
-func (o *Operation[Env]) Bind(body io.Reader) (*Call[Env], error) { return o.bind(body) }
+// Bind reads one JSON object and returns the call it asks for, which must be
+// closed. Its error is a Faults with every failing field, a *SizeError, or that
+// of the reader or of a file's sink.
+func (o *Operation[Env]) Bind(body io.Reader, files Files) (*Call[Env], error) {
+	return o.bind(body, files)
+}
 
 // Call is one valid request for an operation.
 type Call[Env any] struct {
@@ -76,11 +79,15 @@ type Call[Env any] struct {
 	// with one digest ask for the same thing, however they were spelled.
 	Digest [32]byte
 
-	run func(context.Context, Env) (Result, error)
+	run   func(context.Context, Env) (Result, error)
+	close func() error
 }
 
 // Run carries the call out.
 func (c *Call[Env]) Run(ctx context.Context, env Env) (Result, error) { return c.run(ctx, env) }
+
+// Close frees the files that came with the call.
+func (c *Call[Env]) Close() error { return c.close() }
 
 // Common holds the fields that every operation takes.
 type Common struct {

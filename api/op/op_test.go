@@ -107,7 +107,7 @@ func TestBindListsEveryFault(t *testing.T) {
 		`{"data":{"n":1e999}}`:                         {"data.n is a number out of range"},
 		`{"data":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`: {" nests deeper than 64 levels"},
 	} {
-		_, err := operation.Bind(strings.NewReader(body))
+		_, err := operation.Bind(strings.NewReader(body), Files{})
 		var faults Faults
 		if !errors.As(err, &faults) {
 			t.Errorf("%s: error %v, want faults", body, err)
@@ -130,7 +130,7 @@ func TestBindAcceptsWhatClientsSend(t *testing.T) {
 		`{"html":"a","options":{"margin":[],"scale":null}}`, `{"html":"a","data":[]}`, `{"parts":[{"page":1.0}]}`,
 		`{"data":{"n":12345678901234567890}}`, ` {"html":"\ud83d\ude00"} `,
 	} {
-		if _, err := operation.Bind(strings.NewReader(body)); err != nil {
+		if _, err := operation.Bind(strings.NewReader(body), Files{}); err != nil {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -139,7 +139,7 @@ func TestBindAcceptsWhatClientsSend(t *testing.T) {
 func TestBindFillsTheInput(t *testing.T) {
 	call, err := sampleOperation(t).Bind(strings.NewReader(
 		`{"filename":"a.txt","response":"url","html":"x","data":{"a":null,"b":[1,2.5]},"parts":[{"page":2}],
-		  "options":{"scale":1.5,"margin":{"top":"1cm","left":null},"width":12}}`))
+		  "options":{"scale":1.5,"margin":{"top":"1cm","left":null},"width":12}}`), Files{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestBindFillsTheInput(t *testing.T) {
 func TestDigestComparesMeaning(t *testing.T) {
 	operation := sampleOperation(t)
 	digest := func(body string) [32]byte {
-		call, err := operation.Bind(strings.NewReader(body))
+		call, err := operation.Bind(strings.NewReader(body), Files{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestDigestComparesMeaning(t *testing.T) {
 }
 
 func TestBindReportsAFieldOverItsSize(t *testing.T) {
-	_, err := sampleOperation(t).Bind(strings.NewReader(`{"html":"` + strings.Repeat("x", 1001) + `"}`))
+	_, err := sampleOperation(t).Bind(strings.NewReader(`{"html":"`+strings.Repeat("x", 1001)+`"}`), Files{})
 	var size *SizeError
 	if !errors.As(err, &size) || size.Field != "html" {
 		t.Errorf("got %v, want a SizeError on html", err)
@@ -237,7 +237,7 @@ func FuzzBind(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		_, err := operation.Bind(strings.NewReader(body))
+		_, err := operation.Bind(strings.NewReader(body), Files{})
 		var faults Faults
 		var size *SizeError
 		if err != nil && !errors.As(err, &faults) && !errors.As(err, &size) {

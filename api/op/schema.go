@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
@@ -14,6 +15,7 @@ import (
 type schema struct {
 	doc      *jsonschema.Schema
 	compiled *validator.Schema
+	files    map[string]bool // the places of Base64 files, such as "files[].file"
 }
 
 // AnswerSchema derives the schema of a JSON answer from the tags of its struct
@@ -52,7 +54,24 @@ func reflectSchema(input reflect.Type) (*schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", input, err)
 	}
-	return &schema{doc: doc, compiled: compiled}, nil
+	files := map[string]bool{}
+	collectFiles(doc, "", files)
+	return &schema{doc: doc, compiled: compiled, files: files}, nil
+}
+
+// collectFiles finds the members that hold files.
+func collectFiles(doc *jsonschema.Schema, place string, found map[string]bool) {
+	switch {
+	case doc == nil:
+	case doc.ContentEncoding == "base64":
+		found[place] = true
+	case doc.Items != nil:
+		collectFiles(doc.Items, place+"[]", found)
+	default:
+		for name, member := range members(doc) {
+			collectFiles(member, strings.TrimPrefix(place+"."+name, "."), found)
+		}
+	}
 }
 
 // normalize rewrites v in place to what the schema's author meant: a null

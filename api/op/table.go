@@ -76,15 +76,16 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 		return nil, err
 	}
 	operation := &Operation[Env]{Info: s.Info, Schema: shape.doc, Example: s.Example}
-	operation.bind = func(body io.Reader) (*Call[Env], error) {
-		in := new(In)
-		digest, err := shape.bind(s.Name, body, in)
+	operation.bind = func(body io.Reader, files Files) (*Call[Env], error) {
+		in, source := new(In), newInliner(body, shape.files, files)
+		digest, err := shape.bind(s.Name, source, in)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, source.close())
 		}
 		return &Call[Env]{
 			Common: *any(in).(commonFields).common(),
 			Digest: digest,
+			close:  source.close,
 			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, in) },
 		}, nil
 	}
@@ -92,7 +93,7 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 }
 
 // bind reads a body into the struct that in points to and returns its digest.
-func (s *schema) bind(name string, body io.Reader, in any) ([32]byte, error) {
+func (s *schema) bind(name string, body *inliner, in any) ([32]byte, error) {
 	var digest [32]byte
 	tree, err := decode(body)
 	if err != nil {
@@ -100,6 +101,9 @@ func (s *schema) bind(name string, body io.Reader, in any) ([32]byte, error) {
 	}
 	tree = normalize(s.doc, tree)
 	faults := s.check(tree)
+	if tree, err = body.resolve(tree, nil, &faults); err != nil {
+		return digest, err
+	}
 	if err := assign(tree, in); err != nil && len(faults) == 0 {
 		return digest, err
 	}
@@ -182,7 +186,7 @@ func (s Spec[Env, In]) check(operation *Operation[Env]) error {
 	}
 	example, err := json.Marshal(s.Example)
 	if err == nil {
-		_, err = operation.Bind(bytes.NewReader(example))
+		_, err = operation.Bind(bytes.NewReader(example), Files{})
 	}
 	if err != nil {
 		fault("its example is invalid: %w", err)

@@ -74,7 +74,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	}
 	a.API, err = api.New(api.Config{
 		Store: a.Store, Render: a.render, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
-		Brand: config.HeaderBrand, TrustedIPHeader: config.TrustedIPHeader, MaxBody: config.MaxBody, Prices: config.Prices,
+		Brand: config.HeaderBrand, TrustedIPHeader: config.TrustedIPHeader, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
 		NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
 	})
 	if err != nil {

@@ -1,0 +1,452 @@
+package op
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// Files says where the files that come inside a request are kept. The zero
+// value keeps them in memory, of any size.
+type Files struct {
+	// Open returns a place for one more file.
+	Open func() Sink
+	// Limit is the most one file may have, in bytes.
+	Limit int64
+}
+
+// memory is a Sink in memory.
+type memory struct{ bytes.Buffer }
+
+func (m *memory) Size() int64         { return int64(m.Len()) }
+func (m *memory) Open() io.ReadSeeker { return bytes.NewReader(m.Bytes()) }
+func (m *memory) Close() error        { return nil }
+
+// Sink takes the decoded bytes of one file as they arrive, and holds them as a
+// Body afterwards.
+type Sink interface {
+	io.Writer
+	Body
+}
+
+// File is a field that holds a file as Base64 text, in the standard or the
+// URL-safe alphabet, with or without padding and a data URI before it.
+type File struct{ *Inline }
+
+// JSONSchema says that a File is a Base64 string.
+func (File) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
+}
+
+// SetJSON takes the file that was decoded on the way.
+func (f *File) SetJSON(v any) error {
+	inline, ok := v.(*Inline)
+	if !ok {
+		return fmt.Errorf("a file field was given as %T", v)
+	}
+	f.Inline = inline
+	return nil
+}
+
+// Inline is a file that came inside a request, already decoded.
+type Inline struct {
+	Sink
+	sum hash.Hash
+	err error // why it could not be decoded or kept
+}
+
+// MarshalJSON stands for the content in a call's digest.
+func (f *Inline) MarshalJSON() ([]byte, error) {
+	return []byte(`"sha256:` + hex.EncodeToString(f.sum.Sum(nil)) + `"`), nil
+}
+
+// inliner reads a JSON text and passes it on, but for the strings at given
+// places: those it decodes from Base64 into sinks while they stream by, so that
+// a large file is never in memory as text. In their place it passes a token.
+//
+// It follows the structure only as far as it needs to know where it is; the
+// decoder behind it judges whether the text is JSON.
+type inliner struct {
+	r      *bufio.Reader
+	places map[string]bool // such as "file" and "files[].file"
+	keep   Files
+	token  string // unguessable, so that a request cannot write one itself
+	files  []*Inline
+
+	err   error // that ended the text
+	out   bytes.Buffer
+	stack []frame
+	last  []byte // the last string, while it may still turn out to be a name
+}
+
+// frame is an object or array that is open. name is the member being read.
+type frame struct {
+	array bool
+	name  string
+}
+
+// maxName is the longest member name that is compared with places.
+const maxName = 64
+
+func newInliner(r io.Reader, places map[string]bool, keep Files) *inliner {
+	if keep.Open == nil {
+		keep = Files{Open: func() Sink { return new(memory) }, Limit: math.MaxInt64 - 1}
+	}
+	return &inliner{r: bufio.NewReaderSize(r, 64<<10), places: places, keep: keep, token: rand.Text() + "#"}
+}
+
+// Read passes the rewritten text on.
+func (in *inliner) Read(p []byte) (int, error) {
+	if len(in.places) == 0 {
+		return in.r.Read(p)
+	}
+	for in.out.Len() < len(p) && in.err == nil {
+		in.err = in.advance()
+	}
+	if in.out.Len() == 0 {
+		return 0, in.err
+	}
+	return in.out.Read(p)
+}
+
+// advance reads one structural character or string.
+func (in *inliner) advance() error {
+	c, err := in.r.ReadByte()
+	if err != nil {
+		return err
+	}
+	switch c {
+	case '{', '[':
+		if len(in.stack) <= maxDepth {
+			in.stack = append(in.stack, frame{array: c == '['})
+		}
+	case '}', ']':
+		if len(in.stack) > 0 {
+			in.stack = in.stack[:len(in.stack)-1]
+		}
+	case ':':
+		if len(in.stack) > 0 {
+			in.stack[len(in.stack)-1].name = string(in.last)
+		}
+	case ',':
+		if len(in.stack) > 0 {
+			in.stack[len(in.stack)-1].name = ""
+		}
+	case '"':
+		if in.places[in.place()] {
+			return in.divert()
+		}
+		in.out.WriteByte(c)
+		return in.passString()
+	}
+	in.out.WriteByte(c)
+	return nil
+}
+
+// place spells where the next value stands: "files[].file".
+func (in *inliner) place() string {
+	if len(in.stack) > 4 {
+		return "" // no place is that deep
+	}
+	var b strings.Builder
+	for _, f := range in.stack {
+		switch {
+		case f.array:
+			b.WriteString("[]")
+		case f.name == "":
+			return "" // the next string is a name
+		default:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(f.name)
+		}
+	}
+	return b.String()
+}
+
+// passString passes the rest of a string on unchanged.
+func (in *inliner) passString() error {
+	in.last = in.last[:0]
+	for {
+		part, err := in.r.ReadSlice('"')
+		in.out.Write(part)
+		if len(in.last) <= maxName {
+			in.last = append(in.last, part[:min(len(part), maxName+1)]...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			// A buffer that ends in a backslash would hide what it escapes.
+			if trailingBackslashes(part)%2 == 1 {
+				c, err := in.r.ReadByte()
+				if err != nil {
+					return err
+				}
+				in.out.WriteByte(c)
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if trailingBackslashes(part[:len(part)-1])%2 == 0 {
+			in.last = bytes.TrimSuffix(in.last, []byte{'"'})
+			return nil
+		}
+	}
+}
+
+func trailingBackslashes(b []byte) int {
+	return len(b) - len(bytes.TrimRight(b, `\`))
+}
+
+// divert decodes a string into a sink and passes a token in its place.
+func (in *inliner) divert() error {
+	text := &stringReader{r: in.r}
+	in.decode(text)
+	if text.err != nil {
+		return text.err
+	}
+	if err := text.drain(); err != nil {
+		return err
+	}
+	fmt.Fprintf(&in.out, `"%s%d"`, in.token, len(in.files)-1)
+	return nil
+}
+
+// decode makes a file of Base64 text.
+func (in *inliner) decode(text io.Reader) *Inline {
+	file := &Inline{Sink: in.keep.Open(), sum: sha256.New()}
+	in.files = append(in.files, file)
+	// One byte over the limit is enough to know.
+	content := io.LimitReader(newBase64Reader(text), in.keep.Limit+1)
+	_, file.err = io.Copy(io.MultiWriter(file.Sink, file.sum), content)
+	return file
+}
+
+// resolve replaces the tokens in a decoded input by the files they stand for,
+// and says what is wrong with them. The error is a *SizeError, or the sink's.
+func (in *inliner) resolve(v any, at []string, faults *Faults) (_ any, err error) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if v[name], err = in.resolve(v[name], append(at, name), faults); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		for i := range v {
+			if v[i], err = in.resolve(v[i], append(at, strconv.Itoa(i)), faults); err != nil {
+				return nil, err
+			}
+		}
+	case string:
+		if number, ok := strings.CutPrefix(v, in.token); ok {
+			if i, err := strconv.Atoi(number); err == nil && i < len(in.files) {
+				return in.files[i], in.judge(in.files[i], joinField(at), faults)
+			}
+		}
+		if in.places[placeOf(at)] {
+			// Its name was spelled with escapes, so it went by as text.
+			file := in.decode(strings.NewReader(v))
+			return file, in.judge(file, joinField(at), faults)
+		}
+	}
+	return v, nil
+}
+
+// placeOf spells a location the way places are written.
+func placeOf(at []string) string {
+	var b strings.Builder
+	for _, name := range at {
+		if _, err := strconv.Atoi(name); err == nil {
+			b.WriteString("[]")
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(name)
+	}
+	return b.String()
+}
+
+func (in *inliner) judge(file *Inline, field string, faults *Faults) error {
+	var corrupt base64.CorruptInputError
+	switch {
+	case errors.As(file.err, &corrupt) || errors.Is(file.err, io.ErrUnexpectedEOF):
+		faults.Add(field, "must be Base64, with or without a data URI before it")
+	case file.err != nil:
+		return file.err
+	case file.Size() > in.keep.Limit:
+		return &SizeError{Field: field, Limit: in.keep.Limit}
+	case file.Size() == 0:
+		faults.Add(field, "must not be empty")
+	}
+	return nil
+}
+
+// close frees the files.
+func (in *inliner) close() error {
+	var errs []error
+	for _, file := range in.files {
+		errs = append(errs, file.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// stringReader reads the characters of a JSON string up to its closing quote,
+// escapes undone. Only those that Base64 and data URIs use are understood: PHP,
+// for one, writes "\/".
+type stringReader struct {
+	r    *bufio.Reader
+	done bool
+	err  error // of the reader behind, or of the string
+}
+
+func (s *stringReader) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) && !s.done && s.err == nil {
+		if m := s.run(p[n:]); m > 0 {
+			n += m
+			continue
+		}
+		c, err := s.r.ReadByte()
+		switch {
+		case err != nil:
+			s.err = unexpected(err)
+		case c == '"':
+			s.done = true
+		case c == '\\':
+			if p[n], s.err = s.escape(); s.err == nil {
+				n++
+			}
+		default:
+			p[n] = c
+			n++
+		}
+	}
+	switch {
+	case n > 0:
+		return n, nil
+	case s.err != nil:
+		return 0, s.err
+	}
+	return 0, io.EOF
+}
+
+// run copies the plain characters that are buffered.
+func (s *stringReader) run(p []byte) int {
+	buffered, err := s.r.Peek(min(s.r.Buffered(), len(p)))
+	if err != nil {
+		return 0
+	}
+	if i := bytes.IndexAny(buffered, "\"\\"); i >= 0 {
+		buffered = buffered[:i]
+	}
+	n := copy(p, buffered)
+	if _, err := s.r.Discard(n); err != nil {
+		return 0
+	}
+	return n
+}
+
+func (s *stringReader) escape() (byte, error) {
+	c, err := s.r.ReadByte()
+	if err != nil {
+		return 0, unexpected(err)
+	}
+	switch c {
+	case '"', '\\', '/':
+		return c, nil
+	case 'n', 'r', 't', 'b', 'f':
+		return ' ', nil
+	case 'u':
+		var digits [4]byte
+		if _, err := io.ReadFull(s.r, digits[:]); err != nil {
+			return 0, unexpected(err)
+		}
+		code, err := strconv.ParseUint(string(digits[:]), 16, 16)
+		if err != nil {
+			return 0, Faults{{Message: "is not valid JSON in UTF-8"}}
+		}
+		return byte(min(code, 0xff)), nil
+	}
+	return 0, Faults{{Message: "is not valid JSON in UTF-8"}}
+}
+
+// drain reads what is left of the string.
+func (s *stringReader) drain() error {
+	_, err := io.Copy(io.Discard, s)
+	return err
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// base64Text gives a decoder of Base64 what it understands: the part after a
+// data URI's comma, the URL-safe alphabet as the standard one, padding and
+// white space left out.
+type base64Text struct {
+	r     *bufio.Reader
+	begun bool
+}
+
+// maxDataURIPrefix bounds "data:…;base64,".
+const maxDataURIPrefix = 256
+
+func newBase64Reader(text io.Reader) io.Reader {
+	return base64.NewDecoder(base64.RawStdEncoding, &base64Text{r: bufio.NewReaderSize(text, 32<<10)})
+}
+
+func (t *base64Text) Read(p []byte) (int, error) {
+	if !t.begun {
+		t.begun = true
+		if start, _ := t.r.Peek(5); strings.EqualFold(string(start), "data:") {
+			prefix, _ := t.r.Peek(maxDataURIPrefix)
+			comma := bytes.IndexByte(prefix, ',')
+			if comma < 0 || !bytes.HasSuffix(bytes.ToLower(prefix[:comma]), []byte(";base64")) {
+				return 0, base64.CorruptInputError(0)
+			}
+			if _, err := t.r.Discard(comma + 1); err != nil {
+				return 0, err
+			}
+		}
+	}
+	for {
+		n, err := t.r.Read(p)
+		kept := 0
+		for _, c := range p[:n] {
+			switch c {
+			case '-':
+				c = '+'
+			case '_':
+				c = '/'
+			case '=', ' ', '\n', '\r', '\t':
+				continue
+			}
+			p[kept] = c
+			kept++
+		}
+		if kept > 0 || err != nil {
+			return kept, err
+		}
+	}
+}
