@@ -53,6 +53,11 @@ func newHome(ctx context.Context, cfg Config) (h home, err error) {
 	if h.cred, err = credential(cfg.User); err != nil {
 		return home{}, err
 	}
+	if cfg.Dir != "" {
+		if err := os.MkdirAll(cfg.Dir, 0o711); err != nil {
+			return home{}, fmt.Errorf("chrome: %w", err)
+		}
+	}
 	if h.root, err = os.MkdirTemp(cfg.Dir, "chrome-"); err != nil {
 		return home{}, fmt.Errorf("chrome: %w", err)
 	}

@@ -86,10 +86,25 @@ type printer struct {
 	stream bool
 }
 
+// stopLoading ends requests that the job's wait condition left open: Chromium
+// prints no earlier than the load event.
+func (p *page) stopLoading(ctx context.Context) error {
+	p.mu.Lock()
+	done := p.load.done
+	p.mu.Unlock()
+	if done {
+		return nil
+	}
+	return p.call(ctx, proto.PageStopLoading{}, nil)
+}
+
 // print returns the selected pages. Chromium only takes page numbers, and does
 // not mind those beyond the end, so a selection that depends on the length is
 // printed twice: first whole, to count.
 func (p printer) print(ctx context.Context) (Document, error) {
+	if err := p.page.stopLoading(ctx); err != nil {
+		return Document{}, err
+	}
 	if p.ranges == nil {
 		return p.once(ctx, "")
 	}
@@ -166,20 +181,36 @@ func (p printer) transfer(ctx context.Context, params printToPDF, w io.Writer) e
 		return err
 	}
 	defer p.page.post(proto.IOClose{Handle: out.Stream})
+	return p.page.drain(ctx, out.Stream, w)
+}
+
+// drain copies a stream of the browser to w. It asks for the next part before
+// the last one has arrived: small files end in one round trip that way, because
+// only the read after the last byte reports the end.
+func (p *page) drain(ctx context.Context, stream proto.IOStreamHandle, w io.Writer) error {
 	size := readSize
+	read := proto.IORead{Handle: stream, Size: &size}
+	next, err := p.conn.send(p.id, read)
+	if err != nil {
+		return err
+	}
 	for {
+		current := next
+		if next, err = p.conn.send(p.id, read); err != nil {
+			return err
+		}
 		var chunk struct {
 			Data []byte `json:"data"` // PDF streams are always in Base64.
 			EOF  bool   `json:"eof"`
 		}
-		if err := p.page.call(ctx, proto.IORead{Handle: out.Stream, Size: &size}, &chunk); err != nil {
+		if err := current.wait(ctx, &chunk); err != nil {
 			return err
 		}
 		if _, err := w.Write(chunk.Data); err != nil {
 			return err
 		}
-		// A short read is the last one; asking on would cost a round trip.
-		if chunk.EOF || len(chunk.Data) < readSize {
+		if chunk.EOF {
+			next.abandon()
 			return nil
 		}
 	}

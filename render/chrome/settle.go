@@ -17,10 +17,12 @@ const (
 
 // settleScript waits until the document looks as it should: it loads what is
 // lazy, walks down the page so that whatever waits to be seen is drawn, and
-// waits for fonts, images and two frames.
+// waits for fonts, images and two frames. Images that were loading before that
+// are left alone: the job's own wait condition did not ask for them.
 const settleScript = `async ({lazy, draw, steps}) => {
   const frame = () => new Promise(done => requestAnimationFrame(done));
   const root = document.scrollingElement || document.documentElement;
+  const loading = new Set([...document.images].filter(i => !i.complete && i.loading !== 'lazy'));
   if (lazy) {
     for (const e of document.querySelectorAll('[loading=lazy i]')) e.loading = 'eager';
   }
@@ -35,7 +37,7 @@ const settleScript = `async ({lazy, draw, steps}) => {
   }
   root.getBoundingClientRect();
   await document.fonts.ready;
-  await Promise.allSettled([...document.images].map(i => i.decode()));
+  await Promise.allSettled([...document.images].filter(i => !loading.has(i)).map(i => i.decode()));
   if (draw) { await frame(); await frame(); }
 }`
 
@@ -49,7 +51,11 @@ type settleOptions struct {
 // settle waits for what the load event does not cover.
 func (p *page) settle(ctx context.Context, opt settleOptions) error {
 	opt.Steps = scrollSteps
-	bounded, cancel := context.WithTimeout(ctx, settleTimeout)
+	limit := settleTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline)/2) // The rest is for the output.
+	}
+	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return ignoreStale(ctx, p.eval(bounded, settleScript, opt, nil))
 }

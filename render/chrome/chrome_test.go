@@ -1,0 +1,218 @@
+package chrome
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"relaypdf/render/spool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// closedProxy is where nothing listens: a browser with it has no network.
+const closedProxy = "http://127.0.0.1:9"
+
+// startPool starts a Pool with two slots and ends it with the test, after
+// which no folder may be left.
+func startPool(t testing.TB, change func(*Config)) *Pool {
+	t.Helper()
+	cfg := Config{Proxy: closedProxy, Slots: 2, Dir: tempDir(t)}
+	if change != nil {
+		change(&cfg)
+	}
+	p, err := Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if left, _ := os.ReadDir(cfg.Dir); len(left) != 0 {
+			t.Errorf("close left %v in the folder", left)
+		}
+	})
+	return p
+}
+
+// tempDir is t.TempDir that the browser's user can pass through.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "chrome-test-")
+	if err == nil {
+		err = os.Chmod(dir, 0o711)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// site is a small web: a proxy that answers for every host by itself.
+type site struct {
+	proxy *httptest.Server
+	mux   *http.ServeMux
+
+	mu   sync.Mutex
+	hits []*http.Request
+}
+
+// newSite starts a web. Its pages are registered on mux, by host and path.
+func newSite(t testing.TB) *site {
+	t.Helper()
+	s := &site{mux: http.NewServeMux()}
+	s.proxy = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.hits = append(s.hits, r.Clone(context.Background()))
+		s.mu.Unlock()
+		s.mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.proxy.Close)
+	return s
+}
+
+func (s *site) page(pattern, html string) {
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, html)
+	})
+}
+
+// requests returns the requests so far for a path.
+func (s *site) requests(path string) []*http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []*http.Request
+	for _, r := range s.hits {
+		if r.URL.Path == path {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// startWithSite starts a Pool whose network is the site.
+func startWithSite(t testing.TB, s *site) *Pool {
+	t.Helper()
+	return startPool(t, func(c *Config) { c.Proxy = s.proxy.URL })
+}
+
+// textOf prints the job and returns the document's text.
+func textOf(t testing.TB, p *Pool, job Job) string {
+	t.Helper()
+	doc, err := p.PDF(t.Context(), job, PDF{})
+	if err != nil {
+		t.Fatalf("print: %v", err)
+	}
+	return pdfText(t, doc)
+}
+
+// pdfText returns a document's text, and closes it.
+func pdfText(t testing.TB, doc Document) string {
+	t.Helper()
+	return tool(t, doc.Body, "pdftotext", "-layout", "-", "-")
+}
+
+// tool runs a program of poppler on a result, and closes the result.
+func tool(t testing.TB, body *spool.File, name string, args ...string) string {
+	t.Helper()
+	defer body.Close()
+	cmd := exec.Command(name, args...)
+	cmd.Stdin = body.Open()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", name, err, stderr.String())
+	}
+	return string(out)
+}
+
+// pixels decodes a screenshot, and closes it.
+func pixels(t testing.TB, img Image) image.Image {
+	t.Helper()
+	defer img.Body.Close()
+	decoded, _, err := image.Decode(img.Body.Open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := decoded.Bounds().Size(); got != image.Pt(img.Width, img.Height) {
+		t.Errorf("the picture is %v, but %d × %d was reported", got, img.Width, img.Height)
+	}
+	return decoded
+}
+
+// colorAt returns a pixel as rrggbbaa.
+func colorAt(img image.Image, x, y int) string {
+	r, g, b, a := img.At(x, y).RGBA()
+	return fmt.Sprintf("%02x%02x%02x%02x", r>>8, g>>8, b>>8, a>>8)
+}
+
+// renderers returns the pids of a browser's renderer processes that a page was
+// assigned to.
+func renderers(t testing.TB, browserPID int) []int {
+	t.Helper()
+	parents := processParents()
+	var pids []int
+	for pid := range parents {
+		if !descends(parents, pid, browserPID) {
+			continue
+		}
+		cmdline, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "cmdline"))
+		if err == nil && bytes.Contains(cmdline, []byte("--type=renderer")) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// browserPID returns the main process of the Pool's current browser.
+func (p *Pool) browserPID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current.proc.cmd.Process.Pid
+}
+
+// eventually waits for a condition on a process or a counter that nothing
+// signals.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(20 * time.Second)
+	for !ok() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// lanes are all lanes, for tests that go through each.
+var lanes = [...]Lane{Inline, Realm, Once}
+
+// contains fails the test unless text has all parts.
+func contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in:\n%s", part, text)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package chrome
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestURL(t *testing.T) {
+	s := newSite(t)
+	s.page("site.test/", `<h1>front page</h1><img src="/picture.svg">`)
+	s.mux.HandleFunc("site.test/moved", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://other.test/there", http.StatusFound)
+	})
+	s.page("other.test/there", "arrived")
+	p := startWithSite(t, s)
+	contains(t, textOf(t, p, Job{Tenant: "a", URL: "http://site.test/"}), "front page")
+	contains(t, textOf(t, p, Job{Tenant: "a", URL: "http://site.test/moved", Lane: Realm}), "arrived")
+	if got := len(s.requests("/picture.svg")); got != 1 {
+		t.Errorf("the picture was asked for %d times, want once", got)
+	}
+}
+
+func TestOnlyHTTPIsNavigatedTo(t *testing.T) {
+	p := startPool(t, nil)
+	for _, url := range []string{
+		"file:///etc/passwd", "FILE:///etc/passwd", "view-source:http://a.test", "chrome://version", "javascript:1",
+		"data:text/html,x", "about:blank", "ftp://a.test", "blob:null/1", "//a.test", "http:", "http:///x", " http://a.test\n", "\x00",
+	} {
+		_, err := p.PDF(t.Context(), Job{Tenant: "a", URL: url}, PDF{})
+		var load *LoadError
+		if !errors.As(err, &load) {
+			t.Errorf("%q: %v, want a LoadError", url, err)
+		}
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	s := newSite(t)
+	s.mux.HandleFunc("site.test/status/{code}", func(w http.ResponseWriter, r *http.Request) {
+		var code int
+		fmt.Sscan(r.PathValue("code"), &code)
+		w.WriteHeader(code)
+		if r.URL.Query().Has("body") {
+			io.WriteString(w, "<h1>sorry")
+		}
+	})
+	s.mux.HandleFunc("site.test/file", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Disposition", "attachment")
+		io.WriteString(w, "data")
+	})
+	s.page("site.test/on", `<script>location = '/status/500?body'</script>`)
+	s.page("site.test/broken", `<iframe src="/status/404?body"></iframe><img src="/status/500">frame is missing`)
+	s.mux.HandleFunc("site.test/cut", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		panic(http.ErrAbortHandler)
+	})
+	p := startWithSite(t, s)
+	cases := map[string]struct {
+		status int
+		reason string
+	}{
+		"http://site.test/status/404?body": {status: 404},
+		"http://site.test/status/503":      {status: 503},
+		"http://site.test/on":              {status: 500},
+		"http://site.test/file":            {reason: "net::ERR_ABORTED"},
+		"http://site.test/cut":             {reason: "net::ERR_EMPTY_RESPONSE"},
+		"https://site.test/":               {reason: "net::ERR_TUNNEL_CONNECTION_FAILED"},
+	}
+	for url, want := range cases {
+		_, err := p.PDF(t.Context(), Job{Tenant: "a", URL: url, Timeout: 10 * time.Second}, PDF{})
+		var load *LoadError
+		if !errors.As(err, &load) || load.Status != want.status || load.Reason != want.reason {
+			t.Errorf("%s: %v, want status %d %s", url, err, want.status, want.reason)
+		}
+	}
+	contains(t, textOf(t, p, Job{Tenant: "a", URL: "http://site.test/broken"}), "frame is missing")
+
+	dead := startPool(t, nil)
+	_, err := dead.PDF(t.Context(), Job{Tenant: "a", URL: "http://site.test/"}, PDF{})
+	var load *LoadError
+	if !errors.As(err, &load) || load.Reason != "net::ERR_PROXY_CONNECTION_FAILED" {
+		t.Errorf("without a proxy: %v", err)
+	}
+}
+
+// A document whose server withholds a picture until the test says so.
+func TestWaitUntil(t *testing.T) {
+	s := newSite(t)
+	release := make(chan struct{})
+	s.mux.HandleFunc("site.test/slow.svg", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	s.page("site.test/data", "fetched")
+	s.page("site.test/slow", `<p id=x>early</p><img src="/slow.svg">`)
+	s.page("site.test/chain", `<p id=x>early</p><script>
+		onload = () => setTimeout(async () => {
+			await fetch('/data');
+			setTimeout(async () => { x.textContent = await (await fetch('/data')).text() }, 200);
+		}, 200)</script>`)
+	s.page("site.test/long", `<p id=x>two open</p><img src="/slow.svg?1"><img src="/slow.svg?2">`)
+	p := startWithSite(t, s)
+	print := func(path, until string) (string, error) {
+		doc, err := p.PDF(t.Context(), Job{Tenant: "a", URL: "http://site.test" + path, WaitUntil: until, Timeout: 2 * time.Second}, PDF{})
+		if err != nil {
+			return "", err
+		}
+		return pdfText(t, doc), nil
+	}
+	for _, until := range []string{WaitLoad, WaitNetworkIdle0} {
+		_, err := print("/slow", until)
+		var timeout *TimeoutError
+		if !errors.As(err, &timeout) || timeout.Step != StepLoad {
+			t.Errorf("%s with a picture that does not come: %v, want a timeout while loading", until, err)
+		}
+	}
+	if text, err := print("/long", WaitNetworkIdle2); err != nil || !strings.Contains(text, "two open") {
+		t.Errorf("networkidle2 with two requests open: %q, %v", text, err)
+	}
+	if text, err := print("/chain", WaitNetworkIdle0); err != nil || !strings.Contains(text, "fetched") {
+		t.Errorf("networkidle0 before the last of a chain of requests: %q, %v", text, err)
+	}
+	if text, err := print("/chain", WaitLoad); err != nil || !strings.Contains(text, "early") {
+		t.Errorf("load waits for more than the load event: %q, %v", text, err)
+	}
+	close(release)
+	if text, err := print("/slow", WaitLoad); err != nil || !strings.Contains(text, "early") {
+		t.Errorf("load: %q, %v", text, err)
+	}
+}
+
+func TestWaitForSelector(t *testing.T) {
+	p := startPool(t, nil)
+	for _, lane := range lanes {
+		html := `<p class=ready>there`
+		if lane != Inline {
+			html = `<script>setTimeout(() => document.body.innerHTML = '<p class=ready>there', 300)</script>`
+		}
+		text := textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html, WaitForSelector: "p.ready"})
+		contains(t, text, "there")
+
+		_, err := p.PDF(t.Context(), Job{Tenant: "a", Lane: lane, HTML: html, WaitForSelector: "p..["}, PDF{})
+		if !errors.Is(err, ErrSelector) {
+			t.Errorf("%s lane, invalid selector: %v, want ErrSelector", lane, err)
+		}
+		_, err = p.PDF(t.Context(), Job{Tenant: "a", Lane: lane, HTML: html, WaitForSelector: "#never", Timeout: time.Second}, PDF{})
+		var timeout *TimeoutError
+		if !errors.As(err, &timeout) || timeout.Step != StepSelector {
+			t.Errorf("%s lane, missing element: %v, want a timeout while waiting for the selector", lane, err)
+		}
+	}
+}
+
+func TestWaitForSelectorAcrossANavigation(t *testing.T) {
+	s := newSite(t)
+	s.page("site.test/", `first<script>setTimeout(() => location = '/next', 200)</script>`)
+	s.page("site.test/next", `<p id=done>second`)
+	p := startWithSite(t, s)
+	contains(t, textOf(t, p, Job{Tenant: "a", URL: "http://site.test/", WaitForSelector: "#done"}), "second")
+}
+
+func TestWaitForTimeout(t *testing.T) {
+	p := startPool(t, nil)
+	html := `<p id=x>early<script>setTimeout(() => x.textContent = 'late', 400)</script>`
+	contains(t, textOf(t, p, Job{Tenant: "a", Lane: Realm, HTML: html}), "early")
+	contains(t, textOf(t, p, Job{Tenant: "a", Lane: Realm, HTML: html, WaitForTimeout: 700 * time.Millisecond}), "late")
+}
+
+func TestDialogsDoNotStopAPage(t *testing.T) {
+	p := startPool(t, nil)
+	for _, lane := range []Lane{Realm, Once} {
+		html := `<p id=x></p><script>alert(1); confirm(2); prompt(3); print(); onbeforeunload = e => e.preventDefault(); x.textContent = 'went on'</script>`
+		for range 2 {
+			contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html}), "went on")
+		}
+	}
+}
+
+func TestHeadersGoOnlyWhereTheyBelong(t *testing.T) {
+	s := newSite(t)
+	s.page("site.test/page", `<img src="/own"><img src="http://site.test:81/port"><img src="http://foreign.test/foreign">
+		<img src="/away"><script>fetch('http://foreign.test/fetched').catch(()=>{})</script>text`)
+	s.mux.HandleFunc("site.test/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://foreign.test/redirected", http.StatusFound)
+	})
+	s.page("foreign.test/", "")
+	s.page("site.test/own", "")
+	p := startWithSite(t, s)
+	headers := map[string]string{"Authorization": "Bearer secret", "X-Team": "blue"}
+	textOf(t, p, Job{Tenant: "a", URL: "http://site.test/page", Headers: headers, WaitUntil: WaitNetworkIdle0})
+	want := map[string]bool{"/page": true, "/own": true, "/away": true, "/port": false, "/foreign": false, "/redirected": false, "/fetched": false}
+	for path, belongs := range want {
+		got := s.requests(path)
+		if len(got) == 0 {
+			t.Errorf("%s was not asked for", path)
+			continue
+		}
+		for name, value := range headers {
+			if sent := got[0].Header.Get(name); (sent == value) != belongs {
+				t.Errorf("%s got %s %q, want it there: %v", path, name, sent, belongs)
+			}
+		}
+	}
+	// To an inline document http sub-resources are not trusted with them.
+	textOf(t, p, Job{Tenant: "a", HTML: `<img src="http://foreign.test/inline">`, Headers: headers})
+	for _, r := range s.requests("/inline") {
+		if r.Header.Get("Authorization") != "" {
+			t.Error("an inline document's header went out unencrypted")
+		}
+	}
+	if len(s.requests("/inline")) != 1 {
+		t.Error("the inline document's picture was not asked for")
+	}
+}
+
+func TestCookies(t *testing.T) {
+	s := newSite(t)
+	s.page("site.test/", `<p id=x></p><script>x.textContent = document.cookie</script>`)
+	s.page("www.site.test/", "")
+	p := startWithSite(t, s)
+	text := textOf(t, p, Job{Tenant: "a", URL: "http://site.test/", Cookies: []Cookie{
+		{Name: "own", Value: "1"}, {Name: "domain", Value: "2", Domain: "site.test"},
+		{Name: "path", Value: "3", Path: "/deep"}, {Name: "other", Value: "4", Domain: "other.test"},
+	}})
+	contains(t, text, "own=1", "domain=2")
+	for _, foreign := range []string{"path", "other"} {
+		if strings.Contains(text, foreign) {
+			t.Errorf("the page sees a cookie of another path or domain: %s", text)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package chrome
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"io"
+	"testing"
+)
+
+func TestScreenshotTypes(t *testing.T) {
+	p := startPool(t, nil)
+	magic := map[string]string{"png": "\x89PNG", "jpeg": "\xff\xd8\xff", "webp": "RIFF", "": "\x89PNG"}
+	for _, lane := range lanes {
+		for kind, want := range magic {
+			img, err := p.Screenshot(t.Context(), Job{Tenant: "a", Lane: lane, HTML: "<h1>x"}, Screenshot{Type: kind, Quality: 50})
+			if err != nil {
+				t.Fatal(lane, kind, err)
+			}
+			head := make([]byte, len(want))
+			if _, err := io.ReadFull(img.Body.Open(), head); err != nil || string(head) != want {
+				t.Errorf("%s lane, type %q: starts with %q", lane, kind, head)
+			}
+			if img.Width != 800 || img.Height != 600 {
+				t.Errorf("%s lane, type %q: %d × %d, want 800 × 600", lane, kind, img.Width, img.Height)
+			}
+			img.Body.Close()
+		}
+	}
+}
+
+func TestScreenshotSizes(t *testing.T) {
+	p := startPool(t, nil)
+	const html = `<body style="margin:0;height:2000px;width:1000px;background:linear-gradient(#f00 500px,#00f 500px)">`
+	cases := map[string]struct {
+		opt  Screenshot
+		want image.Point
+	}{
+		"viewport":        {Screenshot{Viewport: Viewport{Width: 400, Height: 300}}, image.Pt(400, 300)},
+		"scale":           {Screenshot{Viewport: Viewport{Width: 400, Height: 300, Scale: 2}}, image.Pt(800, 600)},
+		"default again":   {Screenshot{}, image.Pt(800, 600)},
+		"full page":       {Screenshot{FullPage: true}, image.Pt(1000, 2000)},
+		"full page scale": {Screenshot{FullPage: true, Viewport: Viewport{Width: 1200, Height: 300, Scale: 1.5}}, image.Pt(1800, 3000)},
+		"beyond":          {Screenshot{CaptureBeyondViewport: true}, image.Pt(1000, 2000)},
+		"clip":            {Screenshot{Clip: &Rect{X: 10, Y: 450, Width: 50, Height: 100}}, image.Pt(50, 100)},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			img, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: html}, c.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pic := pixels(t, img)
+			if got := pic.Bounds().Size(); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+			if c.opt.Clip != nil {
+				if top, bottom := colorAt(pic, 5, 49), colorAt(pic, 5, 51); top != "ff0000ff" || bottom != "0000ffff" {
+					t.Errorf("clip shows %s above %s, want red above blue", top, bottom)
+				}
+			}
+		})
+	}
+}
+
+func TestScreenshotClipBelowTheViewport(t *testing.T) {
+	p := startPool(t, nil)
+	opt := Screenshot{CaptureBeyondViewport: true, Clip: &Rect{Y: 1500, Width: 20, Height: 20}}
+	img, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: `<body style="margin:0;height:2000px;background:#0f0">`}, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := colorAt(pixels(t, img), 10, 10); got != "00ff00ff" {
+		t.Errorf("the clipped area is %s, want green", got)
+	}
+}
+
+func TestScreenshotRefusesImpossibleSizes(t *testing.T) {
+	p := startPool(t, nil)
+	tall := `<body style="margin:0;height:20000px">`
+	cases := map[string]struct {
+		html string
+		opt  Screenshot
+	}{
+		"viewport":     {"x", Screenshot{Viewport: Viewport{Width: 20000, Height: 10}}},
+		"scaled":       {"x", Screenshot{Viewport: Viewport{Width: 9000, Height: 10, Scale: 2}}},
+		"pixels":       {"x", Screenshot{Viewport: Viewport{Width: 16000, Height: 16000}}},
+		"full page":    {tall, Screenshot{FullPage: true}},
+		"clip":         {"x", Screenshot{Clip: &Rect{Width: 17000, Height: 5}}},
+		"empty clip":   {"x", Screenshot{Clip: &Rect{Width: 0, Height: 5}}},
+		"minus clip":   {"x", Screenshot{Clip: &Rect{Width: -4, Height: 5}}},
+		"own max side": {"x", Screenshot{MaxSide: 799}},
+	}
+	for name, c := range cases {
+		_, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: c.html}, c.opt)
+		var size *SizeError
+		if !errors.As(err, &size) {
+			t.Errorf("%s: %v, want a SizeError", name, err)
+		}
+	}
+	_, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: "x"}, Screenshot{MaxBytes: 10})
+	if !errors.Is(err, ErrTooLarge) {
+		t.Errorf("10 bytes at most: %v, want ErrTooLarge", err)
+	}
+}
+
+// What one job emulates is gone for the next one on the same page.
+func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
+	p := startPool(t, nil)
+	const html = `<style>body{background:#0f0} @media print{body{background:#f00}} @media (max-width:500px){body{background:#00f}}</style>`
+	shoot := func(lane Lane, html, media string, opt Screenshot) []byte {
+		t.Helper()
+		img, err := p.Screenshot(t.Context(), Job{Tenant: "a", Lane: lane, HTML: html, Media: media}, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer img.Body.Close()
+		data, err := io.ReadAll(img.Body.Open())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for _, lane := range []Lane{Inline, Realm} {
+		clean := shoot(lane, html, "", Screenshot{})
+		changed := map[string]func() []byte{
+			"media": func() []byte { return shoot(lane, html, "print", Screenshot{}) },
+			"viewport": func() []byte {
+				return shoot(lane, html, "", Screenshot{Viewport: Viewport{Width: 300, Height: 200, Scale: 2}})
+			},
+			"transparent": func() []byte { return shoot(lane, "<p>x", "", Screenshot{OmitBackground: true}) },
+			"full page":   func() []byte { return shoot(lane, `<body style="height:3000px">`, "", Screenshot{FullPage: true}) },
+			"scrolled": func() []byte {
+				return shoot(lane, `<body style="height:3000px"><p autofocus tabindex=1 style="margin-top:2500px">`, "", Screenshot{})
+			},
+			"a pdf": func() []byte {
+				return []byte(textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html, Media: "screen"}))
+			},
+		}
+		for what, do := range changed {
+			if bytes.Equal(do(), clean) {
+				t.Errorf("%s lane, %s: the changed picture is like the clean one, so this proves nothing", lane, what)
+			}
+			if !bytes.Equal(shoot(lane, html, "", Screenshot{}), clean) {
+				t.Errorf("%s lane, %s: the next picture differs from the first", lane, what)
+			}
+		}
+	}
+}
+
+func TestScreenshotBackground(t *testing.T) {
+	p := startPool(t, nil)
+	for kind, want := range map[string]string{"png": "00000000", "webp": "00000000", "jpeg": "ffffffff"} {
+		img, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: "<p>x"}, Screenshot{Type: kind, OmitBackground: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := colorAt(pixels(t, img), 400, 500); got != want {
+			t.Errorf("%s: the background is %s, want %s", kind, got, want)
+		}
+	}
+}
