@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"errors"
 	"sync"
 	"testing"
@@ -21,7 +22,7 @@ func (f *fixture) claimed(t testing.TB, holder store.NewCall, state string) {
 	t.Helper()
 	var got *store.ClaimedError
 	err := f.Begin(t.Context(), f.keyed("other body"))
-	if !errors.As(err, &got) || got.Claim.CallID != holder.ID || got.Claim.State != state || string(got.Claim.BodyHash) != string(holder.BodyHash) {
+	if !errors.As(err, &got) || got.Claim.CallID != holder.ID || got.Claim.State != state || !bytes.Equal(got.Claim.BodyHash, holder.BodyHash) {
 		t.Errorf("Begin: got %+v (%v), want the claim of %s, %s", got, err, holder.ID, state)
 	}
 }

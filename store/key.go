@@ -167,7 +167,7 @@ type keyWithAccount struct {
 	Account accountRow `bun:"embed:a_"`
 }
 
-const keyBySecret = `SELECT
+const authenticate = `SELECT
 	k.id AS k_id, k.account_id AS k_account_id, k.name AS k_name, k.prefix AS k_prefix, k.test AS k_test,
 	k.expires_at AS k_expires_at, k.spend_limit AS k_spend_limit, k.spent AS k_spent, k.operations AS k_operations,
 	k.created_at AS k_created_at, k.last_used_at AS k_last_used_at,
@@ -183,7 +183,7 @@ const keyBySecret = `SELECT
 func (s *Store) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
 	var row keyWithAccount
 	// The lookup is by hash, so that its timing says nothing about the secret.
-	if err := s.read.NewRaw(keyBySecret, hashSecret(secret)).Scan(ctx, &row); err != nil {
+	if err := s.read.NewRaw(authenticate, hashSecret(secret)).Scan(ctx, &row); err != nil {
 		return Key{}, Account{}, fmt.Errorf("read key: %w", notFound(err))
 	}
 	now, key := s.now(), row.Key.key()

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"regexp"
 	"slices"
@@ -122,8 +123,10 @@ func TestLastUse(t *testing.T) {
 		}
 		usedAt := func(want time.Time) {
 			t.Helper()
-			for t.Context().Err() == nil {
-				key, _, err := f.KeyBySecret(t.Context(), secret)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for {
+				key, _, err := f.KeyBySecret(ctx, secret)
 				if err != nil {
 					t.Fatal(err)
 				}

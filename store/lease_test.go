@@ -194,7 +194,7 @@ func TestProcess(t *testing.T) {
 	if err := s.Begin(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.WriteString(os.Stdout, "call "+c.ID+"\n")
+	_, _ = os.Stdout.WriteString("call " + c.ID + "\n")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 

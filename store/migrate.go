@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -95,7 +96,7 @@ func withFileLock(ctx context.Context, path string, fn func() error) error {
 		defer f.Close()
 	case <-ctx.Done():
 		// The flock cannot be interrupted; its file is closed when it returns.
-		go func() { <-locked; _ = f.Close() }()
+		go func() { _ = errors.Join(<-locked, f.Close()) }()
 		return fmt.Errorf("wait for another process that is opening the same database (lock %s): %w", path, ctx.Err())
 	}
 	if err != nil {

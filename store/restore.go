@@ -21,6 +21,9 @@ var ErrNotEmpty = errors.New("the data folder is not empty; restore into a new o
 // ErrBadBackup means that what was read is not a whole backup of ours.
 var ErrBadBackup = errors.New("not a usable backup")
 
+// maxPadding bounds what may follow the manifest.
+const maxPadding = 1 << 20
+
 // Restore unpacks a backup into dataDir, which must be empty or absent: the
 // database as relaypdf.db and the blobs below blobs. It checks every name, size
 // and hash, and the integrity of the database; where a check fails nothing is
@@ -62,7 +65,7 @@ func restore(ctx context.Context, r io.Reader, dataDir string) error {
 	}
 	packed, err := gzip.NewReader(&contextReader{ctx: ctx, r: r})
 	if err != nil {
-		return badBackup("%v", err)
+		return badBackup("%w", err)
 	}
 	// The database gets its name last, so that a restore cut short is not taken
 	// for a store.
@@ -70,9 +73,9 @@ func restore(ctx context.Context, r io.Reader, dataDir string) error {
 	if err := u.unpack(ctx, tar.NewReader(packed)); err != nil {
 		return err
 	}
-	// Reading to the end lets gzip verify its checksum.
-	if _, err := io.Copy(io.Discard, packed); err != nil {
-		return badBackup("%v", err)
+	// Reading to the end lets gzip verify its checksum. Only tar's padding is left.
+	if _, err := io.CopyN(io.Discard, packed, maxPadding); !errors.Is(err, io.EOF) {
+		return badBackup("it does not end after its manifest (%v)", err)
 	}
 	if err := checkDatabase(ctx, u.database); err != nil {
 		return err
@@ -84,7 +87,7 @@ func restore(ctx context.Context, r io.Reader, dataDir string) error {
 }
 
 func badBackup(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrBadBackup, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: "+format, append([]any{ErrBadBackup}, args...)...)
 }
 
 // unpacking is a backup on its way into a folder.
@@ -102,7 +105,7 @@ func (u *unpacking) unpack(ctx context.Context, archive *tar.Reader) error {
 			return badBackup("its manifest is missing: the archive was cut short")
 		}
 		if err != nil {
-			return badBackup("%v", err)
+			return badBackup("%w", err)
 		}
 		if header.Typeflag != tar.TypeReg {
 			return badBackup("%q is not a plain file", header.Name)
@@ -156,7 +159,7 @@ func (u *unpacking) compare(r io.Reader, size int64) error {
 	}
 	var m manifest
 	if err := json.NewDecoder(r).Decode(&m); err != nil {
-		return badBackup("its manifest cannot be read: %v", err)
+		return badBackup("its manifest cannot be read: %w", err)
 	}
 	if m.Format != backupFormat {
 		return badBackup("it has format %d, this version reads %d", m.Format, backupFormat)
@@ -187,20 +190,20 @@ func checkDatabase(ctx context.Context, path string) (err error) {
 	db.SetMaxOpenConns(1)
 	var verdicts []string
 	if err := db.NewRaw("PRAGMA integrity_check").Scan(ctx, &verdicts); err != nil {
-		return badBackup("its database cannot be read: %v", err)
+		return badBackup("its database cannot be read: %w", err)
 	}
 	if len(verdicts) != 1 || verdicts[0] != "ok" {
 		return badBackup("its database is damaged: %s", strings.Join(verdicts, "; "))
 	}
 	var broken int
 	if err := db.NewRaw("SELECT COUNT(*) FROM pragma_foreign_key_check").Scan(ctx, &broken); err != nil {
-		return badBackup("its database cannot be read: %v", err)
+		return badBackup("its database cannot be read: %w", err)
 	}
 	if broken > 0 {
 		return badBackup("%d rows of its database refer to rows that are missing", broken)
 	}
 	if _, err := db.NewRaw("DELETE FROM leases").Exec(ctx); err != nil {
-		return badBackup("its database has no leases: %v", err)
+		return badBackup("its database has no leases: %w", err)
 	}
 	// One file, without a write-ahead log beside it, is left to be renamed.
 	_, err = db.NewRaw("PRAGMA journal_mode = DELETE").Exec(ctx)

@@ -76,8 +76,6 @@ type Store struct {
 // Open connects to the database, creates or migrates its schema and prepares
 // the blobs. Any number of processes may open the same database at once.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
 	s := &Store{
 		dataDir: cfg.DataDir, blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
 		keyUses: make(chan string, keyUseQueue),
@@ -91,10 +89,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.prepareFolders(); err != nil {
 		return nil, err
 	}
-	if err := s.connect(ctx, cfg.URL); err != nil {
+	opening, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := s.connect(opening, cfg.URL); err != nil {
 		return nil, err
 	}
-	work, stop := context.WithCancel(context.Background())
+	// The store's work ends with Close, not with the context it was opened in.
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.workers.Go(func() { s.recordKeyUses(work) })
 	return s, nil

@@ -75,10 +75,10 @@ func TestSQLiteLocations(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(t.TempDir(), "odd %20 näme", "x.db")
 	for url, want := range map[string]string{
-		"":                   filepath.Join(dir, "relaypdf.db"),
-		"sqlite:other.db":    filepath.Join(dir, "other.db"),
-		"sqlite://" + other:  other,
-		"sqlite:" + other[:]: other,
+		"":                  filepath.Join(dir, "relaypdf.db"),
+		"sqlite:other.db":   filepath.Join(dir, "other.db"),
+		"sqlite://" + other: other,
+		"sqlite:" + other:   other,
 	} {
 		s, err := store.Open(t.Context(), store.Config{URL: url, DataDir: dir})
 		if err != nil {
@@ -160,6 +160,7 @@ func TestCheckLedgerFindsFaults(t *testing.T) {
 		"idempotency": {"UPDATE idempotency SET state = 'done'", "idempotency key of call"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 				f := newFixture(t, db)
 				f.settle(t, f.begin(t, f.newCall(1000)).ID, 900)

@@ -12,26 +12,24 @@ func TestUsageAtDayBorders(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		today := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 		tomorrow := today.AddDate(0, 0, 1)
-		spend := func(operation string, micros int64) {
+		spend := func(operation string, settled bool) {
 			t.Helper()
 			c := f.newCall(5000)
 			c.Operation = operation
 			f.begin(t, c)
-			if micros < 0 {
+			if !settled {
 				f.release(t, c.ID)
 				return
 			}
-			if err := f.Settle(t.Context(), store.Settlement{CallID: c.ID, Charge: 2 * 500}); err != nil {
-				t.Fatal(err)
-			}
+			f.settle(t, c.ID, 1000)
 		}
-		spend("pdf.create", 1000)
-		spend("pdf.create", -1)
+		spend("pdf.create", true)
+		spend("pdf.create", false)
 		f.clock.Advance(12*time.Hour - time.Microsecond)
-		spend("images.create", 1000)
+		spend("images.create", true)
 		f.begin(t, f.newCall(77)) // running calls are not usage
 		f.clock.Advance(time.Microsecond)
-		spend("pdf.create", 1000)
+		spend("pdf.create", true)
 
 		for _, test := range []struct {
 			name     string

@@ -109,7 +109,7 @@ func startCluster() (server, error) {
 	if err != nil {
 		return server{}, err
 	}
-	cmd := exec.Command("/bin/sh", "-c", clusterScript, "sh", dir, programs)
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", clusterScript, "sh", dir, programs)
 	// A process group of its own keeps Ctrl-C from ending the script before it cleans up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := runAsPostgres(cmd, dir); err != nil {

@@ -54,7 +54,10 @@ func (db DB) Open(t testing.TB, clock *Clock) *store.Store {
 // Each runs the test with an empty store on either database.
 func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
-	EachDB(t, func(t *testing.T, db DB) { test(t, db.Open(t, nil)) })
+	EachDB(t, func(t *testing.T, db DB) {
+		t.Helper()
+		test(t, db.Open(t, nil))
+	})
 }
 
 // EachDB runs the test with an empty database of either kind.
