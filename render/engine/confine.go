@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -36,6 +38,7 @@ var protections = []struct {
 	name  string
 	apply func(setup) error
 }{
+	{"descriptors", closeInherited},
 	{"limits", limitResources},
 	{"user", becomeUser},
 	{"death signal", dieWithParent},
@@ -50,6 +53,30 @@ func confine(s setup) (report, error) {
 		}
 	}
 	return report{UID: os.Getuid()}, nil
+}
+
+// closeInherited closes what the server itself was given by whoever started
+// it, such as a lock or a socket: everything above stderr that would pass on
+// to programs started here. What Go has opened would not.
+func closeInherited(setup) error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd <= unix.Stderr {
+			continue
+		}
+		// The listing names its own descriptor too, which is closed by now.
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err == nil && flags&unix.FD_CLOEXEC == 0 {
+			if err := unix.Close(fd); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // limitResources bounds memory, files and core dumps. Memory is RLIMIT_DATA:
@@ -113,10 +140,26 @@ func becomeUser(s setup) error {
 	return syscall.Setresuid(s.Identity.UID, s.Identity.UID, s.Identity.UID)
 }
 
-// dieWithParent asks for the signal again, since the kernel forgets it when a
-// process changes its user. A parent that died in between has closed the pipe.
+// dieWithParent asks for a signal when the server dies, which the kernel has
+// forgotten since this process changed its user. It is not SIGKILL, so that
+// the programs which this process started can be killed too. A server that
+// died in between has closed the pipe.
+//
+// The signals with which people and service managers stop a server are
+// swallowed: they often go to all its processes, while the server still wants
+// to finish its work. Unlike ignored ones, they keep their meaning for the
+// programs started here.
 func dieWithParent(setup) error {
-	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	orphaned := make(chan os.Signal, 1)
+	signal.Notify(orphaned, unix.SIGUSR1)
+	go func() {
+		<-orphaned
+		killGroup()
+		os.Exit(1)
+	}()
+	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGUSR1), 0, 0, 0)
 }
 
 // ownStdout moves the pipe to the parent to a descriptor that no library

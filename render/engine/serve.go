@@ -89,24 +89,30 @@ func serveJobs(in io.Reader, out io.Writer, handlers Handlers) error {
 			}
 		}
 	}()
-	for {
-		next := <-arrivals
-		if next.err != nil {
-			return endOfInput(next.err)
-		}
+	next := <-arrivals
+	for next.err == nil {
 		done := make(chan error, 1)
-		go func() { done <- answer(out, handlers, next) }()
+		go func(job incoming) { done <- answer(out, handlers, job) }(next)
+		var err error
 		select {
-		case err := <-done:
-			if err != nil {
-				return err
+		case err = <-done:
+			if err == nil {
+				next = <-arrivals
 			}
-		case late := <-arrivals:
-			// One job at a time: anything now is the end, or nonsense.
-			killGroup()
-			return endOfInput(late.err)
+		case next = <-arrivals:
+			// The next job comes as soon as the answer is written, so done
+			// follows at once; the end of the pipe means that nobody waits.
+			if next.err != nil {
+				killGroup()
+				return endOfInput(next.err)
+			}
+			err = <-done
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return endOfInput(next.err)
 }
 
 func endOfInput(err error) error {

@@ -66,6 +66,8 @@ func (s *cssScanner) quoted(quote byte) {
 			s.i++
 		}
 	}
+	// A backslash at the very end steps over what is not there.
+	s.i = min(s.i, len(s.b))
 }
 
 // comment steps over a comment. One in the middle of a word is a trick.
