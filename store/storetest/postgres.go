@@ -86,14 +86,20 @@ func execAdmin(admin, statement string) error {
 	return errors.Join(err, db.Close())
 }
 
-// clusterScript makes and starts a cluster in $1 with the programs in $2, says
-// "ready", and when its standard input ends (which it does with the test
+// clusterSettings make the cluster write little, as nothing in it is to last:
+// every test's database is a copy of the template, and the log of it would fill
+// a gigabyte.
+const clusterSettings = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c autovacuum=off " +
+	"-c wal_level=minimal -c max_wal_senders=0 -c min_wal_size=32MB -c max_wal_size=64MB -c max_connections=300"
+
+// clusterScript makes and starts a cluster in $1 with the programs in $2 and the
+// settings in $3, says "ready", and when its standard input ends (which it does with the test
 // process, however that ends) stops the cluster and removes the folder.
 const clusterScript = `
 cd "$1" || exit 1
 trap 'rm -rf "$1"' EXIT
 "$2/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$1/log" 2>&1 &&
-"$2/pg_ctl" -D "$1/data" -w -t 60 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' -c fsync=off -c max_connections=300" start >>"$1/log" 2>&1 &&
+"$2/pg_ctl" -D "$1/data" -w -t 60 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' $3" start >>"$1/log" 2>&1 &&
 echo ready || { tail -n 20 "$1/log"; exit 1; }
 cat >/dev/null
 "$2/pg_ctl" -D "$1/data" -m immediate stop >/dev/null 2>&1
@@ -109,7 +115,7 @@ func startCluster() (server, error) {
 	if err != nil {
 		return server{}, err
 	}
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", clusterScript, "sh", dir, programs)
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", clusterScript, "sh", dir, programs, clusterSettings)
 	// A process group of its own keeps Ctrl-C from ending the script before it cleans up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := runAsPostgres(cmd, dir); err != nil {
