@@ -32,7 +32,7 @@ func newAccountsCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withStore(cmd, func(ctx context.Context, s *store.Store, config Config) error {
+			return withNewStore(cmd, func(ctx context.Context, s *store.Store, config Config) error {
 				account, err := s.CreateAccount(ctx, email, config.Trial)
 				if errors.Is(err, store.ErrExists) {
 					return usagef("%s has an account already", email)

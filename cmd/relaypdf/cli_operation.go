@@ -70,6 +70,7 @@ type operationCall struct {
 	asJSON, quiet  bool
 	idempotencyKey string
 	maxCharge      string
+	retries        int
 }
 
 // configure makes cmd the command of an operation: everything it takes and
@@ -77,7 +78,7 @@ type operationCall struct {
 func configure(cmd *cobra.Command, operation *op.Operation[*api.Env], name string) {
 	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
-	cmd.Args = c.takes.checkArgs
+	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
 	cmd.Example = c.examples()
 	flags := cmd.Flags()
@@ -89,6 +90,7 @@ func configure(cmd *cobra.Command, operation *op.Operation[*api.Env], name strin
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no summary")
 	flags.StringVar(&c.idempotencyKey, "idempotency-key", "", "name of this call: repeated within 24 hours it answers as before, and is charged once")
 	flags.StringVar(&c.maxCharge, "max-charge", "", "dollars the call may cost at most")
+	flags.IntVar(&c.retries, "retries", 0, "how often to wait and try again after too many requests, and with --idempotency-key also after failures of the service or the network")
 	if c.takes.has("markdown") {
 		flags.BoolVar(&c.markdown, "markdown", false, "the source is Markdown, whatever its name")
 	}
@@ -157,7 +159,7 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.destination.discard()) }()
-	client := &api.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version}
+	client := &api.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version, Retries: c.retries}
 	return c.call(cmd, client, input, options)
 }
 

@@ -160,8 +160,10 @@ func explain(w io.Writer, err error) {
 		fmt.Fprintln(w, "relaypdf:", err)
 		return
 	}
-	fmt.Fprintln(w, "relaypdf:", refused.Error())
-	if len(refused.Details) > 1 {
+	if len(refused.Details) <= 1 {
+		fmt.Fprintln(w, "relaypdf:", refused.Error())
+	} else {
+		fmt.Fprintln(w, "relaypdf: the request was refused:")
 		for _, detail := range refused.Details {
 			fmt.Fprintln(w, "  "+strings.TrimSpace(detail.Field+" "+detail.Message))
 		}
@@ -190,6 +192,9 @@ func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 		},
 	}
 	group.SuggestionsMinimumDistance = 2
+	// A mistyped command comes with the flags of the right one, which are not
+	// what is wrong.
+	group.FParseErrWhitelist.UnknownFlags = true
 	group.AddCommand(commands...)
 	return group
 }

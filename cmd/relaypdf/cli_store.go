@@ -32,12 +32,29 @@ func loadSettings(cmd *cobra.Command) (Config, error) {
 
 // withStore opens the data that the settings name, whether a server runs on it
 // or not, and closes it when do has returned. As root it first becomes the
-// owner of the data for good, so that what needs root must happen before.
-func withStore(cmd *cobra.Command, do func(context.Context, *store.Store, Config) error) (err error) {
+// owner of the data for good, so that what needs root must happen before. A
+// database that is not there is an error: the folder is probably mistyped.
+func withStore(cmd *cobra.Command, do func(context.Context, *store.Store, Config) error) error {
 	config, err := loadSettings(cmd)
 	if err != nil {
 		return err
 	}
+	if path := config.sqliteFile(); path != "" && isAbsent(path) {
+		return usagef("there is no database at %s; check --data-dir, or begin with relaypdf accounts create", path)
+	}
+	return useStore(cmd, config, do)
+}
+
+// withNewStore is withStore, and makes what is missing.
+func withNewStore(cmd *cobra.Command, do func(context.Context, *store.Store, Config) error) error {
+	config, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	return useStore(cmd, config, do)
+}
+
+func useStore(cmd *cobra.Command, config Config, do func(context.Context, *store.Store, Config) error) (err error) {
 	if err := actAsOwner(config.DataDir); err != nil {
 		return err
 	}

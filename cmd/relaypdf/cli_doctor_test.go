@@ -1,0 +1,87 @@
+package main
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// diagnosis is the output of `doctor --json`.
+type diagnosis struct {
+	OK       bool
+	Findings []finding
+}
+
+func (d diagnosis) of(check string) finding {
+	for _, f := range d.Findings {
+		if f.Check == check {
+			return f
+		}
+	}
+	return finding{}
+}
+
+// TestDoctorFindsAHealthyMachine needs what `make setup` installs.
+func TestDoctorFindsAHealthyMachine(t *testing.T) {
+	_, data := dataDir(t)
+	r := relaypdf(t, "doctor", "--json", data)
+	d := decodeJSON[diagnosis](t, r.out)
+	if r.code != 0 || !d.OK {
+		t.Fatalf("got %+v", r)
+	}
+	for _, check := range []string{"settings", "user", "data folder", "disk", "database", "ledger", "chromium", "sandbox", "fonts", "extra CA", "render"} {
+		// Warnings depend on the machine: how much is free, how the clock is set.
+		if f := d.of(check); f.Verdict != good && (f.Verdict != warn || f.Remedy == "") {
+			t.Errorf("%s: got %+v, want ok", check, f)
+		}
+	}
+	text := mustRun(t, "doctor", data)
+	if !strings.Contains(text, "ok    render       one page, ") {
+		t.Errorf("got %q, want a line for the rendered page", text)
+	}
+}
+
+// TestDoctorMends breaks one thing at a time.
+func TestDoctorMends(t *testing.T) {
+	dir, data := dataDir(t)
+	tampered, tamperedFlag := dataDir(t)
+	db, err := sql.Open("sqlite", filepath.Join(tampered, "relaypdf.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("UPDATE accounts SET balance = balance + 1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, check, want string
+		args              []string
+	}{
+		{"settings", "settings", "RELAYPDF_BILLING", []string{data, "--billing", "perhaps"}},
+		{"no browser", "chromium", "/nowhere/chromium", []string{data, "--chromium", "/nowhere/chromium"}},
+		{"no page without a browser", "render", "/nowhere/chromium", []string{data, "--chromium", "/nowhere/chromium"}},
+		{"books", "ledger", "its wallet entries sum to", []string{tamperedFlag, "--chromium", "/nowhere"}},
+		{"database", "database", "open the SQLite database", []string{data, "--database-url", "sqlite://" + dir, "--chromium", "/nowhere"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := relaypdf(t, append([]string{"doctor", "--json"}, tt.args...)...)
+			d := decodeJSON[diagnosis](t, r.out)
+			f := d.of(tt.check)
+			if r.code != 1 || d.OK || f.Verdict != fail || !strings.Contains(f.Message, tt.want) || f.Remedy == "" {
+				t.Errorf("got exit code %d and %+v, want a failure with %q and a remedy", r.code, f, tt.want)
+			}
+		})
+	}
+}
+
+// TestDoctorMakesNothing looks at a machine on which the service never ran.
+func TestDoctorMakesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "absent")
+	r := relaypdf(t, "doctor", "--data-dir", dir)
+	if r.code != 0 || !isAbsent(dir) {
+		t.Errorf("got %+v, want a healthy machine and no data folder", r)
+	}
+}
