@@ -50,12 +50,9 @@ func (p *process) start(cfg Config, h home) error {
 	}
 	defer theirOut.Close()
 
-	p.cmd = exec.Command(cfg.Binary, commandLine(cfg, p.profile)...)
-	p.cmd.Env, p.cmd.Dir = h.environment(), h.user
+	p.cmd = command(cfg, h, p.profile)
 	p.cmd.ExtraFiles = []*os.File{theirIn, theirOut} // Descriptors 3 and 4, as Chromium expects.
 	p.cmd.Stderr = p.log
-	p.cmd.WaitDelay = leaveTimeout // A helper may hold stderr open after the main process left.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.cred, Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		return errors.Join(err, ourIn.Close(), ourOut.Close())
 	}

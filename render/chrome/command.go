@@ -1,0 +1,38 @@
+package chrome
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"syscall"
+)
+
+// Command returns a browser that has not been started, with the flags, user,
+// environment and folders that a Pool would give it, and the function that
+// removes the folders when it has ended. It is for measurements that speak to a
+// browser of their own: descriptors 3 (commands) and 4 (answers) are theirs to
+// add. ctx bounds the preparation only.
+func Command(ctx context.Context, cfg Config) (cmd *exec.Cmd, remove func() error, err error) {
+	if cfg, err = cfg.withDefaults(); err != nil {
+		return nil, nil, err
+	}
+	h, err := newHome(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	profile, err := h.mkdir("profile")
+	if err != nil {
+		return nil, nil, errors.Join(err, h.remove())
+	}
+	return command(cfg, h, profile), h.remove, nil
+}
+
+// command returns the browser's command without its pipes. Its process group is
+// its own, so that it can be killed with its helpers.
+func command(cfg Config, h home, profile string) *exec.Cmd {
+	cmd := exec.Command(cfg.Binary, commandLine(cfg, profile)...)
+	cmd.Env, cmd.Dir = h.environment(), h.user
+	cmd.WaitDelay = leaveTimeout // A helper may hold stderr open after the main process left.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.cred, Setpgid: true}
+	return cmd
+}
