@@ -162,7 +162,12 @@ func (p *page) awaitRealm(ctx context.Context) error {
 	p.mu.Lock()
 	p.load = newLoadState()
 	p.mu.Unlock()
-	return p.batch(ctx, proto.PageResetNavigationHistory{})
+	// These belong to the tab and outlive the realm.
+	return p.batch(ctx,
+		proto.PageResetNavigationHistory{},
+		proto.RuntimeEvaluate{Expression: "window.name = ''"},
+		proto.BrowserSetWindowBounds{WindowID: p.window.WindowID, Bounds: p.window.Bounds},
+	)
 }
 
 // awaitQuiet waits until at most limit requests were under way for a while.

@@ -24,6 +24,7 @@ type page struct {
 	target   proto.TargetTargetID
 	frame    proto.PageFrameID
 	context  proto.BrowserBrowserContextID
+	window   proto.BrowserGetWindowForTargetResult // as it was made; scripts can resize it
 	emulated emulation
 
 	documents, pages int          // work done since it was made
@@ -69,7 +70,11 @@ func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID
 		changed: make(chan struct{}, 1),
 	}
 	root.conn.handle(p.id, p.event)
-	if err := p.batch(ctx, p.setup()...); err != nil {
+	err := p.batch(ctx, p.setup()...)
+	if err == nil && lane == Realm {
+		err = p.call(ctx, proto.BrowserGetWindowForTarget{}, &p.window)
+	}
+	if err != nil {
 		p.close(root)
 		return nil, err
 	}
