@@ -96,7 +96,7 @@ func (c *child) launch(p *Pool) error {
 	defer childOut.Close()
 	c.in, c.out, c.reader = in, out, bufio.NewReaderSize(out, 64<<10)
 
-	c.cmd = exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...)
+	c.cmd = exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...) //nolint:noctx // kill ends it with its whole group
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = childIn, childOut, c.stderr
 	c.cmd.Dir = c.folder
 	c.cmd.Env = []string{"HOME=" + c.folder, "PATH=" + searchPath, "LANG=C.UTF-8"}

@@ -49,7 +49,7 @@ func start(t testing.TB, cfg engine.Config) *engine.Pool {
 // sharedDir returns a folder that the engines' user can reach.
 func sharedDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "engine-test-")
+	dir, err := os.MkdirTemp("", "engine-test-") //nolint:usetesting // others may not enter the folder of t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

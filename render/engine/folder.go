@@ -42,7 +42,7 @@ func openFolder(dir string) (*folder, error) {
 		}
 		if f.lock, err = lockFolder(f.path); err == nil {
 			// Children pass through to their own folders, and see no others.
-			if err = os.Chmod(f.path, 0o711); err == nil {
+			if err = os.Chmod(f.path, 0o711); err == nil { //nolint:gosec // another user passes through it
 				return &f, nil
 			}
 			_ = f.lock.Close()

@@ -51,7 +51,7 @@ var handlers = engine.Handlers{
 		return fmt.Append(nil, strings.Repeat("Hello "+g.Name+". ", g.Times), string(body)), nil
 	}),
 	"chatter": engine.Handle(func(context.Context, struct{}, []byte) ([]byte, error) {
-		fmt.Println("a library prints to standard output")
+		fmt.Fprintln(os.Stdout, "a library prints to standard output")
 		return []byte("done"), nil
 	}),
 	"refuse": engine.Handle(func(context.Context, struct{}, []byte) ([]byte, error) {
@@ -100,7 +100,7 @@ func spin(_ context.Context, fifo string, _ []byte) ([]byte, error) {
 		}
 		defer f.Close()
 	}
-	for {
+	for n := 0; ; n++ {
 	}
 }
 
@@ -194,7 +194,7 @@ func doomedServer(dir, fifo string) {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%s\n%s\n", program, child)
+	fmt.Fprintf(os.Stdout, "%s\n%s\n", program, child)
 	_, err = pool.Do(context.Background(), engine.Job{Name: "spin", Args: fifo})
 	panic(fmt.Sprint("the endless job ended: ", err))
 }
