@@ -185,8 +185,14 @@ func TestFailedAuthenticationLimit(t *testing.T) {
 		return s.Send(t, apitest.Request{Method: "GET", Path: "/v1/account", Header: h, From: from})
 	}
 	const home = "[2001:db8:1:2::1]:1000"
+	suspended, _, suspendedSecret := s.NewAccount(t, "suspended@example.com")
+	if err := s.Store.Suspend(t.Context(), suspended.ID, ""); err != nil {
+		t.Fatal(err)
+	}
 	for range 100 {
-		account(s.Secret, home, nil).OK(t) // successes do not count
+		// Neither a success counts nor a key that was right.
+		account(s.Secret, home, nil).OK(t)
+		account(suspendedSecret, home, nil).Refused(t, api.AccountSuspended)
 	}
 	for i := range 60 {
 		// Every address of a customer's network counts as one, and what a client
