@@ -80,7 +80,7 @@ func checkDisk(_ context.Context, config Config) []finding {
 		return broken("choose another folder with RELAYPDF_DATA_DIR", "%s: %v", dir, err)
 	}
 	const remedy = "free some space: stored results are kept for 24 hours"
-	free := int64(disk.Bavail) * disk.Bsize //nolint:unconvert // Bsize has another type on some machines.
+	free := int64(disk.Bavail) * disk.Bsize
 	switch text := sizeText(free) + " free"; {
 	case free < noFree:
 		return broken(remedy, "%s", text)
@@ -217,11 +217,11 @@ func checkExtraCA(_ context.Context, config Config) []finding {
 	if _, err := parseCAFile(config.ExtraCA); err != nil {
 		return broken("let the service's user read the file", "%s %v", config.ExtraCA, err)
 	}
-	if path, err := exec.LookPath("certutil"); err != nil {
+	path, err := exec.LookPath("certutil")
+	if err != nil {
 		return broken("apt-get install libnss3-tools", "certutil is missing, which makes the browser trust %s", config.ExtraCA)
-	} else {
-		return okay("%s, for the browser through %s", config.ExtraCA, path)
 	}
+	return okay("%s, for the browser through %s", config.ExtraCA, path)
 }
 
 func checkClock(context.Context, Config) []finding {

@@ -85,3 +85,18 @@ func TestDoctorMakesNothing(t *testing.T) {
 		t.Errorf("got %+v, want a healthy machine and no data folder", r)
 	}
 }
+
+// TestDoctorActsAsTheOwner examines, as root, the machine of a service that
+// runs as nobody.
+func TestDoctorActsAsTheOwner(t *testing.T) {
+	dir := foreignFolder(t)
+	if r := runProgram(t, nil, "accounts", "create", "ada@example.com", "--data-dir", dir); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	r := runProgram(t, nil, "doctor", "--json", "--data-dir", dir)
+	d := decodeJSON[diagnosis](t, r.out)
+	if r.code != 0 || d.of("user").Message != "acting as user nobody" || d.of("render").Verdict != good {
+		t.Errorf("got %+v, want a page rendered as nobody", r)
+	}
+	checkOwner(t, dir)
+}

@@ -160,7 +160,8 @@ func (f *field) Set(text string) error {
 			return err
 		}
 		items, _ := f.value.([]any)
-		f.value = append(items, item)
+		items = append(items, item)
+		f.value = items
 		return nil
 	}
 	var err error
@@ -224,10 +225,10 @@ func parseValue(schema *jsonschema.Schema, text string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case schema.Type == "string":
+	switch schema.Type {
+	case "string":
 		return text, nil
-	case schema.Type == "object", schema.Type == "array":
+	case "object", "array":
 		return parseJSON(text)
 	}
 	return parseVariant(schema, text)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -134,10 +135,17 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 	if err != nil {
 		return usageError{err}
 	}
-	field := s.choose(doc, markdown)
+	if err := s.putDocument(input, doc, s.choose(doc, markdown)); err != nil {
+		return usagef("%s: %w", args[0], err)
+	}
+	return nil
+}
+
+// putDocument sets the field that was chosen for the only source.
+func (s sources) putDocument(input map[string]any, doc document, field string) error {
 	switch field {
 	case "":
-		return usagef("%s: this operation takes %s", args[0], strings.Join(s.fields, ", "))
+		return fmt.Errorf("this operation takes %s", strings.Join(s.fields, ", "))
 	case "url":
 		input[field] = doc.address
 	case "file":
@@ -148,7 +156,7 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 	default:
 		text := bytes.TrimPrefix(doc.content, []byte("\uFEFF"))
 		if !utf8.Valid(text) {
-			return usagef("%s is not text in UTF-8; convert it first", args[0])
+			return errors.New("not text in UTF-8; convert it first")
 		}
 		input[field] = string(text)
 	}

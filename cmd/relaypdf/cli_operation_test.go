@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -68,9 +70,18 @@ func (docLength) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}}}
 }
 
-func (l *docLength) SetJSON(v any) error         { l.v = v; return nil }
-func (l docLength) IsZero() bool                 { return l.v == nil }
-func (l docLength) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%T %v", l.v, l.v), nil }
+func (l *docLength) SetJSON(v any) error {
+	if _, ok := v.(bool); ok {
+		return errors.New("the schema let a boolean pass")
+	}
+	l.v = v
+	return nil
+}
+
+func (l docLength) IsZero() bool { return l.v == nil }
+
+// MarshalJSON shows the type that the service decoded, too.
+func (l docLength) MarshalJSON() ([]byte, error) { return json.Marshal(fmt.Sprintf("%T %v", l.v, l.v)) }
 
 type docFile struct {
 	URL      string `json:"url,omitempty" jsonschema_description:"Address."`
@@ -254,7 +265,7 @@ func TestOperationMistakes(t *testing.T) {
 		{[]string{"doc", "print", html, "-o", "x", "--response", "url"}, "leave --output out"},
 		{[]string{"doc", "print", html, html}, "takes one source; got 2"},
 		{[]string{"doc", "print", "https://example.com"}, "this operation takes html"},
-		{[]string{"doc", "print", put(t, "a.html", "\xff\xfe")}, "is not text in UTF-8"},
+		{[]string{"doc", "print", put(t, "a.html", "\xff\xfe")}, "not text in UTF-8"},
 		{[]string{"doc", "print", put(t, "a.url", "nothing")}, "holds no address"},
 		{[]string{"doc", "print"}, "there is nothing to work on; see relaypdf doc print --help"},
 		{[]string{"doc", "print", "--json", "{"}, "--json: The request body ends before the JSON does"},

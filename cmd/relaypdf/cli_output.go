@@ -58,8 +58,8 @@ func (d *destination) open(stdout io.Writer, produces []string) error {
 		}
 	}
 	var err error
-	// Not os.CreateTemp: the file is to have the mode that the user's umask gives.
-	d.part, err = os.OpenFile(filepath.Join(d.folder, ".relaypdf-"+rand.Text()+".part"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	part := filepath.Join(d.folder, ".relaypdf-"+rand.Text()+".part")
+	d.part, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides, as for any program's output.
 	if err != nil {
 		return usageError{err}
 	}

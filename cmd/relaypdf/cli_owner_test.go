@@ -48,7 +48,7 @@ func foreignFolder(t testing.TB) string {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder to another user")
 	}
-	dir, err := os.MkdirTemp("", "relaypdf-owner-")
+	dir, err := os.MkdirTemp("", "relaypdf-owner-") //nolint:usetesting // nobody could not pass through the parents of t.TempDir.
 	if err != nil {
 		t.Fatal(err)
 	}
