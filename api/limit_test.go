@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -234,6 +236,32 @@ func TestNoRateLimits(t *testing.T) {
 		got := echoOnce(t, s, s.Secret).OK(t)
 		if fields := got.Header.Values("RateLimit"); len(fields) != 0 {
 			t.Fatalf("RateLimit is %v, want none", fields)
+		}
+	}
+}
+
+// TestLimiterIsExactUnderLoad asks from many goroutines at once.
+func TestLimiterIsExactUnderLoad(t *testing.T) {
+	t.Parallel()
+	limiter := api.NewMemoryLimiter(apitest.Start)
+	windows := []api.Window{{Name: "burst", Limit: 50, Length: 10 * time.Second}, {Name: "minute", Limit: 30, Length: time.Minute}}
+	var allowed [2]atomic.Int32
+	var wait sync.WaitGroup
+	for i := range 200 {
+		wait.Go(func() {
+			verdict, err := limiter.Take(t.Context(), strconv.Itoa(i%2), windows...)
+			if err != nil {
+				t.Error(err)
+			}
+			if verdict.Allowed {
+				allowed[i%2].Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	for key := range allowed {
+		if got := allowed[key].Load(); got != 30 {
+			t.Errorf("key %d: %d allowed, want 30", key, got)
 		}
 	}
 }

@@ -184,3 +184,59 @@ func TestErrorsGolden(t *testing.T) {
 	}
 	apitest.Golden(t, "errors.golden", []byte(text.String()))
 }
+
+// TestAnswersMatchTheDocument holds real answers, errors included, against
+// their schemas.
+func TestAnswersMatchTheDocument(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
+	capped := http.Header{"X-Service-Max-Charge-Microdollars": {"1"}}
+	for _, q := range []struct {
+		request apitest.Request
+		pattern string
+	}{
+		{apitest.Request{Method: "GET", Path: "/health"}, ""},
+		{apitest.Request{Method: "GET", Path: "/health/ready"}, ""},
+		{apitest.Request{Method: "GET", Path: "/v1/account"}, ""},
+		{apitest.Request{Method: "GET", Path: "/v1/account", Header: without()}, ""},
+		{apitest.Request{Method: "GET", Path: "/v1/billing/prices"}, ""},
+		{apitest.Request{Method: "GET", Path: "/v1/billing/usage"}, ""},
+		{apitest.Request{Method: "GET", Path: "/v1/billing/limits"}, ""},
+		{apitest.Request{Method: "PATCH", Path: "/v1/billing/limits", Body: `{"maxJobMicrodollars":5000}`}, ""},
+		{apitest.Request{Method: "PATCH", Path: "/v1/billing/limits", Body: `{"maxJobMicrodollars":-1}`}, ""},
+		{apitest.Request{Method: "GET", Path: "/v1/files/x"}, "/v1/files/{id}"},
+		{apitest.Request{Method: "POST", Path: echo, Body: `{"text":"a","response":"url"}`}, ""},
+		{apitest.Request{Method: "POST", Path: echo, Body: `{}`}, ""},
+		{apitest.Request{Method: "POST", Path: echo, Body: `{"text":"a"}`, Header: capped}, ""},
+		{apitest.Request{Method: "POST", Path: "/v1/test/json", Body: `{}`}, ""},
+	} {
+		got := s.Send(t, q.request)
+		if q.pattern == "" {
+			q.pattern = q.request.Path
+		}
+		name := fmt.Sprintf("%s %s: %d", q.request.Method, q.pattern, got.Status)
+		answer := doc.Paths.Value(q.pattern).GetOperation(q.request.Method).Responses.Status(got.Status)
+		if answer == nil || answer.Value.Content["application/json"] == nil {
+			t.Errorf("%s is not described", name)
+			continue
+		}
+		var body any
+		if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
+			t.Fatal(err)
+		}
+		schema := answer.Value.Content["application/json"].Schema.Value
+		if err := schema.VisitJSON(body, openapi3.EnableFormatValidation(), openapi3.MultiErrors(), openapi3.EnableJSONSchema2020()); err != nil {
+			t.Errorf("%s: %s does not match its schema: %v", name, got.Body, err)
+		}
+		for header, described := range answer.Value.Headers {
+			if described.Value.Required && got.Header.Get(header) == "" {
+				t.Errorf("%s: the header %s is missing", name, header)
+			}
+		}
+	}
+}
