@@ -347,12 +347,18 @@ func TestBodyOverTheLimit(t *testing.T) {
 func TestAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})
-	got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":5,"count":0,"label":"z","lable":1,"response":"x"}`}).Refused(t, api.InvalidRequest)
+	got := s.Send(t, apitest.Request{
+		Path: echo, Body: `{"text":5,"count":0,"label":"z","lable":1,"response":"x"}`,
+		Header: http.Header{"Idempotency-Key": {""}, "X-A-Max-Charge-Microdollars": {"1", "2"}, "X-B-Max-Charge-Microdollars": {"x"}},
+	}).Refused(t, api.InvalidRequest)
 	var lines []string
 	for _, d := range got.Details {
 		lines = append(lines, d.Field+" "+d.Message)
 	}
 	want := []string{
+		"Idempotency-Key must be 1 to 255 printable ASCII characters",
+		"X-A-Max-Charge-Microdollars is given with two different values",
+		"X-B-Max-Charge-Microdollars must be a whole number of microdollars, 0 or more",
 		"count must be between 1 and 10000000; got 0",
 		"lable is not a known field; did you mean label?",
 		"label must be one of a, b; got \"z\"",

@@ -170,7 +170,8 @@ func TestPricesGolden(t *testing.T) {
 	}
 	var text strings.Builder
 	for _, price := range list.Prices {
-		fmt.Fprintf(&text, "%-16s %8d %s  %s %s\n", price.Operation, price.Microdollars, list.Currency, price.Summary, price.Note)
+		line := fmt.Sprintf("%-16s %8d %s  %s  %s", price.Operation, price.Microdollars, list.Currency, price.Summary, price.Note)
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	apitest.Golden(t, "prices.golden", []byte(text.String()))
 }

@@ -29,6 +29,9 @@ type Request struct {
 	// MaxCharge is the most that the client agreed to pay, or nil.
 	MaxCharge *credit.Amount
 	RequestID string
+	// Faults are what is wrong with the request beside its body. They are told
+	// together with the body's, to a caller who has shown a key.
+	Faults op.Faults
 }
 
 // Outcome is what a successful call came to. Its content is in Body, or in the
@@ -140,6 +143,10 @@ func (c *paidCall) limit(ctx context.Context) (err error) {
 
 func (c *paidCall) decode(context.Context) (err error) {
 	c.call, err = c.Operation.Bind(c.Body, c.files)
+	var faults op.Faults
+	if len(c.Faults) > 0 && (err == nil || errors.As(err, &faults)) {
+		return slices.Concat(c.Faults, faults)
+	}
 	if err == nil && c.call.Response == "" {
 		c.call.Response = op.Binary
 	}

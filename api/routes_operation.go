@@ -30,8 +30,8 @@ func (a *API) postOperation(operation *op.Operation[*Env]) func(http.ResponseWri
 			Operation: operation, Secret: bearer(r.Header), ClientIP: clientIP(r, a.ipHeader),
 			RequestID: requestID(r.Context()),
 		}
-		headerErr := readCallHeaders(r.Header, &request)
-		body := &httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, a.maxBody), err: headerErr}
+		readCallHeaders(r.Header, &request)
+		body := &httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, a.maxBody)}
 		request.Body = body
 		patience := bodyBaseTime + time.Duration(a.maxBody/bodyMinPerSec)*time.Second
 		// Connections that cannot have a deadline, as in tests, do without.
@@ -67,9 +67,9 @@ func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *Outco
 	return err
 }
 
-// httpBody gives the pipeline the body of a request at the step that reads
-// it: whatever is wrong with the request's headers is an input error too, and
-// must not be told to a caller who has not shown a key.
+// httpBody gives the pipeline the body of a request at the step that reads it,
+// and checks its content type there: a wrong one is an input error, which is
+// not for a caller who has not shown a key, and none when there is no body.
 type httpBody struct {
 	r     *http.Request
 	limit io.Reader
@@ -96,9 +96,10 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readCallHeaders fills in what a request's headers say of the call.
-func readCallHeaders(h http.Header, request *Request) error {
-	faults := op.Faults{}
+// readCallHeaders fills in what a request's headers say of the call, and what
+// is wrong with them.
+func readCallHeaders(h http.Header, request *Request) {
+	faults := &request.Faults
 	if keys := h.Values("Idempotency-Key"); len(keys) > 1 {
 		faults.Add("Idempotency-Key", "is given twice")
 	} else if len(keys) == 1 {
@@ -124,10 +125,6 @@ func readCallHeaders(h http.Header, request *Request) error {
 			}
 		}
 	}
-	if len(faults) > 0 {
-		return faults
-	}
-	return nil
 }
 
 func printable(key string) bool {
