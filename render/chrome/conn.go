@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -24,6 +26,10 @@ const (
 // errConnClosed means that the browser is gone or no longer speaks the
 // protocol.
 var errConnClosed = errors.New("chrome: the connection to the browser is closed")
+
+// eventLost is told to every session when the connection ends. It is not part
+// of the protocol: a page that waits for an event would otherwise wait for ever.
+const eventLost = "connectionLost"
 
 // request is a command of the DevTools protocol. The types of rod's proto
 // package implement it.
@@ -114,6 +120,7 @@ func (c *conn) shut() {
 }
 
 func (c *conn) readLoop() {
+	defer c.tellLost()
 	defer close(c.done)
 	defer c.shut()
 	r := bufio.NewReaderSize(c.in, 256<<10)
@@ -134,6 +141,15 @@ func (c *conn) readLoop() {
 		if !c.dispatch(bytes.TrimSuffix(part, []byte{0})) {
 			return
 		}
+	}
+}
+
+func (c *conn) tellLost() {
+	c.mu.Lock()
+	handlers := slices.Collect(maps.Values(c.handlers))
+	c.mu.Unlock()
+	for _, fn := range handlers {
+		fn(eventLost, nil)
 	}
 }
 

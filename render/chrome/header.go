@@ -1,6 +1,12 @@
 package chrome
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+)
 
 // emptyTemplate stands for a missing header or footer: Chromium prints one of
 // its own (date, title, URL) in the place of an empty string.
@@ -29,9 +35,59 @@ func (o PDF) templates() (header, footer string, any bool) {
 	return o.template(o.Header), o.template(o.Footer), true
 }
 
-func (o PDF) template(html string) string {
-	if html == "" {
+func (o PDF) template(template string) string {
+	if template == "" {
 		return emptyTemplate
 	}
-	return fmt.Sprintf(templateStyle, o.MarginRight, o.MarginLeft) + `<div class="relay-template">` + html + `</div>`
+	return fmt.Sprintf(templateStyle, o.MarginRight, o.MarginLeft) + `<div class="relay-template">` + withoutLoads(template) + `</div>`
+}
+
+var (
+	cssImport  = regexp.MustCompile(`(?i)@import[^;]*;?`)
+	cssAddress = regexp.MustCompile(`(?i)url\(\s*["']?\s*([^"')]*)["']?\s*\)`)
+)
+
+// withoutLoads takes links, imports and addresses out of a template. Chromium
+// loads nothing for headers and footers, and its renderer crashes on a style
+// sheet or a font that it would have to load. This is for the customer's sake
+// and not a defence: what it overlooks crashes the renderer or goes to the
+// egress proxy like everything else.
+func withoutLoads(template string) string {
+	var out strings.Builder
+	tokens := html.NewTokenizer(strings.NewReader(template))
+	style := false
+	for {
+		kind := tokens.Next()
+		raw := string(tokens.Raw()) // Token and TagName change the buffer.
+		switch kind {
+		case html.ErrorToken:
+			return out.String()
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, _ := tokens.TagName()
+			style = string(name) == "style"
+			if string(name) != "link" {
+				out.WriteString(withoutAddresses(raw))
+			}
+		case html.TextToken:
+			if style {
+				raw = withoutAddresses(cssImport.ReplaceAllString(raw, ""))
+			}
+			out.WriteString(raw)
+		default:
+			style = false
+			out.WriteString(raw)
+		}
+	}
+}
+
+// withoutAddresses empties every CSS url() that is neither data nor a part of
+// the template.
+func withoutAddresses(css string) string {
+	return cssAddress.ReplaceAllStringFunc(css, func(found string) string {
+		address := cssAddress.FindStringSubmatch(found)[1]
+		if strings.HasPrefix(address, "#") || local(strings.ToLower(address)) {
+			return found
+		}
+		return "url(data:,)"
+	})
 }

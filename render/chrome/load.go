@@ -23,17 +23,19 @@ type loadState struct {
 	loader    string // of the main frame's document
 	inits     map[string]bool
 	dom, done bool
-	inFlight  map[string]bool
-	changedAt time.Time         // when inFlight last changed
+	inFlight  map[string]flight // by request
 	status    map[string]int    // HTTP status by loader
 	address   map[string]string // URL of the main document by loader, after its redirects
 	broken    string            // the URL in whose place Chromium shows its own error page
 	reason    map[string]string
 }
 
+// flight is where a request under way came from.
+type flight struct{ loader, frame string }
+
 func newLoadState() loadState {
 	return loadState{
-		inits: map[string]bool{}, inFlight: map[string]bool{},
+		inits: map[string]bool{}, inFlight: map[string]flight{},
 		status: map[string]int{}, address: map[string]string{}, reason: map[string]string{},
 	}
 }
@@ -68,22 +70,33 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		if e.Type == "Document" && e.FrameID == main {
 			s.address[e.LoaderID] = e.Request.URL
 		}
-		// These two never end, or end without meaning for the document.
-		if e.Type != "EventSource" && e.Type != "Ping" && !local(e.Request.URL) {
-			s.inFlight[e.RequestID] = true
-			s.changedAt = time.Now()
+		// These never end, or end without meaning for the document.
+		if e.Type != "EventSource" && e.Type != "Ping" && e.Type != "Prefetch" && !local(e.Request.URL) {
+			s.inFlight[e.RequestID] = flight{loader: e.LoaderID, frame: e.FrameID}
 		}
 	case "Network.responseReceived":
 		if e.Type == "Document" && e.FrameID == main {
 			s.status[e.LoaderID] = e.Response.Status
 		}
+	case "Page.frameDetached":
+		// The frame was removed, or moved to another process, whose events do
+		// not come here.
+		s.drop(func(f flight) bool { return f.frame == e.FrameID })
 	case "Network.loadingFinished", "Network.loadingFailed":
-		if s.inFlight[e.RequestID] {
+		if _, ok := s.inFlight[e.RequestID]; ok {
 			delete(s.inFlight, e.RequestID)
-			s.changedAt = time.Now()
 		}
 		if e.ErrorText != "" {
 			s.reason[e.RequestID] = e.ErrorText
+		}
+	}
+}
+
+// drop forgets requests under way.
+func (s *loadState) drop(gone func(flight) bool) {
+	for id, f := range s.inFlight {
+		if gone(f) {
+			delete(s.inFlight, id)
 		}
 	}
 }
@@ -93,6 +106,9 @@ func (s *loadState) lifecycle(e loadEvent) {
 	case "init":
 		s.loader, s.dom, s.done = e.LoaderID, false, false
 		s.inits[e.LoaderID] = true
+		// What the documents before this one still asked for went with them,
+		// and Chromium does not always say so.
+		s.drop(func(f flight) bool { return f.loader != e.LoaderID })
 	case "DOMContentLoaded":
 		s.dom = true
 	case "load":

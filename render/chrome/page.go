@@ -219,6 +219,9 @@ func (p *page) event(method string, params json.RawMessage) {
 	case "Inspector.targetCrashed", "Inspector.detached":
 		p.crashed = true
 		p.fail(errTargetCrashed)
+	case eventLost:
+		p.crashed = true
+		p.fail(errConnClosed)
 	case "Target.attachedToTarget", "Network.webSocketCreated", "Network.webTransportCreated":
 		if p.lane != Once {
 			p.fail(errNeedsNetwork)
@@ -228,7 +231,7 @@ func (p *page) event(method string, params json.RawMessage) {
 		p.post(proto.PageHandleJavaScriptDialog{Accept: true})
 	case "Fetch.requestPaused":
 		p.resume(params)
-	case "Page.lifecycleEvent", "Page.frameNavigated", "Network.requestWillBeSent",
+	case "Page.lifecycleEvent", "Page.frameNavigated", "Page.frameDetached", "Network.requestWillBeSent",
 		"Network.responseReceived", "Network.loadingFinished", "Network.loadingFailed":
 		p.loadEvent(method, params)
 	}

@@ -1,0 +1,360 @@
+package chrome
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-rod/rod/lib/proto"
+)
+
+// gate serves a page whose load waits for the test: arrived gets a value for
+// every attempt that is under way, and the page goes on when open is closed.
+type gate struct {
+	url     string
+	arrived chan struct{}
+	open    chan struct{}
+}
+
+func newGate(s *site, name string) *gate {
+	g := &gate{
+		url:     "http://site.test/" + name,
+		arrived: make(chan struct{}, 8),
+		open:    make(chan struct{}),
+	}
+	s.page("site.test/"+name, `<p>gate passed</p><img src="/`+name+`/wait">`)
+	s.mux.HandleFunc("site.test/"+name+"/wait", func(_ http.ResponseWriter, r *http.Request) {
+		g.arrived <- struct{}{}
+		select {
+		case <-g.open:
+		case <-r.Context().Done():
+		}
+	})
+	return g
+}
+
+// await waits until an attempt is under way, and fails the test if the job
+// ends before that.
+func (g *gate) await(t *testing.T, job <-chan result) {
+	t.Helper()
+	select {
+	case <-g.arrived:
+	case r := <-job:
+		t.Fatalf("the job ended too early: %v", r.err)
+	}
+}
+
+// result is what PDF returned.
+type result struct {
+	doc Document
+	err error
+}
+
+func printLater(ctx context.Context, p *Pool, job Job) <-chan result {
+	done := make(chan result, 1)
+	go func() {
+		doc, err := p.PDF(ctx, job, PDF{})
+		done <- result{doc, err}
+	}()
+	return done
+}
+
+// crash ends the renderer of the target with this URL.
+func crash(t *testing.T, p *Pool, url string) {
+	t.Helper()
+	root := p.current.root
+	var list proto.TargetGetTargetsResult
+	if err := root.call(t.Context(), proto.TargetGetTargets{}, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range list.TargetInfos {
+		if info.URL != url {
+			continue
+		}
+		var attached proto.TargetAttachToTargetResult
+		if err := root.call(t.Context(), proto.TargetAttachToTarget{TargetID: info.TargetID, Flatten: true}, &attached); err != nil {
+			t.Fatal(err)
+		}
+		root.conn.session(string(attached.SessionID)).post(proto.PageCrash{})
+		return
+	}
+	t.Fatalf("no target shows %s", url)
+}
+
+func TestCrashedRendererIsRetriedOnce(t *testing.T) {
+	s := newSite(t)
+	g := newGate(s, "once")
+	p := startWithSite(t, s)
+	pid := p.browserPID()
+	done := printLater(t.Context(), p, Job{Tenant: "a", URL: g.url})
+	g.await(t, done)
+	crash(t, p, g.url)
+	g.await(t, done) // The second attempt.
+	close(g.open)
+	r := <-done
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	contains(t, pdfText(t, r.doc), "gate passed")
+	if got := p.Stats().Crashes; got != 1 {
+		t.Errorf("%d crashes counted, want 1", got)
+	}
+	if p.browserPID() != pid {
+		t.Error("the browser itself was replaced")
+	}
+}
+
+func TestSecondCrashFailsTheJobAndNobodyElse(t *testing.T) {
+	s := newSite(t)
+	bad, good := newGate(s, "bad"), newGate(s, "good")
+	p := startWithSite(t, s)
+	pid := p.browserPID()
+	other := printLater(t.Context(), p, Job{Tenant: "b", URL: good.url})
+	good.await(t, other)
+	done := printLater(t.Context(), p, Job{Tenant: "a", URL: bad.url})
+	for range 2 {
+		bad.await(t, done)
+		crash(t, p, bad.url)
+	}
+	if r := <-done; !errors.Is(r.err, ErrCrashed) {
+		t.Errorf("after two crashes: %v, want ErrCrashed", r.err)
+	}
+	close(good.open)
+	r := <-other
+	if r.err != nil {
+		t.Fatalf("the other tenant's job: %v", r.err)
+	}
+	contains(t, pdfText(t, r.doc), "gate passed")
+	if p.browserPID() != pid {
+		t.Error("the browser itself was replaced")
+	}
+	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "next job"}), "next job")
+}
+
+func TestWarmPageIsReplacedAfterACrash(t *testing.T) {
+	p := startPool(t, nil)
+	for _, lane := range []Lane{Inline, Realm} {
+		contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "before"}), "before")
+		b := p.current
+		b.mu.Lock()
+		pg := b.tenants["a"].idle[lane][0]
+		b.mu.Unlock()
+		pg.post(proto.PageCrash{})
+		eventually(t, "the crash is noticed", pg.spent)
+		contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "after"}), "after")
+		if p.current != b {
+			t.Errorf("%s lane: the crash of an idle page took the browser with it", lane)
+		}
+	}
+}
+
+func TestKilledBrowserIsReplacedAndTheJobSucceeds(t *testing.T) {
+	s := newSite(t)
+	g := newGate(s, "kill")
+	p := startWithSite(t, s)
+	done := printLater(t.Context(), p, Job{Tenant: "a", URL: g.url})
+	g.await(t, done)
+	if err := syscall.Kill(p.browserPID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	g.await(t, done)
+	close(g.open)
+	r := <-done
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	contains(t, pdfText(t, r.doc), "gate passed")
+}
+
+func TestIdleBrowserIsReplacedWhenItDies(t *testing.T) {
+	p := startPool(t, nil)
+	pid := p.browserPID()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another browser runs", func() bool { return p.browserPID() != pid })
+	if err := p.Healthy(t.Context()); err != nil {
+		t.Error(err)
+	}
+	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "works"}), "works")
+}
+
+func TestEndlessScripts(t *testing.T) {
+	p := startPool(t, func(c *Config) { c.Slots = 3 })
+	cases := map[string]struct {
+		html string
+		step Step
+	}{
+		"while parsing":  {`<script>for(;;);</script>`, StepLoad},
+		"after load":     {`<script>onload = () => setTimeout(() => { for(;;); })</script>`, ""},
+		"while printing": {`<script>addEventListener('beforeprint', () => { for(;;); })</script>`, StepPrint},
+		"microtasks":     {`<script>(function f() { Promise.resolve().then(f) })()</script>`, StepLoad},
+	}
+	for name, c := range cases {
+		for _, lane := range []Lane{Realm, Once} {
+			t.Run(name+"/"+lane.String(), func(t *testing.T) {
+				// The tenant's other pages go on meanwhile.
+				contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "before"}), "before")
+				start := time.Now()
+				done := printLater(t.Context(), p, Job{Tenant: "a", Lane: lane, HTML: c.html, Timeout: 1500 * time.Millisecond})
+				for range 3 {
+					contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "meanwhile"}), "meanwhile")
+				}
+				r := <-done
+				var timeout *TimeoutError
+				if !errors.As(r.err, &timeout) || c.step != "" && timeout.Step != c.step {
+					t.Errorf("%v, want a timeout in the step %q", r.err, c.step)
+				}
+				if took := time.Since(start); took > 5*time.Second {
+					t.Errorf("the job ended after %s, with a deadline of 1.5 s", took)
+				}
+			})
+		}
+	}
+	eventually(t, "no renderer is busy any more", func() bool { return idle(t, p) })
+}
+
+// idle reports that no renderer used the processor between two looks.
+func idle(t *testing.T, p *Pool) bool {
+	t.Helper()
+	before := processorTime(t, p)
+	timer := time.NewTimer(300 * time.Millisecond)
+	<-timer.C
+	return processorTime(t, p)-before < 5 // Ticks of 10 ms.
+}
+
+func TestCancelledJobFreesItsSlot(t *testing.T) {
+	s := newSite(t)
+	g := newGate(s, "cancel")
+	p := startWithSite(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := printLater(ctx, p, Job{Tenant: "a", URL: g.url})
+	g.await(t, done)
+	start := time.Now()
+	cancel()
+	r := <-done
+	if !errors.Is(r.err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", r.err)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("the cancelled job ended after %s", took)
+	}
+	if st := p.Stats(); st.Busy != 0 || st.Queued != 0 {
+		t.Errorf("after the cancelled job: %+v", st)
+	}
+}
+
+func TestCloseEndsRunningJobs(t *testing.T) {
+	s := newSite(t)
+	g := newGate(s, "close")
+	p := startWithSite(t, s)
+	done := printLater(t.Context(), p, Job{Tenant: "a", URL: g.url})
+	g.await(t, done)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-done; !errors.Is(r.err, ErrClosed) {
+		t.Errorf("%v, want ErrClosed", r.err)
+	}
+	if _, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: "x"}, PDF{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v, want ErrClosed", err)
+	}
+	if err := p.Healthy(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v, want ErrClosed", err)
+	}
+}
+
+func TestFullPoolIsBusy(t *testing.T) {
+	s := newSite(t)
+	g := newGate(s, "busy")
+	p := startPool(t, func(c *Config) { c.Proxy, c.Slots, c.Queue = s.proxy.URL, 1, 1 })
+	first := printLater(t.Context(), p, Job{Tenant: "a", URL: g.url})
+	g.await(t, first)
+	second := printLater(t.Context(), p, Job{Tenant: "a", HTML: "second"})
+	eventually(t, "the second job waits", func() bool { return p.Stats().Queued == 1 })
+	_, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: "third"}, PDF{})
+	var busy *BusyError
+	if !errors.As(err, &busy) || busy.RetryAfter < time.Second || busy.RetryAfter%time.Second != 0 {
+		t.Errorf("a third job: %v, want ErrBusy with whole seconds", err)
+	}
+	close(g.open)
+	for _, done := range []<-chan result{first, second} {
+		r := <-done
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		r.doc.Body.Close()
+	}
+}
+
+func TestRecyclingLosesNoJob(t *testing.T) {
+	p := startPool(t, func(c *Config) { c.RecycleDocs = 12 })
+	var wg sync.WaitGroup
+	jobs := make(chan int)
+	for w := range 4 {
+		wg.Go(func() {
+			for n := range jobs {
+				lane := lanes[n%len(lanes)]
+				doc, err := p.PDF(t.Context(), Job{Tenant: "t" + string(rune('0'+w)), Lane: lane, HTML: "works"}, PDF{})
+				if err != nil {
+					t.Errorf("job %d: %v", n, err)
+					continue
+				}
+				if text := pdfText(t, doc); !strings.Contains(text, "works") {
+					t.Errorf("job %d: %q", n, text)
+				}
+			}
+		})
+	}
+	for n := range 80 {
+		jobs <- n
+	}
+	close(jobs)
+	wg.Wait()
+	if got := p.Stats(); got.Restarts < 2 || got.Crashes != 0 || got.Renders != 80 {
+		t.Errorf("%+v, want 80 renders, several restarts and no crash", got)
+	}
+}
+
+func TestRecyclingByMemory(t *testing.T) {
+	p := startPool(t, func(c *Config) { c.RecycleBytes = 1 << 20 })
+	pid := p.browserPID()
+	eventually(t, "the browser is recycled", func() bool { return p.Stats().Restarts > 0 })
+	if p.browserPID() == pid {
+		t.Error("the browser is still the same")
+	}
+	eventually(t, "the old browser is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "works"}), "works")
+}
+
+func TestIdleContextsAreDropped(t *testing.T) {
+	p := startPool(t, func(c *Config) { c.IdleContext = 100 * time.Millisecond })
+	for _, tenant := range []string{"a", "b"} {
+		textOf(t, p, Job{Tenant: tenant, HTML: "x"})
+	}
+	b := p.current
+	eventually(t, "no tenant has a context", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.tenants) == 0
+	})
+	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "works"}), "works")
+}
+
+func TestWarmContextsAreBounded(t *testing.T) {
+	p := startPool(t, func(c *Config) { c.Slots = 1 })
+	for i := range warmPerSlot + 4 {
+		textOf(t, p, Job{Tenant: string(rune('a' + i)), HTML: "x"})
+	}
+	b := p.current
+	eventually(t, "only so many contexts are kept", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.tenants) == warmPerSlot
+	})
+}

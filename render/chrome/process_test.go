@@ -1,0 +1,219 @@
+package chrome
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// tree returns the pids of the browser and its helpers.
+func tree(root int) []int {
+	parents := processParents()
+	var pids []int
+	for pid := range parents {
+		if descends(parents, pid, root) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func procFile(t testing.TB, pid int, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
+	if err != nil {
+		return "" // It ended meanwhile.
+	}
+	return string(data)
+}
+
+// processorTime returns the ticks that the Pool's browser used so far.
+func processorTime(t testing.TB, p *Pool) (ticks int) {
+	t.Helper()
+	for _, pid := range tree(p.browserPID()) {
+		stat := procFile(t, pid, "stat")
+		fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+		if len(fields) < 13 {
+			continue
+		}
+		for _, f := range fields[11:13] { // utime and stime
+			n, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ticks += n
+		}
+	}
+	return ticks
+}
+
+func TestBrowserRunsUnprivilegedAndSandboxed(t *testing.T) {
+	p := startPool(t, nil)
+	textOf(t, p, Job{Tenant: "a", HTML: "x"})
+	for _, pid := range tree(p.browserPID()) {
+		cmdline := strings.ReplaceAll(procFile(t, pid, "cmdline"), "\x00", " ")
+		for line := range strings.Lines(procFile(t, pid, "status")) {
+			if ids, ok := strings.CutPrefix(line, "Uid:"); ok && slices.Contains(strings.Fields(ids), "0") {
+				t.Errorf("a process runs as root: %s: %s", cmdline, line)
+			}
+		}
+		if strings.Contains(cmdline, "no-sandbox") && !strings.Contains(cmdline, "--no-zygote-sandbox") {
+			t.Errorf("a process runs without its sandbox: %s", cmdline)
+		}
+	}
+	own, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := renderers(t, p.browserPID())
+	if len(found) == 0 {
+		t.Fatal("no renderer was found")
+	}
+	for _, pid := range found {
+		if !strings.Contains(procFile(t, pid, "status"), "Seccomp:\t2") {
+			t.Errorf("renderer %d has no system call filter", pid)
+		}
+		ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+		if err == nil && ns == own {
+			t.Errorf("renderer %d shares our process namespace", pid)
+		}
+	}
+}
+
+func TestBrowserSeesNoneOfOurEnvironment(t *testing.T) {
+	t.Setenv("RELAYPDF_SECRET_KEY", "secret")
+	p := startPool(t, nil)
+	environ := strings.Split(strings.TrimRight(procFile(t, p.browserPID(), "environ"), "\x00"), "\x00")
+	for _, v := range environ {
+		if name, _, _ := strings.Cut(v, "="); !slices.Contains([]string{"HOME", "PATH", "LANG"}, name) {
+			t.Errorf("the browser's environment has %s", name)
+		}
+	}
+	if len(environ) != 3 {
+		t.Errorf("%d variables, want 3", len(environ))
+	}
+}
+
+func TestCloseLeavesNoProcess(t *testing.T) {
+	p := startPool(t, nil)
+	for _, lane := range lanes {
+		textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "x"})
+	}
+	pids := tree(p.browserPID())
+	if len(pids) < 4 {
+		t.Errorf("only %d processes were found", len(pids))
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		state := procFile(t, pid, "status")
+		if strings.Contains(state, "State:\tZ") {
+			continue // Only its parent, not ours, has yet to notice.
+		}
+		if strings.Contains(procFile(t, pid, "cmdline"), "chromium") {
+			t.Errorf("process %d is left: %s", pid, procFile(t, pid, "cmdline"))
+		}
+	}
+}
+
+func TestFailedStartLeavesNothing(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"no such program":      {Proxy: closedProxy, Binary: "/nonexistent"},
+		"not a browser":        {Proxy: closedProxy, Binary: "/bin/false"},
+		"speaks no protocol":   {Proxy: closedProxy, Binary: "/bin/true"},
+		"no such CA":           {Proxy: closedProxy, CAFile: "/nonexistent"},
+		"no certificate in CA": {Proxy: closedProxy, CAFile: "/etc/passwd"},
+		"no such user":         {Proxy: closedProxy, User: "no-such-user"},
+		"root as user":         {Proxy: closedProxy, User: "root"},
+		"no proxy":             {},
+	} {
+		if os.Geteuid() != 0 && strings.Contains(name, "user") {
+			continue // Only root can choose another user.
+		}
+		cfg.Dir = tempDir(t)
+		p, err := Start(t.Context(), cfg)
+		if err == nil {
+			t.Errorf("%s: started", name)
+			p.Close()
+		}
+		if left, _ := os.ReadDir(cfg.Dir); len(left) != 0 {
+			t.Errorf("%s: left %v", name, left)
+		}
+	}
+}
+
+func TestUnreachableFolderIsNamed(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the browser runs as the same user")
+	}
+	dir := tempDir(t)
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Config{Proxy: closedProxy, Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("%v, want an error that names %s", err, dir)
+	}
+}
+
+// helperDir is how TestBrowserDiesWithUs tells its other self what to do.
+const helperDir = "CHROME_TEST_HELPER_DIR"
+
+// TestHelperProcess is not a test: it is the program that is killed below.
+func TestHelperProcess(t *testing.T) {
+	dir := os.Getenv(helperDir)
+	if dir == "" {
+		t.Skip("only runs inside TestBrowserDiesWithUs")
+	}
+	p, err := Start(context.Background(), Config{Proxy: closedProxy, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("browser %d\n", p.browserPID())
+	<-t.Context().Done()
+}
+
+func TestBrowserDiesWithUs(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHelperProcess$", "-test.v")
+	cmd.Env = append(os.Environ(), helperDir+"="+tempDir(t))
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	for lines := bufio.NewScanner(out); pid == 0 && lines.Scan(); {
+		fmt.Sscanf(lines.Text(), "browser %d", &pid)
+	}
+	if pid == 0 {
+		t.Fatal("the other process started no browser")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	eventually(t, "the browser is gone", func() bool {
+		return syscall.Kill(pid, 0) != nil || strings.Contains(procFile(t, pid, "status"), "State:\tZ")
+	})
+}
+
+func TestMemoryOfTheProcessTree(t *testing.T) {
+	p := startPool(t, nil)
+	if got := treeMemory(p.browserPID()); got < 50<<20 || got > 4<<30 {
+		t.Errorf("a fresh browser is said to hold %d MB", got>>20)
+	}
+	if got := treeMemory(-1); got != 0 {
+		t.Errorf("a process that does not exist is said to hold %d bytes", got)
+	}
+}
