@@ -133,7 +133,7 @@ func (r *Renderer) convert(ctx context.Context, source string, style markup.Mark
 // arrive on in, and returns when in ends. See engine.Serve.
 func ServeEngine(in io.Reader, out io.Writer) error {
 	return engine.Serve(in, out, engine.Handlers{
-		markdownJob: engine.Handle(func(_ context.Context, style markup.MarkdownOptions, source []byte) ([]byte, error) {
+		markdownJob: engine.Handle(func(_ context.Context, _ *engine.Work, style markup.MarkdownOptions, source []byte) ([]byte, error) {
 			return markup.Markdown(source, style)
 		}),
 	})

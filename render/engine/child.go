@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,6 +23,8 @@ const (
 	startTime = 15 * time.Second
 	// stderrKept is how much of a child's last words reach the log.
 	stderrKept = 4 << 10
+	// pipeSize is how much a pipe holds.
+	pipeSize = 1 << 20
 )
 
 // child is one engine process, seen from the parent.
@@ -94,12 +95,14 @@ func (c *child) launch(p *Pool) error {
 		return errors.Join(err, in.Close())
 	}
 	defer childOut.Close()
+	enlarge(in)
+	enlarge(out)
 	c.in, c.out, c.reader = in, out, bufio.NewReaderSize(out, 64<<10)
 
 	c.cmd = exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...) //nolint:noctx // kill ends it with its whole group
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = childIn, childOut, c.stderr
 	c.cmd.Dir = c.folder
-	c.cmd.Env = []string{"HOME=" + c.folder, "PATH=" + searchPath, "LANG=C.UTF-8"}
+	c.cmd.Env = environment(c.folder)
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	// A grandchild that escaped the group may hold stderr open.
 	c.cmd.WaitDelay = time.Second
@@ -108,6 +111,14 @@ func (c *child) launch(p *Pool) error {
 	}
 	go c.reap()
 	return nil
+}
+
+// enlarge makes a pipe hold more, which is faster; as it was, it works too.
+// Fd would make the file one whose reads have no deadline.
+func enlarge(f *os.File) {
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
+	}
 }
 
 // greet sends the settings and waits for the child to say that it is ready.
@@ -119,40 +130,14 @@ func (c *child) greet(p *Pool) error {
 	return err
 }
 
-// do runs one job. Afterwards the child can take another unless it is spent.
-func (c *child) do(r *request) ([]byte, error) {
-	stop := context.AfterFunc(r.ctx, c.kill)
-	out, err := c.converse(r)
-	var jobErr *JobError
-	if !stop() || errors.Is(err, ErrCrashed) || err != nil && !errors.As(err, &jobErr) {
-		c.spent = true
-	}
-	return out, err
-}
-
-// converse sends one job and reads the answer.
-func (c *child) converse(r *request) ([]byte, error) {
-	c.jobs++
-	deadline, _ := r.ctx.Deadline()
-	header := jobHeader{Name: r.job.Name, Args: r.args, Timeout: time.Until(deadline)}
-	if err := writeMessage(c.in, header, r.job.Body); err != nil {
-		return nil, c.broken(r.ctx, err)
-	}
-	var answer answerHeader
-	body, err := readMessage(c.reader, &answer)
-	if err != nil {
-		return nil, c.broken(r.ctx, err)
-	}
-	if answer.Err != nil {
-		return nil, answer.Err
-	}
-	return body, nil
-}
-
-// broken says why the conversation ended: by our hand, or by the child's.
+// broken says why the conversation ended: by our hand, by the
+// input's fault or by the child's.
 func (c *child) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrKilled, context.Cause(ctx))
+	}
+	if errors.Is(err, errInput) {
+		return err
 	}
 	return fmt.Errorf("%w: %w", ErrCrashed, err)
 }
@@ -193,16 +178,6 @@ func (c *child) end() {
 	<-c.ended
 	_, _ = c.in.Close(), c.out.Close()
 	_ = os.RemoveAll(c.folder)
-}
-
-// clean empties the folder, so that no job sees files of another. It reports
-// whether that worked.
-func (c *child) clean() bool {
-	entries, err := os.ReadDir(c.folder)
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(c.folder, e.Name())))
-	}
-	return err == nil
 }
 
 // tail is a writer that keeps the last bytes written to it.

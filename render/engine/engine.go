@@ -20,38 +20,6 @@ import (
 	"time"
 )
 
-// Errors of Do. A *JobError is the answer of a handler that ran to its end.
-var (
-	// ErrKilled means that the job did not finish before its context ended.
-	// The context's error is wrapped beside it.
-	ErrKilled = errors.New("engine: killed before it finished")
-	// ErrCrashed means that the child ended, or broke the protocol, while it
-	// worked on the job. It ran out of memory, most likely.
-	ErrCrashed = errors.New("engine: crashed")
-	// ErrUnavailable means that no child could be started.
-	ErrUnavailable = errors.New("engine: cannot start")
-	// ErrClosed means that the pool is closed.
-	ErrClosed = errors.New("engine: pool is closed")
-	// ErrTooLarge means that the job's input is over the limit of a frame.
-	ErrTooLarge = errors.New("engine: input is too large")
-)
-
-// JobError is an error that a handler returned.
-type JobError struct {
-	// Code tells errors of one job apart; "crashed" is a panic, and empty is
-	// an error that the handler gave no code.
-	Code string `json:"code,omitempty"`
-	// Message is the error's text. It may quote the input.
-	Message string `json:"message"`
-}
-
-func (e *JobError) Error() string { return e.Message }
-
-// Is makes a panic in a handler an ErrCrashed.
-func (e *JobError) Is(target error) bool { return target == ErrCrashed && e.Code == codeCrashed }
-
-const codeCrashed = "crashed"
-
 // Config says how to start a Pool. The zero value is usable in the relaypdf
 // program itself.
 type Config struct {
@@ -80,16 +48,6 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Job is one piece of work.
-type Job struct {
-	// Name is the handler's name.
-	Name string
-	// Args are the handler's arguments. They cross the pipe as JSON.
-	Args any
-	// Body is the document to work on. It crosses as it is.
-	Body []byte
-}
-
 // Pool is a set of warm children. It is safe for concurrent use.
 type Pool struct {
 	cfg     Config
@@ -107,15 +65,15 @@ type Pool struct {
 
 // request is a job on its way to a worker, which always answers it.
 type request struct {
-	ctx   context.Context
-	job   Job
-	args  []byte
-	reply chan outcome
+	ctx    context.Context
+	job    Job
+	header jobHeader
+	reply  chan outcome
 }
 
 type outcome struct {
-	out []byte
-	err error
+	result Result
+	err    error
 }
 
 // Start returns a pool whose children start in the background. It fails only
@@ -139,14 +97,14 @@ func Start(cfg Config) (*Pool, error) {
 	return p, nil
 }
 
-// Do runs a job and returns its result. It waits for a free child and for the
+// Run does a job and returns its result. It waits for a free child and for the
 // answer, both until ctx ends; a job under way is then killed. Errors are
 // ErrKilled, ErrCrashed, ErrUnavailable, ErrTooLarge, ErrClosed, a *JobError,
-// or the context's error when the job never began.
-func (p *Pool) Do(ctx context.Context, job Job) ([]byte, error) {
+// the error of reading an input, or the context's when the job never began.
+func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	r, err := newRequest(job)
 	if err != nil {
-		return nil, err
+		return Result{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.MaxTime)
 	defer cancel()
@@ -154,12 +112,18 @@ func (p *Pool) Do(ctx context.Context, job Job) ([]byte, error) {
 	select {
 	case p.jobs <- r:
 	case <-p.ctx.Done():
-		return nil, ErrClosed
+		return Result{}, ErrClosed
 	case <-ctx.Done():
-		return nil, waiting(ctx)
+		return Result{}, waiting(ctx)
 	}
 	got := <-r.reply
-	return got.out, got.err
+	return got.result, got.err
+}
+
+// Do is Run for jobs whose whole result is what the handler returns.
+func (p *Pool) Do(ctx context.Context, job Job) ([]byte, error) {
+	result, err := p.Run(ctx, job)
+	return result.Body, errors.Join(err, result.Close())
 }
 
 // Close kills every child, answers jobs under way with ErrKilled and returns

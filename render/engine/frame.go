@@ -12,20 +12,21 @@ import (
 )
 
 // The protocol: both sides send messages of frames, and a frame is its length
-// (four bytes, big endian) and its bytes.
+// (four bytes, big endian) and its bytes. Files follow a message as they are,
+// one after the other; their sizes are in its header.
 //
 //	parent → child   setup, once: settings as JSON
 //	child → parent   ready, once: a report as JSON
-//	parent → child   job: header as JSON, body
-//	child → parent   answer: header as JSON, body
+//	parent → child   job: header as JSON, body, files
+//	child → parent   answer: header as JSON, body, files
 //
-// The parent trusts no length that a child announces: a frame over its limit
+// The parent trusts no length that a child announces: what is over its limit
 // ends the child, and memory grows only with bytes that arrive.
 const (
 	maxHeader = 1 << 20
-	// maxBody is the largest file a request may carry, several times over
-	// (all inputs of a request, or one output, are 200 MiB).
-	maxBody = 256 << 20
+	// maxBody is the largest text that a request may carry (10 MiB) with what
+	// it may grow to as HTML. Anything larger is a file.
+	maxBody = 64 << 20
 )
 
 // errFrame means that the other side broke the protocol.
@@ -37,11 +38,38 @@ type jobHeader struct {
 	Args json.RawMessage `json:"args,omitempty"`
 	// Timeout is what is left until the deadline, in nanoseconds.
 	Timeout time.Duration `json:"timeout"`
+	Files   []fileHeader  `json:"files,omitempty"`
+	// MaxOutput bounds the sizes of all output files together.
+	MaxOutput int64 `json:"max_output"`
+	// Memory is the job's own limit in bytes; 0 means the child's.
+	Memory int64 `json:"memory,omitempty"`
+}
+
+// fileHeader announces a file that follows the message.
+type fileHeader struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"`
 }
 
 // answerHeader goes before a job's result, which is empty beside an error.
 type answerHeader struct {
-	Err *JobError `json:"err,omitempty"`
+	Err   *JobError    `json:"err,omitempty"`
+	Files []fileHeader `json:"files,omitempty"`
+}
+
+// check says whether a parent may believe what a child announces.
+func (h answerHeader) check(maxOutput int64) error {
+	if len(h.Files) > maxFiles {
+		return fmt.Errorf("%w: %d files", errFrame, len(h.Files))
+	}
+	left := maxOutput
+	for _, f := range h.Files {
+		if !plainName(f.Name) || f.Size < 0 || f.Size > left {
+			return fmt.Errorf("%w: a file of %d bytes, %d bytes are left", errFrame, f.Size, left)
+		}
+		left -= f.Size
+	}
+	return nil
 }
 
 func writeFrame(w io.Writer, b []byte) error {
@@ -120,16 +148,4 @@ func readHeader(r io.Reader, header any) error {
 		return fmt.Errorf("%w: %w", errFrame, err)
 	}
 	return nil
-}
-
-// newRequest checks a job and encodes its arguments.
-func newRequest(job Job) (*request, error) {
-	args, err := json.Marshal(job.Args)
-	if err != nil {
-		return nil, fmt.Errorf("engine: arguments of %s: %w", job.Name, err)
-	}
-	if len(args) > maxHeader/2 || len(job.Body) > maxBody {
-		return nil, ErrTooLarge
-	}
-	return &request{job: job, args: args, reply: make(chan outcome, 1)}, nil
 }

@@ -41,29 +41,29 @@ type greeting struct {
 
 // handlers are what the engines of these tests can do, good and bad.
 var handlers = engine.Handlers{
-	"markdown": engine.Handle(func(_ context.Context, opt markup.MarkdownOptions, src []byte) ([]byte, error) {
+	"markdown": engine.Handle(func(_ context.Context, _ *engine.Work, opt markup.MarkdownOptions, src []byte) ([]byte, error) {
 		return markup.Markdown(src, opt)
 	}),
-	"echo": engine.Handle(func(_ context.Context, _ struct{}, body []byte) ([]byte, error) {
+	"echo": engine.Handle(func(_ context.Context, _ *engine.Work, _ struct{}, body []byte) ([]byte, error) {
 		return body, nil
 	}),
-	"greet": engine.Handle(func(_ context.Context, g greeting, body []byte) ([]byte, error) {
+	"greet": engine.Handle(func(_ context.Context, _ *engine.Work, g greeting, body []byte) ([]byte, error) {
 		return fmt.Append(nil, strings.Repeat("Hello "+g.Name+". ", g.Times), string(body)), nil
 	}),
-	"chatter": engine.Handle(func(context.Context, struct{}, []byte) ([]byte, error) {
+	"chatter": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 		fmt.Fprintln(os.Stdout, "a library prints to standard output")
 		return []byte("done"), nil
 	}),
-	"refuse": engine.Handle(func(context.Context, struct{}, []byte) ([]byte, error) {
+	"refuse": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 		return nil, fmt.Errorf("page 3: %w", &engine.JobError{Code: "encrypted", Message: "it is encrypted"})
 	}),
-	"complain": engine.Handle(func(context.Context, struct{}, []byte) ([]byte, error) {
+	"complain": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 		return nil, errors.New("no such page")
 	}),
-	"panic": engine.Handle(func(context.Context, struct{}, []byte) ([]byte, error) {
+	"panic": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 		panic("a bug met by a hostile file")
 	}),
-	"exit": engine.Handle(func(context.Context, struct{}, []byte) ([]byte, error) {
+	"exit": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 		os.Exit(3)
 		return nil, nil
 	}),
@@ -77,7 +77,7 @@ var handlers = engine.Handlers{
 }
 
 // hoard takes memory until there is no more.
-func hoard(context.Context, struct{}, []byte) ([]byte, error) {
+func hoard(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 	var all [][]byte
 	for {
 		b := make([]byte, 8<<20)
@@ -92,7 +92,7 @@ func hoard(context.Context, struct{}, []byte) ([]byte, error) {
 }
 
 // spin says that it has begun by opening the named pipe, then never ends.
-func spin(_ context.Context, fifo string, _ []byte) ([]byte, error) {
+func spin(_ context.Context, _ *engine.Work, fifo string, _ []byte) ([]byte, error) {
 	if fifo != "" {
 		f, err := os.OpenFile(fifo, os.O_WRONLY, 0)
 		if err != nil {
@@ -105,13 +105,13 @@ func spin(_ context.Context, fifo string, _ []byte) ([]byte, error) {
 }
 
 // wait ends when its context does, as a well-behaved handler.
-func wait(ctx context.Context, _ struct{}, _ []byte) ([]byte, error) {
+func wait(ctx context.Context, _ *engine.Work, _ struct{}, _ []byte) ([]byte, error) {
 	<-ctx.Done()
 	return []byte("on time"), nil
 }
 
 // spawn starts a program that would live long, and returns its number.
-func spawn(context.Context, struct{}, []byte) ([]byte, error) {
+func spawn(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ type process struct {
 	Status        string
 }
 
-func self(context.Context, struct{}, []byte) ([]byte, error) {
+func self(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 	var errs [4]error
 	p := process{PID: os.Getpid(), UID: os.Geteuid(), GID: os.Getegid(), Env: os.Environ()}
 	p.Groups, errs[0] = os.Getgroups()
@@ -156,7 +156,7 @@ func self(context.Context, struct{}, []byte) ([]byte, error) {
 }
 
 // litter leaves files and folders behind, one of them closed to everybody.
-func litter(context.Context, struct{}, []byte) ([]byte, error) {
+func litter(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 	return nil, errors.Join(
 		os.WriteFile("secret.txt", []byte("another customer's"), 0o600),
 		os.Mkdir("deep", 0o700),
@@ -166,7 +166,7 @@ func litter(context.Context, struct{}, []byte) ([]byte, error) {
 }
 
 // bigFile writes one file without end.
-func bigFile(context.Context, struct{}, []byte) ([]byte, error) {
+func bigFile(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 	f, err := os.Create("big")
 	if err != nil {
 		return nil, err

@@ -8,35 +8,36 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 )
 
-// Handler does one kind of job: it gets the job's arguments as JSON and its
-// body, and returns the result. An error crosses to the caller as a *JobError
-// (with the code of the *JobError it wraps, if any). The working directory is
-// a private folder that is emptied after the job.
-type Handler func(ctx context.Context, args json.RawMessage, body []byte) ([]byte, error)
+// Handler does one kind of job: it gets the job's arguments as JSON, its body,
+// and its files in w.Dir, and returns the result; what it names with w.Output
+// goes with it. An error crosses to the caller as a *JobError (with the code
+// of the *JobError it wraps, if any).
+type Handler func(ctx context.Context, w *Work, args json.RawMessage, body []byte) ([]byte, error)
 
 // Handlers are the jobs that a child can do, by name.
 type Handlers map[string]Handler
 
 // Handle makes a Handler of a function with typed arguments.
-func Handle[Args any](f func(ctx context.Context, args Args, body []byte) ([]byte, error)) Handler {
-	return func(ctx context.Context, raw json.RawMessage, body []byte) ([]byte, error) {
+func Handle[Args any](f func(ctx context.Context, w *Work, args Args, body []byte) ([]byte, error)) Handler {
+	return func(ctx context.Context, w *Work, raw json.RawMessage, body []byte) ([]byte, error) {
 		var args Args
 		if len(raw) > 0 {
 			if err := json.Unmarshal(raw, &args); err != nil {
 				return nil, fmt.Errorf("engine: arguments: %w", err)
 			}
 		}
-		return f(ctx, args, body)
+		return f(ctx, w, args, body)
 	}
 }
 
-// errPanic ends a child after a handler has panicked: nobody knows in which
-// state that left the process.
-var errPanic = errors.New("engine: a handler panicked")
+// errReplace ends a child whose handler has panicked or asked for it: nobody
+// knows in which state that left the process.
+var errReplace = errors.New("engine: a handler crashed")
 
 // Serve is the life of a child: it confines this process, tells the parent
 // that it is ready and does jobs until stdin ends, which is how a child
@@ -62,96 +63,123 @@ func Serve(stdin io.Reader, stdout io.Writer, handlers Handlers) error {
 	if err != nil {
 		return fmt.Errorf("engine: confine: %w", err)
 	}
+	base, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	inner := &innerChild{base: base, in: in, out: stdout, handlers: handlers}
+	if err := inner.clean(); err != nil {
+		return err
+	}
 	if err := writeMessage(stdout, r, nil); err != nil {
 		return err
 	}
-	return serveJobs(in, stdout, handlers)
+	return inner.serve()
 }
 
-// incoming is a job that arrived, or the reason why no more will.
-type incoming struct {
-	header jobHeader
-	body   []byte
-	err    error
+// innerChild is a child, seen from inside.
+type innerChild struct {
+	base     string // the child's own folder
+	in       *bufio.Reader
+	out      io.Writer
+	handlers Handlers
+	// keeping means that a handler asked for the folder that lasts.
+	keeping bool
 }
 
-// serveJobs does jobs one after the other. Reading goes on during a job, so
-// that the end of the pipe is noticed at once.
-func serveJobs(in io.Reader, out io.Writer, handlers Handlers) error {
-	arrivals := make(chan incoming)
-	go func() {
-		for {
-			var next incoming
-			next.body, next.err = readMessage(in, &next.header)
-			arrivals <- next
-			if next.err != nil {
-				return
-			}
+func (c *innerChild) jobDir() string  { return filepath.Join(c.base, "job") }
+func (c *innerChild) keepDir() string { return filepath.Join(c.base, "keep") }
+
+// serve does jobs one after the other. During a job it listens for the next
+// byte, so that the end of the pipe is noticed at once.
+func (c *innerChild) serve() error {
+	for {
+		job, err := c.receive()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-	}()
-	next := <-arrivals
-	for next.err == nil {
-		done := make(chan error, 1)
-		go func(job incoming) { done <- answer(out, handlers, job) }(next)
-		var err error
+		if err != nil {
+			return err
+		}
+		done, next := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := c.in.Peek(1)
+			next <- err
+		}()
+		go func() { done <- c.answer(job) }()
 		select {
 		case err = <-done:
-			if err == nil {
-				next = <-arrivals
+		case nextErr := <-next:
+			if nextErr != nil {
+				killGroup() // nobody waits for the answer
+				return nil
 			}
-		case next = <-arrivals:
-			// The next job comes as soon as the answer is written, so done
-			// follows at once; the end of the pipe means that nobody waits.
-			if next.err != nil {
-				killGroup()
-				return endOfInput(next.err)
-			}
+			// The next job comes as soon as the answer is written.
+			next <- nil
 			err = <-done
 		}
 		if err != nil {
 			return err
 		}
+		if err := c.clean(); err != nil {
+			return err
+		}
+		<-next // its error comes up again in receive
 	}
-	return endOfInput(next.err)
 }
 
-func endOfInput(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
+// incoming is a job that has arrived, with its files.
+type incoming struct {
+	header jobHeader
+	body   []byte
+	// full is why not all files could be written.
+	full error
+}
+
+func (c *innerChild) receive() (job incoming, err error) {
+	if job.body, err = readMessage(c.in, &job.header); err != nil {
+		return job, err
 	}
-	return err
+	job.full, err = receiveFiles(c.in, c.jobDir(), job.header.Files)
+	return job, noEOF(err)
 }
 
 // answer runs a job's handler and sends what came of it.
-func answer(out io.Writer, handlers Handlers, job incoming) error {
-	result, err := call(handlers, job)
-	if err == nil && len(result) > maxBody {
-		err = &JobError{Code: "too_large", Message: "the result is too large"}
+func (c *innerChild) answer(job incoming) error {
+	w := &Work{Dir: c.jobDir(), child: c}
+	body, err := c.call(w, job)
+	if err == nil && len(body) > maxBody {
+		err = ErrOutputTooLarge
 	}
+	files := &results{}
 	if err == nil {
-		return writeMessage(out, answerHeader{}, result)
+		files, err = w.openOutputs(job.header.MaxOutput)
 	}
-	wire := &JobError{Message: err.Error()}
-	var coded *JobError
-	if errors.As(err, &coded) {
-		wire.Code = coded.Code
+	if err != nil {
+		wire := wireError(err)
+		if err := writeMessage(c.out, answerHeader{Err: wire}, nil); err != nil {
+			return err
+		}
+		if errors.Is(wire, ErrCrashed) {
+			return errReplace
+		}
+		return nil
 	}
-	const longest = 8 << 10
-	wire.Message = wire.Message[:min(len(wire.Message), longest)]
-	if err := writeMessage(out, answerHeader{Err: wire}, nil); err != nil {
+	defer files.close()
+	if err := writeMessage(c.out, answerHeader{Files: files.headers}, body); err != nil {
 		return err
 	}
-	if wire.Code == codeCrashed {
-		return errPanic
-	}
-	return nil
+	return files.send(c.out)
 }
 
 // call runs the handler under the job's deadline and catches its panic.
-func call(handlers Handlers, job incoming) (result []byte, err error) {
-	handler, known := handlers[job.header.Name]
+func (c *innerChild) call(w *Work, job incoming) (result []byte, err error) {
+	handler, known := c.handlers[job.header.Name]
 	if !known {
 		return nil, &JobError{Code: "unknown_job", Message: "unknown job " + job.header.Name}
+	}
+	if job.full != nil {
+		return nil, job.full
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.header.Timeout)
 	defer cancel()
@@ -161,5 +189,27 @@ func call(handlers Handlers, job incoming) (result []byte, err error) {
 			result, err = nil, &JobError{Code: codeCrashed, Message: "crashed"}
 		}
 	}()
-	return handler(ctx, job.header.Args, job.body)
+	return handler(ctx, w, job.header.Args, job.body)
+}
+
+// clean empties the child's folder, so that no job sees files of another, and
+// makes the next job's.
+func (c *innerChild) clean() error {
+	entries, err := os.ReadDir(c.base)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(c.base, e.Name())
+		if c.keeping && path == c.keepDir() {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("empty the folder: %w", err)
+		}
+	}
+	if err := os.Mkdir(c.jobDir(), 0o700); err != nil {
+		return err
+	}
+	return os.Chdir(c.jobDir())
 }

@@ -82,8 +82,8 @@ func (w *worker) serve(r *request) {
 		r.reply <- outcome{err: err}
 		return
 	}
-	out, err := w.child.do(r)
-	r.reply <- outcome{out: out, err: err}
+	result, err := w.child.do(r, w.pool.cfg.Dir)
+	r.reply <- outcome{result: result, err: err}
 	w.settle(r.job.Name, err)
 }
 
@@ -95,7 +95,7 @@ func waiting(ctx context.Context) error {
 // settle decides whether the child may take another job.
 func (w *worker) settle(job string, err error) {
 	c := w.child
-	if c.spent || c.jobs >= w.pool.cfg.MaxJobs || !c.clean() {
+	if c.spent || c.jobs >= w.pool.cfg.MaxJobs {
 		w.drop()
 	}
 	if errors.Is(err, ErrCrashed) {

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// Kept is a program that lives on when the job that started it has ended, such
+// as an office server that takes long to start. It ends with the child.
+type Kept struct {
+	// Stdin and Stdout are connected to the program.
+	Stdin  io.WriteCloser
+	Stdout io.ReadCloser
+
+	cmd    *exec.Cmd
+	stderr *tail
+	ended  chan struct{}
+}
+
+// Ended is closed when the program has ended.
+func (k *Kept) Ended() <-chan struct{} { return k.ended }
+
+// Stderr returns the end of what the program has written to standard error.
+func (k *Kept) Stderr() string { return k.stderr.String() }
+
+// Stop kills the program and waits until it is gone.
+func (k *Kept) Stop() {
+	_ = k.cmd.Process.Kill() // it fails when the program has ended
+	<-k.ended
+}
+
+// KeepDir returns a folder that is emptied only when the child ends, for what
+// kept programs need: their HOME and working directory. What one job leaves in
+// it the next one sees, which is for the handler to judge.
+func (w *Work) KeepDir() (string, error) {
+	if err := os.MkdirAll(w.child.keepDir(), 0o700); err != nil {
+		return "", err
+	}
+	w.child.keeping = true
+	return w.child.keepDir(), nil
+}
+
+// Keep starts a program that stays. Everything else that a job leaves running
+// is killed after it. MaxStdout and OK do not matter here, and Stdin of p is
+// ignored.
+func (w *Work) Keep(p Program) (*Kept, error) {
+	dir, err := w.KeepDir()
+	if err != nil {
+		return nil, err
+	}
+	p.Stdin = nil
+	cmd, err := w.command(context.Background(), p)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Dir, cmd.Env = dir, append(environment(dir), p.Env...)
+	k := &Kept{cmd: cmd, stderr: &tail{max: stderrKept}, ended: make(chan struct{})}
+	cmd.Stderr = k.stderr
+	in, inErr := cmd.StdinPipe()
+	// Not StdoutPipe: Wait, which runs from the start, would close it before
+	// everything is read.
+	out, programOut, outErr := os.Pipe()
+	if err := errors.Join(inErr, outErr); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	cmd.Stdout, k.Stdin, k.Stdout = programOut, in, out
+	err = w.start(cmd)
+	err = errors.Join(err, programOut.Close())
+	if err != nil {
+		return nil, errors.Join(err, in.Close(), out.Close())
+	}
+	go func() {
+		defer close(k.ended)
+		_ = cmd.Wait() // how it ended does not matter, only that it did
+	}()
+	return k, nil
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// defaultStdout is how much a program may print unless it says otherwise.
+	defaultStdout = 16 << 20
+	// pipeTime is how long a program that has ended may leave its pipes open
+	// to programs which it started.
+	pipeTime = time.Second
+)
+
+// Program is a program that a handler starts, in the job's folder and under
+// all limits of the child. There is no shell.
+type Program struct {
+	// Name is looked up in the fixed search path.
+	Name string
+	// Args are the arguments after the name. Text that is not ours must not be
+	// one that can be taken for an option: see PathArg.
+	Args []string
+	// Stdin is what the program reads. Default: nothing. Secrets come here,
+	// never in Args, which everybody can see.
+	Stdin io.Reader
+	// Env is added to HOME, PATH and LANG, as NAME=value.
+	Env []string
+	// MaxStdout bounds what it prints, in bytes. Default: 16 MiB.
+	MaxStdout int64
+	// OK are exit codes besides 0 that are no failure.
+	OK []int
+}
+
+// ExitError is a program that failed.
+type ExitError struct {
+	Program string
+	// Code is the exit code, and -1 when a signal ended it.
+	Code int
+	// Signal ended the program; 0 when it ended by itself.
+	Signal syscall.Signal
+	// Stderr is the end of what it wrote to standard error, up to 4 KiB.
+	Stderr string
+}
+
+func (e *ExitError) Error() string {
+	how := fmt.Sprintf("ended with exit code %d", e.Code)
+	if e.Signal != 0 {
+		how = fmt.Sprintf("was ended by the signal %q", e.Signal)
+	}
+	return fmt.Sprintf("%s %s: %s", e.Program, how, strings.TrimSpace(e.Stderr))
+}
+
+// PathArg returns a file name in the job's folder as an argument that no
+// program takes for an option.
+func PathArg(name string) string { return "./" + name }
+
+// Exec runs a program to its end and returns what it printed. It is killed
+// when ctx ends. Errors are *ExitError, ErrNoProgram, ErrOutputTooLarge and
+// the context's; what was printed until then is returned beside an *ExitError.
+func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
+	cmd, err := w.command(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	limit := p.MaxStdout
+	if limit <= 0 {
+		limit = defaultStdout
+	}
+	stdout, stderr := &bounded{left: limit}, &tail{max: stderrKept}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if err := w.start(cmd); err != nil {
+		return nil, err
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case stdout.left < 0:
+		return nil, fmt.Errorf("%s: %w", p.Name, ErrOutputTooLarge)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s: %w", p.Name, context.Cause(ctx))
+	case errors.As(err, &exit):
+		if exit.Exited() && slices.Contains(p.OK, exit.ExitCode()) {
+			return stdout.Bytes(), nil
+		}
+		failed := &ExitError{Program: p.Name, Code: exit.ExitCode(), Stderr: stderr.String()}
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			failed.Signal = status.Signal()
+		}
+		return stdout.Bytes(), failed
+	case errors.Is(err, exec.ErrWaitDelay):
+		// It ended well; what it left running ends with the job.
+		return stdout.Bytes(), nil
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return stdout.Bytes(), nil
+}
+
+// command prepares a program; w.start starts it.
+func (w *Work) command(ctx context.Context, p Program) (*exec.Cmd, error) {
+	for _, text := range append(slices.Clone(p.Args), p.Env...) {
+		if strings.Contains(text, "\x00") {
+			return nil, fmt.Errorf("%s: an argument holds a NUL", p.Name)
+		}
+	}
+	cmd := exec.CommandContext(ctx, p.Name, p.Args...)
+	if cmd.Err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", p.Name, ErrNoProgram, cmd.Err)
+	}
+	cmd.Dir = w.Dir
+	cmd.Env = append(environment(w.Dir), p.Env...)
+	cmd.Stdin = p.Stdin
+	cmd.WaitDelay = pipeTime
+	return cmd, nil
+}
+
+// start starts a prepared program.
+func (w *Work) start(cmd *exec.Cmd) error {
+	err := cmd.Start()
+	if errors.Is(err, syscall.ENOENT) {
+		return fmt.Errorf("%w: %w", ErrNoProgram, err)
+	}
+	return err
+}
+
+// environment is all that a child and the programs know of the outside.
+func environment(home string) []string {
+	return []string{"HOME=" + home, "PATH=" + searchPath, "LANG=C.UTF-8"}
+}
+
+// bounded is a buffer that fails when more than left is written to it.
+type bounded struct {
+	bytes.Buffer
+	left int64
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, ErrOutputTooLarge
+	}
+	return b.Buffer.Write(p)
+}

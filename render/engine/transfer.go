@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"relaypdf/render/spool"
+)
+
+// errInput is an input that could not be read, which is not the child's fault.
+var errInput = errors.New("engine: read input")
+
+// do runs one job. Afterwards the child can take another unless it is spent.
+func (c *child) do(r *request, dir string) (Result, error) {
+	stop := context.AfterFunc(r.ctx, c.kill)
+	c.jobs++
+	result, err := c.converse(r, dir)
+	var jobErr *JobError
+	if !stop() || errors.Is(err, ErrCrashed) || err != nil && !errors.As(err, &jobErr) {
+		c.spent = true
+	}
+	return result, err
+}
+
+// converse sends one job and reads the answer, whose files go to dir.
+func (c *child) converse(r *request, dir string) (Result, error) {
+	if err := c.send(r); err != nil {
+		return Result{}, c.broken(r.ctx, err)
+	}
+	var answer answerHeader
+	body, err := readMessage(c.reader, &answer)
+	if err == nil {
+		err = answer.check(r.header.MaxOutput)
+	}
+	if err != nil {
+		return Result{}, c.broken(r.ctx, err)
+	}
+	if answer.Err != nil {
+		return Result{}, answer.Err
+	}
+	result := Result{Body: body}
+	for _, h := range answer.Files {
+		f := spool.New(dir, 0)
+		result.Files = append(result.Files, File{Name: h.Name, Content: f})
+		if _, err := io.CopyN(f, c.reader, h.Size); err != nil {
+			return Result{}, errors.Join(c.broken(r.ctx, noEOF(err)), result.Close())
+		}
+	}
+	return result, nil
+}
+
+// send streams the job with its files.
+func (c *child) send(r *request) error {
+	header := r.header
+	deadline, _ := r.ctx.Deadline()
+	header.Timeout = time.Until(deadline)
+	if err := writeMessage(c.in, header, r.job.Body); err != nil {
+		return err
+	}
+	buffer := make([]byte, min(pipeSize, 1+maxSize(header.Files)))
+	for i, h := range header.Files {
+		source := &input{Reader: r.job.Files[i].Content.Open()}
+		// The pipe hides its ReadFrom, which would take a buffer of its own.
+		n, err := io.CopyBuffer(struct{ io.Writer }{c.in}, io.LimitReader(source, h.Size), buffer)
+		switch {
+		case source.err != nil:
+			return fmt.Errorf("%w %s: %w", errInput, h.Name, source.err)
+		case err != nil:
+			return err
+		case n < h.Size:
+			return fmt.Errorf("%w %s: %w", errInput, h.Name, io.ErrUnexpectedEOF)
+		}
+	}
+	return nil
+}
+
+func maxSize(files []fileHeader) (most int64) {
+	for _, f := range files {
+		most = max(most, f.Size)
+	}
+	return most
+}
+
+// input tells errors of reading from those of the pipe.
+type input struct {
+	io.Reader
+	err error
+}
+
+func (s *input) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
