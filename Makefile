@@ -5,6 +5,7 @@ DATA_DIR ?= ./data
 # The race detector makes rendering slow; a test that hangs must still end.
 TEST_TIMEOUT ?= 15m
 TEST_FLAGS   ?=
+BENCH_FLAGS  ?=
 
 LINT    := $(GO) tool -modfile=.ci/tools.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -35,12 +36,12 @@ test: setup build ## Run every test with the race detector.
 	$(GO) test -race -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./... ./.ci/licenses
 
 .PHONY: bench
-bench: setup ## Measure ours against the browser's floor.
-	$(GO) run ./cmd/bench
+bench: setup build ## Measure ours against the browser's floor.
+	$(GO) run ./cmd/bench $(BENCH_FLAGS)
 
 .PHONY: soak
-soak: setup ## Render for long, and compare memory at the start and at the end.
-	$(GO) run ./cmd/bench -soak
+soak: setup build ## Render for long, and compare memory at the start and at the end.
+	$(GO) run ./cmd/bench -soak $(BENCH_FLAGS)
 
 .PHONY: golden
 golden: setup ## Rewrite the golden files from what the tests see now. Read the diff.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// clientTimeout is above the longest render with its wait in the queue.
+const clientTimeout = 2 * time.Minute
+
+// client calls the service on kept connections.
+type client struct {
+	http *http.Client
+	url  string
+}
+
+func newClient(url string) *client {
+	transport := &http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 512, DisableCompression: true}
+	return &client{http: &http.Client{Transport: transport, Timeout: clientTimeout}, url: url}
+}
+
+// request is one call of an operation.
+type request struct {
+	path  string
+	body  []byte
+	magic []byte // how the result begins
+}
+
+// pdfRequest asks for a PDF with the default options.
+func pdfRequest(html string) request {
+	return request{path: "/v1/pdf", body: htmlBody(html), magic: pdfMagic}
+}
+
+// imageRequest asks for a PNG with the default options.
+func imageRequest(html string) request {
+	return request{path: "/v1/images", body: htmlBody(html), magic: []byte("\x89PNG")}
+}
+
+func htmlBody(html string) []byte {
+	// A map of strings always marshals.
+	body, _ := json.Marshal(map[string]string{"html": html})
+	return body
+}
+
+// answer is what a call came to.
+type answer struct {
+	status     int
+	retryAfter int // seconds; 0 where the header is missing or no positive integer
+	text       string
+}
+
+// post makes a call and reads the whole result. Its error means that there was
+// no answer, or that a 200 was not what was asked for.
+func (c *client) post(ctx context.Context, key string, r request) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.http.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{status: res.StatusCode}
+	if a.status == http.StatusOK {
+		if !bytes.HasPrefix(data, r.magic) {
+			return a, fmt.Errorf("%s: the result is not what was asked for: %.40q", r.path, data)
+		}
+		return a, nil
+	}
+	a.text = string(data)
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		a.retryAfter = seconds
+	}
+	return a, nil
+}
+
+// make makes a call that must succeed.
+func (c *client) make(ctx context.Context, key string, r request) error {
+	a, err := c.post(ctx, key, r)
+	if err == nil && a.status != http.StatusOK {
+		err = fmt.Errorf("%s: status %d: %s", r.path, a.status, a.text)
+	}
+	return err
+}
