@@ -1,0 +1,137 @@
+// Package barcode draws barcodes as PNG and SVG images.
+//
+// An encoder turns a text into a symbol: rows of modules, a quiet zone and
+// labels. Both formats are drawn from the symbol, in whole pixels per module,
+// so that no bar is a pixel wider than its neighbour. Every encoder follows
+// the standard that its file names.
+package barcode
+
+import "errors"
+
+// Type names a symbology.
+type Type string
+
+// The symbologies.
+const (
+	QR         Type = "qr"
+	Code128    Type = "code128"
+	Code39     Type = "code39"
+	EAN13      Type = "ean13"
+	UPCA       Type = "upca"
+	PDF417     Type = "pdf417"
+	DataMatrix Type = "datamatrix"
+)
+
+// Format names an image format.
+type Format string
+
+// The image formats.
+const (
+	PNG Format = "png"
+	SVG Format = "svg"
+)
+
+// The smallest and the largest Request.Scale.
+const (
+	MinScale = 1
+	MaxScale = 10
+)
+
+// maxText is the longest text that any type can hold, in bytes: 7,089 digits
+// in a QR Code. Longer texts are refused before anything is done with them.
+const maxText = 7089
+
+// The ways in which a Request can be wrong apart from its text.
+var (
+	ErrType   = errors.New("barcode: unknown type")
+	ErrFormat = errors.New("barcode: unknown format")
+	ErrScale  = errors.New("barcode: scale out of range")
+)
+
+// Request says what to draw.
+type Request struct {
+	Type   Type
+	Text   string // UTF-8; see TypeInfo.Content for what each type takes
+	Format Format
+	// Scale is the size of the image, from MinScale to MaxScale. A module is
+	// Scale pixels wide, and twice that in qr and datamatrix, whose symbols
+	// are small and unreadable at one pixel per module.
+	Scale int
+	// IncludeText prints the text where the symbology has it: digits between
+	// the guard bars of ean13 and upca, a line below the others.
+	IncludeText bool
+}
+
+// ContentError says that a type cannot hold a text.
+type ContentError struct {
+	Type Type
+	// Message is fit for the customer and goes on from the name of the field
+	// that holds the text: "must be 12 or 13 digits for ean13; got 5".
+	Message string
+}
+
+// Error implements error.
+func (e *ContentError) Error() string { return "barcode: text " + e.Message }
+
+// TypeInfo describes a symbology.
+type TypeInfo struct {
+	Type    Type
+	Title   string // the symbology's own name
+	Summary string // what it is used for
+	Content string // which characters it takes, and how many
+
+	encode func(text string) (*symbol, error)
+	// modulePixels is the width of a module at scale 1.
+	modulePixels int
+}
+
+// Types describes all symbologies, in the order of the public interface.
+func Types() []TypeInfo {
+	return []TypeInfo{
+		{QR, "QR Code", "links and any text, for phones",
+			"any UTF-8 text: up to 7,089 digits, 4,296 characters of 0-9 A-Z space $ % * + - . / : or 2,953 bytes",
+			encodeQR, 2},
+		{Code128, "Code 128", "parcels, warehouses and transport",
+			"1 to 80 ASCII characters", encodeCode128, 1},
+		{Code39, "Code 39", "industry and identity cards",
+			"1 to 48 characters of 0-9 A-Z space - . $ / + %", encodeCode39, 1},
+		{EAN13, "EAN-13", "goods sold anywhere",
+			"12 digits, or 13 with a right check digit", encodeEAN13, 1},
+		{UPCA, "UPC-A", "goods sold in North America",
+			"11 digits, or 12 with a right check digit", encodeUPCA, 1},
+		{PDF417, "PDF417", "boarding passes and identity cards",
+			"any UTF-8 text that fits 862 code words: up to about 2,500 digits, 1,700 letters or 1,000 other bytes",
+			encodePDF417, 1},
+		{DataMatrix, "Data Matrix", "small parts, medicine and letters",
+			"any UTF-8 text: up to 3,116 digits, 1,558 ASCII characters or about 1,550 other bytes",
+			encodeDataMatrix, 2},
+	}
+}
+
+// Make draws a barcode and returns the image file. The error is a
+// *ContentError when the type cannot hold the text, and wraps ErrType,
+// ErrFormat or ErrScale when that field is wrong. It takes well under a
+// millisecond for texts of a usual length.
+func Make(req Request) ([]byte, error) {
+	info, err := req.check()
+	if err != nil {
+		return nil, err
+	}
+	sym, err := info.encode(req.Text)
+	if err != nil {
+		return nil, err
+	}
+	if req.IncludeText && len(sym.labels) == 0 {
+		if err := sym.addCaption(req, info.modulePixels); err != nil {
+			return nil, err
+		}
+	}
+	if !req.IncludeText {
+		sym.dropLabels()
+	}
+	pixels := info.modulePixels * req.Scale
+	if req.Format == SVG {
+		return drawSVG(sym, req.Text, pixels)
+	}
+	return drawPNG(sym, pixels)
+}

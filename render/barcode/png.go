@@ -1,0 +1,153 @@
+package barcode
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"image"
+	"math"
+
+	"golang.org/x/image/vector"
+)
+
+// drawPNG draws a symbol as a grey PNG with pixels per module: one bit per
+// pixel, or four where there are letters, whose edges are smoothed.
+func drawPNG(s *symbol, pixels int) ([]byte, error) {
+	c := &canvas{width: s.width() * pixels, height: s.height() * pixels, depth: 1}
+	if len(s.labels) > 0 {
+		c.depth = 4
+		ink, err := drawInk(s, c.width, pixels)
+		if err != nil {
+			return nil, err
+		}
+		c.ink = ink
+	}
+	c.stream = newLineStream(c.stride())
+	light := c.line(nil)
+	c.repeat(light, s.quiet.top*pixels)
+	for _, r := range s.rows {
+		line := c.line(light)
+		for x, dark := range r.dark {
+			if dark {
+				c.blacken(line, (s.quiet.left+x)*pixels, pixels)
+			}
+		}
+		c.repeat(line, r.height*pixels)
+	}
+	c.repeat(light, c.height-c.y)
+	return c.file(), nil
+}
+
+// canvas is a PNG being written from the top down.
+type canvas struct {
+	width, height int
+	depth         int          // bits per pixel
+	ink           *image.Alpha // the letters; nil without
+	y             int          // the next line
+	stream        *lineStream
+}
+
+// stride returns the bytes of a line.
+func (c *canvas) stride() int { return (c.width*c.depth + 7) / 8 }
+
+// line returns a copy of a line, or a white one.
+func (c *canvas) line(from []byte) []byte {
+	line := make([]byte, c.stride())
+	if from != nil {
+		copy(line, from)
+		return line
+	}
+	for i := range line {
+		line[i] = 0xFF
+	}
+	return line
+}
+
+// blacken makes n pixels black, from x on.
+func (c *canvas) blacken(line []byte, x, n int) {
+	for bit := x * c.depth; bit < (x+n)*c.depth; bit++ {
+		line[bit/8] &^= 0x80 >> (bit % 8)
+	}
+}
+
+// repeat writes a line n times, under the letters where there are any.
+func (c *canvas) repeat(line []byte, n int) {
+	for end := c.y + n; c.y < end; {
+		switch {
+		case c.ink == nil || c.y >= c.ink.Rect.Max.Y:
+			n = end - c.y
+			c.stream.write(line, n)
+		case c.y < c.ink.Rect.Min.Y:
+			n = min(end, c.ink.Rect.Min.Y) - c.y
+			c.stream.write(line, n)
+		default:
+			n = 1
+			c.stream.write(c.inked(line), 1)
+		}
+		c.y += n
+	}
+}
+
+// inked returns the line with the letters of this height on it.
+func (c *canvas) inked(line []byte) []byte {
+	line = c.line(line)
+	alphas := c.ink.Pix[(c.y-c.ink.Rect.Min.Y)*c.ink.Stride:]
+	for x := range c.width {
+		if alpha := int(alphas[x]); alpha > 0 {
+			shift := 4 - 4*(x%2)
+			light := 15 - (alpha*15+127)/255
+			old := int(line[x/2] >> shift & 15)
+			line[x/2] &^= 15 << shift
+			line[x/2] |= byte(min(old, light) << shift)
+		}
+	}
+	return line
+}
+
+// drawInk draws the labels on lines as wide as the image, from the highest
+// letter to the lowest.
+func drawInk(s *symbol, width, pixels int) (*image.Alpha, error) {
+	top, bottom := math.Inf(1), 0.0
+	for _, l := range s.labels {
+		top = min(top, l.baseline-l.size)
+		bottom = max(bottom, l.baseline+l.size*0.3)
+	}
+	unit := float64(pixels)
+	ink := image.NewAlpha(image.Rect(0, int(top*unit), width, min(int(math.Ceil(bottom*unit)), s.height()*pixels)))
+	var z vector.Rasterizer
+	for _, l := range s.labels {
+		half := l.size * glyphAdvance * float64(len([]rune(l.text))) / 2
+		box := image.Rect(
+			int((l.centre-half)*unit)-1, int((l.baseline-l.size)*unit),
+			int((l.centre+half)*unit)+2, int(math.Ceil((l.baseline+l.size*0.3)*unit)),
+		).Intersect(ink.Rect)
+		z.Reset(box.Dx(), box.Dy())
+		if err := glyphs().draw(&z, l, unit, -float64(box.Min.X), -float64(box.Min.Y)); err != nil {
+			return nil, err
+		}
+		z.Draw(ink, box, image.Opaque, image.Point{})
+	}
+	return ink, nil
+}
+
+// file returns the finished PNG.
+func (c *canvas) file() []byte {
+	data := c.stream.finish()
+	out := make([]byte, 0, len(data)+64)
+	out = append(out, "\x89PNG\r\n\x1a\n"...)
+	header := make([]byte, 13)
+	binary.BigEndian.PutUint32(header, uint32(c.width))
+	binary.BigEndian.PutUint32(header[4:], uint32(c.height))
+	header[8] = byte(c.depth) // and grey, deflate, the usual filters, not interlaced: 0
+	out = appendChunk(out, "IHDR", header)
+	out = appendChunk(out, "IDAT", data)
+	return appendChunk(out, "IEND", nil)
+}
+
+// appendChunk appends a chunk: length, name, data and checksum.
+func appendChunk(out []byte, name string, data []byte) []byte {
+	out = binary.BigEndian.AppendUint32(out, uint32(len(data)))
+	start := len(out)
+	out = append(out, name...)
+	out = append(out, data...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[start:]))
+}

@@ -1,0 +1,72 @@
+package barcode
+
+// symbol is a barcode that is not drawn yet. All its measures are in modules,
+// counted from the top left of the image.
+type symbol struct {
+	rows   []row // all of one length
+	quiet  margins
+	labels []label
+	// labelRows is how many of the last rows are there for the labels only.
+	labelRows int
+	// labelSpace is the height that the labels take below the rows.
+	labelSpace int
+}
+
+// row is a line of modules, drawn height modules high.
+type row struct {
+	dark   []bool
+	height int
+}
+
+// margins are the widths of the quiet zone.
+type margins struct{ left, right, top, bottom int }
+
+// label is a line of human-readable text.
+type label struct {
+	text     string
+	centre   float64 // of the line, from the left
+	baseline float64 // from the top
+	size     float64 // of the font
+}
+
+// The layout of bar codes. The standards ask for ten modules of quiet zone at
+// the ends and for none above and below, where a small margin looks better.
+const (
+	barQuiet  = 10
+	barMargin = 4
+	barHeight = 50
+
+	// labelSize makes the digits as wide as those of EAN-13, seven modules.
+	labelSize   = 11
+	labelHeight = 8 // of a digit
+	labelTop    = 2 // between bars and text
+	labelTail   = 2 // what letters like g reach below the line
+	barBaseline = barMargin + barHeight + labelTop + labelHeight
+)
+
+// setBars makes the symbol a bar code with a line of text below.
+func (s *symbol) setBars(bars []bool) {
+	s.rows = []row{{bars, barHeight}}
+	s.quiet = margins{barQuiet, barQuiet, barMargin, barMargin}
+	s.labelSpace = labelTop + labelHeight + labelTail
+}
+
+// dropLabels takes away the labels and what is there for them.
+func (s *symbol) dropLabels() {
+	s.rows = s.rows[:len(s.rows)-s.labelRows]
+	s.labels, s.labelRows, s.labelSpace = nil, 0, 0
+}
+
+// width returns the width of the image.
+func (s *symbol) width() int {
+	return s.quiet.left + len(s.rows[0].dark) + s.quiet.right
+}
+
+// height returns the height of the image.
+func (s *symbol) height() int {
+	h := s.quiet.top + s.labelSpace + s.quiet.bottom
+	for _, r := range s.rows {
+		h += r.height
+	}
+	return h
+}
