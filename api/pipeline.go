@@ -116,7 +116,7 @@ func (c *paidCall) carryOut(ctx context.Context) (err error) {
 			c.release(ctx, err)
 		}
 		if c.call != nil {
-			err = errors.Join(err, c.call.Close())
+			c.free(ctx, "input", c.call)
 		}
 	}()
 	for _, step := range steps {
@@ -248,6 +248,13 @@ func (c *paidCall) settle(ctx context.Context) error {
 	})
 }
 
+// free closes what a call no longer needs. A failure costs disk space, not the call.
+func (a *API) free(ctx context.Context, what string, c io.Closer) {
+	if err := c.Close(); err != nil {
+		a.log.LogAttrs(ctx, slog.LevelWarn, what+" not freed", slog.Any("error", err))
+	}
+}
+
 // release gives back what was held and drops what was made.
 func (c *paidCall) release(ctx context.Context, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
@@ -261,9 +268,7 @@ func (c *paidCall) release(ctx context.Context, cause error) {
 	if c.outcome == nil {
 		return
 	}
-	if err := c.outcome.Body.Close(); err != nil {
-		c.log.LogAttrs(ctx, slog.LevelWarn, "result not freed", slog.String("call", c.id), slog.Any("error", err))
-	}
+	c.free(ctx, "result", c.outcome.Body)
 	if c.outcome.File != nil {
 		c.dropBlob(ctx, c.outcome)
 	}

@@ -53,11 +53,7 @@ func (a *API) postOperation(operation *op.Operation[*Env]) func(http.ResponseWri
 // reach the client is kept for a day: it has been paid for.
 func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *Outcome) error {
 	if outcome.Body != nil {
-		defer func() {
-			if err := outcome.Body.Close(); err != nil {
-				a.log.LogAttrs(ctx, slog.LevelWarn, "result not freed", slog.String("call", outcome.CallID), slog.Any("error", err))
-			}
-		}()
+		defer a.free(ctx, "result", outcome.Body)
 	}
 	err := a.reply(w, outcome)
 	if err != nil {
