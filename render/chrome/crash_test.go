@@ -358,3 +358,56 @@ func TestWarmContextsAreBounded(t *testing.T) {
 		return len(b.tenants) == warmPerSlot
 	})
 }
+
+func TestHangingBrowserIsReplaced(t *testing.T) {
+	p := startPool(t, nil)
+	if err := p.Healthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pid := p.browserPID()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if err := p.Healthy(ctx); err == nil {
+		t.Error("a browser that does not answer is called healthy")
+	}
+	eventually(t, "another browser runs", func() bool { return p.browserPID() != pid })
+	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "works"}), "works")
+}
+
+func TestIdlePagesRest(t *testing.T) {
+	p := startPool(t, nil)
+	const html = `<style>@keyframes k{to{margin-left:500px}} p{animation:k .5s infinite alternate}</style><p>moving`
+	for _, lane := range []Lane{Inline, Realm} {
+		textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html + "<script>setInterval(() => { for (let i = 0; i < 1e7; i++); }, 1)</script>"})
+	}
+	eventually(t, "no renderer is busy any more", func() bool { return idle(t, p) })
+}
+
+func TestStepsAreObserved(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[Step]int{}
+	p := startPool(t, func(c *Config) {
+		c.Observe = func(s Step, d time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[s]++
+			if d < 0 || d > time.Minute {
+				t.Errorf("step %s took %s", s, d)
+			}
+		}
+	})
+	textOf(t, p, Job{Tenant: "a", HTML: "x"})
+	mu.Lock()
+	defer mu.Unlock()
+	for _, s := range []Step{StepQueue, StepPage, StepLoad, StepSettle, StepPrint} {
+		if seen[s] != 1 {
+			t.Errorf("step %s was observed %d times, want once", s, seen[s])
+		}
+	}
+	if got := p.Stats(); got.Renders != 1 || got.Slots != 2 || got.Busy != 0 {
+		t.Errorf("%+v, want one render on two slots", got)
+	}
+}

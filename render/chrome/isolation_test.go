@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A trace is something that one document could leave for the next: write
@@ -240,5 +241,47 @@ func TestRealmHasNoNetwork(t *testing.T) {
 	textOf(t, p, Job{Tenant: "a", Lane: Once, HTML: "<script>" + ways[0] + "</script>", WaitUntil: WaitNetworkIdle0})
 	if len(s.requests("/hit")) == 0 {
 		t.Error("the control did not reach the network either")
+	}
+}
+
+// A refresh in a document without script leads away from the warm page, at once
+// or after its job; the next document is not set on what is there then.
+func TestRefreshDoesNotSpoilTheNextDocument(t *testing.T) {
+	p := startPool(t, nil)
+	for _, target := range []string{"about:blank", "http://site.test/", "about:srcdoc"} {
+		for _, delay := range []string{"0", "1"} {
+			html := `<meta http-equiv="refresh" content="` + delay + `;url=` + target + `"><p>before`
+			doc, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: html}, PDF{})
+			if err == nil {
+				doc.Body.Close()
+			}
+			job := Job{Tenant: "a", HTML: "<p>after", WaitForTimeout: 1200 * time.Millisecond}
+			contains(t, textOf(t, p, job), "after")
+		}
+	}
+}
+
+// Header and footer templates are not printed in the document's place, and
+// reach neither the document nor, in the lanes without network, anything else.
+func TestTemplateScriptReachesNothing(t *testing.T) {
+	s := newSite(t)
+	s.page("site.test/", "")
+	p := startWithSite(t, s)
+	const script = `fetch('http://site.test/hit'); new Image().src = 'http://site.test/hit';
+		this.parentNode.append('T:' + [document.body.innerText.includes('SECRET'), parent === self, opener, frames.length, origin].join())`
+	opt := PDF{MarginTop: 1, Header: `<b>head</b><img src="data:," onerror="` + script + `"><script>` + script + `</script>`}
+	for _, lane := range []Lane{Inline, Realm} {
+		doc, err := p.PDF(t.Context(), Job{Tenant: "a", Lane: lane, HTML: "SECRET"}, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := pdfText(t, doc)
+		contains(t, text, "head", "SECRET")
+		if strings.Contains(text, "T:") && !strings.Contains(text, "T:false,true,,0,null") {
+			t.Errorf("%s lane: the template sees more than itself: %s", lane, text)
+		}
+	}
+	if got := len(s.requests("/hit")); got != 0 {
+		t.Errorf("templates made %d requests", got)
 	}
 }

@@ -335,7 +335,7 @@ func (r *headerRule) covers(raw string) bool {
 func (p *page) resume(params []byte) {
 	var e proto.FetchRequestPaused
 	if err := json.Unmarshal(params, &e); err != nil {
-		p.fail(err)
+		p.spoil(err)
 		return
 	}
 	next := proto.FetchContinueRequest{RequestID: e.RequestID}

@@ -33,7 +33,7 @@ type page struct {
 
 	mu      sync.Mutex
 	cancel  context.CancelCauseFunc // ends the job under way
-	crashed bool
+	spoiled error                   // why the page may not be used again
 	load    loadState
 	changed chan struct{} // holds a value when load changed
 	headers *headerRule
@@ -112,7 +112,7 @@ func (p *page) close(root session) {
 func (p *page) spent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.crashed || p.documents >= pageMaxDocuments || p.pages >= pageMaxPages
+	return p.spoiled != nil || p.documents >= pageMaxDocuments || p.pages >= pageMaxPages
 }
 
 // begin ties the page to a job: the returned context ends with ctx, and with
@@ -128,8 +128,8 @@ func (p *page) begin(ctx context.Context) (context.Context, context.CancelCauseF
 		p.load = newLoadState()
 	}
 	p.headers = nil
-	if p.crashed {
-		cancel(errTargetCrashed)
+	if p.spoiled != nil {
+		cancel(p.spoiled)
 	}
 	return ctx, cancel
 }
@@ -203,8 +203,9 @@ func background(transparent bool) request {
 	return proto.EmulationSetDefaultBackgroundColorOverride{Color: &proto.DOMRGBA{A: new(float64)}}
 }
 
-// fail ends the job under way with a cause.
-func (p *page) fail(cause error) {
+// spoil ends the job under way with a cause, and the use of the page.
+func (p *page) spoil(cause error) {
+	p.spoiled = cause
 	if p.cancel != nil {
 		p.cancel(cause)
 	}
@@ -217,14 +218,12 @@ func (p *page) event(method string, params json.RawMessage) {
 	defer p.mu.Unlock()
 	switch method {
 	case "Inspector.targetCrashed", "Inspector.detached":
-		p.crashed = true
-		p.fail(errTargetCrashed)
+		p.spoil(errTargetCrashed)
 	case eventLost:
-		p.crashed = true
-		p.fail(errConnClosed)
+		p.spoil(errConnClosed)
 	case "Target.attachedToTarget", "Network.webSocketCreated", "Network.webTransportCreated":
 		if p.lane != Once {
-			p.fail(errNeedsNetwork)
+			p.spoil(errNeedsNetwork)
 		}
 	case "Page.javascriptDialogOpening":
 		// A dialog stops the page until somebody answers.
@@ -243,8 +242,13 @@ func (p *page) loadEvent(method string, params json.RawMessage) {
 	if json.Unmarshal(params, &e) != nil {
 		return
 	}
-	if method == "Network.requestWillBeSent" && p.lane != Once && !local(e.Request.URL) {
-		p.fail(errNeedsNetwork)
+	switch {
+	case method == "Network.requestWillBeSent" && p.lane != Once && !local(e.Request.URL):
+		p.spoil(errNeedsNetwork)
+	case method == "Page.frameNavigated" && p.lane == Inline && e.Frame.ID == string(p.frame):
+		// A refresh led away, perhaps after its job was done: the next document
+		// would be set on whatever is there now.
+		p.spoil(errNeedsNetwork)
 	}
 	p.load.apply(method, e, string(p.frame))
 	select {

@@ -125,7 +125,7 @@ func Start(ctx context.Context, cfg Config) (*Pool, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	p.done(b)
+	p.done(b, 0)
 	p.tasks.Go(p.tend)
 	return p, nil
 }
@@ -164,7 +164,7 @@ func (p *Pool) Healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer p.done(b)
+	defer p.done(b, 0)
 	return b.probe(ctx)
 }
 

@@ -14,12 +14,13 @@ const (
 	warmPerSlot = 8
 )
 
-// done gives a browser back after a job, and recycles it when it is due.
-func (p *Pool) done(b *browser) {
+// done gives a browser back after it rendered so many documents, and recycles
+// it when that is due.
+func (p *Pool) done(b *browser, docs int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b.running--
-	b.docs++
+	b.docs += docs
 	if b.retired && b.running == 0 {
 		close(b.drained)
 	}

@@ -89,7 +89,7 @@ func (r *running) attempt(ctx context.Context) error {
 		return err
 	})
 	if b != nil {
-		defer r.pool.done(b)
+		defer r.pool.done(b, 1)
 	}
 	if err != nil {
 		return err

@@ -77,8 +77,8 @@ func ignoreStale(ctx context.Context, err error) error {
 // frames they need.
 func draws(html string) bool {
 	for _, name := range [...]string{
-		"requestAnimationFrame", "Observer", "setTimeout", "Promise", "async", "eval", "Function", "AnimationFrame",
-		"FontFace", "animate", "import(",
+		"AnimationFrame", "Observer", "setTimeout", "Promise", "async", "FontFace", "animate",
+		"eval", "Function", "import(", // What else these bring cannot be seen.
 	} {
 		if strings.Contains(html, name) {
 			return true
