@@ -68,7 +68,9 @@ func (o PDF) params(ranges string, stream bool) printToPDF {
 		Landscape: o.Landscape, PrintBackground: o.PrintBackground, PreferCSSPageSize: o.PreferCSSPageSize,
 		Scale: o.Scale, PaperWidth: o.Width, PaperHeight: o.Height,
 		MarginTop: o.MarginTop, MarginBottom: o.MarginBottom, MarginLeft: o.MarginLeft, MarginRight: o.MarginRight,
-		PageRanges: ranges, TransferMode: "ReturnAsBase64", Tagged: o.Tagged, Outline: o.Outline,
+		PageRanges: ranges, TransferMode: "ReturnAsBase64",
+		// Chromium makes the outline from the tags: without them it leaves it out.
+		Tagged: o.Tagged || o.Outline, Outline: o.Outline,
 	}
 	if stream {
 		p.TransferMode = "ReturnAsStream"
