@@ -1,0 +1,161 @@
+package render_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"relaypdf/render"
+)
+
+// together is how many documents are rendered at once: most of the time they
+// wait for the network to be idle.
+const together = 4
+
+// outcome is what came of a document.
+type outcome struct {
+	document
+	err error
+}
+
+// renderAll renders documents side by side and returns what came of each.
+func renderAll(t *testing.T, r *render.Renderer, docs []document) []outcome {
+	t.Helper()
+	results := make([]outcome, len(docs))
+	var group errgroup.Group
+	group.SetLimit(together)
+	for i, d := range docs {
+		group.Go(func() error {
+			results[i] = outcome{document: d, err: d.render(t, r)}
+			return nil
+		})
+	}
+	_ = group.Wait() // The errors are in the results.
+	return results
+}
+
+func (d document) render(t *testing.T, r *render.Renderer) error {
+	if d.image {
+		image, err := r.Screenshot(t.Context(), "acct_1", d.source, d.page, render.Screenshot{FullPage: true})
+		if err == nil {
+			err = image.Body.Close()
+		}
+		return err
+	}
+	doc, err := r.PDF(t.Context(), "acct_1", d.source, d.page, d.pdf)
+	if err == nil {
+		err = doc.Body.Close()
+	}
+	return err
+}
+
+// refusals collects the hosts that a Renderer refused.
+type refusals struct {
+	mu    sync.Mutex
+	hosts map[string]bool
+}
+
+func (r *refusals) add(host, _ string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hosts == nil {
+		r.hosts = map[string]bool{}
+	}
+	r.hosts[host] = true
+}
+
+func (r *refusals) has(host string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hosts[host]
+}
+
+// No way in which a document can load something reaches the inner network, and
+// each is seen to be refused.
+func TestNothingReachesTheCanary(t *testing.T) {
+	t.Parallel()
+	f := newField(t)
+	var refused refusals
+	r := launch(t, render.Config{
+		Slots: together, AllowHosts: []string{f.siteHost()}, ExtraCA: f.ca.file, Resolver: f.names, OnRefuse: refused.add,
+	})
+	for _, o := range renderAll(t, r, f.documents()) {
+		// What a page leads to is the page; what it embeds is not.
+		if refused := errors.Is(o.err, render.ErrRefused); refused != (o.leaves && o.source.URL != "") || !refused && o.err != nil {
+			t.Errorf("%s: error %v", o.name, o.err)
+		}
+		for _, token := range o.tokens {
+			if !refused.has(token + canaryDomain) {
+				t.Errorf("%s: no request of %s was refused", o.name, token)
+			}
+		}
+	}
+	if err := r.Close(); err != nil { // No document is left that could still send something.
+		t.Fatal(err)
+	}
+	f.canary.wantSilence(t)
+}
+
+// The same documents do reach the canary where the operator opened it: the
+// silence above is not the silence of documents that never try.
+func TestCanaryIsReachedWhereOpen(t *testing.T) {
+	t.Parallel()
+	f := newField(t)
+	open := append(ownAddresses(t), f.siteHost(), "127.0.0.1", "::1")
+	r := launch(t, render.Config{Slots: together, AllowHosts: open, ExtraCA: f.ca.file, Resolver: f.names})
+	for _, o := range renderAll(t, r, f.documents()) {
+		for _, token := range o.tokens {
+			if !f.canary.reached(token) {
+				t.Errorf("%s: %s did not reach the canary", o.name, token)
+			}
+		}
+		if o.err != nil {
+			t.Errorf("%s: %v", o.name, o.err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.canary.drain(t)
+	if kinds, _ := f.canary.hits(); kinds["udp"] > 0 || kinds["plain"] == 0 || kinds["tls"] == 0 {
+		t.Errorf("arrived: %v, want plain and TLS connections, and no packet around the proxy", kinds)
+	}
+}
+
+// A browser without our flags reaches the canary in every way, UDP included:
+// the harness can see what the flags and the proxy stop.
+func TestBareBrowserReachesTheCanary(t *testing.T) {
+	f := newField(t)
+	through := door{name: "bare", targets: []string{"http", "https", "v4", "v6"}}
+	var d document
+	page := strings.Join(f.fill(&d, passiveVectors(), through), "\n") + script(f.fill(&d, rtcVectors(), through))
+	path := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/usr/lib/chromium/chromium-headless-shell", "--no-sandbox", "--remote-debugging-port=0",
+		"--user-data-dir="+t.TempDir(), "--host-resolver-rules=MAP *"+canaryDomain+" 127.0.0.1", "--ignore-certificate-errors", "file://"+path)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	err := f.canary.await(ctx, "plain", "tls", "udp")
+	cancel()
+	_ = cmd.Wait() // It was killed.
+	if err != nil {
+		kinds, _ := f.canary.hits()
+		t.Errorf("arrived: %v, want connections of every kind (%v)", kinds, err)
+	}
+}
