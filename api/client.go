@@ -91,7 +91,7 @@ func (c *Client) Do(ctx context.Context, operation string, input any, options Ca
 		header.Set(maxChargeHeader, strconv.FormatInt(int64(*options.MaxCharge), 10))
 	}
 	path := op.Info{Name: operation}.Path()
-	response, err := c.send(ctx, clientRequest{http.MethodPost, path, header, body})
+	response, err := c.send(ctx, clientRequest{http.MethodPost, path, header, body}) //nolint:bodyclose // the result's Body, which the caller closes
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func newResult(response *http.Response) (*ClientResult, error) {
 // Download fetches a stored result. It needs no key. The caller closes the
 // result's Body.
 func (c *Client) Download(ctx context.Context, id string) (*ClientResult, error) {
-	response, err := c.send(ctx, clientRequest{method: http.MethodGet, path: "/v1/files/" + url.PathEscape(id)})
+	response, err := c.send(ctx, clientRequest{method: http.MethodGet, path: "/v1/files/" + url.PathEscape(id)}) //nolint:bodyclose // the result's Body, which the caller closes
 	if err != nil {
 		return nil, err
 	}

@@ -100,6 +100,7 @@ func TestRequestID(t *testing.T) {
 		"a log trick": {`a"x`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			header := without()
 			if q.sent != "" {
 				header.Set("X-Request-Id", q.sent)
@@ -313,6 +314,7 @@ func TestSpendingCap(t *testing.T) {
 		{"huge", http.Header{"X-A-Max-Charge-Microdollars": {"99999999999999999999"}}, api.InvalidRequest},
 	} {
 		t.Run(q.name, func(t *testing.T) {
+			t.Parallel()
 			got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: q.header})
 			if q.want == "" {
 				got.OK(t)
@@ -389,6 +391,7 @@ func TestStrictJSON(t *testing.T) {
 		"nested too deeply": {`{"text":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, api.InvalidRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := s.Send(t, apitest.Request{Path: echo, Body: q.body})
 			if q.want == "" {
 				got.OK(t)

@@ -109,8 +109,8 @@ func (e *Error) Status() int {
 }
 
 // invalid returns an invalid_request for one field.
-func invalid(field, format string, args ...any) *Error {
-	return asError(op.Faults{{Field: field, Message: fmt.Sprintf(format, args...)}})
+func invalid(field, message string) *Error {
+	return asError(op.Faults{{Field: field, Message: message}})
 }
 
 // URLError refuses an address that a field holds.

@@ -78,7 +78,7 @@ func (a *API) record(pattern func(*http.Request) string, next http.Handler) http
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
 		seen := &answer{ResponseWriter: w}
-		defer func() {
+		defer func() { //nolint:contextcheck // fail takes the context from the request
 			if p := recover(); p != nil {
 				if errors.Is(asPanicError(p), http.ErrAbortHandler) {
 					panic(p)

@@ -137,7 +137,7 @@ func (c *paidCall) authenticate(ctx context.Context) (err error) {
 }
 
 func (c *paidCall) limit(ctx context.Context) (err error) {
-	c.verdict, err = c.API.limitCaller(ctx, c.caller)
+	c.verdict, err = c.limitCaller(ctx, c.caller)
 	return err
 }
 
