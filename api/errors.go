@@ -131,7 +131,7 @@ func asError(err error) *Error {
 	if errors.As(err, &known) {
 		return known
 	}
-	for _, classify := range []func(error) *Error{inputError, moneyError, renderError} {
+	for _, classify := range []func(error) *Error{inputError, moneyError, fileError, renderError} {
 		if e := classify(err); e != nil {
 			e.cause = err
 			return e

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -15,6 +16,11 @@ type Env struct {
 	// Tenant is the account that pays. Nothing of one tenant's documents is
 	// within reach of another's.
 	Tenant string
+	// MaxFile is the most that one file may have, in bytes, however it comes.
+	MaxFile int64
+	// Stored opens a result of an earlier call of the tenant, which the caller
+	// closes. It returns store.ErrNotFound where the tenant has no such file.
+	Stored func(ctx context.Context, id string) (op.Body, error)
 }
 
 type row[In any] = op.Spec[*Env, In]

@@ -210,7 +210,8 @@ func (c *paidCall) hold(ctx context.Context) error {
 }
 
 func (c *paidCall) run(ctx context.Context) error {
-	result, err := c.call.Run(ctx, &Env{Render: c.render, Tenant: c.caller.Account.ID})
+	account := c.caller.Account.ID
+	result, err := c.call.Run(ctx, &Env{Render: c.render, Tenant: account, MaxFile: c.files.Limit, Stored: c.stored(account)})
 	if err != nil {
 		return err
 	}

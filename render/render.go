@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime"
 	"time"
@@ -63,6 +64,7 @@ type Renderer struct {
 	proxy   *egress.Proxy
 	browser *chrome.Pool
 	engines *engine.Pool
+	files   *http.Client // fetches the files that requests name by address
 	observe func(step string, took time.Duration)
 	queue   int // how many may wait
 }
@@ -95,6 +97,7 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 		return nil, err
 	}
 	r := &Renderer{policy: policy, observe: cfg.Observe, queue: cfg.Queue}
+	r.files = policy.Client(egress.ClientConfig{Schemes: []string{"http", "https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
 	if err := r.start(ctx, cfg); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -194,6 +197,7 @@ func (r *Renderer) Close() error {
 	if r.engines != nil {
 		faults = append(faults, r.engines.Close())
 	}
+	r.files.CloseIdleConnections()
 	if r.proxy != nil {
 		faults = append(faults, r.proxy.Close())
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -60,6 +61,25 @@ func (f *File) SetJSON(v any) error {
 	}
 	f.Inline = inline
 	return nil
+}
+
+// NewFile returns a File that holds content in memory, for an example.
+func NewFile(content []byte) File {
+	m := new(memory)
+	m.Write(content)
+	return File{&Inline{Sink: m, sum: sha256.New()}}
+}
+
+// IsZero tells whether no file was given.
+func (f File) IsZero() bool { return f.Inline == nil }
+
+// MarshalJSON writes the content as Base64.
+func (f File) MarshalJSON() ([]byte, error) {
+	content, err := io.ReadAll(f.Open())
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(content)
 }
 
 // Inline is a file that came inside a request, already decoded.

@@ -1,0 +1,109 @@
+package pdf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pagerange"
+)
+
+// Kind is why a PDF could not be processed.
+type Kind string
+
+// The kinds of an Error.
+const (
+	// NotPDF is a file that is something else.
+	NotPDF Kind = "not_pdf"
+	// Damaged is a PDF that cannot be read, and could not be repaired.
+	Damaged Kind = "damaged"
+	// PasswordRequired is an encrypted PDF that came without a password.
+	PasswordRequired Kind = "password_required"
+	// WrongPassword is an encrypted PDF that its password does not open.
+	WrongPassword Kind = "wrong_password"
+	// BeyondEnd is a selection of pages that the document does not have. Pages
+	// is how many it has.
+	BeyondEnd Kind = "beyond_end"
+	// AllPages is a selection that would leave no page. Pages is how many the
+	// document has.
+	AllPages Kind = "all_pages"
+	// TooManyPages is a result, or an input, over the limit Max.
+	TooManyPages Kind = "too_many_pages"
+	// Exhausted is a document that needs more memory or disk space than a job
+	// may have, or that crashed what worked on it.
+	Exhausted Kind = "exhausted"
+	// Invalid is another argument that does not fit the document. Text says
+	// what is wrong with it, in words that go on from the argument's name.
+	Invalid Kind = "invalid"
+)
+
+// Error is why a job of this package failed, as far as the document or the
+// arguments are to blame.
+type Error struct {
+	Kind Kind
+	// Input is the number of the input at fault, from 0.
+	Input int `json:",omitempty"`
+	Pages int `json:",omitempty"`
+	Max   int `json:",omitempty"`
+	// Argument is the name of the argument that is Invalid or BeyondEnd, where
+	// a job has several.
+	Argument string `json:",omitempty"`
+	Text     string `json:",omitempty"`
+	cause    error
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("pdf: input %d: %s", e.Input, e.Kind)
+	if e.Text != "" {
+		text += ": " + e.Argument + " " + e.Text
+	}
+	if e.cause != nil {
+		text += ": " + e.cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause, which stays in the child.
+func (e *Error) Unwrap() error { return e.cause }
+
+// jobCode marks the errors of this package among an engine's.
+const jobCode = "pdf"
+
+// toJob makes an Error cross the pipe; any other error does as it is.
+func toJob(err error) error {
+	var failed *Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	text, jsonErr := json.Marshal(failed)
+	if jsonErr != nil {
+		return errors.Join(err, jsonErr)
+	}
+	return &engine.JobError{Code: jobCode, Message: string(text)}
+}
+
+// FromJob returns the *Error that a job failed with, or else err itself.
+func FromJob(err error) error {
+	var wire *engine.JobError
+	if errors.Is(err, engine.ErrCrashed) || errors.Is(err, engine.ErrDiskFull) {
+		return &Error{Kind: Exhausted, cause: err}
+	}
+	if !errors.As(err, &wire) || wire.Code != jobCode {
+		return err
+	}
+	var failed Error
+	if json.Unmarshal([]byte(wire.Message), &failed) != nil {
+		return err
+	}
+	return &failed
+}
+
+// beyond turns the error of resolving a selection of pages into an *Error.
+func beyond(input int, err error) error {
+	var b *pagerange.BeyondError
+	if errors.As(err, &b) {
+		return &Error{Kind: BeyondEnd, Input: input, Pages: b.Pages}
+	}
+	return err
+}

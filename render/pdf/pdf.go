@@ -1,0 +1,65 @@
+// Package pdf works on existing PDFs. Its handlers run in the children of
+// render/engine, where they parse what a customer sent: with qpdf for the
+// structure of a document, with poppler and MuPDF for what is on its pages.
+//
+// Passwords reach the programs in files of the job's own folder, never on a
+// command line, which every process of the machine may read.
+package pdf
+
+import (
+	"context"
+	"encoding/json"
+
+	"relaypdf/render/engine"
+)
+
+// The limits of a result. A document above them could hardly be opened by its
+// reader.
+const (
+	MaxBytes = 200 << 20
+	MaxPages = 2000
+)
+
+// The names of the jobs, for engine.Job.
+const (
+	MergeJob       = "pdf.merge"
+	ExtractJob     = "pdf.extract"
+	ProtectJob     = "pdf.protect"
+	UnlockJob      = "pdf.unlock"
+	BookmarksJob   = "pdf.bookmarks"
+	RotateJob      = "pdf.rotate"
+	DeletePagesJob = "pdf.delete-pages"
+	CompressJob    = "pdf.compress"
+	InfoJob        = "pdf.info"
+)
+
+// Handlers are the jobs of this package that a child of render/engine can do.
+func Handlers() engine.Handlers {
+	return engine.Handlers{}
+}
+
+// Input is one file of a job and the password that opens it; empty is none.
+type Input struct {
+	Name     string
+	Password string
+}
+
+// handle makes a handler whose errors of this package reach the other side,
+// where FromJob reads them.
+func handle[Args any](f func(ctx context.Context, w *engine.Work, args Args) ([]byte, error)) engine.Handler {
+	return engine.Handle(func(ctx context.Context, w *engine.Work, args Args, _ []byte) ([]byte, error) {
+		result, err := f(ctx, w, args)
+		return result, toJob(err)
+	})
+}
+
+// handleJSON is handle for a job whose result is a value.
+func handleJSON[Args, Result any](f func(ctx context.Context, w *engine.Work, args Args) (Result, error)) engine.Handler {
+	return handle(func(ctx context.Context, w *engine.Work, args Args) ([]byte, error) {
+		result, err := f(ctx, w, args)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(result)
+	})
+}

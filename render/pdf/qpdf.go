@@ -1,0 +1,85 @@
+package pdf
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/engine"
+)
+
+// qpdfJob is a job file of qpdf: its options in camel case. Unlike arguments
+// it takes any text as a password or a name without mistaking it for an option.
+type qpdfJob map[string]any
+
+// qpdfWarnings is qpdf's exit code for a result that it had to mend something for.
+const qpdfWarnings = 3
+
+// qpdf runs a job in the job's folder and returns what qpdf printed. The error
+// is an *engine.ExitError where qpdf failed.
+func qpdf(ctx context.Context, w *engine.Work, job qpdfJob) ([]byte, error) {
+	const name = "qpdf.json"
+	text, err := json.Marshal(job)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(w.Path(name), text, 0o600); err != nil {
+		return nil, fmt.Errorf("qpdf: %w", err)
+	}
+	program := engine.Program{Name: "qpdf", Args: []string{"--job-json-file=" + name}, MaxStdout: maxQPDFOutput, OK: []int{qpdfWarnings}}
+	if _, asked := job["requiresPassword"]; asked {
+		program.OK = nil // its exit code is the answer
+	}
+	out, err := w.Exec(ctx, program)
+	return out, errors.Join(err, os.Remove(w.Path(name)))
+}
+
+// maxQPDFOutput bounds what qpdf prints: the outline of the largest documents
+// has some megabytes.
+const maxQPDFOutput = 64 << 20
+
+// output is the name of a job's result.
+const output = "output.pdf"
+
+// write runs a qpdf job on this document that makes a result of the job.
+// Encryption stays as it is unless the job says otherwise.
+func (d *document) write(ctx context.Context, job qpdfJob) error {
+	job["inputFile"], job["password"], job["outputFile"] = d.name, d.password, output
+	if _, err := qpdf(ctx, d.work, job); err != nil {
+		return d.damaged(err)
+	}
+	d.work.Output(output)
+	return nil
+}
+
+// damaged blames the document for a program that failed on it.
+func (d *document) damaged(err error) error {
+	var exit *engine.ExitError
+	if errors.As(err, &exit) && exit.Signal == 0 {
+		return d.fail(Damaged, err)
+	}
+	return err
+}
+
+// rangeText writes page numbers the way qpdf takes them, with runs of pages
+// that follow one another as ranges.
+func rangeText(numbers []int) string {
+	var parts []string
+	for len(numbers) > 0 {
+		n := 1
+		for n < len(numbers) && numbers[n] == numbers[n-1]+1 {
+			n++
+		}
+		part := strconv.Itoa(numbers[0])
+		if n > 1 {
+			part += "-" + strconv.Itoa(numbers[n-1])
+		}
+		parts, numbers = append(parts, part), slices.Clip(numbers[n:])
+	}
+	return strings.Join(parts, ",")
+}
