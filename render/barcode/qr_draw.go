@@ -152,18 +152,25 @@ func (c *qrCanvas) drawData(words []byte) {
 	}
 }
 
-// applyMask turns over the modules that a mask picks (table 10).
+// applyMask turns over the modules that a mask picks. Masks repeat every 12
+// modules, so that the rules are asked once for a tile and not for each module.
 func (c *qrCanvas) applyMask(mask int) {
+	const tile = 12
+	var picked [tile][tile]bool
+	for y := range tile {
+		for x := range tile {
+			picked[y][x] = qrMasked(mask, x, y)
+		}
+	}
 	for y := range c.size {
-		for x := range c.size {
-			i := y*c.size + x
-			if !c.fixed[i] && qrMasked(mask, x, y) {
-				c.dark[i] = !c.dark[i]
-			}
+		dark, fixed, picked := c.row(y), c.fixed[y*c.size:(y+1)*c.size], &picked[y%tile]
+		for x := range dark {
+			dark[x] = dark[x] != (picked[x%tile] && !fixed[x])
 		}
 	}
 }
 
+// qrMasked reports whether a mask turns a module over (table 10).
 func qrMasked(mask, x, y int) bool {
 	switch mask {
 	case 0:
