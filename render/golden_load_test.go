@@ -1,0 +1,224 @@
+package render_test
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"relaypdf/render"
+)
+
+// What a document asked for is over with it, on the account's warm pages too.
+func (s *studio) testEmulationEnds(t *testing.T) {
+	t.Parallel()
+	const tenant = "acct_emulation" // with pages of its own, so that each is used again
+	const static = `<!DOCTYPE html><style>b { display: none } @media (max-width: 500px) { .narrow { display: inline } } @media screen { .screen { display: inline } } @media (resolution >= 2dppx) { .dense { display: inline } }</style>Page <b class="narrow">narrow</b> <b class="screen">screen</b> <b class="dense">dense</b>`
+	const scripted = `<!DOCTYPE html><body><script>document.body.textContent = "Page " + innerWidth + " " + devicePixelRatio + " " + matchMedia("screen").matches</script>`
+	pdf := func(html string) string {
+		t.Helper()
+		doc, err := s.PDF(t.Context(), tenant, render.Source{HTML: html}, render.Page{}, render.PDF{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fullText(t, keep(t, doc.Body, "document.pdf"))
+	}
+	want := map[string]string{static: pdf(static), scripted: pdf(scripted)}
+	for html, text := range want {
+		for range 3 {
+			shot := render.Screenshot{Type: "png", OmitBackground: true, Viewport: render.Viewport{Width: 320, Height: 200, Scale: 3}}
+			result, err := s.Screenshot(t.Context(), tenant, render.Source{HTML: html}, render.Page{Media: "print"}, shot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = result.Body.Close()
+			if _, err := s.PDF(t.Context(), tenant, render.Source{HTML: html}, render.Page{Media: "screen"}, render.PDF{Landscape: true, Scale: 2, PageRanges: "9"}); err == nil {
+				t.Fatal("page 9 of 1 was printed")
+			}
+			if got := pdf(html); got != text {
+				t.Errorf("after others the document says %q, want %q", got, text)
+			}
+			result, err = s.Screenshot(t.Context(), tenant, render.Source{HTML: html}, render.Page{}, render.Screenshot{Type: "png"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			img, _ := decode(t, keep(t, result.Body, "image.png"))
+			if _, _, _, a := img.At(700, 500).RGBA(); img.Bounds().Size() != image.Pt(800, 600) || a != 0xffff {
+				t.Errorf("after others the image has %v pixels and alpha %x, want 800 by 600 and opaque", img.Bounds().Size(), a)
+			}
+		}
+	}
+}
+
+// visits remembers which requests carried which credentials.
+type visits struct {
+	mu   sync.Mutex
+	seen map[string]string // path → header and cookie
+}
+
+func (v *visits) note(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v.mu.Lock()
+		v.seen[name+r.URL.Path] = r.Header.Get("X-Ours") + "|" + r.Header.Get("Cookie")
+		v.mu.Unlock()
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusFound)
+			return
+		}
+		fmt.Fprint(w, `<svg xmlns="http://www.w3.org/2000/svg"/>`)
+	}
+}
+
+// Cookies and extra headers reach the origin that they are for, and no other.
+func (s *studio) testCredentials(t *testing.T) {
+	t.Parallel()
+	v := &visits{seen: map[string]string{}}
+	for _, path := range []string{"/url/", "/inline/"} {
+		s.site.HandleFunc(path, v.note("site "))
+		s.elsewhere.HandleFunc(path, v.note("elsewhere "))
+	}
+	home, away := s.site.origin("assets.test"), s.elsewhere.origin("elsewhere.test")
+	images := func(prefix string) string {
+		var html strings.Builder
+		for _, address := range []string{
+			home + prefix + "image", away + prefix + "image", home + prefix + "hop?to=" + away + prefix + "landed",
+		} {
+			fmt.Fprintf(&html, `<img src="%s">`, address)
+		}
+		return html.String()
+	}
+	page := render.Page{
+		WaitUntil: "networkidle0", Headers: map[string]string{"X-Ours": "header"}, Cookies: []render.Cookie{{Name: "sid", Value: "42"}},
+	}
+	s.print(t, render.Source{URL: home + s.site.publish(images("/url/"))}, page, render.PDF{})
+	page.Cookies[0].Domain = "assets.test"
+	s.print(t, render.Source{HTML: images("/inline/")}, page, render.PDF{})
+	s.print(t, render.Source{HTML: `<img src="` + home + `/inline/after">`}, render.Page{}, render.PDF{})
+
+	for address, want := range map[string]string{
+		"site /url/image": "header|sid=42", "site /url/hop": "header|sid=42",
+		"elsewhere /url/image": "|", "elsewhere /url/landed": "|",
+		"site /inline/image": "header|sid=42", "site /inline/hop": "header|sid=42",
+		"elsewhere /inline/image": "header|", "elsewhere /inline/landed": "header|",
+		"site /inline/after": "|",
+	} {
+		v.mu.Lock()
+		got, ok := v.seen[address]
+		v.mu.Unlock()
+		if !ok || got != want {
+			t.Errorf("%s got header|cookie %q (requested: %v), want %q", address, got, ok, want)
+		}
+	}
+}
+
+// testWaits checks each way in which a document can say that it is not ready
+// when it has loaded. The site answers /late only after the load event, of
+// which the document tells it.
+func (s *studio) testWaits(t *testing.T) {
+	t.Parallel()
+	loaded := make(map[string]chan struct{})
+	for _, name := range []string{"selector", "idle0", "idle2"} {
+		loaded[name] = make(chan struct{})
+	}
+	var once sync.Map
+	s.site.HandleFunc("/loaded/{name}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		if _, again := once.LoadOrStore(r.PathValue("name"), true); !again {
+			close(loaded[r.PathValue("name")])
+		}
+	})
+	s.site.HandleFunc("/late/{name}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		select {
+		case <-loaded[r.PathValue("name")]:
+			fmt.Fprint(w, "answered late")
+		case <-r.Context().Done():
+		}
+	})
+	document := func(name string) render.Source {
+		return s.html(fmt.Sprintf(`<body><p>Body</p><script>
+			onload = () => setTimeout(() => fetch("https://assets.test/loaded/%[1]s"), 100);
+			fetch("https://assets.test/late/%[1]s").then(r => r.text()).then(text => setTimeout(async () => {
+				await fetch("https://assets.test/loaded/%[1]s");
+				document.body.insertAdjacentHTML("beforeend", "<p id=ready>" + text + "</p>");
+			}, 200));
+		</script>`, name))
+	}
+	const timer = `<body><p>Body</p><script>setTimeout(() => document.body.insertAdjacentHTML("beforeend", "<i id=ready>answered late</i>"), 500)</script>`
+	for name, test := range map[string]struct {
+		source render.Source
+		page   render.Page
+	}{
+		"selector":          {document("selector"), render.Page{WaitForSelector: "#ready"}},
+		"network idle":      {document("idle0"), render.Page{WaitUntil: "networkidle0"}},
+		"pause":             {render.Source{HTML: timer}, render.Page{WaitForTimeout: 700 * time.Millisecond}},
+		"selector, no net":  {render.Source{HTML: timer}, render.Page{WaitForSelector: "#ready"}},
+		"pause, static":     {render.Source{HTML: "<p>Body</p><p>answered late</p>"}, render.Page{WaitForTimeout: 100 * time.Millisecond, WaitForSelector: "p + p"}},
+		"domcontentloaded":  {render.Source{HTML: "<p>Body</p><p>answered late</p>"}, render.Page{WaitUntil: "domcontentloaded"}},
+		"network idle of 2": {document("idle2"), render.Page{WaitUntil: "networkidle2", WaitForSelector: "#ready"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := fullText(t, s.print(t, test.source, test.page, render.PDF{})); !strings.HasPrefix(got, "Body answered late") {
+				t.Errorf("the page says %q, want what came late in it", got)
+			}
+		})
+	}
+}
+
+// testDeadlines checks that nothing a document does makes it take longer than
+// its deadline, and that what it only might have shown does not fail it.
+func (s *studio) testDeadlines(t *testing.T) {
+	t.Parallel()
+	s.site.HandleFunc("/never", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	const limit = 1500 * time.Millisecond
+	for name, test := range map[string]struct {
+		html string
+		page render.Page
+	}{
+		"image that never ends":      {`<img src="https://assets.test/never">`, render.Page{}},
+		"style that never ends":      {`<link rel="stylesheet" href="https://assets.test/never">`, render.Page{}},
+		"fetch that never ends":      {`<script>fetch("https://assets.test/never")</script>`, render.Page{WaitUntil: "networkidle0"}},
+		"selector that never comes":  {`<p>x</p><script>onload</script>`, render.Page{WaitForSelector: "#never"}},
+		"selector of a static page":  {`<p>x</p>`, render.Page{WaitForSelector: "#never"}},
+		"pause longer than the time": {`<p>x</p>`, render.Page{WaitForTimeout: time.Minute}},
+		"script without end":         {`<script>onload = () => { for (;;); }</script>`, render.Page{}},
+		"promises without end":       {`<script>const f = () => Promise.resolve().then(f); f()</script>`, render.Page{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.page.Timeout = limit
+			began := time.Now()
+			doc, err := s.PDF(t.Context(), "acct_"+name, s.html(test.html), test.page, render.PDF{})
+			var late *render.TimeoutError
+			if !errors.As(err, &late) || late.After <= 0 || late.After > limit || late.Step == "" {
+				t.Errorf("error %v (%+v), want a TimeoutError with its step", err, late)
+			}
+			if err == nil {
+				_ = doc.Body.Close()
+			}
+			if took := time.Since(began); took > limit+20*time.Second { // The queue is not in the deadline.
+				t.Errorf("it took %v with a deadline of %v", took, limit)
+			}
+		})
+	}
+	t.Run("font that never ends", func(t *testing.T) {
+		t.Parallel()
+		source := s.html(`<p style="font-family: Never, serif">In another font</p><script>
+			onload = () => document.fonts.add(new FontFace("Never", 'url("https://assets.test/never")'));
+		</script>`)
+		if got := fullText(t, s.print(t, source, render.Page{Timeout: 20 * time.Second}, render.PDF{})); got != "In another font" {
+			t.Errorf("the page says %q", got)
+		}
+	})
+}
