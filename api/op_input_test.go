@@ -208,12 +208,12 @@ func TestInputsRefuseLargeTexts(t *testing.T) {
 	}
 	large := strings.Repeat("x", maxText+1)
 	for field, name := range map[string]string{"html": "pdf.create", "markdown": "pdf.create"} {
-		_, err := table.Lookup(name).Bind(strings.NewReader(`{"` + field + `":"` + large + `"}`), op.Files{})
+		_, err := table.Lookup(name).Bind(strings.NewReader(`{"`+field+`":"`+large+`"}`), op.Files{})
 		var size *op.SizeError
 		if !errors.As(err, &size) || size.Field != field || size.Limit != maxText {
 			t.Errorf("%s: error %v, want a SizeError", field, err)
 		}
-		if _, err := table.Lookup(name).Bind(strings.NewReader(`{"` + field + `":"` + large[1:] + `"}`), op.Files{}); err != nil {
+		if _, err := table.Lookup(name).Bind(strings.NewReader(`{"`+field+`":"`+large[1:]+`"}`), op.Files{}); err != nil {
 			t.Errorf("%s of exactly 10 MiB: %v", field, err)
 		}
 	}
@@ -255,7 +255,7 @@ func TestPDFOptionsPrint(t *testing.T) {
 		},
 		"width alone": {PDFOptions{Width: Length{"96"}}, render.PDF{Width: 1, Height: 11, Scale: 1, PrintBackground: true}},
 	} {
-		if got := test.options.print(); !reflect.DeepEqual(got, test.want) {
+		if got := test.options.settings(); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, test.want)
 		}
 	}
@@ -316,7 +316,7 @@ func TestFieldErrors(t *testing.T) {
 			t.Errorf("%v: %v, want one fault on %s", err, faults, field)
 		}
 	}
-	if got := fieldError(render.ErrBusy); got != render.ErrBusy {
+	if got := fieldError(render.ErrBusy); !errors.Is(got, render.ErrBusy) {
 		t.Errorf("got %v, want the error itself", got)
 	}
 }

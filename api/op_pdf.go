@@ -168,8 +168,8 @@ func (m *Margin) fit(faults *op.Faults, size paper, landscape bool) render.Margi
 	return margin
 }
 
-// print returns the options as the renderer takes them.
-func (o *PDFOptions) print() render.PDF {
+// settings returns the options as the renderer takes them.
+func (o *PDFOptions) settings() render.PDF {
 	var checked op.Faults // by Validate, which found none
 	size, margin := o.layout(&checked)
 	return render.PDF{
@@ -188,7 +188,7 @@ func runPDF(ctx context.Context, env *Env, in *PDFInput) (op.Result, error) {
 	page := in.Options.page(in.URL != nil)
 	page.Media = in.Options.MediaType
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown)}
-	doc, err := env.Render.PDF(ctx, env.Tenant, src, page, in.Options.print())
+	doc, err := env.Render.PDF(ctx, env.Tenant, src, page, in.Options.settings())
 	if err != nil {
 		return op.Result{}, fieldError(err)
 	}

@@ -17,7 +17,8 @@ import (
 // test again.
 func newEnv(t *testing.T) *Env {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "api-op-test-")
+	// Not t.TempDir, which lies in a folder that the browser's user cannot enter.
+	dir, err := os.MkdirTemp("", "api-op-test-") //nolint:usetesting // for the reason above
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func (c *paidCall) carryOut(ctx context.Context) (err error) {
 			c.release(ctx, err)
 		}
 		if c.call != nil {
-			c.free(ctx, "input", c.call)
+			c.free(ctx, c.call)
 		}
 	}()
 	for _, step := range steps {
@@ -250,9 +250,9 @@ func (c *paidCall) settle(ctx context.Context) error {
 }
 
 // free closes what a call no longer needs. A failure costs disk space, not the call.
-func (a *API) free(ctx context.Context, what string, c io.Closer) {
+func (a *API) free(ctx context.Context, c io.Closer) {
 	if err := c.Close(); err != nil {
-		a.log.LogAttrs(ctx, slog.LevelWarn, what+" not freed", slog.Any("error", err))
+		a.log.LogAttrs(ctx, slog.LevelWarn, "file of a call not freed", slog.Any("error", err))
 	}
 }
 
@@ -269,7 +269,7 @@ func (c *paidCall) release(ctx context.Context, cause error) {
 	if c.outcome == nil {
 		return
 	}
-	c.free(ctx, "result", c.outcome.Body)
+	c.free(ctx, c.outcome.Body)
 	if c.outcome.File != nil {
 		c.dropBlob(ctx, c.outcome)
 	}

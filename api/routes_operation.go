@@ -53,7 +53,7 @@ func (a *API) postOperation(operation *op.Operation[*Env]) func(http.ResponseWri
 // reach the client is kept for a day: it has been paid for.
 func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *Outcome) error {
 	if outcome.Body != nil {
-		defer a.free(ctx, "result", outcome.Body)
+		defer a.free(ctx, outcome.Body)
 	}
 	err := a.reply(w, outcome)
 	if err != nil {

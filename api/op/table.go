@@ -83,13 +83,21 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 			return nil, errors.Join(err, source.close())
 		}
 		return &Call[Env]{
-			Common: *any(in).(commonFields).common(),
+			Common: commonOf(in),
 			Digest: digest,
 			close:  source.close,
 			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, in) },
 		}, nil
 	}
 	return operation, s.check(operation)
+}
+
+// commonOf returns the common fields of an input, which embeds them.
+func commonOf(in any) Common {
+	if in, ok := in.(commonFields); ok {
+		return *in.common()
+	}
+	return Common{}
 }
 
 // bind reads a body into the struct that in points to and returns its digest.

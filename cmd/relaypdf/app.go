@@ -62,7 +62,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	if err := a.bind(); err != nil {
+	if err := a.bind(ctx); err != nil {
 		return nil, err
 	}
 	// The database and the browser start side by side: each takes a while.
@@ -86,7 +86,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 
 // bind takes the addresses first, so that a second server on the same port
 // fails before it touches anything.
-func (a *App) bind() error {
+func (a *App) bind(ctx context.Context) error {
 	server := func() *http.Server {
 		return &http.Server{
 			ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
@@ -94,18 +94,23 @@ func (a *App) bind() error {
 		}
 	}
 	a.public, a.private = server(), server()
-	listener, err := net.Listen("tcp", a.config.Listen)
+	listen := new(net.ListenConfig).Listen
+	listener, err := listen(ctx, "tcp", a.config.Listen)
 	if err != nil {
 		return fmt.Errorf("RELAYPDF_LISTEN: %w; stop what uses the address, or choose another", err)
 	}
 	a.bound[a.public], a.URL = listener, "http://"+listener.Addr().String()
 	if base, ok := strings.CutSuffix(a.config.BaseURL, ":0"); ok {
-		a.config.BaseURL = fmt.Sprintf("%s:%d", base, listener.Addr().(*net.TCPAddr).Port)
+		_, port, err := net.SplitHostPort(listener.Addr().String())
+		if err != nil {
+			return err
+		}
+		a.config.BaseURL = base + ":" + port
 	}
 	if a.config.MetricsListen == "" {
 		return nil
 	}
-	private, err := net.Listen("tcp", a.config.MetricsListen)
+	private, err := listen(ctx, "tcp", a.config.MetricsListen)
 	if err != nil {
 		return fmt.Errorf("RELAYPDF_METRICS_LISTEN: %w; choose another address, or set it empty to turn the private port off", err)
 	}
@@ -178,7 +183,7 @@ func (a *App) Run(ctx context.Context) error {
 
 func (a *App) stop() error {
 	a.API.Stop()
-	time.Sleep(a.config.DrainDelay)
+	<-time.After(a.config.DrainDelay)
 	ctx, cancel := context.WithTimeout(context.Background(), a.config.ShutdownTimeout)
 	defer cancel()
 	err := a.public.Shutdown(ctx)

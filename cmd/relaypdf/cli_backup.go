@@ -128,7 +128,7 @@ func restore(ctx context.Context, config Config, archive io.Reader) error {
 	}
 	unpacked := filepath.Join(config.DataDir, "blobs")
 	if unpacked == config.BlobDir {
-		return nil
+		return nil // where the settings have them by default
 	}
 	if err := os.Rename(unpacked, config.BlobDir); err != nil {
 		return fmt.Errorf("%w; everything else is restored: move the content of %s to %s", err, unpacked, config.BlobDir)

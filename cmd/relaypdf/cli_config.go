@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 )
@@ -20,7 +19,7 @@ func newConfigCommand() *cobra.Command {
 			if asMarkdown {
 				return writeSettingsMarkdown(out)
 			}
-			config, err := LoadConfig(cmd.Flags(), os.Environ())
+			config, err := loadSettings(cmd)
 			if err != nil {
 				return err
 			}

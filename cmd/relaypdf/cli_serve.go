@@ -8,10 +8,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -27,13 +25,14 @@ func newServeCommand() *cobra.Command {
 		Short: "Run the service until it is interrupted",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := LoadConfig(cmd.Flags(), os.Environ())
+			config, err := loadSettings(cmd)
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
-			return serve(ctx, config, dev, cmd.ErrOrStderr(), cmd.OutOrStdout())
+			if err := actAsOwner(config.DataDir); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), config, dev, cmd.ErrOrStderr(), cmd.OutOrStdout())
 		},
 	}
 	AddFlags(cmd.Flags(), groupServer)
@@ -44,7 +43,7 @@ func newServeCommand() *cobra.Command {
 func serve(ctx context.Context, config Config, dev bool, logs, out io.Writer) (err error) {
 	log := newLogger(config, logs)
 	for _, warning := range config.Warnings {
-		log.Warn(warning)
+		log.Warn("setting", "warning", warning)
 	}
 	app, err := NewApp(ctx, config, log, Hooks{})
 	if err != nil {

@@ -105,8 +105,8 @@ var settings = []setting{
 	},
 	{
 		name: "blobs", group: groupServer,
-		derivation: "`files` in the data folder",
-		derive:     inDataDir("file:", "files"),
+		derivation: "`blobs` in the data folder",
+		derive:     inDataDir("file:", "blobs"),
 		doc:        "Where results and uploads are kept: `file:/absolute/folder`. `s3://` joins in a later release.",
 		apply:      into(func(c *Config) *string { return &c.BlobDir }, parseBlobs),
 	},

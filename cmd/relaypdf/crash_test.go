@@ -43,6 +43,7 @@ type crashBench struct {
 }
 
 func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
+	t.Helper()
 	s := db.Open(t, nil)
 	account, err := s.CreateAccount(t.Context(), "crash@example.com", 5*credit.Dollar)
 	if err != nil {
@@ -129,7 +130,7 @@ func (c *crashBench) post(ctx context.Context, url, step string) (*http.Response
 	r.Header.Set("Authorization", "Bearer "+c.secret)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", "crash-"+step)
-	return http.DefaultClient.Do(r)
+	return (&http.Client{Timeout: crashPatience}).Do(r)
 }
 
 func (c *crashBench) killAfter(step string) {
