@@ -176,21 +176,21 @@ func (a *App) Run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		return a.stop()
+		return a.stop(context.WithoutCancel(ctx))
 	})
 	return group.Wait()
 }
 
-func (a *App) stop() error {
+func (a *App) stop(ctx context.Context) error {
 	a.API.Stop()
 	<-time.After(a.config.DrainDelay)
-	ctx, cancel := context.WithTimeout(context.Background(), a.config.ShutdownTimeout)
+	bounded, cancel := context.WithTimeout(ctx, a.config.ShutdownTimeout)
 	defer cancel()
-	err := a.public.Shutdown(ctx)
+	err := a.public.Shutdown(bounded)
 	if errors.Is(err, context.DeadlineExceeded) {
 		a.log.Warn("work was cut off", "after", a.config.ShutdownTimeout)
 		err = a.public.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+		ctx, cancel := context.WithTimeout(ctx, releaseTime)
 		defer cancel()
 		a.API.Wait(ctx)
 	}

@@ -267,7 +267,7 @@ func TestAdministrationBesideARunningServer(t *testing.T) {
 
 func TestBackupAndRestore(t *testing.T) {
 	dir, data := dataDir(t)
-	blob := filepath.Join(dir, "files")
+	blob := filepath.Join(dir, "blobs")
 	blobs, err := store.NewDiskBlobs(blob)
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +292,7 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("got %q, want the account", got)
 		}
 		// Where a server with these settings looks for it.
-		found, err := store.NewDiskBlobs(filepath.Join(restored, "files"))
+		found, err := store.NewDiskBlobs(filepath.Join(restored, "blobs"))
 		if err != nil {
 			t.Fatal(err)
 		}
