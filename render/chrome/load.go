@@ -70,8 +70,7 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		if e.Type == "Document" && e.FrameID == main {
 			s.address[e.LoaderID] = e.Request.URL
 		}
-		// These never end, or end without meaning for the document.
-		if e.Type != "EventSource" && e.Type != "Ping" && e.Type != "Prefetch" && !local(e.Request.URL) {
+		if counts(e) {
 			s.inFlight[e.RequestID] = flight{loader: e.LoaderID, frame: e.FrameID}
 		}
 	case "Network.responseReceived":
@@ -90,6 +89,17 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 			s.reason[e.RequestID] = e.ErrorText
 		}
 	}
+}
+
+// counts reports that a request is one that the document waits for and whose
+// end will be told. The script of a worker has no loader: its end is told to the
+// worker alone.
+func counts(e loadEvent) bool {
+	switch e.Type {
+	case "EventSource", "Ping", "Prefetch":
+		return false
+	}
+	return e.LoaderID != "" && !local(e.Request.URL)
 }
 
 // drop forgets requests under way.
