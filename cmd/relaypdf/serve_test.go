@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// devServer is `relaypdf serve --dev` as a process of its own.
+type devServer struct {
+	process *exec.Cmd
+	out     *bufio.Reader
+	url     string
+	key     string
+	curl    string // the request it prints to be pasted
+	dir     string
+}
+
+var (
+	printedURL  = regexp.MustCompile(`running at (\S+)`)
+	printedKey  = regexp.MustCompile(`key +(pdf_test_\S+)`)
+	printedCurl = regexp.MustCompile(`(?m)^curl .*$`)
+)
+
+// startDev starts a development server and reads what it prints at its start.
+func startDev(t *testing.T, env ...string) *devServer {
+	t.Helper()
+	s := &devServer{process: exec.CommandContext(t.Context(), os.Args[0], "serve", "--dev"), dir: t.TempDir()}
+	s.process.Cancel = func() error { return s.process.Process.Kill() }
+	s.process.Env = append([]string{
+		actAsProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "RELAYPDF_DATA_DIR=" + filepath.Join(s.dir, "data"),
+		"RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
+	}, env...)
+	s.process.Stderr = io.Discard
+	out, err := s.process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.process.Process.Kill() })
+	s.out = bufio.NewReader(out)
+	var banner bytes.Buffer
+	for s.curl == "" {
+		line, err := s.out.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the server ended after %q: %v", banner.String(), err)
+		}
+		banner.WriteString(line)
+		s.curl = printedCurl.FindString(banner.String())
+	}
+	s.url = printedURL.FindStringSubmatch(banner.String())[1]
+	s.key = printedKey.FindStringSubmatch(banner.String())[1]
+	return s
+}
+
+func (s *devServer) get(ctx context.Context, path string) (int, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := (&http.Client{Timeout: 10 * time.Second}).Do(r)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+func TestDevServerPrintsARequestThatWorks(t *testing.T) {
+	server := startDev(t)
+	paste := exec.CommandContext(t.Context(), "sh", "-c", server.curl)
+	paste.Dir = t.TempDir()
+	if out, err := paste.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", server.curl, err, out)
+	}
+	pdf, err := os.ReadFile(filepath.Join(paste.Dir, "hello.pdf"))
+	if err != nil || !bytes.HasPrefix(pdf, []byte("%PDF-")) {
+		t.Fatalf("got %.200q, %v; want a PDF", pdf, err)
+	}
+	text, err := exec.CommandContext(t.Context(), "pdftotext", filepath.Join(paste.Dir, "hello.pdf"), "-").Output()
+	if err != nil || !strings.Contains(string(text), "Made by relaypdf.") {
+		t.Errorf("the PDF says %q, %v", text, err)
+	}
+}
+
+// TestServerStopsInOrder holds a render open, ends the process with SIGTERM,
+// and watches: not ready any more, then the render is done, then it leaves.
+func TestServerStopsInOrder(t *testing.T) {
+	server := startDev(t, "RELAYPDF_DRAIN_DELAY=2s")
+	if status, err := server.get(t.Context(), "/health/ready"); err != nil || status != http.StatusOK {
+		t.Fatalf("ready before the end: %d, %v", status, err)
+	}
+	answer := make(chan error, 1)
+	go func() { answer <- server.slowRender(t.Context()) }()
+	server.awaitBusy(t)
+	if err := server.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	server.awaitStatus(t, http.StatusServiceUnavailable)
+	if status, err := server.get(t.Context(), "/health"); err != nil || status != http.StatusOK {
+		t.Errorf("while draining, /health: %d, %v; want 200", status, err)
+	}
+	if err := <-answer; err != nil {
+		t.Errorf("the render under way: %v", err)
+	}
+	if _, err := io.Copy(io.Discard, server.out); err != nil {
+		t.Error(err)
+	}
+	if err := server.process.Wait(); err != nil {
+		t.Errorf("the server left with %v, want code 0", err)
+	}
+	if _, err := server.get(t.Context(), "/health"); err == nil {
+		t.Error("the server still listens")
+	}
+}
+
+// slowRender asks for a document that takes three seconds.
+func (s *devServer) slowRender(ctx context.Context) error {
+	body := strings.NewReader(`{"html":"<p>slow</p>","options":{"waitForTimeout":3000}}`)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/pdf", body)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	r.Header.Set("Content-Type", "application/json")
+	response, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err == nil && !bytes.HasPrefix(content, []byte("%PDF-")) {
+		return fmt.Errorf("%s: %.200s", response.Status, content)
+	}
+	return err
+}
+
+// awaitBusy returns when a render runs.
+func (s *devServer) awaitBusy(t *testing.T) {
+	t.Helper()
+	s.await(t, func(ready readyAnswer, _ int) bool { return ready.Queue.Busy > 0 })
+}
+
+func (s *devServer) awaitStatus(t *testing.T, want int) {
+	t.Helper()
+	s.await(t, func(_ readyAnswer, status int) bool { return status == want })
+}
+
+type readyAnswer struct{ Queue struct{ Busy int } }
+
+// await asks /health/ready until it answers as wanted.
+func (s *devServer) await(t *testing.T, done func(readyAnswer, int) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/health/ready", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Client{Timeout: 10 * time.Second}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ready readyAnswer
+		err = json.NewDecoder(response.Body).Decode(&ready)
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done(ready, response.StatusCode) {
+			return
+		}
+	}
+}
