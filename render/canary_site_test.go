@@ -36,7 +36,7 @@ const siteAddr = "127.0.0.2"
 // launch starts a Renderer in a folder that must be empty after closing it.
 func launch(t *testing.T, cfg render.Config) *render.Renderer {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "render-test-")
+	dir, err := os.MkdirTemp("", "render-test-") //nolint:usetesting // The browser's own user cannot pass through testing's folder.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,14 +213,14 @@ func always(addrs ...string) func() []netip.Addr {
 	return func() []netip.Addr { return parsed }
 }
 
-// inTurn answers each lookup with the next address, over and over.
-func inTurn(addrs ...string) func() []netip.Addr {
+// answers gives each of the addresses once, and the last one from then on.
+func answers(addrs ...string) func() []netip.Addr {
 	var mu sync.Mutex
 	next := 0
 	return func() []netip.Addr {
 		mu.Lock()
 		defer mu.Unlock()
-		addr := netip.MustParseAddr(addrs[next%len(addrs)])
+		addr := netip.MustParseAddr(addrs[min(next, len(addrs)-1)])
 		next++
 		return []netip.Addr{addr}
 	}

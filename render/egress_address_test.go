@@ -113,7 +113,7 @@ func (a address) embedded(f *field, secret, path string) string {
 // read, with the marker that is in it.
 func secretFile(t *testing.T) (path, marker string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "render-secret-")
+	dir, err := os.MkdirTemp("", "render-secret-") //nolint:usetesting // Others cannot pass through testing's folder.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestAddressesAreRefused(t *testing.T) {
 		"markdown": {Markdown: "# x\n\n<div>" + embeds.String() + "</div>\n\nshown\n"},
 		"url":      {URL: f.site.origin("site.test") + f.site.publish(embeds.String()+"<p>shown")},
 	} {
-		doc, err := r.PDF(t.Context(), "acct_1", source, render.Page{WaitUntil: "networkidle0"}, render.PDF{})
+		doc, err := r.PDF(t.Context(), "acct_1", source, untilIdle(), render.PDF{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -201,7 +201,7 @@ func TestAddressesAreReachedWhereOpen(t *testing.T) {
 		}
 	}
 	r := launch(t, render.Config{AllowHosts: open, Resolver: f.names})
-	d := document{source: render.Source{HTML: embeds.String()}, page: render.Page{WaitUntil: "networkidle0"}}
+	d := document{source: render.Source{HTML: embeds.String()}, page: untilIdle()}
 	if err := d.render(t, r); err != nil {
 		t.Fatal(err)
 	}
@@ -212,50 +212,41 @@ func TestAddressesAreReachedWhereOpen(t *testing.T) {
 	}
 }
 
-// answers returns each of the answers once, and the last one from then on.
-func answers(addrs ...string) func() []netip.Addr {
-	turn := inTurn(addrs...)
-	left := len(addrs)
-	last := always(addrs[len(addrs)-1])
-	return func() []netip.Addr {
-		if left--; left < 0 {
-			return last()
-		}
-		return turn()
-	}
-}
-
 // A name is judged by its addresses, all of them, each time it is dialled.
 func TestNamesThatResolveInwards(t *testing.T) {
 	t.Parallel()
 	f := newField(t)
+	inward := map[string][]string{
+		"v4.test": {"127.0.0.1"}, "v6.test": {"::1"}, "mapped.test": {"::ffff:127.0.0.1"}, "zero.test": {"0.0.0.0"},
+		"public-first.test": {"1.1.1.1", "127.0.0.1"}, "public-last.test": {"127.0.0.1", "1.1.1.1"}, "families.test": {"2606:4700:4700::1111", "127.0.0.1"},
+		"private.test": {"10.0.0.1"}, "metadata.test": {"169.254.169.254"}, "nat64.test": {"64:ff9b::7f00:1"},
+	}
+	embeds := ""
+	for name, addrs := range inward {
+		f.names[name], f.names["sub-"+name] = always(addrs...), always(addrs...)
+		embeds += embed(fmt.Sprintf("https://sub-%s:%d/", name, f.canary.secure))
+	}
 	var refused refusals
 	r := launch(t, render.Config{
 		Slots: together, AllowHosts: []string{f.siteHost()}, ExtraCA: f.ca.file, Resolver: f.names, OnRefuse: refused.add,
 	})
-	embeds := ""
-	for name, addrs := range map[string][]string{
-		"v4.test": {"127.0.0.1"}, "v6.test": {"::1"}, "mapped.test": {"::ffff:127.0.0.1"}, "zero.test": {"0.0.0.0"},
-		"public-first.test": {"1.1.1.1", "127.0.0.1"}, "public-last.test": {"127.0.0.1", "1.1.1.1"}, "families.test": {"2606:4700:4700::1111", "127.0.0.1"},
-		"private.test": {"10.0.0.1"}, "metadata.test": {"169.254.169.254"}, "nat64.test": {"64:ff9b::7f00:1"},
-	} {
-		f.names[name] = always(addrs...)
+	for name := range inward {
 		address := fmt.Sprintf("https://%s:%d/", name, f.canary.secure)
-		for how, url := range map[string]string{"page": address, "redirect": f.redirect(address), "redirect to http": f.redirect(
-			fmt.Sprintf("http://%s:%d/", name, f.canary.plain))} {
+		for how, url := range map[string]string{
+			"page": address, "redirect": f.redirect(address),
+			"redirect to http": f.redirect(fmt.Sprintf("http://%s:%d/", name, f.canary.plain)),
+		} {
 			if err := renderPage(t, r, url); !errors.Is(err, render.ErrRefused) {
 				t.Errorf("%s as %s: error %v, want ErrRefused", name, how, err)
 			}
 		}
-		f.names["sub-"+name] = always(addrs...)
-		embeds += embed(fmt.Sprintf("https://sub-%s:%d/", name, f.canary.secure))
 	}
-	d := document{source: render.Source{HTML: embeds}, page: render.Page{WaitUntil: "networkidle0"}}
+	d := document{source: render.Source{HTML: embeds}, page: untilIdle()}
 	if err := d.render(t, r); err != nil {
 		t.Error(err)
 	}
-	for name := range f.names {
-		if strings.HasPrefix(name, "sub-") && !refused.has(name) {
+	for name := range inward {
+		if !refused.has("sub-" + name) {
 			t.Errorf("%s was not refused inside a document", name)
 		}
 	}
@@ -289,7 +280,7 @@ func TestNamesThatChange(t *testing.T) {
 		t.Errorf("changed before the dial: error %v, want ErrRefused", err)
 	}
 	page := site.publish(`<p>From the site</p><img src="/part.png">`, "Connection", "close")
-	doc, err := r.PDF(t.Context(), "acct_1", render.Source{URL: site.origin("moves.test") + page}, render.Page{WaitUntil: "networkidle0"}, render.PDF{})
+	doc, err := r.PDF(t.Context(), "acct_1", render.Source{URL: site.origin("moves.test") + page}, untilIdle(), render.PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,25 +333,27 @@ func TestPageEndToEnd(t *testing.T) {
 	part("/style.css", "text/css", `#css::after { content: "StyleLoaded" }`)
 	part("/script.js", "text/javascript", `fetch("/data.json").then(r => r.json()).then(d => { document.getElementById("js").textContent = d.text })`)
 	part("/data.json", "application/json", `{"text": "DataLoaded"}`)
+	part("/worker.js", "text/javascript", `postMessage("WorkerAnswered")`)
 	part("/frame.html", "text/html", `<p>FrameLoaded`)
 	part("/module.js", "text/javascript", `document.getElementById("module").textContent = "ModuleLoaded"`)
 	site.HandleFunc("/missing", http.NotFound)
 	site.HandleFunc("/broken", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) })
 	site.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/page/1", http.StatusFound) })
 	site.HandleFunc("/moved-missing", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/missing", http.StatusFound) })
-	page := site.publish(`<link rel=stylesheet href="` + site.origin("cdn.test") + `/style.css"><p id=css></p><p id=js></p><p id=module></p>` +
+	page := site.publish(`<link rel=stylesheet href="` + site.origin("cdn.test") + `/style.css"><p id=css></p><p id=js></p><p id=module></p><p id=worker></p>` +
+		`<script>new Worker("/worker.js").onmessage = e => { document.getElementById("worker").textContent = e.data }</script>` +
 		`<script src="/script.js"></script><script type=module src="` + site.origin("cdn.test") + `/module.js"></script><iframe src="/frame.html"></iframe>`)
 
 	names := dns{"site.test": always(siteAddr), "cdn.test": always(siteAddr), "other.test": always(siteAddr)}
 	allow := []string{"site.test", "cdn.test", "other.test"}
 	r := launch(t, render.Config{AllowHosts: allow, ExtraCA: ca.file, Resolver: names})
 	for _, path := range []string{page, "/moved"} {
-		doc, err := r.PDF(t.Context(), "acct_1", render.Source{URL: site.origin("site.test") + path}, render.Page{WaitUntil: "networkidle0"}, render.PDF{})
+		doc, err := r.PDF(t.Context(), "acct_1", render.Source{URL: site.origin("site.test") + path}, untilIdle(), render.PDF{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		text := textOf(t, doc.Body)
-		for _, want := range []string{"StyleLoaded", "DataLoaded", "FrameLoaded", "ModuleLoaded"} {
+		for _, want := range []string{"StyleLoaded", "DataLoaded", "FrameLoaded", "ModuleLoaded", "WorkerAnswered"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %s is missing in %q", path, want, text)
 			}

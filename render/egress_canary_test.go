@@ -44,6 +44,7 @@ func renderAll(t *testing.T, r *render.Renderer, docs []document) []outcome {
 }
 
 func (d document) render(t *testing.T, r *render.Renderer) error {
+	t.Helper()
 	if d.image {
 		image, err := r.Screenshot(t.Context(), "acct_1", d.source, d.page, render.Screenshot{FullPage: true})
 		if err == nil {

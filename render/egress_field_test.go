@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"relaypdf/render"
 )
@@ -65,6 +66,7 @@ onconnect = e => fetch(to, {mode: "no-cors"}).finally(() => e.ports[0].postMessa
 
 // spellings lists the ways to write the canary's address.
 func (f *field) spellings(t *testing.T) []target {
+	t.Helper()
 	named := func(port int) func(string) string {
 		return func(token string) string { return fmt.Sprintf("%s%s:%d", token, canaryDomain, port) }
 	}
@@ -125,6 +127,10 @@ type document struct {
 	leaves bool
 }
 
+// The documents get all the time there is, for machines that are busy.
+func untilIdle() render.Page { return render.Page{WaitUntil: "networkidle0", Timeout: time.Minute} }
+func untilDone() render.Page { return render.Page{WaitForSelector: "#done", Timeout: time.Minute} }
+
 // door is a way in which markup reaches the browser.
 type door struct {
 	name string
@@ -149,37 +155,36 @@ func (f *field) doors() []door {
 	for _, to := range f.targets {
 		every = append(every, to.name)
 	}
-	named := []string{"http", "https", "redirect"}
-	some := append([]string{"v4"}, named...)
+	named := []string{"http", "https", "redirect"} // The canary understands requests for these.
 	inline := func(fragment string, d *document) { d.source.HTML = "<!doctype html>" + fragment }
 	return []door{
 		{name: "html", targets: every, loads: named, alone: named[:2], put: inline},
-		{name: "image", targets: some, loads: named, put: func(fragment string, d *document) {
+		{name: "image", targets: named[1:2], loads: named, put: func(fragment string, d *document) {
 			d.image = true
 			inline(fragment, d)
 		}},
-		{name: "markdown", targets: some, loads: named, put: func(fragment string, d *document) {
+		{name: "markdown", targets: named[:2], loads: named, put: func(fragment string, d *document) {
 			d.source.Markdown = "# Heading\n\n<div>" + fragment + "</div>\n"
 		}},
 		// In a page over TLS, the browser itself upgrades or stops plain requests.
-		{name: "url", targets: every, loads: named[1:], origin: true, alone: named, put: func(fragment string, d *document) {
+		{name: "url", targets: named, loads: named[1:], origin: true, alone: named, put: func(fragment string, d *document) {
 			d.source.URL = f.site.origin("site.test") + f.site.publish("<!doctype html>"+fragment)
 		}},
-		{name: "srcdoc", targets: some, loads: named, put: func(fragment string, d *document) {
+		{name: "srcdoc", targets: named[1:], loads: named, put: func(fragment string, d *document) {
 			inline(listener+`<iframe srcdoc="`+html.EscapeString(fragment)+`"></iframe>`, d)
 		}},
-		{name: "data", targets: some, loads: named, apart: true, put: func(fragment string, d *document) {
+		{name: "data", targets: []string{"http", "redirect"}, loads: named, apart: true, put: func(fragment string, d *document) {
 			inline(listener+`<iframe src="data:text/html,`+url.PathEscape(fragment)+`"></iframe>`, d)
 		}},
 		// Nothing in the text of this one says that it uses the network.
-		{name: "hidden", targets: some, loads: named, alone: named[2:], put: func(fragment string, d *document) {
+		{name: "hidden", targets: named[1:], loads: named, alone: named[2:], put: func(fragment string, d *document) {
 			inline("<script>document.write(decodeURIComponent('"+percent(fragment)+"'))</script>", d)
 		}},
-		{name: "header", targets: some, put: func(fragment string, d *document) {
+		{name: "header", targets: named[:2], put: func(fragment string, d *document) {
 			inline("<p>x", d)
 			d.page.WaitForSelector, d.pdf.Header = "", fragment
 		}},
-		{name: "footer", targets: some, put: func(fragment string, d *document) {
+		{name: "footer", targets: named[:2], put: func(fragment string, d *document) {
 			inline("<p>x", d)
 			d.page.WaitForSelector, d.pdf.Footer = "", fragment
 		}},
@@ -228,10 +233,10 @@ func (f *field) documents() []document {
 
 // passive puts all vectors without script into one document.
 func (f *field) passive(through door) document {
-	d := document{name: through.name + "/passive", page: render.Page{WaitUntil: "networkidle0"}}
+	d := document{name: through.name + "/passive", page: untilIdle()}
 	fragment := strings.Join(f.fill(&d, passiveVectors(), through), "\n")
 	if through.apart {
-		d.page = render.Page{WaitForSelector: "#done"}
+		d.page = untilDone()
 		fragment += `<script>onload = () => setTimeout(() => parent.postMessage("done", "*"), 500)</script>`
 	}
 	through.put(fragment, &d)
@@ -240,7 +245,7 @@ func (f *field) passive(through door) document {
 
 // active does the same with scripts.
 func (f *field) active(through door, name string, vectors []vector) document {
-	d := document{name: through.name + "/" + name, page: render.Page{WaitForSelector: "#done"}}
+	d := document{name: through.name + "/" + name, page: untilDone()}
 	through.put(script(f.fill(&d, vectors, through)), &d)
 	return d
 }
@@ -278,7 +283,7 @@ func (f *field) alone(through door, vectors []vector, leaves bool) []document {
 			if !slices.Contains(through.alone, to.name) || v.only != nil && !slices.Contains(v.only, to.name) {
 				continue
 			}
-			d := document{name: through.name + "/" + v.name + "/" + to.name, leaves: leaves, page: render.Page{WaitUntil: "networkidle0"}}
+			d := document{name: through.name + "/" + v.name + "/" + to.name, leaves: leaves, page: untilIdle()}
 			d.expect(v, to, through)
 			through.put(fill(v, to, through.name), &d)
 			docs = append(docs, d)
@@ -290,9 +295,9 @@ func (f *field) alone(through door, vectors []vector, leaves bool) []document {
 // markdown returns what only Markdown can say.
 func (f *field) markdown() []document {
 	through := door{name: "md", targets: []string{"http", "https", "redirect"}, loads: []string{"http", "https", "redirect"}}
-	syntax := document{name: "markdown/syntax", page: render.Page{WaitUntil: "networkidle0"}}
+	syntax := document{name: "markdown/syntax", page: untilIdle()}
 	syntax.source.Markdown = "# Heading\n\n" + strings.Join(f.fill(&syntax, markdownVectors(), through), "")
-	front := document{name: "markdown/front matter", page: render.Page{WaitUntil: "networkidle0"}}
+	front := document{name: "markdown/front matter", page: untilIdle()}
 	front.source.Markdown = frontMatter(fmt.Sprintf("http://front-matter%s:%d/", canaryDomain, f.canary.plain))
 	return []document{syntax, front}
 }
@@ -306,7 +311,7 @@ func (f *field) responses() []document {
 				continue
 			}
 			as := vector{name: v.name, text: v.value, quiet: v.quiet}
-			d := document{name: "url/" + v.name, leaves: v.header == "Refresh", page: render.Page{WaitUntil: "networkidle0"}}
+			d := document{name: "url/" + v.name, leaves: v.header == "Refresh", page: untilIdle()}
 			d.expect(as, to, door{name: "header", loads: []string{"https"}})
 			d.source.URL = f.site.origin("site.test") + f.site.publish(`<img src="/x.png">`, v.header, fill(as, to, "header"))
 			docs = append(docs, d)
