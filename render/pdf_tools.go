@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -74,4 +75,102 @@ func (r *Renderer) runPDF(ctx context.Context, job engine.Job) (*spool.File, err
 		return nil, err
 	}
 	return result.Output(0), nil
+}
+
+type (
+	// PDFPermissions is what readers may do.
+	PDFPermissions = pdf.Permissions
+	// PDFBookmark is one entry of an outline.
+	PDFBookmark = pdf.Bookmark
+	// PDFInfo is what a PDF says of itself.
+	PDFInfo = pdf.Info
+)
+
+// MergeInput is one file of a merge. Title names it in the outline.
+type MergeInput struct {
+	PDFFile
+
+	Title string
+}
+
+// MergePDFs joins PDFs in their order. Where one of them has an outline, so has
+// the result, with an entry for each file. The result is not encrypted.
+func (r *Renderer) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, error) {
+	var args pdf.Merge
+	job := engine.Job{Name: pdf.MergeJob}
+	for i, in := range inputs {
+		name := fmt.Sprintf("input%d.pdf", i)
+		job.Files = append(job.Files, engine.File{Name: name, Content: in.Content})
+		args.Inputs = append(args.Inputs, pdf.MergeInput{Input: pdf.Input{Name: name, Password: in.Password}, Title: in.Title})
+	}
+	job.Args = args
+	return r.runPDF(ctx, job)
+}
+
+// ExtractPages makes a PDF of pages of another, in the order in which they are
+// selected, repeats included. Empty pages are all.
+func (r *Renderer) ExtractPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
+	files, input := file.input()
+	return r.runPDF(ctx, engine.Job{Name: pdf.ExtractJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
+}
+
+// DeletePages makes a PDF without some of its pages. At least one must stay.
+func (r *Renderer) DeletePages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
+	files, input := file.input()
+	return r.runPDF(ctx, engine.Job{Name: pdf.DeletePagesJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
+}
+
+// RotatePages turns pages clockwise by a multiple of 90 degrees. Empty pages
+// are all.
+func (r *Renderer) RotatePages(ctx context.Context, file PDFFile, degrees int, pages string) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.Rotation{Selection: pdf.Selection{Input: input, Pages: pages}, Degrees: degrees}
+	return r.runPDF(ctx, engine.Job{Name: pdf.RotateJob, Args: args, Files: files})
+}
+
+// PDFProtection says how a PDF is encrypted.
+type PDFProtection struct {
+	UserPassword  string // opens the document
+	OwnerPassword string // opens it with all permissions
+	Allow         PDFPermissions
+}
+
+// ProtectPDF encrypts a PDF with AES-256. An encryption that it has already is
+// replaced.
+func (r *Renderer) ProtectPDF(ctx context.Context, file PDFFile, protection PDFProtection) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.Protection{
+		Input: input, UserPassword: protection.UserPassword, OwnerPassword: protection.OwnerPassword, Allow: protection.Allow,
+	}
+	return r.runPDF(ctx, engine.Job{Name: pdf.ProtectJob, Args: args, Files: files})
+}
+
+// UnlockPDF takes the encryption off a PDF.
+func (r *Renderer) UnlockPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+	files, input := file.input()
+	return r.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: input, Files: files})
+}
+
+// CompressPDF makes a PDF smaller without losing anything. Where it cannot, the
+// result is the PDF as it was.
+func (r *Renderer) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+	files, input := file.input()
+	return r.runPDF(ctx, engine.Job{Name: pdf.CompressJob, Args: input, Files: files})
+}
+
+// AddBookmarks adds entries to the end of a PDF's outline.
+func (r *Renderer) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []PDFBookmark) (*spool.File, error) {
+	files, input := file.input()
+	return r.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
+}
+
+// DescribePDF reads what a PDF says of itself.
+func (r *Renderer) DescribePDF(ctx context.Context, file PDFFile) (PDFInfo, error) {
+	var info PDFInfo
+	files, input := file.input()
+	result, err := r.runTool(ctx, engine.Job{Name: pdf.InfoJob, Args: input, Files: files})
+	if err != nil {
+		return info, err
+	}
+	return info, json.Unmarshal(result.Body, &info)
 }

@@ -11,6 +11,7 @@ import (
 	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
 	"relaypdf/render/markup"
+	"relaypdf/render/pdf"
 )
 
 const (
@@ -132,9 +133,9 @@ func (r *Renderer) convert(ctx context.Context, source string, style markup.Mark
 // ServeEngine is the whole life of an engine process: it does the jobs that
 // arrive on in, and returns when in ends. See engine.Serve.
 func ServeEngine(in io.Reader, out io.Writer) error {
-	return engine.Serve(in, out, engine.Handlers{
-		markdownJob: engine.Handle(func(_ context.Context, _ *engine.Work, style markup.MarkdownOptions, source []byte) ([]byte, error) {
-			return markup.Markdown(source, style)
-		}),
+	handlers := pdf.Handlers()
+	handlers[markdownJob] = engine.Handle(func(_ context.Context, _ *engine.Work, style markup.MarkdownOptions, source []byte) ([]byte, error) {
+		return markup.Markdown(source, style)
 	})
+	return engine.Serve(in, out, handlers)
 }

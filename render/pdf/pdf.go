@@ -9,6 +9,7 @@ package pdf
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"relaypdf/render/engine"
 )
@@ -35,7 +36,19 @@ const (
 
 // Handlers are the jobs of this package that a child of render/engine can do.
 func Handlers() engine.Handlers {
-	return engine.Handlers{}
+	handlers := engine.Handlers{
+		MergeJob:       handle(merge),
+		ExtractJob:     handle(extract),
+		ProtectJob:     handle(protect),
+		UnlockJob:      handle(unlock),
+		BookmarksJob:   handle(addBookmarks),
+		RotateJob:      handle(rotate),
+		DeletePagesJob: handle(deletePages),
+		CompressJob:    handle(compress),
+		InfoJob:        handleJSON(info),
+	}
+	maps.Copy(handlers, PageHandlers())
+	return handlers
 }
 
 // Input is one file of a job and the password that opens it; empty is none.

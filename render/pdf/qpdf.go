@@ -23,20 +23,30 @@ const qpdfWarnings = 3
 // qpdf runs a job in the job's folder and returns what qpdf printed. The error
 // is an *engine.ExitError where qpdf failed.
 func qpdf(ctx context.Context, w *engine.Work, job qpdfJob) ([]byte, error) {
-	const name = "qpdf.json"
 	text, err := json.Marshal(job)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(w.Path(name), text, 0o600); err != nil {
+	file, err := writeTemp(w.Dir, "qpdf-*.json", text)
+	if err != nil {
 		return nil, fmt.Errorf("qpdf: %w", err)
 	}
-	program := engine.Program{Name: "qpdf", Args: []string{"--job-json-file=" + name}, MaxStdout: maxQPDFOutput, OK: []int{qpdfWarnings}}
+	program := engine.Program{Name: "qpdf", Args: []string{"--job-json-file=" + file}, MaxStdout: maxQPDFOutput, OK: []int{qpdfWarnings}}
 	if _, asked := job["requiresPassword"]; asked {
 		program.OK = nil // its exit code is the answer
 	}
 	out, err := w.Exec(ctx, program)
-	return out, errors.Join(err, os.Remove(w.Path(name)))
+	return out, errors.Join(err, os.Remove(file))
+}
+
+// writeTemp writes a new file that only we may read, and returns its path.
+func writeTemp(dir, pattern string, content []byte) (string, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(content)
+	return f.Name(), errors.Join(err, f.Close())
 }
 
 // maxQPDFOutput bounds what qpdf prints: the outline of the largest documents

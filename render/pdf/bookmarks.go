@@ -1,0 +1,80 @@
+package pdf
+
+import (
+	"context"
+	"strconv"
+
+	"relaypdf/render/engine"
+)
+
+// Outline is the arguments of BookmarksJob.
+type Outline struct {
+	Input
+	Bookmarks []Bookmark
+}
+
+// Bookmark is one entry of an outline: it leads to the top of a page, counted
+// from 1.
+type Bookmark struct {
+	Title    string
+	Page     int
+	Children []Bookmark
+}
+
+// addBookmarks adds entries after those of the document's own outline.
+func addBookmarks(ctx context.Context, w *engine.Work, args Outline) ([]byte, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	if err := doc.checkBookmarks("bookmarks", args.Bookmarks); err != nil {
+		return nil, err
+	}
+	s, err := doc.structure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	nodes, catalog, err := doc.outline(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	catalog["/PageMode"] = "/UseOutlines"
+	changes := s.newUpdate()
+	changes.setOutline(s.root(), catalog, append(nodes, bookmarkNodes(s, args.Bookmarks)...))
+	name, err := changes.file(doc)
+	if err != nil {
+		return nil, err
+	}
+	return nil, doc.write(ctx, qpdfJob{"updateFromJson": name})
+}
+
+// checkBookmarks names the first bookmark that leads beyond the end.
+func (d *document) checkBookmarks(at string, bookmarks []Bookmark) error {
+	for i, b := range bookmarks {
+		field := at + "[" + strconv.Itoa(i) + "]"
+		if b.Page > d.pages {
+			return &Error{Kind: BeyondEnd, Input: d.number, Pages: d.pages, Argument: field + ".page"}
+		}
+		if err := d.checkBookmarks(field+".children", b.Children); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bookmarkNodes(s *structure, bookmarks []Bookmark) (nodes []outlineNode) {
+	for _, b := range bookmarks {
+		nodes = append(nodes, outlineNode{
+			entry: dict{"/Title": "u:" + b.Title, "/Dest": s.topOf(b.Page)}, open: true, kids: bookmarkNodes(s, b.Children),
+		})
+	}
+	return nodes
+}
+
+// topOf is a destination: the top left of a page, in the reader's own zoom.
+func (s *structure) topOf(page int) []any {
+	return []any{s.Pages[page-1].Object, "/XYZ", nil, nil, nil}
+}

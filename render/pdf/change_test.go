@@ -1,0 +1,204 @@
+package pdf
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// everything is what readers of a protected document may do by default.
+var everything = Permissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true}
+
+// encryptionOf returns what qpdf says of a document's encryption.
+func encryptionOf(t *testing.T, content []byte, password string) (f facts, revision int) {
+	t.Helper()
+	text := tool(t, "qpdf", "--json=2", "--json-key=encrypt", "--password="+password, save(t, content))
+	var parameters struct {
+		Encrypt struct{ Parameters struct{ R int } } `json:"encrypt"`
+	}
+	for _, v := range []any{&f, &parameters} {
+		if err := json.Unmarshal([]byte(text), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f, parameters.Encrypt.Parameters.R
+}
+
+func TestProtectEncryptsWithRevision6(t *testing.T) {
+	passwords := Protection{Input: input(""), UserPassword: "-übel @ \"x\"", OwnerPassword: "--owner", Allow: everything}
+	got := make1(t, ProtectJob, passwords, three().write())
+	sound(t, got, passwords.UserPassword, 3)
+	sound(t, got, passwords.OwnerPassword, 3)
+	if _, revision := encryptionOf(t, got, passwords.UserPassword); revision != 6 {
+		t.Errorf("revision %d, want 6", revision)
+	}
+	if bytes.Contains(got, []byte("alpha")) {
+		t.Error("the text can be read without a password")
+	}
+	fails(t, PasswordRequired, UnlockJob, input(""), got)
+	fails(t, WrongPassword, UnlockJob, input("guess"), got)
+	for _, password := range []string{passwords.UserPassword, passwords.OwnerPassword} {
+		plain := make1(t, UnlockJob, input(password), got)
+		sound(t, plain, "", 3)
+		if f, _ := encryptionOf(t, plain, ""); f.Encryption.Encrypted {
+			t.Error("the unlocked document is still encrypted")
+		}
+		if texts, want := pageTexts(t, plain, ""), []string{"alpha", "beta", "gamma"}; !reflect.DeepEqual(texts, want) {
+			t.Errorf("got %q, want %q", texts, want)
+		}
+	}
+}
+
+func TestProtectSetsPermissions(t *testing.T) {
+	for name, allow := range map[string]Permissions{
+		"all": everything, "none": {}, "print": {Print: true}, "full print": {Print: true, HighRes: true}, "copy": {Copy: true},
+		"annotate": {Annotate: true, Fill: true}, "fill": {Fill: true}, "assemble": {Assemble: true}, "modify": {Modify: true},
+	} {
+		got := make1(t, ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: allow}, three().write())
+		result, err := do(t, InfoJob, input("u"), got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var about Info
+		if err := json.Unmarshal(result.Body, &about); err != nil {
+			t.Fatal(err)
+		}
+		if !about.Encrypted || about.Permissions != allow {
+			t.Errorf("%s: encrypted %t with %+v, want %+v", name, about.Encrypted, about.Permissions, allow)
+		}
+	}
+}
+
+func TestProtectReplacesPasswords(t *testing.T) {
+	first := make1(t, ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().write())
+	second := make1(t, ProtectJob, Protection{Input: input("u"), UserPassword: "v", OwnerPassword: "p", Allow: everything}, first)
+	sound(t, second, "v", 3)
+	fails(t, WrongPassword, UnlockJob, input("u"), second)
+}
+
+// TestEncryptionStays changes encrypted documents of every revision: what comes
+// out has the passwords and permissions of what went in.
+func TestEncryptionStays(t *testing.T) {
+	plain := linked().write()
+	for name, options := range map[string][]string{
+		"R2": {"--allow-weak-crypto", "--encrypt", "u", "o", "40", "--print=n", "--"},
+		"R3": {"--allow-weak-crypto", "--encrypt", "u", "o", "128", "--use-aes=n", "--print=none", "--"},
+		"R4": {"--allow-weak-crypto", "--encrypt", "u", "o", "128", "--use-aes=y", "--print=none", "--"},
+		"R6": {"--encrypt", "u", "o", "256", "--print=none", "--"},
+	} {
+		locked := transform(t, plain, options...)
+		before, revision := encryptionOf(t, locked, "u")
+		for job, args := range map[string]any{
+			ExtractJob:     Selection{Input: input("u"), Pages: "1,2"},
+			DeletePagesJob: Selection{Input: input("o"), Pages: "3"},
+			RotateJob:      Rotation{Selection{Input: input("u")}, 90},
+			CompressJob:    input("u"),
+			BookmarksJob:   Outline{Input: input("o"), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
+		} {
+			got := make1(t, job, args, locked)
+			for _, password := range []string{"u", "o"} {
+				tool(t, "qpdf", "--check", "--password="+password, save(t, got))
+			}
+			after, is := encryptionOf(t, got, "u")
+			if is != revision || after.Encryption.Allow != before.Encryption.Allow {
+				t.Errorf("%s of %s: R%d with %+v, want R%d with %+v", job, name, is, after.Encryption.Allow, revision, before.Encryption.Allow)
+			}
+			if texts := pageTexts(t, got, "u"); texts[0] != "alpha" {
+				t.Errorf("%s of %s: pages %q", job, name, texts)
+			}
+		}
+	}
+}
+
+// rotations returns how the pages of a document are turned.
+func rotations(t *testing.T, content []byte) (degrees []int) {
+	t.Helper()
+	result, err := do(t, InfoJob, input(""), content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var about Info
+	if err := json.Unmarshal(result.Body, &about); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range about.Pages {
+		degrees = append(degrees, page.Rotation)
+	}
+	return degrees
+}
+
+func TestRotateAddsUp(t *testing.T) {
+	content := three().write()
+	for _, step := range []struct {
+		degrees int
+		pages   string
+		want    []int
+	}{
+		{90, "", []int{90, 90, 90}},
+		{-270, "2,2", []int{90, 180, 90}},
+		{180, "odd", []int{270, 180, 270}},
+		{-90, "1-2", []int{180, 90, 270}},
+		{270, "last", []int{180, 90, 180}},
+	} {
+		content = make1(t, RotateJob, Rotation{Selection{Input: input(""), Pages: step.pages}, step.degrees}, content)
+		if got := rotations(t, content); !reflect.DeepEqual(got, step.want) {
+			t.Fatalf("%+d of pages %q: got %v, want %v", step.degrees, step.pages, got, step.want)
+		}
+	}
+	sound(t, content, "", 3)
+}
+
+func TestBookmarks(t *testing.T) {
+	deep := []Bookmark{
+		{Title: "Größe 漢字", Page: 1, Children: []Bookmark{{Title: "One", Page: 2, Children: []Bookmark{{Title: "Deep", Page: 3}}}, {Title: "Two", Page: 3}}},
+		{Title: "(b:ad) \\ \"quoted\"", Page: 3},
+	}
+	want := []string{"Größe 漢字 1", "  One 2", "    Deep 3", "  Two 3", "(b:ad) \\ \"quoted\" 3"}
+	got := make1(t, BookmarksJob, Outline{Input: input(""), Bookmarks: deep}, three().write())
+	sound(t, got, "", 3)
+	if outline := outlineOf(t, got); !reflect.DeepEqual(outline, want) {
+		t.Errorf("outline %q, want %q", outline, want)
+	}
+	if seen := tool(t, "mutool", "show", save(t, got), "outline"); !strings.Contains(seen, "Größe 漢字") || strings.Count(seen, "\n") != len(want) {
+		t.Errorf("MuPDF sees the outline %s", seen)
+	}
+	after := make1(t, BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "Last", Page: 2}}}, linked().write())
+	if outline, want := outlineOf(t, after), []string{"Start 1", "  Middle 2", "End 3", "Last 2"}; !reflect.DeepEqual(outline, want) {
+		t.Errorf("outline %q, want %q", outline, want)
+	}
+	plain := transform(t, after, "--qdf", "--object-streams=disable")
+	if !bytes.Contains(plain, []byte("/F 2")) {
+		t.Error("an entry has lost its style")
+	}
+	failed := fails(t, BeyondEnd, BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{
+		{Title: "x", Page: 1, Children: []Bookmark{{Title: "y", Page: 1}, {Title: "z", Page: 4}}},
+	}}, three().write())
+	if want := "bookmarks[0].children[1].page"; failed.Argument != want || failed.Pages != 3 {
+		t.Errorf("%s of %d pages, want %s of 3", failed.Argument, failed.Pages, want)
+	}
+}
+
+func TestCompress(t *testing.T) {
+	long := source{}
+	for i := range 200 {
+		long.pages = append(long.pages, fmt.Sprintf("page %d %s", i, strings.Repeat("x", 500)))
+	}
+	content := long.write()
+	got := make1(t, CompressJob, input(""), content)
+	sound(t, got, "", 200)
+	if len(got)*5 > len(content) {
+		t.Errorf("%d bytes became %d, want less than a fifth", len(content), len(got))
+	}
+	if before, after := pageTexts(t, content, ""), pageTexts(t, got, ""); !reflect.DeepEqual(before, after) {
+		t.Error("the text has changed")
+	}
+	if again := make1(t, CompressJob, input(""), got); len(again) > len(got) {
+		t.Errorf("%d bytes grew to %d", len(got), len(again))
+	}
+	if tiny := three().write(); !bytes.Equal(make1(t, CompressJob, input(""), make1(t, CompressJob, input(""), tiny)), make1(t, CompressJob, input(""), tiny)) {
+		t.Error("what cannot get smaller was changed")
+	}
+}

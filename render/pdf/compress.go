@@ -1,0 +1,37 @@
+package pdf
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"relaypdf/render/engine"
+)
+
+// compress writes a document as small as it gets without losing anything:
+// objects go into object streams, and streams are deflated as hard as can be.
+// Where that gains nothing, the result is the input itself.
+func compress(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
+	doc, err := openOne(ctx, w, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	err = doc.write(ctx, qpdfJob{
+		"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "9",
+	})
+	if err != nil {
+		return nil, err
+	}
+	before, errBefore := os.Stat(w.Path(args.Name))
+	after, errAfter := os.Stat(w.Path(output))
+	if err := errors.Join(errBefore, errAfter); err != nil {
+		return nil, err
+	}
+	if after.Size() >= before.Size() {
+		return nil, os.Rename(w.Path(args.Name), w.Path(output))
+	}
+	return nil, nil
+}

@@ -1,0 +1,94 @@
+package pdf
+
+import (
+	"context"
+	"errors"
+
+	"relaypdf/render/engine"
+)
+
+// Selection is the arguments of a job on some pages of a document. Pages is in
+// the grammar of render/pagerange; empty means all.
+type Selection struct {
+	Input
+	Pages string
+}
+
+// extract makes a document of pages of another, in the order of the selection,
+// repeats included. The outline keeps what leads to them.
+func extract(ctx context.Context, w *engine.Work, args Selection) ([]byte, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := doc.resolve(args.Pages)
+	if err != nil {
+		return nil, err
+	}
+	return nil, doc.keep(ctx, numbers)
+}
+
+// deletePages makes a document without some pages of another.
+func deletePages(ctx context.Context, w *engine.Work, args Selection) ([]byte, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := doc.resolve(args.Pages)
+	if err != nil {
+		return nil, err
+	}
+	gone := map[int]bool{}
+	for _, n := range numbers {
+		gone[n] = true
+	}
+	var rest []int
+	for n := 1; n <= doc.pages; n++ {
+		if !gone[n] {
+			rest = append(rest, n)
+		}
+	}
+	if len(rest) == 0 {
+		return nil, &Error{Kind: AllPages, Pages: doc.pages}
+	}
+	return nil, doc.keep(ctx, rest)
+}
+
+var errNoCatalog = errors.New("no catalog")
+
+// keep writes the document with the given pages only. What is left of the
+// others where links, the outline or the structure tree refer to them is an
+// empty page outside the document: their content would otherwise still be in
+// the file, for whoever looks.
+func (d *document) keep(ctx context.Context, numbers []int) error {
+	if err := checkPages(len(numbers)); err != nil {
+		return err
+	}
+	s, err := d.structure(ctx)
+	if err != nil {
+		return err
+	}
+	nodes, catalog, err := d.outline(ctx, s)
+	if err != nil {
+		return err
+	}
+	kept := map[int]bool{}
+	for _, n := range numbers {
+		kept[n] = true
+	}
+	changes := s.newUpdate()
+	for i, page := range s.Pages {
+		if !kept[i+1] {
+			changes.set(page.Object, dict{"/Type": "/Page", "/MediaBox": []int{0, 0, 1, 1}, "/Resources": dict{}})
+		}
+	}
+	changes.setOutline(s.root(), catalog, keptOutline(s.Outlines, nodes, kept))
+	name, err := changes.file(d)
+	if err != nil {
+		return err
+	}
+	return d.write(ctx, qpdfJob{
+		"updateFromJson": name,
+		"pages":          []qpdfJob{{"file": ".", "password": d.password, "range": rangeText(numbers)}},
+	})
+}

@@ -1,0 +1,296 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"relaypdf/render/engine"
+)
+
+// Info is the result of InfoJob: what a document says of itself.
+type Info struct {
+	PageCount       int         `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages."`
+	PDFVersion      string      `json:"pdfVersion" jsonschema:"required" jsonschema_description:"Version of the PDF format, such as 1.7."`
+	Title           string      `json:"title" jsonschema:"required" jsonschema_description:"Title; empty where there is none, as are the texts that follow."`
+	Author          string      `json:"author" jsonschema:"required" jsonschema_description:"Author."`
+	Subject         string      `json:"subject" jsonschema:"required" jsonschema_description:"Subject."`
+	Keywords        []string    `json:"keywords" jsonschema:"required" jsonschema_description:"Keywords."`
+	Creator         string      `json:"creator" jsonschema:"required" jsonschema_description:"Program that the document was written with."`
+	Producer        string      `json:"producer" jsonschema:"required" jsonschema_description:"Program that made the PDF."`
+	CreatedAt       *time.Time  `json:"createdAt" jsonschema:"required" jsonschema_description:"When the document was made; null where it does not say."`
+	ModifiedAt      *time.Time  `json:"modifiedAt" jsonschema:"required" jsonschema_description:"When the document was last changed; null where it does not say."`
+	Encrypted       bool        `json:"encrypted" jsonschema:"required" jsonschema_description:"Whether the document is encrypted."`
+	Permissions     Permissions `json:"permissions" jsonschema:"required" jsonschema_description:"What whoever opens the document with the user's password may do with it; everything where it is not encrypted."`
+	Tagged          bool        `json:"tagged" jsonschema:"required" jsonschema_description:"Whether the document has the structure that screen readers use."`
+	Linearized      bool        `json:"linearized" jsonschema:"required" jsonschema_description:"Whether the first page can be shown before the whole file has arrived."`
+	HasForm         bool        `json:"hasForm" jsonschema:"required" jsonschema_description:"Whether there are form fields."`
+	HasSignatures   bool        `json:"hasSignatures" jsonschema:"required" jsonschema_description:"Whether the document has been signed."`
+	HasOutline      bool        `json:"hasOutline" jsonschema:"required" jsonschema_description:"Whether there are bookmarks."`
+	AttachmentCount int         `json:"attachmentCount" jsonschema:"required" jsonschema_description:"Number of attached files."`
+	SizeBytes       int64       `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size of the file in bytes."`
+	Pages           []PageInfo  `json:"pages" jsonschema:"required" jsonschema_description:"The pages in their order."`
+}
+
+// PageInfo is the size of one page.
+type PageInfo struct {
+	Page     int     `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
+	Width    float64 `json:"width" jsonschema:"required" jsonschema_description:"Width of the visible area in points, before rotation."`
+	Height   float64 `json:"height" jsonschema:"required" jsonschema_description:"Height of the visible area in points, before rotation."`
+	Rotation int     `json:"rotation" jsonschema:"required" jsonschema_description:"Clockwise degrees by which the page is shown turned: 0, 90, 180 or 270."`
+}
+
+// facts are the parts of qpdf's description that info needs.
+type facts struct {
+	structure
+	Form struct {
+		Has    bool `json:"hasacroform"`
+		Fields []struct {
+			Type  string `json:"fieldtype"`
+			Value any    `json:"value"`
+		} `json:"fields"`
+	} `json:"acroform"`
+	Attachments map[string]json.RawMessage `json:"attachments"`
+	Encryption  struct {
+		Encrypted bool `json:"encrypted"`
+		Allow     struct {
+			Extract  bool `json:"extract"`
+			Annotate bool `json:"modifyannotations"`
+			Assemble bool `json:"modifyassembly"`
+			Fill     bool `json:"modifyforms"`
+			Modify   bool `json:"modifyother"`
+			High     bool `json:"printhigh"`
+			Low      bool `json:"printlow"`
+		} `json:"capabilities"`
+	} `json:"encrypt"`
+}
+
+// info describes a document.
+func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
+	doc, err := openOne(ctx, w, args)
+	if err != nil {
+		return Info{}, err
+	}
+	var f facts
+	out, err := qpdf(ctx, w, qpdfJob{
+		"inputFile": doc.name, "password": doc.password, "json": "2",
+		"jsonKey": []string{"acroform", "attachments", "encrypt", "qpdf"}, "jsonObject": []string{"trailer"},
+	})
+	if err != nil {
+		return Info{}, doc.damaged(err)
+	}
+	if err := json.Unmarshal(out, &f); err != nil {
+		return Info{}, doc.fail(Damaged, err)
+	}
+	result := f.info()
+	result.PageCount = doc.pages
+	if err := doc.describeCatalog(ctx, &f.structure, &result); err != nil {
+		return Info{}, err
+	}
+	if result.Linearized, result.SizeBytes, err = linearized(w.Path(args.Name)); err != nil {
+		return Info{}, err
+	}
+	result.Pages, err = doc.measurePages(ctx)
+	return result, err
+}
+
+// info takes over what qpdf says in so many words.
+func (f *facts) info() Info {
+	allow := f.Encryption.Allow
+	result := Info{
+		Encrypted: f.Encryption.Encrypted,
+		Permissions: Permissions{
+			Print: allow.Low || allow.High, HighRes: allow.High, Copy: allow.Extract, Modify: allow.Modify,
+			Annotate: allow.Annotate, Fill: allow.Fill, Assemble: allow.Assemble,
+		},
+		HasForm: len(f.Form.Fields) > 0, AttachmentCount: len(f.Attachments), Keywords: []string{},
+	}
+	for _, field := range f.Form.Fields {
+		if field.Type == "/Sig" && field.Value != nil {
+			result.HasSignatures = true
+		}
+	}
+	return result
+}
+
+// describeCatalog reads the catalog and the document information.
+func (d *document) describeCatalog(ctx context.Context, s *structure, result *Info) error {
+	trailer := s.value("trailer")
+	objects, err := d.objects(ctx, []string{s.root(), reference(trailer["/Info"])})
+	if err != nil {
+		return err
+	}
+	catalog := objects[s.root()]
+	if catalog == nil {
+		return d.fail(Damaged, errNoCatalog)
+	}
+	inner, err := d.objects(ctx, []string{reference(catalog["/Outlines"]), reference(catalog["/MarkInfo"])})
+	if err != nil {
+		return err
+	}
+	entry := func(key string) dict {
+		if v, ok := catalog[key].(dict); ok {
+			return v
+		}
+		return inner[reference(catalog[key])]
+	}
+	result.HasOutline = entry("/Outlines")["/First"] != nil
+	result.Tagged = entry("/MarkInfo")["/Marked"] == true
+	result.PDFVersion = s.version(catalog)
+	about := objects[reference(trailer["/Info"])]
+	result.Title, result.Author, result.Subject = text(about["/Title"]), text(about["/Author"]), text(about["/Subject"])
+	result.Creator, result.Producer = text(about["/Creator"]), text(about["/Producer"])
+	for word := range strings.FieldsFuncSeq(text(about["/Keywords"]), func(r rune) bool { return r == ',' || r == ';' }) {
+		if word = strings.TrimSpace(word); word != "" {
+			result.Keywords = append(result.Keywords, word)
+		}
+	}
+	result.CreatedAt, result.ModifiedAt = date(text(about["/CreationDate"])), date(text(about["/ModDate"]))
+	return nil
+}
+
+// version is the header's, unless the catalog names a later one.
+func (s *structure) version(catalog dict) string {
+	var version string
+	s.header("pdfversion", &version)
+	if name, _ := catalog["/Version"].(string); strings.TrimPrefix(name, "/") > version {
+		return strings.TrimPrefix(name, "/")
+	}
+	return version
+}
+
+// text returns a text string of a PDF, empty where v is none.
+func text(v any) string {
+	s, _ := v.(string)
+	if clear, ok := strings.CutPrefix(s, "u:"); ok {
+		return strings.TrimRight(clear, "\x00")
+	}
+	binary, ok := strings.CutPrefix(s, "b:")
+	if !ok {
+		return ""
+	}
+	raw, err := hex.DecodeString(binary)
+	if err != nil {
+		return ""
+	}
+	if utf8.Valid(raw) {
+		return string(raw)
+	}
+	// Not text by the standard: programs that write it mean Latin-1.
+	runes := make([]rune, len(raw))
+	for i, b := range raw {
+		runes[i] = rune(b)
+	}
+	return string(runes)
+}
+
+var datePattern = regexp.MustCompile(`^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:([+-])(\d{2})'?(\d{2})?'?|Z.*)?$`)
+
+// date reads a PDF's date; nil where it is none.
+func date(s string) *time.Time {
+	part := datePattern.FindStringSubmatch(strings.TrimSpace(s))
+	if part == nil {
+		return nil
+	}
+	number := func(i, otherwise int) int {
+		n, err := strconv.Atoi(part[i])
+		if err != nil {
+			return otherwise
+		}
+		return n
+	}
+	zone := time.UTC
+	if offset := number(8, 0)*60 + number(9, 0); offset != 0 {
+		if part[7] == "-" {
+			offset = -offset
+		}
+		zone = time.FixedZone("", offset*60)
+	}
+	month, day, hour := time.Month(number(2, 1)), number(3, 1), number(4, 0)
+	t := time.Date(number(1, 0), month, day, hour, number(5, 0), number(6, 0), 0, zone)
+	if t.Year() < 1 || t.Month() != month || t.Day() != day || t.Hour() != hour {
+		return nil // such as the thirtieth of February
+	}
+	return &t
+}
+
+var (
+	linearizedPattern = regexp.MustCompile(`/Linearized\s+[\d.]+`)
+	lengthPattern     = regexp.MustCompile(`/L\s+(\d+)`)
+)
+
+// linearized tells whether a file is linearized, and not changed since, and
+// its size.
+func linearized(path string) (bool, int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false, 0, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, 0, err
+	}
+	start := make([]byte, headerWithin)
+	n, err := f.Read(start)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return false, 0, err
+	}
+	length := lengthPattern.FindSubmatch(start[:n])
+	linear := linearizedPattern.Match(start[:n]) && length != nil && string(length[1]) == strconv.FormatInt(info.Size(), 10)
+	return linear, info.Size(), nil
+}
+
+var pagePattern = regexp.MustCompile(`(?m)^Page +(\d+) (?:size: +([\d.e+-]+) x ([\d.e+-]+) pts|rot: +(\d+))`)
+
+// measurePages asks poppler for the sizes of all pages.
+func (d *document) measurePages(ctx context.Context) ([]PageInfo, error) {
+	// pdfinfo takes passwords on its command line only.
+	if _, err := d.plain(ctx); err != nil {
+		return nil, err
+	}
+	out, err := d.work.Exec(ctx, engine.Program{
+		Name: "pdfinfo", Args: []string{"-f", "1", "-l", strconv.Itoa(d.pages), engine.PathArg(d.name)},
+	})
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	// The title, which is anybody's text, comes before the pages.
+	if i := bytes.LastIndex(out, []byte("\nPages: ")); i >= 0 {
+		out = out[i:]
+	}
+	pages := make([]PageInfo, d.pages)
+	seen := 0
+	for _, m := range pagePattern.FindAllStringSubmatch(string(out), -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil || n < 1 || n > d.pages {
+			continue
+		}
+		page := &pages[n-1]
+		page.Page = n
+		if m[4] != "" {
+			page.Rotation, err = strconv.Atoi(m[4])
+		} else {
+			seen++
+			page.Width, err = strconv.ParseFloat(m[2], 64)
+			if err == nil {
+				page.Height, err = strconv.ParseFloat(m[3], 64)
+			}
+		}
+		if err != nil {
+			return nil, d.fail(Damaged, err)
+		}
+	}
+	if seen != d.pages {
+		return nil, d.fail(Damaged, fmt.Errorf("poppler sees %d pages, qpdf %d", seen, d.pages))
+	}
+	return pages, nil
+}

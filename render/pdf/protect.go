@@ -1,0 +1,64 @@
+package pdf
+
+import (
+	"context"
+
+	"relaypdf/render/engine"
+)
+
+// Protection is the arguments of ProtectJob.
+type Protection struct {
+	Input
+	UserPassword  string
+	OwnerPassword string
+	Allow         Permissions
+}
+
+// Permissions is what whoever opens a document with the user's password may do
+// with it. Programs keep to it by courtesy.
+type Permissions struct {
+	Print    bool `json:"print" jsonschema:"required" jsonschema_description:"Printing, at least in low quality."`
+	HighRes  bool `json:"highres" jsonschema:"required" jsonschema_description:"Printing in full quality."`
+	Copy     bool `json:"copy" jsonschema:"required" jsonschema_description:"Copying text and images."`
+	Modify   bool `json:"modify" jsonschema:"required" jsonschema_description:"Changing the content of pages."`
+	Annotate bool `json:"annotate" jsonschema:"required" jsonschema_description:"Adding and changing annotations."`
+	Fill     bool `json:"fill" jsonschema:"required" jsonschema_description:"Filling in form fields."`
+	Assemble bool `json:"assemble" jsonschema:"required" jsonschema_description:"Adding, removing and turning pages."`
+}
+
+// protect encrypts a document with AES-256, revision 6 of the standard
+// handler. An encryption that it has already is replaced.
+func protect(ctx context.Context, w *engine.Work, args Protection) ([]byte, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	return nil, doc.write(ctx, qpdfJob{"encrypt": qpdfJob{
+		"userPassword": args.UserPassword, "ownerPassword": args.OwnerPassword, "256bit": args.Allow.qpdf(),
+	}})
+}
+
+// qpdf spells the permissions as qpdf's options. Reading aloud is always
+// allowed, as PDF 2.0 has it.
+func (p Permissions) qpdf() qpdfJob {
+	yes := func(allowed bool) string {
+		if allowed {
+			return "y"
+		}
+		return "n"
+	}
+	printing := "none"
+	switch {
+	case p.Print && p.HighRes:
+		printing = "full"
+	case p.Print:
+		printing = "low"
+	}
+	return qpdfJob{
+		"print": printing, "extract": yes(p.Copy), "modifyOther": yes(p.Modify), "annotate": yes(p.Annotate),
+		"form": yes(p.Fill), "assemble": yes(p.Assemble),
+	}
+}

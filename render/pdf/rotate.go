@@ -1,0 +1,40 @@
+package pdf
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"relaypdf/render/engine"
+)
+
+// Rotation is the arguments of RotateJob: Degrees is clockwise, a multiple of
+// 90 that is not zero.
+type Rotation struct {
+	Selection
+	Degrees int
+}
+
+// rotate turns pages, in addition to the rotation that they have.
+func rotate(ctx context.Context, w *engine.Work, args Rotation) ([]byte, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := doc.resolve(args.Pages)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	// qpdf would turn a page that is named twice only once, but takes longer.
+	turns := fmt.Sprintf("%+d:%s", args.Degrees, rangeText(unique(numbers)))
+	return nil, doc.write(ctx, qpdfJob{"rotate": turns})
+}
+
+// unique returns numbers sorted and without repeats.
+func unique(numbers []int) []int {
+	numbers = slices.Sorted(slices.Values(numbers))
+	return slices.Compact(numbers)
+}
