@@ -209,10 +209,8 @@ var settings = []setting{
 	},
 	{
 		name: "secret-key", group: groupServer, secret: true,
-		derivation: "a generated file in the data folder",
-		derive:     func(*Config, machine) (string, error) { return "", nil },
-		doc:        "Encrypts secrets at rest: at least 32 characters, the same on every machine that shares a database.",
-		apply:      into(func(c *Config) *string { return &c.SecretKey }, parseSecretKey),
+		doc:   "Key for secrets at rest: at least 32 characters, the same on every machine that shares a database. Accepted, and not used by this release, which stores no secret that it needs to read.",
+		apply: into(func(c *Config) *string { return &c.SecretKey }, parseSecretKey),
 	},
 	{
 		name: "region", group: groupServer,
