@@ -1,9 +1,11 @@
 package pdf
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 
@@ -23,6 +25,12 @@ const (
 // PageHandlers are the jobs that look at pages or draw on them.
 func PageHandlers() engine.Handlers {
 	return engine.Handlers{
+		RasterJob:     handleJSON(raster),
+		FromImagesJob: handle(fromImages),
+		StampJob:      handle(stamp),
+		TextJob:       handle(extractText),
+		FormFieldsJob: handleJSON(formFields),
+		FormFillJob:   handleJSON(formFill),
 	}
 }
 
@@ -49,23 +57,57 @@ func (d *document) plain(ctx context.Context) (encrypted bool, err error) {
 // qpdfNotEncrypted is qpdf's exit code for "isEncrypted" where it is not so.
 const qpdfNotEncrypted = 2
 
-// finish makes a file of the job's folder its result, encrypted as the
-// original is where that is encrypted.
+// finish makes a file of the job's folder its result: encrypted as the original
+// is where that is encrypted, and with its objects in streams where those of
+// the original are, which the programs that change pages do not keep up.
 func finish(ctx context.Context, original *document, encrypted bool, name string) error {
-	if !encrypted {
+	packed, err := usesObjectStreams(original.work.Path(original.name))
+	if err != nil {
+		return err
+	}
+	if !encrypted && !packed {
 		if err := os.Rename(original.work.Path(name), original.work.Path(output)); err != nil {
 			return fmt.Errorf("result: %w", err)
 		}
 		original.work.Output(output)
 		return nil
 	}
-	_, err := qpdf(ctx, original.work, qpdfJob{
-		"inputFile": name, "outputFile": output,
-		"copyEncryption": original.name, "encryptionFilePassword": original.password,
-	})
-	if err != nil {
+	job := qpdfJob{"inputFile": name, "outputFile": output}
+	if encrypted {
+		job["copyEncryption"], job["encryptionFilePassword"] = original.name, original.password
+	}
+	if packed {
+		job["objectStreams"] = "generate"
+	}
+	if _, err := qpdf(ctx, original.work, job); err != nil {
 		return original.damaged(err)
 	}
 	original.work.Output(output)
 	return nil
+}
+
+// usesObjectStreams tells whether a file keeps objects in streams.
+func usesObjectStreams(path string) (_ bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("input: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	mark := []byte("/ObjStm")
+	buffer := make([]byte, 256<<10)
+	for kept := 0; ; {
+		n, err := f.Read(buffer[kept:])
+		if bytes.Contains(buffer[:kept+n], mark) {
+			return true, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("input: %w", err)
+		}
+		// The mark may go on in the next part.
+		end := kept + n
+		kept = copy(buffer, buffer[max(0, end-len(mark)):end])
+	}
 }

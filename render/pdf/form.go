@@ -1,0 +1,284 @@
+package pdf
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"relaypdf/render/engine"
+)
+
+// FieldType is what a field of a form is.
+type FieldType string
+
+// The types of fields.
+const (
+	TextField      FieldType = "text"
+	CheckboxField  FieldType = "checkbox"
+	RadioField     FieldType = "radio"
+	ChoiceField    FieldType = "choice" // one of a list that opens
+	ListField      FieldType = "list"   // a list that is always open
+	ButtonField    FieldType = "button"
+	SignatureField FieldType = "signature"
+)
+
+// Field is one field of a form.
+type Field struct {
+	// Name is the whole name: those of the field and of what it is in, joined
+	// by dots.
+	Name string    `json:"name"`
+	Type FieldType `json:"type"`
+	// Value is a string for a text, radio button or choice, a list of strings
+	// for a list that takes several, and a bool for a checkbox and for a
+	// signature, which is there or not. It is nil where nothing is chosen.
+	Value        any `json:"value"`
+	DefaultValue any `json:"defaultValue"`
+	// Options are the values that a radio button, choice or list can have; for
+	// a checkbox, the one that means true.
+	Options []string `json:"options"`
+	// Labels are the options as they are shown, where that differs.
+	Labels    []string `json:"labels,omitempty"`
+	Required  bool     `json:"required"`
+	ReadOnly  bool     `json:"readOnly"`
+	Multiline bool     `json:"multiline"`
+	// Multiple is whether a list takes several of its options at once.
+	Multiple bool `json:"multiple"`
+	// Editable is whether a choice takes other text than its options.
+	Editable bool `json:"editable"`
+	// MaxLength is in characters; nil is without limit.
+	MaxLength *int `json:"maxLength"`
+	// Page is the number of the page, from 1, that the field is first on, and
+	// Rect its place there in points: left, bottom, right and top, counted
+	// from the origin of the page's own coordinates. Page is nil and Rect
+	// empty where the field is on no page.
+	Page *int      `json:"page"`
+	Rect []float64 `json:"rect"`
+
+	// undrawn is whether a value has no appearance of its own.
+	undrawn          bool
+	values, defaults []string // as the file has them
+	signed           bool
+}
+
+// Form is the result of a FormFieldsJob.
+type Form struct {
+	Fields []Field `json:"fields"`
+}
+
+// FormFieldsArgs are the arguments of a FormFieldsJob.
+type FormFieldsArgs struct{ Input Input }
+
+// formFields lists the fields of a form.
+func formFields(ctx context.Context, w *engine.Work, args FormFieldsArgs) (Form, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return Form{}, err
+	}
+	if _, err := doc.plain(ctx); err != nil {
+		return Form{}, err
+	}
+	fields, err := doc.fields(ctx)
+	return Form{Fields: fields}, err
+}
+
+// fieldsScript prints the widgets of a form; MuPDF runs it.
+//
+//go:embed form_fields.js
+var fieldsScript []byte
+
+// rawField is a widget, or a field without one, as the script prints it.
+type rawField struct {
+	Name      string
+	Kind      string // Tx, Btn, Ch or Sig
+	Flags     float64
+	Values    []string
+	Defaults  []string
+	States    []string    // what a button's appearance can show, besides Off
+	Options   [][2]string // values and labels
+	MaxLength float64
+	Page      int
+	Rect      []float64
+	Signed    bool
+	Drawn     bool
+}
+
+// Flags of fields, as ISO 32000-1 numbers their bits in 12.7.3 and 12.7.4.
+const (
+	flagReadOnly    = 1 << 0
+	flagRequired    = 1 << 1
+	flagMultiline   = 1 << 12
+	flagRadio       = 1 << 15
+	flagPushButton  = 1 << 16
+	flagCombo       = 1 << 17
+	flagEdit        = 1 << 18
+	flagMultiSelect = 1 << 21
+)
+
+// fields reads the form of a document that opens without a password.
+func (d *document) fields(ctx context.Context) ([]Field, error) {
+	const script = "form_fields.js"
+	raw, err := runScript[[]rawField](ctx, d, script, fieldsScript, struct {
+		Input string `json:"input"`
+	}{d.name})
+	if err != nil {
+		return nil, err
+	}
+	fields := []Field{}
+	numbers := make(map[string]int)
+	for _, r := range raw {
+		i, known := numbers[r.Name]
+		if !known {
+			numbers[r.Name] = len(fields)
+			fields = append(fields, r.field())
+			continue
+		}
+		fields[i].join(r)
+	}
+	for i := range fields {
+		fields[i].settle()
+	}
+	return fields, nil
+}
+
+// runScript runs a script of MuPDF in the job's folder. The script reads its
+// arguments from args.json and prints its result as JSON.
+func runScript[Result any](ctx context.Context, d *document, name string, script []byte, args any) (result Result, err error) {
+	const argsFile = "args.json"
+	text, err := json.Marshal(args)
+	if err != nil {
+		return result, err
+	}
+	for file, content := range map[string][]byte{name: script, argsFile: text} {
+		if err := os.WriteFile(d.work.Path(file), content, 0o600); err != nil {
+			return result, fmt.Errorf("script: %w", err)
+		}
+	}
+	out, err := d.work.Exec(ctx, engine.Program{Name: "mutool", Args: []string{"run", engine.PathArg(name)}})
+	if err != nil {
+		return result, d.damaged(err)
+	}
+	if err := json.Unmarshal(out, &result); err != nil {
+		return result, d.fail(Damaged, fmt.Errorf("%s printed no result: %w", name, err))
+	}
+	return result, nil
+}
+
+// field makes a Field of the first widget of a name.
+func (r rawField) field() Field {
+	flags := int(r.Flags)
+	f := Field{
+		Name: r.Name, Type: r.fieldType(), Options: []string{}, Rect: normalize(r.Rect),
+		Required: flags&flagRequired != 0, ReadOnly: flags&flagReadOnly != 0,
+		undrawn: !r.Drawn, values: r.Values, defaults: r.Defaults, signed: r.Signed,
+	}
+	if r.Page > 0 {
+		f.Page = &r.Page
+	}
+	switch f.Type {
+	case TextField:
+		f.Multiline = flags&flagMultiline != 0
+		if longest := int(r.MaxLength); longest > 0 {
+			f.MaxLength = &longest
+		}
+	case ChoiceField:
+		f.Editable = flags&flagEdit != 0
+	case ListField:
+		f.Multiple = flags&flagMultiSelect != 0
+	case CheckboxField, RadioField:
+		f.Options = append(f.Options, r.States...)
+	}
+	if f.Type == ChoiceField || f.Type == ListField {
+		for _, option := range r.Options {
+			f.Options = append(f.Options, option[0])
+			f.Labels = append(f.Labels, option[1])
+		}
+	}
+	return f
+}
+
+func (r rawField) fieldType() FieldType {
+	flags := int(r.Flags)
+	switch {
+	case r.Kind == "Sig":
+		return SignatureField
+	case r.Kind == "Ch" && flags&flagCombo != 0:
+		return ChoiceField
+	case r.Kind == "Ch":
+		return ListField
+	case r.Kind == "Btn" && flags&flagPushButton != 0:
+		return ButtonField
+	case r.Kind == "Btn" && flags&flagRadio != 0:
+		return RadioField
+	case r.Kind == "Btn":
+		return CheckboxField
+	}
+	return TextField
+}
+
+// read returns the value that a field has, or has by default.
+func (f *Field) read(values []string) any {
+	first := ""
+	if len(values) > 0 {
+		first = values[0]
+	}
+	switch f.Type {
+	case TextField:
+		return strings.ReplaceAll(strings.ReplaceAll(first, "\r\n", "\n"), "\r", "\n")
+	case CheckboxField:
+		return first != "" && first != "Off"
+	case RadioField, ChoiceField:
+		if first != "" && first != "Off" {
+			return first
+		}
+	case ListField:
+		if f.Multiple {
+			return append([]string{}, values...)
+		}
+		if first != "" {
+			return first
+		}
+	}
+	return nil
+}
+
+// join adds another widget of the same name: a radio button's next one, or the
+// same field in another place.
+func (f *Field) join(r rawField) {
+	for _, state := range r.States {
+		if !slices.Contains(f.Options, state) && (f.Type == RadioField || f.Type == CheckboxField) {
+			f.Options = append(f.Options, state)
+		}
+	}
+	if f.Page == nil && r.Page > 0 {
+		f.Page, f.Rect = &r.Page, normalize(r.Rect)
+	}
+	f.undrawn = f.undrawn || !r.Drawn
+}
+
+// settle finishes a field whose widgets have all been read.
+func (f *Field) settle() {
+	if slices.Equal(f.Labels, f.Options) {
+		f.Labels = nil
+	}
+	if f.Type == CheckboxField && len(f.Options) > 1 {
+		// Boxes of one name that show different values are radio buttons that
+		// can be cleared.
+		f.Type = RadioField
+	}
+	f.Value, f.DefaultValue = f.read(f.values), f.read(f.defaults)
+	if f.Type == SignatureField {
+		f.Value = f.signed
+	}
+}
+
+// normalize orders the corners of a rectangle.
+func normalize(rect []float64) []float64 {
+	if len(rect) != 4 {
+		return []float64{}
+	}
+	return []float64{min(rect[0], rect[2]), min(rect[1], rect[3]), max(rect[0], rect[2]), max(rect[1], rect[3])}
+}

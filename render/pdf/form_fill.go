@@ -1,0 +1,184 @@
+package pdf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"relaypdf/render/engine"
+)
+
+// FormFillArgs are the arguments of a FormFillJob. Values are by the names of
+// fields: a string, number, bool, list of strings, or nil, which clears a
+// field. Flatten draws them on the pages and removes the form. The output is
+// the PDF, unless the result has faults.
+type FormFillArgs struct {
+	Input   Input
+	Values  map[string]any
+	Flatten bool
+}
+
+// FormFaults is the result of a FormFillJob: why values do not fit, by the
+// names of their fields and in words that go on from them. An empty name is a
+// fault of the whole.
+type FormFaults map[string]string
+
+// formFill fills a form. Only pdftk draws accents, other scripts, texts of
+// several lines and choices right.
+func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFaults, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	original := *doc
+	encrypted, err := doc.plain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := doc.fields(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, faults := matchValues(fields, args.Values)
+	if len(faults) > 0 {
+		return faults, nil
+	}
+	if args.Flatten {
+		entries = append(entries, undrawn(fields, args.Values)...)
+	}
+	groups, faults, err := groupByFont(ctx, w, entries)
+	if err != nil || len(faults) > 0 {
+		return faults, err
+	}
+	name, err := doc.fill(ctx, groups, args.Flatten)
+	if err != nil {
+		return nil, err
+	}
+	return nil, finish(ctx, &original, encrypted, name)
+}
+
+// entry is one field to be filled.
+type entry struct {
+	name   string
+	values []string // several for a list
+	// drawn is all text that the field's appearance then shows; empty for
+	// buttons, which have their own.
+	drawn string
+}
+
+// matchValues turns values into what their fields take, and tells which do not
+// fit.
+func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
+	faults := FormFaults{}
+	if len(fields) == 0 {
+		faults[""] = "cannot be filled: the PDF has no form"
+		return nil, faults
+	}
+	byName := make(map[string]*Field, len(fields))
+	for i := range fields {
+		byName[fields[i].Name] = &fields[i]
+	}
+	var entries []entry
+	for name, value := range values {
+		field, known := byName[name]
+		if !known {
+			faults[name] = "is not a field of this form; its fields are " + list(fillable(fields))
+			continue
+		}
+		entry, fault := field.match(value)
+		if fault != "" {
+			faults[name] = fault
+			continue
+		}
+		entries = append(entries, entry)
+	}
+	// pdftk works in the order of the file; only the groups depend on this.
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return entries, faults
+}
+
+// fillable returns the names of the fields that take values.
+func fillable(fields []Field) []string {
+	var names []string
+	for _, f := range fields {
+		if f.Type != ButtonField && f.Type != SignatureField {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// list writes names or values for a message, the first of them where they are
+// many.
+func list(names []string) string {
+	const most = 50
+	var quoted []string
+	for _, name := range names[:min(len(names), most)] {
+		quoted = append(quoted, fmt.Sprintf("%.100q", name))
+	}
+	text := strings.Join(quoted, ", ")
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len(names) > most:
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
+}
+
+// undrawn returns the values that fields have already, where nothing shows
+// them yet: viewers draw those on their own, but only while there is a form.
+func undrawn(fields []Field, filled map[string]any) []entry {
+	var entries []entry
+	for _, f := range fields {
+		if _, given := filled[f.Name]; given || !f.undrawn || f.Value == nil || f.Value == "" {
+			continue
+		}
+		if f.Type != TextField && f.Type != ChoiceField && f.Type != ListField {
+			continue
+		}
+		if entry, fault := f.match(f.Value); fault == "" {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// fill runs pdftk once for each font and returns the name of the result.
+func (d *document) fill(ctx context.Context, groups []fontGroup, flatten bool) (string, error) {
+	name := d.name
+	for i, group := range groups {
+		data, filled := fmt.Sprintf("values%d.xfdf", i), fmt.Sprintf("filled%d.pdf", i)
+		if err := os.WriteFile(d.work.Path(data), xfdf(group.entries), 0o600); err != nil {
+			return "", fmt.Errorf("values: %w", err)
+		}
+		// An XFA form beside the fields would go on showing its old values.
+		args := []string{engine.PathArg(name), "fill_form", engine.PathArg(data), "output", engine.PathArg(filled), "drop_xfa"}
+		if flatten && i == len(groups)-1 {
+			args = append(args, "flatten")
+		}
+		if group.font != "" {
+			args = append(args, "replacement_font", group.font)
+		}
+		if _, err := d.work.Exec(ctx, engine.Program{Name: "pdftk", Args: args, Env: javaEnv()}); err != nil {
+			return "", d.damaged(err)
+		}
+		if _, err := os.Lstat(d.work.Path(filled)); err != nil {
+			return "", d.fail(Damaged, errors.Join(errors.New("pdftk wrote nothing"), err))
+		}
+		name = filled
+	}
+	return name, nil
+}
+
+// javaEnv bounds the memory of Java below that of the job, and has it start
+// fast, which counts more than speed in a run of half a second.
+func javaEnv() []string {
+	return []string{"JAVA_TOOL_OPTIONS=-Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"}
+}

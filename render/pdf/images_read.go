@@ -1,0 +1,274 @@
+package pdf
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"os"
+
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+)
+
+// The kinds of an Error about an image.
+const (
+	// NotImage is a file that is no image of a known kind.
+	NotImage Kind = "not_image"
+	// DamagedImage is an image that cannot be read.
+	DamagedImage Kind = "damaged_image"
+	// LargeImage is an image of too many pixels. Text says how many, in words
+	// that go on from the image's name.
+	LargeImage Kind = "large_image"
+)
+
+// picture is an image as an object of a PDF has it.
+type picture struct {
+	width, height int // in pixels, as they are stored
+	// resolutionX and resolutionY are in pixels per inch.
+	resolutionX, resolutionY float64
+	orientation              int // of EXIF, 1 to 8
+	colors                   string
+	channels, bits           int
+	profile                  []byte // ICC
+	filter                   string // with its parameters
+	mask                     *picture
+	write                    func(io.Writer) error
+}
+
+// imageError is an image that cannot be taken.
+type imageError struct {
+	kind  Kind
+	text  string
+	cause error
+}
+
+func (e *imageError) Error() string { return "image " + e.text }
+func (e *imageError) Unwrap() error { return e.cause }
+
+// badImage blames an image's bytes.
+func badImage(cause error) error { return &imageError{kind: DamagedImage, cause: cause} }
+
+// maxDecoded bounds the memory of a decoded image in bytes.
+const maxDecoded = 4 * MaxPixels
+
+// eachPicture calls take with each picture of an image file: one, or the pages
+// of a TIFF. The kind is read from the content.
+func eachPicture(path string, take func(*picture) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	in := io.NewSectionReader(file, 0, info.Size())
+	start := make([]byte, 16)
+	n, err := in.ReadAt(start, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("input: %w", err)
+	}
+	start = start[:n]
+	var p *picture
+	switch {
+	case bytes.HasPrefix(start, []byte("\xff\xd8\xff")):
+		p, err = readJPEG(in)
+	case bytes.HasPrefix(start, []byte("\x89PNG\r\n\x1a\n")):
+		p, err = readPNG(in)
+	case bytes.HasPrefix(start, []byte("GIF8")):
+		p, err = decode(in, gif.DecodeConfig, gif.Decode)
+	case len(start) >= 12 && string(start[:4]) == "RIFF" && string(start[8:12]) == "WEBP":
+		p, err = readWebP(in)
+	case bytes.HasPrefix(start, []byte("II*\x00")), bytes.HasPrefix(start, []byte("MM\x00*")):
+		return eachTIFF(in, take)
+	default:
+		return &imageError{kind: NotImage}
+	}
+	if err != nil {
+		return err
+	}
+	return take(p)
+}
+
+// checkDimensions refuses an image by its header, before its pixels are
+// decoded: a small file can claim any size.
+func checkDimensions(width, height, pixelBytes int) error {
+	switch {
+	case width < 1 || height < 1:
+		return badImage(fmt.Errorf("%d × %d pixels", width, height))
+	case width*height > MaxPixels || width*height*pixelBytes > maxDecoded:
+		return &imageError{kind: LargeImage, text: fmt.Sprintf("has %d × %d pixels; the limit is %d in all, and half of it at 16 bits a channel",
+			width, height, MaxPixels)}
+	}
+	return nil
+}
+
+// decode reads an image through its pixels.
+func decode(in *io.SectionReader, config func(io.Reader) (image.Config, error), whole func(io.Reader) (image.Image, error)) (*picture, error) {
+	cfg, err := config(bufio.NewReader(section(in)))
+	if err != nil {
+		return nil, badImage(err)
+	}
+	pixelBytes := 4
+	if deep(cfg.ColorModel) {
+		pixelBytes = 8
+	}
+	if err := checkDimensions(cfg.Width, cfg.Height, pixelBytes); err != nil {
+		return nil, err
+	}
+	img, err := whole(bufio.NewReader(section(in)))
+	if err != nil {
+		return nil, badImage(err)
+	}
+	return fromPixels(img), nil
+}
+
+// section returns a reader over the whole of in.
+func section(in *io.SectionReader) io.Reader { return io.NewSectionReader(in, 0, in.Size()) }
+
+// readWebP reads a WebP file.
+func readWebP(in *io.SectionReader) (*picture, error) {
+	p, err := decode(in, webp.DecodeConfig, webp.Decode)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 8)
+	for at := int64(12); ; {
+		if _, err := in.ReadAt(head, at); err != nil {
+			return p, nil //nolint:nilerr // the last chunk was read
+		}
+		length := int64(binary.LittleEndian.Uint32(head[4:]))
+		if string(head[:4]) == "EXIF" {
+			p.setExif(readAt(in, at+8, length))
+		}
+		at += 8 + length + length%2
+	}
+}
+
+// maxMetadata bounds what is read of an image besides its pixels.
+const maxMetadata = 4 << 20
+
+// readAt returns a part of a file, or nil where it is not there.
+func readAt(in io.ReaderAt, at, length int64) []byte {
+	if length < 0 || length > maxMetadata {
+		return nil
+	}
+	part := make([]byte, length)
+	if _, err := in.ReadAt(part, at); err != nil {
+		return nil
+	}
+	return part
+}
+
+// setExif takes orientation and resolution from EXIF, which is a TIFF with or
+// without a word before it.
+func (p *picture) setExif(exif []byte) {
+	exif = bytes.TrimPrefix(exif, []byte("Exif\x00\x00"))
+	if directory, _, err := readDirectory(bytes.NewReader(exif), 0); err == nil {
+		p.setDirectory(directory)
+	}
+}
+
+// eachTIFF calls take with each page of a TIFF. The decoder only knows the
+// first, so it is shown the file as if each were that.
+func eachTIFF(in *io.SectionReader, take func(*picture) error) error {
+	at, err := firstDirectory(in)
+	if err != nil {
+		return badImage(err)
+	}
+	for seen := map[uint32]bool{}; at != 0; {
+		if seen[at] {
+			return badImage(errors.New("its pages follow one another in a circle"))
+		}
+		seen[at] = true
+		directory, next, err := readDirectory(in, at)
+		if err != nil {
+			return badImage(err)
+		}
+		view := io.NewSectionReader(&directoryFirst{in, directory.order, at}, 0, in.Size())
+		p, err := decode(view, tiff.DecodeConfig, tiff.Decode)
+		if err != nil {
+			return err
+		}
+		p.setDirectory(directory)
+		if err := take(p); err != nil {
+			return err
+		}
+		at = next
+	}
+	return nil
+}
+
+// readJPEG reads what stands before a JPEG's pixels, which are taken as they
+// are.
+func readJPEG(in *io.SectionReader) (*picture, error) {
+	p := &picture{resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1, filter: "/Filter /DCTDecode"}
+	p.write = func(out io.Writer) error {
+		_, err := io.Copy(out, section(in))
+		return err
+	}
+	scan := &jpegScan{picture: p}
+	if err := scan.read(in); err != nil {
+		return nil, badImage(err)
+	}
+	if !scan.plain {
+		// A kind that PDF does not know; the decoder may.
+		return decode(in, jpeg.DecodeConfig, jpeg.Decode)
+	}
+	return p, checkDimensions(p.width, p.height, 4)
+}
+
+// readPNG reads a PNG. Where it has neither transparency nor interlacing, its
+// pixels are taken as they are.
+func readPNG(in *io.SectionReader) (*picture, error) {
+	chunks, err := readChunks(in)
+	if err != nil {
+		return nil, badImage(err)
+	}
+	var p *picture
+	if chunks.plain() {
+		p, err = chunks.picture(in)
+	} else {
+		p, err = decode(in, png.DecodeConfig, png.Decode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(chunks.density) == 9 && chunks.density[8] == 1 {
+		p.setResolution(float64(binary.BigEndian.Uint32(chunks.density))*metre, float64(binary.BigEndian.Uint32(chunks.density[4:]))*metre)
+	}
+	p.setExif(chunks.exif)
+	return p, nil
+}
+
+// metre turns a number per metre into one per inch.
+const metre = 0.0254
+
+// setResolution sets the resolution where it makes sense.
+func (p *picture) setResolution(x, y float64) {
+	const lowest, highest = 10, 10_000
+	if x >= lowest && x <= highest && y >= lowest && y <= highest {
+		p.resolutionX, p.resolutionY = x, y
+	}
+}
+
+// deflate returns a function that writes what content does, compressed.
+func deflate(content func(io.Writer) error) func(io.Writer) error {
+	return func(out io.Writer) error {
+		z, err := zlib.NewWriterLevel(out, zlib.BestSpeed)
+		if err != nil {
+			return err
+		}
+		buffered := bufio.NewWriterSize(z, 64<<10)
+		return errors.Join(content(buffered), buffered.Flush(), z.Close())
+	}
+}

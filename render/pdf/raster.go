@@ -1,0 +1,286 @@
+package pdf
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"relaypdf/render/engine"
+)
+
+// The limits of one image in pixels.
+const (
+	MaxSide   = 16_384
+	MaxPixels = 100_000_000
+)
+
+// RasterArgs are the arguments of a RasterJob. Pages is a selection, in the
+// grammar of pagerange; DPI is the resolution. The output is one image, or a
+// ZIP archive of several, which are named by the number of their page.
+type RasterArgs struct {
+	Input Input
+	Pages string
+	JPEG  bool
+	DPI   int
+}
+
+// RasterResult says what a RasterJob has made.
+type RasterResult struct {
+	// Images is how many pages were drawn. The output is an archive where it
+	// is more than one.
+	Images int
+}
+
+// raster draws pages. Poppler draws them; as its PNG is slow, it writes raw
+// pixels that are made a PNG here.
+func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return RasterResult{}, err
+	}
+	pages, err := doc.resolve(args.Pages)
+	if err != nil {
+		return RasterResult{}, err
+	}
+	pages = withoutRepeats(pages)
+	if err := checkPages(len(pages)); err != nil {
+		return RasterResult{}, err
+	}
+	if _, err := doc.plain(ctx); err != nil {
+		return RasterResult{}, err
+	}
+	r := &rasterizer{document: doc, args: args, digits: max(3, len(strconv.Itoa(doc.pages)))}
+	if err := r.checkSizes(ctx, pages); err != nil {
+		return RasterResult{}, err
+	}
+	if err := r.drawAll(ctx, pages); err != nil {
+		return RasterResult{}, err
+	}
+	if len(pages) == 1 {
+		w.Output(r.file(pages[0]))
+		return RasterResult{Images: 1}, nil
+	}
+	return RasterResult{Images: len(pages)}, r.pack(pages)
+}
+
+// withoutRepeats keeps the first of each number: a page that is asked for
+// twice is one image.
+func withoutRepeats(pages []int) []int {
+	seen := make(map[int]bool, len(pages))
+	var kept []int
+	for _, page := range pages {
+		if !seen[page] {
+			seen[page] = true
+			kept = append(kept, page)
+		}
+	}
+	return kept
+}
+
+// rasterizer draws the pages of one document.
+type rasterizer struct {
+	*document
+	args   RasterArgs
+	digits int // of a page's number in file names
+	sizes  map[int]size
+}
+
+// file returns the name of a page's image: page-001.png.
+func (r *rasterizer) file(page int) string {
+	extension := ".png"
+	if r.args.JPEG {
+		extension = ".jpg"
+	}
+	return fmt.Sprintf("page-%0*d%s", r.digits, page, extension)
+}
+
+// checkSizes refuses pages whose image would be over the limits, before
+// anything is drawn.
+func (r *rasterizer) checkSizes(ctx context.Context, pages []int) (err error) {
+	if r.sizes, err = r.pageSizes(ctx); err != nil {
+		return err
+	}
+	for _, page := range pages {
+		size, ok := r.sizes[page]
+		if !ok {
+			return r.fail(Damaged, fmt.Errorf("page %d has no size", page))
+		}
+		width, height := r.pixels(size.width), r.pixels(size.height)
+		if width > MaxSide || height > MaxSide || width*height > MaxPixels {
+			return &Error{Kind: Invalid, Argument: "dpi", Text: fmt.Sprintf(
+				"is too high for page %d: its image would have %.0f × %.0f pixels; the limits are %d a side and %d in all",
+				page, width, height, MaxSide, MaxPixels)}
+		}
+	}
+	return nil
+}
+
+// pixels returns a length of a page in pixels.
+func (r *rasterizer) pixels(points float64) float64 {
+	return math.Ceil(points * float64(r.args.DPI) / 72)
+}
+
+// size is that of a page as it is shown before it is turned, in points.
+type size struct{ width, height float64 }
+
+// pageSizes returns the sizes of all pages by their numbers: those of the crop
+// boxes, which is what is drawn.
+func (d *document) pageSizes(ctx context.Context) (map[int]size, error) {
+	out, err := d.work.Exec(ctx, engine.Program{Name: "pdfinfo", Args: []string{
+		"-f", "1", "-l", strconv.Itoa(d.pages), engine.PathArg(d.name),
+	}})
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	sizes := make(map[int]size, d.pages)
+	for line := range bytes.Lines(out) {
+		var page int
+		var s size
+		if n, _ := fmt.Sscanf(string(line), "Page %d size: %f x %f pts", &page, &s.width, &s.height); n == 3 {
+			sizes[page] = s
+		}
+	}
+	return sizes, nil
+}
+
+// batchBytes bounds the pixels that one run of the program writes to disk.
+const batchBytes = 64 << 20
+
+// drawAll draws pages side by side. Each run of the program takes several that
+// follow one another, as it has to read the document first.
+func (r *rasterizer) drawAll(ctx context.Context, pages []int) error {
+	workers := runtime.NumCPU()
+	longest := (len(pages) + workers - 1) / workers
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for len(pages) > 0 {
+		n, pixels := 0, 0.0
+		for n < min(len(pages), longest) && (n == 0 || pages[n] == pages[n-1]+1) {
+			s := r.sizes[pages[n]]
+			pixels += r.pixels(s.width) * r.pixels(s.height)
+			if n > 0 && pixels*3 > batchBytes {
+				break
+			}
+			n++
+		}
+		batch := pages[:n]
+		pages = pages[n:]
+		group.Go(func() error { return r.draw(groupCtx, batch) })
+	}
+	return group.Wait()
+}
+
+// jpegOptions are those of pdftoppm. Letters show no halos at this quality.
+const jpegOptions = "quality=85"
+
+// draw draws pages that follow one another.
+func (r *rasterizer) draw(ctx context.Context, pages []int) error {
+	first, last := strconv.Itoa(pages[0]), strconv.Itoa(pages[len(pages)-1])
+	prefix := "raw" + first
+	args := []string{"-q", "-cropbox", "-r", strconv.Itoa(r.args.DPI), "-f", first, "-l", last}
+	if r.args.JPEG {
+		args = append(args, "-jpeg", "-jpegopt", jpegOptions)
+	}
+	args = append(args, "-sep", "-", "-forcenum", engine.PathArg(r.name), engine.PathArg(prefix))
+	if _, err := r.work.Exec(ctx, engine.Program{Name: "pdftoppm", Args: args}); err != nil {
+		return r.damaged(err)
+	}
+	for _, page := range pages {
+		if err := r.take(prefix, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take makes what the program has drawn of a page the page's image.
+func (r *rasterizer) take(prefix string, page int) error {
+	extension := ".ppm"
+	if r.args.JPEG {
+		extension = ".jpg"
+	}
+	digits := len(strconv.Itoa(r.pages)) // as the program numbers its files
+	drawn := r.work.Path(fmt.Sprintf("%s-%0*d%s", prefix, digits, page, extension))
+	if _, err := os.Lstat(drawn); err != nil {
+		// It says nothing of pages that it could not draw.
+		return r.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
+	}
+	image := r.work.Path(r.file(page))
+	if r.args.JPEG {
+		return os.Rename(drawn, image)
+	}
+	if err := convertPPM(drawn, image, r.args.DPI); err != nil {
+		return fmt.Errorf("page %d: %w", page, err)
+	}
+	return os.Remove(drawn)
+}
+
+// convertPPM makes a PNG of a file of raw pixels.
+func convertPPM(from, to string, dpi int) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	buffered := bufio.NewWriterSize(out, 64<<10)
+	if err := encodePNG(buffered, in, dpi); err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
+
+// archive is the name of a result of several images.
+const archive = "pages.zip"
+
+// pack makes an archive of the images the job's output, in the order of the
+// pages. They are compressed already.
+func (r *rasterizer) pack(pages []int) (err error) {
+	out, err := os.OpenFile(r.work.Path(archive), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	z := zip.NewWriter(out)
+	written := int64(0)
+	for _, page := range pages {
+		n, err := addStored(z, r.work.Path(r.file(page)), r.file(page))
+		if err != nil {
+			return err
+		}
+		if written += n; written > MaxBytes {
+			return engine.ErrOutputTooLarge
+		}
+	}
+	r.work.Output(archive)
+	return z.Close()
+}
+
+// addStored adds a file to an archive as it is, and removes it.
+func addStored(z *zip.Writer, path, name string) (int64, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	entry, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store, Modified: time.Now().UTC()})
+	n := int64(0)
+	if err == nil {
+		n, err = io.Copy(entry, in)
+	}
+	return n, errors.Join(err, in.Close(), os.Remove(path))
+}

@@ -1,0 +1,124 @@
+package pdf
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/engine"
+)
+
+// TextArgs are the arguments of a TextJob. Merge puts the text of all pages
+// into one string. The output is the result as JSON.
+type TextArgs struct {
+	Input Input
+	Merge bool
+}
+
+// PageText is the text of one page, in the order in which it is read: columns
+// one after the other.
+type PageText struct {
+	Page int    `json:"page"`
+	Text string `json:"text"`
+}
+
+// textOutput is the name of a TextJob's output.
+const textOutput = "text.json"
+
+// extractText reads the text layer of all pages.
+func extractText(ctx context.Context, w *engine.Work, args TextArgs) ([]byte, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	if _, err := doc.plain(ctx); err != nil {
+		return nil, err
+	}
+	texts, err := doc.texts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if args.Merge {
+		// A form feed stands between pages, so none may stand within one.
+		return nil, writeJSON(w, textOutput, struct {
+			PageCount int    `json:"pageCount"`
+			Text      string `json:"text"`
+		}{doc.pages, strings.Join(texts, "\f")})
+	}
+	pages := make([]PageText, len(texts))
+	for i, text := range texts {
+		pages[i] = PageText{Page: i + 1, Text: text}
+	}
+	return nil, writeJSON(w, textOutput, struct {
+		PageCount int        `json:"pageCount"`
+		Pages     []PageText `json:"pages"`
+	}{doc.pages, pages})
+}
+
+// texts returns the text of each page.
+func (d *document) texts(ctx context.Context) ([]string, error) {
+	texts, err := d.readText(ctx, 1, d.pages)
+	if err != nil || len(texts) == d.pages {
+		return texts, err
+	}
+	// Some font calls a form feed a letter: only page by page is it plain
+	// which one ends a page.
+	texts = texts[:0]
+	for page := 1; page <= d.pages; page++ {
+		parts, err := d.readText(ctx, page, page)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, strings.Join(parts, " "))
+	}
+	return texts, nil
+}
+
+// maxTextBytes bounds the text of a document as poppler writes it.
+const maxTextBytes = 100 << 20
+
+// readText returns the text of a run of pages: one string for each, and more
+// where a page holds form feeds.
+//
+// Poppler's default mode puts the columns of a page one after the other;
+// "-layout" would weave their lines together.
+func (d *document) readText(ctx context.Context, first, last int) ([]string, error) {
+	out, err := d.work.Exec(ctx, engine.Program{
+		Name: "pdftotext", MaxStdout: maxTextBytes,
+		Args: []string{"-q", "-enc", "UTF-8", "-eol", "unix", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name), "-"},
+	})
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	var texts []string
+	for page := range bytes.SplitSeq(bytes.TrimSuffix(out, []byte("\f")), []byte("\f")) {
+		texts = append(texts, strings.TrimRight(strings.ToValidUTF8(string(page), "\ufffd"), "\n"))
+	}
+	return texts, nil
+}
+
+// writeJSON makes a value, as JSON, an output of the job.
+func writeJSON(w *engine.Work, name string, v any) (err error) {
+	out, err := os.OpenFile(w.Path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	buffered := bufio.NewWriter(out)
+	encoder := json.NewEncoder(buffered)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	w.Output(name)
+	return buffered.Flush()
+}
