@@ -32,33 +32,69 @@ func scripted() string {
 	return invoice() + `<p id="due"></p><script>document.getElementById('due').textContent = 'due ' + (1 + 1) + ' weeks'</script>`
 }
 
-// BenchmarkRaw is the floor: the same documents over the same connection, with
-// nothing but the commands that render them.
-func BenchmarkRaw(b *testing.B) {
+// Benchmark compares the Pool with the floor: the same document over the same
+// kind of connection, with nothing but the commands that render it. Both run in
+// turn in blocks, so that a machine that gets slower slows both. One operation
+// is one document through the Pool; floor-ms/op and the metric "of-floor" (the
+// floor's time divided by the Pool's) come beside it.
+func Benchmark(b *testing.B) {
 	p := startPool(b, nil)
-	for _, c := range []int{1, 2, 4} {
-		b.Run(fmt.Sprintf("invoice/c=%d", c), func(b *testing.B) { benchRaw(b, p, invoice(), c, false) })
+	cases := []struct {
+		name string
+		lane Lane
+		html string
+		c    int
+	}{
+		{"invoice/c=1", Inline, invoice(), 1},
+		{"invoice/c=2", Inline, invoice(), 2},
+		{"invoice/c=4", Inline, invoice(), 4},
+		{"scripted/c=1", Realm, scripted(), 1},
+		{"scripted/c=2", Realm, scripted(), 2},
+		{"once/c=1", Once, scripted(), 1},
 	}
-	for _, c := range []int{1, 2} {
-		b.Run(fmt.Sprintf("scripted/c=%d", c), func(b *testing.B) { benchRaw(b, p, scripted(), c, true) })
+	for _, c := range cases {
+		b.Run(c.name, func(b *testing.B) {
+			raw := rawPages{b: b, root: p.current.root, html: c.html, lane: c.lane}
+			for range c.c {
+				raw.pages = append(raw.pages, newRawPage(b, raw.root))
+			}
+			pooled := func(int) {
+				doc, err := p.PDF(b.Context(), Job{Tenant: "bench", Lane: c.lane, HTML: c.html}, PDF{PrintBackground: true})
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				doc.Body.Close()
+			}
+			compare(b, c.c, raw.print, pooled)
+		})
 	}
 }
 
-// BenchmarkPool is the same through the Pool.
-func BenchmarkPool(b *testing.B) {
-	p := startPool(b, nil)
-	for _, c := range []int{1, 2, 4} {
-		b.Run(fmt.Sprintf("invoice/c=%d", c), func(b *testing.B) { benchPool(b, p, Inline, invoice(), c) })
-	}
-	for _, c := range []int{1, 2} {
-		b.Run(fmt.Sprintf("scripted/c=%d", c), func(b *testing.B) { benchPool(b, p, Realm, scripted(), c) })
-	}
-	b.Run("once/c=1", func(b *testing.B) { benchPool(b, p, Once, scripted(), 1) })
-}
+// block is how many documents run of one kind before the other's turn.
+const block = 20
 
-// spread runs fn b.N times on c goroutines.
-func spread(b *testing.B, c int, fn func(worker int)) {
+// compare runs b.N documents each way on c goroutines.
+func compare(b *testing.B, c int, floor, pooled func(worker int)) {
+	b.Helper()
+	spread(c, 2*c, floor)
+	spread(c, 2*c, pooled)
+	var floorTime, poolTime time.Duration
 	b.ResetTimer()
+	for done := 0; done < b.N; done += block {
+		n := min(block, b.N-done)
+		b.StopTimer()
+		floorTime += spread(c, n, floor)
+		b.StartTimer()
+		poolTime += spread(c, n, pooled)
+	}
+	b.ReportMetric(float64(b.N)/poolTime.Seconds(), "docs/s")
+	b.ReportMetric(float64(floorTime.Milliseconds())/float64(b.N), "floor-ms/op")
+	b.ReportMetric(floorTime.Seconds()/poolTime.Seconds(), "of-floor")
+}
+
+// spread calls fn n times on c goroutines, and returns how long that took.
+func spread(c, n int, fn func(worker int)) time.Duration {
 	start := time.Now()
 	var wg sync.WaitGroup
 	next := make(chan struct{})
@@ -69,55 +105,41 @@ func spread(b *testing.B, c int, fn func(worker int)) {
 			}
 		})
 	}
-	for range b.N {
+	for range n {
 		next <- struct{}{}
 	}
 	close(next)
 	wg.Wait()
-	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "docs/s")
+	return time.Since(start)
 }
 
-func benchPool(b *testing.B, p *Pool, lane Lane, html string, c int) {
-	one := func(int) {
-		doc, err := p.PDF(b.Context(), Job{Tenant: "bench", Lane: lane, HTML: html}, PDF{PrintBackground: true})
-		if err != nil {
-			b.Error(err)
-			return
-		}
-		doc.Body.Close()
-	}
-	spreadOnce(c, one)
-	spread(b, c, one)
+// rawPages prints with bare commands: on a warm page for the lane Inline, in a
+// new realm of it for Realm, in a new context for Once.
+type rawPages struct {
+	b     *testing.B
+	root  session
+	html  string
+	lane  Lane
+	pages []*rawPage
 }
 
-// spreadOnce warms what c concurrent jobs need.
-func spreadOnce(c int, fn func(int)) {
-	var wg sync.WaitGroup
-	for w := range c {
-		wg.Go(func() { fn(w); fn(w) })
+func (r *rawPages) print(worker int) {
+	page := r.pages[worker]
+	if r.lane == Once {
+		page = newRawPage(r.b, r.root)
+		defer r.root.post(proto.TargetDisposeBrowserContext{BrowserContextID: page.context})
 	}
-	wg.Wait()
-}
-
-func benchRaw(b *testing.B, p *Pool, html string, c int, realm bool) {
-	pages := make([]*rawPage, c)
-	for i := range pages {
-		pages[i] = newRawPage(b, p.current.root)
+	if err := page.print(r.b.Context(), r.html, r.lane == Realm); err != nil {
+		r.b.Error(err)
 	}
-	one := func(w int) {
-		if err := pages[w].print(b.Context(), html, realm); err != nil {
-			b.Error(err)
-		}
-	}
-	spreadOnce(c, one)
-	spread(b, c, one)
 }
 
 // rawPage is a target used with bare commands.
 type rawPage struct {
 	session
-	frame proto.PageFrameID
-	ready chan struct{}
+	context proto.BrowserBrowserContextID
+	frame   proto.PageFrameID
+	ready   chan struct{}
 }
 
 func newRawPage(b *testing.B, root session) *rawPage {
@@ -136,11 +158,11 @@ func newRawPage(b *testing.B, root session) *rawPage {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { root.post(proto.TargetDisposeBrowserContext{BrowserContextID: made.BrowserContextID}) })
 	r := &rawPage{
-		session: root.conn.session(string(attached.SessionID)),
-		frame:   proto.PageFrameID(target.TargetID), ready: make(chan struct{}, 8),
+		session: root.conn.session(string(attached.SessionID)), context: made.BrowserContextID,
+		frame: proto.PageFrameID(target.TargetID), ready: make(chan struct{}, 8),
 	}
+	b.Cleanup(func() { root.post(proto.TargetDisposeBrowserContext{BrowserContextID: r.context}) })
 	root.conn.handle(r.id, func(method string, _ json.RawMessage) {
 		if method == "Page.loadEventFired" {
 			r.ready <- struct{}{}

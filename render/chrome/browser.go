@@ -2,6 +2,7 @@ package chrome
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -61,8 +62,8 @@ func startBrowser(ctx context.Context, cfg Config, h home, name string) (*browse
 	}
 	b := &browser{proc: proc, root: proc.conn.session(""), tenants: map[string]*tenant{}, drained: make(chan struct{})}
 	if err := b.warm(ctx); err != nil {
-		stopErr := proc.stop()
-		return nil, fmt.Errorf("chrome: the browser did not start: %w (stop: %v); it said: %s", err, stopErr, proc.log)
+		err = errors.Join(err, proc.stop())
+		return nil, fmt.Errorf("chrome: the browser did not start: %w; it said: %s", err, proc.log)
 	}
 	return b, nil
 }
@@ -72,7 +73,7 @@ func (b *browser) warm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer b.dispose(p.context)
+	defer b.dispose(ctx, p.context)
 	ctx, cancel := p.begin(ctx)
 	defer cancel(nil)
 	job := Job{HTML: "<p>warm", WaitUntil: WaitLoad}
@@ -131,7 +132,7 @@ func (b *browser) oncePage(ctx context.Context, proxy string) (*page, error) {
 	}
 	p, err := newPage(ctx, b.root, id, Once)
 	if err != nil {
-		b.dispose(id)
+		b.dispose(ctx, id)
 	}
 	return p, err
 }
@@ -191,10 +192,10 @@ func (b *browser) warmPage(ctx context.Context, t *tenant, lane Lane) (*page, er
 
 // release takes a page back. A page whose job failed is not used again: its
 // script may still be running.
-func (b *browser) release(name string, p *page, healthy bool) {
+func (b *browser) release(ctx context.Context, name string, p *page, healthy bool) {
 	if p.lane == Once {
 		b.root.conn.forget(p.id)
-		b.tasks.Go(func() { b.dispose(p.context) }) // The answer need not wait for it.
+		b.tasks.Go(func() { b.dispose(ctx, p.context) }) // The answer need not wait for it.
 		return
 	}
 	keep := healthy && !p.spent()
@@ -214,9 +215,10 @@ func (b *browser) release(name string, p *page, healthy bool) {
 }
 
 // dispose removes a browser context with everything in it: pages, endless
-// scripts, storage. A browser that cannot do that any more is killed.
-func (b *browser) dispose(id proto.BrowserBrowserContextID) {
-	ctx, cancel := context.WithTimeout(context.Background(), disposeTimeout)
+// scripts, storage. It does so although ctx may have ended, which is often the
+// reason for it. A browser that cannot do it any more is killed.
+func (b *browser) dispose(ctx context.Context, id proto.BrowserBrowserContextID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), disposeTimeout)
 	defer cancel()
 	err := b.root.call(ctx, proto.TargetDisposeBrowserContext{BrowserContextID: id}, nil)
 	if ctx.Err() != nil && err != nil {
@@ -226,7 +228,7 @@ func (b *browser) dispose(id proto.BrowserBrowserContextID) {
 
 // dropIdle removes the contexts of tenants that were not used since a time,
 // and the longest unused ones above a number. What remains is emptied.
-func (b *browser) dropIdle(since time.Time, keep int) {
+func (b *browser) dropIdle(ctx context.Context, since time.Time, keep int) {
 	b.mu.Lock()
 	var drop []proto.BrowserBrowserContextID
 	for len(b.tenants) > 0 {
@@ -246,7 +248,7 @@ func (b *browser) dropIdle(since time.Time, keep int) {
 	}
 	b.mu.Unlock()
 	for _, id := range drop {
-		b.dispose(id)
+		b.dispose(ctx, id)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +51,7 @@ func startPool(t testing.TB, change func(*Config)) *Pool {
 // tempDir is t.TempDir that the browser's user can pass through.
 func tempDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chrome-test-")
+	dir, err := os.MkdirTemp("", "chrome-test-") //nolint:usetesting // t.TempDir's parent has mode 0700.
 	if err == nil {
 		err = os.Chmod(dir, 0o711)
 	}
@@ -78,7 +77,7 @@ func newSite(t testing.TB) *site {
 	s := &site{mux: http.NewServeMux()}
 	s.proxy = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		s.hits = append(s.hits, r.Clone(context.Background()))
+		s.hits = append(s.hits, r.Clone(context.WithoutCancel(r.Context())))
 		s.mu.Unlock()
 		s.mux.ServeHTTP(w, r)
 	}))
@@ -173,7 +172,7 @@ func renderers(t testing.TB, browserPID int) []int {
 		if !descends(parents, pid, browserPID) {
 			continue
 		}
-		cmdline, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "cmdline"))
+		cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && bytes.Contains(cmdline, []byte("--type=renderer")) {
 			pids = append(pids, pid)
 		}
@@ -206,6 +205,21 @@ func eventually(t testing.TB, what string, ok func() bool) {
 
 // lanes are all lanes, for tests that go through each.
 var lanes = [...]Lane{Inline, Realm, Once}
+
+// firstWord returns where the first word of a document stands, in points.
+func firstWord(t testing.TB, doc Document) (left, top, bottom float64) {
+	t.Helper()
+	out := tool(t, doc.Body, "pdftotext", "-bbox", "-", "-")
+	_, word, found := strings.Cut(out, "<word")
+	if !found {
+		t.Fatalf("no word in %s", out)
+	}
+	var right float64
+	if _, err := fmt.Sscanf(word, ` xMin="%f" yMin="%f" xMax="%f" yMax="%f"`, &left, &top, &right, &bottom); err != nil {
+		t.Fatal(err, word)
+	}
+	return left, top, bottom
+}
 
 // contains fails the test unless text has all parts.
 func contains(t testing.TB, text string, parts ...string) {

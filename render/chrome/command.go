@@ -30,7 +30,7 @@ func Command(ctx context.Context, cfg Config) (cmd *exec.Cmd, remove func() erro
 // command returns the browser's command without its pipes. Its process group is
 // its own, so that it can be killed with its helpers.
 func command(cfg Config, h home, profile string) *exec.Cmd {
-	cmd := exec.Command(cfg.Binary, commandLine(cfg, profile)...)
+	cmd := exec.Command(cfg.Binary, commandLine(cfg, profile)...) //nolint:noctx // It ends with its pipe, not with a job.
 	cmd.Env, cmd.Dir = h.environment(), h.user
 	cmd.WaitDelay = leaveTimeout // A helper may hold stderr open after the main process left.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.cred, Setpgid: true}

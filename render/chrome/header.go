@@ -28,7 +28,7 @@ const templateStyle = `<style>
 
 // templates returns the header and footer as Chromium takes them, and whether
 // there are any.
-func (o PDF) templates() (header, footer string, any bool) {
+func (o PDF) templates() (header, footer string, shown bool) {
 	if o.Header == "" && o.Footer == "" {
 		return "", "", false
 	}

@@ -54,7 +54,7 @@ func newHome(ctx context.Context, cfg Config) (h home, err error) {
 		return home{}, err
 	}
 	if cfg.Dir != "" {
-		if err := os.MkdirAll(cfg.Dir, 0o711); err != nil {
+		if err := os.MkdirAll(cfg.Dir, 0o711); err != nil { //nolint:gosec // The browser's user must pass through.
 			return home{}, fmt.Errorf("chrome: %w", err)
 		}
 	}
@@ -66,7 +66,7 @@ func newHome(ctx context.Context, cfg Config) (h home, err error) {
 			err = errors.Join(err, h.remove())
 		}
 	}()
-	if err := os.Chmod(h.root, 0o711); err != nil {
+	if err := os.Chmod(h.root, 0o711); err != nil { //nolint:gosec // The browser's user must pass through.
 		return h, fmt.Errorf("chrome: %w", err)
 	}
 	h.spool = filepath.Join(h.root, "spool")

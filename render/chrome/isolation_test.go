@@ -232,7 +232,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 		ctx, cancel := pg.begin(t.Context())
 		err = pg.open(ctx, Job{HTML: "<body><script>try{" + way + "}catch{}</script>", WaitUntil: WaitNetworkIdle0})
 		cancel(nil)
-		b.release("a", pg, err == nil)
+		b.release(t.Context(), "a", pg, err == nil)
 		if got := len(s.requests("/hit")); got != 0 {
 			t.Fatalf("%s reached the network from a context without one", way)
 		}

@@ -82,9 +82,7 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		// not come here.
 		s.drop(func(f flight) bool { return f.frame == e.FrameID })
 	case "Network.loadingFinished", "Network.loadingFailed":
-		if _, ok := s.inFlight[e.RequestID]; ok {
-			delete(s.inFlight, e.RequestID)
-		}
+		delete(s.inFlight, e.RequestID)
 		if e.ErrorText != "" {
 			s.reason[e.RequestID] = e.ErrorText
 		}

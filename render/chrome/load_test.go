@@ -107,7 +107,7 @@ func TestWaitUntil(t *testing.T) {
 		}, 200)</script>`)
 	s.page("site.test/long", `<p id=x>two open</p><img src="/slow.svg?1"><img src="/slow.svg?2">`)
 	p := startWithSite(t, s)
-	print := func(path, until string) (string, error) {
+	text := func(path, until string) (string, error) {
 		doc, err := p.PDF(t.Context(), Job{Tenant: "a", URL: "http://site.test" + path, WaitUntil: until, Timeout: 2 * time.Second}, PDF{})
 		if err != nil {
 			return "", err
@@ -115,24 +115,24 @@ func TestWaitUntil(t *testing.T) {
 		return pdfText(t, doc), nil
 	}
 	for _, until := range []string{WaitLoad, WaitNetworkIdle0} {
-		_, err := print("/slow", until)
+		_, err := text("/slow", until)
 		var timeout *TimeoutError
 		if !errors.As(err, &timeout) || timeout.Step != StepLoad {
 			t.Errorf("%s with a picture that does not come: %v, want a timeout while loading", until, err)
 		}
 	}
-	if text, err := print("/long", WaitNetworkIdle2); err != nil || !strings.Contains(text, "two open") {
-		t.Errorf("networkidle2 with two requests open: %q, %v", text, err)
+	if got, err := text("/long", WaitNetworkIdle2); err != nil || !strings.Contains(got, "two open") {
+		t.Errorf("networkidle2 with two requests open: %q, %v", got, err)
 	}
-	if text, err := print("/chain", WaitNetworkIdle0); err != nil || !strings.Contains(text, "fetched") {
-		t.Errorf("networkidle0 before the last of a chain of requests: %q, %v", text, err)
+	if got, err := text("/chain", WaitNetworkIdle0); err != nil || !strings.Contains(got, "fetched") {
+		t.Errorf("networkidle0 before the last of a chain of requests: %q, %v", got, err)
 	}
-	if text, err := print("/chain", WaitLoad); err != nil || !strings.Contains(text, "early") {
-		t.Errorf("load waits for more than the load event: %q, %v", text, err)
+	if got, err := text("/chain", WaitLoad); err != nil || !strings.Contains(got, "early") {
+		t.Errorf("load waits for more than the load event: %q, %v", got, err)
 	}
 	close(release)
-	if text, err := print("/slow", WaitLoad); err != nil || !strings.Contains(text, "early") {
-		t.Errorf("load: %q, %v", text, err)
+	if got, err := text("/slow", WaitLoad); err != nil || !strings.Contains(got, "early") {
+		t.Errorf("load: %q, %v", got, err)
 	}
 }
 

@@ -54,18 +54,17 @@ func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID
 	if err := root.call(ctx, create, &target); err != nil {
 		return nil, err
 	}
+	made := target.TargetID
 	var attached proto.TargetAttachToTargetResult
-	attach := proto.TargetAttachToTarget{TargetID: target.TargetID, Flatten: true}
-	if err := root.call(ctx, attach, &attached); err != nil {
-		root.post(proto.TargetCloseTarget{TargetID: target.TargetID})
+	if err := root.call(ctx, proto.TargetAttachToTarget{TargetID: made, Flatten: true}, &attached); err != nil {
+		root.post(proto.TargetCloseTarget{TargetID: made})
 		return nil, err
 	}
 	p := &page{
 		session: root.conn.session(string(attached.SessionID)),
 		lane:    lane,
-		target:  target.TargetID,
-		// The main frame of a target has the target's id.
-		frame:   proto.PageFrameID(target.TargetID),
+		target:  made,
+		frame:   proto.PageFrameID(made), // The main frame of a target has its id.
 		context: id,
 		changed: make(chan struct{}, 1),
 	}

@@ -100,10 +100,10 @@ func (p *page) stopLoading(ctx context.Context) error {
 	return p.call(ctx, proto.PageStopLoading{}, nil)
 }
 
-// print returns the selected pages. Chromium only takes page numbers, and does
+// selection prints the selected pages. Chromium only takes page numbers, and does
 // not mind those beyond the end, so a selection that depends on the length is
 // printed twice: first whole, to count.
-func (p printer) print(ctx context.Context) (Document, error) {
+func (p printer) selection(ctx context.Context) (Document, error) {
 	if err := p.page.stopLoading(ctx); err != nil {
 		return Document{}, err
 	}
@@ -121,7 +121,9 @@ func (p printer) print(ctx context.Context) (Document, error) {
 			return Document{}, err
 		}
 		if err == nil {
-			doc.Body.Close()
+			if err := doc.Body.Close(); err != nil {
+				return Document{}, err
+			}
 		}
 	}
 	whole, err := p.once(ctx, "")
@@ -132,7 +134,9 @@ func (p printer) print(ctx context.Context) (Document, error) {
 	if ok && len(pages) == whole.Pages {
 		return whole, nil
 	}
-	whole.Body.Close()
+	if err := whole.Body.Close(); err != nil {
+		return Document{}, err
+	}
 	if !ok {
 		return Document{}, &PageRangeError{Ranges: p.opt.PageRanges, Pages: whole.Pages}
 	}
@@ -144,7 +148,7 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 	body := spool.New(p.dir, p.opt.MaxBytes)
 	defer func() {
 		if err != nil {
-			body.Close()
+			err = errors.Join(err, body.Close())
 		}
 	}()
 	if err := p.transfer(ctx, p.opt.params(ranges, p.stream), body); err != nil {

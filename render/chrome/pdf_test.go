@@ -81,11 +81,7 @@ func TestPDFMarginsScaleAndBackground(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := tool(t, doc.Body, "pdftotext", "-bbox", "-", "-")
-		var x float64
-		if _, err := fmt.Sscanf(out[strings.Index(out, "<word"):], `<word xMin="%f"`, &x); err != nil {
-			t.Fatal(err, out)
-		}
+		x, _, _ := firstWord(t, doc)
 		return x
 	}
 	if got := left(PDF{MarginLeft: 1}); got < 71 || got > 73 {
@@ -195,11 +191,7 @@ func TestHeaderIsReadableAndItsOwnStyleWins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := tool(t, doc.Body, "pdftotext", "-bbox", "-", "-")
-		var bottom, right, top float64
-		if _, err := fmt.Sscanf(out[strings.Index(out, "<word"):], `<word xMin="%f" yMin="%f" xMax="%f" yMax="%f"`, &x, &top, &right, &bottom); err != nil {
-			t.Fatal(err, out)
-		}
+		x, top, bottom := firstWord(t, doc)
 		return x, bottom - top
 	}
 	x, height := word("plain")

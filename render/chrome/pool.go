@@ -185,7 +185,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 		lazy:     true,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || len(job.HTML) > directHTML
-			doc, err = printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}.print(ctx)
+			doc, err = printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}.selection(ctx)
 			return err
 		},
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +27,7 @@ func tree(root int) []int {
 
 func procFile(t testing.TB, pid int, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 	if err != nil {
 		return "" // It ended meanwhile.
 	}
@@ -178,7 +177,7 @@ func TestHelperProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("browser %d\n", p.browserPID())
+	t.Logf("browser %d", p.browserPID()) // Read by the other test.
 	<-t.Context().Done()
 }
 
@@ -194,7 +193,9 @@ func TestBrowserDiesWithUs(t *testing.T) {
 	}
 	var pid int
 	for lines := bufio.NewScanner(out); pid == 0 && lines.Scan(); {
-		fmt.Sscanf(lines.Text(), "browser %d", &pid)
+		if _, number, ok := strings.Cut(lines.Text(), "browser "); ok {
+			fmt.Sscan(number, &pid)
+		}
 	}
 	if pid == 0 {
 		t.Fatal("the other process started no browser")

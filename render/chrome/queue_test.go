@@ -96,7 +96,7 @@ func TestOneTenantAloneHoldsEverySlot(t *testing.T) {
 			t.Fatal(err)
 		}
 		done()
-		time.Sleep(recently) // In the test's own time: light is forgotten now.
+		time.Sleep(recently) //nolint:forbidigo // The bubble's own clock; light is forgotten now.
 		release := make(chan struct{})
 		one, two := hold(q, "heavy", release), hold(q, "heavy", release)
 		synctest.Wait()
@@ -113,7 +113,7 @@ func TestFullQueueTurnsAway(t *testing.T) {
 		release := make(chan struct{})
 		first := hold(q, "heavy", release)
 		synctest.Wait()
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) //nolint:forbidigo // The bubble's own clock.
 		var heavy []<-chan error
 		for range 2 {
 			heavy = append(heavy, hold(q, "heavy", release))
@@ -158,7 +158,7 @@ func TestRetryAfterFollowsTheLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(7 * time.Second)
+		time.Sleep(7 * time.Second) //nolint:forbidigo // The bubble's own clock.
 		done()
 		if got := retry(); got != 4*time.Second {
 			t.Errorf("one job of 7 s on two slots: %s, want 4s", got)

@@ -98,7 +98,7 @@ func (p *Pool) tendOnce(round int) {
 		return
 	}
 	now := time.Now()
-	b.dropIdle(now.Add(-p.cfg.IdleContext), warmPerSlot*p.cfg.Slots)
+	b.dropIdle(p.ctx, now.Add(-p.cfg.IdleContext), warmPerSlot*p.cfg.Slots)
 	b.emptyIdle(now.Add(-tendEvery))
 	if round%memoryEvery != 0 {
 		return

@@ -37,7 +37,7 @@ func (p *Pool) run(ctx context.Context, job Job, t task) error {
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer context.AfterFunc(p.ctx, func() { stop(ErrClosed) })()
+	defer context.AfterFunc(p.ctx, func() { stop(ErrClosed) })() //nolint:contextcheck // The Pool's end ends its jobs too.
 
 	r := &running{pool: p, job: job, task: t}
 	if err := r.carryOut(ctx); err != nil {
@@ -103,7 +103,7 @@ func (r *running) attempt(ctx context.Context) error {
 	if errors.Is(err, errTargetCrashed) {
 		r.pool.count.crashes.Add(1)
 	}
-	b.release(r.job.Tenant, pg, err == nil)
+	b.release(ctx, r.job.Tenant, pg, err == nil)
 	return err
 }
 
@@ -158,6 +158,9 @@ func (r *running) settle(ctx context.Context, pg *page) error {
 		if !r.task.images && !holdsResources(r.job.HTML) {
 			return nil
 		}
+	case Once:
+		// What other files bring cannot be seen here.
+		opt.Draw = opt.Draw && (r.job.URL != "" || containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "frame"))
 	case Realm:
 		opt.Draw = opt.Draw && draws(r.job.HTML)
 		if !opt.Draw && !r.task.images && !holdsResources(r.job.HTML) {

@@ -10,7 +10,7 @@ import (
 	"math"
 
 	"github.com/go-rod/rod/lib/proto"
-	_ "golang.org/x/image/webp"
+	_ "golang.org/x/image/webp" // As above.
 
 	"relaypdf/render/spool"
 )
@@ -71,11 +71,10 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 	}
 	body := spool.New(dir, o.MaxBytes)
 	if _, err := body.Write(out.Data); err != nil {
-		body.Close()
 		if errors.Is(err, spool.ErrTooLarge) {
 			err = &LimitError{What: "bytes", Max: o.MaxBytes}
 		}
-		return Image{}, err
+		return Image{}, errors.Join(err, body.Close())
 	}
 	return Image{Body: body, Width: size.Width, Height: size.Height}, nil
 }
