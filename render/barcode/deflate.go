@@ -8,17 +8,18 @@ import (
 )
 
 // lineStream compresses the lines of a PNG. The lines of a barcode repeat, and
-// repeats are all that it looks for: a line like the one before and a byte like
-// the one before become references, everything else stays as it is, in
-// the fixed code of RFC 1951. The result is about as small as that of
-// compress/zlib, which needs 50 times as long and 800 KB of memory for it.
+// repeats are all that it looks for: bytes like the one before and bytes like
+// those of the line above become references, everything else stays as it is, in
+// the fixed code of RFC 1951. That is as small as what compress/zlib makes of
+// bars and at most half as large again with text, in a fraction of the time and
+// without its 800 KB of memory.
 type lineStream struct {
-	out    []byte
-	held   uint64 // bits that are not written yet, the first one lowest
-	heldN  int
-	sum    hash.Hash32
-	stride int
-	line   []byte // a filter byte, always 0, and the pixels
+	out   []byte
+	held  uint64 // bits that are not written yet, the first one lowest
+	heldN int
+	sum   hash.Hash32
+	line  []byte // a filter byte, always 0, and the pixels
+	above []byte // the line before; empty before the first
 }
 
 // The codes of RFC 1951 that are used here.
@@ -29,9 +30,11 @@ const (
 	deflateLengths = 257 // the first code of a length
 )
 
-// newLineStream starts a zlib stream (RFC 1950) with one deflate block.
+// newLineStream starts a zlib stream (RFC 1950) with one deflate block, for
+// lines of stride bytes: at least two, as a single byte with its filter would
+// be too short to refer to.
 func newLineStream(stride int) *lineStream {
-	s := &lineStream{out: make([]byte, 0, 1024), sum: adler32.New(), stride: stride, line: make([]byte, stride+1)}
+	s := &lineStream{out: make([]byte, 0, 1024), sum: adler32.New(), line: make([]byte, stride+1)}
 	s.out = append(s.out, 0x78, 0x01)
 	s.bits(0b011, 3) // the last block, fixed codes
 	return s
@@ -46,8 +49,9 @@ func (s *lineStream) write(line []byte, n int) {
 	for range n {
 		s.sum.Write(s.line) // a hash returns no error
 	}
-	s.literals(s.line)
+	s.first()
 	s.reference((n-1)*len(s.line), len(s.line))
+	s.above = append(s.above[:0], s.line...)
 }
 
 // finish ends the stream and returns it.
@@ -57,23 +61,36 @@ func (s *lineStream) finish() []byte {
 	return binary.BigEndian.AppendUint32(s.out, s.sum.Sum32())
 }
 
-// literals writes bytes; runs of one byte become references to it.
-func (s *lineStream) literals(data []byte) {
-	for i := 0; i < len(data); {
-		n := 1
-		for i+n < len(data) && data[i+n] == data[i] {
-			n++
+// first writes the line for the first time: as references to the byte before
+// or to the line above, where one of the two goes far enough.
+func (s *lineStream) first() {
+	for i := 0; i < len(s.line); {
+		n, distance := 0, 1
+		if i > 0 {
+			n = commonLength(s.line[i:], s.line[i-1:])
 		}
-		s.symbol(int(data[i]))
-		if n > deflateMin {
-			s.reference(n-1, 1)
-		} else {
-			for range n - 1 {
-				s.symbol(int(data[i]))
+		if len(s.above) > 0 {
+			if up := commonLength(s.line[i:], s.above[i:]); up > n {
+				n, distance = up, len(s.line)
 			}
 		}
+		if n < deflateMin {
+			s.symbol(int(s.line[i]))
+			i++
+			continue
+		}
+		s.reference(n, distance)
 		i += n
 	}
+}
+
+// commonLength returns how many bytes a and b begin with alike.
+func commonLength(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // reference repeats n bytes from a distance; n is 0 or at least deflateMin.

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/draw"
 	"image/png"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,12 +32,16 @@ const (
 	sheetHeight = 4096
 )
 
-// TestChromiumDrawsSVG draws each type × scale × text in Chromium. ZXing reads
-// what comes out, and without text it is the PNG, pixel by pixel.
+// TestChromiumDrawsSVG draws each type × scale in Chromium. ZXing reads what
+// comes out, and without text it is the PNG, pixel by pixel.
 func TestChromiumDrawsSVG(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	samples := everyVariant(SVG)
+	samples := slices.DeleteFunc(everyVariant(SVG), func(s sample) bool {
+		// The bars of larger scales are compared with those of the smaller ones
+		// elsewhere; with text they are all here.
+		return !s.req.IncludeText && s.req.Scale > 3
+	})
 	files := map[string][]byte{}
 	for i := range samples {
 		s := &samples[i]
@@ -50,11 +54,10 @@ func TestChromiumDrawsSVG(t *testing.T) {
 		}
 	}
 	for _, s := range samples {
-		var out bytes.Buffer
-		if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, drawn[s.file]); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, s.file), out.Bytes(), 0o600); err != nil {
+		img := drawn[s.file]
+		// ZXing reads PGM too, which costs nothing to write. Its name does not matter.
+		header := fmt.Sprintf("P5 %d %d 255\n", img.Rect.Dx(), img.Rect.Dy())
+		if err := os.WriteFile(filepath.Join(dir, s.file), append([]byte(header), img.Pix...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if s.req.IncludeText {
@@ -62,7 +65,7 @@ func TestChromiumDrawsSVG(t *testing.T) {
 		}
 		req := s.req
 		req.Format = PNG
-		if x, y, same := firstDifference(drawn[s.file], decodePNG(t, mustMake(t, req))); !same {
+		if x, y, same := firstDifference(img, decodePNG(t, mustMake(t, req))); !same {
 			t.Errorf("%s: SVG and PNG differ at %d, %d", s.file, x, y)
 		}
 	}
@@ -73,6 +76,9 @@ func TestChromiumDrawsSVG(t *testing.T) {
 func firstDifference(a, b *image.Gray) (x, y int, same bool) {
 	if a.Rect.Size() != b.Rect.Size() {
 		return b.Rect.Dx(), b.Rect.Dy(), false
+	}
+	if bytes.Equal(a.Pix, b.Pix) {
+		return 0, 0, true
 	}
 	for i := range a.Pix {
 		if a.Pix[i] != b.Pix[i] {
@@ -147,13 +153,29 @@ func (s *sheet) draw(t *testing.T, dir string) map[string]*image.Gray {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pixels, ok := img.(*image.RGBA)
+	if !ok {
+		t.Fatalf("the screenshot is a %T, want opaque colours", img)
+	}
 	images := map[string]*image.Gray{}
 	for file, place := range s.places {
-		grey := image.NewGray(image.Rect(0, 0, place.Dx(), place.Dy()))
-		draw.Draw(grey, grey.Rect, img, place.Min, draw.Src)
-		images[file] = grey
+		images[file] = redOf(pixels, place)
 	}
 	return images
+}
+
+// redOf returns the red of a part of an image, which is all of a grey one. The
+// page around the images is blue, so that what is not covered comes out black.
+func redOf(img *image.RGBA, part image.Rectangle) *image.Gray {
+	grey := image.NewGray(image.Rect(0, 0, part.Dx(), part.Dy()))
+	for y := range part.Dy() {
+		line := img.Pix[img.PixOffset(part.Min.X, part.Min.Y+y):]
+		out := grey.Pix[y*grey.Stride : (y+1)*grey.Stride]
+		for x := range out {
+			out[x] = line[4*x]
+		}
+	}
+	return grey
 }
 
 // TestSVGEscapesText puts hostile texts into the title and parses the result.
