@@ -46,7 +46,7 @@ type browser struct {
 type tenant struct {
 	making sync.Mutex // held while the context is made
 	id     proto.BrowserBrowserContextID
-	idle   map[Lane][]*page
+	idle   map[kind][]*page
 	busy   int
 	used   time.Time
 }
@@ -111,12 +111,12 @@ func (b *browser) probe(ctx context.Context) error {
 }
 
 // lease returns a page for one job, to be given back with release.
-func (b *browser) lease(ctx context.Context, name string, lane Lane) (*page, error) {
-	if lane == Once {
+func (b *browser) lease(ctx context.Context, name string, k kind) (*page, error) {
+	if k.lane == Once {
 		return b.oncePage(ctx, "")
 	}
 	t := b.enter(name)
-	p, err := b.warmPage(ctx, t, lane)
+	p, err := b.warmPage(ctx, t, k)
 	if err != nil {
 		b.leave(t)
 	}
@@ -130,7 +130,7 @@ func (b *browser) oncePage(ctx context.Context, proxy string) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPage(ctx, b.root, id, Once)
+	p, err := newPage(ctx, b.root, id, kind{lane: Once})
 	if err != nil {
 		b.dispose(ctx, id)
 	}
@@ -152,7 +152,7 @@ func (b *browser) enter(name string) *tenant {
 	defer b.mu.Unlock()
 	t := b.tenants[name]
 	if t == nil {
-		t = &tenant{idle: map[Lane][]*page{}}
+		t = &tenant{idle: map[kind][]*page{}}
 		b.tenants[name] = t
 	}
 	t.busy++
@@ -167,11 +167,11 @@ func (b *browser) leave(t *tenant) {
 }
 
 // warmPage takes an idle page of the tenant, or makes one.
-func (b *browser) warmPage(ctx context.Context, t *tenant, lane Lane) (*page, error) {
+func (b *browser) warmPage(ctx context.Context, t *tenant, k kind) (*page, error) {
 	b.mu.Lock()
-	if n := len(t.idle[lane]); n > 0 {
-		p := t.idle[lane][n-1]
-		t.idle[lane] = t.idle[lane][:n-1]
+	if n := len(t.idle[k]); n > 0 {
+		p := t.idle[k][n-1]
+		t.idle[k] = t.idle[k][:n-1]
 		b.mu.Unlock()
 		return p, nil
 	}
@@ -187,7 +187,7 @@ func (b *browser) warmPage(ctx context.Context, t *tenant, lane Lane) (*page, er
 		t.id = id
 	}
 	t.making.Unlock()
-	return newPage(ctx, b.root, t.id, lane)
+	return newPage(ctx, b.root, t.id, k)
 }
 
 // release takes a page back. A page whose job failed is not used again: its
@@ -210,7 +210,7 @@ func (b *browser) release(ctx context.Context, name string, p *page, healthy boo
 	t.busy--
 	t.used = time.Now()
 	if keep {
-		t.idle[p.lane] = append(t.idle[p.lane], p)
+		t.idle[p.kind] = append(t.idle[p.kind], p)
 	}
 }
 
@@ -272,7 +272,8 @@ func (b *browser) emptyIdle(before time.Time) {
 		if t.used.After(before) {
 			continue
 		}
-		for _, p := range t.idle[Inline] {
+		// A still page shows nothing that could move.
+		for _, p := range t.idle[kind{lane: Inline}] {
 			if p.dirty {
 				p.dirty = false
 				p.post(proto.PageSetDocumentContent{FrameID: p.frame})

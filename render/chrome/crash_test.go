@@ -142,7 +142,7 @@ func TestWarmPageIsReplacedAfterACrash(t *testing.T) {
 		contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "before"}), "before")
 		b := p.current
 		b.mu.Lock()
-		pg := b.tenants["a"].idle[lane][0]
+		pg := b.tenants["a"].idle[kind{lane: lane, still: true}][0]
 		b.mu.Unlock()
 		pg.post(proto.PageCrash{})
 		eventually(t, "the crash is noticed", pg.spent)

@@ -85,7 +85,7 @@ func (r *running) attempt(ctx context.Context) error {
 		if b, err = r.pool.browser(ctx); err != nil {
 			return err
 		}
-		pg, err = b.lease(ctx, r.job.Tenant, r.job.Lane)
+		pg, err = b.lease(ctx, r.job.Tenant, kind{lane: r.job.Lane, still: r.still()})
 		return err
 	})
 	if b != nil {
@@ -148,26 +148,40 @@ func (r *running) load(ctx context.Context, pg *page) error {
 	return pg.open(ctx, r.job)
 }
 
-// settle waits for what the load event does not cover, unless the document's
-// text shows that there is no such thing.
+// settle waits for what the load event does not cover.
 func (r *running) settle(ctx context.Context, pg *page) error {
-	opt := settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy}
-	switch pg.lane {
+	opt, needed := r.settling()
+	if !needed {
+		return nil
+	}
+	return pg.settle(ctx, opt)
+}
+
+// settling says how to settle, and whether there is anything to wait for: the
+// text of a document without network can show that there is not.
+func (r *running) settling() (opt settleOptions, needed bool) {
+	opt = settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy}
+	switch r.job.Lane {
 	case Inline:
 		opt.Draw = false
-		if !r.task.images && !holdsResources(r.job.HTML) {
-			return nil
-		}
+	case Realm:
+		opt.Draw = opt.Draw && draws(r.job.HTML)
 	case Once:
 		// What other files bring cannot be seen here.
 		opt.Draw = opt.Draw && (r.job.URL != "" || containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "frame"))
-	case Realm:
-		opt.Draw = opt.Draw && draws(r.job.HTML)
-		if !opt.Draw && !r.task.images && !holdsResources(r.job.HTML) {
-			return nil
-		}
+		return opt, true
 	}
-	return pg.settle(ctx, opt)
+	return opt, opt.Draw || r.task.images || holdsResources(r.job.HTML)
+}
+
+// still reports that the job needs no frames: it prints a document that is
+// complete and at rest when it has loaded.
+func (r *running) still() bool {
+	if r.task.step != StepPrint || r.job.Lane == Once || r.job.WaitForTimeout > 0 {
+		return false
+	}
+	_, waits := r.settling()
+	return !waits && !containsFold(r.job.HTML, "anim")
 }
 
 // do carries out a step and measures it.

@@ -77,7 +77,8 @@ func ignoreStale(ctx context.Context, err error) error {
 // frames they need.
 func draws(html string) bool {
 	for _, name := range [...]string{
-		"AnimationFrame", "Observer", "setTimeout", "Promise", "async", "FontFace", "animate",
+		"AnimationFrame", "Observer", "setTimeout", "Promise", "async", "Idle",
+		"FontFace", "fonts", "decode", "animate", "ransition", "scroll", "matchMedia", "Offscreen", "webg",
 		"eval", "Function", "import(", // What else these bring cannot be seen.
 	} {
 		if strings.Contains(html, name) {
