@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -166,12 +167,14 @@ func TestEveryPostNeedsAKey(t *testing.T) {
 			paths = append(paths, route.Path)
 		}
 	}
-	for _, path := range paths {
+	for i, path := range paths {
+		// Each path is asked from an address of its own: failures are counted by address.
+		from := fmt.Sprintf("198.51.100.%d:4711", i)
 		for name, header := range map[string]http.Header{
 			"no key": without(), "an unknown key": bearerOf("pdf_live_unknown"), "no kind of key": bearerOf("x"),
 			"another scheme": {"Authorization": {"Basic " + s.Secret}}, "a cookie": {"Authorization": nil, "Cookie": {"session=x"}},
 		} {
-			got := s.Send(t, apitest.Request{Path: path, Body: "not JSON", Header: header})
+			got := s.Send(t, apitest.Request{Path: path, Body: "not JSON", Header: header, From: from})
 			if got.Refused(t, api.Unauthorized); got.Status != http.StatusUnauthorized {
 				t.Errorf("POST %s with %s: status %d, want 401", path, name, got.Status)
 			}

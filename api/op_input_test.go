@@ -39,18 +39,15 @@ func withURL(options string) string {
 	return `{"url":"https://example.com","options":{` + options + `}}`
 }
 
+// TestOperationsAreATable checks the rules of the table; what is in it is in
+// prices.golden.
 func TestOperationsAreATable(t *testing.T) {
 	table, err := op.NewTable(Operations)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, operation := range table.All() {
-		got = append(got, operation.Path()+" "+operation.Price.String())
-	}
-	want := []string{"/v1/pdf $0.002", "/v1/images $0.0015"}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	if got := table.All()[0].Path(); got != "/v1/pdf" {
+		t.Errorf("the first operation is %s, want /v1/pdf", got)
 	}
 }
 

@@ -16,8 +16,11 @@ import (
 // toolPrice is what an operation on a PDF costs, unless its row says otherwise.
 const toolPrice = 500 * credit.Microdollar
 
-// pdfOnly is what most operations on PDFs produce.
-func pdfOnly() []string { return []string{"application/pdf"} }
+// pdfTool returns the facts of an operation whose result is a PDF, at the usual
+// price.
+func pdfTool(name, summary string) op.Info {
+	return op.Info{Name: name, Summary: summary, Price: toolPrice, Produces: []string{"application/pdf"}}
+}
 
 // validate faults a source that is not exactly one, and a password that no
 // program can be told.
@@ -31,6 +34,16 @@ func (s *PDFSource) validate(faults *op.Faults) {
 func checkPassword(faults *op.Faults, field, password string) {
 	if strings.ContainsAny(password, "\r\n\x00") {
 		faults.Add(field, "must not contain line breaks or NUL characters")
+	}
+}
+
+// pdfResult makes the result of an operation of the PDF that it made.
+func pdfResult(stem string) func(render.File, error) (op.Result, error) {
+	return func(file render.File, err error) (op.Result, error) {
+		if err != nil {
+			return op.Result{}, err
+		}
+		return op.Result{Stem: stem, Extension: ".pdf", ContentType: "application/pdf", Body: file}, nil
 	}
 }
 
@@ -100,6 +113,12 @@ func (e *documentError) detail() Detail {
 	switch e.cause.Kind {
 	case render.PDFNot:
 		return Detail{Field: e.field, Message: "is not a PDF"}
+	case render.ImageNot:
+		return Detail{Field: e.field, Message: "is not a PNG, JPEG, WebP, TIFF or GIF image"}
+	case render.ImageDamaged:
+		return Detail{Field: e.field, Message: "is a damaged image, or of a kind that cannot be read"}
+	case render.ImageLarge:
+		return Detail{Field: e.field, Message: e.cause.Text}
 	case render.PDFPasswordRequired:
 		return Detail{Field: e.password, Message: "is required: the PDF is encrypted and does not open without one"}
 	case render.PDFWrongPassword:
@@ -117,7 +136,7 @@ func toolError(err error) *Error {
 	case errors.As(err, &document):
 		detail := document.detail()
 		return &Error{
-			Code: ProcessingFailed, Message: "The PDF could not be processed: " + detail.Field + " " + detail.Message + ".", Details: []Detail{detail},
+			Code: ProcessingFailed, Message: "The file could not be processed: " + detail.Field + " " + detail.Message + ".", Details: []Detail{detail},
 		}
 	case errors.Is(err, errToolTimeout):
 		return &Error{Code: ProcessingFailed, Message: fmt.Sprintf(

@@ -50,6 +50,98 @@ var Operations = []op.Row[*Env]{
 		},
 		Run: runImage,
 	},
+	row[MergeInput]{
+		Info:    pdfTool("pdf.merge", "Merge PDFs in order"),
+		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
+		Run:     runMerge,
+	},
+	row[ExtractInput]{
+		Info:    pdfTool("pdf.extract", "Make a PDF of some pages of another, in any order"),
+		Example: ExtractInput{PDFSource: examplePDF(), Pages: SelectPages("2,1")},
+		Run:     runExtract,
+	},
+	row[ProtectInput]{
+		Info:    pdfTool("pdf.protect", "Encrypt a PDF with a password"),
+		Example: ProtectInput{PDFSource: examplePDF(), UserPassword: "correct horse", Permissions: Permissions{Copy: new(false)}},
+		Run:     runProtect,
+	},
+	row[UnlockInput]{
+		Info:    pdfTool("pdf.unlock", "Take the encryption off a PDF"),
+		Example: UnlockInput{FileSource: examplePDF().FileSource, Password: "correct horse"},
+		Run:     runUnlock,
+	},
+	row[BookmarksInput]{
+		Info: pdfTool("pdf.bookmarks", "Add bookmarks to a PDF"),
+		Example: BookmarksInput{PDFSource: examplePDF(), Bookmarks: Bookmarks{
+			{Title: "Report", Page: 1, Children: Bookmarks{{Title: "Figures", Page: 2}}},
+		}},
+		Run: runBookmarks,
+	},
+	row[RotateInput]{
+		Info:    pdfTool("pdf.rotate", "Turn pages of a PDF"),
+		Example: RotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: SelectPages("even")},
+		Run:     runRotate,
+	},
+	row[DeletePagesInput]{
+		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF"),
+		Example: DeletePagesInput{PDFSource: examplePDF(), Pages: SelectPages("last")},
+		Run:     runDeletePages,
+	},
+	row[PDFFileInput]{
+		Info:    pdfTool("pdf.compress", "Make a PDF smaller without losing anything"),
+		Example: PDFFileInput{PDFSource: examplePDF()},
+		Run:     runCompress,
+	},
+	row[PDFFileInput]{
+		Info: op.Info{
+			Name: "pdf.info", Summary: "Read the metadata, the page sizes and the permissions of a PDF",
+			Price: toolPrice, Produces: []string{"application/json"},
+		},
+		Example: PDFFileInput{PDFSource: examplePDF()},
+		Run:     runInfo,
+	},
+	row[RasterInput]{
+		Info: op.Info{
+			Name: "pdf.raster", Summary: "Make images of the pages of a PDF",
+			Price: rasterPrice, Produces: []string{"image/png", "image/jpeg", "application/zip"},
+		},
+		Example: RasterInput{PDFSource: examplePDF(), Pages: SelectPages("1-2"), DPI: 72},
+		Run:     runRaster,
+	},
+	row[FromImagesInput]{
+		Info: pdfTool("pdf.from-images", "Make a PDF of images"),
+		Example: FromImagesInput{
+			Files:   []FileItem{{FileSource: FileSource{File: op.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
+			Options: FromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
+		},
+		Run: runFromImages,
+	},
+	row[StampInput]{
+		Info:    pdfTool("pdf.stamp", "Stamp a text or an image on pages of a PDF"),
+		Example: StampInput{PDFSource: examplePDF(), Text: "DRAFT", Opacity: new(0.3), Rotate: 45, Color: "crimson"},
+		Run:     runStamp,
+	},
+	row[TextInput]{
+		Info: op.Info{
+			Name: "pdf.text", Summary: "Read the text of a PDF, page by page",
+			Price: toolPrice, PriceNote: "The text layer is read; pictures of text are not.", Produces: []string{"application/json"},
+		},
+		Example: TextInput{PDFSource: examplePDF()},
+		Run:     runText,
+	},
+	row[PDFFileInput]{
+		Info: op.Info{
+			Name: "pdf.form.fields", Summary: "List the fields of a PDF's form",
+			Price: toolPrice, Produces: []string{"application/json"},
+		},
+		Example: PDFFileInput{PDFSource: exampleForm()},
+		Run:     runFormFields,
+	},
+	row[FormFillInput]{
+		Info:    pdfTool("pdf.form.fill", "Fill the form of a PDF"),
+		Example: FormFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
+		Run:     runFormFill,
+	},
 }
 
 // fieldError names the field of the request that an error of the renderer is

@@ -16,6 +16,8 @@ type (
 	PDFError = pdf.Error
 	// FileContent is the content of a file to work on.
 	FileContent = engine.Content
+	// File is the content of a file that was made.
+	File = *spool.File
 )
 
 // Why a PDF could not be worked on: the kinds of a PDFError.
