@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,22 +18,21 @@ const (
 	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	// startTime bounds the time until a new child is ready.
 	startTime = 15 * time.Second
-	// stderrKept is how much of a child's last words reach the log.
-	stderrKept = 4 << 10
 	// pipeSize is how much a pipe holds.
 	pipeSize = 1 << 20
 )
 
 // child is one engine process, seen from the parent.
 type child struct {
-	cmd    *exec.Cmd
-	folder string
-	in     *os.File
-	out    *os.File
-	reader *bufio.Reader
-	stderr *tail
-	report report
-	jobs   int
+	cmd       *exec.Cmd
+	isolation isolation
+	folder    string
+	in        *os.File
+	out       *os.File
+	reader    *bufio.Reader
+	stderr    *excerpt
+	report    report
+	jobs      int
 	// spent means that kill was called or is about to be.
 	spent bool
 	// ended is closed when the process has been reaped.
@@ -48,25 +44,43 @@ type child struct {
 
 // startChild starts a process and waits until it is confined and ready.
 func startChild(ctx context.Context, p *Pool) (*child, error) {
-	c := &child{stderr: &tail{max: stderrKept}, ended: make(chan struct{})}
+	c := &child{stderr: new(excerpt), ended: make(chan struct{})}
 	if err := c.makeFolder(p); err != nil {
 		return nil, err
 	}
 	if err := c.launch(p); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(c.folder))
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	stop := context.AfterFunc(ctx, c.kill)
-	err := c.greet(p)
-	if !stop() {
-		err = errors.Join(context.Cause(ctx), err)
-	}
-	if err != nil {
+	if err := c.ready(ctx, p); err != nil {
 		c.end()
 		return nil, fmt.Errorf("%w; it wrote %q", err, c.stderr.String())
 	}
 	return c, nil
+}
+
+// ready waits until the child is confined, and has done what the pool's
+// children do first.
+func (c *child) ready(ctx context.Context, p *Pool) error {
+	greeting, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	stop := context.AfterFunc(greeting, c.kill)
+	err := c.greet(p)
+	if !stop() {
+		err = errors.Join(context.Cause(greeting), err)
+	}
+	if err != nil || p.cfg.Prepare == nil {
+		return err
+	}
+	r, err := newRequest(*p.cfg.Prepare)
+	if err != nil {
+		return err
+	}
+	preparing, cancel := context.WithTimeout(ctx, p.cfg.MaxTime)
+	defer cancel()
+	r.ctx = preparing
+	result, err := c.do(r, p.cfg)
+	c.jobs = 0
+	return errors.Join(err, result.Close())
 }
 
 // makeFolder gives the child a folder of its own.
@@ -99,14 +113,15 @@ func (c *child) launch(p *Pool) error {
 	enlarge(out)
 	c.in, c.out, c.reader = in, out, bufio.NewReaderSize(out, 64<<10)
 
-	c.cmd = exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...) //nolint:noctx // kill ends it with its whole group
-	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = childIn, childOut, c.stderr
-	c.cmd.Dir = c.folder
-	c.cmd.Env = environment(c.folder)
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	// A grandchild that escaped the group may hold stderr open.
-	c.cmd.WaitDelay = time.Second
-	if err := p.spawner.start(c.cmd); err != nil {
+	prepare := func() *exec.Cmd {
+		cmd := exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...) //nolint:noctx // kill ends it with its whole group
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = childIn, childOut, c.stderr
+		cmd.Dir, cmd.Env = c.folder, environment(c.folder)
+		// A grandchild that escaped the group may hold stderr open.
+		cmd.WaitDelay = time.Second
+		return cmd
+	}
+	if c.cmd, c.isolation, err = p.startIsolated(prepare); err != nil {
 		return errors.Join(err, in.Close(), out.Close())
 	}
 	go c.reap()
@@ -123,11 +138,18 @@ func enlarge(f *os.File) {
 
 // greet sends the settings and waits for the child to say that it is ready.
 func (c *child) greet(p *Pool) error {
-	if err := writeMessage(c.in, setup{Identity: p.id, Memory: p.cfg.Memory}, nil); err != nil {
+	s := setup{
+		Identity: p.id, Memory: p.cfg.Memory, MaxMemory: p.cfg.MaxMemory, Disk: p.cfg.Disk,
+		CPU: int64(p.cfg.CPU.Seconds()), Namespaces: c.isolation.flags, Lost: c.isolation.lost,
+	}
+	if err := writeMessage(c.in, s, nil); err != nil {
 		return err
 	}
-	_, err := readMessage(c.reader, &c.report)
-	return err
+	if _, err := readMessage(c.reader, &c.report); err != nil {
+		return err
+	}
+	p.note(c.report)
+	return nil
 }
 
 // broken says why the conversation ended: by our hand, by the
@@ -178,27 +200,4 @@ func (c *child) end() {
 	<-c.ended
 	_, _ = c.in.Close(), c.out.Close()
 	_ = os.RemoveAll(c.folder)
-}
-
-// tail is a writer that keeps the last bytes written to it.
-type tail struct {
-	mu  sync.Mutex
-	max int
-	b   []byte
-}
-
-var _ io.Writer = (*tail)(nil)
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p[max(0, len(p)-t.max):]...)
-	t.b = t.b[max(0, len(t.b)-t.max):]
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.ToValidUTF8(string(t.b), "\ufffd")
 }

@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -42,17 +43,30 @@ type Config struct {
 	// MaxTime bounds a job whose context has a later deadline or none.
 	// Default: five minutes.
 	MaxTime time.Duration
-	// Memory is how many bytes a child may allocate. Default: 1 GiB.
+	// Memory is how many bytes each process of a child may allocate.
+	// Default: 1 GiB.
 	Memory int64
+	// MaxMemory is what a job may ask for instead. Default: Memory.
+	MaxMemory int64
+	// Disk is how many bytes of files a child may hold: inputs, outputs and
+	// what lies between them. Where possible they are in memory, as they
+	// come and go. Default: 1 GiB.
+	Disk int64
+	// CPU is the processor time of each process in one job. Default: MaxTime.
+	CPU time.Duration
+	// Prepare is a job that every child does before it takes others, such as
+	// to start programs that stay. A child that fails it cannot start.
+	Prepare *Job
 	// Logger hears of crashes. Default: nobody does.
 	Logger *slog.Logger
 }
 
 // Pool is a set of warm children. It is safe for concurrent use.
 type Pool struct {
-	cfg     Config
-	id      identity
-	spawner *spawner
+	cfg Config
+	id  identity
+	// spawner starts every child and lives as long as the pool.
+	spawner *thread
 	folder  *folder
 	jobs    chan *request
 	once    sync.Once
@@ -61,6 +75,13 @@ type Pool struct {
 	// a worker waits for.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+
+	// isolations are the ways to start a child that may still work.
+	isolations atomic.Pointer[[]isolation]
+	// protections may be read once reported is closed.
+	protections []Protection
+	reported    chan struct{}
+	firstReport sync.Once
 }
 
 // request is a job on its way to a worker, which always answers it.
@@ -88,7 +109,14 @@ func Start(cfg Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: folder for jobs: %w", err)
 	}
-	p := &Pool{cfg: cfg, id: id, spawner: newSpawner(), folder: dir, jobs: make(chan *request)}
+	spawner := newThread()
+	if err := spawner.do(refuseNewPrivileges); err != nil {
+		spawner.close()
+		return nil, errors.Join(fmt.Errorf("engine: give up new privileges: %w", err), dir.close())
+	}
+	p := &Pool{cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), reported: make(chan struct{})}
+	ways := isolations(os.Geteuid() == 0)
+	p.isolations.Store(&ways)
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	for range cfg.Size {
 		w := worker{pool: p, pause: minPause}
@@ -157,6 +185,13 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Memory <= 0 {
 		c.Memory = 1 << 30
+	}
+	c.MaxMemory = max(c.MaxMemory, c.Memory)
+	if c.Disk <= 0 {
+		c.Disk = 1 << 30
+	}
+	if c.CPU <= 0 {
+		c.CPU = c.MaxTime
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

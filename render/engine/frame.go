@@ -55,6 +55,8 @@ type fileHeader struct {
 type answerHeader struct {
 	Err   *JobError    `json:"err,omitempty"`
 	Files []fileHeader `json:"files,omitempty"`
+	// Last means that the child ends after this answer.
+	Last bool `json:"last,omitempty"`
 }
 
 // check says whether a parent may believe what a child announces.

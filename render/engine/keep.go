@@ -7,6 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Kept is a program that lives on when the job that started it has ended, such
@@ -16,8 +19,9 @@ type Kept struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
 
+	child  *innerChild
 	cmd    *exec.Cmd
-	stderr *tail
+	stderr *excerpt
 	ended  chan struct{}
 }
 
@@ -29,7 +33,12 @@ func (k *Kept) Stderr() string { return k.stderr.String() }
 
 // Stop kills the program and waits until it is gone.
 func (k *Kept) Stop() {
-	_ = k.cmd.Process.Kill() // it fails when the program has ended
+	select {
+	case <-k.ended:
+		return
+	default:
+	}
+	_ = k.child.killProgram(k.cmd) // it fails when the program has ended
 	<-k.ended
 }
 
@@ -53,12 +62,15 @@ func (w *Work) Keep(p Program) (*Kept, error) {
 		return nil, err
 	}
 	p.Stdin = nil
-	cmd, err := w.command(context.Background(), p)
+	cmd, err := w.command(context.Background(), p) // Stop ends it
 	if err != nil {
 		return nil, err
 	}
-	cmd.Dir, cmd.Env = dir, append(environment(dir), p.Env...)
-	k := &Kept{cmd: cmd, stderr: &tail{max: stderrKept}, ended: make(chan struct{})}
+	cmd.Dir, cmd.Env = dir, append(w.child.environment(dir), p.Env...)
+	if w.child.has(unix.CLONE_NEWPID) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // see sweep
+	}
+	k := &Kept{child: w.child, cmd: cmd, stderr: new(excerpt), ended: make(chan struct{})}
 	cmd.Stderr = k.stderr
 	in, inErr := cmd.StdinPipe()
 	// Not StdoutPipe: Wait, which runs from the start, would close it before
@@ -73,6 +85,7 @@ func (w *Work) Keep(p Program) (*Kept, error) {
 	if err != nil {
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
+	w.child.kept = append(w.child.kept, cmd.Process.Pid)
 	go func() {
 		defer close(k.ended)
 		_ = cmd.Wait() // how it ended does not matter, only that it did

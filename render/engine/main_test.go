@@ -2,11 +2,13 @@ package engine_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,19 +18,21 @@ import (
 	"relaypdf/render/markup"
 )
 
-// TestMain makes this program its own engine, and the server that a test
-// kills.
+// TestMain makes this program its own engine, the server that a test kills and
+// an engine that lies.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "engine":
-			if err := engine.Serve(os.Stdin, os.Stdout, handlers); err != nil {
+			if err := engine.Serve(os.Stdin, os.Stdout, handlers(rand.Text())); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
 			os.Exit(0)
 		case "server":
 			doomedServer(os.Args[2], os.Args[3])
+		case "liar":
+			lie(os.Args[2])
 		}
 	}
 	goleak.VerifyTestMain(m)
@@ -39,69 +43,51 @@ type greeting struct {
 	Times int
 }
 
-// handlers are what the engines of these tests can do, good and bad.
-var handlers = engine.Handlers{
-	"markdown": engine.Handle(func(_ context.Context, _ *engine.Work, opt markup.MarkdownOptions, src []byte) ([]byte, error) {
-		return markup.Markdown(src, opt)
-	}),
-	"echo": engine.Handle(func(_ context.Context, _ *engine.Work, _ struct{}, body []byte) ([]byte, error) {
-		return body, nil
-	}),
-	"greet": engine.Handle(func(_ context.Context, _ *engine.Work, g greeting, body []byte) ([]byte, error) {
-		return fmt.Append(nil, strings.Repeat("Hello "+g.Name+". ", g.Times), string(body)), nil
-	}),
-	"chatter": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-		fmt.Fprintln(os.Stdout, "a library prints to standard output")
-		return []byte("done"), nil
-	}),
-	"refuse": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-		return nil, fmt.Errorf("page 3: %w", &engine.JobError{Code: "encrypted", Message: "it is encrypted"})
-	}),
-	"complain": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-		return nil, errors.New("no such page")
-	}),
-	"panic": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-		panic("a bug met by a hostile file")
-	}),
-	"exit": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-		os.Exit(3)
-		return nil, nil
-	}),
-	"hoard":   engine.Handle(hoard),
-	"spin":    engine.Handle(spin),
-	"wait":    engine.Handle(wait),
-	"spawn":   engine.Handle(spawn),
-	"self":    engine.Handle(self),
-	"litter":  engine.Handle(litter),
-	"bigfile": engine.Handle(bigFile),
-}
-
-// hoard takes memory until there is no more.
-func hoard(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-	var all [][]byte
-	for {
-		b := make([]byte, 8<<20)
-		for i := 0; i < len(b); i += 4096 {
-			b[i] = 1
-		}
-		all = append(all, b)
-		if len(all) > 1<<10 {
-			return nil, errors.New("8 GiB and still alive")
-		}
+// handlers are what the engines of these tests can do; attacks are in
+// attack_test.go. The instance tells one engine from another.
+func handlers(instance string) engine.Handlers {
+	all := engine.Handlers{
+		"markdown": engine.Handle(func(_ context.Context, _ *engine.Work, opt markup.MarkdownOptions, src []byte) ([]byte, error) {
+			return markup.Markdown(src, opt)
+		}),
+		"echo": engine.Handle(func(_ context.Context, _ *engine.Work, _ struct{}, body []byte) ([]byte, error) {
+			return body, nil
+		}),
+		"greet": engine.Handle(func(_ context.Context, _ *engine.Work, g greeting, body []byte) ([]byte, error) {
+			return fmt.Append(nil, strings.Repeat("Hello "+g.Name+". ", g.Times), string(body)), nil
+		}),
+		"chatter": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
+			fmt.Fprintln(os.Stdout, "a library prints to standard output")
+			return []byte("done"), nil
+		}),
+		"refuse": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
+			return nil, fmt.Errorf("page 3: %w", &engine.JobError{Code: "encrypted", Message: "it is encrypted"})
+		}),
+		"complain": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
+			return nil, errors.New("no such page")
+		}),
+		"panic": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
+			panic("a bug met by a hostile file")
+		}),
+		"give up": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
+			return nil, fmt.Errorf("the office has gone: %w", engine.ErrCrashed)
+		}),
+		"exit": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
+			os.Exit(3)
+			return nil, nil
+		}),
+		"wait": engine.Handle(wait),
+		"self": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
+			return describeSelf(instance)
+		}),
+		"copy": engine.Handle(copyFiles),
+		"exec": engine.Handle(run),
+		"keep": keeper(),
 	}
-}
-
-// spin says that it has begun by opening the named pipe, then never ends.
-func spin(_ context.Context, _ *engine.Work, fifo string, _ []byte) ([]byte, error) {
-	if fifo != "" {
-		f, err := os.OpenFile(fifo, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
+	for name, attack := range attacks {
+		all[name] = attack
 	}
-	for n := 0; ; n++ {
-	}
+	return all
 }
 
 // wait ends when its context does, as a well-behaved handler.
@@ -110,35 +96,98 @@ func wait(ctx context.Context, _ *engine.Work, _ struct{}, _ []byte) ([]byte, er
 	return []byte("on time"), nil
 }
 
-// spawn starts a program that would live long, and returns its number.
-func spawn(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		return nil, err
+// copyFiles returns the inputs that args name, as outputs called "copy of …".
+func copyFiles(_ context.Context, w *engine.Work, names []string, _ []byte) ([]byte, error) {
+	for _, name := range names {
+		in, err := os.Open(w.Path(name))
+		if err != nil {
+			return nil, err
+		}
+		defer in.Close()
+		out, err := os.Create(w.Path("copy of " + name))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.Copy(out, in); err != nil {
+			return nil, err
+		}
+		if err := out.Close(); err != nil {
+			return nil, err
+		}
+		w.Output("copy of " + name)
 	}
-	return fmt.Append(nil, cmd.Process.Pid), nil
+	return nil, nil
+}
+
+// program is an engine.Program as arguments of a job.
+type program struct {
+	Name      string
+	Args, Env []string
+	OK        []int
+	MaxStdout int64
+	// Output is a file that becomes a result.
+	Output string
+}
+
+// run starts a program with the body as its input.
+func run(ctx context.Context, w *engine.Work, p program, body []byte) ([]byte, error) {
+	if p.Output != "" {
+		w.Output(p.Output)
+	}
+	out, err := w.Exec(ctx, engine.Program{
+		Name: p.Name, Args: p.Args, Env: p.Env, OK: p.OK, MaxStdout: p.MaxStdout, Stdin: strings.NewReader(string(body)),
+	})
+	var exit *engine.ExitError
+	if errors.As(err, &exit) {
+		text, _ := json.Marshal(exit) //nolint:errchkjson // it has nothing that cannot be encoded
+		return nil, &engine.JobError{Code: "exit", Message: string(text)}
+	}
+	return out, err
+}
+
+// keeper returns a handler that starts a program once and later asks it.
+func keeper() engine.Handler {
+	var kept *engine.Kept
+	return engine.Handle(func(_ context.Context, w *engine.Work, token string, body []byte) ([]byte, error) {
+		if kept == nil {
+			var err error
+			// It starts another one, as office programs do.
+			if kept, err = w.Keep(engine.Program{Name: "sh", Args: []string{"-c", "touch here; (exec sleep 1000 " + token + ") & exec cat"}}); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := kept.Stdin.Write(body); err != nil {
+			return nil, err
+		}
+		got := make([]byte, len(body))
+		_, err := io.ReadFull(kept.Stdout, got)
+		return got, err
+	})
 }
 
 // process is what an engine says about itself.
 type process struct {
+	Instance      string
 	PID, UID, GID int
 	Groups        []int
 	Env           []string
 	Dir           string
-	Entries       []string
+	Seen          []string // files of its folder and of the shared ones
 	Descriptors   []string
+	Processes     []string
 	Status        string
 }
 
-func self(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-	var errs [4]error
-	p := process{PID: os.Getpid(), UID: os.Geteuid(), GID: os.Getegid(), Env: os.Environ()}
+func describeSelf(instance string) ([]byte, error) {
+	var errs [3]error
+	p := process{Instance: instance, PID: os.Getpid(), UID: os.Geteuid(), GID: os.Getegid(), Env: os.Environ()}
 	p.Groups, errs[0] = os.Getgroups()
 	p.Dir, errs[1] = os.Getwd()
-	entries, err := os.ReadDir(".")
-	errs[2] = err
-	for _, e := range entries {
-		p.Entries = append(p.Entries, e.Name())
+	for _, dir := range []string{".", "..", "/tmp", "/dev/shm"} {
+		entries, _ := os.ReadDir(dir) // it may be closed
+		for _, e := range entries {
+			p.Seen = append(p.Seen, dir+"/"+e.Name())
+		}
 	}
 	for fd := range 20 {
 		name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
@@ -146,55 +195,36 @@ func self(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 			p.Descriptors = append(p.Descriptors, name)
 		}
 	}
-	status, err := os.ReadFile("/proc/self/status")
-	errs[3] = err
-	p.Status = string(status)
+	processes, _ := os.ReadDir("/proc") // it may be closed
+	for _, e := range processes {
+		if strings.Trim(e.Name(), "0123456789") == "" {
+			p.Processes = append(p.Processes, e.Name())
+		}
+	}
+	slices.Sort(p.Seen)
+	status, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		status, err = nil, nil // closed, where there is no file system of its own
+	}
+	errs[2], p.Status = err, string(status)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
 	return json.Marshal(p)
 }
 
-// litter leaves files and folders behind, one of them closed to everybody.
-func litter(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-	return nil, errors.Join(
-		os.WriteFile("secret.txt", []byte("another customer's"), 0o600),
-		os.Mkdir("deep", 0o700),
-		os.WriteFile("deep/secret.txt", nil, 0o600),
-		os.Symlink("/etc", "link"),
-	)
-}
-
-// bigFile writes one file without end.
-func bigFile(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
-	f, err := os.Create("big")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	for at := int64(0); ; at += 64 << 20 {
-		if _, err := f.WriteAt([]byte{1}, at); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// doomedServer runs a pool until it is killed: one engine has started a
-// program, the other is in an endless job.
-func doomedServer(dir, fifo string) {
+// doomedServer runs a pool until it is killed, while an engine is in an endless
+// job and programs that it started hide.
+func doomedServer(dir, token string) {
 	pool, err := engine.Start(engine.Config{Dir: dir, Size: 1})
 	if err != nil {
 		panic(err)
 	}
-	program, err := pool.Do(context.Background(), engine.Job{Name: "spawn"})
+	self, err := pool.Do(context.Background(), engine.Job{Name: "self"})
 	if err != nil {
 		panic(err)
 	}
-	child, err := pool.Do(context.Background(), engine.Job{Name: "self"})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Fprintf(os.Stdout, "%s\n%s\n", program, child)
-	_, err = pool.Do(context.Background(), engine.Job{Name: "spin", Args: fifo})
+	fmt.Fprintf(os.Stdout, "%s\n", self)
+	_, err = pool.Do(context.Background(), engine.Job{Name: "hide and spin", Args: token})
 	panic(fmt.Sprint("the endless job ended: ", err))
 }

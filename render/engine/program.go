@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -47,7 +49,8 @@ type ExitError struct {
 	Code int
 	// Signal ended the program; 0 when it ended by itself.
 	Signal syscall.Signal
-	// Stderr is the end of what it wrote to standard error, up to 4 KiB.
+	// Stderr is the start and the end of what it wrote to standard error,
+	// up to 2 KiB each.
 	Stderr string
 }
 
@@ -75,7 +78,7 @@ func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 	if limit <= 0 {
 		limit = defaultStdout
 	}
-	stdout, stderr := &bounded{left: limit}, &tail{max: stderrKept}
+	stdout, stderr := &bounded{left: limit}, new(excerpt)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := w.start(cmd); err != nil {
 		return nil, err
@@ -89,20 +92,20 @@ func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", p.Name, context.Cause(ctx))
 	case errors.As(err, &exit):
 		if exit.Exited() && slices.Contains(p.OK, exit.ExitCode()) {
-			return stdout.Bytes(), nil
+			return stdout.buf.Bytes(), nil
 		}
 		failed := &ExitError{Program: p.Name, Code: exit.ExitCode(), Stderr: stderr.String()}
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			failed.Signal = status.Signal()
 		}
-		return stdout.Bytes(), failed
+		return stdout.buf.Bytes(), failed
 	case errors.Is(err, exec.ErrWaitDelay):
 		// It ended well; what it left running ends with the job.
-		return stdout.Bytes(), nil
+		return stdout.buf.Bytes(), nil
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	return stdout.Bytes(), nil
+	return stdout.buf.Bytes(), nil
 }
 
 // command prepares a program; w.start starts it.
@@ -117,19 +120,41 @@ func (w *Work) command(ctx context.Context, p Program) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("%s: %w: %w", p.Name, ErrNoProgram, cmd.Err)
 	}
 	cmd.Dir = w.Dir
-	cmd.Env = append(environment(w.Dir), p.Env...)
+	cmd.Env = append(w.child.environment(w.Dir), p.Env...)
 	cmd.Stdin = p.Stdin
 	cmd.WaitDelay = pipeTime
+	if w.child.has(unix.CLONE_NEWPID) {
+		// Without a namespace, all programs stay in the child's group.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	}
+	cmd.Cancel = func() error { return w.child.killProgram(cmd) }
 	return cmd, nil
 }
 
 // start starts a prepared program.
 func (w *Work) start(cmd *exec.Cmd) error {
-	err := cmd.Start()
+	err := w.child.thread.do(cmd.Start)
 	if errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("%w: %w", ErrNoProgram, err)
 	}
-	return err
+	if err != nil || w.child.CPU <= 0 {
+		return err
+	}
+	// The limit that it inherits counts what the child itself has used.
+	limit := unix.Rlimit{Cur: uint64(w.child.CPU), Max: uint64(w.child.CPU)}
+	if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_CPU, &limit, nil); err != nil && !errors.Is(err, unix.ESRCH) {
+		return errors.Join(fmt.Errorf("limit of CPU time: %w", err), w.child.killProgram(cmd), cmd.Wait())
+	}
+	return nil
+}
+
+// killProgram ends a program that was not waited for yet, with its group if it
+// leads one.
+func (c *innerChild) killProgram(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		return c.thread.kill(cmd.Process.Pid)
+	}
+	return c.thread.kill(-cmd.Process.Pid)
 }
 
 // environment is all that a child and the programs know of the outside.
@@ -137,9 +162,19 @@ func environment(home string) []string {
 	return []string{"HOME=" + home, "PATH=" + searchPath, "LANG=C.UTF-8"}
 }
 
+// environment is what programs get. Without a file system of its own, the
+// child cannot write to where temporary files are otherwise.
+func (c *innerChild) environment(home string) []string {
+	env := environment(home)
+	if !c.private {
+		env = append(env, "TMPDIR="+c.tmpDir())
+	}
+	return env
+}
+
 // bounded is a buffer that fails when more than left is written to it.
 type bounded struct {
-	bytes.Buffer
+	buf  bytes.Buffer // not embedded: its ReadFrom knows no bound
 	left int64
 }
 
@@ -147,5 +182,5 @@ func (b *bounded) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, ErrOutputTooLarge
 	}
-	return b.Buffer.Write(p)
+	return b.buf.Write(p)
 }

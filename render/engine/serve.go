@@ -59,16 +59,12 @@ func Serve(stdin io.Reader, stdout io.Writer, handlers Handlers) error {
 	if _, err := readMessage(in, &s); err != nil {
 		return fmt.Errorf("engine: read settings: %w", err)
 	}
-	r, err := confine(s)
+	confined, r, err := confine(s)
 	if err != nil {
 		return fmt.Errorf("engine: confine: %w", err)
 	}
-	base, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	inner := &innerChild{base: base, in: in, out: stdout, handlers: handlers}
-	if err := inner.clean(); err != nil {
+	inner := &innerChild{confinement: confined, in: in, out: stdout, handlers: handlers}
+	if err := errors.Join(inner.clean(), os.Setenv("HOME", inner.jobDir())); err != nil {
 		return err
 	}
 	if err := writeMessage(stdout, r, nil); err != nil {
@@ -79,15 +75,18 @@ func Serve(stdin io.Reader, stdout io.Writer, handlers Handlers) error {
 
 // innerChild is a child, seen from inside.
 type innerChild struct {
-	base     string // the child's own folder
+	*confinement
 	in       *bufio.Reader
 	out      io.Writer
 	handlers Handlers
-	// keeping means that a handler asked for the folder that lasts.
+	// keeping means that a handler asked for the folder that lasts, and kept
+	// are the programs in it, by number.
 	keeping bool
+	kept    []int
 }
 
 func (c *innerChild) jobDir() string  { return filepath.Join(c.base, "job") }
+func (c *innerChild) tmpDir() string  { return filepath.Join(c.base, "tmp") }
 func (c *innerChild) keepDir() string { return filepath.Join(c.base, "keep") }
 
 // serve does jobs one after the other. During a job it listens for the next
@@ -111,7 +110,7 @@ func (c *innerChild) serve() error {
 		case err = <-done:
 		case nextErr := <-next:
 			if nextErr != nil {
-				killGroup() // nobody waits for the answer
+				c.killGroup() // nobody waits for the answer
 				return nil
 			}
 			// The next job comes as soon as the answer is written.
@@ -144,10 +143,12 @@ func (c *innerChild) receive() (job incoming, err error) {
 	return job, noEOF(err)
 }
 
-// answer runs a job's handler and sends what came of it.
+// answer runs a job's handler and sends what came of it. Its error ends the
+// child.
 func (c *innerChild) answer(job incoming) error {
 	w := &Work{Dir: c.jobDir(), child: c}
 	body, err := c.call(w, job)
+	swept := c.sweep()
 	if err == nil && len(body) > maxBody {
 		err = ErrOutputTooLarge
 	}
@@ -157,19 +158,16 @@ func (c *innerChild) answer(job incoming) error {
 	}
 	if err != nil {
 		wire := wireError(err)
-		if err := writeMessage(c.out, answerHeader{Err: wire}, nil); err != nil {
-			return err
-		}
 		if errors.Is(wire, ErrCrashed) {
-			return errReplace
+			swept = errReplace
 		}
-		return nil
+		return errors.Join(writeMessage(c.out, answerHeader{Err: wire, Last: swept != nil}, nil), swept)
 	}
 	defer files.close()
-	if err := writeMessage(c.out, answerHeader{Files: files.headers}, body); err != nil {
+	if err := writeMessage(c.out, answerHeader{Files: files.headers, Last: swept != nil}, body); err != nil {
 		return err
 	}
-	return files.send(c.out)
+	return errors.Join(files.send(c.out), swept)
 }
 
 // call runs the handler under the job's deadline and catches its panic.
@@ -181,6 +179,12 @@ func (c *innerChild) call(w *Work, job incoming) (result []byte, err error) {
 	if job.full != nil {
 		return nil, job.full
 	}
+	if err := errors.Join(c.limitMemory(job.header.Memory), c.limitCPU()); err != nil {
+		return nil, fmt.Errorf("set limits: %w", err)
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	go c.watchMemory(stop, job.header.Memory)
 	ctx, cancel := context.WithTimeout(context.Background(), job.header.Timeout)
 	defer cancel()
 	defer func() {
@@ -208,7 +212,7 @@ func (c *innerChild) clean() error {
 			return fmt.Errorf("empty the folder: %w", err)
 		}
 	}
-	if err := os.Mkdir(c.jobDir(), 0o700); err != nil {
+	if err := errors.Join(os.Mkdir(c.jobDir(), 0o700), os.Mkdir(c.tmpDir(), 0o700)); err != nil {
 		return err
 	}
 	return os.Chdir(c.jobDir())

@@ -14,15 +14,42 @@ import (
 var errInput = errors.New("engine: read input")
 
 // do runs one job. Afterwards the child can take another unless it is spent.
-func (c *child) do(r *request, dir string) (Result, error) {
+func (c *child) do(r *request, cfg Config) (Result, error) {
 	stop := context.AfterFunc(r.ctx, c.kill)
+	overgrown := c.watchFolder(cfg.Disk)
 	c.jobs++
-	result, err := c.converse(r, dir)
+	result, err := c.converse(r, cfg.Dir)
+	if tooMuch := overgrown(); tooMuch != nil {
+		err = errors.Join(fmt.Errorf("%w: %w: %w", ErrCrashed, ErrDiskFull, tooMuch), result.Close())
+		result = Result{}
+	}
 	var jobErr *JobError
 	if !stop() || errors.Is(err, ErrCrashed) || err != nil && !errors.As(err, &jobErr) {
 		c.spent = true
 	}
 	return result, err
+}
+
+// watchFolder kills the child when its folder outgrows max bytes, where the
+// kernel does not keep that bound. The returned function ends the watch and
+// says whether that happened.
+func (c *child) watchFolder(max int64) func() error {
+	if c.report.Private {
+		return func() error { return nil }
+	}
+	stop, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var tooMuch error
+		watch(stop, func() error { return checkFolder(c.folder, max) }, func(err error) {
+			tooMuch = err
+			c.kill()
+		})
+		result <- tooMuch
+	}()
+	return func() error {
+		close(stop)
+		return <-result
+	}
 }
 
 // converse sends one job and reads the answer, whose files go to dir.
@@ -38,6 +65,7 @@ func (c *child) converse(r *request, dir string) (Result, error) {
 	if err != nil {
 		return Result{}, c.broken(r.ctx, err)
 	}
+	c.spent = answer.Last
 	if answer.Err != nil {
 		return Result{}, answer.Err
 	}

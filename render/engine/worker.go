@@ -14,29 +14,46 @@ const (
 	maxPause = 10 * time.Second
 )
 
-// worker owns one child at a time and feeds it jobs until the pool closes.
+// worker owns one child at a time and feeds it jobs until the pool closes. A
+// child that is to be replaced works on until the next one is ready.
 type worker struct {
 	pool  *Pool
 	child *child
+	// next receives a child that is being started; nil when none is.
+	next  chan started
 	pause time.Duration
 }
 
-// run starts a child ahead of the next job, runs the job, and so on.
+type started struct {
+	child *child
+	err   error
+}
+
+// run keeps a child ready and gives it jobs.
 func (w *worker) run() {
-	defer w.drop()
+	defer w.close()
+	w.begin()
 	for w.pool.ctx.Err() == nil {
+		jobs := w.pool.jobs
 		var retry <-chan time.Time
-		if err := w.warm(w.pool.ctx); err != nil {
+		switch {
+		case w.child != nil:
+		case w.next != nil:
+			jobs = nil // another worker may be ready now
+		default:
 			retry = time.After(w.pause)
-			w.pause = min(2*w.pause, maxPause)
 		}
 		select {
-		case r := <-w.pool.jobs:
+		case r := <-jobs:
 			w.serve(r)
+		case s := <-w.next:
+			w.adopt(s)
 		case <-retry:
+			w.begin()
 		case <-w.gone():
 			w.pool.cfg.Logger.Warn("idle engine ended by itself", "stderr", w.child.stderr.String())
 			w.drop()
+			w.begin()
 		case <-w.pool.ctx.Done():
 		}
 	}
@@ -50,20 +67,36 @@ func (w *worker) gone() <-chan struct{} {
 	return w.child.ended
 }
 
-// warm makes sure that there is a child.
-func (w *worker) warm(ctx context.Context) error {
-	if w.child != nil {
-		return nil
+// begin starts the next child, unless that is under way.
+func (w *worker) begin() {
+	if w.next != nil {
+		return
 	}
-	c, err := startChild(ctx, w.pool)
-	if err != nil {
-		if ctx.Err() == nil {
-			w.pool.cfg.Logger.Error("engine cannot start", "error", err)
+	next := make(chan started, 1)
+	w.next = next
+	go func() {
+		c, err := startChild(w.pool.ctx, w.pool)
+		next <- started{c, err}
+	}()
+}
+
+// adopt makes a child that was started the worker's own, instead of the one it
+// has.
+func (w *worker) adopt(s started) error {
+	w.next = nil
+	if s.err != nil {
+		if w.pool.ctx.Err() == nil {
+			w.pool.cfg.Logger.Error("engine cannot start", "error", s.err)
 		}
-		return err
+		w.pause = min(2*w.pause, maxPause)
+		if w.child != nil {
+			w.child.jobs = 0 // it goes on until it is due again
+		}
+		return s.err
 	}
-	w.child, w.pause = c, minPause
-	w.pool.cfg.Logger.Debug("engine ready", "pid", c.cmd.Process.Pid, "uid", c.report.UID)
+	w.drop()
+	w.child, w.pause = s.child, minPause
+	w.pool.cfg.Logger.Debug("engine ready", "pid", s.child.cmd.Process.Pid, "uid", s.child.report.UID)
 	return nil
 }
 
@@ -73,16 +106,20 @@ func (w *worker) serve(r *request) {
 	defer cancel(nil)
 	defer context.AfterFunc(w.pool.ctx, func() { cancel(ErrClosed) })()
 	r.ctx = ctx
-	if err := w.warm(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = waiting(ctx)
-		} else {
-			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if w.child == nil {
+		w.begin()
+		select {
+		case s := <-w.next:
+			if err := w.adopt(s); err != nil {
+				r.reply <- outcome{err: fmt.Errorf("%w: %w", ErrUnavailable, err)}
+				return
+			}
+		case <-ctx.Done():
+			r.reply <- outcome{err: waiting(ctx)}
+			return
 		}
-		r.reply <- outcome{err: err}
-		return
 	}
-	result, err := w.child.do(r, w.pool.cfg.Dir)
+	result, err := w.child.do(r, w.pool.cfg)
 	r.reply <- outcome{result: result, err: err}
 	w.settle(r.job.Name, err)
 }
@@ -95,19 +132,34 @@ func waiting(ctx context.Context) error {
 // settle decides whether the child may take another job.
 func (w *worker) settle(job string, err error) {
 	c := w.child
-	if c.spent || c.jobs >= w.pool.cfg.MaxJobs {
+	if errors.Is(err, ErrCrashed) {
+		c.kill()
+		<-c.ended // so that its last words are complete
+		w.pool.cfg.Logger.Warn("engine crashed", "job", job, "error", err, "stderr", c.stderr.String())
+	}
+	if c.spent {
 		w.drop()
 	}
-	if errors.Is(err, ErrCrashed) {
-		// The child has ended by now, so its last words are complete.
-		w.pool.cfg.Logger.Warn("engine crashed", "job", job, "error", err, "stderr", c.stderr.String())
+	if c.spent || c.jobs >= w.pool.cfg.MaxJobs {
+		w.begin()
 	}
 }
 
-// drop ends the child, if there is one.
+// drop ends the child, if there is one. Nobody waits for that but Close.
 func (w *worker) drop() {
 	if w.child != nil {
-		w.child.end()
+		w.child.kill()
+		w.pool.workers.Go(w.child.end)
 		w.child = nil
+	}
+}
+
+// close ends the child and the one that is being started.
+func (w *worker) close() {
+	w.drop()
+	if w.next != nil {
+		if s := <-w.next; s.child != nil {
+			s.child.end()
+		}
 	}
 }

@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxOpen bounds open files of a process. Office programs need some
+	// hundreds.
+	maxOpen = 1024
+	// maxProcesses bounds processes and threads of a child. A Java program on
+	// many cores takes about a hundred.
+	maxProcesses = 512
+)
+
+// closeInherited closes what the server itself was given by whoever started
+// it, such as a lock or a socket: everything above stderr that would pass on
+// to programs started here. What Go has opened would not.
+func closeInherited(*confinement) error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd <= unix.Stderr {
+			continue
+		}
+		// The listing names its own descriptor too, which is closed by now.
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err == nil && flags&unix.FD_CLOEXEC == 0 {
+			if err := unix.Close(fd); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// limitResources bounds memory, files and core dumps. Memory is RLIMIT_DATA:
+// a Go program cannot start under a useful RLIMIT_AS. The limit counts from
+// what the fresh process has mapped already.
+func limitResources(c *confinement) error {
+	mapped, err := mappedData()
+	if err != nil {
+		return err
+	}
+	c.Memory, c.MaxMemory = c.Memory+mapped, c.MaxMemory+mapped
+	for _, l := range []struct {
+		resource int
+		max      uint64
+	}{
+		{unix.RLIMIT_DATA, uint64(c.MaxMemory)},
+		{unix.RLIMIT_FSIZE, uint64(c.Disk)},
+		{unix.RLIMIT_NOFILE, maxOpen},
+		{unix.RLIMIT_CORE, 0},
+	} {
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {
+			return err
+		}
+	}
+	return c.limitMemory(0)
+}
+
+// limitMemory sets the limit of one job, which may be 0 for the usual one. The
+// runtime tries to stay below seven eighths, and dies at the limit.
+func (c *confinement) limitMemory(bytes int64) error {
+	limit := c.memoryOfJob(bytes)
+	debug.SetMemoryLimit(limit / 8 * 7)
+	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(limit), Max: uint64(c.MaxMemory)})
+}
+
+// memoryOfJob is the limit of each process, as limitMemory sets it.
+func (c *confinement) memoryOfJob(bytes int64) int64 {
+	if bytes > 0 {
+		return min(bytes, c.MaxMemory)
+	}
+	return c.Memory
+}
+
+// watchMemory ends the child when its processes together take more than two of
+// them may: many small programs are as bad as a large one.
+func (c *confinement) watchMemory(stop <-chan struct{}, bytes int64) {
+	if !c.private {
+		return
+	}
+	limit := 2 * c.memoryOfJob(bytes)
+	watch(stop, func() error { return checkMemory(limit) }, func(err error) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	})
+}
+
+// limitCPU gives this process, and each program that it starts, the CPU time
+// of one job. At the limit the kernel sends a signal: see dieWithParent.
+func (c *confinement) limitCPU() error {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return err
+	}
+	used := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	limit := unix.Rlimit{Cur: uint64(int64(used/time.Second) + 1 + c.CPU), Max: unix.RLIM_INFINITY}
+	return unix.Setrlimit(unix.RLIMIT_CPU, &limit)
+}
+
+// mappedData returns how much private writable memory this process has mapped,
+// in bytes: what RLIMIT_DATA counts.
+func mappedData() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmData:"); ok {
+			var kib int64
+			if _, err := fmt.Sscanf(value, "%d kB", &kib); err != nil {
+				return 0, err
+			}
+			return kib << 10, nil
+		}
+	}
+	return 0, errors.New("no VmData in /proc/self/status")
+}
+
+// limitProcesses bounds processes and threads. The kernel counts them by user
+// and user namespace: without one of its own, a child would count those of the
+// browser and of all other children.
+func limitProcesses(c *confinement) error {
+	if !c.has(unix.CLONE_NEWUSER) {
+		return errors.New("the processes of a child cannot be counted without a user namespace: " + c.Lost)
+	}
+	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: maxProcesses, Max: maxProcesses})
+}
+
+// dieWithParent asks for a signal when the server dies, which the kernel has
+// forgotten since this process changed its user. The first process of a
+// namespace takes all others with it; any other child asks for a signal that
+// lets it kill the programs which it started. A server that died in between
+// has closed the pipe.
+//
+// The signals with which people and service managers stop a server are
+// swallowed: they often go to all its processes, while the server still wants
+// to finish its work. Unlike ignored ones, they keep their meaning for the
+// programs started here.
+func dieWithParent(c *confinement) error {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, unix.SIGUSR1, unix.SIGXCPU)
+	go func() {
+		fmt.Fprintln(os.Stderr, "ended by the signal", <-end)
+		c.killGroup()
+		os.Exit(1)
+	}()
+	death := unix.SIGUSR1
+	if c.has(unix.CLONE_NEWPID) {
+		death = unix.SIGKILL
+	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil { // see sweep
+		return err
+	}
+	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(death), 0, 0, 0)
+}
+
+// killGroup ends this process with everything it started, if the group is its
+// own: a job's programs must not outlive a server that is gone.
+func (c *confinement) killGroup() {
+	if pid := os.Getpid(); unix.Getpgrp() == pid {
+		_ = c.thread.kill(-pid)
+	}
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// readable is all of the system that children see: programs and libraries,
+// fonts, and the settings of those programs. Nothing here is a secret, or
+// differs from machine to machine in a way that matters to a customer.
+var readable = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt",
+	"/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+	"/etc/localtime", "/etc/timezone", "/etc/mime.types", "/etc/papersize", "/etc/paperspecs",
+	"/etc/ghostscript", "/etc/ImageMagick-6", "/etc/libreoffice", "/etc/libpaper.d", "/etc/python3", "/etc/python3.11",
+	"/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
+	"/var/cache/fontconfig", "/var/lib/ghostscript", "/var/lib/libreoffice",
+}
+
+// devices are all that children have.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+// workDir is the child's folder in its own file system.
+const workDir = "/work"
+
+// maxEntries bounds files and folders of a child, which cost kernel memory.
+const maxEntries = 65536
+
+// changeRoot gives the child a file system of its own: what is readable, a few
+// devices, its own processes, and a folder in memory of bounded size. Nothing
+// else of the system has a name in there, and so no file and no socket of
+// others can be opened.
+func changeRoot(c *confinement) (err error) {
+	if !c.has(unix.CLONE_NEWNS) {
+		return c.lost()
+	}
+	// The child's user must be able to pass, whatever the server's umask.
+	unix.Umask(0o022)
+	defer unix.Umask(0o077)
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	const size = "mode=0755,size=1m,nr_inodes=1024"
+	if err := unix.Mount("root", c.base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, size); err != nil {
+		return fmt.Errorf("mount a root: %w", err)
+	}
+	if err := c.buildRoot(); err != nil {
+		// The system's root stays in place, and the folder that was there.
+		return errors.Join(err, unix.Unmount(c.base, unix.MNT_DETACH), os.Chdir(c.base))
+	}
+	if err := enterRoot(c.base); err != nil {
+		return err
+	}
+	c.base, c.private = workDir, true
+	return os.Chdir(workDir)
+}
+
+// buildRoot fills the new root, which is mounted at base.
+func (c *confinement) buildRoot() error {
+	for _, path := range readable {
+		if err := expose(c.base, path, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+			return err
+		}
+	}
+	for _, path := range devices {
+		if err := expose(c.base, path, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
+			return err
+		}
+	}
+	if err := c.writeNames(); err != nil {
+		return err
+	}
+	for link, target := range map[string]string{
+		"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
+		"/dev/shm": workDir + "/tmp", "/tmp": workDir + "/tmp", "/var/tmp": workDir + "/tmp",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(c.base+link), 0o755), os.Symlink(target, c.base+link)); err != nil {
+			return err
+		}
+	}
+	const closed = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := mountAt(c.base+"/proc", "proc", closed, ""); err != nil {
+		return err
+	}
+	uid, gid := os.Getuid(), os.Getgid()
+	if c.Identity.UID != 0 {
+		uid, gid = c.Identity.UID, c.Identity.GID
+	}
+	return mountAt(c.base+workDir, "tmpfs", closed,
+		fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=%d,nr_inodes=%d", uid, gid, c.Disk, maxEntries))
+}
+
+// writeNames makes the lists of users, in which there is only the child's.
+func (c *confinement) writeNames() error {
+	uid, gid := os.Getuid(), os.Getgid()
+	if c.Identity.UID != 0 {
+		uid, gid = c.Identity.UID, c.Identity.GID
+	}
+	users := fmt.Sprintf("engine:x:%d:%d::%s/job:/usr/sbin/nologin\n", uid, gid, workDir)
+	return errors.Join(
+		os.MkdirAll(c.base+"/etc", 0o755), //nolint:gosec // the child's user reads it
+		os.WriteFile(c.base+"/etc/passwd", []byte(users), 0o644),
+		os.WriteFile(c.base+"/etc/group", fmt.Appendf(nil, "engine:x:%d:\n", gid), 0o644))
+}
+
+// mountAt mounts a new file system of a kind.
+func mountAt(path, kind string, flags uintptr, options string) error {
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount(kind, path, kind, flags, options); err != nil {
+		return fmt.Errorf("mount %s: %w", kind, err)
+	}
+	return nil
+}
+
+// expose makes a path of the system visible in a new root; what does not exist
+// is left out. A link stays a link, so that /lib leads to /usr/lib.
+func expose(root, path string, attributes uint64) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	target := root + path
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		to, err := os.Readlink(path)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(to, target)
+	case info.IsDir():
+		err = os.Mkdir(target, 0o755)
+	default:
+		err = os.WriteFile(target, nil, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount(path, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("show %s: %w", path, err)
+	}
+	attr := unix.MountAttr{Attr_set: attributes}
+	if err := unix.MountSetattr(unix.AT_FDCWD, target, unix.AT_RECURSIVE, &attr); err != nil {
+		return fmt.Errorf("protect %s: %w", path, err)
+	}
+	return nil
+}
+
+// enterRoot makes path the root, and drops the old one.
+func enterRoot(path string) error {
+	if err := os.Chdir(path); err != nil {
+		return err
+	}
+	// The old root lies on the new one, until it is taken off.
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("change the root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leave the old root: %w", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOEXEC}
+	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &attr)
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// errStrays means that programs of a job cannot be told from others.
+var errStrays = errors.New("engine: a job left programs running")
+
+// sweep ends what a job has left running, however it hid, so that it changes
+// no result and sees no later job. An error ends the child.
+func (c *innerChild) sweep() error {
+	switch {
+	case c.has(unix.CLONE_NEWPID) && c.kept == nil:
+		// The first process of a namespace reaches all others, and not itself.
+		_ = c.thread.kill(-1) // nobody is there, as a rule
+		return reapAll(0)
+	case c.has(unix.CLONE_NEWPID):
+		return c.sweepSessions()
+	case c.kept != nil:
+		return nil // reported as missing: own processes
+	}
+	return reapAll(unix.WNOHANG)
+}
+
+// reapAll takes ended processes off the table until there are none. With
+// WNOHANG it does not wait for those that have not ended.
+func reapAll(options int) error {
+	for {
+		pid, err := unix.Wait4(-1, nil, options, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.ECHILD):
+			return nil
+		case err != nil:
+			return err
+		case pid == 0:
+			return errStrays
+		}
+	}
+}
+
+// sweepSessions spares the kept programs and what they have started, which is
+// in their sessions, where no other process can get to.
+func (c *innerChild) sweepSessions() error {
+	// What forks faster than it is killed is not worth more attempts.
+	const attempts = 20
+	for range attempts {
+		found := 0
+		entries, err := os.ReadDir("/proc")
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			pid, err := strconv.Atoi(e.Name())
+			if err != nil || pid == os.Getpid() {
+				continue
+			}
+			s, err := readState(pid)
+			kept := slices.Contains(c.kept, s.session)
+			switch {
+			case err != nil: // it has ended by now
+			case s.code == 'Z' && s.parent == os.Getpid() && !slices.Contains(c.kept, pid):
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			case !kept && s.code != 'Z':
+				found++
+				c.killAndWait(pid)
+			}
+		}
+		if found == 0 {
+			return nil
+		}
+	}
+	return errStrays
+}
+
+// killAndWait kills a process that may not be a child of this one.
+func (c *innerChild) killAndWait(pid int) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return // it has ended by now
+	}
+	defer unix.Close(fd)
+	if c.thread.kill(pid) == nil {
+		const milliseconds = 100
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, milliseconds) // looked at again anyway
+	}
+}
+
+// state is what matters here of a process.
+type state struct {
+	code            byte // 'Z' has ended
+	parent, session int
+}
+
+func readState(pid int) (s state, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return s, err
+	}
+	// The name, in parentheses, may hold anything.
+	_, err = fmt.Sscanf(string(text[strings.LastIndexByte(string(text), ')')+1:]), " %c %d %d %d", &s.code, &s.parent, new(int), &s.session)
+	return s, err
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// thread is an OS thread that carries out functions until it is closed. The
+// kernel ties to the thread, not to the process, what matters here: the
+// parent-death signal comes when the thread that forked ends; no_new_privs,
+// set on one thread, passes to everything that it forks; and on many kernels
+// each thread has a Landlock domain of its own, so that only the thread that
+// started a program may send it a signal.
+type thread struct {
+	calls chan func()
+	done  chan struct{}
+}
+
+func newThread() *thread {
+	t := &thread{calls: make(chan func()), done: make(chan struct{})}
+	go t.run()
+	return t
+}
+
+func (t *thread) run() {
+	defer close(t.done)
+	// Never unlocked: the thread must end with the goroutine rather than serve
+	// others.
+	runtime.LockOSThread()
+	for f := range t.calls {
+		f()
+	}
+}
+
+// do carries out f, which must not take long.
+func (t *thread) do(f func() error) error {
+	result := make(chan error, 1)
+	t.calls <- func() { result <- f() }
+	return <-result
+}
+
+// kill sends SIGKILL, which fails when nobody is there.
+func (t *thread) kill(pid int) error {
+	return t.do(func() error { return unix.Kill(pid, unix.SIGKILL) })
+}
+
+// close ends the thread. Nothing may be asked of it afterwards.
+func (t *thread) close() {
+	close(t.calls)
+	<-t.done
+}
+
+// refuseNewPrivileges makes what the calling thread starts unable to gain
+// privileges.
+func refuseNewPrivileges() error {
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}

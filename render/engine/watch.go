@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// watchPeriod is how often bounds are checked that the kernel does not keep.
+const watchPeriod = 100 * time.Millisecond
+
+// errOvergrown ends a child that holds more files or memory than it may.
+var errOvergrown = errors.New("over the bound")
+
+// watch calls check in regular intervals until stop is closed, and calls
+// exceeded once it returns an error.
+func watch(stop <-chan struct{}, check func() error, exceeded func(error)) {
+	tick := time.NewTicker(watchPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			if err := check(); err != nil {
+				exceeded(err)
+				return
+			}
+		}
+	}
+}
+
+// checkFolder says whether a folder holds more than max bytes or too many
+// files.
+func checkFolder(path string, max int64) error {
+	var bytes int64
+	entries := 0
+	return filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // it has gone, or is closed and empty
+		}
+		if info, err := e.Info(); err == nil {
+			if s, ok := info.Sys().(*syscall.Stat_t); ok {
+				const block = 512
+				bytes += s.Blocks * block
+			}
+		}
+		if entries++; entries > maxEntries || bytes > max {
+			return fmt.Errorf("files: %w", errOvergrown)
+		}
+		return nil
+	})
+}
+
+// checkMemory says whether all processes of this namespace together hold more
+// than max bytes of memory of their own.
+func checkMemory(max int64) error {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return err
+	}
+	var pages int64
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("/proc", e.Name(), "statm"))
+		if err != nil {
+			continue // it has ended by now
+		}
+		var size, resident, shared int64
+		if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err == nil {
+			pages += resident - shared
+		}
+	}
+	if pages*int64(os.Getpagesize()) > max {
+		return fmt.Errorf("memory of all processes: %w", errOvergrown)
+	}
+	return nil
+}
