@@ -1,0 +1,207 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"time"
+
+	"relaypdf/render/chrome"
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
+	"relaypdf/render/spool"
+)
+
+// More reasons why a file could not be worked on: those of images.
+const (
+	ImageNot     = pdf.NotImage
+	ImageDamaged = pdf.DamagedImage
+	ImageLarge   = pdf.LargeImage
+)
+
+type (
+	// PDFForm is the form of a PDF.
+	PDFForm = pdf.Form
+	// PDFField is a field of a form.
+	PDFField = pdf.Field
+	// PageMargin is the margins of a page in points.
+	PageMargin = pdf.Margin
+)
+
+// Raster says how pages are drawn.
+type Raster struct {
+	Pages string // in the grammar of CheckPageRanges; empty is all
+	JPEG  bool   // or else PNG
+	DPI   int    // pixels per inch
+}
+
+// RasterPages draws pages of a PDF, and returns one image, or a ZIP archive of
+// several and true.
+func (r *Renderer) RasterPages(ctx context.Context, file PDFFile, how Raster) (_ *spool.File, archive bool, err error) {
+	files, input := file.input()
+	args := pdf.RasterArgs{Input: input, Pages: how.Pages, JPEG: how.JPEG, DPI: how.DPI}
+	result, err := r.runTool(ctx, engine.Job{Name: pdf.RasterJob, Args: args, Files: files})
+	if err != nil {
+		return nil, false, err
+	}
+	var made pdf.RasterResult
+	if err := json.Unmarshal(result.Body, &made); err != nil {
+		return nil, false, errors.Join(err, result.Close())
+	}
+	return result.Output(0), made.Images > 1, nil
+}
+
+// ImagePages says what the pages look like that are made of images.
+type ImagePages struct {
+	// Width and Height are in points. Zero takes the size of each image.
+	Width, Height float64
+	Margin        PageMargin
+	// Fit is contain (when empty), cover, fill or none, as in CSS.
+	Fit string
+}
+
+// PDFFromImages makes a PDF of images, each a page.
+func (r *Renderer) PDFFromImages(ctx context.Context, images []FileContent, pages ImagePages) (*spool.File, error) {
+	args := pdf.FromImagesArgs{Width: pages.Width, Height: pages.Height, Margin: pages.Margin, Fit: pdf.Fit(pages.Fit)}
+	job := engine.Job{Name: pdf.FromImagesJob}
+	for i, image := range images {
+		name := fmt.Sprintf("image%d", i)
+		job.Files = append(job.Files, engine.File{Name: name, Content: image})
+		args.Inputs = append(args.Inputs, pdf.Input{Name: name})
+	}
+	job.Args = args
+	return r.runPDF(ctx, job)
+}
+
+// Stamp is what is drawn on pages, and how. Exactly one of Text and Image is
+// set.
+type Stamp struct {
+	Text string
+	// FontSize is that of the text, in points, and Color its CSS colour, which
+	// the caller has checked.
+	FontSize float64
+	Color    string
+	Image    FileContent
+
+	Pages string // in the grammar of CheckPageRanges; empty is all
+	// Position is center, top, bottom, top-left, top-right, bottom-left or
+	// bottom-right; or nil, and X and Y are in points from the top left of the
+	// page as it is shown.
+	Position *string
+	X, Y     float64
+	Opacity  float64 // 0 to 1
+	Rotate   float64 // counter-clockwise in degrees
+	Scale    float64
+	Below    bool
+}
+
+// StampPDF draws a text or an image on pages of a PDF for a tenant. A text is
+// printed by the browser first, which has every script and writes in any
+// direction.
+func (r *Renderer) StampPDF(ctx context.Context, tenant string, file PDFFile, s Stamp) (_ *spool.File, err error) {
+	files, input := file.input()
+	args := pdf.StampArgs{
+		Input: input, Stamp: pdf.Input{Name: "stamp"}, Image: s.Image != nil, Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
+		Opacity: s.Opacity, Rotate: s.Rotate, Scale: s.Scale, Below: s.Below,
+	}
+	content := s.Image
+	if content == nil {
+		printed, printErr := r.printStamp(ctx, tenant, s)
+		if printErr != nil {
+			return nil, printErr
+		}
+		defer func() { err = errors.Join(err, printed.Close()) }()
+		content = printed
+		args.Scale *= s.FontSize / stampPoints
+	}
+	files = append(files, engine.File{Name: args.Stamp.Name, Content: content})
+	return r.runPDF(ctx, engine.Job{Name: pdf.StampJob, Args: args, Files: files})
+}
+
+// The size of a stamp's letters as they are printed. They are outlines, so the
+// stamp is enlarged without loss; small ones keep a long text within what a
+// page may have.
+const (
+	stampPixels  = 16
+	stampPoints  = stampPixels * 0.75
+	stampTimeout = 30 * time.Second
+)
+
+// stampPage is a page as large as the text on it. The letters get some room
+// around them, for accents above the line and swashes beside it.
+const stampPage = `<!DOCTYPE html>
+<meta charset="utf-8">
+<title>Stamp</title>
+<style>
+* { margin: 0; padding: 0 }
+html, body { background: none }
+div { position: absolute; top: 0; left: 0; white-space: pre; unicode-bidi: plaintext;
+	font: %dpx "Liberation Sans", "Noto Sans", "Noto Sans CJK SC", sans-serif; color: %s }
+</style>
+<div>%s</div>
+<script>
+const box = document.querySelector("div").getBoundingClientRect(), style = document.createElement("style");
+style.textContent = "@page { margin: 0; size: " + Math.max(4, Math.ceil(box.width)) + "px " + Math.max(4, Math.ceil(box.height)) + "px }";
+document.head.append(style);
+</script>
+`
+
+// printStamp prints the text of a stamp on a page as large as itself.
+func (r *Renderer) printStamp(ctx context.Context, tenant string, s Stamp) (*spool.File, error) {
+	page := fmt.Sprintf(stampPage, stampPixels, html.EscapeString(s.Color), html.EscapeString(s.Text))
+	doc, err := r.browser.PDF(ctx, chrome.Job{
+		Tenant: tenant, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load",
+	}, chrome.PDF{PreferCSSPageSize: true, Scale: 1, MaxPages: MaxPages, MaxBytes: MaxBytes})
+	if err != nil {
+		return nil, fmt.Errorf("print the stamp: %w", err)
+	}
+	return doc.Body, nil
+}
+
+// PDFText reads the text of a PDF. The result is JSON: with merge an object of
+// pageCount and text, where form feeds stand between pages; or else of
+// pageCount and pages, each an object of page and text.
+func (r *Renderer) PDFText(ctx context.Context, file PDFFile, merge bool) (*spool.File, error) {
+	files, input := file.input()
+	return r.runPDF(ctx, engine.Job{Name: pdf.TextJob, Args: pdf.TextArgs{Input: input, Merge: merge}, Files: files})
+}
+
+// PDFFormFields lists the fields of a PDF's form, none where it has no form.
+func (r *Renderer) PDFFormFields(ctx context.Context, file PDFFile) (PDFForm, error) {
+	var form PDFForm
+	files, input := file.input()
+	result, err := r.runTool(ctx, engine.Job{Name: pdf.FormFieldsJob, Args: pdf.FormFieldsArgs{Input: input}, Files: files})
+	if err != nil {
+		return form, err
+	}
+	return form, errors.Join(json.Unmarshal(result.Body, &form), result.Close())
+}
+
+// FormError says why values do not fit a form: by the names of their fields,
+// in words that go on from them. An empty name is a fault of the whole.
+type FormError struct{ Faults map[string]string }
+
+func (e *FormError) Error() string { return fmt.Sprintf("values do not fit the form: %v", e.Faults) }
+
+// FillPDFForm fills the form of a PDF. Values are by the names of the fields,
+// as JSON decodes them; nil clears a field. Flatten draws them on the pages and
+// removes the form. The error is a *FormError where values do not fit.
+func (r *Renderer) FillPDFForm(ctx context.Context, file PDFFile, values map[string]any, flatten bool) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.FormFillArgs{Input: input, Values: values, Flatten: flatten}
+	result, err := r.runTool(ctx, engine.Job{Name: pdf.FormFillJob, Args: args, Files: files})
+	if err != nil {
+		return nil, err
+	}
+	var faults pdf.FormFaults
+	if err := json.Unmarshal(result.Body, &faults); err != nil {
+		return nil, errors.Join(err, result.Close())
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(&FormError{Faults: faults}, result.Close())
+	}
+	return result.Output(0), nil
+}
+
