@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -46,13 +47,11 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 		return nil, err
 	}
 	entries, faults := matchValues(fields, args.Values)
-	if len(faults) > 0 {
-		return faults, nil
-	}
 	if args.Flatten {
 		entries = append(entries, undrawn(fields, args.Values)...)
 	}
-	groups, faults, err := groupByFont(ctx, w, entries)
+	groups, undrawable, err := groupByFont(ctx, w, entries)
+	maps.Copy(faults, undrawable)
 	if err != nil || len(faults) > 0 {
 		return faults, err
 	}

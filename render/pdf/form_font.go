@@ -21,7 +21,7 @@ type fontGroup struct {
 
 // fontFamilies are the families that are taken first, in this order. DejaVu
 // has the joined forms of Arabic letters.
-var fontFamilies = []string{"Liberation Sans", "DejaVu Sans", "WenQuanYi Zen Hei", "Noto Sans"}
+var fontFamilies = []string{"Liberation Sans", "DejaVu Sans", "WenQuanYi Micro Hei", "Noto Sans"}
 
 // groupByFont chooses a font for each field: a form's own fonts have, as a
 // rule, only the letters of some Western languages. Characters that no font

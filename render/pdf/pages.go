@@ -38,13 +38,10 @@ func PageHandlers() engine.Handlers {
 // take passwords on their command line only. It reports whether the document
 // was encrypted, which it then is no more.
 func (d *document) plain(ctx context.Context) (encrypted bool, err error) {
-	_, err = qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "isEncrypted": ""})
-	var exit *engine.ExitError
-	switch {
-	case errors.As(err, &exit) && exit.Code == qpdfNotEncrypted:
-		return false, nil
-	case err != nil:
-		return false, d.damaged(err)
+	// The entry is never within what is compressed or encrypted. Where it is
+	// but means nothing, the copy does no harm.
+	if encrypted, err = contains(d.work.Path(d.name), "/Encrypt"); !encrypted || err != nil {
+		return false, err
 	}
 	name := "plain" + strconv.Itoa(d.number) + ".pdf"
 	if _, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "decrypt": "", "outputFile": name}); err != nil {
@@ -54,14 +51,11 @@ func (d *document) plain(ctx context.Context) (encrypted bool, err error) {
 	return true, nil
 }
 
-// qpdfNotEncrypted is qpdf's exit code for "isEncrypted" where it is not so.
-const qpdfNotEncrypted = 2
-
 // finish makes a file of the job's folder its result: encrypted as the original
 // is where that is encrypted, and with its objects in streams where those of
 // the original are, which the programs that change pages do not keep up.
 func finish(ctx context.Context, original *document, encrypted bool, name string) error {
-	packed, err := usesObjectStreams(original.work.Path(original.name))
+	packed, err := contains(original.work.Path(original.name), "/ObjStm")
 	if err != nil {
 		return err
 	}
@@ -86,18 +80,19 @@ func finish(ctx context.Context, original *document, encrypted bool, name string
 	return nil
 }
 
-// usesObjectStreams tells whether a file keeps objects in streams.
-func usesObjectStreams(path string) (_ bool, err error) {
+// contains tells whether a file has a text in it.
+func contains(path, text string) (_ bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, fmt.Errorf("input: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	mark := []byte("/ObjStm")
+	mark := []byte(text)
 	buffer := make([]byte, 256<<10)
 	for kept := 0; ; {
 		n, err := f.Read(buffer[kept:])
-		if bytes.Contains(buffer[:kept+n], mark) {
+		end := kept + n
+		if bytes.Contains(buffer[:end], mark) {
 			return true, nil
 		}
 		if errors.Is(err, io.EOF) {
@@ -106,8 +101,7 @@ func usesObjectStreams(path string) (_ bool, err error) {
 		if err != nil {
 			return false, fmt.Errorf("input: %w", err)
 		}
-		// The mark may go on in the next part.
-		end := kept + n
+		// The text may go on in the next part.
 		kept = copy(buffer, buffer[max(0, end-len(mark)):end])
 	}
 }

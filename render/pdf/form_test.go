@@ -1,0 +1,241 @@
+package pdf
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// formPDF is a form written by hand, with a field of every type on two pages.
+func formPDF(t testing.TB) []byte {
+	t.Helper()
+	return load(t, "testdata/form.pdf")
+}
+
+func readFields(t testing.TB, document []byte, password string) map[string]Field {
+	t.Helper()
+	result, err := do(t, FormFieldsJob, FormFieldsArgs{Input: input(password)}, document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := make(map[string]Field)
+	for _, f := range unmarshal[Form](t, result.Body).Fields {
+		if _, twice := fields[f.Name]; twice {
+			t.Errorf("field %s is listed twice", f.Name)
+		}
+		fields[f.Name] = f
+	}
+	return fields
+}
+
+func TestFormFields(t *testing.T) {
+	result, err := do(t, FormFieldsJob, FormFieldsArgs{Input: input("")}, formPDF(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := []string{}
+	want := []Field{
+		{Name: "name", Type: TextField, Value: "Ada", DefaultValue: "Ada", Options: none, Required: true, Page: new(1), Rect: []float64{150, 735, 400, 755}},
+		{Name: "address.street", Type: TextField, Value: "", DefaultValue: "", Options: none, Page: new(1), Rect: []float64{150, 695, 400, 715}},
+		{Name: "address.second", Type: TextField, Value: "", DefaultValue: "", Options: none, Page: new(2), Rect: []float64{50, 500, 300, 520}},
+		{Name: "notes", Type: TextField, Value: "", DefaultValue: "", Options: none, Multiline: true, Page: new(1), Rect: []float64{150, 610, 400, 680}},
+		{Name: "code", Type: TextField, Value: "", DefaultValue: "", Options: none, MaxLength: new(5), Page: new(1), Rect: []float64{150, 575, 400, 595}},
+		{Name: "agree", Type: CheckboxField, Value: false, DefaultValue: false, Options: []string{"Yes"}, Page: new(1), Rect: []float64{150, 538, 166, 554}},
+		{Name: "news", Type: CheckboxField, Value: true, DefaultValue: true, Options: []string{"On"}, Page: new(1), Rect: []float64{150, 508, 166, 524}},
+		{Name: "colour", Type: RadioField, Options: []string{"red", "green", "blue"}, Page: new(1), Rect: []float64{150, 468, 166, 484}},
+		{Name: "country", Type: ChoiceField, Value: "fr", Options: []string{"de", "fr", "jp"}, Labels: []string{"Germany", "France", "Japan"}, Page: new(1), Rect: []float64{150, 415, 400, 435}},
+		{Name: "size", Type: ListField, Options: []string{"S", "M", "L"}, Page: new(1), Rect: []float64{150, 345, 400, 405}},
+		{Name: "languages", Type: ListField, Value: []any{}, DefaultValue: []any{}, Options: []string{"English", "German", "French"}, Multiple: true, Page: new(1), Rect: []float64{150, 270, 400, 330}},
+		{Name: "send", Type: ButtonField, Options: none, Page: new(1), Rect: []float64{150, 230, 230, 255}},
+		{Name: "signature", Type: SignatureField, Value: false, Options: none, Page: new(2), Rect: []float64{50, 600, 300, 660}},
+		{Name: "number", Type: TextField, Value: "A-17", DefaultValue: "", Options: none, ReadOnly: true, Page: new(2), Rect: []float64{50, 700, 200, 720}},
+		{Name: "city", Type: ChoiceField, Options: []string{"Paris", "Rome"}, Editable: true, Page: new(2), Rect: []float64{50, 550, 300, 570}},
+	}
+	got := unmarshal[Form](t, result.Body).Fields
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || !reflect.DeepEqual(got[i], want[i]) {
+			t.Fatalf("field %d of %d:\ngot  %+v\nwant %+v", i, len(want), got[min(i, len(got)-1)], want[min(i, len(want)-1)])
+		}
+	}
+}
+
+func TestFormFieldsOfNoForm(t *testing.T) {
+	result, err := do(t, FormFieldsJob, FormFieldsArgs{Input: input("")}, three().write())
+	if err != nil || string(result.Body) != `{"fields":[]}` {
+		t.Errorf("%s, %v; want no fields", result.Body, err)
+	}
+}
+
+// everyValue is a value for each field that takes one.
+func everyValue() map[string]any {
+	return map[string]any{
+		"name": "Zoë Müller–Łukasz", "address.street": "Улица Ленина 5, Ελλάδα", "address.second": "東京都 한국어 简体中文",
+		"notes": "Première ligne: é à ü\nВторая строка & <b>\nthe third, which is so long that it has to be broken in two", "code": "AB12é",
+		"agree": true, "news": false, "colour": "green", "country": "Germany", "size": "M", "languages": []string{"English", "French"},
+		"city": "Łódź", "number": 42,
+	}
+}
+
+// afterFilling is what the fields hold then.
+func afterFilling() map[string]any {
+	want := everyValue()
+	want["country"], want["languages"], want["number"] = "de", []any{"English", "French"}, "42"
+	return want
+}
+
+func fillForm(t testing.TB, args FormFillArgs, document []byte) []byte {
+	t.Helper()
+	result, err := do(t, FormFillJob, args, document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := unmarshal[FormFaults](t, result.Body); len(faults) > 0 {
+		t.Fatalf("faults: %v", faults)
+	}
+	return content(t, result)
+}
+
+func TestFormFill(t *testing.T) {
+	filled := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue()}, formPDF(t))
+	keep(t, "filled.pdf", filled)
+	sound(t, filled, "", 2)
+	got := readFields(t, filled, "")
+	for name, want := range afterFilling() {
+		if !reflect.DeepEqual(got[name].Value, want) {
+			t.Errorf("%s is %#v, want %#v", name, got[name].Value, want)
+		}
+	}
+	if want := slices.Sorted(maps.Keys(readFields(t, formPDF(t), ""))); !reflect.DeepEqual(slices.Sorted(maps.Keys(got)), want) {
+		t.Errorf("the fields are %v, want %v", slices.Sorted(maps.Keys(got)), want)
+	}
+	shows(t, filled)
+
+	// What was filled can be filled again, and cleared.
+	again := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{
+		"name": nil, "agree": nil, "colour": nil, "country": "jp", "notes": "next",
+	}}, filled)
+	got = readFields(t, again, "")
+	for name, want := range map[string]any{"name": "", "agree": false, "colour": nil, "country": "jp", "notes": "next", "city": "Łódź"} {
+		if !reflect.DeepEqual(got[name].Value, want) {
+			t.Errorf("filled again, %s is %#v, want %#v", name, got[name].Value, want)
+		}
+	}
+}
+
+// shows fails the test unless poppler and MuPDF both show the values.
+func shows(t testing.TB, document []byte) {
+	t.Helper()
+	path := save(t, document)
+	for viewer, text := range map[string]string{
+		"poppler": tool(t, "pdftotext", "-layout", path, "-"), "MuPDF": tool(t, "mutool", "draw", "-q", "-F", "text", path),
+	} {
+		for _, want := range []string{"Zoë Müller–Łukasz", "Улица Ленина 5, Ελλάδα", "東京都", "한국어", "Première ligne: é à ü", "Вторая строка & <b>", "Germany", "Łódź", "42"} {
+			if !strings.Contains(strings.ReplaceAll(text, "\u00a0", " "), want) {
+				t.Errorf("%s does not show %q:\n%s", viewer, want, text)
+			}
+		}
+	}
+}
+
+func TestFormFlatten(t *testing.T) {
+	filled := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue()}, formPDF(t))
+	flat := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue(), Flatten: true}, formPDF(t))
+	keep(t, "flat.pdf", flat)
+	sound(t, flat, "", 2)
+	if left := readFields(t, flat, ""); len(left) != 0 {
+		t.Errorf("fields are left: %v", left)
+	}
+	shows(t, flat)
+	for page := 1; page <= 2; page++ {
+		if share := differing(t, draw(t, filled, page), draw(t, flat, page)); share > 0.01 {
+			t.Errorf("page %d: %.1f %% of the pixels differ from the form's in poppler", page, 100*share)
+		}
+		if share := differing(t, draw(t, flat, page), drawMuPDF(t, flat, page)); share > 0.02 {
+			t.Errorf("page %d: %.1f %% of the pixels differ between poppler and MuPDF", page, 100*share)
+		}
+	}
+}
+
+// TestFormFlattenKeepsOtherValues has values that nothing draws but a viewer.
+func TestFormFlattenKeepsOtherValues(t *testing.T) {
+	flat := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"code": "1"}, Flatten: true}, formPDF(t))
+	text := tool(t, "pdftotext", save(t, flat), "-")
+	for _, want := range []string{"Ada", "A-17", "France"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the value %s is gone:\n%s", want, text)
+		}
+	}
+}
+
+func TestFormFillFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		values map[string]any
+		want   FormFaults
+	}{
+		"every fault at once": {
+			map[string]any{
+				"nmae": "x", "code": "123456", "name": "two\nlines", "agree": "Perhaps", "colour": "pink", "country": "es",
+				"size": []string{"S", "M"}, "languages": []string{"English", "Latin"}, "send": "x", "signature": "x",
+				"notes": "a\x01b", "city": "東京 بغداد", "address.street": []string{"x"},
+			},
+			FormFaults{
+				"nmae": `is not a field of this form; its fields are "name", "address.street", "address.second", "notes", "code", "agree", "news", ` +
+					`"colour", "country", "size", "languages", "number", "city"`,
+				"code": "takes 5 characters at most; got 6", "name": "takes one line", "agree": `takes true, false or "Yes"; got "Perhaps"`,
+				"colour": `takes one of "red", "green", "blue"; got "pink"`, "country": `takes one of "de", "fr", "jp"; got "es"`,
+				"size": "takes one of its options, not several", "languages": `takes "English", "German", "French"; got "Latin"`,
+				"send": "is a button, which has no value", "signature": "is a signature, which cannot be filled",
+				"notes": "must not contain control characters", "address.street": "takes a text",
+				"city": "has characters that cannot be drawn together in a form field: no installed font has all of them",
+			},
+		},
+		"no fault": {map[string]any{"agree": "Yes", "news": "Off", "size": nil, "languages": "German", "code": ""}, nil},
+	} {
+		result, err := do(t, FormFillJob, FormFillArgs{Input: input(""), Values: test.values}, formPDF(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := unmarshal[FormFaults](t, result.Body); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s:\ngot  %q\nwant %q", name, got, test.want)
+		}
+	}
+	result, err := do(t, FormFillJob, FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}}, three().write())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := unmarshal[FormFaults](t, result.Body), (FormFaults{"": "cannot be filled: the PDF has no form"}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestFormFillKeepsEncryption(t *testing.T) {
+	document := transform(t, formPDF(t), "--encrypt", "user", "owner", "256", "--modify=form", "--")
+	for _, password := range []string{"user", "owner"} {
+		filled := fillForm(t, FormFillArgs{Input: input(password), Values: everyValue()}, document)
+		for _, password := range []string{"user", "owner"} {
+			sound(t, filled, password, 2)
+			if got := readFields(t, filled, password)["city"].Value; got != "Łódź" {
+				t.Errorf("city is %v, want Łódź", got)
+			}
+		}
+		fails(t, PasswordRequired, FormFieldsJob, FormFieldsArgs{Input: input("")}, filled)
+	}
+	fails(t, WrongPassword, FormFillJob, FormFillArgs{Input: input("no"), Values: everyValue()}, document)
+}
+
+func TestBestFont(t *testing.T) {
+	for name, test := range map[string]struct{ listing, want string }{
+		"none":    {"", ""},
+		"family":  {"Aaa|80|/a.ttf|0\nDejaVu Sans|80|/d.ttf|0\nLiberation Sans|80|/l.ttf|0\n", "/l.ttf"},
+		"weight":  {"DejaVu Sans|200|/bold.ttf|0\nDejaVu Sans|80|/d.ttf|0\n", "/d.ttf"},
+		"any":     {"Zzz|80|/z.ttf|0\nNoto Sans Thai|80|/t.ttf|0\nAaa|80|/a.ttf|0\n", "/t.ttf"},
+		"many":    {"WenQuanYi Micro Hei|80|/w.ttc|1\n", "/w.ttc,1"},
+		"garbage": {"x\n|||\n", ""},
+	} {
+		if got := bestFont([]byte(test.listing)); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

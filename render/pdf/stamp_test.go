@@ -1,0 +1,158 @@
+package pdf
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"testing"
+)
+
+// plate is a PNG of one colour.
+func plate(t testing.TB, c color.Color, width, height int) []byte {
+	t.Helper()
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			img.Set(x, y, c)
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// stampArgs stamps an image, which is 30 by 15 points where it is a plate of
+// 40 by 20 pixels.
+func stampArgs(change func(*StampArgs)) StampArgs {
+	args := StampArgs{Input: input(""), Stamp: Input{Name: inputName(1)}, Image: true, Position: new("center"), Opacity: 1, Scale: 1}
+	if change != nil {
+		change(&args)
+	}
+	return args
+}
+
+func TestStampPosition(t *testing.T) {
+	stamp := plate(t, green, 40, 20)
+	// The page as it is shown is 200 by 100 points, or 100 by 200.
+	for _, rotate := range []int{0, 90, 180, 270} {
+		w, h := 200, 100
+		if rotate%180 != 0 {
+			w, h = h, w
+		}
+		for name, corner := range map[string]image.Point{
+			"center": {w/2 - 15, h/2 - 7}, "top": {w/2 - 15, 24}, "bottom": {w/2 - 15, h - 24 - 15}, "top-left": {24, 24},
+			"top-right": {w - 24 - 30, 24}, "bottom-left": {24, h - 24 - 15}, "bottom-right": {w - 24 - 30, h - 24 - 15},
+		} {
+			got := extent(draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Position = &name }), colored(rotate), stamp), 1), green)
+			if want := (image.Rectangle{Min: corner, Max: corner.Add(image.Pt(30, 15))}); !close1(got, want) {
+				t.Errorf("turned by %d, %s: the stamp is at %v, want %v", rotate, name, got, want)
+			}
+		}
+		point := stampArgs(func(a *StampArgs) { a.Position, a.X, a.Y, a.Scale = nil, 10, 20, 2 })
+		got := extent(draw(t, make1(t, StampJob, point, colored(rotate), stamp), 1), green)
+		if want := image.Rect(10, 20, 70, 50); !close1(got, want) {
+			t.Errorf("turned by %d, a point: the stamp is at %v, want %v", rotate, got, want)
+		}
+	}
+}
+
+// TestStampTurns stamps an image that is green at the left and white at the
+// right: counter-clockwise, the green part comes down.
+func TestStampTurns(t *testing.T) {
+	img := image.NewNRGBA(image.Rect(0, 0, 80, 20))
+	for y := range 20 {
+		for x := range 80 {
+			img.Set(x, y, map[bool]color.Color{true: green, false: white}[x < 40])
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	for _, rotate := range []int{0, 90} {
+		shown := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Rotate, a.Position = 90, new("top-left") }), colored(rotate), b.Bytes()), 1)
+		if got, want := extent(shown, white), image.Rect(24, 24, 39, 54); !close1(got, want) {
+			t.Errorf("turned by %d: the right end is at %v, want %v", rotate, got, want)
+		}
+		if got, want := extent(shown, green), image.Rect(24, 54, 39, 84); !close1(got, want) {
+			t.Errorf("turned by %d: the left end is at %v, want %v", rotate, got, want)
+		}
+	}
+}
+
+func TestStampLayersAndOpacity(t *testing.T) {
+	stamp := plate(t, green, 40, 20)
+	below := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Below = true }), colored(0), stamp), 1)
+	if got := extent(below, green); !got.Empty() {
+		t.Errorf("a stamp below what fills the page is seen at %v", got)
+	}
+	onText := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Below = true }), three().write(), stamp), 2)
+	if got := extent(onText, green); got.Dx() < 29 {
+		t.Errorf("a stamp below a text is seen at %v", got)
+	}
+	half := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Opacity = 0.5 }), three().write(), stamp), 1)
+	if got, want := half.At(150, 200), (color.RGBA{R: 127, G: 255, B: 127, A: 255}); !near(got, want) {
+		t.Errorf("half a stamp is %v, want %v", got, want)
+	}
+}
+
+func TestStampPages(t *testing.T) {
+	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "1,last,1" }), three().write(), plate(t, green, 40, 20))
+	sound(t, stamped, "", 3)
+	for page, want := range map[int]bool{1: true, 2: false, 3: true} {
+		if got := !extent(draw(t, stamped, page), green).Empty(); got != want {
+			t.Errorf("page %d is stamped: %v, want %v", page, got, want)
+		}
+	}
+	fails(t, BeyondEnd, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "9" }), three().write(), plate(t, green, 4, 2))
+}
+
+// TestStampOfPDF stamps a page of a PDF, twice, and finds all texts.
+func TestStampOfPDF(t *testing.T) {
+	other := source{pages: []string{"STAMP"}}.write()
+	args := stampArgs(func(a *StampArgs) { a.Image, a.Scale = false, 0.5 })
+	once := make1(t, StampJob, args, three().write(), other)
+	args.Position = new("bottom")
+	stamped := make1(t, StampJob, args, once, other)
+	sound(t, stamped, "", 3)
+	text := fmt.Sprint(readTexts(t, TextArgs{Input: input("")}, stamped).Pages)
+	if want := "[{1 alpha STAMP STAMP} {2 beta STAMP STAMP} {3 gamma STAMP STAMP}]"; oneLine(text) != want {
+		t.Errorf("the text is %s, want %s", oneLine(text), want)
+	}
+}
+
+// oneLine puts the words of a text on one line.
+func oneLine(text string) string { return string(bytes.Join(bytes.Fields([]byte(text)), []byte(" "))) }
+
+func TestStampKeepsEncryptionAndStreams(t *testing.T) {
+	stamp := plate(t, green, 40, 20)
+	document := transform(t, three().write(), "--object-streams=generate", "--encrypt", "user", "owner", "256", "--")
+	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Input.Password = "user" }), document, stamp)
+	for _, password := range []string{"user", "owner"} {
+		sound(t, stamped, password, 3)
+	}
+	fails(t, PasswordRequired, StampJob, stampArgs(nil), stamped, stamp)
+	if !bytes.Contains(stamped, []byte("/ObjStm")) {
+		t.Error("the objects are no more in streams")
+	}
+}
+
+func TestStampImageFaults(t *testing.T) {
+	for kind, image := range map[Kind][]byte{NotImage: []byte("hello"), DamagedImage: plate(t, red, 4, 4)[:60], LargeImage: claim(plate(t, red, 4, 4), 60_000, 60_000)} {
+		if got := fails(t, kind, StampJob, stampArgs(nil), three().write(), image); got.Input != 1 {
+			t.Errorf("%s: input %d is blamed, want 1", kind, got.Input)
+		}
+	}
+}
+
+// TestStampShrinksLargeImages has an image larger than the page.
+func TestStampShrinksLargeImages(t *testing.T) {
+	got := extent(draw(t, make1(t, StampJob, stampArgs(nil), colored(0), plate(t, green, 1000, 1000)), 1), green)
+	if want := image.Rect(50, 0, 150, 100); !close1(got, want) {
+		t.Errorf("the stamp is at %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,74 @@
+package pdf
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+type textResult struct {
+	PageCount int
+	Text      string
+	Pages     []PageText
+}
+
+func readTexts(t *testing.T, args TextArgs, document []byte) textResult {
+	t.Helper()
+	result, err := do(t, TextJob, args, document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unmarshal[textResult](t, content(t, result))
+}
+
+func TestText(t *testing.T) {
+	documents := map[string][]byte{"plain": three().write()}
+	documents["object streams"] = transform(t, documents["plain"], "--object-streams=generate")
+	documents["encrypted"] = transform(t, documents["plain"], "--encrypt", "", "owner", "256", "--")
+	for name, document := range documents {
+		got := readTexts(t, TextArgs{Input: input("")}, document)
+		want := textResult{PageCount: 3, Pages: []PageText{{1, "alpha"}, {2, "beta"}, {3, "gamma"}}}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		if got := readTexts(t, TextArgs{Input: input(""), Merge: true}, document); got.Text != "alpha\fbeta\fgamma" || got.PageCount != 3 {
+			t.Errorf("%s: merged %+v", name, got)
+		}
+	}
+}
+
+func TestTextOfEmptyPages(t *testing.T) {
+	got := readTexts(t, TextArgs{Input: input("")}, source{pages: []string{"", "only", ""}}.write())
+	want := []PageText{{1, ""}, {2, "only"}, {3, ""}}
+	if !reflect.DeepEqual(got.Pages, want) {
+		t.Errorf("got %+v, want %+v", got.Pages, want)
+	}
+}
+
+func TestTextPasswords(t *testing.T) {
+	document := transform(t, three().write(), "--encrypt", "user", "owner", "128", "--use-aes=y", "--")
+	if got := readTexts(t, TextArgs{Input: input("user")}, document); got.PageCount != 3 {
+		t.Errorf("%d pages, want 3", got.PageCount)
+	}
+	fails(t, PasswordRequired, TextJob, TextArgs{Input: input("")}, document)
+	fails(t, WrongPassword, TextJob, TextArgs{Input: input("User")}, document)
+}
+
+// columns draws lines of two columns row by row, as word processors do.
+func columns() []byte {
+	var lines strings.Builder
+	rows := []string{"The left column", "starts up here and", "ends down there.", "The right one is", "read after it, and", "not beside it."}
+	for i := range 3 {
+		lines.WriteString(") Tj ET BT /F1 9 Tf 1 0 0 1 30 " + []string{"300", "289", "278"}[i] + " Tm (" + rows[i])
+		lines.WriteString(") Tj ET BT /F1 9 Tf 1 0 0 1 160 " + []string{"300", "289", "278"}[i] + " Tm (" + rows[3+i])
+	}
+	return source{pages: []string{lines.String()}}.write()
+}
+
+func TestTextReadsColumnsInOrder(t *testing.T) {
+	got := strings.Fields(readTexts(t, TextArgs{Input: input("")}, columns()).Pages[0].Text)
+	want := strings.Fields("The left column starts up here and ends down there. The right one is read after it, and not beside it.")
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
