@@ -10,14 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/store"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const echo = "/v1/test/echo"
 

@@ -1,0 +1,150 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+	"relaypdf/render"
+)
+
+// TestMain makes this program the engine of the renderers that its tests start.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "engine" {
+		if err := render.ServeEngine(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(labRun{m})
+}
+
+// labRun ends the lab when all tests have run.
+type labRun struct{ *testing.M }
+
+func (r labRun) Run() int {
+	defer lab.close()
+	return r.M.Run()
+}
+
+// lab is the renderer of the tests that need a real one, and a web server with
+// files that it may fetch. It starts with the first of them.
+var lab toolLab
+
+type toolLab struct {
+	once   sync.Once
+	render *render.Renderer
+	files  *httptest.Server
+	err    error
+	dir    string
+}
+
+func (l *toolLab) start() {
+	l.files = httptest.NewServer(http.HandlerFunc(serveFiles))
+	if l.dir, l.err = os.MkdirTemp("", "api-test-"); l.err != nil {
+		return
+	}
+	// The engines' own user passes through it.
+	if l.err = os.Chmod(l.dir, 0o711); l.err != nil {
+		return
+	}
+	l.render, l.err = render.New(context.Background(), render.Config{
+		Dir: l.dir, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")},
+	})
+}
+
+func (l *toolLab) close() {
+	if l.render != nil {
+		if err := l.render.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "close the renderer:", err)
+		}
+	}
+	if l.files != nil {
+		l.files.Close()
+	}
+	_ = os.RemoveAll(l.dir)
+}
+
+// labMaxFile is the most that a file may have in tests of tools.
+const labMaxFile = 512 << 10
+
+// serveFiles serves what sources with an address are tested with.
+func serveFiles(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/letters.pdf":
+		// The content type is nobody's business.
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write(letters("alpha", "beta", "gamma"))
+	case "/moved":
+		http.Redirect(w, r, "/letters.pdf", http.StatusFound)
+	case "/inwards":
+		http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+	case "/loop":
+		http.Redirect(w, r, "/loop", http.StatusFound)
+	case "/empty":
+	case "/large":
+		_, _ = w.Write(bytes.Repeat([]byte("x"), labMaxFile+1))
+	case "/endless":
+		w.Header().Set("Transfer-Encoding", "chunked")
+		for range labMaxFile {
+			if _, err := w.Write(bytes.Repeat([]byte("x"), 1<<10)); err != nil {
+				return
+			}
+		}
+	default:
+		http.Error(w, "gone", http.StatusGone)
+	}
+}
+
+// toolServer starts the whole product on the lab's renderer.
+func toolServer(t *testing.T) *apitest.Server {
+	t.Helper()
+	lab.once.Do(lab.start)
+	if lab.err != nil {
+		t.Fatal(lab.err)
+	}
+	return apitest.New(t, apitest.Options{Operations: api.Operations, Change: func(cfg *api.Config) {
+		cfg.Render, cfg.NoRateLimits, cfg.MaxFile, cfg.MaxBody = lab.render, true, labMaxFile, 8<<20
+	}})
+}
+
+// letters is a PDF with a word on each page.
+func letters(words ...string) []byte {
+	objects := []string{
+		"<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+	}
+	var kids strings.Builder
+	for i, word := range words {
+		fmt.Fprintf(&kids, "%d 0 R ", 4+2*i)
+		content := "BT /F1 24 Tf 40 300 Td (" + word + ") Tj ET"
+		objects = append(objects,
+			fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 400] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>", 5+2*i),
+			fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content))
+	}
+	objects[1] = fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d >>", kids.String(), len(words))
+	var b bytes.Buffer
+	b.WriteString("%PDF-1.7\n")
+	var offsets []int
+	for i, object := range objects {
+		offsets = append(offsets, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
+	}
+	xref := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(objects)+1)
+	for _, offset := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", offset)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, xref)
+	return b.Bytes()
+}

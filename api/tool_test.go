@@ -1,0 +1,272 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+)
+
+// inline is a PDF as the value of a field.
+func inline(content []byte) string {
+	return `"` + base64.StdEncoding.EncodeToString(content) + `"`
+}
+
+// words returns the words of a PDF's pages, as poppler reads them.
+func words(t *testing.T, content, password string) []string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "document.pdf")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range [][]string{{"qpdf", "--check", "--password=" + password, path}, {"pdftotext", "-upw", password, path, "-"}} {
+		out, err := exec.CommandContext(t.Context(), program[0], program[1:]...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", program, err, out)
+		}
+		if program[0] == "pdftotext" {
+			return strings.Fields(string(out))
+		}
+	}
+	return nil
+}
+
+// TestExamplesRun sends every example of the interface's description as it is.
+func TestExamplesRun(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	var description struct {
+		Paths map[string]struct {
+			Post struct {
+				RequestBody struct {
+					Content map[string]struct {
+						Example json.RawMessage `json:"example"`
+					} `json:"content"`
+				} `json:"requestBody"`
+			} `json:"post"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(openAPI(t, s), &description); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for path, methods := range description.Paths {
+		example := methods.Post.RequestBody.Content["application/json"].Example
+		if !strings.HasPrefix(path, "/v1/") || example == nil {
+			continue
+		}
+		ran++
+		if got := s.Send(t, apitest.Request{Path: path, Body: string(example)}); got.Status != http.StatusOK || got.Body == "" {
+			t.Errorf("%s: the example got status %d: %.300s", path, got.Status, got.Body)
+		}
+	}
+	if ran < len(api.Operations) {
+		t.Errorf("%d examples for %d operations", ran, len(api.Operations))
+	}
+}
+
+func TestToolsMakePDFs(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	source := `"file":` + inline(letters("alpha", "beta", "gamma"))
+	locked := s.Send(t, apitest.Request{Path: "/v1/pdf/protect", Body: `{` + source + `,"userPassword":"geheim"}`}).OK(t).Body
+	for _, test := range []struct {
+		path, body, file string
+		want             []string
+	}{
+		{"merge", `{"files":[{` + source + `},{` + source + `,"filename":"b.pdf"}]}`, "merged.pdf", []string{"alpha", "beta", "gamma", "alpha", "beta", "gamma"}},
+		{"merge", `{"files":[{"file":` + inline([]byte(locked)) + `,"password":"geheim"},{` + source + `}]}`, "merged.pdf", []string{"alpha", "beta", "gamma", "alpha", "beta", "gamma"}},
+		{"extract", `{` + source + `,"pages":"3,1-2"}`, "pages.pdf", []string{"gamma", "alpha", "beta"}},
+		{"extract", `{` + source + `,"pages":[3,3,1],"filename":"../x"}`, "x.pdf", []string{"gamma", "gamma", "alpha"}},
+		{"extract", `{` + source + `}`, "pages.pdf", []string{"alpha", "beta", "gamma"}},
+		{"delete-pages", `{` + source + `,"pages":[2]}`, "pages.pdf", []string{"alpha", "gamma"}},
+		{"rotate", `{` + source + `,"degrees":-90,"pages":"even"}`, "rotated.pdf", []string{"alpha", "beta", "gamma"}},
+		{"unlock", `{"file":` + inline([]byte(locked)) + `,"password":"geheim"}`, "unlocked.pdf", []string{"alpha", "beta", "gamma"}},
+		{"compress", `{` + source + `}`, "compressed.pdf", []string{"alpha", "beta", "gamma"}},
+		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"Ä","page":1,"children":[{"title":"b","page":3}]}]}`, "document.pdf", []string{"alpha", "beta", "gamma"}},
+	} {
+		answer := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).OK(t)
+		if got, want := answer.Header.Get("Content-Disposition"), `attachment; filename="`+test.file+`"`; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: disposition %q, want %q", test.path, got, want)
+		}
+		if got := answer.Header.Get("Content-Type"); got != "application/pdf" {
+			t.Errorf("%s: type %q", test.path, got)
+		}
+		if got := words(t, answer.Body, ""); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: pages %q, want %q", test.path, got, test.want)
+		}
+	}
+	if got, want := words(t, locked, "geheim"), []string{"alpha", "beta", "gamma"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("protect: pages %q, want %q", got, want)
+	}
+	// Neither the result nor the log may show what opens it.
+	if strings.Contains(s.Log.String(), "geheim") {
+		t.Error("the log shows a password")
+	}
+}
+
+func TestInfoAnswersJSON(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	content := letters("alpha", "beta")
+	answer := s.Send(t, apitest.Request{Path: "/v1/pdf/info", Body: `{"file":` + inline(content) + `}`}).OK(t)
+	var got map[string]any
+	if err := json.Unmarshal([]byte(answer.Body), &got); err != nil {
+		t.Fatal(err)
+	}
+	page := func(n float64) map[string]any {
+		return map[string]any{"page": n, "width": 300.0, "height": 400.0, "rotation": 0.0}
+	}
+	want := map[string]any{
+		"pageCount": 2.0, "pdfVersion": "1.7", "title": "", "author": "", "subject": "", "keywords": []any{}, "creator": "", "producer": "",
+		"createdAt": nil, "modifiedAt": nil, "encrypted": false, "tagged": false, "linearized": false, "hasForm": false, "hasSignatures": false,
+		"hasOutline": false, "attachmentCount": 0.0, "sizeBytes": float64(len(content)), "pages": []any{page(1), page(2)},
+		"permissions": map[string]any{
+			"print": true, "highres": true, "copy": true, "modify": true, "annotate": true, "fill": true, "assemble": true,
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if kind := answer.Header.Get("Content-Type"); kind != "application/json" {
+		t.Errorf("type %q", kind)
+	}
+}
+
+func TestToolsAreCharged(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	body := `{"file":` + inline(letters("alpha")) + `,"pages":"1","response":"url"}`
+	file := fileURL(t, s.Send(t, apitest.Request{Path: "/v1/pdf/extract", Body: body}))
+	want := []string{
+		"call pdf.extract done charged 500",
+		"ledger hold wallet -500", "ledger hold held 500", "ledger settle held -500", "ledger settle revenue 500",
+		fmt.Sprintf("file pages.pdf %d", file.SizeBytes), fmt.Sprintf("blob %d", file.SizeBytes),
+	}
+	if got := s.Effects(t); !sameLines(got, want) {
+		t.Errorf("effects %q, want %q", got, want)
+	}
+}
+
+// sameLines compares lines in any order.
+func sameLines(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+func TestToolsFail(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	content := letters("alpha", "beta", "gamma")
+	source := `"file":` + inline(content)
+	locked := inline([]byte(s.Send(t, apitest.Request{Path: "/v1/pdf/protect", Body: `{` + source + `,"userPassword":"geheim"}`}).OK(t).Body))
+	before, _ := s.Balance(t)
+	for _, test := range []struct {
+		path, body string
+		code       api.Code
+		field      string
+		message    string
+	}{
+		{"compress", `{"file":` + inline([]byte("GIF89a")) + `}`, api.ProcessingFailed, "file", "is not a PDF"},
+		{"info", `{"file":` + inline([]byte("%PDF-1.7\nnothing")) + `}`, api.ProcessingFailed, "file", "is damaged, and could not be repaired"},
+		{"extract", `{"file":` + locked + `}`, api.ProcessingFailed, "password", "is required: the PDF is encrypted and does not open without one"},
+		{"unlock", `{"file":` + locked + `,"password":"guess"}`, api.ProcessingFailed, "password", "is wrong: it does not open the PDF"},
+		{"merge", `{"files":[{` + source + `},{"file":` + locked + `}]}`, api.ProcessingFailed, "files[1].password", "is required: the PDF is encrypted and does not open without one"},
+		{"merge", `{"files":[{` + source + `},{"file":` + inline([]byte("x")) + `}]}`, api.ProcessingFailed, "files[1].file", "is not a PDF"},
+		{"extract", `{` + source + `,"pages":"2-4"}`, api.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
+		{"rotate", `{` + source + `,"degrees":90,"pages":[9]}`, api.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
+		{"delete-pages", `{` + source + `,"pages":"-3"}`, api.InvalidRequest, "pages", "selects all pages of the document, which has 3; at least one must stay"},
+		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, api.InvalidRequest, "bookmarks[0].page", "goes beyond the end; the document's page count is 3"},
+	} {
+		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
+		want := []api.Detail{{Field: test.field, Message: test.message}}
+		if !reflect.DeepEqual(failure.Details, want) {
+			t.Errorf("%s: details %+v, want %+v", test.path, failure.Details, want)
+		}
+		if !strings.Contains(failure.Message, test.field+" "+test.message) {
+			t.Errorf("%s: message %q does not say %q", test.path, failure.Message, test.message)
+		}
+	}
+	if after, held := s.Balance(t); after != before || held != 0 {
+		t.Errorf("failed calls cost %d and hold %d, want nothing", before-after, held)
+	}
+}
+
+func TestSourcesAreFetched(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	for _, path := range []string{"/letters.pdf", "/moved"} {
+		answer := s.Send(t, apitest.Request{Path: "/v1/pdf/extract", Body: `{"url":"` + lab.files.URL + path + `","pages":"2"}`}).OK(t)
+		if got, want := words(t, answer.Body, ""), []string{"beta"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: pages %q, want %q", path, got, want)
+		}
+	}
+	before, _ := s.Balance(t)
+	for _, test := range []struct {
+		address string
+		code    api.Code
+		message string
+	}{
+		{lab.files.URL + "/gone", api.ProcessingFailed, "could not be fetched: the address answered with status 410"},
+		{lab.files.URL + "/loop", api.ProcessingFailed, "could not be fetched: the address redirects more than 10 times"},
+		{lab.files.URL + "/large", api.PayloadTooLarge, "is larger than 524288 bytes"},
+		{lab.files.URL + "/endless", api.PayloadTooLarge, "is larger than 524288 bytes"},
+		{lab.files.URL + "/empty", api.InvalidRequest, "leads to an empty file"},
+		{lab.files.URL + "/inwards", api.URLNotAllowed, "must be an http or https address of a public host"},
+		{"http://127.0.0.1/", api.URLNotAllowed, "must be an http or https address of a public host"},
+		{"http://169.254.169.254/latest/meta-data", api.URLNotAllowed, "must be an http or https address of a public host"},
+		{"file:///etc/passwd", api.URLNotAllowed, "must be an http or https address of a public host"},
+		{"https://no-such-host.invalid/a.pdf", api.ProcessingFailed, "could not be fetched: the address has a host name that does not exist"},
+	} {
+		good := `{"url":"` + lab.files.URL + `/letters.pdf"}`
+		for path, call := range map[string]struct{ body, field string }{
+			"info":  {`{"url":"` + test.address + `"}`, "url"},
+			"merge": {`{"files":[` + good + `,{"url":"` + test.address + `"}]}`, "files[1].url"},
+		} {
+			failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + path, Body: call.body}).Refused(t, test.code)
+			if want := []api.Detail{{Field: call.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
+				t.Errorf("%s of %s: details %+v, want %+v", path, test.address, failure.Details, want)
+			}
+		}
+	}
+	if after, held := s.Balance(t); after != before || held != 0 {
+		t.Errorf("failed calls cost %d and hold %d, want nothing", before-after, held)
+	}
+}
+
+func TestSourcesAreEarlierResults(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	body := `{"url":"` + lab.files.URL + `/letters.pdf","pages":"3,1","response":"url"}`
+	id := fileURL(t, s.Send(t, apitest.Request{Path: "/v1/pdf/extract", Body: body})).ID
+	read := apitest.Request{Path: "/v1/pdf/extract", Body: `{"fileId":"` + id + `","pages":"2"}`}
+	if got, want := words(t, s.Send(t, read).OK(t).Body, ""), []string{"alpha"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("pages %q, want %q", got, want)
+	}
+	_, _, stranger := s.NewAccount(t, "stranger@example.com")
+	foreign, missing := read, read
+	foreign.Header = http.Header{"Authorization": {"Bearer " + stranger}}
+	missing.Body = strings.Replace(read.Body, id, "file_missing", 1)
+	var failures []apitest.Failure
+	for _, q := range []apitest.Request{foreign, missing} {
+		failures = append(failures, s.Send(t, q).Refused(t, api.InvalidRequest))
+	}
+	s.Clock.Advance(25 * time.Hour)
+	failures = append(failures, s.Send(t, read).Refused(t, api.InvalidRequest))
+	for i, failure := range failures {
+		failure.RequestID = failures[0].RequestID
+		if failures[0].RequestID = failure.RequestID; !reflect.DeepEqual(failure, failures[0]) || failure.Details[0].Field != "fileId" {
+			t.Errorf("case %d: %+v differs from %+v", i, failure, failures[0])
+		}
+	}
+}
