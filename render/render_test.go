@@ -69,7 +69,7 @@ func start(t *testing.T, cfg Config) *Renderer {
 // which testing's cannot be.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "render-test-")
+	dir, err := os.MkdirTemp("", "render-test-") //nolint:usetesting // for the reason above
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package egress
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -28,8 +29,7 @@ func (x *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	defer browser.Close()
 	// The request's context outlives the hijack and ends when the proxy closes.
 	stop := context.AfterFunc(r.Context(), func() {
-		browser.Close()
-		server.Close()
+		_ = errors.Join(browser.Close(), server.Close()) // they are abandoned
 	})
 	defer stop()
 
@@ -72,8 +72,7 @@ func (x *Proxy) pipe(dst net.Conn, src *touchedConn) {
 	_, err := io.CopyBuffer(struct{ io.Writer }{dst}, src, buf)
 	half, ok := dst.(interface{ CloseWrite() error })
 	if err != nil || !ok || half.CloseWrite() != nil {
-		dst.Close()
-		src.Close()
+		_ = errors.Join(dst.Close(), src.Close()) // the other direction ends by it
 	}
 }
 
@@ -107,5 +106,11 @@ func newBufferPool() *bufferPool {
 	return &bufferPool{sync.Pool{New: func() any { return new([copyBuffer]byte) }}}
 }
 
-func (b *bufferPool) Get() []byte  { return b.pool.Get().(*[copyBuffer]byte)[:] }
+func (b *bufferPool) Get() []byte {
+	if buffer, ok := b.pool.Get().(*[copyBuffer]byte); ok {
+		return buffer[:]
+	}
+	return make([]byte, copyBuffer)
+}
+
 func (b *bufferPool) Put(p []byte) { b.pool.Put((*[copyBuffer]byte)(p)) }

@@ -90,7 +90,7 @@ func readTrailer(r io.ReadSeeker, size int64) (trailer, error) {
 		return trailer{}, err
 	}
 	found := trailerPattern.FindSubmatch(tail)
-	if found == nil || bytes.Contains(found[1], []byte("/Encrypt")) {
+	if len(found) < 2 || bytes.Contains(found[1], []byte("/Encrypt")) {
 		return trailer{}, ErrUnsupported
 	}
 	objects, root, info := sizePattern.FindSubmatch(found[1]), rootPattern.Find(found[1]), infoPattern.FindSubmatch(found[1])
