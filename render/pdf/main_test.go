@@ -68,6 +68,12 @@ func make1(t testing.TB, name string, args any, files ...[]byte) []byte {
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
+	return read(t, result)
+}
+
+// read returns the only output of a job.
+func read(t testing.TB, result engine.Result) []byte {
+	t.Helper()
 	content, err := io.ReadAll(result.Output(0).Open())
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,128 @@
+package pdf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// corpus is a module whose test data are documents from the wild.
+const corpus = "github.com/pdfcpu/pdfcpu@v0.15.0"
+
+// everyNth keeps the run short. The files are sorted, and those beside each
+// other are alike.
+const everyNth = 13
+
+// realDocuments returns the paths of documents that others have made. Where the
+// module can neither be found nor be had, the test is skipped.
+func realDocuments(t *testing.T) (paths []string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("many documents take long")
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", corpus)
+	cmd.Dir = t.TempDir() // not a module, so that nothing is written to ours
+	out, err := cmd.Output()
+	var module struct{ Dir string }
+	if err := errors.Join(err, json.Unmarshal(out, &module)); err != nil || module.Dir == "" {
+		t.Skipf("%s cannot be had: %v", corpus, err)
+	}
+	err = filepath.WalkDir(module.Dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.EqualFold(filepath.Ext(path), ".pdf") {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil || len(paths) < everyNth {
+		t.Fatalf("%d documents in %s: %v", len(paths), module.Dir, err)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// TestRealDocuments does everything to documents from the wild: what comes out
+// is sound and has the right pages, and what cannot be done is refused in
+// words.
+func TestRealDocuments(t *testing.T) {
+	paths := realDocuments(t)
+	done := 0
+	for i := 0; i < len(paths); i += everyNth {
+		content := load(t, paths[i])
+		name := filepath.Base(paths[i])
+		result, err := do(t, InfoJob, input(""), content)
+		var failed *Error
+		if errors.As(err, &failed) && failed.Kind != Exhausted {
+			t.Logf("%s: %s", name, failed.Kind)
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var about Info
+		if err := json.Unmarshal(result.Body, &about); err != nil {
+			t.Fatal(err)
+		}
+		done++
+		t.Run(name, func(t *testing.T) { doEverything(t, content, about) })
+	}
+	if done < len(paths)/everyNth/2 {
+		t.Errorf("only %d of %d documents could be read", done, len(paths)/everyNth)
+	}
+}
+
+func doEverything(t *testing.T, content []byte, about Info) {
+	n := about.PageCount
+	for _, test := range []struct {
+		job   string
+		args  any
+		pages int
+	}{
+		{ExtractJob, Selection{Input: input(""), Pages: "last,1"}, 2},
+		{RotateJob, Rotation{Selection{Input: input("")}, 90}, n},
+		{CompressJob, input(""), n},
+		{BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: n}}}, n},
+		{ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, n},
+		{UnlockJob, input(""), n},
+	} {
+		result, err := do(t, test.job, test.args, content)
+		if err != nil {
+			t.Errorf("%s: %v", test.job, err)
+			continue
+		}
+		path := save(t, read(t, result))
+		if got := strings.TrimSpace(tool(t, "qpdf", "--no-warn", "--password=u", "--show-npages", path)); got != fmt.Sprint(test.pages) {
+			t.Errorf("%s: %s pages, want %d", test.job, got, test.pages)
+		}
+		checkLike(t, test.job, content, path)
+	}
+	if about.Encrypted || n > MaxPages/2 {
+		return
+	}
+	result, err := do(t, MergeJob, mergeOf([]string{"", ""}, []string{"a", "b"}), content, content)
+	if err != nil {
+		t.Errorf("merge: %v", err)
+		return
+	}
+	if got := strings.TrimSpace(tool(t, "qpdf", "--no-warn", "--show-npages", save(t, read(t, result)))); got != fmt.Sprint(2*n) {
+		t.Errorf("merge: %s pages, want %d", got, 2*n)
+	}
+}
+
+// checkLike fails the test when a result has errors that the original lacks.
+// Streams that cannot be decoded stay as they are.
+func checkLike(t *testing.T, job string, original []byte, path string) {
+	t.Helper()
+	check := func(path string) error {
+		return exec.CommandContext(t.Context(), "qpdf", "--check", "--password=u", path).Run()
+	}
+	if err := check(path); err != nil && check(save(t, original)) == nil {
+		t.Errorf("%s: qpdf --check: %v, while the original is sound", job, err)
+	}
+}
