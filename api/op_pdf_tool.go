@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"relaypdf/api/op"
 	"relaypdf/render"
@@ -140,7 +139,7 @@ func toolError(err error) *Error {
 		}
 	case errors.Is(err, errToolTimeout):
 		return &Error{Code: ProcessingFailed, Message: fmt.Sprintf(
-			"The files were not fetched and processed within %v. Send smaller files, or split the work.", time.Duration(toolTimeout))}
+			"The files were not fetched and processed within %v. Send smaller files, or split the work.", toolTimeout)}
 	}
 	return nil
 }

@@ -174,5 +174,6 @@ func (r *Renderer) DescribePDF(ctx context.Context, file PDFFile) (PDFInfo, erro
 	if err != nil {
 		return info, err
 	}
-	return info, json.Unmarshal(result.Body, &info)
+	err = json.Unmarshal(result.Body, &info)
+	return info, err
 }

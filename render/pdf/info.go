@@ -171,8 +171,8 @@ func (s *structure) version(catalog dict) string {
 // text returns a text string of a PDF, empty where v is none.
 func text(v any) string {
 	s, _ := v.(string)
-	if clear, ok := strings.CutPrefix(s, "u:"); ok {
-		return strings.TrimRight(clear, "\x00")
+	if unicode, ok := strings.CutPrefix(s, "u:"); ok {
+		return strings.TrimRight(unicode, "\x00")
 	}
 	binary, ok := strings.CutPrefix(s, "b:")
 	if !ok {

@@ -104,7 +104,7 @@ func (p *part) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	numbered := strconv.Itoa(p.document.number) + "numbered.pdf"
+	numbered := strconv.Itoa(p.number) + "numbered.pdf"
 	_, err = qpdf(ctx, p.work, qpdfJob{
 		"inputFile": p.name, "password": p.password, "updateFromJson": name, "decrypt": "", "streamData": "preserve", "outputFile": numbered,
 	})

@@ -90,11 +90,9 @@ func (d *document) count(ctx context.Context) error {
 	return nil
 }
 
-// Exit codes of qpdf's --requires-password.
-const passwordRequired, notEncrypted, passwordCorrect = 0, 2, 3
-
 // checkPassword tells whether a document cannot be read for want of the right
-// password.
+// password. qpdf answers so with the exit code 0; others are for documents that
+// are not encrypted or that the password opens.
 func (d *document) checkPassword(ctx context.Context) error {
 	_, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "requiresPassword": ""})
 	var exit *engine.ExitError

@@ -77,7 +77,9 @@ func TestRealDocuments(t *testing.T) {
 	}
 }
 
+// doEverything does to one document what can be done to any.
 func doEverything(t *testing.T, content []byte, about Info) {
+	t.Helper()
 	n := about.PageCount
 	for _, test := range []struct {
 		job   string
