@@ -61,7 +61,7 @@ var realmTraces = []trace{
 		`await Promise.race([globalThis.heard, new Promise(done => { new BroadcastChannel('k').onmessage = e => done(e.data); setTimeout(done, 400) })])`},
 	{"window", `globalThis.w = open('', 'k'); if (w) w.k = 'LEFT'; else globalThis.k = 'LEFT'`, `(globalThis.w || open('', 'k') || {}).k || globalThis.k`},
 	{"window size", `resizeTo(333, 333); moveTo(20, 20); await new Promise(d => setTimeout(d, 50)); globalThis.k = 'LEFT'`,
-		`[innerWidth, innerHeight, outerWidth, outerHeight, screenX, screenY].join() !== '800,600,800,600,0,0' ? 'LEFT' + outerWidth : globalThis.k`},
+		`[innerWidth, innerHeight, outerWidth, outerHeight, screenX, screenY].join() !== '816,1056,800,600,0,0' ? 'LEFT' + outerWidth : globalThis.k`},
 }
 
 // document returns a page that carries out script and prints what read finds.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 
 	"github.com/go-rod/rod/lib/proto"
 
@@ -61,6 +62,24 @@ func (o PDF) normalized() (PDF, error) {
 		return o, ErrNoContentArea
 	}
 	return o, nil
+}
+
+// cssPerInch is how many CSS pixels an inch has.
+const cssPerInch = 96
+
+// window returns the window that a document with script is loaded in: as large
+// as the room for content on the paper, so that what scripts measure and draw
+// is what is printed. Without script nothing measures it.
+func (o PDF) window(lane Lane) Viewport {
+	if lane == Inline {
+		return Viewport{}
+	}
+	width, height := o.Width, o.Height
+	if o.Landscape {
+		width, height = height, width
+	}
+	pixels := func(inches float64) int { return max(1, int(math.Round(inches*cssPerInch/o.Scale))) }
+	return Viewport{Width: pixels(width - o.MarginLeft - o.MarginRight), Height: pixels(height - o.MarginTop - o.MarginBottom), Scale: 1}
 }
 
 func (o PDF) params(ranges string, stream bool) printToPDF {

@@ -252,3 +252,22 @@ func TestPageCountAgreesWithPoppler(t *testing.T) {
 		}
 	}
 }
+
+func TestScriptsSeeTheRoomOnThePaper(t *testing.T) {
+	p := startPool(t, nil)
+	const html = `<body style="margin:0"><p id=x></p><script>x.textContent = 'window ' + innerWidth + ' x ' + innerHeight</script>`
+	for want, opt := range map[string]PDF{
+		"window 816 x 1056": {},
+		"window 1056 x 816": {Landscape: true},
+		"window 480 x 192":  {Width: 6, Height: 3, MarginLeft: .5, MarginRight: .5, MarginTop: .5, MarginBottom: .5},
+		"window 408 x 528":  {Scale: 2},
+	} {
+		for _, lane := range []Lane{Realm, Once} {
+			doc, err := p.PDF(t.Context(), Job{Tenant: "a", Lane: lane, HTML: html}, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			contains(t, pdfText(t, doc), want)
+		}
+	}
+}

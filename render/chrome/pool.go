@@ -181,7 +181,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 	var doc Document
 	err = p.run(ctx, job, task{
 		step:     StepPrint,
-		emulated: emulation{media: mediaOverride(job.Media, "print")},
+		emulated: emulation{media: mediaOverride(job.Media, "print"), viewport: opt.window(job.Lane)},
 		lazy:     true,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || len(job.HTML) > directHTML
