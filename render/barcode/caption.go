@@ -22,6 +22,9 @@ const (
 	// captionColumns is the shortest line that is broken: short symbols get
 	// a wider image rather than a column of letters.
 	captionColumns = 16
+	// captionShare is how high the text may be beside the symbol before the
+	// lines get longer instead: readers look for the symbol in the middle.
+	captionShare = 0.75
 )
 
 // addCaption prints the text below a symbol without labels of its own.
@@ -39,6 +42,10 @@ func (s *symbol) addCaption(req Request, modulePixels int) error {
 	advance := size * glyphAdvance
 	columns := max(captionColumns, int(float64(s.width())/advance))
 	lines := wrap(text, columns)
+	for columns < maxCaption && size*captionHeight(lines) > captionShare*float64(s.height()) {
+		columns += columns / 4
+		lines = wrap(text, columns)
+	}
 
 	longest := 0
 	for _, line := range lines {
@@ -58,8 +65,13 @@ func (s *symbol) addCaption(req Request, modulePixels int) error {
 			size:     size,
 		})
 	}
-	s.labelSpace = int(math.Ceil(size * (captionRise + captionLine*float64(len(lines)-1) + captionTail)))
+	s.labelSpace = int(math.Ceil(size * captionHeight(lines)))
 	return nil
+}
+
+// captionHeight returns the height of lines, in sizes.
+func captionHeight(lines []string) float64 {
+	return captionRise + captionLine*float64(len(lines)-1) + captionTail
 }
 
 // unprintable finds a character that the font does not have.

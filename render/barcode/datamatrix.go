@@ -2,7 +2,7 @@ package barcode
 
 // The Data Matrix of ISO/IEC 16022, ECC 200, in its square sizes.
 
-const dataMatrixQuiet = 1 // modules, clause 5.8.2
+const dataMatrixQuiet = 1 // module
 
 // dataMatrixSize is a size of the symbol (table 7).
 type dataMatrixSize struct {

@@ -34,7 +34,7 @@ func FuzzMake(f *testing.F) {
 		if _, err := svgTitle(svg); err != nil {
 			t.Fatalf("%s of %q: %v", typ, text, err)
 		}
-		req.Format, req.Scale = PNG, 2
+		req.Format, req.Scale, req.IncludeText = PNG, 2, false
 		want := text
 		switch typ {
 		case EAN13:

@@ -8,11 +8,11 @@ const (
 	pdf417MinRows  = 3
 	pdf417MaxRows  = 90
 	pdf417MaxCols  = 30
-	// pdf417MaxData is what the highest recommended level leaves: 928 words
-	// less 64 check words, the length and one word for the mode of padding.
+	// pdf417MaxData is the most data words, the length word among them, for
+	// which the standard recommends a level of error correction.
 	pdf417MaxData   = 863
-	pdf417RowHeight = 3 // modules, the least that clause 5.8.2 allows
-	pdf417Quiet     = 2 // modules, clause 5.8.3
+	pdf417RowHeight = 3 // modules, the least that the standard allows
+	pdf417Quiet     = 2 // modules
 
 	pdf417Start = 0b11111111010101000 // 17 modules
 	pdf417Stop  = 0b111111101000101001
@@ -53,7 +53,7 @@ func pdf417Level(dataWords int) int {
 func pdf417CheckWords(level int) int { return 2 << level }
 
 // pdf417Check returns n check words of data: the complement of the remainder
-// by the product of (x - 3^i) for i from 1 to n, modulo 929 (clause 5.10).
+// by the product of (x - 3^i) for i from 1 to n, modulo 929.
 func pdf417Check(data []int, n int) []int {
 	generator := pdf417Generator(n)
 	rem := make([]int, n)
@@ -111,7 +111,7 @@ func newPDF417Shape(dataWords, level int) pdf417Shape {
 func pdf417Width(cols int) int { return 17 + 17*(cols+2) + 18 }
 
 // draw draws the code words between the row indicators, which repeat rows,
-// columns and level so that a part of a row says where it belongs (clause 5.11.3).
+// columns and level so that a part of a row says where it belongs.
 func (p pdf417Shape) draw(words []int) *symbol {
 	s := &symbol{quiet: margins{pdf417Quiet, pdf417Quiet, pdf417Quiet, pdf417Quiet}}
 	facts := [3]int{(p.rows - 1) / 3, 3*p.level + (p.rows-1)%3, p.cols - 1}

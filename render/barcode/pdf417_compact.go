@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The code words of PDF417 that change the compaction mode (ISO/IEC 15438,
-// table 3). A symbol begins in text compaction.
+// The code words of PDF417 that change the compaction mode (ISO/IEC
+// 15438, clause 5.4). A symbol begins in text compaction.
 const (
 	pdf417Text     = 900
 	pdf417Bytes    = 901
@@ -146,7 +146,7 @@ func reverse(words []int) {
 	}
 }
 
-// The submodes of text compaction (table 5). A string holds the characters at
+// The submodes of text compaction. A string holds the characters at
 // their values; zero bytes are values that change the submode.
 const (
 	pdf417Upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ "

@@ -54,7 +54,7 @@ func blockPenalty(g *grid) int {
 	for y := range g.size - 1 {
 		upper, lower := g.row(y), g.row(y+1)
 		for x := range g.size - 1 {
-			if upper[x] == upper[x+1] && upper[x] == lower[x] && lower[x] == lower[x+1] {
+			if upper[x] == upper[x+1] && lower[x] == lower[x+1] && upper[x] == lower[x] {
 				points += 3
 			}
 		}

@@ -234,6 +234,30 @@ func TestZXingReadsContents(t *testing.T) {
 	decodeAll(t, dir, samples)
 }
 
+// TestZXingReadsCaptions covers the lines below matrix codes, which must not
+// keep a reader from finding the symbol.
+func TestZXingReadsCaptions(t *testing.T) {
+	t.Parallel()
+	texts := []string{
+		"0", "0000 00000000000000000", "0000000000000000000000", "https://example.com/a?b=c", "Zoë Müller\nΑθήνα",
+		"WIFI:T:WPA;S:Gäste;P:geheim;;", strings.Repeat("1", 40), prose(120), prose(300),
+	}
+	dir := t.TempDir()
+	var samples []sample
+	for _, typ := range []Type{QR, PDF417, DataMatrix} {
+		for i, text := range texts {
+			for _, scale := range []int{1, 2, 3} {
+				samples = append(samples, sample{
+					file: fmt.Sprintf("%s-%d-%d.png", typ, i, scale),
+					req:  Request{Type: typ, Text: text, Format: PNG, Scale: scale, IncludeText: true},
+				})
+			}
+		}
+	}
+	writeSamples(t, dir, samples)
+	decodeAll(t, dir, samples)
+}
+
 // TestZXingReadsDigits covers check digits, added and compared, for each first
 // digit, which the number sets of EAN-13 hold.
 func TestZXingReadsDigits(t *testing.T) {
