@@ -29,7 +29,7 @@ RUN apt-get update \
 		poppler-utils qpdf mupdf-tools pdftk-java \
 		fonts-liberation fonts-dejavu-core fonts-crosextra-carlito fonts-crosextra-caladea \
 		fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji \
-		fonts-urw-base35 fonts-wqy-microhei \
+		fonts-urw-base35 \
 	&& rm -rf /var/lib/apt/lists/* \
 	&& useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin relaypdf \
 	&& install -d -o relaypdf -g relaypdf -m 0700 /var/lib/relaypdf

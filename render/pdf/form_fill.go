@@ -50,12 +50,12 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 	if args.Flatten {
 		entries = append(entries, undrawn(fields, args.Values)...)
 	}
-	groups, undrawable, err := groupByFont(ctx, w, entries)
+	undrawable, err := makeFont(ctx, w, entries)
 	maps.Copy(faults, undrawable)
 	if err != nil || len(faults) > 0 {
 		return faults, err
 	}
-	name, err := doc.fill(ctx, groups, args.Flatten)
+	name, err := doc.fill(ctx, entries, args.Flatten)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
 		}
 		entries = append(entries, entry)
 	}
-	// pdftk works in the order of the file; only the groups depend on this.
+	// So that one request always gives one result.
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return entries, faults
 }
@@ -149,31 +149,27 @@ func undrawn(fields []Field, filled map[string]any) []entry {
 	return entries
 }
 
-// fill runs pdftk once for each font and returns the name of the result.
-func (d *document) fill(ctx context.Context, groups []fontGroup, flatten bool) (string, error) {
-	name := d.name
-	for i, group := range groups {
-		data, filled := fmt.Sprintf("values%d.xfdf", i), fmt.Sprintf("filled%d.pdf", i)
-		if err := os.WriteFile(d.work.Path(data), xfdf(group.entries), 0o600); err != nil {
-			return "", fmt.Errorf("values: %w", err)
-		}
-		// An XFA form beside the fields would go on showing its old values.
-		args := []string{engine.PathArg(name), "fill_form", engine.PathArg(data), "output", engine.PathArg(filled), "drop_xfa"}
-		if flatten && i == len(groups)-1 {
-			args = append(args, "flatten")
-		}
-		if group.font != "" {
-			args = append(args, "replacement_font", group.font)
-		}
-		if _, err := d.work.Exec(ctx, engine.Program{Name: "pdftk", Args: args, Env: javaEnv()}); err != nil {
-			return "", d.damaged(err)
-		}
-		if _, err := os.Lstat(d.work.Path(filled)); err != nil {
-			return "", d.fail(Damaged, errors.Join(errors.New("pdftk wrote nothing"), err))
-		}
-		name = filled
+// fill runs pdftk and returns the name of its result.
+func (d *document) fill(ctx context.Context, entries []entry, flatten bool) (string, error) {
+	const values, filled = "values.xfdf", "filled.pdf"
+	if err := os.WriteFile(d.work.Path(values), xfdf(entries), 0o600); err != nil {
+		return "", fmt.Errorf("values: %w", err)
 	}
-	return name, nil
+	args := []string{
+		engine.PathArg(d.name), "fill_form", engine.PathArg(values), "output", engine.PathArg(filled),
+		// An XFA form beside the fields would go on showing its old values.
+		"drop_xfa", "replacement_font", engine.PathArg(textFont),
+	}
+	if flatten {
+		args = append(args, "flatten")
+	}
+	if _, err := d.work.Exec(ctx, engine.Program{Name: "pdftk", Args: args, Env: javaEnv()}); err != nil {
+		return "", d.damaged(err)
+	}
+	if _, err := os.Lstat(d.work.Path(filled)); err != nil {
+		return "", d.fail(Damaged, errors.Join(errors.New("pdftk wrote nothing"), err))
+	}
+	return filled, nil
 }
 
 // javaEnv bounds the memory of Java below that of the job, and has it start

@@ -3,118 +3,172 @@ package pdf
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+
 	"relaypdf/render/engine"
 )
 
-// fontGroup are the fields that one font can draw. The font is as pdftk takes
-// it; empty where nothing is drawn.
-type fontGroup struct {
-	font    string
-	entries []entry
-}
+// fontFamilies are the families that letters are taken from first, in this
+// order. DejaVu has the joined forms of Arabic letters.
+var fontFamilies = []string{"Liberation Sans", "DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP"}
 
-// fontFamilies are the families that are taken first, in this order. DejaVu
-// has the joined forms of Arabic letters.
-var fontFamilies = []string{"Liberation Sans", "DejaVu Sans", "WenQuanYi Micro Hei", "Noto Sans"}
+// textFont is the name of the font that a form's values are drawn in.
+const textFont = "text.ttf"
 
-// groupByFont chooses a font for each field: a form's own fonts have, as a
-// rule, only the letters of some Western languages. Characters that no font
-// has are a fault.
-func groupByFont(ctx context.Context, w *engine.Work, entries []entry) ([]fontGroup, FormFaults, error) {
-	fonts := &fontFinder{work: w, known: make(map[string]string)}
-	groups := make(map[string][]entry)
-	var silent []entry
+// makeFont writes a font that has just the letters of a form's values, and
+// tells which values have letters that no installed font has.
+//
+// A form's own fonts have, as a rule, only the letters of some Western
+// languages. pdftk takes one font for all, and can embed only outlines of the
+// TrueType kind, while one that has Chinese is of the other: so the font is
+// put together from as many as it takes.
+func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults, error) {
+	wanted := make(map[rune]bool)
+	for _, e := range entries {
+		for _, r := range e.drawn {
+			wanted[r] = true
+			for _, form := range joinedForms(r) {
+				wanted[form] = true
+			}
+		}
+	}
+	builder := newFontBuilder()
+	if err := builder.collect(ctx, w, wanted); err != nil {
+		return nil, err
+	}
 	faults := FormFaults{}
 	for _, e := range entries {
-		if strings.TrimSpace(e.drawn) == "" {
-			silent = append(silent, e)
-			continue
+		var missing []string
+		for _, r := range e.drawn {
+			if _, has := builder.glyphs[r]; !has && r > ' ' && !slices.Contains(missing, string(r)) {
+				missing = append(missing, string(r))
+			}
 		}
-		font, err := fonts.find(ctx, e.drawn)
+		if len(missing) > 0 {
+			faults[e.name] = "has characters that cannot be drawn in a form field: " + list(missing)
+		}
+	}
+	if err := os.WriteFile(w.Path(textFont), builder.file(), 0o600); err != nil {
+		return nil, fmt.Errorf("font: %w", err)
+	}
+	return faults, nil
+}
+
+// joinedForms returns what a letter may become beside others: pdftk joins
+// Arabic letters by the characters that stand for their joined forms.
+func joinedForms(r rune) []rune {
+	const firstArabic, lastArabic, firstForm, lastForm = 0x0621, 0x064a, 0xfe80, 0xfefc
+	if r < firstArabic || r > lastArabic {
+		return nil
+	}
+	var forms []rune
+	for form := rune(firstForm); form <= lastForm; form++ {
+		forms = append(forms, form)
+	}
+	return forms
+}
+
+// unitsPerEm is the grid of the font that is made.
+const unitsPerEm = 2048
+
+// glyph is a letter's outline and how far it moves on, in the font's units.
+type glyph struct {
+	advance  int
+	contours [][]point
+}
+
+// point is one of an outline. A point that is not on the curve is the control
+// point of a quadratic one.
+type point struct {
+	x, y int
+	on   bool
+}
+
+// fontBuilder takes letters from fonts.
+type fontBuilder struct {
+	glyphs map[rune]glyph
+	buffer sfnt.Buffer
+}
+
+func newFontBuilder() *fontBuilder {
+	space := glyph{advance: unitsPerEm * 278 / 1000}
+	return &fontBuilder{glyphs: map[rune]glyph{' ': space, '\u00a0': space}}
+}
+
+// lastPlane is the highest character that the font can have, which is that of
+// the Basic Multilingual Plane; pdftk knows no other.
+const lastPlane = 0xffff
+
+// collect takes all letters that installed fonts have.
+func (b *fontBuilder) collect(ctx context.Context, w *engine.Work, wanted map[rune]bool) error {
+	var left []rune
+	for r := range wanted {
+		if _, has := b.glyphs[r]; !has && r > ' ' && r <= lastPlane {
+			left = append(left, r)
+		}
+	}
+	slices.Sort(left)
+	for len(left) > 0 {
+		file, err := findFont(ctx, w, left[0])
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		if font == "" {
-			faults[e.name] = "has characters that cannot be drawn together in a form field: no installed font has all of them"
-			continue
+		first := left[0]
+		if file.path != "" {
+			if left, err = b.take(file, left); err != nil {
+				return err
+			}
 		}
-		groups[font] = append(groups[font], e)
+		// A font that does not have what it is listed for is passed over.
+		left = slices.DeleteFunc(left, func(r rune) bool { return r == first })
 	}
-	var sorted []fontGroup
-	for _, font := range slices.Sorted(maps.Keys(groups)) {
-		sorted = append(sorted, fontGroup{font, groups[font]})
-	}
-	if len(sorted) == 0 {
-		sorted = []fontGroup{{}}
-	}
-	sorted[0].entries = append(sorted[0].entries, silent...)
-	return sorted, faults, nil
+	return nil
 }
 
-// fontFinder looks for fonts with fontconfig.
-type fontFinder struct {
-	work  *engine.Work
-	known map[string]string // by the characters, as charset writes them
+// fontFile is a font, or one of several in a file.
+type fontFile struct {
+	path  string
+	index int
 }
 
-// find returns the font to draw a text with, or "".
-func (f *fontFinder) find(ctx context.Context, text string) (string, error) {
-	chars := charset(text)
-	if font, known := f.known[chars]; known {
-		return font, nil
-	}
-	// pdftk embeds outlines of the TrueType kind only.
-	pattern := ":charset=" + chars + ":fontformat=TrueType:color=False:variable=False:slant=0"
-	out, err := f.work.Exec(ctx, engine.Program{Name: "fc-list", Args: []string{
-		"-f", `%{family[0]}|%{weight}|%{file}|%{index}\n`, pattern,
-	}})
+// findFont returns the best installed font with a letter.
+func findFont(ctx context.Context, w *engine.Work, r rune) (fontFile, error) {
+	pattern := ":charset=" + strconv.FormatInt(int64(r), 16) + ":outline=True:color=False:variable=False:slant=0"
+	out, err := w.Exec(ctx, engine.Program{Name: "fc-list", Args: []string{"-f", `%{family[0]}|%{weight}|%{file}|%{index}\n`, pattern}})
 	if err != nil {
-		return "", fmt.Errorf("find a font: %w", err)
+		return fontFile{}, fmt.Errorf("find a font: %w", err)
 	}
-	f.known[chars] = bestFont(out)
-	return f.known[chars], nil
-}
-
-// charset writes the characters of a text as fontconfig takes them: once each,
-// in hexadecimal.
-func charset(text string) string {
-	seen := make(map[rune]bool)
-	for _, r := range text {
-		if r > ' ' && r != '\u00a0' {
-			seen[r] = true
-		}
-	}
-	var parts []string
-	for _, r := range slices.Sorted(maps.Keys(seen)) {
-		parts = append(parts, strconv.FormatInt(int64(r), 16))
-	}
-	return strings.Join(parts, " ")
+	return bestFont(out), nil
 }
 
 // bestFont chooses among the fonts of a listing: by family, then by how far it
 // is from regular weight, then by name.
-func bestFont(listing []byte) string {
-	type font struct {
+func bestFont(listing []byte) fontFile {
+	type candidate struct {
+		fontFile
 		rank, weight int
-		file         string
 	}
-	var fonts []font
+	var fonts []candidate
 	for line := range bytes.Lines(listing) {
 		part := strings.Split(strings.TrimSpace(string(line)), "|")
-		if len(part) != 4 {
+		if len(part) != 4 || !slices.ContainsFunc([]string{".ttf", ".otf", ".ttc"}, func(end string) bool { return strings.HasSuffix(part[2], end) }) {
 			continue
 		}
 		const regular = 80
-		weight, _ := strconv.Atoi(part[1])
-		file := part[2]
-		if strings.HasSuffix(file, ".ttc") {
-			file += "," + part[3]
+		weight, weightErr := strconv.Atoi(part[1])
+		index, indexErr := strconv.Atoi(part[3])
+		if weightErr != nil || indexErr != nil {
+			continue
 		}
 		rank := slices.Index(fontFamilies, part[0])
 		switch {
@@ -123,19 +177,67 @@ func bestFont(listing []byte) string {
 		case rank < 0:
 			rank = len(fontFamilies) + 1
 		}
-		fonts = append(fonts, font{rank, max(weight-regular, regular-weight), file})
+		fonts = append(fonts, candidate{fontFile{part[2], index}, rank, max(weight-regular, regular-weight)})
 	}
 	if len(fonts) == 0 {
-		return ""
+		return fontFile{}
 	}
-	best := slices.MinFunc(fonts, func(a, b font) int {
+	return slices.MinFunc(fonts, func(a, b candidate) int {
 		if a.rank != b.rank {
 			return a.rank - b.rank
 		}
 		if a.weight != b.weight {
 			return a.weight - b.weight
 		}
-		return strings.Compare(a.file, b.file)
-	})
-	return best.file
+		return strings.Compare(a.path, b.path)
+	}).fontFile
+}
+
+// take takes letters from a font and returns those that it lacks.
+func (b *fontBuilder) take(file fontFile, letters []rune) (left []rune, err error) {
+	in, err := os.Open(file.path)
+	if err != nil {
+		return nil, fmt.Errorf("font: %w", err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	f, err := openFont(in, file.index)
+	if err != nil {
+		return letters, nil //nolint:nilerr // a kind that is not known is passed over
+	}
+	for _, r := range letters {
+		g, ok := b.load(f, r)
+		if !ok {
+			left = append(left, r)
+			continue
+		}
+		b.glyphs[r] = g
+	}
+	return left, nil
+}
+
+// openFont reads one of the fonts of a file.
+func openFont(in io.ReaderAt, index int) (*sfnt.Font, error) {
+	fonts, err := sfnt.ParseCollectionReaderAt(in)
+	if err != nil {
+		return nil, err
+	}
+	return fonts.Font(index)
+}
+
+// load reads a letter's outline.
+func (b *fontBuilder) load(f *sfnt.Font, r rune) (glyph, bool) {
+	index, err := f.GlyphIndex(&b.buffer, r)
+	if err != nil || index == 0 {
+		return glyph{}, false
+	}
+	size := fixed.I(unitsPerEm) // so that a pixel is a unit
+	advance, err := f.GlyphAdvance(&b.buffer, index, size, font.HintingNone)
+	if err != nil {
+		return glyph{}, false
+	}
+	segments, err := f.LoadGlyph(&b.buffer, index, size, nil)
+	if err != nil {
+		return glyph{}, false
+	}
+	return glyph{advance: advance.Round(), contours: outline(segments)}, true
 }

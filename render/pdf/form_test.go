@@ -71,7 +71,7 @@ func TestFormFieldsOfNoForm(t *testing.T) {
 // everyValue is a value for each field that takes one.
 func everyValue() map[string]any {
 	return map[string]any{
-		"name": "Zoë Müller–Łukasz", "address.street": "Улица Ленина 5, Ελλάδα", "address.second": "東京都 한국어 简体中文",
+		"name": "Zoë Müller–Łukasz", "address.street": "Улица Ленина 5, Ελλάδα", "address.second": "東京 Tower 한국어 简体 ώς",
 		"notes": "Première ligne: é à ü\nВторая строка & <b>\nthe third, which is so long that it has to be broken in two", "code": "AB12é",
 		"agree": true, "news": false, "colour": "green", "country": "Germany", "size": "M", "languages": []string{"English", "French"},
 		"city": "Łódź", "number": 42,
@@ -131,7 +131,7 @@ func shows(t testing.TB, document []byte) {
 	for viewer, text := range map[string]string{
 		"poppler": tool(t, "pdftotext", "-layout", path, "-"), "MuPDF": tool(t, "mutool", "draw", "-q", "-F", "text", path),
 	} {
-		for _, want := range []string{"Zoë Müller–Łukasz", "Улица Ленина 5, Ελλάδα", "東京都", "한국어", "Première ligne: é à ü", "Вторая строка & <b>", "Germany", "Łódź", "42"} {
+		for _, want := range []string{"Zoë Müller–Łukasz", "Улица Ленина 5, Ελλάδα", "東京 Tower 한국어 简体 ώς", "Première ligne: é à ü", "Вторая строка & <b>", "Germany", "Łódź", "42"} {
 			if !strings.Contains(strings.ReplaceAll(text, "\u00a0", " "), want) {
 				t.Errorf("%s does not show %q:\n%s", viewer, want, text)
 			}
@@ -178,7 +178,7 @@ func TestFormFillFaults(t *testing.T) {
 			map[string]any{
 				"nmae": "x", "code": "123456", "name": "two\nlines", "agree": "Perhaps", "colour": "pink", "country": "es",
 				"size": []string{"S", "M"}, "languages": []string{"English", "Latin"}, "send": "x", "signature": "x",
-				"notes": "a\x01b", "city": "東京 بغداد", "address.street": []string{"x"},
+				"notes": "a\x01b", "city": "x\U000f0000", "address.street": []string{"x"},
 			},
 			FormFaults{
 				"nmae": `is not a field of this form; its fields are "name", "address.street", "address.second", "notes", "code", "agree", "news", ` +
@@ -188,7 +188,7 @@ func TestFormFillFaults(t *testing.T) {
 				"size": "takes one of its options, not several", "languages": `takes "English", "German", "French"; got "Latin"`,
 				"send": "is a button, which has no value", "signature": "is a signature, which cannot be filled",
 				"notes": "must not contain control characters", "address.street": "takes a text",
-				"city": "has characters that cannot be drawn together in a form field: no installed font has all of them",
+				"city": `has characters that cannot be drawn in a form field: "\U000f0000"`,
 			},
 		},
 		"no fault": {map[string]any{"agree": "Yes", "news": "Off", "size": nil, "languages": "German", "code": ""}, nil},
@@ -226,16 +226,20 @@ func TestFormFillKeepsEncryption(t *testing.T) {
 }
 
 func TestBestFont(t *testing.T) {
-	for name, test := range map[string]struct{ listing, want string }{
-		"none":    {"", ""},
-		"family":  {"Aaa|80|/a.ttf|0\nDejaVu Sans|80|/d.ttf|0\nLiberation Sans|80|/l.ttf|0\n", "/l.ttf"},
-		"weight":  {"DejaVu Sans|200|/bold.ttf|0\nDejaVu Sans|80|/d.ttf|0\n", "/d.ttf"},
-		"any":     {"Zzz|80|/z.ttf|0\nNoto Sans Thai|80|/t.ttf|0\nAaa|80|/a.ttf|0\n", "/t.ttf"},
-		"many":    {"WenQuanYi Micro Hei|80|/w.ttc|1\n", "/w.ttc,1"},
-		"garbage": {"x\n|||\n", ""},
+	for name, test := range map[string]struct {
+		listing string
+		want    fontFile
+	}{
+		"none":    {"", fontFile{}},
+		"family":  {"Aaa|80|/a.ttf|0\nDejaVu Sans|80|/d.ttf|0\nLiberation Sans|80|/l.ttf|0\n", fontFile{"/l.ttf", 0}},
+		"weight":  {"DejaVu Sans|200|/bold.ttf|0\nDejaVu Sans|80|/d.ttf|0\n", fontFile{"/d.ttf", 0}},
+		"any":     {"Zzz|80|/z.ttf|0\nNoto Sans Thai|80|/t.ttf|0\nAaa|80|/a.ttf|0\n", fontFile{"/t.ttf", 0}},
+		"many":    {"Noto Sans CJK JP|80|/c.ttc|1\n", fontFile{"/c.ttc", 1}},
+		"kind":    {"Liberation Sans|80|/l.pfb|0\n", fontFile{}},
+		"garbage": {"x\n|||\n", fontFile{}},
 	} {
 		if got := bestFont([]byte(test.listing)); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
+			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
