@@ -32,7 +32,8 @@ type Config struct {
 	Slots int
 	// Queue is the number of renders that may wait before ErrBusy. Zero means
 	// 32 a slot: with typical documents of 10 to 100 ms the last in line then
-	// waits three seconds at most, and with heavy ones of 0.6 s twenty.
+	// waits three seconds at most, and with heavy ones of 0.6 s twenty. While
+	// others have jobs, one tenant may have 5 a slot waiting.
 	Queue int
 	// RecycleDocs replaces the browser after so many renders; zero means 5000.
 	RecycleDocs int

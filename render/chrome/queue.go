@@ -14,6 +14,10 @@ const (
 	// maxRetryAfter bounds the estimate: after a minute the queue looks
 	// different anyway.
 	maxRetryAfter = time.Minute
+	// crowdedPerSlot is how many jobs a slot one tenant may have waiting while
+	// others have jobs too: the burst that the rate limits let through for one
+	// key. Alone it may fill the queue.
+	crowdedPerSlot = 5
 )
 
 // queue hands out a fixed number of slots, fairly between tenants:
@@ -21,6 +25,8 @@ const (
 //   - waiting tenants are served in turn, whatever the length of their lines;
 //   - while another tenant was active in the last minute, nobody holds every
 //     slot, so that a newcomer starts within one job's time;
+//   - while others have jobs, one tenant's line is short: its jobs beyond that
+//     would only wait longer for the same share of the slots;
 //   - when the queue is full, the newest job of the tenant with the longest
 //     line makes room for a tenant with a shorter one (longest queue drop).
 type queue struct {
@@ -89,7 +95,8 @@ func (q *queue) enter(tenant string) (*line, *ticket, error) {
 		q.lines[tenant] = l
 	}
 	l.seen = q.now()
-	if q.waiting >= q.limit+q.free() && !q.makeRoom(l) {
+	crowded := len(l.tickets) >= crowdedPerSlot*q.slots && q.othersHaveJobs(l)
+	if crowded || q.waiting >= q.limit+q.free() && !q.makeRoom(l) {
 		return nil, nil, q.busyError()
 	}
 	t := &ticket{done: make(chan struct{})}
@@ -103,6 +110,10 @@ func (q *queue) enter(tenant string) (*line, *ticket, error) {
 }
 
 func (q *queue) free() int { return q.slots - q.busy }
+
+// othersHaveJobs reports whether tenants other than l have jobs running or
+// waiting.
+func (q *queue) othersHaveJobs(l *line) bool { return q.busy > l.busy || q.waiting > len(l.tickets) }
 
 // makeRoom turns away the newest job of the longest line if that is longer
 // than l will be.

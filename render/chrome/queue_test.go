@@ -107,6 +107,47 @@ func TestOneTenantAloneHoldsEverySlot(t *testing.T) {
 	})
 }
 
+func TestOneTenantsLineIsShortWhileOthersHaveJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1, 100, time.Now)
+		release := make(chan struct{})
+		defer func() { close(release); synctest.Wait() }()
+		light := hold(q, "light", release)
+		synctest.Wait()
+		var heavy []<-chan error
+		for range 4 * crowdedPerSlot {
+			heavy = append(heavy, hold(q, "heavy", release))
+			synctest.Wait()
+		}
+		for i, got := range heavy {
+			if turnedAway := len(got) == 1; turnedAway != (i >= crowdedPerSlot) {
+				t.Errorf("heavy's job %d beside another tenant: turned away %t", i+1, turnedAway)
+			}
+		}
+		if err := <-light; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOneTenantAloneFillsTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 4 * crowdedPerSlot
+		q := newQueue(1, limit, time.Now)
+		release := make(chan struct{})
+		defer func() { close(release); synctest.Wait() }()
+		hold(q, "heavy", release)
+		synctest.Wait()
+		for i := range limit {
+			got := hold(q, "heavy", release)
+			synctest.Wait()
+			if len(got) != 0 {
+				t.Fatalf("job %d of a tenant alone: %v, want it to wait", i+1, <-got)
+			}
+		}
+	})
+}
+
 func TestFullQueueTurnsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1, 2, time.Now)
