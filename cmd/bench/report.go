@@ -137,7 +137,7 @@ func (r *report) writeOverload(w io.Writer) {
 	if o == nil {
 		return
 	}
-	fmt.Fprintf(w, "\nOverload with invoices. Capacity (closed loop, one request a slot): %.0f docs/s, p95 %.0f ms.\n\n", o.Capacity, o.ClosedP95)
+	fmt.Fprintf(w, "\nOverload with invoices. Capacity (closed loop, %d at once): %.0f docs/s, p95 %.0f ms.\n\n", o.AtOnce, o.Capacity, o.ClosedP95)
 	table(w, "load\tseconds\toffered\t200\t429\tother\tp50 ms\tp95 ms", func(w io.Writer) {
 		line := func(name string, f loadFigures) {
 			fmt.Fprintf(w, "%s\t%.0f\t%d\t%d\t%d\t%d\t%.0f\t%.0f\n",
