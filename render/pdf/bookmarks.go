@@ -23,7 +23,7 @@ type Bookmark struct {
 
 // addBookmarks adds entries after those of the document's own outline.
 func addBookmarks(ctx context.Context, w *engine.Work, args Outline) ([]byte, error) {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -31,10 +31,6 @@ func addBookmarks(ctx context.Context, w *engine.Work, args Outline) ([]byte, er
 		return nil, err
 	}
 	if err := doc.checkBookmarks("bookmarks", args.Bookmarks); err != nil {
-		return nil, err
-	}
-	s, err := doc.structure(ctx)
-	if err != nil {
 		return nil, err
 	}
 	nodes, catalog, err := doc.outline(ctx, s)

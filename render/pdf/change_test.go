@@ -165,13 +165,17 @@ func TestBookmarks(t *testing.T) {
 	if seen := tool(t, "mutool", "show", save(t, got), "outline"); !strings.Contains(seen, "Größe 漢字") || strings.Count(seen, "\n") != len(want) {
 		t.Errorf("MuPDF sees the outline %s", seen)
 	}
-	after := make1(t, BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "Last", Page: 2}}}, linked().write())
+	packed := transform(t, linked().write(), "--object-streams=generate")
+	after := make1(t, BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "Last", Page: 2}}}, packed)
 	if outline, want := outlineOf(t, after), []string{"Start 1", "  Middle 2", "End 3", "Last 2"}; !reflect.DeepEqual(outline, want) {
 		t.Errorf("outline %q, want %q", outline, want)
 	}
 	plain := transform(t, after, "--qdf", "--object-streams=disable")
 	if !bytes.Contains(plain, []byte("/F 2")) {
 		t.Error("an entry has lost its style")
+	}
+	if !bytes.Contains(after, []byte("/ObjStm")) {
+		t.Error("the objects are not in streams any more")
 	}
 	failed := fails(t, BeyondEnd, BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{
 		{Title: "x", Page: 1, Children: []Bookmark{{Title: "y", Page: 1}, {Title: "z", Page: 4}}},

@@ -12,14 +12,7 @@ import (
 // objects go into object streams, and streams are deflated as hard as can be.
 // Where that gains nothing, the result is the input itself.
 func compress(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
-	doc, err := openOne(ctx, w, args)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkPages(doc.pages); err != nil {
-		return nil, err
-	}
-	err = doc.write(ctx, qpdfJob{
+	err := writeWhole(ctx, w, args, qpdfJob{
 		"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "9",
 	})
 	if err != nil {

@@ -17,7 +17,7 @@ type Selection struct {
 // extract makes a document of pages of another, in the order of the selection,
 // repeats included. The outline keeps what leads to them.
 func extract(ctx context.Context, w *engine.Work, args Selection) ([]byte, error) {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -25,12 +25,12 @@ func extract(ctx context.Context, w *engine.Work, args Selection) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	return nil, doc.keep(ctx, numbers)
+	return nil, doc.keep(ctx, s, numbers)
 }
 
 // deletePages makes a document without some pages of another.
 func deletePages(ctx context.Context, w *engine.Work, args Selection) ([]byte, error) {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func deletePages(ctx context.Context, w *engine.Work, args Selection) ([]byte, e
 	if len(rest) == 0 {
 		return nil, &Error{Kind: AllPages, Pages: doc.pages}
 	}
-	return nil, doc.keep(ctx, rest)
+	return nil, doc.keep(ctx, s, rest)
 }
 
 var errNoCatalog = errors.New("no catalog")
@@ -60,16 +60,8 @@ var errNoCatalog = errors.New("no catalog")
 // others where links, the outline or the structure tree refer to them is an
 // empty page outside the document: their content would otherwise still be in
 // the file, for whoever looks.
-func (d *document) keep(ctx context.Context, numbers []int) error {
+func (d *document) keep(ctx context.Context, s *structure, numbers []int) error {
 	if err := checkPages(len(numbers)); err != nil {
-		return err
-	}
-	s, err := d.structure(ctx)
-	if err != nil {
-		return err
-	}
-	nodes, catalog, err := d.outline(ctx, s)
-	if err != nil {
 		return err
 	}
 	kept := map[int]bool{}
@@ -82,7 +74,13 @@ func (d *document) keep(ctx context.Context, numbers []int) error {
 			changes.set(page.Object, dict{"/Type": "/Page", "/MediaBox": []int{0, 0, 1, 1}, "/Resources": dict{}})
 		}
 	}
-	changes.setOutline(s.root(), catalog, keptOutline(s.Outlines, nodes, kept))
+	if len(s.Outlines) > 0 {
+		nodes, catalog, err := d.outline(ctx, s)
+		if err != nil {
+			return err
+		}
+		changes.setOutline(s.root(), catalog, keptOutline(s.Outlines, nodes, kept))
+	}
 	name, err := changes.file(d)
 	if err != nil {
 		return err

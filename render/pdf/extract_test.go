@@ -66,10 +66,17 @@ func TestExtractKeepsTheOutlineOfKeptPages(t *testing.T) {
 // TestExtractLeavesNothingBehind looks for the content of removed pages where
 // it could hide: behind links, outline entries and fields.
 func TestExtractLeavesNothingBehind(t *testing.T) {
+	content := linked().write()
+	packed := transform(t, content, "--object-streams=generate")
 	for name, got := range map[string][]byte{
-		"extract": make1(t, ExtractJob, Selection{Input: input(""), Pages: "1,3"}, linked().write()),
-		"delete":  make1(t, DeletePagesJob, Selection{Input: input(""), Pages: "2"}, linked().write()),
+		"extract":        make1(t, ExtractJob, Selection{Input: input(""), Pages: "1,3"}, content),
+		"delete":         make1(t, DeletePagesJob, Selection{Input: input(""), Pages: "2"}, content),
+		"packed extract": make1(t, ExtractJob, Selection{Input: input(""), Pages: "1,3"}, packed),
+		"packed delete":  make1(t, DeletePagesJob, Selection{Input: input(""), Pages: "2"}, packed),
 	} {
+		if outline, want := outlineOf(t, got), []string{"Start 1", "End 2"}; !reflect.DeepEqual(outline, want) {
+			t.Errorf("%s: outline %q, want %q", name, outline, want)
+		}
 		plain := transform(t, got, "--qdf", "--object-streams=disable")
 		for _, gone := range []string{"beta", "secret value"} {
 			if bytes.Contains(plain, []byte(gone)) {

@@ -31,37 +31,69 @@ type part struct {
 	*document
 	title string
 	first int // the number of its first page in the result, from 0
-	// rich tells that there are an outline or links to be carried over.
-	rich bool
 	// outline is its own, with the numbers of pages in the result.
 	outline []outlineNode
+	// linked tells that its links have numbers in the place of pages.
+	linked bool
 }
 
 // merge joins documents. Where one of them has an outline, the result has one
 // with an entry for each document and its own entries below. Links go on
 // working. The result is not encrypted.
 func merge(ctx context.Context, w *engine.Work, args Merge) ([]byte, error) {
-	parts := make([]part, len(args.Inputs))
-	err := each(ctx, parts, func(ctx context.Context, i int) (err error) {
-		parts[i].title = args.Inputs[i].Title
-		parts[i].document, err = open(ctx, w, i, args.Inputs[i].Input)
-		return err
-	})
+	parts, rich, err := newParts(w, args)
 	if err != nil {
 		return nil, err
 	}
-	total := 0
-	for i := range parts {
+	joined := make(chan error, 1)
+	if inputs := files(parts); rich {
+		joined <- errNotJoined
+	} else {
+		// The pages alone will do, and are counted at the same time, since only
+		// damaged and huge documents make the result worthless.
+		go func() { joined <- join(ctx, w, inputs, output) }()
+	}
+	err = each(ctx, parts, func(ctx context.Context, i int) error { return parts[i].prepare(ctx) })
+	joinErr := <-joined
+	if err != nil {
+		return nil, err
+	}
+	total, repaired := 0, false
+	for i, p := range parts {
 		parts[i].first = total
-		total += parts[i].pages
+		total += p.pages
+		repaired = repaired || p.name != args.Inputs[i].Name
 	}
 	if err := checkPages(total); err != nil {
 		return nil, err
 	}
+	if joinErr == nil && !repaired {
+		w.Output(output)
+		return nil, nil
+	}
 	if err := each(ctx, parts, func(ctx context.Context, i int) error { return parts[i].read(ctx) }); err != nil {
 		return nil, err
 	}
-	return nil, join(ctx, w, parts, total)
+	return nil, joinRich(ctx, w, parts, total)
+}
+
+var errNotJoined = errors.New("not joined yet")
+
+// newParts looks at the inputs, and tells whether one of them may have an
+// outline or links.
+func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
+	for i, in := range args.Inputs {
+		p := part{document: &document{work: w, name: in.Name, password: in.Password, number: i}, title: in.Title}
+		if err := p.checkHeader(); err != nil {
+			return nil, false, err
+		}
+		may, err := p.mayBeRich()
+		if err != nil {
+			return nil, false, err
+		}
+		parts, rich = append(parts, p), rich || may
+	}
+	return parts, rich, nil
 }
 
 // each runs f for all parts, some of them side by side.
@@ -74,14 +106,28 @@ func each(ctx context.Context, parts []part, f func(ctx context.Context, i int) 
 	return group.Wait()
 }
 
-// read prepares a part whose outline and links are to be carried over.
-func (p *part) read(ctx context.Context) error {
+// mayBeRich tells a document that surely has neither an outline nor links, of
+// which reading all objects would be a waste of time.
+func (p *part) mayBeRich() (bool, error) {
 	content, err := os.ReadFile(p.work.Path(p.name))
 	if err != nil {
+		return false, err
+	}
+	for _, sign := range []string{"/ObjStm", "/Annots", "/Outlines", "/Encrypt"} {
+		if bytes.Contains(content, []byte(sign)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// read prepares a part whose outline and links are to be carried over.
+func (p *part) read(ctx context.Context) error {
+	if may, err := p.mayBeRich(); err != nil || !may {
 		return err
 	}
-	if !mayBeRich(content) {
-		return nil
+	if err := p.unpack(ctx); err != nil {
+		return err
 	}
 	s, err := p.describe(ctx, []string{"pages", "outlines", "qpdf"}, nil)
 	if errors.Is(err, engine.ErrOutputTooLarge) {
@@ -91,13 +137,15 @@ func (p *part) read(ctx context.Context) error {
 		return err
 	}
 	number := s.dests().number(p.first)
-	nodes := outlineNodes(s.Outlines, s.values(outlineObjects(s.Outlines)))
+	entries := outlineObjects(s.Outlines)
+	nodes := outlineNodes(s.Outlines, s.values(entries))
 	setActions(nodes, s.values(actionObjects(nodes)))
 	p.outline = movedOutline(nodes, number)
+	for _, entry := range entries {
+		s.drop(entry) // so that only links are left
+	}
 	changes := s.newUpdate()
-	linked := s.rewriteDests(changes, number)
-	p.rich = linked || len(p.outline) > 0
-	if !linked {
+	if p.linked = s.rewriteDests(changes, number); !p.linked {
 		return nil
 	}
 	name, err := changes.file(p.document)
@@ -105,62 +153,55 @@ func (p *part) read(ctx context.Context) error {
 		return err
 	}
 	numbered := strconv.Itoa(p.number) + "numbered.pdf"
-	_, err = qpdf(ctx, p.work, qpdfJob{
-		"inputFile": p.name, "password": p.password, "updateFromJson": name, "decrypt": "", "streamData": "preserve", "outputFile": numbered,
-	})
-	if err != nil {
-		return p.damaged(err)
+	if err := p.writeTo(ctx, numbered, qpdfJob{"updateFromJson": name, "decrypt": "", "streamData": "preserve"}); err != nil {
+		return err
 	}
 	p.name, p.password = numbered, ""
 	return nil
 }
 
-// mayBeRich tells documents that surely have neither an outline nor links, to
-// which reading all objects would be a waste of time.
-func mayBeRich(content []byte) bool {
-	for _, sign := range []string{"/ObjStm", "/Annots", "/Outlines", "/Encrypt"} {
-		if bytes.Contains(content, []byte(sign)) {
-			return true
-		}
-	}
-	return false
-}
-
-// join writes the pages of all parts into one file, and then what qpdf leaves
-// behind when it does.
-func join(ctx context.Context, w *engine.Work, parts []part, total int) error {
-	var files []qpdfJob
-	rich := false
+// files names the parts to qpdf.
+func files(parts []part) (inputs []qpdfJob) {
 	for _, p := range parts {
-		rich = rich || p.rich
-		files = append(files, qpdfJob{"file": p.name, "password": p.password, "range": "1-z"})
+		inputs = append(inputs, qpdfJob{"file": p.name, "password": p.password, "range": "1-z"})
 	}
-	joined := document{work: w, name: output, pages: total}
-	if rich {
-		joined.name = "joined.pdf"
-	}
-	if _, err := qpdf(ctx, w, qpdfJob{"empty": "", "pages": files, "outputFile": joined.name}); err != nil {
-		return joined.damaged(err)
-	}
-	if !rich {
-		w.Output(output)
-		return nil
-	}
-	return joined.carryOver(ctx, parts)
+	return inputs
 }
 
-// carryOver gives the joined document the outlines and the links of its parts.
-func (d *document) carryOver(ctx context.Context, parts []part) error {
-	s, err := d.describe(ctx, []string{"pages", "qpdf"}, nil)
+// join writes the pages of all inputs into one file. What is in them beside
+// pages, qpdf leaves behind.
+func join(ctx context.Context, w *engine.Work, inputs []qpdfJob, name string) error {
+	_, err := qpdf(ctx, w, qpdfJob{"empty": "", "pages": inputs, "outputFile": name})
+	return err
+}
+
+// joinRich joins the parts, and gives the result their outlines and links.
+func joinRich(ctx context.Context, w *engine.Work, parts []part, total int) error {
+	doc := &document{work: w, name: "joined.pdf", pages: total}
+	if err := join(ctx, w, files(parts), doc.name); err != nil {
+		return doc.damaged(err)
+	}
+	objects := []string{"trailer"}
+	for _, p := range parts {
+		if p.linked {
+			objects = nil // all of them: links may be anywhere
+		}
+		doc.packed = doc.packed || p.packed
+	}
+	s, err := doc.describe(ctx, []string{"pages", "qpdf"}, objects)
 	if errors.Is(err, engine.ErrOutputTooLarge) {
-		return d.write(ctx, qpdfJob{})
+		s, err = doc.describe(ctx, []string{"pages", "qpdf"}, []string{"trailer"})
 	}
 	if err != nil {
 		return err
 	}
-	catalog := s.value(s.root())
-	if len(s.Pages) != d.pages || catalog == nil {
-		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d", len(s.Pages), d.pages))
+	root, err := doc.objects(ctx, []string{s.root()})
+	if err != nil {
+		return err
+	}
+	catalog := root[s.root()]
+	if len(s.Pages) != total || catalog == nil {
+		return doc.fail(Damaged, fmt.Errorf("%d pages joined, want %d", len(s.Pages), total))
 	}
 	changes := s.newUpdate()
 	s.rewriteDests(changes, s.unnumber)
@@ -168,11 +209,11 @@ func (d *document) carryOver(ctx context.Context, parts []part) error {
 		catalog["/PageMode"] = "/UseOutlines"
 		changes.setOutline(s.root(), catalog, nodes)
 	}
-	name, err := changes.file(d)
+	name, err := changes.file(doc)
 	if err != nil {
 		return err
 	}
-	return d.write(ctx, qpdfJob{"updateFromJson": name})
+	return doc.write(ctx, qpdfJob{"updateFromJson": name})
 }
 
 // joinedOutline is the outline of the result; nil where no part has one.

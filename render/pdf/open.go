@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strconv"
 
@@ -23,6 +24,8 @@ type document struct {
 	// number is the input's number, for errors.
 	number int
 	pages  int
+	// packed tells that it had its objects in streams.
+	packed bool
 }
 
 // open checks an input and counts its pages. What qpdf cannot read, MuPDF may
@@ -32,18 +35,67 @@ func open(ctx context.Context, w *engine.Work, number int, in Input) (*document,
 	if err := doc.checkHeader(); err != nil {
 		return nil, err
 	}
-	err := doc.count(ctx)
+	return doc, doc.prepare(ctx)
+}
+
+// prepare counts the pages, and repairs a document where that fails.
+func (d *document) prepare(ctx context.Context) error {
+	err := d.count(ctx)
 	var failed *engine.ExitError
 	if !errors.As(err, &failed) {
-		return doc, err
+		return err
 	}
-	if err := doc.checkPassword(ctx); err != nil {
-		return nil, err
+	if err := d.checkPassword(ctx); err != nil {
+		return err
 	}
-	if err := doc.repair(ctx); err != nil {
-		return nil, err
+	return d.repair(ctx)
+}
+
+// openStructure opens the only input of a job that needs its structure, which
+// counts the pages as well.
+func openStructure(ctx context.Context, w *engine.Work, in Input) (*document, *structure, error) {
+	doc := &document{work: w, name: in.Name, password: in.Password}
+	if err := doc.checkHeader(); err != nil {
+		return nil, nil, err
 	}
-	return doc, nil
+	s, err := doc.structure(ctx)
+	if err != nil || len(s.Pages) == 0 {
+		if err := doc.prepare(ctx); err != nil {
+			return nil, nil, err
+		}
+		if s, err = doc.structure(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	if doc.pages = len(s.Pages); doc.pages == 0 {
+		return nil, nil, doc.fail(Damaged, errors.New("no pages"))
+	}
+	return doc, s, nil
+}
+
+// writeWhole does a qpdf job that is the same for every page of a document. The
+// pages are counted at the same time, since only damaged and huge documents
+// make the result worthless.
+func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) error {
+	first := &document{work: w, name: in.Name, password: in.Password}
+	if err := first.checkHeader(); err != nil {
+		return err
+	}
+	written := make(chan error, 1)
+	go func() { written <- first.writeTo(ctx, output, maps.Clone(job)) }()
+	doc, err := openOne(ctx, w, in)
+	writeErr := <-written
+	if err == nil {
+		err = checkPages(doc.pages)
+	}
+	switch {
+	case err != nil:
+		return err
+	case writeErr != nil || doc.name != in.Name:
+		return doc.write(ctx, job) // on what was repaired, or to tell why not
+	}
+	w.Output(output)
+	return nil
 }
 
 // openOne opens the only input of a job.

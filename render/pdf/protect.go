@@ -29,14 +29,7 @@ type Permissions struct {
 // protect encrypts a document with AES-256, revision 6 of the standard
 // handler. An encryption that it has already is replaced.
 func protect(ctx context.Context, w *engine.Work, args Protection) ([]byte, error) {
-	doc, err := openOne(ctx, w, args.Input)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkPages(doc.pages); err != nil {
-		return nil, err
-	}
-	return nil, doc.write(ctx, qpdfJob{"encrypt": qpdfJob{
+	return nil, writeWhole(ctx, w, args.Input, qpdfJob{"encrypt": qpdfJob{
 		"userPassword": args.UserPassword, "ownerPassword": args.OwnerPassword, "256bit": args.Allow.qpdf(),
 	}})
 }

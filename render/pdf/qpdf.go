@@ -59,12 +59,21 @@ const output = "output.pdf"
 // write runs a qpdf job on this document that makes a result of the job.
 // Encryption stays as it is unless the job says otherwise.
 func (d *document) write(ctx context.Context, job qpdfJob) error {
-	job["inputFile"], job["password"], job["outputFile"] = d.name, d.password, output
-	if _, err := qpdf(ctx, d.work, job); err != nil {
-		return d.damaged(err)
+	if d.packed {
+		job["objectStreams"] = "generate"
+	}
+	if err := d.writeTo(ctx, output, job); err != nil {
+		return err
 	}
 	d.work.Output(output)
 	return nil
+}
+
+// writeTo is write to a file that is not the result, or not yet.
+func (d *document) writeTo(ctx context.Context, name string, job qpdfJob) error {
+	job["inputFile"], job["password"], job["outputFile"] = d.name, d.password, name
+	_, err := qpdf(ctx, d.work, job)
+	return d.damaged(err)
 }
 
 // damaged blames the document for a program that failed on it.

@@ -17,6 +17,9 @@ type Rotation struct {
 
 // rotate turns pages, in addition to the rotation that they have.
 func rotate(ctx context.Context, w *engine.Work, args Rotation) ([]byte, error) {
+	if args.Pages == "" {
+		return nil, writeWhole(ctx, w, args.Input, qpdfJob{"rotate": fmt.Sprintf("%+d", args.Degrees)})
+	}
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,9 +37,29 @@ type outlineItem struct {
 	Kids   []outlineItem `json:"kids"`
 }
 
-// structure reads the pages and the outline, and the document's trailer.
+// structure reads the pages and the outline, and the document's trailer, for an
+// update.
 func (d *document) structure(ctx context.Context) (*structure, error) {
+	if err := d.unpack(ctx); err != nil {
+		return nil, err
+	}
 	return d.describe(ctx, []string{"pages", "outlines", "qpdf"}, []string{"trailer"})
+}
+
+// unpack takes a document's objects out of streams, where it has them there:
+// qpdf forgets the update of an object when it reads another one of the same
+// stream. The result of write has them in streams again.
+func (d *document) unpack(ctx context.Context) error {
+	content, err := os.ReadFile(d.work.Path(d.name))
+	if err != nil || !bytes.Contains(content, []byte("/ObjStm")) {
+		return err
+	}
+	name := strconv.Itoa(d.number) + "unpacked.pdf"
+	if err := d.writeTo(ctx, name, qpdfJob{"objectStreams": "disable", "streamData": "preserve"}); err != nil {
+		return err
+	}
+	d.name, d.packed = name, true
+	return nil
 }
 
 // describe reads parts of qpdf's description of the document, and of the
@@ -81,6 +102,13 @@ func (s *structure) value(object string) dict {
 		}
 	}
 	return nil
+}
+
+// drop forgets an object.
+func (s *structure) drop(object string) {
+	for _, objects := range s.Objects {
+		delete(objects, "obj:"+object)
+	}
 }
 
 // header reads a fact from the header of the objects into what v points to.
