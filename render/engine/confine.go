@@ -39,6 +39,8 @@ type confinement struct {
 	// base is the child's folder, which becomes a file system of its own.
 	base    string
 	private bool
+	// mapped is the memory that the fresh process has, in bytes.
+	mapped int64
 	// thread starts and ends all programs.
 	thread *thread
 }

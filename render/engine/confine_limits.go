@@ -54,12 +54,12 @@ func limitResources(c *confinement) error {
 	if err != nil {
 		return err
 	}
-	c.Memory, c.MaxMemory = c.Memory+mapped, c.MaxMemory+mapped
+	c.mapped = mapped
 	for _, l := range []struct {
 		resource int
 		max      uint64
 	}{
-		{unix.RLIMIT_DATA, uint64(c.MaxMemory)},
+		{unix.RLIMIT_DATA, uint64(c.mapped + c.MaxMemory)},
 		{unix.RLIMIT_FSIZE, uint64(c.Disk)},
 		{unix.RLIMIT_NOFILE, maxOpen},
 		{unix.RLIMIT_CORE, 0},
@@ -68,32 +68,32 @@ func limitResources(c *confinement) error {
 			return err
 		}
 	}
-	return c.limitMemory(0)
+	return c.limitMemory(c.Memory)
 }
 
-// limitMemory sets the limit of one job, which may be 0 for the usual one. The
-// runtime tries to stay below seven eighths, and dies at the limit.
+// limitMemory sets the limit of one job. The runtime tries to stay below seven
+// eighths, and dies at the limit.
 func (c *confinement) limitMemory(bytes int64) error {
-	limit := c.memoryOfJob(bytes)
+	limit := c.mapped + bytes
 	debug.SetMemoryLimit(limit / 8 * 7)
-	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(limit), Max: uint64(c.MaxMemory)})
+	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(limit), Max: uint64(c.mapped + c.MaxMemory)})
 }
 
-// memoryOfJob is the limit of each process, as limitMemory sets it.
-func (c *confinement) memoryOfJob(bytes int64) int64 {
-	if bytes > 0 {
-		return min(bytes, c.MaxMemory)
+// jobMemory is how much each process of a job may take, which may ask for 0,
+// the usual.
+func (s setup) jobMemory(asked int64) int64 {
+	if asked > 0 {
+		return min(asked, s.MaxMemory)
 	}
-	return c.Memory
+	return s.Memory
 }
 
-// watchMemory ends the child when its processes together take more than two of
-// them may: many small programs are as bad as a large one.
-func (c *confinement) watchMemory(stop <-chan struct{}, bytes int64) {
+// watchMemory ends the child when its processes together take more than limit:
+// many small programs are as bad as a large one.
+func (c *confinement) watchMemory(stop <-chan struct{}, limit int64) {
 	if !c.private {
 		return
 	}
-	limit := 2 * c.memoryOfJob(bytes)
 	watch(stop, func() error { return checkMemory(limit) }, func(err error) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -79,7 +79,7 @@ func (c *confinement) buildRoot() error {
 		"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
 		"/dev/shm": workDir + "/tmp", "/tmp": workDir + "/tmp", "/var/tmp": workDir + "/tmp",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(c.base+link), 0o755), os.Symlink(target, c.base+link)); err != nil {
+		if err := errors.Join(makeDir(filepath.Dir(c.base+link)), os.Symlink(target, c.base+link)); err != nil {
 			return err
 		}
 	}
@@ -103,14 +103,24 @@ func (c *confinement) writeNames() error {
 	}
 	users := fmt.Sprintf("engine:x:%d:%d::%s/job:/usr/sbin/nologin\n", uid, gid, workDir)
 	return errors.Join(
-		os.MkdirAll(c.base+"/etc", 0o755), //nolint:gosec // the child's user reads it
-		os.WriteFile(c.base+"/etc/passwd", []byte(users), 0o644),
-		os.WriteFile(c.base+"/etc/group", fmt.Appendf(nil, "engine:x:%d:\n", gid), 0o644))
+		makeDir(c.base+"/etc"),
+		makeFile(c.base+"/etc/passwd", users),
+		makeFile(c.base+"/etc/group", fmt.Sprintf("engine:x:%d:\n", gid)))
+}
+
+// makeDir makes a folder, and makeFile a file, of the new root: its owner may
+// be another user than the child's, who reads them.
+func makeDir(path string) error {
+	return os.MkdirAll(path, 0o755) //nolint:gosec // see above
+}
+
+func makeFile(path, content string) error {
+	return os.WriteFile(path, []byte(content), 0o644) //nolint:gosec // see above
 }
 
 // mountAt mounts a new file system of a kind.
 func mountAt(path, kind string, flags uintptr, options string) error {
-	if err := os.Mkdir(path, 0o755); err != nil {
+	if err := makeDir(path); err != nil {
 		return err
 	}
 	if err := unix.Mount(kind, path, kind, flags, options); err != nil {
@@ -130,7 +140,7 @@ func expose(root, path string, attributes uint64) error {
 		return err
 	}
 	target := root + path
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+	if err := makeDir(filepath.Dir(target)); err != nil {
 		return err
 	}
 	switch {
@@ -141,9 +151,9 @@ func expose(root, path string, attributes uint64) error {
 		}
 		return os.Symlink(to, target)
 	case info.IsDir():
-		err = os.Mkdir(target, 0o755)
+		err = makeDir(target)
 	default:
-		err = os.WriteFile(target, nil, 0o644)
+		err = makeFile(target, "")
 	}
 	if err != nil {
 		return err

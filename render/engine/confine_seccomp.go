@@ -63,7 +63,7 @@ func filterCalls(c *confinement) error {
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
-		uintptr(unsafe.Pointer(&program)))
+		uintptr(unsafe.Pointer(&program))) //nolint:gosec // the kernel wants an address
 	if errno != 0 {
 		return fmt.Errorf("install: %w", errno)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -32,9 +31,6 @@ func start(t testing.TB, cfg engine.Config) *engine.Pool {
 	}
 	if cfg.Size == 0 {
 		cfg.Size = 1
-	}
-	if os.Getenv("DBG") != "" {
-		cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	pool, err := engine.Start(cfg)
 	if err != nil {
@@ -114,7 +110,7 @@ func processes(t testing.TB, text string) []int {
 		if err != nil {
 			continue
 		}
-		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && bytes.Contains(line, []byte(text)) {
 			found = append(found, pid)
 		}

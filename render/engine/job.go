@@ -50,7 +50,7 @@ func (e *JobError) Error() string { return e.Message }
 func (e *JobError) Is(target error) bool {
 	for _, c := range codes {
 		if e.Code == c.code {
-			return c.err == target //nolint:errorlint // this is what errors.Is calls
+			return c.err == target
 		}
 	}
 	return false

@@ -99,24 +99,26 @@ func wait(ctx context.Context, _ *engine.Work, _ struct{}, _ []byte) ([]byte, er
 // copyFiles returns the inputs that args name, as outputs called "copy of …".
 func copyFiles(_ context.Context, w *engine.Work, names []string, _ []byte) ([]byte, error) {
 	for _, name := range names {
-		in, err := os.Open(w.Path(name))
-		if err != nil {
-			return nil, err
-		}
-		defer in.Close()
-		out, err := os.Create(w.Path("copy of " + name))
-		if err != nil {
-			return nil, err
-		}
-		if _, err := io.Copy(out, in); err != nil {
-			return nil, err
-		}
-		if err := out.Close(); err != nil {
+		if err := copyFile(w.Path(name), w.Path("copy of "+name)); err != nil {
 			return nil, err
 		}
 		w.Output("copy of " + name)
 	}
 	return nil, nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 // program is an engine.Program as arguments of a job.

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -44,8 +45,8 @@ func TestModes(t *testing.T) {
 		ordinary = []string{"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--clear-groups"}
 	}
 	// The limit holds for the namespaces inside of this one.
-	refused := append(ordinary, "unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
-		`echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all "$@"`, "sh")
+	refused := slices.Concat(ordinary, []string{"unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
+		`echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all "$@"`, "sh"})
 	for _, mode := range []struct {
 		name    string
 		command []string
@@ -60,7 +61,7 @@ func TestModes(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 			defer cancel()
-			args := append(mode.command[1:len(mode.command):len(mode.command)], path, "-test.timeout=2m30s")
+			args := slices.Concat(mode.command[1:], []string{path, "-test.timeout=2m30s"})
 			cmd := exec.CommandContext(ctx, mode.command[0], args...)
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), again+"=1", mode.env, "TMPDIR="+dir)

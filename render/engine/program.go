@@ -137,13 +137,16 @@ func (w *Work) start(cmd *exec.Cmd) error {
 	if errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("%w: %w", ErrNoProgram, err)
 	}
-	if err != nil || w.child.CPU <= 0 {
+	if err != nil {
 		return err
 	}
-	// The limit that it inherits counts what the child itself has used.
-	limit := unix.Rlimit{Cur: uint64(w.child.CPU), Max: uint64(w.child.CPU)}
-	if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_CPU, &limit, nil); err != nil && !errors.Is(err, unix.ESRCH) {
-		return errors.Join(fmt.Errorf("limit of CPU time: %w", err), w.child.killProgram(cmd), cmd.Wait())
+	// What it has inherited counts what the child itself has used and mapped,
+	// and is the bound until here.
+	for resource, limit := range map[int]int64{unix.RLIMIT_CPU: w.child.CPU, unix.RLIMIT_DATA: w.memory} {
+		err := unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: uint64(limit), Max: uint64(limit)}, nil)
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return errors.Join(fmt.Errorf("limit %s: %w", cmd.Path, err), w.child.killProgram(cmd), cmd.Wait())
+		}
 	}
 	return nil
 }

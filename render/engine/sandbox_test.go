@@ -304,7 +304,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		if !hasProtection(t, pool, "limit of memory of all programs together") {
 			t.Skip("reported as missing")
 		}
-		many := program{Name: "sh", Args: []string{"-c", "for i in 1 2 3 4 5 6; do head -c 200000000 /dev/zero | (tail; sleep 30) & done; wait"}}
+		many := program{Name: "sh", Args: []string{"-c", "for i in 1 2 3 4 5 6 7 8; do (x=$(head -c 100000000 /dev/zero | tr '\\0' a); sleep 30) & done; wait"}}
 		ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 		defer cancel()
 		if _, err := pool.Do(ctx, engine.Job{Name: "exec", Args: many}); !errors.Is(err, engine.ErrCrashed) {
@@ -314,9 +314,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 	t.Run("job", func(t *testing.T) {
 		pool := start(t, engine.Config{Memory: 128 << 20, MaxMemory: 1 << 30})
-		// It takes 300 MB in one piece.
-		large := program{Name: "sort", Args: []string{"--buffer-size=300M", "/dev/null"}}
-		large = program{Name: "dd", Args: []string{"if=/dev/zero", "of=/dev/null", "bs=300M", "count=1"}}
+		// It takes 300 MB in one piece, once the limit is its own.
+		large := program{Name: "sh", Args: []string{"-c",
+			`until [ "$(ulimit -Hd)" != unlimited ] && [ "$(ulimit -Hd)" -lt 700000 ]; do :; done; exec dd if=/dev/zero of=/dev/null bs=300M count=1`}}
 		if _, err := pool.Do(context.Background(), engine.Job{Name: "exec", Args: large}); err == nil {
 			t.Error("300 MB fit into 128 MiB")
 		}

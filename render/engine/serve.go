@@ -108,10 +108,10 @@ func (c *innerChild) serve() error {
 		go func() { done <- c.answer(job) }()
 		select {
 		case err = <-done:
-		case nextErr := <-next:
-			if nextErr != nil {
+		case ended := <-next:
+			if ended != nil {
 				c.killGroup() // nobody waits for the answer
-				return nil
+				return nil    //nolint:nilerr // this is how a child's life ends
 			}
 			// The next job comes as soon as the answer is written.
 			next <- nil
@@ -123,7 +123,7 @@ func (c *innerChild) serve() error {
 		if err := c.clean(); err != nil {
 			return err
 		}
-		<-next // its error comes up again in receive
+		_ = <-next // its error comes up again in receive
 	}
 }
 
@@ -146,7 +146,7 @@ func (c *innerChild) receive() (job incoming, err error) {
 // answer runs a job's handler and sends what came of it. Its error ends the
 // child.
 func (c *innerChild) answer(job incoming) error {
-	w := &Work{Dir: c.jobDir(), child: c}
+	w := &Work{Dir: c.jobDir(), child: c, memory: c.jobMemory(job.header.Memory)}
 	body, err := c.call(w, job)
 	swept := c.sweep()
 	if err == nil && len(body) > maxBody {
@@ -179,12 +179,12 @@ func (c *innerChild) call(w *Work, job incoming) (result []byte, err error) {
 	if job.full != nil {
 		return nil, job.full
 	}
-	if err := errors.Join(c.limitMemory(job.header.Memory), c.limitCPU()); err != nil {
+	if err := errors.Join(c.limitMemory(w.memory), c.limitCPU()); err != nil {
 		return nil, fmt.Errorf("set limits: %w", err)
 	}
 	stop := make(chan struct{})
 	defer close(stop)
-	go c.watchMemory(stop, job.header.Memory)
+	go c.watchMemory(stop, 2*w.memory)
 	ctx, cancel := context.WithTimeout(context.Background(), job.header.Timeout)
 	defer cancel()
 	defer func() {

@@ -54,7 +54,7 @@ func (c *innerChild) sweepSessions() error {
 	const attempts = 20
 	for range attempts {
 		found := 0
-		entries, err := os.ReadDir("/proc")
+		entries, err := os.ReadDir(proc)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (c *innerChild) killAndWait(pid int) {
 	if err != nil {
 		return // it has ended by now
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // nothing was written
 	if c.thread.kill(pid) == nil {
 		const milliseconds = 100
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, milliseconds) // looked at again anyway

@@ -30,17 +30,17 @@ func (c *child) do(r *request, cfg Config) (Result, error) {
 	return result, err
 }
 
-// watchFolder kills the child when its folder outgrows max bytes, where the
+// watchFolder kills the child when its folder outgrows limit bytes, where the
 // kernel does not keep that bound. The returned function ends the watch and
 // says whether that happened.
-func (c *child) watchFolder(max int64) func() error {
+func (c *child) watchFolder(limit int64) func() error {
 	if c.report.Private {
 		return func() error { return nil }
 	}
 	stop, result := make(chan struct{}), make(chan error, 1)
 	go func() {
 		var tooMuch error
-		watch(stop, func() error { return checkFolder(c.folder, max) }, func(err error) {
+		watch(stop, func() error { return checkFolder(c.folder, limit) }, func(err error) {
 			tooMuch = err
 			c.kill()
 		})

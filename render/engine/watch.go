@@ -35,9 +35,9 @@ func watch(stop <-chan struct{}, check func() error, exceeded func(error)) {
 	}
 }
 
-// checkFolder says whether a folder holds more than max bytes or too many
+// checkFolder says whether a folder holds more than limit bytes or too many
 // files.
-func checkFolder(path string, max int64) error {
+func checkFolder(path string, limit int64) error {
 	var bytes int64
 	entries := 0
 	return filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
@@ -50,17 +50,20 @@ func checkFolder(path string, max int64) error {
 				bytes += s.Blocks * block
 			}
 		}
-		if entries++; entries > maxEntries || bytes > max {
+		if entries++; entries > maxEntries || bytes > limit {
 			return fmt.Errorf("files: %w", errOvergrown)
 		}
 		return nil
 	})
 }
 
+// proc is where the kernel lists processes.
+const proc = "/proc"
+
 // checkMemory says whether all processes of this namespace together hold more
-// than max bytes of memory of their own.
-func checkMemory(max int64) error {
-	entries, err := os.ReadDir("/proc")
+// than limit bytes of memory of their own.
+func checkMemory(limit int64) error {
+	entries, err := os.ReadDir(proc)
 	if err != nil {
 		return err
 	}
@@ -69,7 +72,7 @@ func checkMemory(max int64) error {
 		if _, err := strconv.Atoi(e.Name()); err != nil {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join("/proc", e.Name(), "statm"))
+		text, err := os.ReadFile(filepath.Join(proc, e.Name(), "statm"))
 		if err != nil {
 			continue // it has ended by now
 		}
@@ -78,7 +81,7 @@ func checkMemory(max int64) error {
 			pages += resident - shared
 		}
 	}
-	if pages*int64(os.Getpagesize()) > max {
+	if pages*int64(os.Getpagesize()) > limit {
 		return fmt.Errorf("memory of all processes: %w", errOvergrown)
 	}
 	return nil

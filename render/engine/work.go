@@ -19,6 +19,7 @@ type Work struct {
 	Dir string
 
 	child   *innerChild
+	memory  int64 // of each program
 	outputs []string
 }
 

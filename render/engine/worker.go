@@ -47,7 +47,7 @@ func (w *worker) run() {
 		case r := <-jobs:
 			w.serve(r)
 		case s := <-w.next:
-			w.adopt(s)
+			_ = w.adopt(s) // logged, and tried again
 		case <-retry:
 			w.begin()
 		case <-w.gone():
