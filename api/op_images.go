@@ -108,6 +108,9 @@ func (o *ImageOptions) capture() render.Screenshot {
 	return shot
 }
 
+// Admit asks the browser's queue.
+func (in *ImageInput) Admit(env *Env) error { return env.admit() }
+
 // runImage captures the source.
 func runImage(ctx context.Context, env *Env, in *ImageInput) (op.Result, error) {
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL)}

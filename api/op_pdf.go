@@ -183,6 +183,9 @@ func (o *PDFOptions) settings() render.PDF {
 	}
 }
 
+// Admit asks the browser's queue.
+func (in *PDFInput) Admit(env *Env) error { return env.admit() }
+
 // runPDF prints the source.
 func runPDF(ctx context.Context, env *Env, in *PDFInput) (op.Result, error) {
 	page := in.Options.page(in.URL != nil)

@@ -60,6 +60,7 @@ var steps = []struct {
 	{"decode", (*paidCall).decode},
 	{"authorize", (*paidCall).authorize},
 	{"quote", (*paidCall).quoteCall},
+	{"admit", (*paidCall).admit},
 	{"hold", (*paidCall).hold},
 	{"run", (*paidCall).run},
 	{"settle", (*paidCall).settle},
@@ -171,6 +172,30 @@ func (c *paidCall) quoteCall(context.Context) error {
 	return nil
 }
 
+// admit refuses what the run would refuse at once, before it costs a hold and
+// its release. An earlier call's answer needs no run, so a call that may be a
+// repeat goes on.
+func (c *paidCall) admit(context.Context) error {
+	if c.IdempotencyKey != "" {
+		return nil
+	}
+	return c.call.Admit(c.env())
+}
+
+// env is what the run may use.
+func (c *paidCall) env() *Env {
+	account := c.caller.Account.ID
+	return &Env{Render: c.render, Tenant: account, MaxFile: c.files.Limit, Stored: c.stored(account)}
+}
+
+// admit returns the error with which the browser would turn the tenant away now.
+func (e *Env) admit() error {
+	if e.Render == nil {
+		return nil
+	}
+	return e.Render.Admit(e.Tenant)
+}
+
 // hold reserves the quote, in one transaction with the limits, the claim of
 // the idempotency key and the call's row.
 func (c *paidCall) hold(ctx context.Context) error {
@@ -210,8 +235,7 @@ func (c *paidCall) hold(ctx context.Context) error {
 }
 
 func (c *paidCall) run(ctx context.Context) error {
-	account := c.caller.Account.ID
-	result, err := c.call.Run(ctx, &Env{Render: c.render, Tenant: account, MaxFile: c.files.Limit, Stored: c.stored(account)})
+	result, err := c.call.Run(ctx, c.env())
 	if err != nil {
 		return err
 	}

@@ -118,6 +118,35 @@ func TestFailedRunsAreReleased(t *testing.T) {
 	})
 }
 
+// fullInput is the input of an operation whose engine has no place left.
+type fullInput struct{ op.Common }
+
+// Admit turns everybody away.
+func (*fullInput) Admit(*api.Env) error { return &render.BusyError{RetryAfter: 3 * time.Second} }
+
+// TestFullEngineLeavesNothing: what has no place is refused before it costs a
+// hold. A repeat needs no place, and so goes on to find its first answer.
+func TestFullEngineLeavesNothing(t *testing.T) {
+	t.Parallel()
+	full := op.Spec[*api.Env, fullInput]{
+		Info: op.Info{Name: "test.full", Summary: "Have no place", Price: 2000, Produces: []string{"text/plain"}},
+		Run: func(context.Context, *api.Env, *fullInput) (op.Result, error) {
+			return op.Result{JSON: map[string]any{"ok": true}}, nil
+		},
+	}
+	s := apitest.New(t, apitest.Options{Operations: []op.Row[*api.Env]{full}})
+	got := s.Send(t, apitest.Request{Path: "/v1/test/full", Body: `{}`})
+	got.Refused(t, api.RateLimited)
+	if wait := got.Header.Get("Retry-After"); wait != "3" {
+		t.Errorf("Retry-After is %q, want 3", wait)
+	}
+	expectEffects(t, s)
+	repeat := apitest.Request{Path: "/v1/test/full", Body: `{}`, Header: http.Header{"Idempotency-Key": {"k"}}}
+	s.Send(t, repeat).OK(t)
+	s.Send(t, repeat).OK(t)
+	expectBalance(t, s, apitest.Trial-2000)
+}
+
 func TestPanicIsReleased(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

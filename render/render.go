@@ -165,6 +165,10 @@ func (r *Renderer) CheckURL(raw string) error {
 	return err
 }
 
+// Admit returns the *BusyError that PDF and Screenshot would return for the
+// tenant at this moment because the queue is full, or nil.
+func (r *Renderer) Admit(tenant string) error { return r.browser.Admit(tenant) }
+
 // Ready makes a real call to the browser.
 func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }
 

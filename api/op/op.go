@@ -80,8 +80,13 @@ type Call[Env any] struct {
 	Digest [32]byte
 
 	run   func(context.Context, Env) (Result, error)
+	admit func(Env) error
 	close func() error
 }
+
+// Admit returns the error with which Run would be turned away at this moment,
+// or nil. It costs nothing, unlike a hold that has to be released.
+func (c *Call[Env]) Admit(env Env) error { return c.admit(env) }
 
 // Run carries the call out.
 func (c *Call[Env]) Run(ctx context.Context, env Env) (Result, error) { return c.run(ctx, env) }

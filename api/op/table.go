@@ -55,6 +55,10 @@ type commonFields interface{ common() *Common }
 // that exclude each other. Validate returns Faults or a *SizeError.
 type checked interface{ Validate() error }
 
+// admitted is an input whose run needs something that can be fully taken. Its
+// method returns the error with which the run would fail for that at once.
+type admitted[Env any] interface{ Admit(Env) error }
+
 // jsonValue is a field that takes more than one JSON type. It is set from a
 // value that its own schema has passed.
 type jsonValue interface{ SetJSON(v any) error }
@@ -87,6 +91,12 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 			Digest: digest,
 			close:  source.close,
 			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, in) },
+			admit: func(env Env) error {
+				if in, ok := any(in).(admitted[Env]); ok {
+					return in.Admit(env)
+				}
+				return nil
+			},
 		}, nil
 	}
 	return operation, s.check(operation)

@@ -132,7 +132,7 @@ func nothing() op.Row[*api.Env] {
 }
 
 // stepNames are the steps of a paid call, in their order.
-var stepNames = [...]string{"authenticate", "limit", "decode", "authorize", "quote", "hold", "run", "settle"}
+var stepNames = [...]string{"authenticate", "limit", "decode", "authorize", "quote", "admit", "hold", "run", "settle"}
 
 // stepMeans renders n invoices and returns what the program's own metrics say
 // about their steps.

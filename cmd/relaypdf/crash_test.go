@@ -24,7 +24,7 @@ func TestKilledServerLosesNoMoney(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
 		for _, step := range []string{
-			"authenticate", "limit", "decode", "authorize", "quote", "hold", "run", "stored", "settle", "answered",
+			"authenticate", "limit", "decode", "authorize", "quote", "admit", "hold", "run", "stored", "settle", "answered",
 		} {
 			c.killAfter(step)
 			c.repeat(step)

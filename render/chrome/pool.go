@@ -193,6 +193,11 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 	return doc, err
 }
 
+// Admit returns the *BusyError with which a job of the tenant would be turned
+// away now, or nil. It is for callers that have something costly to do before
+// the job; the job itself is the one that gets a place.
+func (p *Pool) Admit(tenant string) error { return p.queue.admit(tenant) }
+
 // Screenshot loads a document and photographs it. The errors are as for PDF.
 func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, error) {
 	opt, err := opt.normalized()

@@ -95,9 +95,11 @@ func (q *queue) enter(tenant string) (*line, *ticket, error) {
 		q.lines[tenant] = l
 	}
 	l.seen = q.now()
-	crowded := len(l.tickets) >= crowdedPerSlot*q.slots && q.othersHaveJobs(l)
-	if crowded || q.waiting >= q.limit+q.free() && !q.makeRoom(l) {
+	if q.refuses(l) {
 		return nil, nil, q.busyError()
+	}
+	if q.full() {
+		q.makeRoom()
 	}
 	t := &ticket{done: make(chan struct{})}
 	if len(l.tickets) == 0 {
@@ -109,31 +111,65 @@ func (q *queue) enter(tenant string) (*line, *ticket, error) {
 	return l, t, nil
 }
 
+// admit returns the error with which acquire would turn a tenant's job away at
+// this moment.
+func (q *queue) admit(tenant string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[tenant]
+	if l == nil {
+		l = &line{}
+	}
+	switch {
+	case q.closed:
+		return ErrClosed
+	case q.refuses(l):
+		return q.busyError()
+	}
+	return nil
+}
+
 func (q *queue) free() int { return q.slots - q.busy }
+
+// full reports that a job can only enter in the place of another.
+func (q *queue) full() bool { return q.waiting >= q.limit+q.free() }
+
+// refuses reports that there is no place for another job of a tenant.
+func (q *queue) refuses(l *line) bool {
+	if len(l.tickets) >= crowdedPerSlot*q.slots && q.othersHaveJobs(l) {
+		return true
+	}
+	if !q.full() {
+		return false
+	}
+	longest := q.longest()
+	return longest == nil || len(longest.tickets) <= len(l.tickets)+1
+}
 
 // othersHaveJobs reports whether tenants other than l have jobs running or
 // waiting.
 func (q *queue) othersHaveJobs(l *line) bool { return q.busy > l.busy || q.waiting > len(l.tickets) }
 
-// makeRoom turns away the newest job of the longest line if that is longer
-// than l will be.
-func (q *queue) makeRoom(l *line) bool {
+// longest returns the longest line, or nil when nobody waits.
+func (q *queue) longest() *line {
 	var longest *line
-	for _, other := range q.turn {
-		if longest == nil || len(other.tickets) > len(longest.tickets) {
-			longest = other
+	for _, l := range q.turn {
+		if longest == nil || len(l.tickets) > len(longest.tickets) {
+			longest = l
 		}
 	}
-	if longest == nil || len(longest.tickets) <= len(l.tickets)+1 {
-		return false
-	}
-	last := len(longest.tickets) - 1
-	t := longest.tickets[last]
-	longest.tickets = longest.tickets[:last]
+	return longest
+}
+
+// makeRoom turns away the newest job of the longest line.
+func (q *queue) makeRoom() {
+	l := q.longest()
+	last := len(l.tickets) - 1
+	t := l.tickets[last]
+	l.tickets = l.tickets[:last]
 	q.waiting--
 	t.err = q.busyError()
 	close(t.done)
-	return true
 }
 
 // busyError estimates the wait: the queue's length times the mean duration of

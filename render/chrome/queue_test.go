@@ -124,6 +124,12 @@ func TestOneTenantsLineIsShortWhileOthersHaveJobs(t *testing.T) {
 				t.Errorf("heavy's job %d beside another tenant: turned away %t", i+1, turnedAway)
 			}
 		}
+		if err := q.admit("heavy"); !errors.Is(err, ErrBusy) {
+			t.Errorf("another job of heavy: %v, want ErrBusy", err)
+		}
+		if err := q.admit("light"); err != nil {
+			t.Errorf("another job of light: %v, want a place", err)
+		}
 		if err := <-light; err != nil {
 			t.Error(err)
 		}
@@ -139,11 +145,20 @@ func TestOneTenantAloneFillsTheQueue(t *testing.T) {
 		hold(q, "heavy", release)
 		synctest.Wait()
 		for i := range limit {
+			if err := q.admit("heavy"); err != nil {
+				t.Errorf("job %d of a tenant alone: %v before it came", i+1, err)
+			}
 			got := hold(q, "heavy", release)
 			synctest.Wait()
 			if len(got) != 0 {
 				t.Fatalf("job %d of a tenant alone: %v, want it to wait", i+1, <-got)
 			}
+		}
+		if err := q.admit("heavy"); !errors.Is(err, ErrBusy) {
+			t.Errorf("a job of a tenant that fills the queue: %v, want ErrBusy", err)
+		}
+		if err := q.admit("light"); err != nil {
+			t.Errorf("a job of another tenant: %v, want a place", err)
 		}
 	})
 }
