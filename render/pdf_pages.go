@@ -176,7 +176,8 @@ func (r *Renderer) PDFFormFields(ctx context.Context, file PDFFile) (PDFForm, er
 	if err != nil {
 		return form, err
 	}
-	return form, errors.Join(json.Unmarshal(result.Body, &form), result.Close())
+	err = errors.Join(json.Unmarshal(result.Body, &form), result.Close())
+	return form, err
 }
 
 // FormError says why values do not fit a form: by the names of their fields,
@@ -204,4 +205,3 @@ func (r *Renderer) FillPDFForm(ctx context.Context, file PDFFile, values map[str
 	}
 	return result.Output(0), nil
 }
-

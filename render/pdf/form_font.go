@@ -202,7 +202,7 @@ func (b *fontBuilder) take(file fontFile, letters []rune) (left []rune, err erro
 	defer func() { err = errors.Join(err, in.Close()) }()
 	f, err := openFont(in, file.index)
 	if err != nil {
-		return letters, nil //nolint:nilerr // a kind that is not known is passed over
+		return letters, nil // a kind that is not known is passed over
 	}
 	for _, r := range letters {
 		g, ok := b.load(f, r)

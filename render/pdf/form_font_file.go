@@ -136,7 +136,7 @@ type big struct{ bytes.Buffer }
 
 func (b *big) u16(values ...int) {
 	for _, v := range values {
-		b.Write(binary.BigEndian.AppendUint16(nil, uint16(v))) //nolint:gosec // negative numbers as two's complement
+		b.Write(binary.BigEndian.AppendUint16(nil, uint16(v))) // negative numbers as two's complement
 	}
 }
 
@@ -172,7 +172,7 @@ func boundsOf(g glyph) [4]int {
 func glyphTable(glyphs []glyph) (outlines, places []byte, bounds [4]int, points, contours int) {
 	var out, at big
 	for _, g := range glyphs {
-		at.u32(uint32(out.Len())) //nolint:gosec // some megabytes at most
+		at.u32(uint32(out.Len())) // some megabytes at most
 		if len(g.contours) == 0 {
 			continue
 		}
@@ -182,7 +182,7 @@ func glyphTable(glyphs []glyph) (outlines, places []byte, bounds [4]int, points,
 		points, contours = max(points, n), max(contours, len(g.contours))
 		out.Write(make([]byte, -out.Len()&3))
 	}
-	at.u32(uint32(out.Len())) //nolint:gosec // some megabytes at most
+	at.u32(uint32(out.Len())) // some megabytes at most
 	return out.Bytes(), at.Bytes(), bounds, points, contours
 }
 
@@ -277,7 +277,7 @@ func fontTables(tables map[string][]byte) []byte {
 	start := 12 + 16*len(names)
 	for _, name := range names {
 		out.WriteString(name)
-		out.u32(checksum(tables[name]), uint32(start+body.Len()), uint32(len(tables[name]))) //nolint:gosec // some megabytes at most
+		out.u32(checksum(tables[name]), uint32(start+body.Len()), uint32(len(tables[name]))) // some megabytes at most
 		body.Write(tables[name])
 		body.Write(make([]byte, -body.Len()&3))
 	}

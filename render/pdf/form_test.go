@@ -176,12 +176,12 @@ func TestFormFillFaults(t *testing.T) {
 	}{
 		"every fault at once": {
 			map[string]any{
-				"nmae": "x", "code": "123456", "name": "two\nlines", "agree": "Perhaps", "colour": "pink", "country": "es",
+				"fullname": "x", "code": "123456", "name": "two\nlines", "agree": "Perhaps", "colour": "pink", "country": "es",
 				"size": []string{"S", "M"}, "languages": []string{"English", "Latin"}, "send": "x", "signature": "x",
 				"notes": "a\x01b", "city": "x\U000f0000", "address.street": []string{"x"},
 			},
 			FormFaults{
-				"nmae": `is not a field of this form; its fields are "name", "address.street", "address.second", "notes", "code", "agree", "news", ` +
+				"fullname": `is not a field of this form; its fields are "name", "address.street", "address.second", "notes", "code", "agree", "news", ` +
 					`"colour", "country", "size", "languages", "number", "city"`,
 				"code": "takes 5 characters at most; got 6", "name": "takes one line", "agree": `takes true, false or "Yes"; got "Perhaps"`,
 				"colour": `takes one of "red", "green", "blue"; got "pink"`, "country": `takes one of "de", "fr", "jp"; got "es"`,

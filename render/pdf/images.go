@@ -102,7 +102,8 @@ func newWriter(path string) (*writer, error) {
 	}
 	w := &writer{file: f, out: bufio.NewWriterSize(f, 256<<10), offsets: make([]int64, 2)}
 	// The comment of bytes above 127 tells transfer programs that it is binary.
-	return w, w.print("%%PDF-1.7\n%%\xe2\xe3\xcf\xd3\n")
+	err = w.print("%%PDF-1.7\n%%\xe2\xe3\xcf\xd3\n")
+	return w, err
 }
 
 // Write adds to the file.

@@ -119,5 +119,6 @@ func (r *pixelRows) reader() func(x, y int) color.NRGBA64 {
 }
 
 func nrgba64(c color.Color) color.NRGBA64 {
-	return color.NRGBA64Model.Convert(c).(color.NRGBA64) //nolint:forcetypeassert // what the model returns
+	converted, _ := color.NRGBA64Model.Convert(c).(color.NRGBA64) // which is what the model makes
+	return converted
 }

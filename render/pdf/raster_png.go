@@ -92,7 +92,7 @@ type pngWriter struct {
 var pngColor = map[int]byte{1: 0, 3: 2}
 
 func (p *pngWriter) write(lines *ppmReader, dpi int) error {
-	header := binary.BigEndian.AppendUint32(nil, uint32(p.width)) //nolint:gosec // bounded by readPPM
+	header := binary.BigEndian.AppendUint32(nil, uint32(p.width)) // bounded by readPPM
 	header = binary.BigEndian.AppendUint32(header, uint32(p.height))
 	header = append(header, 8, pngColor[p.channels], 0, 0, 0)
 	perMetre := uint32(math.Round(float64(dpi) / 0.0254))
@@ -147,7 +147,7 @@ func (p *pngWriter) compress(z io.Writer, lines *ppmReader) error {
 // chunk writes one chunk of the file.
 func (p *pngWriter) chunk(name string, data []byte) error {
 	b := make([]byte, 0, 12+len(data))
-	b = binary.BigEndian.AppendUint32(b, uint32(len(data))) //nolint:gosec // at most a buffer
+	b = binary.BigEndian.AppendUint32(b, uint32(len(data))) // at most a buffer
 	b = append(append(b, name...), data...)
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
 	_, err := p.out.Write(b)
