@@ -142,6 +142,22 @@ var Operations = []op.Row[*Env]{
 		Example: FormFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
 		Run:     runFormFill,
 	},
+	row[BarcodeInput]{
+		Info: op.Info{
+			Name: "barcodes.create", Summary: "Make a barcode or a QR code",
+			Price: barcodePrice, Produces: []string{"image/png", "image/svg+xml"},
+		},
+		Example: BarcodeInput{Type: "qr", Text: "https://example.com/?a=1", Scale: 4},
+		Run:     runBarcode,
+	},
+	row[ZipInput]{
+		Info: op.Info{
+			Name: "zip.create", Summary: "Make a ZIP archive of files",
+			Price: zipPrice, Produces: []string{"application/zip"},
+		},
+		Example: ZipInput{Files: []NamedFile{{FileSource: examplePDF().FileSource, Filename: "letters/may.pdf"}}},
+		Run:     runZip,
+	},
 }
 
 // fieldError names the field of the request that an error of the renderer is

@@ -1,0 +1,219 @@
+package render
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"relaypdf/render/spool"
+)
+
+// ZipEntry is one file of an archive. Name may hold folders; what could lead
+// out of the folder that the archive is unpacked in is taken off it.
+type ZipEntry struct {
+	Name    string
+	Content FileContent
+}
+
+// Zip makes an archive of files in their order, whose names it makes unique.
+// The caller closes it. Files that deflating does not make smaller are stored.
+// Errors are *LimitError, that of ctx, and those of the disk.
+//
+// The files are deflated side by side before the archive is written, so that
+// every entry begins with its sizes: readers of streams cannot tell the end of
+// a stored entry that names its size behind itself.
+func Zip(ctx context.Context, entries []ZipEntry) (File, error) {
+	packed := make([]*zipContent, len(entries))
+	defer func() {
+		for _, content := range packed {
+			if content != nil && content.deflated != nil {
+				// All of it was read. What fails leaves no more than a descriptor.
+				_ = content.deflated.Close()
+			}
+		}
+	}()
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, entry := range entries {
+		group.Go(func() (err error) {
+			packed[i], err = pack(groupCtx, entry.Content)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("zip: %w", err)
+	}
+	return writeZip(ctx, zipNames(entries), packed)
+}
+
+// writeZip writes an archive of contents that are ready for it.
+func writeZip(ctx context.Context, names []string, packed []*zipContent) (_ File, err error) {
+	out := spool.New("", MaxBytes)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Close())
+		}
+	}()
+	archive, modified := zip.NewWriter(out), time.Now().UTC()
+	for i, content := range packed {
+		raw, err := archive.CreateRaw(content.header(names[i], modified))
+		if err != nil {
+			return nil, zipError(err)
+		}
+		if _, err := io.Copy(raw, &boundedReader{ctx, content.open()}); err != nil {
+			return nil, zipError(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, zipError(err)
+	}
+	return out, nil
+}
+
+func zipError(err error) error {
+	if errors.Is(err, spool.ErrTooLarge) {
+		return &LimitError{What: "bytes", Max: MaxBytes}
+	}
+	return fmt.Errorf("zip: %w", err)
+}
+
+// zipContent is a file as it will stand in an archive.
+type zipContent struct {
+	source   FileContent
+	deflated *spool.File // nil where the file is stored as it is
+	checksum uint32
+	size     int64 // of source
+}
+
+func (c *zipContent) open() io.Reader {
+	if c.deflated != nil {
+		return c.deflated.Open()
+	}
+	return c.source.Open()
+}
+
+const (
+	zipVersion  = 20      // of the format: 2.0 knows folders and Deflate
+	zipUTF8     = 1 << 11 // flag: the name is UTF-8 and not in IBM's code page 437
+	zipFileMode = 0o644
+)
+
+// header describes an entry. CreateRaw writes it as it stands, so that all of
+// it is set here.
+func (c *zipContent) header(name string, modified time.Time) *zip.FileHeader {
+	h := &zip.FileHeader{
+		Name: name, Method: zip.Store, Flags: zipUTF8, CRC32: c.checksum, CreatorVersion: zipVersion, ReaderVersion: zipVersion,
+		UncompressedSize64: uint64(c.size), CompressedSize64: uint64(c.size),
+	}
+	h.SetMode(zipFileMode)
+	h.SetModTime(modified) //nolint:staticcheck // Modified, which is to be used instead, is left out by CreateRaw.
+	if c.deflated != nil {
+		h.Method, h.CompressedSize64 = zip.Deflate, uint64(c.deflated.Size())
+	}
+	return h
+}
+
+// pack reads a file for its checksum, and deflates it where that pays.
+func pack(ctx context.Context, source FileContent) (_ *zipContent, err error) {
+	c := &zipContent{source: source, size: source.Size()}
+	pays, err := deflates(source)
+	if err != nil {
+		return nil, err
+	}
+	sum := crc32.NewIEEE()
+	reader := io.TeeReader(&boundedReader{ctx, source.Open()}, sum)
+	if !pays {
+		_, err = io.Copy(io.Discard, reader)
+		c.checksum = sum.Sum32()
+		return c, err
+	}
+	// Random bytes grow by five in 65,535; far more than that is no result.
+	c.deflated = spool.New("", 0)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.deflated.Close())
+		}
+	}()
+	if err := deflate(c.deflated, reader); err != nil {
+		return nil, err
+	}
+	c.checksum = sum.Sum32()
+	if c.deflated.Size() >= c.size {
+		err = c.deflated.Close()
+		c.deflated = nil
+	}
+	return c, err
+}
+
+func deflate(w io.Writer, r io.Reader) error {
+	compressor, err := flate.NewWriter(w, flate.DefaultCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(compressor, r); err != nil {
+		return err
+	}
+	return compressor.Close()
+}
+
+const (
+	// zipSamples pieces of zipSample bytes show whether a file is compressed
+	// already: several, because images begin with text and colour profiles.
+	zipSamples, zipSample = 4, 16 << 10
+	// zipGain is the part that deflating must take off a sample to pay.
+	zipGain = 0.03
+)
+
+// deflates tells whether deflating makes a file smaller by enough, by its
+// content, because names and types may lie. Small files are tried whole.
+func deflates(source FileContent) (bool, error) {
+	size, file := source.Size(), source.Open()
+	if size <= zipSamples*zipSample {
+		return size > 0, nil
+	}
+	read, made := int64(0), &counter{}
+	for i := range int64(zipSamples) {
+		if _, err := file.Seek(i*(size-zipSample)/(zipSamples-1), io.SeekStart); err != nil {
+			return false, err
+		}
+		compressor, err := flate.NewWriter(made, flate.BestSpeed)
+		if err != nil {
+			return false, err
+		}
+		n, err := io.CopyN(compressor, file, zipSample)
+		if err := errors.Join(err, compressor.Close()); err != nil {
+			return false, err
+		}
+		read += n
+	}
+	return float64(made.size) < float64(read)*(1-zipGain), nil
+}
+
+// counter counts what is written to it.
+type counter struct{ size int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.size += int64(len(p))
+	return len(p), nil
+}
+
+// boundedReader ends with its context.
+type boundedReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return b.r.Read(p)
+}
