@@ -243,3 +243,17 @@ func TestBestFont(t *testing.T) {
 		}
 	}
 }
+
+// TestFormFillJoinsArabic finds the letters in the forms that they have beside
+// others, from the right to the left.
+func TestFormFillJoinsArabic(t *testing.T) {
+	filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"name": "سلام", "address.street": "שלום"}, Flatten: true}, formPDF(t))
+	keep(t, "arabic.pdf", filled)
+	text := tool(t, "mutool", "draw", "-q", "-F", "text", save(t, filled))
+	// Seen at first, joined on both sides with alef, and at the end.
+	for _, want := range []string{"\ufeb3", "\ufefc", "\ufee1"} {
+		if !strings.Contains(text, want) && !strings.Contains(text, "سلام") {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

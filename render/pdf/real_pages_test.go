@@ -1,0 +1,88 @@
+package pdf
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRealPages looks at the pages of documents from the wild, stamps them and
+// fills their forms. Of those with forms it takes more.
+func TestRealPages(t *testing.T) {
+	paths := realDocuments(t)
+	done, forms := 0, 0
+	for i, path := range paths {
+		isForm := strings.Contains(strings.ToLower(path), "form") && i%10 == 0
+		if i%everyNth != 0 && !isForm {
+			continue
+		}
+		content := load(t, path)
+		result, err := do(t, InfoJob, input(""), content)
+		if err != nil {
+			continue // TestRealDocuments is about those
+		}
+		var about Info
+		if err := json.Unmarshal(result.Body, &about); err != nil {
+			t.Fatal(err)
+		}
+		done++
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			lookAtPages(t, content, about.PageCount)
+			if fillAny(t, content, about.PageCount) {
+				forms++
+			}
+		})
+	}
+	if done < len(paths)/everyNth/2 || forms == 0 {
+		t.Errorf("only %d of %d documents could be read, and %d forms filled", done, len(paths)/everyNth, forms)
+	}
+}
+
+// lookAtPages reads, draws and stamps a document.
+func lookAtPages(t *testing.T, content []byte, pages int) {
+	t.Helper()
+	if got := readTexts(t, TextArgs{Input: input("")}, content); got.PageCount != pages || len(got.Pages) != pages {
+		t.Errorf("the text of %d pages, want %d", len(got.Pages), pages)
+	}
+	if _, err := do(t, RasterJob, RasterArgs{Input: input(""), Pages: "1", DPI: 36}, content); err != nil {
+		t.Errorf("raster: %v", err)
+	}
+	args := stampArgs(func(a *StampArgs) { a.Pages = "last" })
+	stamped, err := do(t, StampJob, args, content, plate(t, green, 40, 20))
+	if err != nil {
+		t.Errorf("stamp: %v", err)
+		return
+	}
+	path := save(t, read(t, stamped))
+	if got := strings.TrimSpace(tool(t, "qpdf", "--no-warn", "--show-npages", path)); got != fmt.Sprint(pages) {
+		t.Errorf("stamped: %s pages, want %d", got, pages)
+	}
+	checkLike(t, "stamp", content, path)
+	if extent(draw(t, read(t, stamped), pages), green).Empty() {
+		t.Error("the stamp is not seen")
+	}
+}
+
+// fillAny fills the first text of a form, where there is one, and reads it
+// again.
+func fillAny(t *testing.T, content []byte, pages int) bool {
+	t.Helper()
+	for name, field := range readFields(t, content, "") {
+		if field.Type != TextField || name == "" || (field.MaxLength != nil && *field.MaxLength < 2) {
+			continue
+		}
+		filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{name: "Žš"}}, content)
+		if got := readFields(t, filled, "")[name].Value; got != "Žš" {
+			t.Errorf("%s is %v, want Žš", name, got)
+		}
+		checkLike(t, "fill", content, save(t, filled))
+		flat := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{name: "Žš"}, Flatten: true}, content)
+		if got := strings.TrimSpace(tool(t, "qpdf", "--no-warn", "--show-npages", save(t, flat))); got != fmt.Sprint(pages) {
+			t.Errorf("flattened: %s pages, want %d", got, pages)
+		}
+		return true
+	}
+	return false
+}
