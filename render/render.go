@@ -169,6 +169,15 @@ func (r *Renderer) CheckURL(raw string) error {
 // tenant at this moment because the queue is full, or nil.
 func (r *Renderer) Admit(tenant string) error { return r.browser.Admit(tenant) }
 
+// Protection is one of the ways in which the engines are locked in.
+type Protection = engine.Protection
+
+// Protections returns what protects the system from the engines on this
+// machine. It waits until the first of them is ready.
+func (r *Renderer) Protections(ctx context.Context) ([]Protection, error) {
+	return r.engines.Protections(ctx)
+}
+
 // Ready makes a real call to the browser.
 func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }
 

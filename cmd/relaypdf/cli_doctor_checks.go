@@ -269,8 +269,32 @@ func checkRender(ctx context.Context, config Config) (found []finding) {
 	if head, err := io.ReadAll(io.LimitReader(doc.Body.Open(), 5)); err != nil || string(head) != "%PDF-" || doc.Pages != 1 {
 		return broken(remedy, "what came out is no PDF of one page (%q, %d pages, %v)", head, doc.Pages, err)
 	}
-	return okay("one page, %s, in %s; engines started in %s", sizeText(doc.Body.Size()),
+	page := okay("one page, %s, in %s; engines started in %s", sizeText(doc.Body.Size()),
 		time.Since(begin).Round(time.Millisecond), started.Round(time.Millisecond))
+	return append(page, checkEngines(ctx, r)...)
+}
+
+// checkEngines says what protects the system from the processes that read
+// customers' documents.
+func checkEngines(ctx context.Context, r *render.Renderer) []finding {
+	const (
+		name   = "engines"
+		remedy = "allow user namespaces, use a kernel with Landlock (5.13 or newer), and in a container a seccomp profile that permits both; until then, run nothing else on this machine"
+	)
+	protections, err := r.Protections(ctx)
+	if err != nil {
+		return []finding{{name, fail, err.Error(), "mend what failed above first"}}
+	}
+	var missing []finding
+	for _, p := range protections {
+		if !p.On {
+			missing = append(missing, finding{name, warn, fmt.Sprintf("not protected by: %s (%s)", p.Name, p.Why), remedy})
+		}
+	}
+	if len(missing) == 0 {
+		return []finding{{Check: name, Verdict: good, Message: fmt.Sprintf("all %d protections are on", len(protections))}}
+	}
+	return missing
 }
 
 // sizeText shows a number of bytes for people.

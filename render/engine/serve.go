@@ -94,11 +94,8 @@ func (c *innerChild) keepDir() string { return filepath.Join(c.base, "keep") }
 func (c *innerChild) serve() error {
 	for {
 		job, err := c.receive()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return endOfInput(err)
 		}
 		done, next := make(chan error, 1), make(chan error, 1)
 		go func() {
@@ -111,7 +108,7 @@ func (c *innerChild) serve() error {
 		case ended := <-next:
 			if ended != nil {
 				c.killGroup() // nobody waits for the answer
-				return nil    //nolint:nilerr // this is how a child's life ends
+				return endOfInput(ended)
 			}
 			// The next job comes as soon as the answer is written.
 			next <- nil
@@ -123,8 +120,18 @@ func (c *innerChild) serve() error {
 		if err := c.clean(); err != nil {
 			return err
 		}
-		_ = <-next // its error comes up again in receive
+		if err := <-next; err != nil {
+			return endOfInput(err)
+		}
 	}
+}
+
+// endOfInput is how a child's life ends as it should.
+func endOfInput(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // incoming is a job that has arrived, with its files.
