@@ -120,17 +120,24 @@ func (c *operationCall) examples() string {
 		return ""
 	}
 	quoted := "'" + strings.ReplaceAll(strings.TrimSpace(text.String()), "'", `'\''`) + "'"
-	examples := command + " --json " + quoted
+	var examples []string
 	switch {
 	case c.takes.has("files"):
-		examples = command + " first second -o result\n" + examples
+		examples = append(examples, command+" first second -o result")
 	case c.takes.has("html"):
-		examples = command + " page.html -o result\n" + examples
+		examples = append(examples, command+" page.html -o result")
 	case c.takes.has("file"):
-		examples = command + " document -o result\n" + examples
+		examples = append(examples, command+" document -o result")
 	}
-	return examples
+	if len(quoted) <= maxExample || len(examples) == 0 {
+		examples = append(examples, command+" --json "+quoted)
+	}
+	return strings.Join(examples, "\n")
 }
+
+// maxExample is the longest request that is shown whole. A longer one has a
+// file in it, which would push everything else off the screen.
+const maxExample = 400
 
 // run makes the call and puts its result where it belongs. Everything that can
 // be refused without the service is refused before it is paid.

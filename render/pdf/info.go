@@ -74,11 +74,18 @@ type facts struct {
 	} `json:"encrypt"`
 }
 
+// maxInfoPages bounds what is listed. A few bytes of a hostile document can mean
+// millions of pages.
+const maxInfoPages = 50_000
+
 // info describes a document.
 func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 	doc, err := openOne(ctx, w, args)
 	if err != nil {
 		return Info{}, err
+	}
+	if doc.pages > maxInfoPages {
+		return Info{}, &Error{Kind: TooManyPages, Pages: doc.pages, Max: maxInfoPages}
 	}
 	var f facts
 	out, err := qpdf(ctx, w, qpdfJob{

@@ -17,7 +17,7 @@ const corpus = "github.com/pdfcpu/pdfcpu@v0.15.0"
 
 // everyNth keeps the run short. The files are sorted, and those beside each
 // other are alike.
-const everyNth = 13
+const everyNth = 25
 
 // realDocuments returns the paths of documents that others have made. Where the
 // module can neither be found nor be had, the test is skipped.
