@@ -72,7 +72,7 @@ func (l *lab) warmPages(html string, realm bool) func(context.Context, int) (wor
 					return err
 				}
 			}
-			return pages[worker].print(ctx, html)
+			return pages[worker].printPDF(ctx, html)
 		}, done, nil
 	}
 }
@@ -86,7 +86,7 @@ func (l *lab) newContexts(html string) func(context.Context, int) (work, func(),
 				return err
 			}
 			defer p.dispose()
-			return p.print(ctx, html)
+			return p.printPDF(ctx, html)
 		}, func() {}, nil
 	}
 }

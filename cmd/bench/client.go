@@ -43,8 +43,7 @@ func imageRequest(html string) request {
 }
 
 func htmlBody(html string) []byte {
-	// A map of strings always marshals.
-	body, _ := json.Marshal(map[string]string{"html": html})
+	body, _ := json.Marshal(map[string]string{"html": html}) //nolint:errchkjson // Strings always marshal.
 	return body
 }
 

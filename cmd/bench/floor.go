@@ -124,8 +124,8 @@ func (p *floorPage) renew(ctx context.Context) error {
 	return p.awaitLoad(ctx)
 }
 
-// print sets the document and prints it, as the service does by default.
-func (p *floorPage) print(ctx context.Context, html string) error {
+// printPDF sets the document and prints it, as the service does by default.
+func (p *floorPage) printPDF(ctx context.Context, html string) error {
 	// The main frame of a target has the target's id.
 	set := params{"frameId": p.target, "html": html}
 	if err := p.call(ctx, p.session, "Page.setDocumentContent", set, nil); err != nil {

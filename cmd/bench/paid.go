@@ -64,54 +64,69 @@ func (l *lab) paidPath(ctx context.Context, r *report) (err error) {
 	return err
 }
 
-// startWithoutRender serves the API with an operation that does nothing.
-func (l *lab) startWithoutRender(ctx context.Context) (_ work, stop func() error, err error) {
-	var opened []func() error
-	stop = func() error {
-		var errs []error
-		for i := len(opened) - 1; i >= 0; i-- {
-			errs = append(errs, opened[i]())
-		}
-		return errors.Join(errs...)
+// closers are what was opened, in that order.
+type closers []func() error
+
+// close closes them, the last one first.
+func (c closers) close() error {
+	var errs []error
+	for i := len(c) - 1; i >= 0; i-- {
+		errs = append(errs, c[i]())
 	}
+	return errors.Join(errs...)
+}
+
+// startWithoutRender serves the API with an operation that does nothing, on a
+// database of its own.
+func (l *lab) startWithoutRender(ctx context.Context) (call work, stop func() error, err error) {
+	var opened closers
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, stop())
+			err = errors.Join(err, opened.close())
 		}
 	}()
 	dir, keys, err := newDataDir(ctx, l.dir, 1)
 	if err != nil {
-		return nil, stop, err
+		return nil, nil, err
 	}
 	opened = append(opened, func() error { return os.RemoveAll(dir) })
 	s, err := store.Open(ctx, store.Config{DataDir: dir})
 	if err != nil {
-		return nil, stop, err
+		return nil, nil, err
 	}
 	opened = append(opened, s.Close)
 	lease, err := s.Acquire(ctx, filepath.Join(dir, "leases"))
 	if err != nil {
-		return nil, stop, err
+		return nil, nil, err
 	}
 	opened = append(opened, lease.Close)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	url, closeServer, err := serveNothing(ctx, s, lease.ID())
 	if err != nil {
-		return nil, stop, err
+		return nil, nil, err
 	}
-	opened = append(opened, listener.Close)
+	opened = append(opened, closeServer)
+	c, invoice := newClient(url), pdfRequest(invoice())
+	return func(ctx context.Context, _ int) error { return c.make(ctx, keys[0], invoice) }, opened.close, nil
+}
+
+// serveNothing serves the API with the operation nothing.
+func serveNothing(ctx context.Context, s *store.Store, lease string) (url string, stop func() error, err error) {
+	var listening net.ListenConfig
+	listener, err := listening.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	url = "http://" + listener.Addr().String()
 	a, err := api.New(api.Config{
-		Store: s, Lease: lease.ID(), BaseURL: "http://" + listener.Addr().String(), Region: "local",
-		Operations: []op.Row[*api.Env]{nothing()}, NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20,
-		Logger: slog.New(slog.DiscardHandler),
+		Store: s, Lease: lease, BaseURL: url, Region: "local", Operations: []op.Row[*api.Env]{nothing()},
+		NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		return nil, stop, err
+		return "", nil, errors.Join(err, listener.Close())
 	}
 	server := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: clientTimeout}
-	opened[len(opened)-1] = server.Close // It closes the listener too.
-	go func() { _ = server.Serve(listener) }()
-	c, call := newClient("http://"+listener.Addr().String()), pdfRequest(invoice())
-	return func(ctx context.Context, _ int) error { return c.make(ctx, keys[0], call) }, stop, nil
+	go func() { _ = server.Serve(listener) }() // It ends with Close.
+	return url, server.Close, nil
 }
 
 // nothing is pdf.create without a browser.

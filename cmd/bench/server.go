@@ -37,7 +37,7 @@ type server struct {
 // startServer starts the program on the data in dir and waits until it says
 // that it is ready.
 func startServer(ctx context.Context, opt options, dir string) (*server, error) {
-	s := &server{cmd: exec.Command(opt.binary, "serve"), exited: make(chan struct{})}
+	s := &server{cmd: exec.Command(opt.binary, "serve"), exited: make(chan struct{})} //nolint:noctx // stop ends it, in its own time.
 	s.cmd.Env = []string{
 		"HOME=" + dir, "RELAYPDF_DATA_DIR=" + dir, "RELAYPDF_LISTEN=127.0.0.1:0",
 		"RELAYPDF_METRICS_LISTEN=127.0.0.1:0", "RELAYPDF_RATE_LIMITS=off",
