@@ -105,7 +105,11 @@ func (p *Pool) tendOnce(round int) {
 	}
 	memory := treeMemory(b.proc.cmd.Process.Pid)
 	p.count.memory.Store(memory)
-	if err := b.probe(p.ctx); err != nil && p.ctx.Err() == nil {
+	err := b.probe(p.ctx)
+	if err != nil {
+		err = b.probe(p.ctx) // A machine that is very busy deserves a second look.
+	}
+	if err != nil && p.ctx.Err() == nil {
 		p.cfg.Logger.Error("browser does not answer, killing it", "error", err)
 		b.proc.kill() // The watcher starts another.
 		return

@@ -33,6 +33,7 @@ const settleScript = `async ({lazy, draw, steps}) => {
       scrollTo({top: y, behavior: 'instant'});
       await frame();
     }
+    await frame(); // what was scrolled into view last is only seen at the end of its frame
     scrollTo({top, behavior: 'instant'});
   }
   root.getBoundingClientRect();
