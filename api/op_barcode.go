@@ -24,7 +24,7 @@ type BarcodeInput struct {
 	Text        string `json:"text" jsonschema:"required,minLength=1,maxLength=7089" jsonschema_description:"What the barcode says. qr, datamatrix and pdf417 take any text; code128 ASCII; code39 digits, capital letters, space and - . $ / + %; ean13 12 digits and upca 11, with or without the check digit."`
 	Format      string `json:"format,omitempty" jsonschema:"enum=png,enum=svg,default=png" jsonschema_description:"Image format."`
 	Scale       int    `json:"scale,omitempty" jsonschema:"minimum=1,maximum=10,default=3" jsonschema_description:"Size of the image, from 1 to 10: the width in pixels of the narrowest bar, or half that of a square of qr and datamatrix."`
-	IncludeText bool   `json:"includetext,omitempty" jsonschema:"default=false" jsonschema_description:"Prints the text where the kind of barcode has it."`
+	IncludeText bool   `json:"includetext,omitempty" jsonschema:"default=false" jsonschema_description:"Prints the text where the kind of barcode has it. Its letters must be Latin, Greek or Cyrillic."`
 }
 
 // runBarcode draws the barcode.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -246,7 +248,11 @@ func isFileSource(schema *jsonschema.Schema) bool {
 // readFileSource makes such an object of a path or an address.
 func readFileSource(schema *jsonschema.Schema, arg string) (map[string]any, error) {
 	if isAddress(arg) {
-		return map[string]any{"url": arg}, nil
+		source := map[string]any{"url": arg}
+		if slices.Contains(schema.Required, "filename") {
+			source["filename"] = addressName(arg)
+		}
+		return source, nil
 	}
 	content, err := os.ReadFile(arg)
 	if err != nil {
@@ -257,4 +263,17 @@ func readFileSource(schema *jsonschema.Schema, arg string) (map[string]any, erro
 		source["filename"] = filepath.Base(arg)
 	}
 	return source, nil
+}
+
+// addressName names a file by its address: the last part of the path, or the
+// host where there is none.
+func addressName(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return "file" // The service says what is wrong with it.
+	}
+	if name := path.Base(parsed.Path); name != "." && name != "/" {
+		return name
+	}
+	return parsed.Host
 }
