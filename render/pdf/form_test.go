@@ -257,3 +257,23 @@ func TestFormFillJoinsArabic(t *testing.T) {
 		}
 	}
 }
+
+// TestFormFillNames has fields with names in other scripts and with what XML
+// takes for its own.
+func TestFormFillNames(t *testing.T) {
+	document := source{
+		pages: []string{"x"}, annots: map[int]string{0: "100 0 R 101 0 R"},
+		catalog: "/AcroForm << /Fields [100 0 R 101 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >>",
+		objects: []string{
+			"<< /Type /Annot /Subtype /Widget /F 4 /Rect [10 10 200 30] /FT /Tx /T <FEFF00470072006F00DF00656771> /DA (/Helv 12 Tf 0 g) >>",
+			"<< /Type /Annot /Subtype /Widget /F 4 /Rect [10 50 200 70] /FT /Tx /T (a<b>&\"c\") /DA (/Helv 12 Tf 0 g) >>",
+		},
+	}.write()
+	values := map[string]any{"Große東": "eins", `a<b>&"c"`: "two"}
+	got := readFields(t, fillForm(t, FormFillArgs{Input: input(""), Values: values}, document), "")
+	for name, want := range values {
+		if got[name].Value != want {
+			t.Errorf("%s is %v, want %v", name, got[name].Value, want)
+		}
+	}
+}
