@@ -95,13 +95,16 @@ func TestProgramsStart(t *testing.T) {
 		{program{Name: "fc-list", Args: []string{":lang=ja", "family"}}, "Noto", true},
 		{program{Name: "java", Args: []string{"--version"}}, "Runtime", false},
 		{program{Name: "pdftk", Args: []string{"--version"}}, "pdftk", false},
-		{program{Name: "soffice", Args: []string{"--version"}}, "LibreOffice", false},
+		{program{Name: "soffice", Args: []string{"--headless", "--convert-to", "pdf", "/usr/share/common-licenses/BSD"}}, "writer_pdf_Export", false},
 		{program{Name: "gs", Args: []string{"-dNODISPLAY", "-dBATCH", "-dNOPAUSE", "-q", "-c", "(ready) = quit"}}, "ready", false},
 		{program{Name: "python3", Args: []string{"-c", "import tempfile; print(tempfile.mkdtemp())"}}, "tmp", false},
 	} {
 		if _, err := exec.LookPath(test.program.Name); err != nil && !test.needed {
 			t.Logf("%s is not installed", test.program.Name)
 			continue
+		}
+		if test.program.Name == "soffice" && !hasProtection(t, pool, "own file system") {
+			continue // it insists on a socket in /tmp, which is closed
 		}
 		got := do(t, pool, engine.Job{Name: "exec", Args: test.program})
 		if !strings.Contains(string(got), test.want) {
