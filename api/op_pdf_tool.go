@@ -123,7 +123,7 @@ func (e *documentError) detail() Detail {
 	case render.PDFWrongPassword:
 		return Detail{Field: e.password, Message: "is wrong: it does not open the PDF"}
 	case render.PDFExhausted:
-		return Detail{Field: e.field, Message: "needs more memory or disk space than one document may have"}
+		return Detail{Field: e.field, Message: "needs more time, memory or disk space than one document may have"}
 	}
 	return Detail{Field: e.field, Message: "is damaged, and could not be repaired"}
 }

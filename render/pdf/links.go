@@ -66,10 +66,11 @@ type dests struct {
 	*structure
 	byName  map[string][]any // names start with "/", strings with "u:" or "b:"
 	numbers map[string]int   // of pages, from 0
+	seen    map[string]bool  // nodes of the name tree, which may run in circles
 }
 
 func (s *structure) dests() *dests {
-	d := &dests{structure: s, byName: map[string][]any{}, numbers: map[string]int{}}
+	d := &dests{structure: s, byName: map[string][]any{}, numbers: map[string]int{}, seen: map[string]bool{}}
 	for i, page := range s.Pages {
 		d.numbers[page.Object] = i
 	}
@@ -82,8 +83,12 @@ func (s *structure) dests() *dests {
 }
 
 func (d *dests) addTree(node any, depth int) {
-	if depth > maxTreeDepth {
+	ref := reference(node)
+	if depth > maxTreeDepth || d.seen[ref] {
 		return
+	}
+	if ref != "" {
+		d.seen[ref] = true
 	}
 	entries := d.follow(node)
 	names, _ := entries["/Names"].([]any)

@@ -45,26 +45,31 @@ func merge(ctx context.Context, w *engine.Work, args Merge) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	early, cancel := context.WithCancel(ctx)
+	defer cancel()
 	joined := make(chan error, 1)
 	if inputs := files(parts); rich {
 		joined <- errNotJoined
 	} else {
 		// The pages alone will do, and are counted at the same time, since only
 		// damaged and huge documents make the result worthless.
-		go func() { joined <- join(ctx, w, inputs, output) }()
+		go func() { joined <- join(early, w, inputs, output) }()
 	}
 	err = each(ctx, parts, func(ctx context.Context, i int) error { return parts[i].prepare(ctx) })
-	joinErr := <-joined
-	if err != nil {
-		return nil, err
-	}
 	total, repaired := 0, false
 	for i, p := range parts {
 		parts[i].first = total
 		total += p.pages
 		repaired = repaired || p.name != args.Inputs[i].Name
 	}
-	if err := checkPages(total); err != nil {
+	if err == nil {
+		err = checkPages(total)
+	}
+	if err != nil {
+		cancel()
+	}
+	joinErr := <-joined
+	if err != nil {
 		return nil, err
 	}
 	if joinErr == nil && !repaired {

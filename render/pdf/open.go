@@ -59,6 +59,10 @@ func openStructure(ctx context.Context, w *engine.Work, in Input) (*document, *s
 		return nil, nil, err
 	}
 	s, err := doc.structure(ctx)
+	var failed *Error
+	if errors.As(err, &failed) && failed.Kind == Exhausted {
+		return nil, nil, err
+	}
 	if err != nil || len(s.Pages) == 0 {
 		if err := doc.prepare(ctx); err != nil {
 			return nil, nil, err
@@ -81,13 +85,18 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	if err := first.checkHeader(); err != nil {
 		return err
 	}
+	early, cancel := context.WithCancel(ctx)
+	defer cancel()
 	written := make(chan error, 1)
-	go func() { written <- first.writeTo(ctx, output, maps.Clone(job)) }()
+	go func() { written <- first.writeTo(early, output, maps.Clone(job)) }()
 	doc, err := openOne(ctx, w, in)
-	writeErr := <-written
 	if err == nil {
 		err = checkPages(doc.pages)
 	}
+	if err != nil {
+		cancel()
+	}
+	writeErr := <-written
 	switch {
 	case err != nil:
 		return err

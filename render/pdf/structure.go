@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // dict is a PDF dictionary in the JSON of qpdf: names start with "/", strings
@@ -62,6 +63,10 @@ func (d *document) unpack(ctx context.Context) error {
 	return nil
 }
 
+// describeTime is far more than the largest of honest documents need. qpdf never
+// gets to the end of an outline whose entries follow themselves.
+const describeTime = 15 * time.Second
+
 // describe reads parts of qpdf's description of the document, and of the
 // objects those that are named; nil is all.
 func (d *document) describe(ctx context.Context, keys, objects []string) (*structure, error) {
@@ -69,7 +74,12 @@ func (d *document) describe(ctx context.Context, keys, objects []string) (*struc
 	if objects != nil {
 		job["jsonObject"] = objects
 	}
-	out, err := qpdf(ctx, d.work, job)
+	bounded, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	out, err := qpdf(bounded, d.work, job)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		return nil, d.fail(Exhausted, err)
+	}
 	if err != nil {
 		return nil, d.damaged(err)
 	}
