@@ -45,7 +45,6 @@ func TestHostileDocuments(t *testing.T) {
 			BookmarksJob: Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
 			MergeJob:     Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
 		} {
-
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			result, err := pool.Run(ctx, engine.Job{
 				Name: job, Args: args, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}},
