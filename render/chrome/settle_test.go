@@ -57,7 +57,7 @@ func fontFile(t *testing.T) []byte {
 	t.Helper()
 	path, err := exec.Command("fc-match", "-f", "%{file}", "Carlito").Output()
 	if err != nil || !strings.Contains(string(path), "Carlito") {
-		t.Skip("the font Carlito is not installed")
+		t.Fatal("the font Carlito is not installed: run make setup")
 	}
 	data, err := os.ReadFile(string(path))
 	if err != nil {
