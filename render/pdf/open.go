@@ -35,7 +35,8 @@ func open(ctx context.Context, w *engine.Work, number int, in Input) (*document,
 	if err := doc.checkHeader(); err != nil {
 		return nil, err
 	}
-	return doc, doc.prepare(ctx)
+	err := doc.prepare(ctx)
+	return doc, err
 }
 
 // prepare counts the pages, and repairs a document where that fails.
