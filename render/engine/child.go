@@ -140,7 +140,7 @@ func enlarge(f *os.File) {
 func (c *child) greet(p *Pool) error {
 	s := setup{
 		Identity: p.id, Memory: p.cfg.Memory, MaxMemory: p.cfg.MaxMemory, Disk: p.cfg.Disk,
-		CPU: int64(p.cfg.CPU.Seconds()), Namespaces: c.isolation.flags, Lost: c.isolation.lost,
+		CPU: max(1, int64(p.cfg.CPU.Seconds())), Namespaces: c.isolation.flags, Lost: c.isolation.lost,
 	}
 	if err := writeMessage(c.in, s, nil); err != nil {
 		return err

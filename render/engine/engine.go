@@ -4,7 +4,13 @@
 // A Pool keeps a few children warm. Each is the same program started again
 // (`relaypdf engine`), confines itself before it reads its first job, and
 // takes one job at a time over a pipe. Whatever it does wrong, it is killed
-// with its whole process group and replaced.
+// with everything it started, and replaced.
+//
+// A child has a file system, a process table and a network of its own; it runs
+// as an unprivileged user under Landlock and a filter of system calls, with
+// limits on memory, processor time, processes and files. The programs that a
+// handler starts inherit all of it. What the kernel or the rights of the
+// server do not permit is reported by Pool.Protections; see confine.go.
 package engine
 
 import (
@@ -52,7 +58,8 @@ type Config struct {
 	// what lies between them. Where possible they are in memory, as they
 	// come and go. Default: 1 GiB.
 	Disk int64
-	// CPU is the processor time of each process in one job. Default: MaxTime.
+	// CPU is the processor time of each process in one job, in whole seconds.
+	// Default: MaxTime.
 	CPU time.Duration
 	// Prepare is a job that every child does before it takes others, such as
 	// to start programs that stay. A child that fails it cannot start.

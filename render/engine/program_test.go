@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -129,9 +128,7 @@ func TestKeep(t *testing.T) {
 		if got := len(processes(t, "1000\x00"+token)); got > 0 && hasProtection(t, pool, "own processes") {
 			t.Errorf("%d programs outlive their job", got)
 		}
-		if got := len(processes(t, "1000\x00"+kept)); got != 1 {
-			t.Errorf("%d processes of the kept program, want 1", got)
-		}
+		eventually(t, "one process of the kept program", func() bool { return len(processes(t, "1000\x00"+kept)) == 1 })
 	}
 	if err := pool.Close(); err != nil {
 		t.Error(err)
@@ -142,18 +139,18 @@ func TestKeep(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	kept := newToken()
 	pool := start(t, engine.Config{Prepare: &engine.Job{Name: "keep", Args: kept, Body: []byte("ready")}})
+	running := func() bool { return len(processes(t, "1000\x00"+kept)) == 1 }
+	// No job asks for the program.
 	do(t, pool, engine.Job{Name: "echo"})
-	if got := len(processes(t, "1000\x00"+kept)); got != 1 {
-		t.Errorf("%d processes of the kept program before it is needed, want 1", got)
-	}
-	before := engines(t, os.Getpid())
+	eventually(t, "start of the kept program", running)
+	before := describe(t, pool).Instance
 	if _, err := pool.Do(context.Background(), engine.Job{Name: "exit"}); !errors.Is(err, engine.ErrCrashed) {
 		t.Fatal(err)
 	}
-	do(t, pool, engine.Job{Name: "echo"})
-	if got := len(processes(t, "1000\x00"+kept)); got != 1 || len(before) != 1 {
-		t.Errorf("%d processes of the kept program after a crash, want 1", got)
+	if after := describe(t, pool).Instance; after == before {
+		t.Error("the crashed engine took another job")
 	}
+	eventually(t, "start of the kept program after a crash", running)
 	failing := start(t, engine.Config{Prepare: &engine.Job{Name: "complain"}})
 	if _, err := failing.Do(context.Background(), engine.Job{Name: "echo"}); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
