@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // allowed are the licences that a program under the MIT licence may link:
 // permissive ones, and MPL-2.0, whose conditions end at its own files.
@@ -33,8 +36,29 @@ var licenceWords = []struct{ name, words string }{
 	{"CC-BY-NC", "noncommercial"},
 }
 
+// choice is the declaration of a text that offers several licences.
+var choice = regexp.MustCompile(`SPDX-License-Identifier: (\S+(?: OR \S+)+)`)
+
+// chosen returns the allowed licence that a text offers to choose, or "".
+func chosen(text string) string {
+	declared := choice.FindStringSubmatch(text)
+	if declared == nil {
+		return ""
+	}
+	for name := range strings.SplitSeq(declared[1], " OR ") {
+		if allowed[name] {
+			return name
+		}
+	}
+	return ""
+}
+
 // classify returns the licences that a text contains; none when it knows none.
+// Where the text lets the reader choose, we take a licence that is allowed.
 func classify(text string) []string {
+	if name := chosen(text); name != "" {
+		return []string{name}
+	}
 	words := normalise(text)
 	found := map[string]bool{}
 	var names []string

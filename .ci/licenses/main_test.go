@@ -28,6 +28,8 @@ func TestClassify(t *testing.T) {
 		{"GPL beside MIT", mit + " GNU GENERAL PUBLIC LICENSE", []string{"MIT", "GPL"}},
 		{"AGPL", "GNU AFFERO GENERAL PUBLIC LICENSE", []string{"AGPL"}},
 		{"SQLite", "has been dedicated to the public\ndomain by the authors.", []string{"Public domain"}},
+		{"a choice", "/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */ GNU GENERAL PUBLIC LICENSE", []string{"BSD-3-Clause"}},
+		{"no good choice", "SPDX-License-Identifier: GPL-2.0-only OR LGPL-3.0 GNU GENERAL PUBLIC LICENSE", []string{"GPL"}},
 		{"unknown", "All rights reserved.", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
