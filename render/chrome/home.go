@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"relaypdf/render/scratch"
 )
 
 // binaries are tried in this order when Config.Binary is empty. The headless
@@ -42,10 +44,11 @@ func FindBinary(configured string) (string, error) {
 
 // home holds everything the browsers of one Pool have on disk.
 type home struct {
-	root  string // 0711: the browser's user must pass through
-	user  string // HOME of the browser, with its certificate database
-	spool string // results on their way out; only ours
-	cred  *syscall.Credential
+	folder *scratch.Folder
+	root   string // of the folder; the browser's user must pass through
+	user   string // HOME of the browser, with its certificate database
+	spool  string // results on their way out; only ours
+	cred   *syscall.Credential
 }
 
 // newHome makes the folders under cfg.Dir, and imports the extra certificates.
@@ -58,17 +61,15 @@ func newHome(ctx context.Context, cfg Config) (h home, err error) {
 			return home{}, fmt.Errorf("chrome: %w", err)
 		}
 	}
-	if h.root, err = os.MkdirTemp(cfg.Dir, "chrome-"); err != nil {
+	if h.folder, err = scratch.Open(cfg.Dir, "relaypdf-chrome-"); err != nil {
 		return home{}, fmt.Errorf("chrome: %w", err)
 	}
+	h.root = h.folder.Path
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.remove())
 		}
 	}()
-	if err := os.Chmod(h.root, 0o711); err != nil { //nolint:gosec // The browser's user must pass through.
-		return h, fmt.Errorf("chrome: %w", err)
-	}
 	h.spool = filepath.Join(h.root, "spool")
 	if err := os.Mkdir(h.spool, 0o700); err != nil {
 		return h, fmt.Errorf("chrome: %w", err)
@@ -200,8 +201,8 @@ func (h home) run(ctx context.Context, stdin []byte, name string, args ...string
 
 // remove deletes all folders.
 func (h home) remove() error {
-	if h.root == "" {
+	if h.folder == nil {
 		return nil
 	}
-	return os.RemoveAll(h.root)
+	return h.folder.Close()
 }

@@ -86,7 +86,7 @@ func (c *child) ready(ctx context.Context, p *Pool) error {
 // makeFolder gives the child a folder of its own.
 func (c *child) makeFolder(p *Pool) error {
 	var err error
-	if c.folder, err = os.MkdirTemp(p.folder.path, "child-"); err != nil {
+	if c.folder, err = os.MkdirTemp(p.folder.Path, "child-"); err != nil {
 		return err
 	}
 	if p.id.UID != 0 {

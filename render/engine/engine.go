@@ -25,6 +25,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"relaypdf/render/scratch"
 )
 
 // Config says how to start a Pool. The zero value is usable in the relaypdf
@@ -68,13 +70,16 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// folderPrefix names the pools' folders.
+const folderPrefix = "relaypdf-engine-"
+
 // Pool is a set of warm children. It is safe for concurrent use.
 type Pool struct {
 	cfg Config
 	id  identity
 	// spawner starts every child and lives as long as the pool.
 	spawner *thread
-	folder  *folder
+	folder  *scratch.Folder
 	jobs    chan *request
 	once    sync.Once
 	workers sync.WaitGroup
@@ -112,14 +117,14 @@ func Start(cfg Config) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := openFolder(cfg.Dir)
+	dir, err := scratch.Open(cfg.Dir, folderPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("engine: folder for jobs: %w", err)
 	}
 	spawner := newThread()
 	if err := spawner.do(refuseNewPrivileges); err != nil {
 		spawner.close()
-		return nil, errors.Join(fmt.Errorf("engine: give up new privileges: %w", err), dir.close())
+		return nil, errors.Join(fmt.Errorf("engine: give up new privileges: %w", err), dir.Close())
 	}
 	p := &Pool{cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), reported: make(chan struct{})}
 	ways := isolations(os.Geteuid() == 0)
@@ -169,7 +174,7 @@ func (p *Pool) Close() (err error) {
 		p.cancel(ErrClosed)
 		p.workers.Wait()
 		p.spawner.close()
-		err = p.folder.close()
+		err = p.folder.Close()
 	})
 	return err
 }
