@@ -136,10 +136,15 @@ func fieldOf(pointer string) string {
 }
 
 func joinField(names []string) string {
+	return joinPath(names, func(index string) string { return "[" + index + "]" })
+}
+
+// joinPath joins names with dots, and spells array indices as told.
+func joinPath(names []string, spell func(index string) string) string {
 	var b strings.Builder
 	for _, name := range names {
 		if _, err := strconv.Atoi(name); err == nil {
-			b.WriteString("[" + name + "]")
+			b.WriteString(spell(name))
 			continue
 		}
 		if b.Len() > 0 {

@@ -290,18 +290,7 @@ func (in *inliner) resolve(v any, at []string, faults *Faults) (_ any, err error
 
 // placeOf spells a location the way places are written.
 func placeOf(at []string) string {
-	var b strings.Builder
-	for _, name := range at {
-		if _, err := strconv.Atoi(name); err == nil {
-			b.WriteString("[]")
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('.')
-		}
-		b.WriteString(name)
-	}
-	return b.String()
+	return joinPath(at, func(string) string { return "[]" })
 }
 
 func (in *inliner) judge(file *Inline, field string, faults *Faults) error {

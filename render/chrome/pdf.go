@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-rod/rod/lib/proto"
 
+	"relaypdf/render/pagerange"
 	"relaypdf/render/spool"
 )
 
@@ -19,6 +20,10 @@ const (
 	// such a document cannot grow into a large PDF.
 	directHTML = 256 << 10
 )
+
+// maxDirectPage is the highest page that is asked for without counting first.
+// It bounds the list of pages made for a document that may have only one.
+const maxDirectPage = 2000
 
 // printToPDF are the parameters of Page.printToPDF. Rod's own struct omits
 // false values, and Chromium takes an absent generateTaggedPDF for true, which
@@ -129,8 +134,8 @@ func (p printer) selection(ctx context.Context) (Document, error) {
 	if p.ranges == nil {
 		return p.once(ctx, "")
 	}
-	if p.ranges.closed() {
-		pages, _ := p.ranges.resolve(p.ranges.last())
+	if last, named := pagerange.Selection(p.ranges).Last(); named && last <= maxDirectPage {
+		pages, _ := p.ranges.resolve(last)
 		doc, err := p.once(ctx, formatPages(pages))
 		if err == nil && doc.Pages == len(pages) {
 			return doc, nil

@@ -31,6 +31,7 @@ func TestResolvePageRanges(t *testing.T) {
 		{"odd", 1, []int{1}},
 		{"even,1", 1, []int{1}},
 		{"last", 9, []int{9}},
+		{"1 - 3", 4, []int{1, 2, 3}},
 	}
 	for _, c := range cases {
 		ranges, err := parsePageRanges(c.ranges)

@@ -157,3 +157,15 @@ func (s Selection) Resolve(pages int) ([]int, error) {
 	}
 	return numbers, nil
 }
+
+// Last returns the highest page that the selection names. named is false when
+// a part of it depends on how many pages the document has.
+func (s Selection) Last() (page int, named bool) {
+	for _, part := range s {
+		if part.first == 0 || part.last == 0 {
+			return 0, false
+		}
+		page = max(page, part.last)
+	}
+	return page, true
+}

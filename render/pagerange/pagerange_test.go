@@ -103,3 +103,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestLast(t *testing.T) {
+	for expr, want := range map[string]int{"1-3,5": 5, "7,2": 7, "-3": 3, "7-": 0, "even": 0, "1,last": 0} {
+		selection, err := Parse(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page, named := selection.Last(); page != want || named != (want != 0) {
+			t.Errorf("%q: %d, %v; want %d", expr, page, named, want)
+		}
+	}
+}
