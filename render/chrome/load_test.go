@@ -88,6 +88,26 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
+// A document that leads itself to where nothing can be reached fails, whichever
+// way it goes, and is not printed as the browser's error page.
+func TestDocumentThatLeadsItselfAway(t *testing.T) {
+	s := newSite(t)
+	s.page("site.test/away", `<script>addEventListener('load', () => setTimeout(() => location = 'https://refused.test/', 50))</script>`)
+	p := startWithSite(t, s)
+	for _, job := range []Job{
+		{HTML: `<meta http-equiv="refresh" content="0;url=https://refused.test/"><p>before`, WaitForTimeout: time.Second},
+		{HTML: `<p>before<script>location = 'https://refused.test/'</script>`, WaitForTimeout: time.Second},
+		{URL: "http://site.test/away", WaitForTimeout: time.Second},
+	} {
+		job.Tenant, job.Lane, job.Timeout = "a", Once, 10*time.Second
+		_, err := p.PDF(t.Context(), job, PDF{})
+		var load *LoadError
+		if !errors.As(err, &load) || load.URL != "https://refused.test/" || load.Reason == "" {
+			t.Errorf("%s%s: %v, want a LoadError for https://refused.test/", job.HTML, job.URL, err)
+		}
+	}
+}
+
 // A document whose server withholds a picture until the test says so.
 func TestWaitUntil(t *testing.T) {
 	s := newSite(t)

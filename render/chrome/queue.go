@@ -18,6 +18,12 @@ const (
 	// others have jobs too: the burst that the rate limits let through for one
 	// key. Alone it may fill the queue.
 	crowdedPerSlot = 5
+	// sharedPerSlot is how many jobs a slot may wait when several tenants have
+	// lines. Each may have its share of them: longer lines would be longer waits
+	// for everybody, and not one job more done.
+	sharedPerSlot = 12
+	// leastLine is the share of a tenant among very many.
+	leastLine = 2
 )
 
 // queue hands out a fixed number of slots, fairly between tenants:
@@ -25,8 +31,9 @@ const (
 //   - waiting tenants are served in turn, whatever the length of their lines;
 //   - while another tenant was active in the last minute, nobody holds every
 //     slot, so that a newcomer starts within one job's time;
-//   - while others have jobs, one tenant's line is short: its jobs beyond that
-//     would only wait longer for the same share of the slots;
+//   - while others have jobs, one tenant's line is short, and the shorter the
+//     more tenants have one: its jobs beyond that would only wait longer for the
+//     same share of the slots;
 //   - when the queue is full, the newest job of the tenant with the longest
 //     line makes room for a tenant with a shorter one (longest queue drop).
 type queue struct {
@@ -136,7 +143,7 @@ func (q *queue) full() bool { return q.waiting >= q.limit+q.free() }
 
 // refuses reports that there is no place for another job of a tenant.
 func (q *queue) refuses(l *line) bool {
-	if len(l.tickets) >= crowdedPerSlot*q.slots && q.othersHaveJobs(l) {
+	if q.othersHaveJobs(l) && len(l.tickets) >= q.longestCrowded(l) {
 		return true
 	}
 	if !q.full() {
@@ -144,6 +151,16 @@ func (q *queue) refuses(l *line) bool {
 	}
 	longest := q.longest()
 	return longest == nil || len(longest.tickets) <= len(l.tickets)+1
+}
+
+// longestCrowded returns how long a tenant's line may get beside others.
+func (q *queue) longestCrowded(l *line) int {
+	lines := len(q.turn)
+	if len(l.tickets) == 0 {
+		lines++ // It is about to have one.
+	}
+	share := max(leastLine, sharedPerSlot*q.slots/lines)
+	return min(share, crowdedPerSlot*q.slots)
 }
 
 // othersHaveJobs reports whether tenants other than l have jobs running or

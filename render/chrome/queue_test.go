@@ -3,6 +3,7 @@ package chrome
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -134,6 +135,37 @@ func TestOneTenantsLineIsShortWhileOthersHaveJobs(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestTenantsShareTheWait(t *testing.T) {
+	for tenants, want := range map[int]int{2: crowdedPerSlot, 3: 4, 6: leastLine, 20: leastLine} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(1, 1000, time.Now)
+			release := make(chan struct{})
+			defer func() { close(release); synctest.Wait() }()
+			hold(q, "running", release)
+			synctest.Wait()
+			lines := map[string]int{}
+			for range 2 * crowdedPerSlot {
+				for i := range tenants {
+					name := strconv.Itoa(i)
+					got := hold(q, name, release)
+					synctest.Wait()
+					if len(got) == 0 {
+						lines[name]++
+					}
+				}
+			}
+			for name, waiting := range lines {
+				if waiting != want {
+					t.Errorf("tenant %s of %d has %d jobs waiting, want %d", name, tenants, waiting, want)
+				}
+			}
+			if err := q.admit("newcomer"); err != nil {
+				t.Errorf("a newcomer among %d: %v, want a place", tenants, err)
+			}
+		})
+	}
 }
 
 func TestOneTenantAloneFillsTheQueue(t *testing.T) {

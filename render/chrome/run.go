@@ -127,7 +127,13 @@ func (r *running) render(ctx context.Context, pg *page) error {
 			return pause(ctx, r.job.WaitForTimeout)
 		}},
 		{StepSettle, func() error { return r.settle(ctx, pg) }},
-		{r.task.step, func() error { return r.task.work(ctx, pg) }},
+		{r.task.step, func() error {
+			// A document may have led itself away since it was loaded.
+			if err := pg.loadError(r.job.URL); err != nil {
+				return err
+			}
+			return r.task.work(ctx, pg)
+		}},
 	}
 	for _, s := range steps {
 		if err := r.do(s.step, s.do); err != nil {
