@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ type gate struct {
 	url     string
 	arrived chan struct{}
 	open    chan struct{}
+	crashed []proto.TargetTargetID // what crash has ended
 }
 
 func newGate(s *site, name string) *gate {
@@ -64,26 +66,31 @@ func printLater(ctx context.Context, p *Pool, job Job) <-chan result {
 	return done
 }
 
-// crash ends the renderer of the target with this URL.
-func crash(t *testing.T, p *Pool, url string) {
+// crash ends the renderer that shows the gate's page. The browser may list the
+// page's address a moment after the page asked for what the gate withholds, and
+// what crashed before a moment longer.
+func (g *gate) crash(t *testing.T, p *Pool) {
 	t.Helper()
 	root := p.current.root
-	var list proto.TargetGetTargetsResult
-	if err := root.call(t.Context(), proto.TargetGetTargets{}, &list); err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range list.TargetInfos {
-		if info.URL != url {
-			continue
-		}
-		var attached proto.TargetAttachToTargetResult
-		if err := root.call(t.Context(), proto.TargetAttachToTarget{TargetID: info.TargetID, Flatten: true}, &attached); err != nil {
+	eventually(t, "a target shows "+g.url, func() bool {
+		var list proto.TargetGetTargetsResult
+		if err := root.call(t.Context(), proto.TargetGetTargets{}, &list); err != nil {
 			t.Fatal(err)
 		}
-		root.conn.session(string(attached.SessionID)).post(proto.PageCrash{})
-		return
-	}
-	t.Fatalf("no target shows %s", url)
+		for _, info := range list.TargetInfos {
+			if info.URL != g.url || slices.Contains(g.crashed, info.TargetID) {
+				continue
+			}
+			var attached proto.TargetAttachToTargetResult
+			if err := root.call(t.Context(), proto.TargetAttachToTarget{TargetID: info.TargetID, Flatten: true}, &attached); err != nil {
+				t.Fatal(err)
+			}
+			g.crashed = append(g.crashed, info.TargetID)
+			root.conn.session(string(attached.SessionID)).post(proto.PageCrash{})
+			return true
+		}
+		return false
+	})
 }
 
 func TestCrashedRendererIsRetriedOnce(t *testing.T) {
@@ -93,7 +100,7 @@ func TestCrashedRendererIsRetriedOnce(t *testing.T) {
 	pid := p.browserPID()
 	done := printLater(t.Context(), p, Job{Tenant: "a", URL: g.url})
 	g.await(t, done)
-	crash(t, p, g.url)
+	g.crash(t, p)
 	g.await(t, done) // The second attempt.
 	close(g.open)
 	r := <-done
@@ -119,7 +126,7 @@ func TestSecondCrashFailsTheJobAndNobodyElse(t *testing.T) {
 	done := printLater(t.Context(), p, Job{Tenant: "a", URL: bad.url})
 	for range 2 {
 		bad.await(t, done)
-		crash(t, p, bad.url)
+		bad.crash(t, p)
 	}
 	if r := <-done; !errors.Is(r.err, ErrCrashed) {
 		t.Errorf("after two crashes: %v, want ErrCrashed", r.err)
