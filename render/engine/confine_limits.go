@@ -149,11 +149,12 @@ func limitProcesses(c *confinement) error {
 //
 // The signals with which people and service managers stop a server are
 // swallowed: they often go to all its processes, while the server still wants
-// to finish its work. Unlike ignored ones, they keep their meaning for the
-// programs started here.
+// to finish its work. So is that of a pipe which the dead server no longer
+// reads: it would end this process before its programs. Unlike ignored ones,
+// they keep their meaning for the programs started here.
 func dieWithParent(c *confinement) error {
 	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGPIPE)
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, unix.SIGUSR1, unix.SIGXCPU)
 	go func() {

@@ -80,7 +80,7 @@ func (w *Work) Keep(p Program) (*Kept, error) {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	cmd.Stdout, k.Stdin, k.Stdout = programOut, in, out
-	err = w.start(cmd)
+	err = w.start(cmd, p.Memory)
 	err = errors.Join(err, programOut.Close())
 	if err != nil {
 		return nil, errors.Join(err, in.Close(), out.Close())

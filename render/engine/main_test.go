@@ -127,6 +127,7 @@ type program struct {
 	Args, Env []string
 	OK        []int
 	MaxStdout int64
+	Memory    int64
 	// Output is a file that becomes a result.
 	Output string
 }
@@ -137,7 +138,7 @@ func run(ctx context.Context, w *engine.Work, p program, body []byte) ([]byte, e
 		w.Output(p.Output)
 	}
 	out, err := w.Exec(ctx, engine.Program{
-		Name: p.Name, Args: p.Args, Env: p.Env, OK: p.OK, MaxStdout: p.MaxStdout, Stdin: strings.NewReader(string(body)),
+		Name: p.Name, Args: p.Args, Env: p.Env, OK: p.OK, MaxStdout: p.MaxStdout, Memory: p.Memory, Stdin: strings.NewReader(string(body)),
 	})
 	var exit *engine.ExitError
 	if errors.As(err, &exit) {

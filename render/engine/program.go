@@ -40,6 +40,9 @@ type Program struct {
 	MaxStdout int64
 	// OK are exit codes besides 0 that are no failure.
 	OK []int
+	// Memory is how many bytes it may allocate, up to what the job may.
+	// Default: that.
+	Memory int64
 }
 
 // ExitError is a program that failed.
@@ -80,7 +83,7 @@ func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 	}
 	stdout, stderr := &bounded{left: limit}, new(excerpt)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	if err := w.start(cmd); err != nil {
+	if err := w.start(cmd, p.Memory); err != nil {
 		return nil, err
 	}
 	err = cmd.Wait()
@@ -131,8 +134,12 @@ func (w *Work) command(ctx context.Context, p Program) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// start starts a prepared program.
-func (w *Work) start(cmd *exec.Cmd) error {
+// start starts a prepared program, which may have so much memory; 0 is what
+// the job may have.
+func (w *Work) start(cmd *exec.Cmd, memory int64) error {
+	if memory <= 0 {
+		memory = w.memory
+	}
 	err := w.child.thread.do(cmd.Start)
 	if errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("%w: %w", ErrNoProgram, err)
@@ -142,7 +149,7 @@ func (w *Work) start(cmd *exec.Cmd) error {
 	}
 	// What it has inherited counts what the child itself has used and mapped,
 	// and is the bound until here.
-	for resource, limit := range map[int]int64{unix.RLIMIT_CPU: w.child.CPU, unix.RLIMIT_DATA: w.memory} {
+	for resource, limit := range map[int]int64{unix.RLIMIT_CPU: w.child.CPU, unix.RLIMIT_DATA: min(memory, w.memory)} {
 		err := unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: uint64(limit), Max: uint64(limit)}, nil)
 		if err != nil && !errors.Is(err, unix.ESRCH) {
 			return errors.Join(fmt.Errorf("limit %s: %w", cmd.Path, err), w.child.killProgram(cmd), cmd.Wait())

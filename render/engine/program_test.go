@@ -74,6 +74,35 @@ func TestExecFails(t *testing.T) {
 	}
 }
 
+// TestExecMemory gives one program less memory than the job has, and never
+// more. The program fails in any case, and says whether it got its buffer.
+func TestExecMemory(t *testing.T) {
+	pool := start(t, engine.Config{})
+	for _, test := range []struct {
+		block  string
+		memory int64
+		used   bool
+	}{{"48M", 64 << 20, true}, {"48M", 32 << 20, false}, {"48M", 0, true}, {"48M", 1 << 50, true}, {"2G", 1 << 50, false}} {
+		args := []string{"if=/dev/zero", "of=/dev/full", "count=1", "bs=" + test.block}
+		var got engine.ExitError
+		// The limit is set as soon as the program has started, which on a busy
+		// machine may be when it has taken its memory.
+		for range 5 {
+			_, err := pool.Do(context.Background(), engine.Job{Name: "exec", Args: program{Name: "dd", Args: args, Memory: test.memory}})
+			var failed *engine.JobError
+			if !errors.As(err, &failed) || json.Unmarshal([]byte(failed.Message), &got) != nil {
+				t.Errorf("%s of %d: got %v, want an ExitError", test.block, test.memory, err)
+			}
+			if strings.Contains(got.Stderr, "exhausted") != test.used {
+				break
+			}
+		}
+		if used := !strings.Contains(got.Stderr, "exhausted"); used != test.used {
+			t.Errorf("%s of %d: it said %q", test.block, test.memory, got.Stderr)
+		}
+	}
+}
+
 func TestPathArg(t *testing.T) {
 	if got := engine.PathArg("-rf"); got != "./-rf" {
 		t.Errorf("got %q", got)

@@ -95,7 +95,7 @@ func (c *innerChild) serve() error {
 	for {
 		job, err := c.receive()
 		if err != nil {
-			return endOfInput(err)
+			return c.endOfInput(err)
 		}
 		done, next := make(chan error, 1), make(chan error, 1)
 		go func() {
@@ -106,9 +106,8 @@ func (c *innerChild) serve() error {
 		select {
 		case err = <-done:
 		case ended := <-next:
-			if ended != nil {
-				c.killGroup() // nobody waits for the answer
-				return endOfInput(ended)
+			if ended != nil { // nobody waits for the answer
+				return c.endOfInput(ended)
 			}
 			// The next job comes as soon as the answer is written.
 			next <- nil
@@ -121,13 +120,14 @@ func (c *innerChild) serve() error {
 			return err
 		}
 		if err := <-next; err != nil {
-			return endOfInput(err)
+			return c.endOfInput(err)
 		}
 	}
 }
 
-// endOfInput is how a child's life ends as it should.
-func endOfInput(err error) error {
+// endOfInput is how a child's life ends as it should: with all that it started.
+func (c *innerChild) endOfInput(err error) error {
+	c.killGroup()
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
