@@ -33,18 +33,17 @@ func addBookmarks(ctx context.Context, w *engine.Work, args Outline) ([]byte, er
 	if err := doc.checkBookmarks("bookmarks", args.Bookmarks); err != nil {
 		return nil, err
 	}
-	nodes, catalog, err := doc.outline(ctx, s)
+	nodes, catalog, err := doc.outline(s)
 	if err != nil {
 		return nil, err
 	}
 	catalog["/PageMode"] = "/UseOutlines"
 	changes := s.newUpdate()
 	changes.setOutline(s.root(), catalog, append(nodes, bookmarkNodes(s, args.Bookmarks)...))
-	name, err := changes.file(doc)
-	if err != nil {
+	if err := changes.appendTo(doc, s.objects); err != nil {
 		return nil, err
 	}
-	return nil, doc.write(ctx, qpdfJob{"updateFromJson": name})
+	return nil, doc.write(ctx, qpdfJob{})
 }
 
 // checkBookmarks names the first bookmark that leads beyond the end.

@@ -8,9 +8,13 @@ import (
 	"relaypdf/render/engine"
 )
 
+// leastGain is how many bytes smaller a document must get. The random half of
+// its identifier, spelled with more or fewer escapes, makes as much difference.
+const leastGain = 64
+
 // compress writes a document as small as it gets without losing anything:
 // objects go into object streams, and streams are deflated as hard as can be.
-// Where that gains nothing, the result is the input itself.
+// Where that gains nothing to speak of, the result is the input itself.
 func compress(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
 	err := writeWhole(ctx, w, args, qpdfJob{
 		"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "9",
@@ -23,7 +27,7 @@ func compress(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
 	if err := errors.Join(errBefore, errAfter); err != nil {
 		return nil, err
 	}
-	if after.Size() >= before.Size() {
+	if before.Size()-after.Size() < leastGain {
 		return nil, os.Rename(w.Path(args.Name), w.Path(output))
 	}
 	return nil, nil

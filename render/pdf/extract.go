@@ -54,6 +54,11 @@ func deletePages(ctx context.Context, w *engine.Work, args Selection) ([]byte, e
 	return nil, doc.keep(ctx, s, rest)
 }
 
+// maxKeptFrom is how many pages a document may have that some are kept of. qpdf
+// takes the others out one by one, each the slower the more there are: of so
+// many, it takes some ten seconds.
+const maxKeptFrom = 10_000
+
 var errNoCatalog = errors.New("no catalog")
 
 // keep writes the document with the given pages only. What is left of the
@@ -64,6 +69,9 @@ func (d *document) keep(ctx context.Context, s *structure, numbers []int) error 
 	if err := checkPages(len(numbers)); err != nil {
 		return err
 	}
+	if d.pages > maxKeptFrom {
+		return &Error{Kind: TooManyPages, Pages: d.pages, Max: maxKeptFrom}
+	}
 	kept := map[int]bool{}
 	for _, n := range numbers {
 		kept[n] = true
@@ -71,22 +79,20 @@ func (d *document) keep(ctx context.Context, s *structure, numbers []int) error 
 	changes := s.newUpdate()
 	for i, page := range s.Pages {
 		if !kept[i+1] {
-			changes.set(page.Object, dict{"/Type": "/Page", "/MediaBox": []int{0, 0, 1, 1}, "/Resources": dict{}})
+			changes.set(page.Object, dict{"/Type": "/Page", "/MediaBox": []any{0, 0, 1, 1}, "/Resources": dict{}})
 		}
 	}
 	if len(s.Outlines) > 0 {
-		nodes, catalog, err := d.outline(ctx, s)
+		nodes, catalog, err := d.outline(s)
 		if err != nil {
 			return err
 		}
 		changes.setOutline(s.root(), catalog, keptOutline(s.Outlines, nodes, kept))
 	}
-	name, err := changes.file(d)
-	if err != nil {
+	if err := changes.appendTo(d, s.objects); err != nil {
 		return err
 	}
 	return d.write(ctx, qpdfJob{
-		"updateFromJson": name,
-		"pages":          []qpdfJob{{"file": ".", "password": d.password, "range": rangeText(numbers)}},
+		"pages": []qpdfJob{{"file": ".", "password": d.password, "range": rangeText(numbers)}},
 	})
 }

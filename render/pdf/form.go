@@ -78,6 +78,9 @@ func formFields(ctx context.Context, w *engine.Work, args FormFieldsArgs) (Form,
 	if err != nil {
 		return Form{}, err
 	}
+	if err := checkPages(doc.pages); err != nil {
+		return Form{}, err
+	}
 	if _, err := doc.plain(ctx); err != nil {
 		return Form{}, err
 	}

@@ -155,6 +155,9 @@ func TestFormFlatten(t *testing.T) {
 		if share := differing(t, draw(t, flat, page), drawMuPDF(t, flat, page)); share > 0.02 {
 			t.Errorf("page %d: %.1f %% of the pixels differ between poppler and MuPDF", page, 100*share)
 		}
+		if share := differing(t, draw(t, flat, page), drawPDFium(t, flat, page)); share > 0.02 {
+			t.Errorf("page %d: %.1f %% of the pixels differ between poppler and PDFium", page, 100*share)
+		}
 	}
 }
 

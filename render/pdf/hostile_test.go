@@ -24,44 +24,69 @@ func hostile() map[string][]byte {
 	nested.objects = []string{strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), strings.Repeat("<</Dest", 5_000)}
 	pages := three().write()
 	kids := strings.Repeat("10 0 R ", 10_000)
+	lie := strings.Replace(string(pages), "/Kids [", "/Kids ["+strings.Repeat(kids, 2), 1)
 	return map[string][]byte{
 		"outline loop":   loop.write(),
 		"name tree loop": tree.write(),
 		"nesting":        nested.write(),
 		"page tree loop": []byte(strings.Replace(string(pages), "/Kids [10 0 R", "/Kids [2 0 R", 1)),
-		"many pages":     []byte(strings.Replace(string(pages), "/Kids [", "/Kids ["+kids, 1)),
+		"many pages":     []byte(strings.NewReplacer("/Kids [", "/Kids ["+kids, "/Count 3", "/Count 10003").Replace(string(pages))),
+		"lying count":    []byte(lie),
+		"huge count":     []byte(strings.Replace(lie, "/Count 3", "/Count 2000000000", 1)),
+		"negative count": []byte(strings.Replace(string(pages), "/Count 3", "/Count -3", 1)),
 		"empty":          []byte("%PDF-1.7\n%%EOF"),
 		"endless xref":   append(append([]byte{}, pages...), strings.Repeat("startxref\n0\n%%EOF\n", 10_000)...),
 	}
 }
 
+// jobsOnOne are all jobs that take one document, with arguments that fit any.
+func jobsOnOne() map[string]any {
+	all := Selection{Input: input("")}
+	first := Selection{Input: input(""), Pages: "1"}
+	return map[string]any{
+		InfoJob: input(""), CompressJob: input(""), UnlockJob: input(""), ExtractJob: first, DeletePagesJob: first,
+		RotateJob: Rotation{all, 90}, ProtectJob: Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"},
+		BookmarksJob: Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
+		MergeJob:     Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
+		RasterJob:    RasterArgs{Input: input(""), Pages: "1", DPI: 36}, TextJob: TextArgs{Input: input("")},
+		FormFieldsJob: FormFieldsArgs{Input: input("")},
+		FormFillJob:   FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},
+	}
+}
+
+// attempt gives a document to a job. The error is nil or an *Error, and the
+// child has lived through it: anything else fails the test.
+func attempt(t *testing.T, job string, args any, content []byte) (engine.Result, *Error) {
+	t.Helper()
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	result, err := pool.Run(ctx, engine.Job{
+		Name: job, Args: args, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}},
+	})
+	t.Cleanup(func() { _ = result.Close() })
+	if errors.Is(err, engine.ErrCrashed) {
+		t.Fatalf("%s took the engine with it: %v", job, err)
+	}
+	var failed *Error
+	if err = FromJob(err); err != nil && !errors.As(err, &failed) {
+		t.Fatalf("%s: error %v, want a result or an *Error", job, err)
+	}
+	return result, failed
+}
+
 // TestHostileDocuments gives them to every job. Each ends in time, with a
 // result or in words, and leaves the engines in order.
 func TestHostileDocuments(t *testing.T) {
-	const patience = 60 * time.Second
 	for name, content := range hostile() {
-		for job, args := range map[string]any{
-			InfoJob: input(""), ExtractJob: Selection{Input: input(""), Pages: "1"}, CompressJob: input(""),
-			BookmarksJob: Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
-			MergeJob:     Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
-		} {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			result, err := pool.Run(ctx, engine.Job{
-				Name: job, Args: args, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}},
-			})
-			err = FromJob(err)
-			cancel()
-			var failed *Error
-			if err != nil && !errors.As(err, &failed) {
-				t.Errorf("%s of %s: error %v, want a result or an *Error", job, name, err)
+		t.Run(name, func(t *testing.T) {
+			for job, args := range jobsOnOne() {
+				result, failed := attempt(t, job, args, content)
+				if failed == nil && len(result.Body) == 0 && (result.Output(0) == nil || result.Output(0).Size() == 0) {
+					t.Errorf("%s: an empty result", job)
+				}
 			}
-			if err == nil && job != InfoJob && result.Output(0).Size() == 0 {
-				t.Errorf("%s of %s: an empty result", job, name)
-			}
-			if err := result.Close(); err != nil {
-				t.Error(err)
-			}
-		}
+		})
 	}
 	got := make1(t, ExtractJob, Selection{Input: input(""), Pages: "2"}, three().write())
 	if texts, want := pageTexts(t, got, ""), []string{"beta"}; !reflect.DeepEqual(texts, want) {
@@ -69,9 +94,26 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
+// TestOutlineLoop gives a document that qpdf reads until its memory is full to
+// the jobs that read outlines. Several of them at a time must not fill that of
+// the child.
+func TestOutlineLoop(t *testing.T) {
+	content, jobs := hostile()["outline loop"], jobsOnOne()
+	four := make([]MergeInput, 4)
+	for i := range four {
+		four[i].Input = input("")
+	}
+	for job, args := range map[string]any{
+		ExtractJob: jobs[ExtractJob], DeletePagesJob: jobs[DeletePagesJob], BookmarksJob: jobs[BookmarksJob], MergeJob: Merge{Inputs: four},
+	} {
+		if _, failed := attempt(t, job, args, content); failed == nil || failed.Kind != Exhausted {
+			t.Errorf("%s: got %v, want %s", job, failed, Exhausted)
+		}
+	}
+}
+
 // FuzzDocuments gives mutated documents to the job that reads most of them. A
-// document may exhaust its child, which is an *Error too: the child is
-// replaced, and nobody else notices.
+// document that needs too much is refused by its child, which goes on.
 func FuzzDocuments(f *testing.F) {
 	f.Add(three().write())
 	f.Add(linked().write())
@@ -81,15 +123,6 @@ func FuzzDocuments(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		job := engine.Job{Name: MergeJob, Args: Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}}}
-		job.Files = []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}}
-		result, err := pool.Run(t.Context(), job)
-		var failed *Error
-		if err != nil && !errors.As(FromJob(err), &failed) {
-			t.Fatalf("error %v, want a result or an *Error", err)
-		}
-		if err := result.Close(); err != nil {
-			t.Fatal(err)
-		}
+		attempt(t, MergeJob, jobsOnOne()[MergeJob], content)
 	})
 }

@@ -3,6 +3,7 @@ package pdf
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"relaypdf/render/engine"
@@ -51,7 +53,6 @@ type PageInfo struct {
 
 // facts are the parts of qpdf's description that info needs.
 type facts struct {
-	structure
 	Form struct {
 		Has    bool `json:"hasacroform"`
 		Fields []struct {
@@ -61,53 +62,89 @@ type facts struct {
 	} `json:"acroform"`
 	Attachments map[string]json.RawMessage `json:"attachments"`
 	Encryption  struct {
-		Encrypted bool `json:"encrypted"`
-		Allow     struct {
-			Extract  bool `json:"extract"`
-			Annotate bool `json:"modifyannotations"`
-			Assemble bool `json:"modifyassembly"`
-			Fill     bool `json:"modifyforms"`
-			Modify   bool `json:"modifyother"`
-			High     bool `json:"printhigh"`
-			Low      bool `json:"printlow"`
-		} `json:"capabilities"`
+		Encrypted bool   `json:"encrypted"`
+		Allow     allows `json:"capabilities"`
 	} `json:"encrypt"`
 }
 
-// maxInfoPages bounds what is listed. A few bytes of a hostile document can mean
-// millions of pages.
-const maxInfoPages = 50_000
+// allows are the permissions in qpdf's words.
+type allows struct {
+	Extract  bool `json:"extract"`
+	Annotate bool `json:"modifyannotations"`
+	Assemble bool `json:"modifyassembly"`
+	Fill     bool `json:"modifyforms"`
+	Modify   bool `json:"modifyother"`
+	High     bool `json:"printhigh"`
+	Low      bool `json:"printlow"`
+}
 
 // info describes a document.
 func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
-	doc, err := openOne(ctx, w, args)
+	doc := &document{work: w, name: args.Name, password: args.Password}
+	if err := doc.checkHeader(); err != nil {
+		return Info{}, err
+	}
+	result, objects, err := doc.readInfo()
+	if err != nil {
+		result, objects, err = doc.askInfo(ctx)
+	}
 	if err != nil {
 		return Info{}, err
 	}
-	if doc.pages > maxInfoPages {
-		return Info{}, &Error{Kind: TooManyPages, Pages: doc.pages, Max: maxInfoPages}
+	result.PageCount = len(result.Pages)
+	if err := doc.describeCatalog(objects, &result); err != nil {
+		return Info{}, err
 	}
-	var f facts
-	out, err := qpdf(ctx, w, qpdfJob{
-		"inputFile": doc.name, "password": doc.password, "json": "2",
-		"jsonKey": []string{"acroform", "attachments", "encrypt", "qpdf"}, "jsonObject": []string{"trailer"},
-	})
+	result.Linearized, result.SizeBytes, err = linearized(w.Path(args.Name))
+	return result, err
+}
+
+// askInfo asks qpdf and poppler what there is to say of a document.
+func (d *document) askInfo(ctx context.Context) (Info, *objects, error) {
+	f, err := d.openFacts(ctx)
 	if err != nil {
-		return Info{}, doc.damaged(err)
-	}
-	if err := json.Unmarshal(out, &f); err != nil {
-		return Info{}, doc.fail(Damaged, err)
+		return Info{}, nil, err
 	}
 	result := f.info()
-	result.PageCount = doc.pages
-	if err := doc.describeCatalog(ctx, &f.structure, &result); err != nil {
-		return Info{}, err
+	// pdfinfo takes passwords on its command line only.
+	if _, err := d.plain(ctx); err != nil {
+		return Info{}, nil, err
 	}
-	if result.Linearized, result.SizeBytes, err = linearized(w.Path(args.Name)); err != nil {
-		return Info{}, err
+	if result.Pages, err = d.measurePages(ctx); err != nil {
+		return Info{}, nil, err
 	}
-	result.Pages, err = doc.measurePages(ctx)
-	return result, err
+	o, err := d.soundObjects(ctx)
+	return result, o, err
+}
+
+// openFacts reads what qpdf says, and repairs a document where that fails.
+func (d *document) openFacts(ctx context.Context) (*facts, error) {
+	var f facts
+	err := d.readFacts(ctx, &f)
+	var failed *Error
+	if err == nil || errors.As(err, &failed) && failed.Kind == Exhausted {
+		return &f, err
+	}
+	if err := d.prepare(ctx); err != nil {
+		return nil, err
+	}
+	f = facts{}
+	err = d.readFacts(ctx, &f)
+	return &f, err
+}
+
+// readFacts reads what qpdf says.
+func (d *document) readFacts(ctx context.Context, f *facts) error {
+	out, err := d.ask(ctx, qpdfJob{
+		"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"acroform", "attachments", "encrypt"},
+	})
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, f); err != nil {
+		return d.fail(Damaged, err)
+	}
+	return nil
 }
 
 // info takes over what qpdf says in so many words.
@@ -130,30 +167,15 @@ func (f *facts) info() Info {
 }
 
 // describeCatalog reads the catalog and the document information.
-func (d *document) describeCatalog(ctx context.Context, s *structure, result *Info) error {
-	trailer := s.value("trailer")
-	objects, err := d.objects(ctx, []string{s.root(), reference(trailer["/Info"])})
-	if err != nil {
-		return err
-	}
-	catalog := objects[s.root()]
+func (d *document) describeCatalog(o *objects, result *Info) error {
+	catalog := o.value(o.root())
 	if catalog == nil {
 		return d.fail(Damaged, errNoCatalog)
 	}
-	inner, err := d.objects(ctx, []string{reference(catalog["/Outlines"]), reference(catalog["/MarkInfo"])})
-	if err != nil {
-		return err
-	}
-	entry := func(key string) dict {
-		if v, ok := catalog[key].(dict); ok {
-			return v
-		}
-		return inner[reference(catalog[key])]
-	}
-	result.HasOutline = entry("/Outlines")["/First"] != nil
-	result.Tagged = entry("/MarkInfo")["/Marked"] == true
-	result.PDFVersion = s.version(catalog)
-	about := objects[reference(trailer["/Info"])]
+	result.HasOutline = o.entry(catalog["/Outlines"])["/First"] != nil
+	result.Tagged = o.entry(catalog["/MarkInfo"])["/Marked"] == true
+	result.PDFVersion = o.version()
+	about := o.entry(o.trailer["/Info"])
 	result.Title, result.Author, result.Subject = text(about["/Title"]), text(about["/Author"]), text(about["/Subject"])
 	result.Creator, result.Producer = text(about["/Creator"]), text(about["/Producer"])
 	for word := range strings.FieldsFuncSeq(text(about["/Keywords"]), func(r rune) bool { return r == ',' || r == ';' }) {
@@ -165,39 +187,49 @@ func (d *document) describeCatalog(ctx context.Context, s *structure, result *In
 	return nil
 }
 
-// version is the header's, unless the catalog names a later one.
-func (s *structure) version(catalog dict) string {
-	var version string
-	s.header("pdfversion", &version)
-	if name, _ := catalog["/Version"].(string); strings.TrimPrefix(name, "/") > version {
-		return strings.TrimPrefix(name, "/")
-	}
-	return version
-}
-
 // text returns a text string of a PDF, empty where v is none.
 func text(v any) string {
 	s, _ := v.(string)
 	if unicode, ok := strings.CutPrefix(s, "u:"); ok {
 		return strings.TrimRight(unicode, "\x00")
 	}
-	binary, ok := strings.CutPrefix(s, "b:")
+	digits, ok := strings.CutPrefix(s, "b:")
 	if !ok {
 		return ""
 	}
-	raw, err := hex.DecodeString(binary)
+	raw, err := hex.DecodeString(digits)
 	if err != nil {
 		return ""
 	}
-	if utf8.Valid(raw) {
-		return string(raw)
+	switch {
+	case bytes.HasPrefix(raw, []byte("\xFE\xFF")):
+		return decodeUTF16(raw[2:], binary.BigEndian)
+	case bytes.HasPrefix(raw, []byte("\xFF\xFE")): // not in the standard, but in files
+		return decodeUTF16(raw[2:], binary.LittleEndian)
+	case utf8.Valid(raw):
+		return strings.TrimRight(strings.TrimPrefix(string(raw), "\uFEFF"), "\x00")
 	}
-	// Not text by the standard: programs that write it mean Latin-1.
 	runes := make([]rune, len(raw))
 	for i, b := range raw {
 		runes[i] = rune(b)
+		if at := int(b) - firstSpecial; at >= 0 && at < len(specials) {
+			runes[i] = specials[at]
+		}
 	}
 	return string(runes)
+}
+
+// PDFDocEncoding, which is Latin-1 but for this stretch.
+const firstSpecial = 0x80
+
+var specials = []rune("•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\uFFFD€") //nolint:gochecknoglobals // never changed
+
+func decodeUTF16(raw []byte, order binary.ByteOrder) string {
+	units := make([]uint16, len(raw)/2)
+	for i := range units {
+		units[i] = order.Uint16(raw[2*i:])
+	}
+	return strings.TrimRight(string(utf16.Decode(units)), "\x00")
 }
 
 var datePattern = regexp.MustCompile(`^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:([+-])(\d{2})'?(\d{2})?'?|Z.*)?$`)
@@ -258,14 +290,12 @@ func linearized(path string) (bool, int64, error) {
 
 var pagePattern = regexp.MustCompile(`(?m)^Page +(\d+) (?:size: +([\d.e+-]+) x ([\d.e+-]+) pts|rot: +(\d+))`)
 
-// measurePages asks poppler for the sizes of all pages.
+var countPattern = regexp.MustCompile(`(?m)^Pages: +(\d+)$`)
+
+// measurePages asks poppler for the number of pages and the sizes of all.
 func (d *document) measurePages(ctx context.Context) ([]PageInfo, error) {
-	// pdfinfo takes passwords on its command line only.
-	if _, err := d.plain(ctx); err != nil {
-		return nil, err
-	}
 	out, err := d.work.Exec(ctx, engine.Program{
-		Name: "pdfinfo", Args: []string{"-f", "1", "-l", strconv.Itoa(d.pages), engine.PathArg(d.name)},
+		Name: "pdfinfo", Args: []string{"-f", "1", "-l", strconv.Itoa(maxInputPages), engine.PathArg(d.name)},
 	})
 	if err != nil {
 		return nil, d.damaged(err)
@@ -274,11 +304,32 @@ func (d *document) measurePages(ctx context.Context) ([]PageInfo, error) {
 	if i := bytes.LastIndex(out, []byte("\nPages: ")); i >= 0 {
 		out = out[i:]
 	}
-	pages := make([]PageInfo, d.pages)
-	seen := 0
+	count := countPattern.FindSubmatch(out)
+	if count == nil {
+		return nil, d.fail(Damaged, errors.New("poppler sees no pages"))
+	}
+	if d.pages, err = strconv.Atoi(string(count[1])); err != nil || d.pages < 1 {
+		return nil, d.fail(Damaged, errors.New("no pages"))
+	}
+	if err := d.checkCount(); err != nil {
+		return nil, err
+	}
+	pages, seen, err := parsePages(out, d.pages)
+	if err != nil {
+		return nil, d.fail(Damaged, err)
+	}
+	if seen != d.pages {
+		return nil, d.fail(Damaged, fmt.Errorf("%d pages have a size, of %d", seen, d.pages))
+	}
+	return pages, nil
+}
+
+// parsePages reads the sizes of pages, and tells of how many it saw one.
+func parsePages(out []byte, count int) (pages []PageInfo, seen int, err error) {
+	pages = make([]PageInfo, count)
 	for _, m := range pagePattern.FindAllStringSubmatch(string(out), -1) {
 		n, err := strconv.Atoi(m[1])
-		if err != nil || n < 1 || n > d.pages {
+		if err != nil || n < 1 || n > count {
 			continue
 		}
 		page := &pages[n-1]
@@ -293,11 +344,8 @@ func (d *document) measurePages(ctx context.Context) ([]PageInfo, error) {
 			}
 		}
 		if err != nil {
-			return nil, d.fail(Damaged, err)
+			return nil, 0, err
 		}
 	}
-	if seen != d.pages {
-		return nil, d.fail(Damaged, fmt.Errorf("poppler sees %d pages, qpdf %d", seen, d.pages))
-	}
-	return pages, nil
+	return pages, seen, nil
 }

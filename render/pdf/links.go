@@ -1,34 +1,32 @@
 package pdf
 
 import (
-	"encoding/json"
-	"strings"
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"strconv"
 )
 
 // qpdf drops the links between pages that move to another document: when it
 // copies a page, those that it refers to are not there yet. So links are written
-// with the numbers of their pages before a merge, and get the pages back after.
+// with marks of their pages before a merge, and get the pages back after.
 
-// mayLink tells objects that cannot hold a destination without reading them.
-func mayLink(object json.RawMessage) bool {
-	text := string(object)
-	return strings.Contains(text, `"/Dest"`) || strings.Contains(text, `"/GoTo"`)
-}
-
-// rewriteDests passes every destination of the document's objects through f,
-// which returns another one or false, and adds what changed to an update. It
-// tells whether anything did.
-func (s *structure) rewriteDests(u *update, f func(dest any) (any, bool)) (changed bool) {
-	for _, objects := range s.Objects {
-		for name, raw := range objects {
-			var content struct {
-				Value any `json:"value"`
-			}
-			object, ok := strings.CutPrefix(name, "obj:")
-			if ok && mayLink(raw) && json.Unmarshal(raw, &content) == nil && rewriteDests(content.Value, 0, f) {
-				u.set(object, content.Value)
-				changed = true
-			}
+// rewriteDests passes every destination of the document's objects but those that
+// are to be left out through f, which returns another one or false, and adds
+// what changed to an update. It tells whether anything did.
+func (s *structure) rewriteDests(u *update, leave []string, f func(dest any) (any, bool)) (changed bool) {
+	left := map[string]bool{}
+	for _, ref := range leave {
+		left[ref] = true
+	}
+	for _, ref := range s.linking() {
+		if left[ref] {
+			continue
+		}
+		value, body, err := s.read(ref)
+		if err == nil && body == 0 && rewriteDests(value, 0, f) {
+			u.set(ref, value)
+			changed = true
 		}
 	}
 	return changed
@@ -75,10 +73,10 @@ func (s *structure) dests() *dests {
 		d.numbers[page.Object] = i
 	}
 	catalog := s.value(s.root())
-	for name, dest := range d.follow(catalog["/Dests"]) {
+	for name, dest := range d.entry(catalog["/Dests"]) {
 		d.add(name, dest)
 	}
-	d.addTree(d.follow(catalog["/Names"])["/Dests"], 0)
+	d.addTree(d.entry(catalog["/Names"])["/Dests"], 0)
 	return d
 }
 
@@ -90,7 +88,7 @@ func (d *dests) addTree(node any, depth int) {
 	if ref != "" {
 		d.seen[ref] = true
 	}
-	entries := d.follow(node)
+	entries := d.entry(node)
 	names, _ := entries["/Names"].([]any)
 	for i := 0; i+1 < len(names); i += 2 {
 		if name, ok := names[i].(string); ok {
@@ -105,7 +103,7 @@ func (d *dests) addTree(node any, depth int) {
 
 // add keeps a destination: an array, or a dictionary with one.
 func (d *dests) add(name string, dest any) {
-	if entries := d.follow(dest); entries["/D"] != nil {
+	if entries := d.entry(dest); entries["/D"] != nil {
 		dest = entries["/D"]
 	}
 	if view := d.array(dest); view != nil {
@@ -113,34 +111,19 @@ func (d *dests) add(name string, dest any) {
 	}
 }
 
-// follow returns the dictionary that v is or refers to.
-func (d *dests) follow(v any) dict {
-	if ref := reference(v); ref != "" {
-		return d.value(ref)
-	}
-	entries, _ := v.(dict)
-	return entries
-}
-
 // array returns the array that v is or refers to.
 func (d *dests) array(v any) []any {
 	if ref := reference(v); ref != "" {
-		for _, objects := range d.Objects {
-			var content struct {
-				Value []any `json:"value"`
-			}
-			if raw, ok := objects["obj:"+ref]; ok && json.Unmarshal(raw, &content) == nil {
-				return content.Value
-			}
-		}
+		// What cannot be read is no destination.
+		v, _, _ = d.read(ref)
 	}
 	view, _ := v.([]any)
 	return view
 }
 
-// number writes a destination with the number of its page, counted on from
-// first.
-func (d *dests) number(first int) func(any) (any, bool) {
+// number writes a destination with the mark of its page, whose number counts on
+// from first.
+func (d *dests) number(first int, m mark) func(any) (any, bool) {
 	return func(dest any) (any, bool) {
 		view := d.array(dest)
 		if name, ok := dest.(string); ok && view == nil {
@@ -154,19 +137,40 @@ func (d *dests) number(first int) func(any) (any, bool) {
 		if !ok || !known {
 			return nil, false
 		}
-		return append([]any{float64(first + number)}, view[1:]...), true
+		return append([]any{m.page(first + number)}, view[1:]...), true
 	}
 }
 
-// unnumber gives a destination with a number its page back.
-func (s *structure) unnumber(dest any) (any, bool) {
-	view, ok := dest.([]any)
-	if !ok || len(view) == 0 {
-		return nil, false
+// mark is what stands for pages until they have their place in the result: a
+// name that no input can know.
+type mark string
+
+const (
+	markChars = 16
+	// markDigits is more than the number of a page has.
+	markDigits = 7
+)
+
+func newMark() mark { return mark(rand.Text()[:markChars]) }
+
+// page returns the mark of a page, counted from 0, as a value.
+func (m mark) page(n int) string { return fmt.Sprintf("/%s%0*d", m, markDigits, n) }
+
+// replace puts references of pages in the place of their marks, which are
+// longer, in a file that qpdf has written and that is not compressed.
+func (m mark) replace(content []byte, pages []string) {
+	length := 1 + markChars + markDigits
+	for at := 0; ; {
+		next := bytes.Index(content[at:], []byte("/"+m))
+		if next < 0 || at+next+length > len(content) {
+			return
+		}
+		field := content[at+next : at+next+length]
+		at += next + length
+		text := "null"
+		if n, err := strconv.Atoi(string(field[length-markDigits:])); err == nil && n >= 0 && n < len(pages) {
+			text = pages[n]
+		}
+		copy(field, fmt.Sprintf("%-*s", length, text))
 	}
-	number, ok := view[0].(float64)
-	if !ok || number < 0 || int(number) >= len(s.Pages) {
-		return nil, false
-	}
-	return append([]any{s.Pages[int(number)].Object}, view[1:]...), true
 }

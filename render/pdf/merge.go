@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,10 +31,10 @@ type part struct {
 	*document
 	title string
 	first int // the number of its first page in the result, from 0
-	// outline is its own, with the numbers of pages in the result.
+	// structure is nil where neither outline nor links are to be carried over.
+	structure *structure
+	// outline is its own, with the marks of pages in the result.
 	outline []outlineNode
-	// linked tells that its links have numbers in the place of pages.
-	linked bool
 }
 
 // merge joins documents. Where one of them has an outline, the result has one
@@ -45,44 +45,58 @@ func merge(ctx context.Context, w *engine.Work, args Merge) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	early, cancel := context.WithCancel(ctx)
-	defer cancel()
-	joined := make(chan error, 1)
-	if inputs := files(parts); rich {
-		joined <- errNotJoined
-	} else {
-		// The pages alone will do, and are counted at the same time, since only
-		// damaged and huge documents make the result worthless.
-		go func() { joined <- join(early, w, inputs, output) }()
+	if !rich {
+		if done, err := joinPages(ctx, w, parts); done || err != nil {
+			return nil, err
+		}
 	}
-	err = each(ctx, parts, func(ctx context.Context, i int) error { return parts[i].prepare(ctx) })
-	total, repaired := 0, false
+	if err := openParts(ctx, parts); err != nil {
+		return nil, err
+	}
+	m := newMark()
+	if err := each(ctx, parts, func(_ context.Context, i int) error { return parts[i].carry(m) }); err != nil {
+		return nil, err
+	}
+	last := parts[len(parts)-1]
+	return nil, joinRich(ctx, w, parts, last.first+last.pages, m)
+}
+
+// openParts opens all parts, and numbers their pages.
+func openParts(ctx context.Context, parts []part) error {
+	if err := each(ctx, parts, func(ctx context.Context, i int) error { return parts[i].open(ctx) }); err != nil {
+		return err
+	}
+	total := 0
 	for i, p := range parts {
 		parts[i].first = total
 		total += p.pages
-		repaired = repaired || p.name != args.Inputs[i].Name
 	}
-	if err == nil {
-		err = checkPages(total)
-	}
-	if err != nil {
-		cancel()
-	}
-	joinErr := <-joined
-	if err != nil {
-		return nil, err
-	}
-	if joinErr == nil && !repaired {
-		w.Output(output)
-		return nil, nil
-	}
-	if err := each(ctx, parts, func(ctx context.Context, i int) error { return parts[i].read(ctx) }); err != nil {
-		return nil, err
-	}
-	return nil, joinRich(ctx, w, parts, total)
+	return checkPages(total)
 }
 
-var errNotJoined = errors.New("not joined yet")
+// joinPatience is how long documents may take to be joined that nobody has
+// looked at: far longer than honest ones do.
+const joinPatience = 3 * time.Second
+
+// joinPages joins documents of which the pages are all that matters. It reports
+// false where they have to be opened one by one: to be repaired, or to find the
+// one at fault.
+func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	defer cancel()
+	if err := join(ctx, w, files(parts), output); err != nil {
+		return false, nil // it shows again, with the document
+	}
+	pages, err := pagesOf(w.Path(output))
+	if err != nil {
+		return false, nil
+	}
+	if err := checkPages(len(pages)); err != nil {
+		return false, err
+	}
+	w.Output(output)
+	return true, nil
+}
 
 // newParts looks at the inputs, and tells whether one of them may have an
 // outline or links.
@@ -126,43 +140,44 @@ func (p *part) mayBeRich() (bool, error) {
 	return false, nil
 }
 
-// read prepares a part whose outline and links are to be carried over.
-func (p *part) read(ctx context.Context) error {
-	if may, err := p.mayBeRich(); err != nil || !may {
-		return err
-	}
-	if err := p.unpack(ctx); err != nil {
-		return err
-	}
-	s, err := p.describe(ctx, []string{"pages", "outlines", "qpdf"}, nil)
-	if errors.Is(err, engine.ErrOutputTooLarge) {
-		return nil // its pages alone are better than nothing
-	}
+// open counts a part's pages, and reads its structure where that may matter.
+func (p *part) open(ctx context.Context) error {
+	rich, err := p.mayBeRich()
 	if err != nil {
 		return err
 	}
-	number := s.dests().number(p.first)
-	entries := outlineObjects(s.Outlines)
-	nodes := outlineNodes(s.Outlines, s.values(entries))
-	setActions(nodes, s.values(actionObjects(nodes)))
-	p.outline = movedOutline(nodes, number)
-	for _, entry := range entries {
-		s.drop(entry) // so that only links are left
+	if rich {
+		packed, err := contains(p.work.Path(p.name), "/ObjStm")
+		if err != nil {
+			return err
+		}
+		p.structure, err = p.openStructure(ctx)
+		p.packed = packed
+		if !errors.Is(err, engine.ErrOutputTooLarge) {
+			return err
+		}
+		// Its pages alone are better than nothing.
 	}
-	changes := s.newUpdate()
-	if p.linked = s.rewriteDests(changes, number); !p.linked {
+	return p.prepare(ctx)
+}
+
+// carry prepares a part's outline and its links for the result.
+func (p *part) carry(m mark) error {
+	s := p.structure
+	if s == nil {
 		return nil
 	}
-	name, err := changes.file(p.document)
-	if err != nil {
-		return err
+	number := s.dests().number(p.first, m)
+	p.outline = movedOutline(s.outlineNodes(s.Outlines), number)
+	changes := s.newUpdate()
+	changed := s.rewriteDests(changes, outlineObjects(s.Outlines), number)
+	if kept, err := s.reachable(changes, "/StructTreeRoot", "/Outlines"); err == nil {
+		return changes.replaceTable(p.document, s.objects, kept)
 	}
-	numbered := strconv.Itoa(p.number) + "numbered.pdf"
-	if err := p.writeTo(ctx, numbered, qpdfJob{"updateFromJson": name, "decrypt": "", "streamData": "preserve"}); err != nil {
-		return err
+	if !changed {
+		return nil
 	}
-	p.name, p.password = numbered, ""
-	return nil
+	return changes.appendTo(p.document, s.objects)
 }
 
 // files names the parts to qpdf.
@@ -180,49 +195,96 @@ func join(ctx context.Context, w *engine.Work, inputs []qpdfJob, name string) er
 	return err
 }
 
-// joinRich joins the parts, and gives the result their outlines and links.
-func joinRich(ctx context.Context, w *engine.Work, parts []part, total int) error {
+// joinRich joins the parts, and gives the result their outlines and links: the
+// pages are put into a frame that has the outline already, and then the marks of
+// pages are replaced where they are.
+func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m mark) error {
+	const frame = "frame.pdf"
+	if err := os.WriteFile(w.Path(frame), newFrame(joinedOutline(parts, m)), 0o600); err != nil {
+		return fmt.Errorf("frame: %w", err)
+	}
 	doc := &document{work: w, name: "joined.pdf", pages: total}
-	if err := join(ctx, w, files(parts), doc.name); err != nil {
+	packed := false
+	for _, p := range parts {
+		packed = packed || p.packed
+	}
+	if !packed {
+		doc.name = output
+	}
+	job := qpdfJob{"inputFile": frame, "pages": files(parts), "outputFile": doc.name}
+	if _, err := qpdf(ctx, w, job); err != nil {
 		return doc.damaged(err)
 	}
-	objects := []string{"trailer"}
-	for _, p := range parts {
-		if p.linked {
-			objects = nil // all of them: links may be anywhere
-		}
-		doc.packed = doc.packed || p.packed
-	}
-	s, err := doc.describe(ctx, []string{"pages", "qpdf"}, objects)
-	if errors.Is(err, engine.ErrOutputTooLarge) {
-		s, err = doc.describe(ctx, []string{"pages", "qpdf"}, []string{"trailer"})
-	}
-	if err != nil {
+	if err := doc.placeMarks(m); err != nil {
 		return err
 	}
-	root, err := doc.objects(ctx, []string{s.root()})
-	if err != nil {
-		return err
+	if packed {
+		return doc.write(ctx, qpdfJob{"objectStreams": "generate"})
 	}
-	catalog := root[s.root()]
-	if len(s.Pages) != total || catalog == nil {
-		return doc.fail(Damaged, fmt.Errorf("%d pages joined, want %d", len(s.Pages), total))
-	}
-	changes := s.newUpdate()
-	s.rewriteDests(changes, s.unnumber)
-	if nodes := joinedOutline(s, parts); nodes != nil {
+	w.Output(output)
+	return nil
+}
+
+// newFrame makes a document without pages that has an outline.
+func newFrame(nodes []outlineNode) []byte {
+	const root, pages = "1 0 R", "2 0 R"
+	u := &update{changed: map[string]any{}, next: 3}
+	u.set(pages, dict{"/Type": "/Pages", "/Kids": []any{}, "/Count": 0})
+	catalog := dict{"/Type": "/Catalog", "/Pages": pages}
+	if len(nodes) > 0 {
 		catalog["/PageMode"] = "/UseOutlines"
-		changes.setOutline(s.root(), catalog, nodes)
 	}
-	name, err := changes.file(doc)
+	u.setOutline(root, catalog, nodes)
+	header := []byte("%PDF-1.3\n")
+	return append(header, u.section(len(header), dict{"/Root": root})...)
+}
+
+// pagesOf returns the references of the pages in a file that qpdf has joined.
+func pagesOf(path string) ([]string, error) {
+	content, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return doc.write(ctx, qpdfJob{"updateFromJson": name})
+	return flatPages(content)
+}
+
+// flatPages is pagesOf for the file's content. qpdf lists all pages in one array.
+func flatPages(content []byte) ([]string, error) {
+	o, err := readTable(content)
+	if err != nil {
+		return nil, err
+	}
+	tree := o.entry(o.value(o.root())["/Pages"])
+	kids, _ := tree["/Kids"].([]any)
+	if count, ok := tree["/Count"].(float64); !ok || int(count) != len(kids) {
+		return nil, errUnread
+	}
+	pages := make([]string, len(kids))
+	for i, kid := range kids {
+		pages[i] = reference(kid)
+	}
+	return pages, nil
+}
+
+// placeMarks puts pages in the place of their marks.
+func (d *document) placeMarks(m mark) error {
+	content, err := os.ReadFile(d.work.Path(d.name))
+	if err != nil {
+		return fmt.Errorf("joined: %w", err)
+	}
+	if !bytes.Contains(content, []byte("/"+m)) {
+		return nil
+	}
+	pages, err := flatPages(content)
+	if err != nil || len(pages) != d.pages {
+		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.pages, err))
+	}
+	m.replace(content, pages)
+	return os.WriteFile(d.work.Path(d.name), content, 0o600) //nolint:gosec // a name of ours, in the job's folder
 }
 
 // joinedOutline is the outline of the result; nil where no part has one.
-func joinedOutline(s *structure, parts []part) (nodes []outlineNode) {
+func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
 	outlined := false
 	for i, p := range parts {
 		outlined = outlined || len(p.outline) > 0
@@ -230,9 +292,8 @@ func joinedOutline(s *structure, parts []part) (nodes []outlineNode) {
 		if title == "" {
 			title = fmt.Sprintf("Document %d", i+1)
 		}
-		nodes = append(nodes, outlineNode{
-			entry: dict{"/Title": "u:" + title, "/Dest": s.topOf(p.first + 1)}, open: true, kids: movedOutline(p.outline, s.unnumber),
-		})
+		top := []any{m.page(p.first), "/XYZ", nil, nil, nil}
+		nodes = append(nodes, outlineNode{entry: dict{"/Title": "u:" + title, "/Dest": top}, open: true, kids: p.outline})
 	}
 	if !outlined {
 		return nil

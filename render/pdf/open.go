@@ -24,8 +24,12 @@ type document struct {
 	// number is the input's number, for errors.
 	number int
 	pages  int
-	// packed tells that it had its objects in streams.
+	// packed tells that it had its objects in streams, and is to have them there
+	// again.
 	packed bool
+	// sealed is the document as it was when it was encrypted, which its result
+	// is to be again; nil where it is not.
+	sealed *document
 }
 
 // open checks an input and counts its pages. What qpdf cannot read, MuPDF may
@@ -59,23 +63,30 @@ func openStructure(ctx context.Context, w *engine.Work, in Input) (*document, *s
 	if err := doc.checkHeader(); err != nil {
 		return nil, nil, err
 	}
-	s, err := doc.structure(ctx)
+	s, err := doc.openStructure(ctx)
+	return doc, s, err
+}
+
+// openStructure reads the document's structure, and repairs a document where
+// that fails.
+func (d *document) openStructure(ctx context.Context) (*structure, error) {
+	s, err := d.readStructure(ctx)
 	var failed *Error
-	if errors.As(err, &failed) && failed.Kind == Exhausted {
-		return nil, nil, err
+	if errors.As(err, &failed) && failed.Kind == Exhausted || errors.Is(err, engine.ErrOutputTooLarge) {
+		return nil, err
 	}
 	if err != nil || len(s.Pages) == 0 {
-		if err := doc.prepare(ctx); err != nil {
-			return nil, nil, err
+		if err := d.prepare(ctx); err != nil {
+			return nil, err
 		}
-		if s, err = doc.structure(ctx); err != nil {
-			return nil, nil, err
+		if s, err = d.readStructure(ctx); err != nil {
+			return nil, err
 		}
 	}
-	if doc.pages = len(s.Pages); doc.pages == 0 {
-		return nil, nil, doc.fail(Damaged, errors.New("no pages"))
+	if len(s.Pages) == 0 {
+		return nil, d.fail(Damaged, errors.New("no pages"))
 	}
-	return doc, s, nil
+	return s, d.checkCount()
 }
 
 // writeWhole does a qpdf job that is the same for every page of a document. The
@@ -85,6 +96,13 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	first := &document{work: w, name: in.Name, password: in.Password}
 	if err := first.checkHeader(); err != nil {
 		return err
+	}
+	if n, err := first.claimedPages(); err != nil {
+		return err
+	} else if n > 0 && n <= MaxPages {
+		if err := first.write(ctx, maps.Clone(job)); err == nil {
+			return nil
+		}
 	}
 	early, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -106,6 +124,25 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	}
 	w.Output(output)
 	return nil
+}
+
+// claimedPages is how many pages a document says that it has, where its table of
+// objects can be read here: to count them, qpdf takes long to read a large one. 0
+// is not known.
+func (d *document) claimedPages() (int, error) {
+	content, err := os.ReadFile(d.work.Path(d.name))
+	if err != nil {
+		return 0, fmt.Errorf("input: %w", err)
+	}
+	o, err := readTable(content)
+	if err != nil || !o.whole() {
+		return 0, nil //nolint:nilerr // qpdf will count them
+	}
+	count, _ := o.entry(o.value(o.root())["/Pages"])["/Count"].(float64)
+	if count < 1 || count > maxInputPages {
+		return 0, nil
+	}
+	return int(count), nil
 }
 
 // openOne opens the only input of a job.
@@ -140,6 +177,12 @@ func (d *document) fail(kind Kind, cause error) error {
 
 // count sets the number of pages.
 func (d *document) count(ctx context.Context) error {
+	if o, err := d.readSelf(); err == nil {
+		if pages, err := o.pages(); err == nil {
+			d.pages = len(pages)
+			return d.checkCount()
+		}
+	}
 	out, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "showNpages": ""})
 	if err != nil {
 		return err
@@ -149,6 +192,18 @@ func (d *document) count(ctx context.Context) error {
 		return d.fail(Damaged, errors.New("no pages"))
 	}
 	d.pages = n
+	return d.checkCount()
+}
+
+// maxInputPages is how many pages a document may have that is worked on. A few
+// bytes of a hostile one can mean millions.
+const maxInputPages = 50_000
+
+// checkCount refuses a document of more pages than that.
+func (d *document) checkCount() error {
+	if d.pages > maxInputPages {
+		return &Error{Kind: TooManyPages, Input: d.number, Pages: d.pages, Max: maxInputPages}
+	}
 	return nil
 }
 

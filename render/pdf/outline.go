@@ -1,9 +1,5 @@
 package pdf
 
-import (
-	"context"
-)
-
 // outlineNode is one entry of an outline that is to be written.
 type outlineNode struct {
 	// entry has what the entry shows and where it leads, but not how it hangs
@@ -14,40 +10,11 @@ type outlineNode struct {
 }
 
 // outline returns the document's own outline. catalog is read beside it.
-func (d *document) outline(ctx context.Context, s *structure) (nodes []outlineNode, catalog dict, err error) {
-	references := append([]string{s.root()}, outlineObjects(s.Outlines)...)
-	objects, err := d.objects(ctx, references)
-	if err != nil {
-		return nil, nil, err
-	}
-	if catalog = objects[s.root()]; catalog == nil {
+func (d *document) outline(s *structure) (nodes []outlineNode, catalog dict, err error) {
+	if catalog = s.value(s.root()); catalog == nil {
 		return nil, nil, d.fail(Damaged, errNoCatalog)
 	}
-	nodes = outlineNodes(s.Outlines, objects)
-	actions, err := d.objects(ctx, actionObjects(nodes))
-	setActions(nodes, actions)
-	return nodes, catalog, err
-}
-
-// actionObjects returns the references of actions that are objects of their own.
-func actionObjects(nodes []outlineNode) (references []string) {
-	for _, node := range nodes {
-		if action := reference(node.entry["/A"]); action != "" {
-			references = append(references, action)
-		}
-		references = append(references, actionObjects(node.kids)...)
-	}
-	return references
-}
-
-// setActions puts the actions in the place of their references.
-func setActions(nodes []outlineNode, actions map[string]dict) {
-	for _, node := range nodes {
-		if action := actions[reference(node.entry["/A"])]; action != nil {
-			node.entry["/A"] = action
-		}
-		setActions(node.kids, actions)
-	}
+	return s.outlineNodes(s.Outlines), catalog, nil
 }
 
 func outlineObjects(items []outlineItem) (references []string) {
@@ -58,13 +25,17 @@ func outlineObjects(items []outlineItem) (references []string) {
 	return references
 }
 
-func outlineNodes(items []outlineItem, objects map[string]dict) (nodes []outlineNode) {
+// outlineNodes reads the entries of an outline.
+func (s *structure) outlineNodes(items []outlineItem) (nodes []outlineNode) {
 	for _, item := range items {
-		entry := without(objects[item.Object], "/Parent", "/Prev", "/Next", "/First", "/Last", "/Count")
+		entry := without(s.value(item.Object), "/Parent", "/Prev", "/Next", "/First", "/Last", "/Count")
 		if entry["/Title"] == nil {
 			entry = dict{"/Title": "u:" + item.Title, "/Dest": item.Dest}
 		}
-		nodes = append(nodes, outlineNode{entry: entry, open: item.Open, kids: outlineNodes(item.Kids, objects)})
+		if action := s.value(reference(entry["/A"])); action != nil {
+			entry["/A"] = action
+		}
+		nodes = append(nodes, outlineNode{entry: entry, open: item.Open, kids: s.outlineNodes(item.Kids)})
 	}
 	return nodes
 }

@@ -2,7 +2,9 @@ package pdf
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -10,6 +12,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -44,6 +47,36 @@ func drawMuPDF(t testing.TB, document []byte, page int) image.Image {
 	out := filepath.Join(t.TempDir(), "page.png")
 	tool(t, "mutool", "draw", "-q", "-r", "72", "-o", out, save(t, document), fmt.Sprint(page))
 	return picturePNG(t, load(t, out))
+}
+
+// drawPDFium returns a page as PDFium shows it, which is Chromium's viewer, at 72 dpi.
+func drawPDFium(t testing.TB, document []byte, page int) image.Image {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", "-e", `
+		const { PDFiumLibrary } = require("@hyzyla/pdfium");
+		PDFiumLibrary.init().then(async (library) => {
+			const document = await library.loadDocument(require("fs").readFileSync(0));
+			const page = await document.getPage(Number(process.argv[1]) - 1).render({ scale: 1, render: "bitmap" });
+			const size = Buffer.alloc(8);
+			size.writeUInt32BE(page.width, 0);
+			size.writeUInt32BE(page.height, 4);
+			process.stdout.write(Buffer.concat([size, page.data]));
+		});`, fmt.Sprint(page))
+	cmd.Dir, cmd.Stdin = "../../.ci/node", bytes.NewReader(document)
+	out, err := cmd.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		t.Fatalf("node: %v\n%s\nmake setup installs the library", err, failed.Stderr)
+	}
+	if err != nil || len(out) < 8 {
+		t.Fatalf("node: %d bytes, %v", len(out), err)
+	}
+	width, height := int(binary.BigEndian.Uint32(out)), int(binary.BigEndian.Uint32(out[4:]))
+	img := &image.RGBA{Pix: out[8:], Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}
+	if len(img.Pix) != 4*width*height {
+		t.Fatalf("%d bytes for %d × %d pixels", len(img.Pix), width, height)
+	}
+	return img
 }
 
 func picturePNG(t testing.TB, text []byte) image.Image {

@@ -23,6 +23,11 @@ const qpdfWarnings = 3
 // qpdf runs a job in the job's folder and returns what qpdf printed. The error
 // is an *engine.ExitError where qpdf failed.
 func qpdf(ctx context.Context, w *engine.Work, job qpdfJob) ([]byte, error) {
+	return qpdfWithin(ctx, w, job, 0)
+}
+
+// qpdfWithin is qpdf with a bound on its memory in bytes, below that of the job.
+func qpdfWithin(ctx context.Context, w *engine.Work, job qpdfJob, memory int64) ([]byte, error) {
 	text, err := json.Marshal(job)
 	if err != nil {
 		return nil, err
@@ -31,7 +36,9 @@ func qpdf(ctx context.Context, w *engine.Work, job qpdfJob) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("qpdf: %w", err)
 	}
-	program := engine.Program{Name: "qpdf", Args: []string{"--job-json-file=" + file}, MaxStdout: maxQPDFOutput, OK: []int{qpdfWarnings}}
+	program := engine.Program{
+		Name: "qpdf", Args: []string{"--job-json-file=" + file}, MaxStdout: maxQPDFOutput, OK: []int{qpdfWarnings}, Memory: memory,
+	}
 	if _, asked := job["requiresPassword"]; asked {
 		program.OK = nil // its exit code is the answer
 	}
@@ -62,6 +69,9 @@ func (d *document) write(ctx context.Context, job qpdfJob) error {
 	if d.packed {
 		job["objectStreams"] = "generate"
 	}
+	if d.sealed != nil {
+		job["copyEncryption"], job["encryptionFilePassword"] = d.sealed.name, d.sealed.password
+	}
 	if err := d.writeTo(ctx, output, job); err != nil {
 		return err
 	}
@@ -76,13 +86,17 @@ func (d *document) writeTo(ctx context.Context, name string, job qpdfJob) error 
 	return d.damaged(err)
 }
 
-// damaged blames the document for a program that failed on it.
+// damaged blames the document for a program that failed on it, or that it
+// crashed.
 func (d *document) damaged(err error) error {
 	var exit *engine.ExitError
-	if errors.As(err, &exit) && exit.Signal == 0 {
-		return d.fail(Damaged, err)
+	switch {
+	case !errors.As(err, &exit):
+		return err
+	case exit.Signal != 0:
+		return d.fail(Exhausted, err)
 	}
-	return err
+	return d.fail(Damaged, err)
 }
 
 // rangeText writes page numbers the way qpdf takes them, with runs of pages

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -108,7 +109,7 @@ func (r *rasterizer) file(page int) string {
 // checkSizes refuses pages whose image would be over the limits, before
 // anything is drawn.
 func (r *rasterizer) checkSizes(ctx context.Context, pages []int) (err error) {
-	if r.sizes, err = r.pageSizes(ctx); err != nil {
+	if r.sizes, err = r.pageSizes(ctx, slices.Min(pages), slices.Max(pages)); err != nil {
 		return err
 	}
 	for _, page := range pages {
@@ -134,16 +135,16 @@ func (r *rasterizer) pixels(points float64) float64 {
 // size is that of a page as it is shown before it is turned, in points.
 type size struct{ width, height float64 }
 
-// pageSizes returns the sizes of all pages by their numbers: those of the crop
-// boxes, which is what is drawn.
-func (d *document) pageSizes(ctx context.Context) (map[int]size, error) {
+// pageSizes returns the sizes of a run of pages by their numbers: those of the
+// crop boxes, which is what is drawn.
+func (d *document) pageSizes(ctx context.Context, first, last int) (map[int]size, error) {
 	out, err := d.work.Exec(ctx, engine.Program{Name: "pdfinfo", Args: []string{
-		"-f", "1", "-l", strconv.Itoa(d.pages), engine.PathArg(d.name),
+		"-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name),
 	}})
 	if err != nil {
 		return nil, d.damaged(err)
 	}
-	sizes := make(map[int]size, d.pages)
+	sizes := make(map[int]size, last-first+1)
 	for line := range bytes.Lines(out) {
 		var page int
 		var s size

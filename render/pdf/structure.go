@@ -1,31 +1,38 @@
 package pdf
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"relaypdf/render/engine"
 )
 
-// dict is a PDF dictionary in the JSON of qpdf: names start with "/", strings
-// with "u:" or "b:", and references read "4 0 R".
+// dict is a PDF dictionary.
 type dict = map[string]any
 
-// structure is what qpdf says of a document: its pages, its outline, and the
-// objects that were asked for.
+// structure is what qpdf says of a document, its pages and its outline, and its
+// objects.
 type structure struct {
-	Pages []struct {
-		Object string `json:"object"`
-	} `json:"pages"`
+	Pages    []pageObject  `json:"pages"`
 	Outlines []outlineItem `json:"outlines"`
-	// Objects hold a header and then the objects.
-	Objects []map[string]json.RawMessage `json:"qpdf"`
+
+	*objects
+}
+
+type pageObject struct {
+	Object string `json:"object"`
 }
 
 // outlineItem is one entry of a document's outline.
@@ -38,50 +45,78 @@ type outlineItem struct {
 	Kids   []outlineItem `json:"kids"`
 }
 
-// structure reads the pages and the outline, and the document's trailer, for an
-// update.
-func (d *document) structure(ctx context.Context) (*structure, error) {
-	if err := d.unpack(ctx); err != nil {
-		return nil, err
-	}
-	return d.describe(ctx, []string{"pages", "outlines", "qpdf"}, []string{"trailer"})
+// readStructure reads the pages, the outline and the objects of a document, and
+// counts its pages. A document that cannot be read as it stands, such as one
+// that is encrypted, is rewritten first.
+func (d *document) readStructure(ctx context.Context) (*structure, error) {
+	return readSound(ctx, d, d.describeAsIs)
 }
 
-// unpack takes a document's objects out of streams, where it has them there:
-// qpdf forgets the update of an object when it reads another one of the same
-// stream. The result of write has them in streams again.
-func (d *document) unpack(ctx context.Context) error {
-	content, err := os.ReadFile(d.work.Path(d.name))
-	if err != nil || !bytes.Contains(content, []byte("/ObjStm")) {
+func (d *document) describeAsIs(ctx context.Context) (*structure, error) {
+	if o, err := d.readSelf(); err == nil {
+		if s, err := o.structure(); err == nil {
+			d.pages = len(s.Pages)
+			return s, nil
+		}
+	}
+	var s *structure
+	var o *objects
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		s, err = d.describe(groupCtx, "pages", "outlines")
+		return err
+	})
+	group.Go(func() (err error) {
+		o, err = d.readObjects(groupCtx)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	s.objects, d.pages = o, len(s.Pages)
+	return s, nil
+}
+
+// rewrite makes a document one whose objects can be read: not encrypted, and
+// with a table that is right.
+func (d *document) rewrite(ctx context.Context) error {
+	original := *d
+	packed, err := contains(d.work.Path(d.name), "/ObjStm")
+	if err != nil {
 		return err
 	}
-	name := strconv.Itoa(d.number) + "unpacked.pdf"
-	if err := d.writeTo(ctx, name, qpdfJob{"objectStreams": "disable", "streamData": "preserve"}); err != nil {
+	encrypted, err := contains(d.work.Path(d.name), "/Encrypt")
+	if err != nil {
 		return err
 	}
-	d.name, d.packed = name, true
+	name := strconv.Itoa(d.number) + "rewritten.pdf"
+	if err := d.writeTo(ctx, name, qpdfJob{"decrypt": "", "objectStreams": "disable", "streamData": "preserve"}); err != nil {
+		return err
+	}
+	d.name, d.password, d.packed = name, "", packed
+	if encrypted {
+		d.sealed = &original
+	}
 	return nil
 }
 
-// describeTime is far more than the largest of honest documents need. qpdf never
-// gets to the end of an outline whose entries follow themselves.
-const describeTime = 15 * time.Second
+// What qpdf may take to describe a document: more than the largest of honest
+// documents need, with fifty thousand pages, and so little that several at a
+// time fit into a job. qpdf never gets to the end of an outline whose entries
+// follow themselves, nor soon to that of a million pages that are all the same.
+const (
+	describeTime   = 15 * time.Second
+	describeMemory = 320 << 20
+	// outOfMemory is how qpdf, which is written in C++, says that it got none.
+	outOfMemory = "std::bad_alloc"
+)
 
-// describe reads parts of qpdf's description of the document, and of the
-// objects those that are named; nil is all.
-func (d *document) describe(ctx context.Context, keys, objects []string) (*structure, error) {
-	job := qpdfJob{"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": keys}
-	if objects != nil {
-		job["jsonObject"] = objects
-	}
-	bounded, cancel := context.WithTimeout(ctx, describeTime)
-	defer cancel()
-	out, err := qpdf(bounded, d.work, job)
-	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		return nil, d.fail(Exhausted, err)
-	}
+// describe reads parts of qpdf's description of the document. That of its
+// objects is not one of them: qpdf looks at each of them for it.
+func (d *document) describe(ctx context.Context, keys ...string) (*structure, error) {
+	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": keys})
 	if err != nil {
-		return nil, d.damaged(err)
+		return nil, err
 	}
 	var s structure
 	if err := json.Unmarshal(out, &s); err != nil {
@@ -90,131 +125,97 @@ func (d *document) describe(ctx context.Context, keys, objects []string) (*struc
 	return &s, nil
 }
 
-// value returns the value of an object, such as "trailer" or "4 0 R", as far
-// as it was asked for and is a dictionary.
-func (s *structure) value(object string) dict {
-	if object != "trailer" {
-		object = "obj:" + object
+// ask runs a qpdf job that describes the document, in bounds of its own.
+func (d *document) ask(ctx context.Context, job qpdfJob) ([]byte, error) {
+	bounded, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	out, err := qpdfWithin(bounded, d.work, job, describeMemory)
+	var exit *engine.ExitError
+	switch {
+	case err != nil && ctx.Err() == nil && bounded.Err() != nil:
+		return nil, d.fail(Exhausted, err)
+	case errors.As(err, &exit) && strings.Contains(exit.Stderr, outOfMemory):
+		return nil, d.fail(Exhausted, err)
 	}
-	for _, objects := range s.Objects {
-		var content struct {
-			Value  dict `json:"value"`
-			Stream struct {
-				Dict dict `json:"dict"`
-			} `json:"stream"`
-		}
-		// An object that is no dictionary is none that anybody looks for.
-		if raw, ok := objects[object]; ok && json.Unmarshal(raw, &content) == nil {
-			if content.Value != nil {
-				return content.Value
-			}
-			return content.Stream.Dict
-		}
-	}
-	return nil
-}
-
-// drop forgets an object.
-func (s *structure) drop(object string) {
-	for _, objects := range s.Objects {
-		delete(objects, "obj:"+object)
-	}
-}
-
-// header reads a fact from the header of the objects into what v points to.
-func (s *structure) header(name string, v any) {
-	for _, objects := range s.Objects {
-		if raw, ok := objects[name]; ok && json.Unmarshal(raw, v) == nil {
-			return
-		}
-	}
-}
-
-// root returns the reference of the document's catalog.
-func (s *structure) root() string { return reference(s.value("trailer")["/Root"]) }
-
-// reference returns v where it is a reference, and otherwise nothing.
-func reference(v any) string {
-	text, _ := v.(string)
-	var number, generation int
-	if n, err := fmt.Sscanf(text, "%d %d R", &number, &generation); n != 2 || err != nil {
-		return ""
-	}
-	return text
-}
-
-// selector spells a reference as qpdf's option to choose objects does: "4,0".
-func selector(reference string) string {
-	return strings.Replace(strings.TrimSuffix(reference, " R"), " ", ",", 1)
-}
-
-// objects reads dictionaries by their references. What is missing or no
-// dictionary is left out.
-func (d *document) objects(ctx context.Context, references []string) (map[string]dict, error) {
-	var selectors []string
-	for _, r := range references {
-		if reference(r) != "" {
-			selectors = append(selectors, selector(r))
-		}
-	}
-	if len(selectors) == 0 {
-		return nil, nil
-	}
-	s, err := d.describe(ctx, []string{"qpdf"}, selectors)
-	if err != nil {
-		return nil, err
-	}
-	return s.values(references), nil
-}
-
-// values returns dictionaries by their references, as far as they were asked
-// for.
-func (s *structure) values(references []string) map[string]dict {
-	found := map[string]dict{}
-	for _, r := range references {
-		if value := s.value(r); value != nil {
-			found[r] = value
-		}
-	}
-	return found
+	return out, d.damaged(err)
 }
 
 // update collects objects that are to be replaced or added.
 type update struct {
-	version string // of the document, which an update must repeat
-	objects map[string]any
-	next    int // the number of the next new object
+	changed map[string]any
+	kept    map[int]place // that are to be in the table besides; see replaceTable
+	next    int           // the number of the next new object
 }
 
-func (s *structure) newUpdate() *update {
-	var highest int
-	s.header("maxobjectid", &highest)
-	u := &update{objects: map[string]any{}, next: highest + 1}
-	s.header("pdfversion", &u.version)
-	return u
+func (o *objects) newUpdate() *update {
+	return &update{changed: map[string]any{}, next: o.highest + 1}
 }
 
 // reserve returns the reference of a new object.
 func (u *update) reserve() string {
 	u.next++
-	return strconv.Itoa(u.next-1) + " 0 R"
+	return refer(u.next-1, 0)
 }
 
 // set gives an object its value.
-func (u *update) set(reference string, value any) {
-	u.objects["obj:"+reference] = map[string]any{"value": value}
+func (u *update) set(reference string, value any) { u.changed[reference] = value }
+
+var startPattern = regexp.MustCompile(`startxref\s+(\d+)`)
+
+// appendTo adds the update to the end of the document's file, as the standard
+// has it for changes.
+func (u *update) appendTo(d *document, o *objects) (err error) {
+	if len(u.changed) == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(d.work.Path(d.name), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("update: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	trailer := dict{"/Root": o.trailer["/Root"]}
+	for _, key := range []string{"/Info", "/ID"} {
+		if v := o.trailer[key]; v != nil {
+			trailer[key] = v
+		}
+	}
+	tail := o.content[max(0, len(o.content)-headerWithin):]
+	if all := startPattern.FindAllSubmatch(tail, -1); len(all) > 0 {
+		trailer["/Prev"], err = strconv.Atoi(string(all[len(all)-1][1]))
+		if err != nil {
+			return d.fail(Damaged, err)
+		}
+	}
+	_, err = f.Write(u.section(len(o.content)-o.origin, trailer))
+	return err
 }
 
-// file writes the update where a qpdf job finds it, and returns its name.
-func (u *update) file(d *document) (string, error) {
-	name := strconv.Itoa(d.number) + "update.json"
-	text, err := json.Marshal(map[string]any{"qpdf": []any{
-		map[string]any{"jsonversion": 2, "pdfversion": u.version, "maxobjectid": u.next - 1}, u.objects,
-	}})
-	if err != nil {
-		return "", err
+// section writes the objects of the update, their table and the trailer, which
+// will stand at an offset of the file.
+func (u *update) section(offset int, trailer dict) []byte {
+	out, table := []byte("\n"), []byte("xref\n")
+	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
+		number, generation, _ := splitReference(ref)
+		table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, offset+len(out), generation)
+		out = fmt.Appendf(out, "%d %d obj\n", number, generation)
+		out = append(appendValue(out, u.changed[ref]), "\nendobj\n"...)
 	}
-	return name, os.WriteFile(d.work.Path(name), text, 0o600)
+	for _, number := range slices.Sorted(maps.Keys(u.kept)) {
+		at := u.kept[number]
+		if u.changed[refer(number, at.generation)] == nil {
+			table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, at.offset, at.generation)
+		}
+	}
+	trailer["/Size"] = u.next
+	start := offset + len(out)
+	out = append(append(out, table...), "trailer "...)
+	return fmt.Appendf(appendValue(out, trailer), "\nstartxref\n%d\n%%%%EOF\n", start)
+}
+
+func compareReferences(a, b string) int {
+	first, _, _ := splitReference(a)
+	second, _, _ := splitReference(b)
+	return cmp.Compare(first, second)
 }
 
 // without returns a copy of a dictionary that lacks some keys.

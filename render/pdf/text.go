@@ -8,8 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"relaypdf/render/engine"
 )
@@ -64,16 +68,44 @@ func extractText(ctx context.Context, w *engine.Work, args TextArgs) ([]byte, er
 	}{doc.pages, pages})
 }
 
-// texts returns the text of each page.
+// minTextRun is how many pages are worth another run of the program, which reads
+// the document first.
+const minTextRun = 16
+
+// texts returns the text of each page. Runs of pages are read side by side, as
+// many as there are processors.
 func (d *document) texts(ctx context.Context) ([]string, error) {
-	texts, err := d.readText(ctx, 1, d.pages)
-	if err != nil || len(texts) == d.pages {
+	runs := make([][]string, max(1, min(runtime.NumCPU(), d.pages/minTextRun)))
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i := range runs {
+		group.Go(func() (err error) {
+			runs[i], err = d.runTexts(groupCtx, 1+d.pages*i/len(runs), d.pages*(i+1)/len(runs))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	texts, size := slices.Concat(runs...), 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	if size > maxTextBytes {
+		return nil, fmt.Errorf("text of %d bytes: %w", size, engine.ErrOutputTooLarge)
+	}
+	return texts, nil
+}
+
+// runTexts returns the text of each page of a run.
+func (d *document) runTexts(ctx context.Context, first, last int) ([]string, error) {
+	texts, err := d.readText(ctx, first, last)
+	if err != nil || len(texts) == last-first+1 {
 		return texts, err
 	}
 	// Some font calls a form feed a letter: only page by page is it plain
 	// which one ends a page.
 	texts = texts[:0]
-	for page := 1; page <= d.pages; page++ {
+	for page := first; page <= last; page++ {
 		parts, err := d.readText(ctx, page, page)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -70,5 +71,23 @@ func TestTextReadsColumnsInOrder(t *testing.T) {
 	want := strings.Fields("The left column starts up here and ends down there. The right one is read after it, and not beside it.")
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestTextOfManyPages reads runs of pages side by side, and gets what one run of
+// the program says.
+func TestTextOfManyPages(t *testing.T) {
+	var doc source
+	for i := range 4*minTextRun + 3 {
+		doc.pages = append(doc.pages, strings.Repeat(fmt.Sprintf("page %d ", i+1), i%3))
+	}
+	content := doc.write()
+	got := readTexts(t, TextArgs{Input: input(""), Merge: true}, content)
+	whole := strings.Split(tool(t, "pdftotext", "-enc", "UTF-8", save(t, content), "-"), "\f")
+	for i := range whole {
+		whole[i] = strings.TrimRight(whole[i], "\n")
+	}
+	if want := strings.Join(whole[:len(whole)-1], "\f"); got.Text != want || got.PageCount != len(doc.pages) {
+		t.Errorf("%d pages %q, want %q", got.PageCount, got.Text, want)
 	}
 }

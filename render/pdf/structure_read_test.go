@@ -1,0 +1,213 @@
+package pdf
+
+import (
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"relaypdf/render/engine"
+)
+
+// readHere says how much of a document is read without another program.
+type readHere struct{ structure, info bool }
+
+// compareReaders reads a document here and by the programs that are asked
+// otherwise. They must agree on whatever is read here.
+func compareReaders(t *testing.T, content []byte) (here readHere) {
+	t.Helper()
+	path := save(t, content)
+	o, err := readWhole(content)
+	if err != nil {
+		return here
+	}
+	if got, err := o.structure(); err == nil {
+		here.structure = true
+		var want structure
+		if err := json.Unmarshal(askQPDF(t, path, "pages", "outlines"), &want); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got.Pages, want.Pages) {
+			t.Errorf("pages %v, qpdf says %v", got.Pages, want.Pages)
+		}
+		if got, want := summary(got.Outlines), summary(want.Outlines); !reflect.DeepEqual(got, want) {
+			t.Errorf("outline %v, qpdf says %v", got, want)
+		}
+	}
+	d := &document{work: &engine.Work{Dir: filepath.Dir(path)}, name: filepath.Base(path)}
+	if got, _, err := d.readInfo(); err == nil {
+		here.info = true
+		var f facts
+		said := askQPDF(t, path, "acroform", "attachments", "encrypt")
+		if said == nil {
+			return here // it stumbles over annotations that are null
+		}
+		if err := json.Unmarshal(said, &f); err != nil {
+			t.Fatal(err)
+		}
+		want, measured := f.info(), tool(t, "pdfinfo", "-f", "1", "-l", strconv.Itoa(maxInputPages), path)
+		pages, seen, err := parsePages([]byte(measured), len(got.Pages))
+		want.Pages = pages
+		if err != nil || seen != len(got.Pages) || !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v\nwant %+v, %v", got, want, err)
+		}
+	}
+	return here
+}
+
+// askQPDF returns qpdf's description of a document; nil where it has none.
+func askQPDF(t *testing.T, path string, keys ...string) []byte {
+	t.Helper()
+	args := []string{"--warning-exit-0", "--no-warn", "--json=2"}
+	for _, key := range keys {
+		args = append(args, "--json-key="+key)
+	}
+	out, err := exec.CommandContext(t.Context(), "qpdf", append(args, path)...).Output()
+	if err != nil {
+		t.Logf("qpdf: %v", err)
+		return nil
+	}
+	return out
+}
+
+// entryOf is what is compared of an entry of an outline: its title is read with
+// its object.
+type entryOf struct {
+	Object string
+	Page   int
+	Open   bool
+	Kids   []entryOf
+}
+
+func summary(items []outlineItem) (entries []entryOf) {
+	for _, item := range items {
+		entry := entryOf{Object: item.Object, Open: item.Open, Kids: summary(item.Kids)}
+		if item.Page != nil {
+			entry.Page = *item.Page
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// TestReadersAgree compares the readers on documents of all sorts.
+func TestReadersAgree(t *testing.T) {
+	documents := hostile()
+	documents["linked"], documents["three"] = linked().write(), three().write()
+	documents["form"] = load(t, filepath.Join("testdata", "form.pdf"))
+	for name, content := range documents {
+		t.Run(name, func(t *testing.T) { compareReaders(t, content) })
+	}
+	if here := compareReaders(t, documents["three"]); here != (readHere{true, true}) {
+		t.Errorf("a plain document is left to others: %+v", here)
+	}
+}
+
+// TestReadersAgreeOnRealDocuments compares them on documents from the wild, and on
+// some of those as they are with a plain table.
+func TestReadersAgreeOnRealDocuments(t *testing.T) {
+	paths := realDocuments(t)
+	read := 0
+	for i, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			compareReaders(t, load(t, path))
+			if i%everyNth != 0 {
+				return
+			}
+			out := filepath.Join(t.TempDir(), "plain.pdf")
+			cmd := exec.CommandContext(t.Context(), "qpdf", "--warning-exit-0", "--decrypt", "--object-streams=disable", path, out)
+			if cmd.Run() == nil && compareReaders(t, load(t, out)).structure {
+				read++
+			}
+		})
+	}
+	if read < len(paths)/everyNth/2 {
+		t.Errorf("only %d of %d documents were read", read, len(paths)/everyNth)
+	}
+}
+
+// TestReadStructure reads what a document says of its pages and its outline.
+func TestReadStructure(t *testing.T) {
+	doc := three()
+	doc.catalog = "/Outlines 100 0 R"
+	doc.objects = []string{
+		"<< /First 101 0 R >>", "<< /Title (a) /Next 103 0 R /First 102 0 R /Count -1 /A << /S /GoTo /D 104 0 R >> >>",
+		"<< /Title (b) /Dest [12 0 R /Fit] >>", "<< /Title (c) /A << /S /URI /URI (x:) >> >>", "[10 0 R /Fit]",
+	}
+	o, err := readWhole(doc.write())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := o.structure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []pageObject{{"10 0 R"}, {"12 0 R"}, {"14 0 R"}}; !reflect.DeepEqual(s.Pages, want) {
+		t.Errorf("pages %v, want %v", s.Pages, want)
+	}
+	want := []entryOf{
+		{Object: "101 0 R", Page: 1, Kids: []entryOf{{Object: "102 0 R", Page: 2, Open: true}}}, {Object: "103 0 R", Open: true},
+	}
+	if got := summary(s.Outlines); !reflect.DeepEqual(got, want) {
+		t.Errorf("outline %+v, want %+v", got, want)
+	}
+}
+
+// TestUnreadStructure gives what is out of the ordinary to the reader of trees:
+// it is left to qpdf, which mends it or bounds it.
+func TestUnreadStructure(t *testing.T) {
+	outlined := func(top string, entries ...string) []byte {
+		doc := three()
+		doc.catalog, doc.objects = "/Outlines 100 0 R", append([]string{top}, entries...)
+		return doc.write()
+	}
+	swap := func(pairs ...string) []byte {
+		return []byte(strings.NewReplacer(pairs...).Replace(string(three().write())))
+	}
+	for name, content := range map[string][]byte{
+		"page twice":       swap("/Kids [10 0 R 12 0 R", "/Kids [10 0 R 10 0 R"),
+		"page tree loop":   swap("/Kids [10 0 R", "/Kids [2  0 R"),
+		"page missing":     swap("/Kids [10 0 R", "/Kids [99 0 R"),
+		"page is a stream": swap("/Kids [10 0 R", "/Kids [11 0 R"),
+		"no end":           swap("/Count 3 >>\nendobj", "/Count 3 >>\nendob "),
+		"other type":       swap("/Type /Page ", "/Type /Pagx "),
+		"lying count":      swap("/Count 3", "/Count 2"),
+		"a first page":     swap("/Pages 2 0 R  >>", "/Pages 10 0 R >>"),
+		"entry missing":    outlined("<< /First 101 0 R >>"),
+		"entry loop":       outlined("<< /First 101 0 R >>", "<< /Title (a) /Next 101 0 R >>"),
+		"entry below":      outlined("<< /First 101 0 R >>", "<< /Title (a) /First 101 0 R >>"),
+		"named":            outlined("<< /First 101 0 R >>", "<< /Title (a) /Dest (there) >>"),
+		"count elsewhere":  outlined("<< /First 101 0 R >>", "<< /Title (a) /Count 3 0 R >>"),
+	} {
+		o, err := readWhole(content)
+		if err != nil {
+			t.Errorf("%s: its table: %v", name, err)
+			continue
+		}
+		if _, err := o.structure(); !errors.Is(err, errUnread) {
+			t.Errorf("%s: error %v, want errUnread", name, err)
+		}
+	}
+}
+
+// TestUnreadInfo gives what is out of the ordinary to the reader of boxes.
+func TestUnreadInfo(t *testing.T) {
+	if got, err := measure(dict{"/MediaBox": []any{0.0, 0.0, 595.276, 841.8898}, "/CropBox": []any{5.0, 5.0, 105.0, 205.0}, "/Rotate": -90.0}); err != nil || got != (PageInfo{0, 100, 200, 270}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	media := []any{0.0, 0.0, 300.0, 400.0}
+	for name, page := range map[string]dict{
+		"no box": {}, "three sides": {"/MediaBox": media[:3]}, "upside down": {"/MediaBox": []any{0.0, 400.0, 300.0, 0.0}},
+		"reference": {"/MediaBox": []any{0.0, 0.0, "4 0 R", 400.0}}, "larger crop": {"/MediaBox": media, "/CropBox": []any{-9.0, 0.0, 9.0, 9.0}},
+		"45 degrees": {"/MediaBox": media, "/Rotate": 45.0}, "no degrees": {"/MediaBox": media, "/Rotate": "/Up"},
+		"no content": {"/MediaBox": media, "/Contents": "/Up"},
+	} {
+		if got, err := measure(page); !errors.Is(err, errUnread) {
+			t.Errorf("%s: %+v, %v; want errUnread", name, got, err)
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package pdf
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// Values of PDF objects are written the way qpdf's JSON has them: dictionaries
+// are maps, names start with "/", references read "4 0 R", and strings start
+// with "u:" for text or "b:" for bytes in hexadecimal digits, which is what
+// parsing makes of all of them.
+
+var errSyntax = errors.New("pdf: not an object")
+
+// maxNesting bounds the depth of arrays and dictionaries.
+const maxNesting = 100
+
+// parser reads PDF syntax.
+type parser struct {
+	data []byte
+	at   int
+}
+
+func (p *parser) value(depth int) (any, error) {
+	p.space()
+	if depth > maxNesting || p.at >= len(p.data) {
+		return nil, errSyntax
+	}
+	switch c := p.data[p.at]; {
+	case c == '/':
+		return p.name(), nil
+	case c == '(':
+		return p.literal()
+	case c == '[':
+		p.at++
+		return p.array(depth)
+	case bytes.HasPrefix(p.data[p.at:], []byte("<<")):
+		p.at += 2
+		return p.dict(depth)
+	case c == '<':
+		return p.hex()
+	case c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.':
+		return p.number()
+	}
+	for word, value := range map[string]any{"true": true, "false": false, "null": nil} {
+		if p.keyword(word) {
+			return value, nil
+		}
+	}
+	return nil, errSyntax
+}
+
+func isSpace(c byte) bool {
+	return c == 0 || c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == ' '
+}
+
+func isRegular(c byte) bool {
+	switch c {
+	case 0, '\t', '\n', '\f', '\r', ' ', '(', ')', '<', '>', '[', ']', '{', '}', '/', '%':
+		return false
+	}
+	return true
+}
+
+// space skips white space and comments.
+func (p *parser) space() {
+	for p.at < len(p.data) {
+		switch c := p.data[p.at]; {
+		case isSpace(c):
+			p.at++
+		case c == '%':
+			for p.at < len(p.data) && p.data[p.at] != '\n' && p.data[p.at] != '\r' {
+				p.at++
+			}
+		default:
+			return
+		}
+	}
+}
+
+// keyword takes a word, if it is the next one.
+func (p *parser) keyword(word string) bool {
+	p.space()
+	end := p.at + len(word)
+	if !bytes.HasPrefix(p.data[p.at:], []byte(word)) || end < len(p.data) && isRegular(p.data[end]) {
+		return false
+	}
+	p.at = end
+	return true
+}
+
+// regular takes the characters up to the next delimiter.
+func (p *parser) regular() string {
+	start := p.at
+	for p.at < len(p.data) && isRegular(p.data[p.at]) {
+		p.at++
+	}
+	return string(p.data[start:p.at])
+}
+
+func (p *parser) name() string {
+	p.at++
+	text := p.regular()
+	if !strings.Contains(text, "#") {
+		return "/" + text
+	}
+	name := []byte{'/'}
+	for i := 0; i < len(text); i++ {
+		if text[i] == '#' && i+2 < len(text) {
+			if c, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
+				name = append(name, c...)
+				i += 2
+				continue
+			}
+		}
+		name = append(name, text[i])
+	}
+	return string(name)
+}
+
+// number reads a number, or a reference, which begins like one.
+func (p *parser) number() (any, error) {
+	text := p.regular()
+	if id, err := strconv.Atoi(text); err == nil && id > 0 {
+		after := *p
+		after.space()
+		generation, err := strconv.Atoi(after.regular())
+		if err == nil && generation >= 0 && after.keyword("R") {
+			*p = after
+			return refer(id, generation), nil
+		}
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, errSyntax
+	}
+	return n, nil
+}
+
+func (p *parser) array(depth int) (any, error) {
+	items := []any{}
+	for {
+		if p.space(); p.at < len(p.data) && p.data[p.at] == ']' {
+			p.at++
+			return items, nil
+		}
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+}
+
+func (p *parser) dict(depth int) (any, error) {
+	entries := dict{}
+	for {
+		p.space()
+		if bytes.HasPrefix(p.data[p.at:], []byte(">>")) {
+			p.at += 2
+			return entries, nil
+		}
+		if p.at >= len(p.data) || p.data[p.at] != '/' {
+			return nil, errSyntax
+		}
+		key := p.name()
+		value, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			entries[key] = value
+		}
+	}
+}
+
+func (p *parser) hex() (any, error) {
+	end := bytes.IndexByte(p.data[p.at:], '>')
+	if end < 0 {
+		return nil, errSyntax
+	}
+	digits := slices.DeleteFunc(bytes.Clone(p.data[p.at+1:p.at+end]), isSpace)
+	p.at += end + 1
+	if len(digits)%2 == 1 {
+		digits = append(digits, '0')
+	}
+	if _, err := hex.Decode(make([]byte, len(digits)/2), digits); err != nil {
+		return nil, errSyntax
+	}
+	return "b:" + string(digits), nil
+}
+
+// escapes are the characters after a backslash that stand for others.
+var escapes = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'} //nolint:gochecknoglobals // never changed
+
+func (p *parser) literal() (any, error) {
+	var text []byte
+	for open := 0; p.at < len(p.data); p.at++ {
+		switch c := p.data[p.at]; c {
+		case '(':
+			if open++; open > 1 {
+				text = append(text, c)
+			}
+		case ')':
+			if open--; open == 0 {
+				p.at++
+				return "b:" + hex.EncodeToString(text), nil
+			}
+			text = append(text, c)
+		case '\\':
+			p.at++
+			text = p.escape(text)
+		default:
+			text = append(text, c)
+		}
+	}
+	return nil, errSyntax
+}
+
+// escape appends what stands after a backslash, and leaves the parser at its
+// last character.
+func (p *parser) escape(text []byte) []byte {
+	if p.at >= len(p.data) {
+		return text
+	}
+	c := p.data[p.at]
+	switch {
+	case c >= '0' && c <= '7':
+		code, last := 0, min(p.at+3, len(p.data))
+		for ; p.at < last && p.data[p.at] >= '0' && p.data[p.at] <= '7'; p.at++ {
+			code = code*8 + int(p.data[p.at]-'0')
+		}
+		p.at--
+		return append(text, byte(code))
+	case c == '\r' && p.at+1 < len(p.data) && p.data[p.at+1] == '\n':
+		p.at++
+		return text
+	case c == '\n' || c == '\r':
+		return text
+	}
+	if special, ok := escapes[c]; ok {
+		c = special
+	}
+	return append(text, c)
+}
+
+// appendValue writes a value in PDF syntax.
+func appendValue(out []byte, v any) []byte {
+	switch v := v.(type) {
+	case bool:
+		return strconv.AppendBool(out, v)
+	case int:
+		return strconv.AppendInt(out, int64(v), 10)
+	case float64:
+		return strconv.AppendFloat(out, v, 'f', -1, 64)
+	case string:
+		return appendText(out, v)
+	case []any:
+		out = append(out, '[')
+		for _, item := range v {
+			out = append(appendValue(out, item), ' ')
+		}
+		return append(out, ']')
+	case dict:
+		out = append(out, "<<"...)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			out = append(appendName(out, key), ' ')
+			out = append(appendValue(out, v[key]), ' ')
+		}
+		return append(out, ">>"...)
+	}
+	return append(out, "null"...)
+}
+
+// appendText writes a name, a reference or a string.
+func appendText(out []byte, text string) []byte {
+	unicode, isText := strings.CutPrefix(text, "u:")
+	digits, isBytes := strings.CutPrefix(text, "b:")
+	switch {
+	case strings.HasPrefix(text, "/"):
+		return appendName(out, text)
+	case isText:
+		out = append(out, "<feff"...)
+		for _, unit := range utf16.Encode([]rune(unicode)) {
+			out = hex.AppendEncode(out, []byte{byte(unit >> 8), byte(unit)})
+		}
+		return append(out, '>')
+	case isBytes:
+		return append(append(append(out, '<'), digits...), '>')
+	}
+	return append(out, text...)
+}
+
+func appendName(out []byte, name string) []byte {
+	out = append(out, '/')
+	for _, c := range []byte(name[1:]) {
+		if c < '!' || c > '~' || c == '#' || !isRegular(c) {
+			out = hex.AppendEncode(append(out, '#'), []byte{c})
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// refer spells a reference.
+func refer(number, generation int) string {
+	return strconv.Itoa(number) + " " + strconv.Itoa(generation) + " R"
+}
+
+// reference returns v where it is a reference, and otherwise nothing.
+func reference(v any) string {
+	text, _ := v.(string)
+	if _, _, ok := splitReference(text); !ok {
+		return ""
+	}
+	return text
+}
+
+// splitReference returns the numbers of a reference.
+func splitReference(text string) (number, generation int, ok bool) {
+	if text == "" || text[0] < '1' || text[0] > '9' {
+		return 0, 0, false
+	}
+	first, rest, _ := strings.Cut(text, " ")
+	second, isReference := strings.CutSuffix(rest, " R")
+	number, err1 := strconv.Atoi(first)
+	generation, err2 := strconv.Atoi(second)
+	return number, generation, isReference && err1 == nil && err2 == nil && generation >= 0
+}
