@@ -27,6 +27,7 @@ RUN apt-get update \
 		ca-certificates curl \
 		chromium-headless-shell libnss3-tools \
 		poppler-utils qpdf mupdf-tools pdftk-java \
+		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno wkhtmltopdf \
 		fonts-liberation fonts-dejavu-core fonts-crosextra-carlito fonts-crosextra-caladea \
 		fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji \
 		fonts-urw-base35 \

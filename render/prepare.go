@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"time"
 
 	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
 	"relaypdf/render/markup"
+	"relaypdf/render/office"
 	"relaypdf/render/pdf"
 )
 
@@ -134,6 +136,7 @@ func (r *Renderer) convert(ctx context.Context, source string, style markup.Mark
 // arrive on in, and returns when in ends. See engine.Serve.
 func ServeEngine(in io.Reader, out io.Writer) error {
 	handlers := pdf.Handlers()
+	maps.Copy(handlers, office.Handlers())
 	handlers[markdownJob] = engine.Handle(func(_ context.Context, _ *engine.Work, style markup.MarkdownOptions, source []byte) ([]byte, error) {
 		return markup.Markdown(source, style)
 	})

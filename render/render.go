@@ -2,9 +2,10 @@
 // knows nothing of accounts, HTTP or JSON: a tenant is a name whose documents
 // never meet those of another.
 //
-// Behind it stand a pool of browsers (render/chrome), a pool of engine
-// processes for everything else that reads what a customer sent
-// (render/engine), and the one way out to the network (render/egress).
+// Behind it stand a pool of browsers (render/chrome), one of office programs
+// (render/office), a pool of engine processes for everything else that reads
+// what a customer sent (render/engine), and the one way out to the network
+// (render/egress).
 package render
 
 import (
@@ -21,6 +22,7 @@ import (
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
 	"relaypdf/render/engine"
+	"relaypdf/render/office"
 )
 
 // Config says what a Renderer uses. Its zero value works.
@@ -33,6 +35,9 @@ type Config struct {
 	// Queue is how many more may wait; 0 means 32 per slot. Documents take 10
 	// to 100 ms as a rule, so the last in the line waits a few seconds.
 	Queue int
+	// OfficeSlots is how many office documents are converted at once; 0 means
+	// one per core. Each takes an office program of its own, of some 200 MB.
+	OfficeSlots int
 	// User is whom the browser and the engines run as when this process runs
 	// as root; empty means "relaypdf", or "nobody" where there is no such user.
 	User string
@@ -64,7 +69,10 @@ type Renderer struct {
 	proxy   *egress.Proxy
 	browser *chrome.Pool
 	engines *engine.Pool
+	office  *office.Pool
 	files   *http.Client // fetches the files that requests name by address
+	pages   *http.Client // fetches pages that no browser loads
+	hooks   *http.Client // sends to callbacks and webhooks
 	observe func(step string, took time.Duration)
 	queue   int // how many may wait
 }
@@ -98,6 +106,8 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	}
 	r := &Renderer{policy: policy, observe: cfg.Observe, queue: cfg.Queue}
 	r.files = policy.Client(egress.ClientConfig{Schemes: []string{"http", "https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
+	r.hooks = policy.Client(egress.ClientConfig{Schemes: []string{"https"}})
+	r.pages = policy.Client(egress.ClientConfig{Schemes: []string{"https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
 	if err := r.start(ctx, cfg); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -111,6 +121,7 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 	if r.engines, err = engine.Start(cfg.engine()); err != nil {
 		return fmt.Errorf("start the engines: %w", err)
 	}
+	r.office = office.New(cfg.office())
 	if r.browser, err = chrome.Start(ctx, cfg.chrome("http://"+r.proxy.Addr())); err != nil {
 		return fmt.Errorf("start the browser: %w", err)
 	}
@@ -127,6 +138,12 @@ func (c Config) egress(roots *x509.CertPool) egress.Config {
 
 func (c Config) engine() engine.Config {
 	return engine.Config{Command: c.Engine, Size: c.Slots, Dir: c.Dir, User: c.User, Logger: c.Logger}
+}
+
+func (c Config) office() office.Config {
+	e := c.engine()
+	e.Size = c.OfficeSlots
+	return office.Config{Engine: e}
 }
 
 func (c Config) chrome(proxy string) chrome.Config {
@@ -164,6 +181,11 @@ func (r *Renderer) CheckURL(raw string) error {
 	_, err := r.policy.CheckURL(raw, "https")
 	return err
 }
+
+// Webhooks returns the client that sends to callbacks and webhooks: to https
+// addresses that may be reached, following no redirect. Its requests bound
+// their own time. Errors match ErrRefused where an address is refused.
+func (r *Renderer) Webhooks() *http.Client { return r.hooks }
 
 // Admit returns the *BusyError that PDF and Screenshot would return for the
 // tenant at this moment because the queue is full, or nil.
@@ -207,10 +229,15 @@ func (r *Renderer) Close() error {
 	if r.browser != nil {
 		faults = append(faults, r.browser.Close())
 	}
+	if r.office != nil {
+		faults = append(faults, r.office.Close())
+	}
 	if r.engines != nil {
 		faults = append(faults, r.engines.Close())
 	}
 	r.files.CloseIdleConnections()
+	r.pages.CloseIdleConnections()
+	r.hooks.CloseIdleConnections()
 	if r.proxy != nil {
 		faults = append(faults, r.proxy.Close())
 	}

@@ -40,11 +40,17 @@ func Zip(ctx context.Context, entries []ZipEntry) (File, error) {
 			}
 		}
 	}()
+	packers := make(chan *packer, runtime.GOMAXPROCS(0))
+	for range cap(packers) {
+		packers <- new(packer)
+	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.SetLimit(cap(packers))
 	for i, entry := range entries {
 		group.Go(func() (err error) {
-			packed[i], err = pack(groupCtx, entry.Content)
+			p := <-packers
+			packed[i], err = p.pack(groupCtx, entry.Content)
+			packers <- p
 			return err
 		})
 	}
@@ -121,10 +127,27 @@ func (c *zipContent) header(name string, modified time.Time) *zip.FileHeader {
 	return h
 }
 
+// packer packs one file after the other. A compressor has a megabyte of tables,
+// which takes longer to make than many a file to deflate.
+type packer struct {
+	fast, thorough *flate.Writer // nil until they are needed
+}
+
+// compressor returns one that writes to w: the kept one, or a new one.
+func compressor(kept **flate.Writer, level int, w io.Writer) (*flate.Writer, error) {
+	if *kept != nil {
+		(*kept).Reset(w)
+		return *kept, nil
+	}
+	made, err := flate.NewWriter(w, level)
+	*kept = made
+	return made, err
+}
+
 // pack reads a file for its checksum, and deflates it where that pays.
-func pack(ctx context.Context, source FileContent) (_ *zipContent, err error) {
+func (p *packer) pack(ctx context.Context, source FileContent) (_ *zipContent, err error) {
 	c := &zipContent{source: source, size: source.Size()}
-	pays, err := deflates(source)
+	pays, err := p.deflates(source)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +165,7 @@ func pack(ctx context.Context, source FileContent) (_ *zipContent, err error) {
 			err = errors.Join(err, c.deflated.Close())
 		}
 	}()
-	if err := deflate(c.deflated, reader); err != nil {
+	if err := p.deflate(c.deflated, reader); err != nil {
 		return nil, err
 	}
 	c.checksum = sum.Sum32()
@@ -153,28 +176,28 @@ func pack(ctx context.Context, source FileContent) (_ *zipContent, err error) {
 	return c, err
 }
 
-func deflate(w io.Writer, r io.Reader) error {
-	compressor, err := flate.NewWriter(w, flate.DefaultCompression)
+func (p *packer) deflate(w io.Writer, r io.Reader) error {
+	thorough, err := compressor(&p.thorough, flate.DefaultCompression, w)
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(compressor, r); err != nil {
+	if _, err := io.Copy(thorough, r); err != nil {
 		return err
 	}
-	return compressor.Close()
+	return thorough.Close()
 }
 
 const (
 	// zipSamples pieces of zipSample bytes show whether a file is compressed
 	// already: several, because images begin with text and colour profiles.
-	zipSamples, zipSample = 4, 16 << 10
+	zipSamples, zipSample = 4, 8 << 10
 	// zipGain is the part that deflating must take off a sample to pay.
 	zipGain = 0.03
 )
 
 // deflates tells whether deflating makes a file smaller by enough, by its
 // content, because names and types may lie. Small files are tried whole.
-func deflates(source FileContent) (bool, error) {
+func (p *packer) deflates(source FileContent) (bool, error) {
 	size, file := source.Size(), source.Open()
 	if size <= zipSamples*zipSample {
 		return size > 0, nil
@@ -184,12 +207,12 @@ func deflates(source FileContent) (bool, error) {
 		if _, err := file.Seek(i*(size-zipSample)/(zipSamples-1), io.SeekStart); err != nil {
 			return false, err
 		}
-		compressor, err := flate.NewWriter(made, flate.BestSpeed)
+		fast, err := compressor(&p.fast, flate.BestSpeed, made)
 		if err != nil {
 			return false, err
 		}
-		n, err := io.CopyN(compressor, file, zipSample)
-		if err := errors.Join(err, compressor.Close()); err != nil {
+		n, err := io.CopyN(fast, file, zipSample)
+		if err := errors.Join(err, fast.Close()); err != nil {
 			return false, err
 		}
 		read += n

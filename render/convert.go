@@ -1,0 +1,217 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/markup"
+	"relaypdf/render/office"
+	"relaypdf/render/spool"
+)
+
+// ErrConvertUnavailable means that the office programs are not installed, or do
+// not answer.
+var ErrConvertUnavailable = office.ErrUnavailable
+
+type (
+	// ConvertError says why a document could not be converted.
+	ConvertError = office.Error
+	// ConvertPairError says what a kind of document can be converted to.
+	ConvertPairError = office.PairError
+	// ConvertTarget is what a document is converted to.
+	ConvertTarget = office.Target
+)
+
+// What a document can be converted to.
+const (
+	ConvertPDF  = office.ToPDF
+	ConvertDOCX = office.ToDOCX
+	ConvertXLSX = office.ToXLSX
+	ConvertHTML = office.ToHTML
+	ConvertPNG  = office.ToPNG
+)
+
+// Why a document could not be converted: the reasons of a ConvertError.
+const (
+	ConvertUnknown          = office.Unknown
+	ConvertDamaged          = office.Damaged
+	ConvertPasswordRequired = office.PasswordRequired
+	ConvertWrongPassword    = office.WrongPassword
+	ConvertExhausted        = office.Exhausted
+)
+
+// convertDPI is the resolution of pages that become images.
+const convertDPI = 150
+
+// Conversion is a document to convert.
+type Conversion struct {
+	Tenant  string
+	Content FileContent
+	// Name is the document's own. Its extension tells kinds of text apart.
+	Name string
+	// Password opens the document.
+	Password string
+	To       ConvertTarget
+}
+
+// Converted is a conversion's result.
+type Converted struct {
+	// Body must be closed.
+	Body *spool.File
+	// Archive tells that Body is a ZIP archive of several images.
+	Archive bool
+}
+
+// AdmitConvert returns the *BusyError that Convert would return to a tenant at
+// this moment because the queue is full, or nil.
+func (r *Renderer) AdmitConvert(tenant string) error { return convertError(r.office.Admit(tenant)) }
+
+// WarmConvert starts the office programs in the background, so that the first
+// document does not wait for them. The error matches ErrConvertUnavailable
+// where they are not installed.
+func (r *Renderer) WarmConvert() error { return r.office.Warm() }
+
+// Convert converts a document with the office programs, or with what else reads
+// its kind. Errors are *ConvertError, *ConvertPairError, *PDFError (of PDFs and
+// images), *BusyError, ErrConvertUnavailable, *LimitError, ErrClosed and that
+// of ctx, which bounds the conversion.
+func (r *Renderer) Convert(ctx context.Context, c Conversion) (Converted, error) {
+	source, err := office.Sniff(c.Content.Open(), c.Name)
+	if err != nil {
+		return Converted{}, err
+	}
+	if err := source.Check(c.To); err != nil {
+		return Converted{}, err
+	}
+	if source.Format == office.FormatMarkdown {
+		return r.convertMarkdown(ctx, c)
+	}
+	if c.To == ConvertPNG || c.To == ConvertHTML && source.Kind.Drawn() {
+		return r.convertPages(ctx, c, source)
+	}
+	file, err := r.convertFile(ctx, c, source)
+	var pair *ConvertPairError
+	if errors.As(err, &pair) && c.To == ConvertHTML && pair.Kind.Drawn() {
+		return r.convertPages(ctx, c, source) // what it is showed only now
+	}
+	return Converted{Body: file}, err
+}
+
+// convertFile converts a document with the office, or to a PDF of images.
+func (r *Renderer) convertFile(ctx context.Context, c Conversion, source office.Source) (_ *spool.File, err error) {
+	switch source.Kind {
+	case office.KindImage:
+		return r.PDFFromImages(ctx, []FileContent{c.Content}, ImagePages{})
+	case office.KindPDF:
+		// The office has no good word on what is wrong with a PDF.
+		plain, err := r.UnlockPDF(ctx, PDFFile{Content: c.Content, Password: c.Password})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, plain.Close()) }()
+		c.Content, c.Password = plain, ""
+	}
+	file, _, err := r.office.Convert(ctx, office.Conversion{
+		Tenant: c.Tenant, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
+	})
+	return file, convertError(err)
+}
+
+// convertPages converts a document by way of a PDF, whose pages are drawn.
+func (r *Renderer) convertPages(ctx context.Context, c Conversion, source office.Source) (_ Converted, err error) {
+	file := PDFFile{Content: c.Content, Password: c.Password}
+	if source.Kind != office.KindPDF {
+		toPDF := c
+		toPDF.To = ConvertPDF
+		pages, err := r.convertFile(ctx, toPDF, source)
+		if err != nil {
+			return Converted{}, err
+		}
+		defer func() { err = errors.Join(err, pages.Close()) }()
+		file = PDFFile{Content: pages}
+	}
+	if c.To == ConvertHTML {
+		html, err := r.drawHTML(ctx, file, c.Name)
+		return Converted{Body: html}, err
+	}
+	how := Raster{DPI: convertDPI}
+	if source.Kind == office.KindImage {
+		if how.DPI, err = r.resolution(ctx, file); err != nil {
+			return Converted{}, err
+		}
+	}
+	images, archive, err := r.RasterPages(ctx, file, how)
+	return Converted{Body: images, Archive: archive}, err
+}
+
+// resolution returns at how many pixels per inch the page of an image shows it,
+// so that drawing the page gives the image's own pixels.
+func (r *Renderer) resolution(ctx context.Context, file PDFFile) (dpi int, err error) {
+	result, err := r.runTool(ctx, engine.Job{
+		Name: office.ResolutionJob, Args: inputName, Files: []engine.File{{Name: inputName, Content: file.Content}},
+	})
+	if err != nil {
+		return 0, convertError(err)
+	}
+	return strconv.Atoi(string(result.Body))
+}
+
+// drawHTML makes an HTML document of the pages of a PDF.
+func (r *Renderer) drawHTML(ctx context.Context, file PDFFile, name string) (_ *spool.File, err error) {
+	plain, err := r.UnlockPDF(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, plain.Close()) }()
+	title := cmp.Or(strings.TrimSuffix(path.Base(name), path.Ext(name)), "Document")
+	html, err := r.runPDF(ctx, engine.Job{
+		Name: office.PagesHTMLJob, Args: office.PagesHTMLArgs{Input: inputName, Title: title, MaxBytes: MaxBytes},
+		Files: []engine.File{{Name: inputName, Content: plain}},
+	})
+	return html, convertError(err)
+}
+
+// convertMarkdown converts Markdown by way of HTML.
+func (r *Renderer) convertMarkdown(ctx context.Context, c Conversion) (Converted, error) {
+	source, err := io.ReadAll(c.Content.Open())
+	if err != nil {
+		return Converted{}, fmt.Errorf("read the source: %w", err)
+	}
+	html, err := r.engines.Do(ctx, engine.Job{Name: markdownJob, Args: markup.MarkdownOptions{}, Body: source})
+	switch {
+	case err != nil:
+		return Converted{}, convertError(err)
+	case c.To == ConvertHTML:
+		return Converted{Body: spool.FromBytes(html)}, nil
+	}
+	c.Content, c.Name = spool.FromBytes(office.SimplifyHTML(html)), "document.html"
+	return r.Convert(ctx, c)
+}
+
+// convertError turns the errors of the offices into those of this package.
+func convertError(err error) error {
+	var failed *office.Error
+	var busy *office.BusyError
+	var tool *PDFError
+	err = office.FromJob(err)
+	switch {
+	case errors.As(err, &busy):
+		return &BusyError{RetryAfter: busy.RetryAfter}
+	case errors.Is(err, office.ErrClosed):
+		return ErrClosed
+	case errors.Is(err, engine.ErrOutputTooLarge):
+		return &LimitError{What: "bytes", Max: MaxBytes}
+	case errors.As(err, &failed) && failed.Reason == office.TooManyPages:
+		return &LimitError{What: "pages", Max: int64(failed.Max)}
+	case errors.As(err, &tool) && tool.Kind == PDFExhausted:
+		return &ConvertError{Reason: ConvertExhausted, Detail: err.Error()}
+	}
+	return err
+}

@@ -1,0 +1,243 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/office"
+	"relaypdf/render/spool"
+)
+
+// What a page may refer to. Style sheets refer to more, up to a depth; pages
+// with more than this are printed without the rest.
+const (
+	maxReferences     = 200
+	maxReferenceBytes = 50 << 20
+	referenceDepth    = 4
+	referencesAtOnce  = 8
+)
+
+// PageConversion is an HTML document to convert with wkhtmltopdf: exactly one
+// of Content and URL is set.
+type PageConversion struct {
+	Content FileContent
+	URL     string // https
+	// TOC puts a table of contents in front, made of the headings, which become
+	// bookmarks as well.
+	TOC bool
+}
+
+// ConvertPage makes a PDF of an HTML document with wkhtmltopdf. The program has
+// no network: what the document refers to is fetched here, as far as egress
+// allows it, and left out where it does not. Errors are *RefusedError and
+// *LoadError of the URL, *ConvertError, ErrConvertUnavailable, *LimitError,
+// ErrClosed and that of ctx, which bounds the conversion.
+func (r *Renderer) ConvertPage(ctx context.Context, c PageConversion) (_ *spool.File, err error) {
+	p := pageFetch{renderer: r, content: c.Content, args: office.PageArgs{
+		TOC: c.TOC, MaxPages: MaxPages, Files: map[string]string{},
+	}}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if c.URL != "" {
+		if err := p.fetchPage(ctx, c.URL); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.fetchReferences(ctx); err != nil {
+		return nil, err
+	}
+	result, err := r.runTool(ctx, engine.Job{Name: office.PageJob, Args: p.args, Files: p.files()})
+	if err != nil {
+		return nil, convertError(err)
+	}
+	var made office.PageResult
+	if err := json.Unmarshal(result.Body, &made); err != nil {
+		return nil, errors.Join(err, result.Close())
+	}
+	if len(made.Headings) == 0 {
+		return result.Output(0), nil
+	}
+	defer func() { err = errors.Join(err, result.Close()) }()
+	return r.AddBookmarks(ctx, PDFFile{Content: result.Output(0)}, headingBookmarks(made.Headings))
+}
+
+// headingBookmarks nests headings by their levels.
+func headingBookmarks(headings []office.Heading) (bookmarks []PDFBookmark) {
+	for len(headings) > 0 {
+		end := 1
+		for end < len(headings) && headings[end].Level > headings[0].Level {
+			end++
+		}
+		bookmarks = append(bookmarks, PDFBookmark{
+			Title: headings[0].Title, Page: headings[0].Page, Children: headingBookmarks(headings[1:end]),
+		})
+		headings = headings[end:]
+	}
+	return bookmarks
+}
+
+// pageFetch gathers a page and what it refers to.
+type pageFetch struct {
+	renderer *Renderer
+	content  FileContent
+	args     office.PageArgs
+	fetched  []engine.File
+	owned    []io.Closer
+	bytes    int64
+}
+
+func (p *pageFetch) files() []engine.File {
+	return append([]engine.File{{Name: office.PageInput, Content: p.content}}, p.fetched...)
+}
+
+// sheets are the files that may refer to others, and the page.
+func (p *pageFetch) sheets() []engine.File {
+	files := []engine.File{{Name: office.PageInput, Content: p.content}}
+	for _, f := range p.fetched {
+		if strings.HasSuffix(f.Name, office.StyleExtension) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+func (p *pageFetch) close() error {
+	var faults []error
+	for _, c := range p.owned {
+		faults = append(faults, c.Close())
+	}
+	return errors.Join(faults...)
+}
+
+// fetchPage gets the page itself, in the place of a browser.
+func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
+	u, err := p.renderer.policy.CheckURL(address, "https")
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return &LoadError{URL: u.String(), Reason: "the address is not valid"}
+	}
+	request.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
+	response, err := p.renderer.pages.Do(request)
+	if err != nil {
+		return pageError(ctx, u.String(), err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		return &LoadError{URL: u.String(), Status: response.StatusCode}
+	}
+	file := spool.New("", maxReferenceBytes)
+	p.owned = append(p.owned, file)
+	if _, err := io.Copy(file, response.Body); err != nil {
+		return pageError(ctx, u.String(), err)
+	}
+	p.content, p.args.Address, p.args.ContentType = file, response.Request.URL.String(), response.Header.Get("Content-Type")
+	return nil
+}
+
+// pageError says why a page did not load.
+func pageError(ctx context.Context, address string, err error) error {
+	var failed *FetchError
+	err = fetchError(ctx, err)
+	switch {
+	case errors.As(err, &failed):
+		return &LoadError{URL: address, Reason: failed.Error()}
+	case errors.Is(err, ErrFileTooLarge):
+		return &LimitError{What: "bytes", Max: maxReferenceBytes}
+	}
+	return err
+}
+
+// fetchReferences gets what the page refers to, and then what that refers to.
+func (p *pageFetch) fetchReferences(ctx context.Context) error {
+	for range referenceDepth {
+		result, err := p.renderer.runTool(ctx, engine.Job{Name: office.ReferencesJob, Args: p.present(), Files: p.sheets()})
+		if err != nil {
+			return convertError(err)
+		}
+		var missing []office.Reference
+		if err := json.Unmarshal(result.Body, &missing); err != nil {
+			return fmt.Errorf("references: %w", err)
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		if err := p.fetchAll(ctx, missing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// present are the arguments with the sheets only, which are what a job of
+// references is given, and with everything else as if it were nowhere.
+func (p *pageFetch) present() office.PageArgs {
+	args := p.args
+	args.Files = map[string]string{}
+	for address, name := range p.args.Files {
+		args.Files[address] = ""
+		if strings.HasSuffix(name, office.StyleExtension) {
+			args.Files[address] = name
+		}
+	}
+	return args
+}
+
+// fetchAll gets references side by side. What cannot be had is left out, as
+// browsers do.
+func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference) error {
+	files := make([]*spool.File, len(references))
+	group := new(errgroup.Group)
+	group.SetLimit(referencesAtOnce)
+	for i, reference := range references {
+		if len(p.fetched)+i >= maxReferences {
+			break
+		}
+		group.Go(func() error {
+			if file, err := p.renderer.Fetch(ctx, reference.Address, maxReferenceBytes); err == nil {
+				files[i] = file
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, reference := range references {
+		name := ""
+		if files[i] != nil {
+			p.owned = append(p.owned, files[i])
+			if p.bytes += files[i].Size(); p.bytes <= maxReferenceBytes {
+				name = referenceName(len(p.fetched), reference)
+				p.fetched = append(p.fetched, engine.File{Name: name, Content: files[i]})
+			}
+		}
+		p.args.Files[reference.Address] = name
+	}
+	return ctx.Err()
+}
+
+// referenceName names a file so that the printer, which goes by extensions,
+// takes it for what it is.
+func referenceName(number int, reference office.Reference) string {
+	extension := office.StyleExtension
+	if !reference.Style {
+		extension = ""
+		address, _, _ := strings.Cut(reference.Address, "?")
+		switch known := strings.ToLower(path.Ext(address)); known {
+		case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".ico", ".svg", ".js", ".woff", ".woff2", ".ttf", ".otf":
+			extension = known
+		}
+	}
+	return fmt.Sprintf("reference%d%s", number, extension)
+}

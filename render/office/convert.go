@@ -1,0 +1,133 @@
+package office
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"relaypdf/render/engine"
+)
+
+// convertArgs are the arguments of a convertJob. Its only input is called
+// inputName, its output is the document.
+type convertArgs struct {
+	Source   Source
+	To       Target
+	Password string
+	MaxPages int
+}
+
+// Made says what a conversion has made, besides the document.
+type Made struct {
+	// Kind is that of the source, as the office program saw it.
+	Kind Kind
+	// Pages is how many a PDF has; 0 where the result is none.
+	Pages int
+}
+
+const inputName = "input"
+
+// convert lets the office convert the input.
+func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) ([]byte, error) {
+	if r.office == nil {
+		return nil, errors.New("no office was started")
+	}
+	output := "output." + string(args.To)
+	o, err := newOrder(w, args, output)
+	if err != nil {
+		return nil, err
+	}
+	made, err := r.ask(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := made.failure(args.To); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(w.Path(output)); errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{Reason: Damaged, Detail: "nothing was written"}
+	}
+	result := Made{Kind: made.Kind}
+	switch args.To {
+	case ToPDF:
+		if result.Pages, err = countPages(w.Path(output)); err == nil && result.Pages > args.MaxPages {
+			err = &Error{Reason: TooManyPages, Max: args.MaxPages}
+		}
+	case ToHTML:
+		err = makeWhole(w, output)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.Output(output)
+	return json.Marshal(result)
+}
+
+// newOrder prepares the input, and says what the office has to do with it.
+func newOrder(w *engine.Work, args convertArgs, output string) (o order, err error) {
+	input := inputName + extensions[args.Source.Format]
+	if input != inputName {
+		if err := os.Rename(w.Path(inputName), w.Path(input)); err != nil {
+			return o, err
+		}
+	}
+	o = order{
+		Input: w.Path(input), Output: w.Path(output), Password: args.Password,
+		ImportFilter: importFilters[args.Source.Format], ExportFilters: map[Kind]string{},
+	}
+	for kind, filters := range exportFilters {
+		if filter := filters[args.To]; filter != "" {
+			o.ExportFilters[kind] = filter
+		}
+	}
+	if args.To == ToHTML {
+		o.ExportOptions = "EmbedImages"
+	}
+	err = prepareText(w.Path(input), args, &o)
+	return o, err
+}
+
+// failure returns the error that an answer is, or nil.
+func (a answer) failure(to Target) error {
+	switch a.Error {
+	case "":
+		return nil
+	case "impossible":
+		return &PairError{Kind: a.Kind, To: to, Possible: possible[a.Kind]}
+	}
+	return &Error{Reason: Reason(a.Error), Detail: a.Text}
+}
+
+// countPages counts the pages of a PDF that the office has written, which has
+// each page's object as plain text.
+func countPages(path string) (n int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	const chunk = 256 << 10
+	page := []byte("<</Type/Page/")
+	buffer := make([]byte, 0, chunk+len(page))
+	for {
+		read, err := f.Read(buffer[len(buffer) : len(buffer)+chunk])
+		buffer = buffer[:len(buffer)+read]
+		n += bytes.Count(buffer, page)
+		// What may be the start of the next one stays.
+		keep := min(len(buffer), len(page)-1)
+		buffer = append(buffer[:0], buffer[len(buffer)-keep:]...)
+		switch {
+		case errors.Is(err, io.EOF) && n == 0:
+			return 0, fmt.Errorf("no page in %s", path)
+		case errors.Is(err, io.EOF):
+			return n, nil
+		case err != nil:
+			return n, err
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package office
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/spool"
+)
+
+// TestMain makes this program its own engine.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "engine" {
+		if err := engine.Serve(os.Stdin, os.Stdout, Handlers()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(testMain(m))
+}
+
+// pool is the offices of most tests: they take a second to start. engines are
+// those of the other jobs.
+var (
+	pool    *Pool
+	engines *engine.Pool
+)
+
+func testMain(m *testing.M) int {
+	pool = New(Config{})
+	defer pool.Close()
+	var err error
+	if engines, err = engine.Start(engine.Config{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer engines.Close()
+	return m.Run()
+}
+
+// convert converts a document and returns what it became.
+func convert(t testing.TB, p *Pool, content []byte, name, password string, to Target) ([]byte, error) {
+	t.Helper()
+	source, err := Sniff(strings.NewReader(string(content)), name)
+	if err != nil {
+		return nil, err
+	}
+	file, _, err := p.Convert(t.Context(), Conversion{
+		Content: spool.FromBytes(content), Source: source, To: to, Password: password, MaxPages: 2000, MaxBytes: 200 << 20,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file.Open())
+}
+
+func TestPasswords(t *testing.T) {
+	t.Parallel()
+	maker := startRaw(t, "")
+	sealed := map[string]any{"OOXPassword": "geheim", "CryptoType": "Standard"}
+	csv := map[string]any{"FilterName": importFilters[FormatCSV], "FilterOptions": "44,34,76,1"}
+	for name, content := range map[string][]byte{
+		"text.odt":   maker.make(t, []byte("secret"), "a.txt", rawJob{Store: map[string]any{"FilterName": "writer8", "Password": "geheim"}}),
+		"sheet.ods":  maker.make(t, []byte("secret"), "a.csv", rawJob{Load: csv, Store: map[string]any{"FilterName": "calc8", "Password": "geheim"}}),
+		"text.docx":  maker.make(t, []byte("secret"), "a.txt", rawJob{Store: map[string]any{"FilterName": "MS Word 2007 XML", "EncryptionData": sealed}}),
+		"sheet.xlsx": maker.make(t, []byte("secret"), "a.csv", rawJob{Load: csv, Store: map[string]any{"FilterName": "Calc MS Excel 2007 XML", "EncryptionData": sealed}}),
+	} {
+		for password, want := range map[string]Reason{"": PasswordRequired, "guess": WrongPassword, "geheim": ""} {
+			made, err := convert(t, pool, content, name, password, ToPDF)
+			var failed *Error
+			switch {
+			case want == "" && err != nil:
+				t.Errorf("%s with its password: %v", name, err)
+			case want == "":
+				if got := textOf(t, made); !strings.Contains(got, "secret") {
+					t.Errorf("%s: got %q", name, got)
+				}
+			case !errors.As(err, &failed) || failed.Reason != want:
+				t.Errorf("%s with password %q: got %v, want %s", name, password, err, want)
+			}
+		}
+	}
+}
+
+// TestFormulasAreCalculated has results in the file that are wrong.
+func TestFormulasAreCalculated(t *testing.T) {
+	t.Parallel()
+	sheet := xlsx(t, `<row r="1"><c r="A1"><v>40</v></c><c r="B1"><v>2</v></c><c r="C1"><f>A1+B1</f><v>7</v></c></row>`)
+	made, err := convert(t, pool, sheet, "", "", ToPDF)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(textOf(t, made)); !slices.Contains(got, "42") || slices.Contains(got, "7") {
+		t.Errorf("got %q, want 42", got)
+	}
+}
+
+func TestTablesOfText(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, content, want string }{
+		{"a.csv", "name,total\nAda,12.50\n", "name total Ada 12.5"},
+		{"semicolon.csv", "name;total\n\"Lovelace; Ada\";1.234,50\n", "name total Lovelace; Ada 1234,5"},
+		{"tab.tsv", "name\ttotal\nAda\t1\n", "name total Ada 1"},
+		{"declared.csv", "sep=|\r\na,b|c\r\n", "a,b c"},
+		{"zeros.csv", "number\n007\n", "number 007"},
+		{"long.csv", "number\n12345678901234567890\n", "number 12345678901234567890"},
+		{"formula.csv", "a\n=1+1\n", "a =1+1"},
+		{"windows.csv", "caf\xe9;M\xfcller\n", "café Müller"},
+		{"wide.csv", "\xff\xfea\x00,\x00\x42\x04\n\x00", "a т"},
+	} {
+		made, err := convert(t, pool, []byte(test.content), test.name, "", ToPDF)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		// Numbers are shown as the office's own language has it.
+		got := strings.ReplaceAll(strings.Join(strings.Fields(textOf(t, made)), " "), "1234.5", "1234,5")
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestTextsKeepTheirLetters(t *testing.T) {
+	t.Parallel()
+	const want = "Zażółć Ελληνικά 日本語 😀"
+	for name, content := range map[string]string{
+		"a.txt": want, "marked.txt": "\ufeff" + want, "a.html": "<p>" + want, "lying.html": `<meta charset="iso-8859-1"><p>` + want,
+		"utf16.txt": "\xff\xfe" + utf16le(want),
+	} {
+		made, err := convert(t, pool, []byte(content), name, "", ToPDF)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got := textOf(t, made); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestDocumentsThatCannotBeConverted(t *testing.T) {
+	t.Parallel()
+	damaged := docx(t, paragraph("x"), "")
+	damaged = append(damaged[:len(damaged)/3], damaged[len(damaged)/2:]...)
+	compound := []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00", 2000))
+	for name, test := range map[string]struct {
+		content []byte
+		want    Reason
+	}{
+		"damaged.docx": {damaged, Damaged},
+		"compound.doc": {compound, Damaged},
+		"program":      {[]byte("\x7fELF\x02\x01\x01\x00\x00"), Unknown},
+		"archive.zip":  {archiveOf(t, part{"a.txt", "x"}), Unknown},
+	} {
+		_, err := convert(t, pool, test.content, name, "", ToPDF)
+		var failed *Error
+		if !errors.As(err, &failed) || failed.Reason != test.want {
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
+	}
+	old := startRaw(t, "").make(t, []byte("a,b"), "a.csv", rawJob{
+		Load: map[string]any{"FilterName": importFilters[FormatCSV], "FilterOptions": "44,34,76,1"}, Store: map[string]any{"FilterName": "MS Excel 97"},
+	})
+	var pair *PairError
+	if _, err := convert(t, pool, old, "old.xls", "", ToDOCX); !errors.As(err, &pair) || pair.Kind != KindSheet {
+		t.Errorf("xls to docx: got %v, want a *PairError of a spreadsheet", err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	content := []byte(strings.Repeat("line\n", 400))
+	c := Conversion{Content: spool.FromBytes(content), Source: Source{KindText, FormatText}, To: ToPDF, MaxPages: 2, MaxBytes: 1 << 20}
+	var failed *Error
+	if _, _, err := pool.Convert(t.Context(), c); !errors.As(err, &failed) || failed.Reason != TooManyPages || failed.Max != 2 {
+		t.Errorf("got %v, want too many pages", err)
+	}
+	c.MaxPages, c.MaxBytes = 2000, 1000
+	if _, _, err := pool.Convert(t.Context(), c); !errors.Is(err, engine.ErrOutputTooLarge) {
+		t.Errorf("got %v, want ErrOutputTooLarge", err)
+	}
+	c.MaxBytes = 1 << 20
+	file, made, err := pool.Convert(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file.Open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pages := strings.Count(textOf(t, text), "\f") + 1; made.Pages != pages || pages < 3 {
+		t.Errorf("%d pages were counted, there are %d", made.Pages, pages)
+	}
+}
+
+// TestHTMLIsOneFile converts documents with a picture in them and one elsewhere.
+func TestHTMLIsOneFile(t *testing.T) {
+	t.Parallel()
+	const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU\x00\x00\x00\nIDATx\x9cch\x00\x00\x00\x82\x00\x81w\xcdr\xb6\x00\x00\x00\x00IEND\xaeB`\x82"
+	const frames = `<draw:frame svg:width="1cm" svg:height="1cm"><draw:image xlink:href="Pictures/a.png"/></draw:frame>` +
+		`<draw:frame svg:width="1cm" svg:height="1cm"><draw:image xlink:href="http://127.0.0.1:1/elsewhere.png"/></draw:frame>`
+	for name, content := range map[string][]byte{
+		"text.odt": opened(t, "text", openedText(`<text:p>words`+frames+`</text:p>`), part{"Pictures/a.png", pixel}),
+		"sheet.ods": opened(t, "spreadsheet", `<office:body><office:spreadsheet><table:table table:name="s"><table:table-row><table:table-cell>`+
+			`<text:p>words</text:p>`+frames+`</table:table-cell></table:table-row></table:table></office:spreadsheet></office:body>`, part{"Pictures/a.png", pixel}),
+	} {
+		made, err := convert(t, pool, content, name, "", ToHTML)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text := string(made)
+		if !strings.Contains(text, "words") || !strings.Contains(text, `src="data:image/`) || strings.Contains(text, "elsewhere.png\"") {
+			t.Errorf("%s: not one file: %.2000s", name, text)
+		}
+	}
+}
+
+// BenchmarkConvert converts a small document to PDF: in a warm pool, by one and
+// by several at once, and with the office alone.
+func BenchmarkConvert(b *testing.B) {
+	document := docx(b, strings.Repeat(paragraph("A paragraph of some words."), 20), "")
+	c := Conversion{Content: spool.FromBytes(document), Source: Source{KindDocument, FormatOOXML}, To: ToPDF, MaxPages: 2000, MaxBytes: 200 << 20}
+	run := func(b *testing.B) {
+		b.Helper()
+		file, _, err := pool.Convert(context.Background(), c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range 10 {
+		run(b)
+	}
+	b.Run("warm", func(b *testing.B) {
+		for b.Loop() {
+			run(b)
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				run(b)
+			}
+		})
+	})
+	b.Run("raw", func(b *testing.B) {
+		office := startRaw(b, "")
+		job := rawJob{Store: map[string]any{"FilterName": "writer_pdf_Export"}}
+		office.make(b, document, "a.docx", job)
+		job.Input, job.Output = office.dir+"/a.docx", office.dir+"/a.pdf"
+		for b.Loop() {
+			if _, err := office.do(job); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package office
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"relaypdf/render/engine"
+)
+
+var (
+	// ErrUnavailable means that the programs are not installed, or do not
+	// start. Nothing is wrong with the document.
+	ErrUnavailable = errors.New("office: not available")
+	// ErrBusy means that the queue is full. The error is a *BusyError.
+	ErrBusy = errors.New("office: all slots are taken and the queue is full")
+	// ErrClosed means that the Pool is closed.
+	ErrClosed = errors.New("office: the pool is closed")
+)
+
+// BusyError is ErrBusy with an estimate of when to come back.
+type BusyError struct{ RetryAfter time.Duration } // whole seconds, at least one
+
+func (e *BusyError) Error() string { return fmt.Sprintf("%s: try again in %s", ErrBusy, e.RetryAfter) }
+
+// Is reports that the error is an ErrBusy.
+func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+
+// Reason is why a document could not be converted.
+type Reason string
+
+// The reasons of an Error.
+const (
+	// Unknown is a file of no kind that this package knows.
+	Unknown Reason = "unknown"
+	// Damaged is a document that cannot be read.
+	Damaged Reason = "damaged"
+	// PasswordRequired is a protected document that came without a password.
+	PasswordRequired Reason = "password_required"
+	// WrongPassword is a protected document that its password does not open.
+	WrongPassword Reason = "wrong_password"
+	// TooManyPages is a result of more pages than Max.
+	TooManyPages Reason = "too_many_pages"
+	// Exhausted is a document that needs more memory or disk space than a job
+	// may have, or that crashed what worked on it, twice.
+	Exhausted Reason = "exhausted"
+)
+
+// Error is why a document could not be converted, where that is its own fault.
+type Error struct {
+	Reason Reason
+	Max    int `json:",omitempty"`
+	// Detail is for the log. It may quote the document.
+	Detail string `json:",omitempty"`
+}
+
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return "office: " + string(e.Reason)
+	}
+	return "office: " + string(e.Reason) + ": " + e.Detail
+}
+
+// PairError means that documents of a kind cannot be converted to a target.
+type PairError struct {
+	Kind Kind
+	To   Target
+	// Possible are the targets that Kind can be converted to.
+	Possible []Target
+}
+
+func (e *PairError) Error() string {
+	var possible []string
+	for _, t := range e.Possible {
+		possible = append(possible, string(t))
+	}
+	return fmt.Sprintf("office: %s to %s is not possible; only %s is", e.Kind, e.To, strings.Join(possible, ", "))
+}
+
+// The codes of this package's errors among an engine's.
+const (
+	codeError = "office"
+	codePair  = "office_pair"
+)
+
+// toJob makes errors of this package cross the pipe; any other does as it is.
+func toJob(err error) error {
+	var failed *Error
+	var pair *PairError
+	switch {
+	case errors.As(err, &failed):
+		return wired(codeError, failed)
+	case errors.As(err, &pair):
+		return wired(codePair, pair)
+	}
+	return err
+}
+
+func wired(code string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return &engine.JobError{Code: code, Message: string(text)}
+}
+
+// FromJob returns the error of this package that a job failed with, or else
+// err itself.
+func FromJob(err error) error {
+	var wire *engine.JobError
+	switch {
+	case errors.Is(err, engine.ErrNoProgram), errors.Is(err, engine.ErrUnavailable):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case errors.Is(err, engine.ErrCrashed), errors.Is(err, engine.ErrDiskFull):
+		return &Error{Reason: Exhausted, Detail: err.Error()}
+	case errors.Is(err, engine.ErrClosed):
+		return ErrClosed
+	case !errors.As(err, &wire):
+		return err
+	}
+	switch wire.Code {
+	case codeError:
+		return unwired(wire, new(Error))
+	case codePair:
+		return unwired(wire, new(PairError))
+	}
+	return err
+}
+
+// unwired reads what wired wrote into e.
+func unwired(wire *engine.JobError, e error) error {
+	if json.Unmarshal([]byte(wire.Message), e) != nil {
+		return wire
+	}
+	return e
+}

@@ -1,0 +1,112 @@
+package office
+
+import "slices"
+
+// Kind is a family of documents that can be converted to the same targets.
+type Kind string
+
+// The kinds of documents.
+const (
+	KindDocument Kind = "document"     // of a word processor
+	KindSheet    Kind = "spreadsheet"  // or a table
+	KindSlides   Kind = "presentation" // or a drawing
+	KindWeb      Kind = "HTML or Markdown document"
+	KindText     Kind = "text"
+	KindPDF      Kind = "PDF"
+	KindImage    Kind = "image"
+	// KindSealed is an office document whose kind shows only when it is open.
+	KindSealed Kind = "sealed"
+)
+
+// Target is what a document is converted to.
+type Target string
+
+// The targets.
+const (
+	ToPDF  Target = "pdf"
+	ToDOCX Target = "docx"
+	ToXLSX Target = "xlsx"
+	ToHTML Target = "html"
+	ToPNG  Target = "png"
+)
+
+// Targets are all of them.
+var Targets = []Target{ToPDF, ToDOCX, ToXLSX, ToHTML, ToPNG}
+
+// Format is how a document is written.
+type Format string
+
+// The formats. Those of office programs that are ZIP archives or compound
+// files are told apart by the office program alone, which looks deeper.
+const (
+	FormatOOXML    Format = "ooxml"
+	FormatODF      Format = "odf"
+	FormatCompound Format = "compound" // doc, xls, ppt, and what is encrypted of OOXML
+	FormatRTF      Format = "rtf"
+	FormatHTML     Format = "html"
+	FormatMarkdown Format = "markdown"
+	FormatText     Format = "text"
+	FormatCSV      Format = "csv"
+	FormatPDF      Format = "pdf"
+	FormatImage    Format = "image"
+)
+
+// Source is what Sniff found out about a document.
+type Source struct {
+	Kind   Kind
+	Format Format
+}
+
+// possible is the table of what can be converted to what: by the kind of the
+// source, the targets that make sense.
+var possible = map[Kind][]Target{
+	KindDocument: {ToPDF, ToDOCX, ToHTML, ToPNG},
+	KindSheet:    {ToPDF, ToXLSX, ToHTML, ToPNG},
+	KindSlides:   {ToPDF, ToHTML, ToPNG},
+	// Their tables become sheets.
+	KindWeb:    {ToPDF, ToDOCX, ToXLSX, ToPNG},
+	KindText:   {ToPDF, ToDOCX, ToHTML, ToPNG},
+	KindPDF:    {ToDOCX, ToHTML, ToPNG},
+	KindImage:  {ToPDF, ToHTML, ToPNG},
+	KindSealed: Targets,
+}
+
+// Check returns a *PairError when a source cannot become a target.
+func (s Source) Check(to Target) error {
+	targets := possible[s.Kind]
+	if s.Format == FormatMarkdown {
+		targets = Targets // HTML too, which HTML is already
+	}
+	if !slices.Contains(targets, to) {
+		return &PairError{Kind: s.Kind, To: to, Possible: targets}
+	}
+	return nil
+}
+
+// Drawn says whether documents of a kind have pages rather than text that
+// flows: HTML of them is a drawing of each page.
+func (k Kind) Drawn() bool { return k == KindSlides || k == KindPDF || k == KindImage }
+
+// importFilters are how the office program reads the formats in which it must
+// not guess. HTML and CSV have more to say; see (*running).convert.
+var importFilters = map[Format]string{
+	FormatRTF:  "Rich Text Format",
+	FormatHTML: "HTML (StarWriter)",
+	FormatText: "Text (encoded)",
+	FormatCSV:  "Text - txt - csv (StarCalc)",
+	FormatPDF:  "writer_pdf_import",
+}
+
+// exportFilters are how the office program writes the targets, by the kind of
+// the document that it has open.
+var exportFilters = map[Kind]map[Target]string{
+	KindDocument: {ToPDF: "writer_pdf_Export", ToDOCX: "MS Word 2007 XML", ToHTML: "HTML (StarWriter)"},
+	KindSheet:    {ToPDF: "calc_pdf_Export", ToXLSX: "Calc MS Excel 2007 XML", ToHTML: "HTML (StarCalc)"},
+	KindSlides:   {ToPDF: "impress_pdf_Export"},
+}
+
+// extensions are those of the input's name in the job's folder: where it has
+// to guess, the office program looks at them too.
+var extensions = map[Format]string{
+	FormatRTF: ".rtf", FormatHTML: ".html", FormatText: ".txt", FormatCSV: ".csv", FormatPDF: ".pdf",
+}

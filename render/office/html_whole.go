@@ -1,0 +1,59 @@
+package office
+
+import (
+	"encoding/base64"
+	"errors"
+	"html"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"relaypdf/render/engine"
+)
+
+// embedded finds what the office's HTML shows from other files.
+var embedded = regexp.MustCompile(`(?i)\b(src|background)="([^"]*)"`)
+
+// makeWhole makes an HTML document of the job's folder one file: pictures that
+// the office has put beside it come into it, and what lies elsewhere goes.
+func makeWhole(w *engine.Work, name string) error {
+	content, err := os.ReadFile(w.Path(name))
+	if err != nil {
+		return err
+	}
+	var failed error
+	whole := embedded.ReplaceAllFunc(content, func(found []byte) []byte {
+		parts := embedded.FindSubmatch(found)
+		address := html.UnescapeString(string(parts[2]))
+		if len(address) >= 5 && address[:5] == "data:" {
+			return found
+		}
+		picture, err := os.ReadFile(w.Path(fileOf(address)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return []byte(string(parts[1]) + `="` + nothing + `"`)
+		case err != nil:
+			failed = err
+			return found
+		}
+		return []byte(string(parts[1]) + `="data:` + http.DetectContentType(picture) + ";base64," + base64.StdEncoding.EncodeToString(picture) + `"`)
+	})
+	if failed != nil {
+		return failed
+	}
+	return os.WriteFile(w.Path(name), whole, 0o600) //nolint:gosec // the name is ours
+}
+
+// fileOf returns the name of the file in the job's folder that a reference of
+// the office means, or one that does not exist.
+func fileOf(address string) string {
+	const none = "no such file"
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Scheme != "" || parsed.Host != "" || parsed.Path != filepath.Base(parsed.Path) {
+		return none
+	}
+	return parsed.Path
+}

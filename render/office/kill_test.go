@@ -1,0 +1,180 @@
+package office
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/spool"
+)
+
+// only returns a pool of one office, and the office's process.
+func only(t *testing.T) (*Pool, int) {
+	t.Helper()
+	before := offices(t)
+	p := New(Config{Engine: engine.Config{Size: 1}, Queue: 3})
+	t.Cleanup(func() { _ = p.Close() })
+	if _, err := convert(t, p, []byte("first"), "first.txt", "", ToPDF); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range offices(t) {
+		if !slices.Contains(before, pid) {
+			eventually(t, "the first job's folder is empty", func() bool { return !hasInput(pid) })
+			return p, pid
+		}
+	}
+	t.Fatal("no office is running")
+	return nil, 0
+}
+
+// TestKilledOfficeIsReplaced kills the office during a job, which is then done
+// by another one.
+func TestKilledOfficeIsReplaced(t *testing.T) {
+	p, pid := only(t)
+	type result struct {
+		made []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		made, err := convert(t, p, long(), "long.html", "", ToDOCX)
+		done <- result{made, err}
+	}()
+	if err := syscall.Kill(atWork(t, []int{pid}), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-done; r.err != nil || len(r.made) == 0 {
+		t.Errorf("got %d bytes and %v, want the document", len(r.made), r.err)
+	}
+	if slices.Contains(offices(t), pid) {
+		t.Error("the killed office is there")
+	}
+}
+
+// TestIdleOfficeIsReplaced kills an office that has nothing to do.
+func TestIdleOfficeIsReplaced(t *testing.T) {
+	p, pid := only(t)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := convert(t, p, []byte("second"), "second.txt", "", ToPDF); err != nil || textOf(t, made) != "second" {
+		t.Errorf("got %v, want the document", err)
+	}
+}
+
+// TestDeadlineEndsOffice ends a job in the middle, with the office that does it.
+func TestDeadlineEndsOffice(t *testing.T) {
+	p, pid := only(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := p.Convert(ctx, Conversion{
+			Content: spool.FromBytes(long()), Source: Source{KindWeb, FormatHTML}, To: ToDOCX, MaxPages: 2000, MaxBytes: 200 << 20,
+		})
+		ended <- err
+	}()
+	atWork(t, []int{pid})
+	if err := p.Admit("another"); err != nil {
+		t.Errorf("Admit: %v, want room for one to wait", err)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	if made, err := convert(t, p, []byte("second"), "second.txt", "", ToPDF); err != nil || textOf(t, made) != "second" {
+		t.Errorf("after a deadline: %v", err)
+	}
+	if slices.Contains(offices(t), pid) {
+		t.Error("the office outlives the deadline")
+	}
+}
+
+// TestQueueIsBounded fills the only slot and all places of the queue.
+func TestQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	p := New(Config{Engine: engine.Config{Size: 1}, Queue: 3})
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := p.acquire(ctx, "greedy"); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 3)
+	wait := func(tenant string) { go func() { ended <- p.acquire(ctx, tenant) }() }
+	waiting := func(n int) func() bool {
+		return func() bool {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.waiting == n
+		}
+	}
+	wait("greedy")
+	eventually(t, "one waits", waiting(1))
+	if err := p.Admit("greedy"); !errors.Is(err, ErrBusy) {
+		t.Errorf("Admit of who holds half of the places: got %v, want ErrBusy", err)
+	}
+	if err := p.Admit("other"); err != nil {
+		t.Errorf("Admit of another: %v", err)
+	}
+	wait("other")
+	wait("third")
+	eventually(t, "three wait", waiting(3))
+	var busy *BusyError
+	if err := p.Admit("fourth"); !errors.As(err, &busy) || busy.RetryAfter < time.Second {
+		t.Errorf("Admit to a full queue: got %v, want a *BusyError", err)
+	}
+	if err := p.acquire(ctx, "fourth"); !errors.Is(err, ErrBusy) {
+		t.Errorf("acquire: got %v, want ErrBusy", err)
+	}
+	cancel()
+	for range 3 {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the context's error", err)
+		}
+	}
+	p.release("greedy")
+	if len(p.held) != 0 || len(p.slots) != 0 {
+		t.Errorf("held %v and %d slots at the end", p.held, len(p.slots))
+	}
+}
+
+// TestNotInstalled has no program in its path.
+func TestNotInstalled(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	p := New(Config{})
+	if err := p.Warm(); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("Warm: got %v, want ErrUnavailable", err)
+	}
+	if _, err := convert(t, p, []byte("x"), "x.txt", "", ToPDF); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("Convert: got %v, want ErrUnavailable", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCannotStart has an engine that ends at once.
+func TestCannotStart(t *testing.T) {
+	t.Parallel()
+	p := New(Config{Engine: engine.Config{Command: []string{"/bin/false"}, Size: 1}})
+	t.Cleanup(func() { _ = p.Close() })
+	if _, err := convert(t, p, []byte("x"), "x.txt", "", ToPDF); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+}
+
+// TestCloseEndsOffices leaves no office behind.
+func TestCloseEndsOffices(t *testing.T) {
+	p, pid := only(t)
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if slices.Contains(offices(t), pid) {
+		t.Error("the office outlives its pool")
+	}
+	if _, err := convert(t, p, []byte("x"), "x.txt", "", ToPDF); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+}

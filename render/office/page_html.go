@@ -1,0 +1,294 @@
+package office
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"relaypdf/render/engine"
+)
+
+// page is an HTML document on its way to the printer.
+type page struct {
+	work  *engine.Work
+	root  *html.Node
+	base  *url.URL // that relative addresses are resolved with, or nil
+	files map[string]string
+	// missing is what the document refers to and was not fetched.
+	missing  []Reference
+	scripts  bool
+	headings []markedHeading
+}
+
+// markedHeading is a heading and the mark in it.
+type markedHeading struct {
+	mark  string
+	title string
+	level int
+}
+
+// pageStyle stands before the document's own styles.
+//
+//go:embed page.css
+var pageStyle string
+
+// readPage parses the document of a job, with what it refers to put into it.
+func readPage(w *engine.Work, args PageArgs) (*page, error) {
+	content, err := os.ReadFile(w.Path(PageInput))
+	if err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	contentType := args.ContentType
+	if contentType == "" {
+		contentType = "text/html"
+	}
+	root, err := html.Parse(bytes.NewReader(toUTF8(content, contentType)))
+	if err != nil {
+		return nil, &Error{Reason: Damaged, Detail: err.Error()}
+	}
+	p := &page{work: w, root: root, files: args.Files}
+	if args.Address != "" {
+		if p.base, err = url.Parse(args.Address); err != nil {
+			return nil, fmt.Errorf("address: %w", err)
+		}
+	}
+	err = p.embed()
+	return p, err
+}
+
+// each calls f with every element, before its children. It follows no element
+// that f takes out of the document.
+func (p *page) each(f func(*html.Node)) {
+	for _, n := range slices.Collect(p.root.Descendants()) {
+		if n.Type == html.ElementNode {
+			f(n)
+		}
+	}
+}
+
+// embed makes the document refer to files of the job's folder, and to nothing
+// where there is none: it takes out what could not be printed anyway.
+func (p *page) embed() error {
+	p.each(func(n *html.Node) {
+		if n.DataAtom == atom.Base {
+			p.setBase(attribute(n, "href"))
+			n.Parent.RemoveChild(n)
+		}
+	})
+	p.each(func(n *html.Node) {
+		if n.Parent == nil {
+			return
+		}
+		switch n.DataAtom {
+		case atom.Iframe, atom.Frame, atom.Object, atom.Embed, atom.Applet, atom.Video, atom.Audio, atom.Source, atom.Track:
+			n.Parent.RemoveChild(n)
+			return
+		case atom.Meta:
+			// A refresh, or an encoding that it no longer has.
+			if attribute(n, "http-equiv") != "" || attribute(n, "charset") != "" {
+				n.Parent.RemoveChild(n)
+			}
+			return
+		case atom.Link:
+			p.embedLink(n)
+			return
+		case atom.Style:
+			if n.FirstChild != nil {
+				n.FirstChild.Data = p.embedStyle(n.FirstChild.Data, p.base)
+			}
+		case atom.Script:
+			p.scripts = true
+			p.embedAttribute(n, "src")
+		case atom.A, atom.Area:
+			return // mark sees to links
+		}
+		p.embedElement(n)
+	})
+	return p.embedSheets()
+}
+
+// setBase takes the first address that the document gives as its own.
+func (p *page) setBase(address string) {
+	if resolved := p.resolve(address, p.base); resolved != nil {
+		p.base = resolved
+	}
+}
+
+// embedElement sees to the attributes that any element may have.
+func (p *page) embedElement(n *html.Node) {
+	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "srcset" || a.Key == "ping" })
+	for i, a := range n.Attr {
+		switch {
+		case a.Key == "style":
+			n.Attr[i].Val = p.embedStyle(a.Val, p.base)
+		case strings.HasPrefix(a.Key, "on"):
+			p.scripts = true
+		case a.Key == "src" && n.DataAtom != atom.Script, a.Key == "background", a.Key == "poster", a.Key == "data",
+			a.Key == "href" && n.Namespace == "svg":
+			n.Attr[i].Val = p.embedAddress(a.Val, p.base, false)
+		}
+	}
+}
+
+func (p *page) embedAttribute(n *html.Node, name string) {
+	for i, a := range n.Attr {
+		if a.Key == name {
+			n.Attr[i].Val = p.embedAddress(a.Val, p.base, false)
+		}
+	}
+}
+
+// embedLink keeps style sheets of the links to other files.
+func (p *page) embedLink(n *html.Node) {
+	if !slices.Contains(strings.Fields(strings.ToLower(attribute(n, "rel"))), "stylesheet") {
+		n.Parent.RemoveChild(n)
+		return
+	}
+	for i, a := range n.Attr {
+		if a.Key == "href" {
+			n.Attr[i].Val = p.embedAddress(a.Val, p.base, true)
+		}
+	}
+}
+
+// resolve returns the address that a reference means, or nil where that is none
+// that could be fetched.
+func (p *page) resolve(reference string, base *url.URL) *url.URL {
+	parsed, err := url.Parse(strings.TrimSpace(reference))
+	if err != nil {
+		return nil
+	}
+	if base != nil {
+		parsed = base.ResolveReference(parsed)
+	}
+	if (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
+		return nil
+	}
+	parsed.Fragment, parsed.RawFragment = "", ""
+	return parsed
+}
+
+// nothing is an address that leads nowhere without an error.
+const nothing = "data:,"
+
+// embedAddress returns the name of the file that was fetched from an address.
+func (p *page) embedAddress(reference string, base *url.URL, style bool) string {
+	trimmed := strings.TrimSpace(reference)
+	if len(trimmed) >= 5 && strings.EqualFold(trimmed[:5], "data:") || strings.HasPrefix(trimmed, "#") {
+		return trimmed
+	}
+	resolved := p.resolve(trimmed, base)
+	if resolved == nil {
+		return nothing
+	}
+	address := resolved.String()
+	if name, known := p.files[address]; known {
+		if name == "" {
+			return nothing
+		}
+		return name
+	}
+	wanted := Reference{Address: address, Style: style}
+	if !slices.Contains(p.missing, wanted) {
+		p.missing = append(p.missing, wanted)
+	}
+	return nothing
+}
+
+// styleReference finds the addresses in style sheets.
+var styleReference = regexp.MustCompile(`(?i)(@import\s+)?url\(\s*("[^"]*"|'[^']*'|[^)'"]*)\s*\)|@import\s+("[^"]*"|'[^']*')`)
+
+// embedStyle is embedAddress for what a style sheet refers to.
+func (p *page) embedStyle(css string, base *url.URL) string {
+	return styleReference.ReplaceAllStringFunc(css, func(found string) string {
+		parts := styleReference.FindStringSubmatch(found)
+		address := strings.Trim(parts[2]+parts[3], `"' `)
+		imported := parts[1] != "" || parts[3] != ""
+		name := p.embedAddress(address, base, imported)
+		name = strings.NewReplacer(`"`, "%22", "\n", "", `\`, "%5C").Replace(name)
+		if imported {
+			return `@import url("` + name + `")`
+		}
+		return `url("` + name + `")`
+	})
+}
+
+// embedSheets sees to the style sheets that were fetched.
+func (p *page) embedSheets() error {
+	for address, name := range p.files {
+		if !strings.HasSuffix(name, StyleExtension) {
+			continue
+		}
+		base, err := url.Parse(address)
+		if err != nil {
+			continue
+		}
+		content, err := os.ReadFile(p.work.Path(name))
+		if err != nil {
+			return fmt.Errorf("style sheet: %w", err)
+		}
+		text := p.embedStyle(string(toUTF8(content, "")), base)
+		if err := os.WriteFile(p.work.Path(name), []byte(text), 0o600); err != nil { //nolint:gosec // the name is the server's
+			return fmt.Errorf("style sheet: %w", err)
+		}
+	}
+	return nil
+}
+
+// StyleExtension is what the names of style sheets end in, and of nothing else.
+const StyleExtension = ".css"
+
+// write writes the document to a file of the job's folder.
+func (p *page) write(name string) error {
+	head := first(p.root, atom.Head)
+	if head == nil {
+		return errors.New("the parser made no head")
+	}
+	style := &html.Node{Type: html.ElementNode, Data: "style", DataAtom: atom.Style}
+	style.AppendChild(&html.Node{Type: html.TextNode, Data: pageStyle})
+	head.InsertBefore(style, head.FirstChild)
+	charset := &html.Node{Type: html.ElementNode, Data: "meta", DataAtom: atom.Meta, Attr: []html.Attribute{{Key: "charset", Val: "utf-8"}}}
+	head.InsertBefore(charset, head.FirstChild)
+	var out bytes.Buffer
+	if err := html.Render(&out, p.root); err != nil {
+		return &Error{Reason: Damaged, Detail: err.Error()}
+	}
+	return os.WriteFile(p.work.Path(name), out.Bytes(), 0o600)
+}
+
+// language returns what the document says it is written in, or "".
+func (p *page) language() string {
+	if root := first(p.root, atom.Html); root != nil {
+		return attribute(root, "lang")
+	}
+	return ""
+}
+
+// first returns the first element of a kind, or nil.
+func first(root *html.Node, kind atom.Atom) *html.Node {
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode && n.DataAtom == kind {
+			return n
+		}
+	}
+	return nil
+}
+
+// attribute returns the value of an attribute, or "".
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}

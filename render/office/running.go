@@ -1,0 +1,151 @@
+package office
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"relaypdf/render/engine"
+)
+
+// workerSource is the program that tells the office what to do.
+//
+//go:embed worker.py
+var workerSource string
+
+// settings is the office's own file of settings, which turns off what runs,
+// asks or goes out by itself.
+//
+//go:embed registrymodifications.xcu
+var settings []byte
+
+// fonts is the office's own configuration of fonts.
+//
+//go:embed fonts.conf
+var fonts []byte
+
+const (
+	officeProgram = "soffice"
+	// workerProgram is the system's own Python: only it has Debian's UNO.
+	workerProgram = "/usr/bin/python3"
+	// pipeName is that of the office's pipe. Every child has a file system of
+	// its own, so one name does for all.
+	pipeName = "relaypdf"
+	// maxAnswer bounds an answer of the worker in bytes.
+	maxAnswer = 64 << 10
+)
+
+// running is an office program and its worker, in a child.
+type running struct {
+	office  *engine.Kept
+	worker  *engine.Kept
+	answers *bufio.Scanner
+}
+
+// order is a job as the worker takes it.
+type order struct {
+	Input         string `json:"input"`
+	Output        string `json:"output"`
+	Password      string `json:"password,omitempty"`
+	ImportFilter  string `json:"importFilter,omitempty"`
+	ImportOptions string `json:"importOptions,omitempty"`
+	// ExportFilters are by the kind of the document, which shows when it is
+	// open.
+	ExportFilters map[Kind]string `json:"exportFilters"`
+	ExportOptions string          `json:"exportOptions,omitempty"`
+	// FitColumns lays out a table that brings no layout.
+	FitColumns bool `json:"fitColumns,omitempty"`
+}
+
+// answer is what the worker says of an order.
+type answer struct {
+	Ready bool   `json:"ready"`
+	Kind  Kind   `json:"kind"`
+	Error string `json:"error"`
+	Text  string `json:"text"`
+}
+
+// start starts the office and the worker, and returns when they can take
+// orders. The child ends as soon as one of them does: it is of no more use, and
+// its pool starts another.
+func (r *running) start(_ context.Context, w *engine.Work) (err error) {
+	if r.office != nil {
+		return nil
+	}
+	dir, err := w.KeepDir()
+	if err != nil {
+		return err
+	}
+	profile, temporary := filepath.Join(dir, "profile"), filepath.Join(dir, "tmp")
+	user := filepath.Join(profile, "user")
+	err = errors.Join(os.MkdirAll(user, 0o700), os.MkdirAll(temporary, 0o700),
+		os.WriteFile(filepath.Join(user, "registrymodifications.xcu"), settings, 0o600),
+		os.WriteFile(filepath.Join(dir, "fonts.conf"), fonts, 0o600))
+	if err != nil {
+		return fmt.Errorf("office profile: %w", err)
+	}
+	r.office, err = w.Keep(engine.Program{
+		Name: officeProgram,
+		Args: []string{
+			"-env:UserInstallation=file://" + profile, "--accept=pipe,name=" + pipeName + ";urp;",
+			"--headless", "--invisible", "--nologo", "--nodefault", "--norestore", "--nolockcheck", "--nofirststartwizard",
+		},
+		// What it keeps there lives longer than a job.
+		Env: []string{"TMPDIR=" + temporary, "FONTCONFIG_FILE=" + filepath.Join(dir, "fonts.conf")},
+	})
+	if err != nil {
+		return err
+	}
+	r.worker, err = w.Keep(engine.Program{Name: workerProgram, Args: []string{"-I", "-c", workerSource, pipeName}})
+	if err != nil {
+		return err
+	}
+	go r.endTogether()
+	r.answers = bufio.NewScanner(r.worker.Stdout)
+	r.answers.Buffer(nil, maxAnswer)
+	if ready, err := r.hear(); err != nil || !ready.Ready {
+		return fmt.Errorf("office did not start: %w; it wrote %q and %q", err, r.office.Stderr(), r.worker.Stderr())
+	}
+	return nil
+}
+
+// endTogether ends this process when one of the programs has ended.
+func (r *running) endTogether() {
+	select {
+	case <-r.office.Ended():
+		fmt.Fprintln(os.Stderr, "office has ended:", r.office.Stderr())
+	case <-r.worker.Ended():
+		fmt.Fprintln(os.Stderr, "the worker of office has ended:", r.worker.Stderr())
+	}
+	os.Exit(1)
+}
+
+// hear reads the worker's next answer. Without one the child is of no use.
+func (r *running) hear() (answer, error) {
+	var a answer
+	if !r.answers.Scan() {
+		return a, fmt.Errorf("%w: the worker has gone: %w", engine.ErrCrashed, r.answers.Err())
+	}
+	if err := json.Unmarshal(r.answers.Bytes(), &a); err != nil {
+		return a, fmt.Errorf("%w: the worker said %.100q: %w", engine.ErrCrashed, r.answers.Text(), err)
+	}
+	return a, nil
+}
+
+// ask gives the worker an order and waits until it is done. The job's deadline
+// ends the whole child, and so the wait.
+func (r *running) ask(o order) (answer, error) {
+	text, err := json.Marshal(o) //nolint:gosec // the password goes through a pipe to a program of ours
+	if err != nil {
+		return answer{}, err
+	}
+	if _, err := r.worker.Stdin.Write(append(text, '\n')); err != nil {
+		return answer{}, fmt.Errorf("%w: %w", engine.ErrCrashed, err)
+	}
+	return r.hear()
+}

@@ -1,0 +1,225 @@
+package office
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+)
+
+// Languages by the numbers that the office's filters know them by. They decide
+// how numbers are written.
+const (
+	english = 1033 // 1,234.50
+	german  = 1031 // 1.234,50
+)
+
+// prepareText makes text of an input readable: it writes it anew in UTF-8 and
+// completes the order with how it is to be read.
+func prepareText(path string, args convertArgs, o *order) error {
+	prepare, ok := map[Format]func([]byte, convertArgs, *order) []byte{
+		FormatText: preparePlain, FormatHTML: prepareHTML, FormatCSV: prepareCSV,
+	}[args.Source.Format]
+	if !ok {
+		return nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	return os.WriteFile(path, prepare(content, args, o), 0o600)
+}
+
+func preparePlain(content []byte, _ convertArgs, o *order) []byte {
+	o.ImportOptions = "UTF8"
+	return toUTF8(content, "")
+}
+
+// prepareHTML writes what is not ASCII as references, so that it does not
+// matter which encoding the document or the office believe in.
+func prepareHTML(content []byte, args convertArgs, o *order) []byte {
+	if args.To == ToXLSX {
+		o.ImportFilter, o.ImportOptions = "calc_HTML_WebQuery", fmt.Sprint(english, " false")
+	}
+	var out bytes.Buffer
+	for _, c := range string(toUTF8(content, "text/html")) {
+		if c < utf8.RuneSelf {
+			out.WriteByte(byte(c))
+		} else {
+			fmt.Fprintf(&out, "&#%d;", c)
+		}
+	}
+	return out.Bytes()
+}
+
+// toUTF8 returns text in UTF-8 without a mark before it: of a document whose
+// type says that it names its encoding, or of one whose encoding must be
+// guessed. What is neither UTF-8 nor marked is taken for Windows-1252, as
+// browsers do.
+func toUTF8(content []byte, contentType string) []byte {
+	if utf8.Valid(content) && contentType == "" {
+		return bytes.TrimPrefix(content, []byte("\ufeff"))
+	}
+	encoding, name, _ := charset.DetermineEncoding(content, contentType)
+	if name != "utf-8" && utf8.Valid(content) && !bytes.Contains(content, []byte{0}) {
+		// Text that is valid UTF-8 is nothing else, whatever it says.
+		name = "utf-8"
+	}
+	if name == "utf-8" {
+		return bytes.TrimPrefix(bytes.ToValidUTF8(content, []byte("\ufffd")), []byte("\ufeff"))
+	}
+	text, err := encoding.NewDecoder().Bytes(content)
+	if err != nil {
+		text = bytes.ToValidUTF8(content, []byte("\ufffd"))
+	}
+	return bytes.TrimPrefix(text, []byte("\ufeff"))
+}
+
+// separators are what CSV files separate their fields with, the usual one
+// first.
+var separators = [...]rune{',', ';', '\t', '|'}
+
+// prepareCSV finds out what separates the fields, how numbers are written and
+// which columns only look like numbers.
+func prepareCSV(content []byte, _ convertArgs, o *order) []byte {
+	o.FitColumns = true
+	content = toUTF8(content, "")
+	separator, declared := declaredSeparator(content)
+	if declared {
+		_, content, _ = bytes.Cut(content, []byte("\n"))
+	} else {
+		separator = guessSeparator(content)
+	}
+	columns := inspectColumns(content, separator)
+	language := english
+	if columns.commas > columns.points {
+		language = german
+	}
+	const quote, utf8Charset, firstLine = '"', 76, 1
+	o.ImportOptions = fmt.Sprintf("%d,%d,%d,%d,%s,%d,false,false", separator, quote, utf8Charset, firstLine, columns.formats(), language)
+	return content
+}
+
+// declaredSeparator reads the first line that some programs write: sep=;
+func declaredSeparator(content []byte) (rune, bool) {
+	line, _, _ := bytes.Cut(content[:min(len(content), 16)], []byte("\n"))
+	rest, ok := strings.CutPrefix(strings.TrimRight(string(line), "\r"), "sep=")
+	if separator, size := utf8.DecodeRuneInString(rest); ok && size == len(rest) && separator < utf8.RuneSelf {
+		return separator, true
+	}
+	return 0, false
+}
+
+// guessSeparator returns the separator with which the most of the first records
+// have as many fields as the first of them, and more than one.
+func guessSeparator(content []byte) rune {
+	const records, sample = 100, 256 << 10
+	best, bestEqual, bestFields := separators[0], 0, 1
+	for _, separator := range separators {
+		in := newCSVReader(content[:min(len(content), sample)], separator)
+		fields, equal := 0, 0
+		for range records {
+			record, err := in.Read()
+			if err != nil {
+				break
+			}
+			if fields == 0 {
+				fields = len(record)
+			}
+			if len(record) == fields {
+				equal++
+			}
+		}
+		if fields > 1 && (equal > bestEqual || equal == bestEqual && fields > bestFields) {
+			best, bestEqual, bestFields = separator, equal, fields
+		}
+	}
+	return best
+}
+
+func newCSVReader(content []byte, separator rune) *csv.Reader {
+	in := csv.NewReader(bytes.NewReader(content))
+	in.Comma, in.FieldsPerRecord, in.LazyQuotes, in.ReuseRecord = separator, -1, true, true
+	return in
+}
+
+// columns is what the fields of a CSV file look like.
+type columns struct {
+	// text are the columns, from 0, whose fields are text although they look
+	// like numbers or formulas: article numbers, telephone numbers.
+	text map[int]bool
+	// commas and points count the numbers with either before their decimals.
+	commas, points int
+}
+
+var (
+	notNumber    = regexp.MustCompile(`^\+?(0\d+|\d{16,})$`)
+	commaDecimal = regexp.MustCompile(`^-?\d{1,3}(\.?\d{3})*,\d+$`)
+	pointDecimal = regexp.MustCompile(`^-?\d{1,3}(,?\d{3})*\.\d+$`)
+)
+
+func inspectColumns(content []byte, separator rune) columns {
+	found := columns{text: map[int]bool{}}
+	in := newCSVReader(content, separator)
+	for {
+		record, err := in.Read()
+		if err != nil {
+			return found
+		}
+		for i, field := range record {
+			if field == "" || !strings.ContainsRune("=+-0123456789", rune(field[0])) {
+				continue
+			}
+			switch {
+			case field[0] == '=':
+				// Data is no program: formulas come from spreadsheets.
+				found.text[i] = true
+			case notNumber.MatchString(field):
+				found.text[i] = true
+			case commaDecimal.MatchString(field):
+				found.commas++
+			case pointDecimal.MatchString(field):
+				found.points++
+			}
+		}
+	}
+}
+
+// formats names the columns of text as the filter takes them.
+func (c columns) formats() string {
+	const maxColumns, asText = 1024, "/2"
+	var parts []string
+	for i := range maxColumns {
+		if c.text[i] {
+			parts = append(parts, strconv.Itoa(i+1)+asText)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// officeStyle gives HTML what the office does not take from the style sheet of
+// Markdown documents: it knows few selectors, and no inheritance by headings.
+const officeStyle = `<style>
+h1, h2, h3, h4, h5, h6, th, td, p, li, blockquote { font-family: "Noto Sans", "Liberation Sans", sans-serif }
+pre, code { font-family: "Liberation Mono", monospace }
+</style>
+`
+
+// SimplifyHTML rewrites an HTML document that was made of Markdown for the
+// office, which shows borders of tables and boxes of tasks only where they are
+// spelled out.
+func SimplifyHTML(document []byte) []byte {
+	text := strings.NewReplacer(
+		"</head>", officeStyle+"</head>",
+		"<table>", `<table border="1" cellspacing="0" cellpadding="4">`,
+		`<input checked="" disabled="" type="checkbox">`, `<font face="DejaVu Sans">&#x2611;</font>`,
+		`<input disabled="" type="checkbox">`, `<font face="DejaVu Sans">&#x2610;</font>`,
+	).Replace(string(document))
+	return []byte(text)
+}
