@@ -4,7 +4,9 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
+	"relaypdf/store/seal"
 )
 
 // Config is what an API is made of and how it behaves.
@@ -23,6 +26,13 @@ type Config struct {
 	Store *store.Store
 	// Render makes the documents. It is nil in a process that makes none.
 	Render *render.Renderer
+	// Outbound is the way to callbacks and webhooks; nil means Render's.
+	Outbound Outbound
+	// Box encrypts the inputs of jobs and the secrets of webhooks.
+	Box *seal.Box
+	// Payments is where money comes from; nil means that only the operator
+	// credits accounts.
+	Payments Payments
 	// Operations is the product; nil means the table of this package.
 	Operations []op.Row[*Env]
 	// Limiter counts requests; nil means in this process's memory.
@@ -60,6 +70,9 @@ type API struct {
 	store    *store.Store
 	blobs    store.Blobs
 	render   *render.Renderer
+	outbound Outbound
+	box      *seal.Box
+	payments Payments
 	limiter  Limiter
 	table    *op.Table[*Env]
 	prices   map[string]credit.Amount
@@ -84,6 +97,16 @@ type API struct {
 	running    sync.WaitGroup // paid calls under way
 }
 
+// Outbound is the way to the addresses that customers name for callbacks and
+// webhooks.
+type Outbound interface {
+	// CheckURL refuses, by its text, an address that is not https or not public.
+	CheckURL(address string) error
+	// Webhooks sends to such addresses. It follows no redirect, and looks at
+	// the address that is dialled.
+	Webhooks() *http.Client
+}
+
 // New checks the table of operations and returns an API.
 func New(cfg Config) (*API, error) {
 	if cfg.Operations == nil {
@@ -103,11 +126,17 @@ func New(cfg Config) (*API, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Outbound == nil && cfg.Render != nil {
+		cfg.Outbound = cfg.Render
+	}
+	if cfg.Outbound == nil || cfg.Box == nil {
+		return nil, errors.New("the API needs a way out and a box for secrets")
+	}
 	if cfg.AfterStep == nil {
 		cfg.AfterStep = func(string) {}
 	}
 	a := &API{
-		store: cfg.Store, blobs: cfg.Store.Blobs(), render: cfg.Render, limiter: cfg.Limiter,
+		store: cfg.Store, blobs: cfg.Store.Blobs(), render: cfg.Render, outbound: cfg.Outbound, box: cfg.Box, limiter: cfg.Limiter, payments: cfg.Payments,
 		table: table, prices: prices, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
 		lease: cfg.Lease, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), region: cfg.Region, brand: cfg.Brand,
 		ipHeader: cfg.TrustedIPHeader, version: cfg.Version, maxBody: cfg.MaxBody,

@@ -64,6 +64,8 @@ type ClientResult struct {
 	RequestID string
 	// File is set when the input asked for response "url"; Body is nil then.
 	File *FileURL
+	// Job is set when the input asked for response "async"; Body is nil then.
+	Job *JobStatus
 	// Body streams the result. The caller closes it.
 	Body io.ReadCloser
 }
@@ -90,8 +92,9 @@ func (c *Client) Do(ctx context.Context, operation string, input any, options Ca
 	if options.MaxCharge != nil {
 		header.Set(maxChargeHeader, strconv.FormatInt(int64(*options.MaxCharge), 10))
 	}
-	path := op.Info{Name: operation}.Path()
-	response, err := c.send(ctx, clientRequest{http.MethodPost, path, header, body}) //nolint:bodyclose // the result's Body, which the caller closes
+	request := jsonRequest(http.MethodPost, op.Info{Name: operation}.Path(), body)
+	request.header = header
+	response, err := c.send(ctx, request) //nolint:bodyclose // the result's Body, which the caller closes
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +129,13 @@ func newResult(response *http.Response) (*ClientResult, error) {
 		}
 		return result, nil
 	}
+	result.Body = nil
+	if response.StatusCode == http.StatusAccepted {
+		result.Job = &JobStatus{}
+		return result, readAnswer(response, result.Job)
+	}
 	// Only files have a disposition: this is the address of one.
-	result.Body, result.File = nil, &FileURL{}
+	result.File = &FileURL{}
 	if err := readAnswer(response, result.File); err != nil {
 		return nil, err
 	}
@@ -179,19 +187,19 @@ func (c *Client) SetLimits(ctx context.Context, limits Limits) (Limits, error) {
 	if err != nil {
 		return Limits{}, err
 	}
-	var set Limits
-	response, err := c.send(ctx, clientRequest{method: http.MethodPatch, path: "/v1/billing/limits", body: body})
-	if err == nil {
-		err = readAnswer(response, &set)
-	}
-	return set, err
+	return ask[Limits](ctx, c, jsonRequest(http.MethodPatch, "/v1/billing/limits", body))
 }
 
 // Health tells that the service runs.
 func (c *Client) Health(ctx context.Context) (Health, error) { return get[Health](ctx, c, "/health") }
 
-func get[Answer any](ctx context.Context, c *Client, path string) (answer Answer, err error) {
-	response, err := c.send(ctx, clientRequest{method: http.MethodGet, path: path})
+func get[Answer any](ctx context.Context, c *Client, path string) (Answer, error) {
+	return ask[Answer](ctx, c, clientRequest{method: http.MethodGet, path: path})
+}
+
+// ask sends a request whose answer is JSON.
+func ask[Answer any](ctx context.Context, c *Client, request clientRequest) (answer Answer, err error) {
+	response, err := c.send(ctx, request)
 	if err == nil {
 		err = readAnswer(response, &answer)
 	}
@@ -211,7 +219,14 @@ func readAnswer(response *http.Response, v any) error {
 type clientRequest struct {
 	method, path string
 	header       http.Header
-	body         []byte
+	body         io.ReaderAt
+	size         int64  // of the body, in bytes; 0 sends none
+	media        string // content type of the body
+}
+
+// jsonRequest is a request with a JSON body.
+func jsonRequest(method, path string, body []byte) clientRequest {
+	return clientRequest{method: method, path: path, body: bytes.NewReader(body), size: int64(len(body)), media: "application/json"}
 }
 
 // send sends a request, again where that is allowed, and returns the answer
@@ -226,11 +241,7 @@ func (c *Client) send(ctx context.Context, request clientRequest) (*http.Respons
 		if !again || attempt >= c.Retries || ctx.Err() != nil {
 			return nil, err
 		}
-		wait := c.Wait
-		if wait == nil {
-			wait = waitFor
-		}
-		if waitErr := wait(ctx, pause); waitErr != nil {
+		if waitErr := c.wait(ctx, pause); waitErr != nil {
 			return nil, errors.Join(err, waitErr)
 		}
 	}
@@ -251,7 +262,11 @@ func (r clientRequest) retryAfter(err error, attempt int) (time.Duration, bool) 
 	return pause, pause <= maxRetryWait && (e.Code == RateLimited || safe && e.Status() >= http.StatusInternalServerError)
 }
 
-func waitFor(ctx context.Context, d time.Duration) error {
+// wait pauses, as Wait tells where it is set.
+func (c *Client) wait(ctx context.Context, d time.Duration) error {
+	if c.Wait != nil {
+		return c.Wait(ctx, d)
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -262,17 +277,28 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (c *Client) sendOnce(ctx context.Context, request clientRequest) (*http.Response, error) {
-	address := strings.TrimSuffix(c.BaseURL, "/") + request.path
-	r, err := http.NewRequestWithContext(ctx, request.method, address, bytes.NewReader(request.body))
+// build makes the request anew, with its body from the beginning.
+func (r clientRequest) build(ctx context.Context, base string) (*http.Request, error) {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(r.body, 0, r.size)), nil }
+	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, nil)
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range request.header {
-		r.Header[name] = values
+	if r.size > 0 {
+		request.ContentLength, request.GetBody = r.size, open
+		request.Body, _ = open()
+		request.Header.Set("Content-Type", r.media)
 	}
-	if len(request.body) > 0 {
-		r.Header.Set("Content-Type", "application/json")
+	for name, values := range r.header {
+		request.Header[name] = values
+	}
+	return request, nil
+}
+
+func (c *Client) sendOnce(ctx context.Context, request clientRequest) (*http.Response, error) {
+	r, err := request.build(ctx, strings.TrimSuffix(c.BaseURL, "/"))
+	if err != nil {
+		return nil, err
 	}
 	if c.Key != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Key)
@@ -313,10 +339,17 @@ func readError(response *http.Response) error {
 	if e.RequestID == "" {
 		e.RequestID = response.Header.Get(requestIDHeader)
 	}
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		e.RetryAfter = seconds
-	}
+	e.RetryAfter = retryAfterOf(response)
 	return e
+}
+
+// retryAfterOf returns the seconds that an answer asks to be waited, or 0.
+func retryAfterOf(response *http.Response) int {
+	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	if err != nil {
+		return 0
+	}
+	return max(0, seconds)
 }
 
 // codeOf returns the code for a status whose answer named none.

@@ -131,7 +131,7 @@ func asError(err error) *Error {
 	if errors.As(err, &known) {
 		return known
 	}
-	for _, classify := range []func(error) *Error{inputError, moneyError, fileError, renderError} {
+	for _, classify := range []func(error) *Error{inputError, moneyError, fileError, convertFailure, renderError, webhookError} {
 		if e := classify(err); e != nil {
 			e.cause = err
 			return e
@@ -148,7 +148,10 @@ func inputError(err error) *Error {
 	var size *op.SizeError
 	var body *http.MaxBytesError
 	var address *URLError
+	var quota *store.QuotaError
 	switch {
+	case errors.As(err, &quota):
+		return overQuota(quota)
 	case errors.As(err, &faults):
 		e := &Error{Code: InvalidRequest, Message: faults.Error()}
 		for _, fault := range faults {
@@ -165,6 +168,13 @@ func inputError(err error) *Error {
 		return &Error{Code: URLNotAllowed, Message: address.Field + " " + text + ".", Details: []Detail{{Field: address.Field, Message: text}}}
 	}
 	return nil
+}
+
+// overQuota refuses an upload that the account has no room for.
+func overQuota(e *store.QuotaError) *Error {
+	text := fmt.Sprintf("an account keeps at most %d uploads of %d GiB in all, and yours has %d with %d bytes; delete some, or wait for the 24 hours that each lasts",
+		store.MaxUploads, store.MaxUploadBytes>>30, e.Files, e.Bytes)
+	return &Error{Code: InvalidRequest, Message: "There is no room for the file: " + text + ".", Details: []Detail{{Field: uploadField, Message: "finds no room: " + text}}}
 }
 
 func megabytes(n int64) string {

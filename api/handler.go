@@ -40,7 +40,19 @@ func (a *API) routes() []route {
 		{"GET", "/v1/billing/usage", withKey, "Sum up calls and spending", a.getUsage, Usage{}, nil},
 		{"GET", "/v1/billing/limits", withKey, "Show the spending limits", a.getLimits, Limits{}, nil},
 		{"PATCH", "/v1/billing/limits", withKey, "Change the spending limits", a.patchLimits, Limits{}, nil},
+		{"GET", "/v1/jobs/{id}", withKey, "Show what has become of a job", a.getJob, JobStatus{}, nil},
+		{"POST", "/v1/files", withKey, "Upload a file", a.postFile, Upload{}, nil},
 		{"GET", "/v1/files/{id}", public, "Download a result", a.getFile, nil, nil},
+		{"DELETE", "/v1/files/{id}", withKey, "Delete an upload or a result", a.deleteFile, Acknowledged{}, nil},
+		{"GET", "/v1/webhooks", withKey, "List the webhook endpoints", a.getWebhooks, WebhookList{}, nil},
+		{"POST", "/v1/webhooks", withKey, "Make a webhook endpoint", a.postWebhook, WebhookSecret{}, nil},
+		{"GET", "/v1/webhooks/deliveries", withKey, "List the latest deliveries", a.getDeliveries, DeliveryList{}, nil},
+		{"POST", "/v1/webhooks/deliveries/{id}/replay", withKey, "Send a failed delivery again", a.replayDelivery, Delivery{}, nil},
+		{"PATCH", "/v1/webhooks/{id}", withKey, "Change a webhook endpoint", a.patchWebhook, WebhookEndpoint{}, nil},
+		{"DELETE", "/v1/webhooks/{id}", withKey, "Delete a webhook endpoint", a.deleteWebhook, Acknowledged{}, nil},
+		{"POST", "/v1/webhooks/{id}/test", withKey, "Send a test event to an endpoint", a.testWebhook, Delivery{}, nil},
+		{"POST", "/v1/webhooks/{id}/roll", withKey, "Give an endpoint a new secret", a.rollWebhook, WebhookSecret{}, nil},
+		{"POST", "/v1/webhooks/{id}/activate", withKey, "Put an endpoint's new secret into use", a.activateWebhook, WebhookEndpoint{}, nil},
 	}
 	for _, operation := range a.table.All() {
 		routes = append(routes, route{
@@ -57,6 +69,9 @@ func (a *API) Handler() http.Handler {
 	for _, route := range a.routes() {
 		handle := route.handle
 		if route.access == withKey && route.operation == nil {
+			if route.method == http.MethodPost {
+				handle = a.limited(handle)
+			}
 			handle = a.authenticated(handle)
 		}
 		if route.access == public {
@@ -163,19 +178,13 @@ func preflight(w http.ResponseWriter, _ *http.Request) {
 // unknown answers for paths and methods that no route has. A POST under /v1
 // without a valid key learns nothing but that it needs one.
 func (a *API) unknown(code Code) func(http.ResponseWriter, *http.Request) error {
+	refuse := func(http.ResponseWriter, *http.Request) error { return &Error{Code: code} }
+	withKey := a.authenticated(a.limited(refuse))
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method == http.MethodPost && isAPI(r.URL.Path) {
-			caller, err := a.authenticate(r.Context(), bearer(r.Header), clientIP(r, a.ipHeader))
-			if err != nil {
-				return err
-			}
-			verdict, err := a.limitCaller(r.Context(), caller)
-			setRateHeaders(w.Header(), verdict)
-			if err != nil {
-				return err
-			}
+			return withKey(w, r)
 		}
-		return &Error{Code: code}
+		return refuse(w, r)
 	}
 }
 

@@ -19,11 +19,14 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	id := stored(t, s, `{"text":"content-of-the-document","filename":"name-of-the-document","response":"url"}`)
 	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?query-of-the-request=1"}).OK(t)
 	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?key=" + s.Secret}).Refused(t, api.Unauthorized)
-	s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).Refused(t, api.MethodNotAllowed)
+	s.Send(t, apitest.Request{Method: "PUT", Path: "/v1/files/" + id}).Refused(t, api.MethodNotAllowed)
 	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "/x"}).Refused(t, api.NotFound)
 	s.Send(t, apitest.Request{Path: echo, Body: `{"text":5,"content-of-the-document":1}`}).Refused(t, api.InvalidRequest)
 	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"content-of-the-document"}`, Header: bearerOf("pdf_live_wrong")}).Refused(t, api.Unauthorized)
 	withKey(t, s, "idempotency-key-of-the-request", echo, `{"text":"a"}`).OK(t)
+	named := http.Header{"X-Filename": {"name-of-the-document"}}
+	upload := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "content-of-the-document", Header: named})).ID
+	s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + upload}).OK(t)
 
 	log := s.Log.String()
 	for _, secret := range []string{
@@ -52,7 +55,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 		}
 		statuses = append(statuses, entry.Status)
 	}
-	want := []int{200, 200, 401, 405, 404, 400, 401, 200}
+	want := []int{200, 200, 401, 405, 404, 400, 401, 200, 201, 200}
 	if len(statuses) != len(want) {
 		t.Fatalf("%d lines, want one for each of %d requests", len(statuses), len(want))
 	}

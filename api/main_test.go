@@ -16,6 +16,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/render"
+	"relaypdf/store/credit"
 )
 
 // TestMain makes this program the engine of the renderers that its tests start.
@@ -110,12 +111,19 @@ func serveFiles(w http.ResponseWriter, r *http.Request) {
 // toolServer starts the whole product on the lab's renderer.
 func toolServer(t *testing.T) *apitest.Server {
 	t.Helper()
+	return toolServerWith(t, nil)
+}
+
+// toolServerWith is toolServer with the prices of some operations, by name.
+func toolServerWith(t *testing.T, prices map[string]credit.Amount) *apitest.Server {
+	t.Helper()
 	lab.once.Do(lab.start)
 	if lab.err != nil {
 		t.Fatal(lab.err)
 	}
 	return apitest.New(t, apitest.Options{Operations: api.Operations, Change: func(cfg *api.Config) {
 		cfg.Render, cfg.NoRateLimits, cfg.MaxFile, cfg.MaxBody = lab.render, true, labMaxFile, 8<<20
+		cfg.Prices = prices
 	}})
 }
 
@@ -133,6 +141,12 @@ func letters(words ...string) []byte {
 			fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content))
 	}
 	objects[1] = fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d >>", kids.String(), len(words))
+	return writePDF(objects, "")
+}
+
+// writePDF writes objects, the first of which is the catalog, as a PDF. The
+// trailer has more entries where some are given.
+func writePDF(objects []string, trailer string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.7\n")
 	var offsets []int
@@ -145,6 +159,6 @@ func letters(words ...string) []byte {
 	for _, offset := range offsets {
 		fmt.Fprintf(&b, "%010d 00000 n \n", offset)
 	}
-	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, xref)
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R %s >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, trailer, xref)
 	return b.Bytes()
 }

@@ -22,6 +22,7 @@ type metrics struct {
 	steps    *prometheus.HistogramVec
 	calls    *prometheus.CounterVec
 	money    *prometheus.CounterVec
+	attempts *prometheus.CounterVec
 }
 
 // latencyBuckets reach from the paid path (below a millisecond) to the longest
@@ -43,8 +44,11 @@ func newMetrics(a *API) *metrics {
 		money: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "relaypdf_charged_microdollars_total", Help: "Money charged by operation.",
 		}, []string{"operation"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "relaypdf_delivery_attempts_total", Help: "Attempts to deliver an event, by what the delivery is afterwards: delivered, pending or failed.",
+		}, []string{"status"}),
 	}
-	m.registry.MustRegister(m.requests, m.steps, m.calls, m.money,
+	m.registry.MustRegister(m.requests, m.steps, m.calls, m.money, m.attempts,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, read func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
@@ -88,6 +92,8 @@ func (m *metrics) call(operation, outcome string, charged credit.Amount) {
 	m.calls.WithLabelValues(operation, outcome).Inc()
 	m.money.WithLabelValues(operation).Add(float64(charged))
 }
+
+func (m *metrics) attempt(status string) { m.attempts.WithLabelValues(status).Inc() }
 
 // PrivateHandler serves metrics and profiles. It has no authentication and
 // belongs on an address that only operators reach.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"relaypdf/api/op"
@@ -31,7 +30,7 @@ type FromImagesPage struct {
 func (in *FromImagesInput) Validate() error {
 	var faults op.Faults
 	for i := range in.Files {
-		in.Files[i].check(&faults, fmt.Sprintf("files[%d].", i))
+		in.Files[i].check(&faults, fileAt(i))
 	}
 	in.Options.layout(&faults)
 	return failures(faults)
@@ -77,10 +76,7 @@ func (o *FromImagesPage) layout(faults *op.Faults) render.ImagePages {
 }
 
 func runFromImages(ctx context.Context, env *Env, in *FromImagesInput) (op.Result, error) {
-	var sources []placed
-	for i := range in.Files {
-		sources = append(sources, placed{&in.Files[i].FileSource, fmt.Sprintf("files[%d].", i)})
-	}
+	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	var checked op.Faults // by Validate, which found none
 	pages := in.Options.layout(&checked)
 	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {

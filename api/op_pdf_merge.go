@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"path"
 	"strings"
@@ -29,7 +28,7 @@ type MergeFile struct {
 func (in *MergeInput) Validate() error {
 	var faults op.Faults
 	for i := range in.Files {
-		at := fmt.Sprintf("files[%d].", i)
+		at := fileAt(i)
 		in.Files[i].check(&faults, at)
 		checkPassword(&faults, at+"password", in.Files[i].Password)
 	}
@@ -52,10 +51,7 @@ func (f *MergeFile) title() string {
 
 // runMerge joins the files.
 func runMerge(ctx context.Context, env *Env, in *MergeInput) (op.Result, error) {
-	var sources []placed
-	for i := range in.Files {
-		sources = append(sources, placed{&in.Files[i].FileSource, fmt.Sprintf("files[%d].", i)})
-	}
+	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
 		var inputs []render.MergeInput
 		for i, file := range files {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,7 +26,7 @@ const (
 type FileSource struct {
 	URL    *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: public http or https address of the file, at most 50 MiB. Give exactly one of url, file and fileId."`
 	File   op.File `json:"file,omitzero" jsonschema_description:"Source: the file as Base64, with or without a data URI before it, at most 50 MiB."`
-	FileID *string `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an earlier result of this account that has not expired."`
+	FileID *string `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an upload or an earlier result of this account that has not expired."`
 }
 
 // FileItem is a FileSource that stands in an array or an object of its own.
@@ -90,6 +91,18 @@ type placed struct {
 	*FileSource
 	at string
 }
+
+// placeFiles returns the sources of the n items of the field files.
+func placeFiles(n int, source func(i int) *FileSource) []placed {
+	sources := make([]placed, n)
+	for i := range sources {
+		sources[i] = placed{source(i), fileAt(i)}
+	}
+	return sources
+}
+
+// fileAt is the path before the fields of an item of files.
+func fileAt(i int) string { return fmt.Sprintf("files[%d].", i) }
 
 // openSources gets the contents of several sources side by side, in their
 // order. The caller closes them. What is wrong with one is said of its field.
@@ -176,28 +189,44 @@ func (env *Env) fetch(ctx context.Context, field, address string) (op.Body, erro
 	return nil, err
 }
 
-// openStored opens an earlier result of the account. Whether an id belongs to
-// another account, has expired or never was, nobody can tell from the answer.
+// unreadable is said of a stored file's field. Whether an id belongs to another
+// account, has expired or never was, nobody can tell from it.
+const unreadable = "is not the id of a file of this account that can still be read"
+
+// openStored opens an upload or an earlier result of the account.
 func (env *Env) openStored(ctx context.Context, field, id string) (op.Body, error) {
 	body, err := env.Stored(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, op.Faults{{Field: field, Message: "is not the id of a file of this account that can still be read"}}
+		return nil, op.Faults{{Field: field, Message: unreadable}}
 	}
 	return body, err
 }
 
-// stored returns the Env.Stored of an account.
-func (a *API) stored(accountID string) func(context.Context, string) (op.Body, error) {
-	return func(ctx context.Context, id string) (op.Body, error) {
-		file, err := a.store.PublicFile(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if file.AccountID != accountID {
-			return nil, store.ErrNotFound
-		}
-		return a.openBlob(ctx, file.BlobKey)
+// stored opens a file of the call's account. A job gets what it pinned, although
+// that may have expired or been deleted since.
+func (c *paidCall) stored(ctx context.Context, id string) (op.Body, error) {
+	var file store.File
+	var err error
+	if c.job != nil {
+		file, err = c.store.PinnedFile(ctx, c.id, id)
+	} else {
+		file, err = c.store.AccountFile(ctx, c.caller.Account.ID, id)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return c.openBlob(ctx, file.BlobKey)
+}
+
+// unpinned names the fields of a job's request whose files cannot be read.
+func (c *paidCall) unpinned(missing *store.PinError) error {
+	var faults op.Faults
+	for _, file := range c.call.StoredFiles() {
+		if slices.Contains(missing.FileIDs, file.ID) {
+			faults.Add(file.Field, unreadable)
+		}
+	}
+	return faults
 }
 
 // fileURLError refuses the address of a file. A *URLError, which is for pages,

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 
 	"relaypdf/api/op"
 	"relaypdf/render"
@@ -30,17 +29,14 @@ type NamedFile struct {
 func (in *ZipInput) Validate() error {
 	var faults op.Faults
 	for i := range in.Files {
-		in.Files[i].check(&faults, fmt.Sprintf("files[%d].", i))
+		in.Files[i].check(&faults, fileAt(i))
 	}
 	return failures(faults)
 }
 
 // runZip puts the files in an archive.
 func runZip(ctx context.Context, env *Env, in *ZipInput) (op.Result, error) {
-	var sources []placed
-	for i := range in.Files {
-		sources = append(sources, placed{&in.Files[i].FileSource, fmt.Sprintf("files[%d].", i)})
-	}
+	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
 		var entries []render.ZipEntry
 		for i, file := range files {

@@ -42,14 +42,18 @@ func (a *API) getOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 // routeNote holds what the document says of a route that its row in routes and
 // the table of operations do not.
 type routeNote struct {
-	query []parameter
+	query []parameter // and headers
 	// body is an example of the JSON body's type.
 	body any
+	// upload tells of a body that is no JSON, by its content type.
+	upload map[string]mediaType
 	// content is the type of an answer that is not described by a struct.
 	content string
 	headers []string
 	// others are further answers: by status, their description.
 	others map[int]string
+	// created tells that the answer's status is 201.
+	created bool
 	// refused is the status of a negative answer of the same shape.
 	refused int
 	codes   []Code
@@ -70,7 +74,19 @@ func routeNotes() map[string]routeNote {
 			},
 			codes: []Code{InvalidRequest},
 		},
-		"PATCH /v1/billing/limits": {body: Limits{}},
+		"PATCH /v1/billing/limits":                 {body: Limits{}},
+		"POST /v1/webhooks":                        {body: WebhookInput{}, created: true, codes: []Code{URLNotAllowed}},
+		"PATCH /v1/webhooks/{id}":                  {body: WebhookPatch{}, codes: []Code{URLNotAllowed}},
+		"POST /v1/webhooks/{id}/test":              {codes: []Code{InvalidRequest}},
+		"POST /v1/webhooks/deliveries/{id}/replay": {codes: []Code{InvalidRequest}},
+		"POST /v1/files": {
+			created: true, upload: uploadBodies(),
+			query: []parameter{{
+				Name: filenameHeader, In: "header", Description: "Name of the file, in UTF-8, percent-encoded or not. A form's file brings its own.",
+				Schema: &jsonschema.Schema{Type: "string"}, Example: "letter.pdf",
+			}},
+			codes: []Code{InvalidRequest, PayloadTooLarge, StorageUnavailable},
+		},
 		"GET /v1/files/{id}": {
 			content: "application/octet-stream",
 			headers: []string{resultIDHeader, sizeHeader, "Content-Disposition", "ETag"},
@@ -138,7 +154,7 @@ func (a *API) addRoute(doc *document, r route, n routeNote) {
 	}
 	for _, name := range pathParameters(r.pattern) {
 		e.Parameters = append(e.Parameters, parameter{
-			Name: name, In: "path", Description: "Id of the " + strings.TrimSuffix(tag, "s") + ".", Required: true,
+			Name: name, In: "path", Description: "Id of the " + r.resource() + ".", Required: true,
 			Schema: &jsonschema.Schema{Type: "string"},
 		})
 	}
@@ -184,6 +200,11 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *op.Operation[*
 			"Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content: content,
 	}
+	e.Responses["202"] = responseDoc{
+		Description: "With response \"async\": the job, which is polled at its pollUrl.",
+		Headers:     headerRefs(resultIDHeader, "Location", "Retry-After", "Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
+		Content:     map[string]mediaType{"application/json": {Schema: addSchema(doc, JobStatus{})}},
+	}
 }
 
 // addAnswers describes the answers of a route that is not an operation's.
@@ -197,7 +218,14 @@ func addAnswers(doc *document, e *endpoint, r route, n routeNote) {
 	default:
 		answer.Content[n.content] = mediaType{Schema: binarySchema()}
 	}
-	e.Responses["200"] = answer
+	if n.created {
+		e.Responses["201"] = answer
+	} else {
+		e.Responses["200"] = answer
+	}
+	if n.upload != nil {
+		e.RequestBody = &requestBody{Required: true, Content: n.upload}
+	}
 	if n.refused != 0 {
 		answer.Description = "A negative answer, in the same shape."
 		e.Responses[strconv.Itoa(n.refused)] = answer
@@ -210,9 +238,12 @@ func addAnswers(doc *document, e *endpoint, r route, n routeNote) {
 		e.Responses[strconv.Itoa(status)] = other
 	}
 	if n.body != nil {
-		// A change may leave out any member, and must not name another.
+		// A change may leave out any member, and no body may name another.
 		body := *op.AnswerSchema(reflect.TypeOf(n.body))
-		body.Required, body.AdditionalProperties = nil, jsonschema.FalseSchema
+		body.AdditionalProperties = jsonschema.FalseSchema
+		if r.method == http.MethodPatch {
+			body.Required = nil
+		}
 		e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{"application/json": {Schema: &body}}}
 	}
 }
@@ -275,6 +306,16 @@ func (r route) tag() string {
 	return strings.Split(r.pattern, "/")[2]
 }
 
+// resource names, in the singular, what the route's id is of.
+func (r route) resource() string {
+	before, _, _ := strings.Cut(r.pattern, "/{")
+	name := before[strings.LastIndexByte(before, '/')+1:]
+	if stem, ok := strings.CutSuffix(name, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(name, "s")
+}
+
 // operationID names a route the way tools are named: resource_verb.
 func (r route) operationID() string {
 	if r.operation != nil {
@@ -297,10 +338,14 @@ func tagDescription(tag string) string {
 		return "State and description of the service. No key is needed."
 	case "account":
 		return "The account that a key belongs to."
+	case "jobs":
+		return "Work that goes on after its request."
 	case "billing":
 		return "Prices, usage and spending limits."
 	case "files":
-		return "Results that were stored for 24 hours."
+		return "Uploads and results, stored for 24 hours."
+	case "webhooks":
+		return "Endpoints that are told of events, and what was sent to them."
 	case "pdf":
 		return "Make and process PDF documents."
 	}
@@ -341,8 +386,11 @@ func inputName(operation string) string {
 func addSchema(doc *document, answer any) reference {
 	shape := reflect.TypeOf(answer)
 	name := shape.Name()
-	if shape == reflect.TypeFor[FileURL]() {
-		name = "FileUrlResponse" // the interface's name for it
+	switch shape { // the interface has names of its own for some
+	case reflect.TypeFor[FileURL]():
+		name = "FileUrlResponse"
+	case reflect.TypeFor[JobStatus]():
+		name = "JobStatusResponse"
 	}
 	if doc.Components.Schemas[name] == nil {
 		doc.Components.Schemas[name] = op.AnswerSchema(shape)

@@ -107,6 +107,13 @@ func parameterRef(name string) reference { return reference{"#/components/parame
 // binarySchema describes the bytes of a file.
 func binarySchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Format: "binary"} }
 
+// uploadBodies describes the two ways to send a file.
+func uploadBodies() map[string]mediaType {
+	form := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{uploadField}}
+	form.Properties.Set(uploadField, binarySchema())
+	return map[string]mediaType{"application/octet-stream": {Schema: binarySchema()}, "multipart/form-data": {Schema: form}}
+}
+
 // sharedHeaders describes the headers of answers. The service's own ones are
 // also sent under the brand's name, which only the running service knows.
 func sharedHeaders() map[string]header {
@@ -121,6 +128,7 @@ func sharedHeaders() map[string]header {
 		"Idempotent-Replayed":            {"true when the answer is that of an earlier call with the same Idempotency-Key.", false, text()},
 		"RateLimit-Policy":               {"The windows that the call counted in: name, quota (q) and length in seconds (w).", false, text()},
 		"RateLimit":                      {"What is left in each window: remaining calls (r) and seconds until the next one is freed (t).", false, text()},
+		"Location":                       {"Address of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}},
 		"Retry-After":                    {"Seconds to wait. Waiting them out is enough.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}},
 		"ETag":                           {"Identifies the content, for If-None-Match.", false, text()},
 	}

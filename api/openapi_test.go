@@ -157,7 +157,7 @@ func TestRoutesGolden(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	for _, route := range product(t).API.Routes() {
-		fmt.Fprintf(&text, "%-6s %-24s %-7s %s\n", route.Method, route.Path, route.Access, route.Summary)
+		fmt.Fprintf(&text, "%-6s %-40s %-7s %s\n", route.Method, route.Path, route.Access, route.Summary)
 	}
 	apitest.Golden(t, "routes.golden", []byte(text.String()))
 }

@@ -18,8 +18,8 @@ type Env struct {
 	Tenant string
 	// MaxFile is the most that one file may have, in bytes, however it comes.
 	MaxFile int64
-	// Stored opens a result of an earlier call of the tenant, which the caller
-	// closes. It returns store.ErrNotFound where the tenant has no such file.
+	// Stored opens an upload or an earlier result of the tenant, which the
+	// caller closes. It returns store.ErrNotFound where the tenant has no such file.
 	Stored func(ctx context.Context, id string) (op.Body, error)
 }
 
@@ -157,6 +157,18 @@ var Operations = []op.Row[*Env]{
 		},
 		Example: ZipInput{Files: []NamedFile{{FileSource: examplePDF().FileSource, Filename: "letters/may.pdf"}}},
 		Run:     runZip,
+	},
+	row[ConvertInput]{
+		Info: op.Info{
+			Name: "convert.create", Summary: "Convert an office document, HTML, Markdown, text, a PDF or an image",
+			Price: convertPrice,
+			Produces: []string{
+				convertTypes[render.ConvertPDF], convertTypes[render.ConvertDOCX], convertTypes[render.ConvertXLSX],
+				convertTypes[render.ConvertHTML], convertTypes[render.ConvertPNG], "application/zip",
+			},
+		},
+		Example: ConvertInput{FileSource: FileSource{File: op.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
+		Run:     runConvert,
 	},
 }
 

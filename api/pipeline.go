@@ -47,14 +47,25 @@ type Outcome struct {
 	ContentType string
 	Body        op.Body
 	File        *store.File
+
+	try int // which attempt of a job made it
+}
+
+// step is one stage of a paid call.
+type step struct {
+	name string
+	do   func(*paidCall, context.Context) error
 }
 
 // steps is the order in which every paid call is carried out. A failure in any
-// of them ends the call; one after hold also releases what was held.
-var steps = []struct {
-	name string
-	do   func(*paidCall, context.Context) error
-}{
+// of them ends the call; one after hold also releases what was held. A job's
+// request leaves off after hold, and a worker goes on from there with jobSteps.
+var (
+	steps    = slices.Concat(requestSteps, runSteps)
+	jobSteps = slices.Concat([]step{{"load", (*paidCall).load}}, runSteps)
+)
+
+var requestSteps = []step{
 	{"authenticate", (*paidCall).authenticate},
 	{"limit", (*paidCall).limit},
 	{"decode", (*paidCall).decode},
@@ -62,12 +73,19 @@ var steps = []struct {
 	{"quote", (*paidCall).quoteCall},
 	{"admit", (*paidCall).admit},
 	{"hold", (*paidCall).hold},
+}
+
+var runSteps = []step{
 	{"run", (*paidCall).run},
 	{"settle", (*paidCall).settle},
 }
 
-// errReplayed leaves the steps early: the outcome is an earlier call's.
-var errReplayed = errors.New("replayed")
+// What leaves the steps early with success: the outcome is an earlier call's,
+// or the rest is a worker's.
+var (
+	errReplayed = errors.New("replayed")
+	errEnqueued = errors.New("enqueued")
+)
 
 // Settlement must be attempted although the client has gone, but not for ever.
 const afterwardsTimeout = 20 * time.Second
@@ -77,6 +95,8 @@ const afterwardsTimeout = 20 * time.Second
 type paidCall struct {
 	*API
 	Request
+	// job is set in a worker, which goes on with a call that was held before.
+	job *store.Job
 
 	verdict Verdict
 	caller  Caller
@@ -95,10 +115,12 @@ func (a *API) Do(ctx context.Context, request Request) (*Outcome, Verdict, error
 	a.running.Add(1)
 	defer a.running.Done()
 	c := &paidCall{API: a, Request: request}
-	err := c.carryOut(ctx)
+	err := c.carryOut(ctx, steps)
 	switch {
 	case errors.Is(err, errReplayed):
 		a.metrics.call(request.Operation.Name, "replayed", 0)
+	case errors.Is(err, errEnqueued):
+		a.metrics.call(request.Operation.Name, "enqueued", 0)
 	case err != nil:
 		a.metrics.call(request.Operation.Name, string(asError(err).Code), 0)
 		return nil, c.verdict, err
@@ -108,13 +130,13 @@ func (a *API) Do(ctx context.Context, request Request) (*Outcome, Verdict, error
 	return c.outcome, c.verdict, nil
 }
 
-func (c *paidCall) carryOut(ctx context.Context) (err error) {
+func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in %s: %v\n%s", c.Operation.Name, p, debug.Stack())
+			err = fmt.Errorf("panic in %s: %v\n%s", c.operationName(), p, debug.Stack())
 		}
 		if err != nil && c.held {
-			c.release(ctx, err)
+			c.giveUp(ctx, err)
 		}
 		if c.call != nil {
 			c.free(ctx, c.call)
@@ -123,13 +145,21 @@ func (c *paidCall) carryOut(ctx context.Context) (err error) {
 	for _, step := range steps {
 		begin := time.Now()
 		err := step.do(c, ctx)
-		c.metrics.step(c.Operation.Name, step.name, time.Since(begin))
+		c.metrics.step(c.operationName(), step.name, time.Since(begin))
 		if err != nil {
 			return err
 		}
 		c.reached(step.name)
 	}
 	return nil
+}
+
+// operationName names the operation, which a job knows before it is loaded.
+func (c *paidCall) operationName() string {
+	if c.job != nil {
+		return c.job.Call.Operation
+	}
+	return c.Operation.Name
 }
 
 func (c *paidCall) authenticate(ctx context.Context) (err error) {
@@ -148,10 +178,25 @@ func (c *paidCall) decode(context.Context) (err error) {
 	if len(c.Faults) > 0 && (err == nil || errors.As(err, &faults)) {
 		return slices.Concat(c.Faults, faults)
 	}
-	if err == nil && c.call.Response == "" {
+	if err != nil {
+		return err
+	}
+	if c.call.Response == "" {
 		c.call.Response = op.Binary
 	}
-	return err
+	return c.checkCallback(c.call.CallbackURL)
+}
+
+// checkCallback refuses a callback that could not be sent to. What its name
+// resolves to is looked at when it is dialled.
+func (c *paidCall) checkCallback(address string) error {
+	if address == "" {
+		return nil
+	}
+	if err := c.outbound.CheckURL(address); err != nil {
+		return &URLError{Field: "callbackUrl", Cause: err}
+	}
+	return nil
 }
 
 // authorize holds the key to what its owner allowed it.
@@ -176,7 +221,7 @@ func (c *paidCall) quoteCall(context.Context) error {
 // its release. An earlier call's answer needs no run, so a call that may be a
 // repeat goes on.
 func (c *paidCall) admit(context.Context) error {
-	if c.IdempotencyKey != "" {
+	if c.IdempotencyKey != "" || c.call.Response == op.Async {
 		return nil
 	}
 	return c.call.Admit(c.env())
@@ -184,8 +229,7 @@ func (c *paidCall) admit(context.Context) error {
 
 // env is what the run may use.
 func (c *paidCall) env() *Env {
-	account := c.caller.Account.ID
-	return &Env{Render: c.render, Tenant: account, MaxFile: c.files.Limit, Stored: c.stored(account)}
+	return &Env{Render: c.render, Tenant: c.caller.Account.ID, MaxFile: c.files.Limit, Stored: c.stored}
 }
 
 // admit returns the error with which the browser would turn the tenant away now.
@@ -197,45 +241,83 @@ func (e *Env) admit() error {
 }
 
 // hold reserves the quote, in one transaction with the limits, the claim of
-// the idempotency key and the call's row.
-func (c *paidCall) hold(ctx context.Context) error {
+// the idempotency key, the call's row and, for a job, its place in the queue.
+func (c *paidCall) hold(ctx context.Context) (err error) {
 	c.id, c.result = store.NewID("call"), store.NewID("file")
 	c.started = time.Now()
 	call := store.NewCall{
 		ID: c.id, ResultID: c.result, AccountID: c.caller.Account.ID, KeyID: c.caller.Key.ID,
 		Operation: c.Operation.Name, Mode: c.call.Response, RequestID: c.RequestID,
-		Quote: c.quote, Lease: c.lease, Metered: !c.billing,
+		Quote: c.quote, Lease: c.lease, Metered: !c.billing, CallbackURL: c.call.CallbackURL,
 		IdempotencyKey: c.IdempotencyKey, BodyHash: c.call.Digest[:],
 	}
 	// A client that leaves must not make it unknown whether the hold was written.
-	err := c.store.Begin(context.WithoutCancel(ctx), call)
-	for wait := newClaimWait(); err != nil; {
+	certain := context.WithoutCancel(ctx)
+	if c.call.Response != op.Async {
+		c.held, err = c.begin(ctx, call)
+		return err
+	}
+	call.Lease = ""
+	if call.Job, err = c.newJob(certain); err != nil {
+		return err
+	}
+	if c.held, err = c.begin(ctx, call); err != nil {
+		if !c.held {
+			c.dropInput(certain, call.Job)
+		}
+		return err
+	}
+	// From here on the hold is the job's.
+	c.held, c.outcome = false, &Outcome{CallID: c.id, ResultID: c.result, Mode: op.Async}
+	c.reached("hold")
+	return errEnqueued
+}
+
+// begin writes a hold, and reports whether it may have been written. The loser
+// of an idempotency key waits, and gets the winner's answer.
+func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, err error) {
+	for wait := newClaimWait(); ; {
+		err := c.store.Begin(context.WithoutCancel(ctx), call)
 		var claimed *store.ClaimedError
-		if errors.Is(err, store.ErrNotFound) {
-			return &Error{Code: Unauthorized, Message: "This API key was revoked."}
-		}
-		if !errors.As(err, &claimed) {
+		var missing *store.PinError
+		switch {
+		case err == nil:
+			c.reloadSoon(ctx)
+			return true, nil
+		case errors.As(err, &missing):
+			return false, c.unpinned(missing)
+		case errors.Is(err, store.ErrNotFound):
+			return false, &Error{Code: Unauthorized, Message: "This API key was revoked."}
+		case !errors.As(err, &claimed):
+			c.refusedFunds(ctx, err)
 			// The database failed, and may have written the hold all the same.
-			c.held = moneyError(err) == nil
-			return err
-		}
-		if !bytes.Equal(claimed.Claim.BodyHash, c.call.Digest[:]) {
-			return invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
-		}
-		if claimed.Claim.State == store.ClaimDone {
-			return c.replay(ctx, claimed.Claim.CallID)
+			return moneyError(err) == nil, err
+		case !bytes.Equal(claimed.Claim.BodyHash, c.call.Digest[:]):
+			return false, invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
+		case claimed.Claim.State == store.ClaimDone || call.Job != nil:
+			// A job's answer is ready as soon as it waits.
+			return false, c.replay(ctx, claimed.Claim.CallID)
 		}
 		if err := wait.next(ctx); err != nil {
-			return err
+			return false, err
 		}
-		err = c.store.Begin(context.WithoutCancel(ctx), call)
 	}
-	c.held = true
-	return nil
+}
+
+// refusedFunds tells the account's endpoints of an empty wallet.
+func (c *paidCall) refusedFunds(ctx context.Context, err error) {
+	var funds *store.FundsError
+	if !errors.As(err, &funds) {
+		return
+	}
+	c.reloadSoon(ctx)
+	if err := c.store.AlertEmptyWallet(context.WithoutCancel(ctx), c.caller.Account.ID, funds.Quote); err != nil {
+		c.log.LogAttrs(ctx, slog.LevelError, "empty wallet not told of", slog.Any("error", err))
+	}
 }
 
 func (c *paidCall) run(ctx context.Context) error {
-	result, err := c.call.Run(ctx, c.env())
+	result, err := c.runPatiently(ctx)
 	if err != nil {
 		return err
 	}
@@ -250,27 +332,51 @@ func (c *paidCall) run(ctx context.Context) error {
 	c.outcome = &Outcome{
 		CallID: c.id, ResultID: c.result, Mode: c.call.Response, Charged: c.quote,
 		Filename:    filename(c.call.Filename, result.Stem, result.Extension),
-		ContentType: result.ContentType, Body: body,
+		ContentType: result.ContentType, Body: body, try: c.try(),
 	}
 	return nil
 }
 
-// settle charges the call, in one transaction with its file and the result of
-// its idempotency key. A result that outlives the answer is on disk before.
+// settle charges the call, in one transaction with its file, the result of its
+// idempotency key and the news of its end. A result that outlives the answer is
+// on disk before.
 func (c *paidCall) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
-	if c.outcome.Mode == op.URL || c.IdempotencyKey != "" {
+	end := store.Settlement{CallID: c.id, Charge: c.quote, Duration: time.Since(c.started)}
+	if c.outcome.Mode != op.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "" {
 		file, err := c.putFile(ctx, c.outcome)
 		if err != nil {
 			return err
 		}
-		c.outcome.File = file
+		end.File, c.outcome.File = file, file
 		c.reached("stored")
 	}
-	return c.store.Settle(ctx, store.Settlement{
-		CallID: c.id, Charge: c.quote, File: c.outcome.File, Duration: time.Since(c.started),
-	})
+	if c.announced() {
+		end.Notice = notice(c.row(), c.completed(c.row(), end.File))
+	}
+	return c.store.Settle(ctx, end)
+}
+
+// announced tells whether anybody but the caller hears of the call's end.
+func (c *paidCall) announced() bool {
+	return c.job != nil || c.call != nil && c.call.CallbackURL != ""
+}
+
+// row is what the pipeline knows of the call's row.
+func (c *paidCall) row() store.Call {
+	if c.job != nil {
+		return c.job.Call
+	}
+	return store.Call{ID: c.id, ResultID: c.result, AccountID: c.caller.Account.ID, Mode: c.call.Response}
+}
+
+// try counts how often the call was begun before this time.
+func (c *paidCall) try() int {
+	if c.job != nil {
+		return c.job.Tries
+	}
+	return 0
 }
 
 // free closes what a call no longer needs. A failure costs disk space, not the call.
@@ -280,21 +386,38 @@ func (a *API) free(ctx context.Context, c io.Closer) {
 	}
 }
 
-// release gives back what was held and drops what was made.
-func (c *paidCall) release(ctx context.Context, cause error) {
+// giveUp ends a held call that failed. A job that was cut off because its
+// process stops goes back into the queue.
+func (c *paidCall) giveUp(ctx context.Context, cause error) {
+	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
-	failure := asError(cause)
-	err := c.store.Release(ctx, c.id, store.Failure{Code: string(failure.Code), Message: failure.Error()})
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		// The lease's reaper returns the hold when this process is gone.
-		c.log.LogAttrs(ctx, slog.LevelError, "release failed", slog.String("call", c.id), slog.Any("error", err))
+	if c.job == nil || !stopped {
+		c.release(ctx, asError(cause))
+	} else if err := c.store.ReturnJob(ctx, *c.job); err != nil {
+		// The lease's reaper queues it again when this process is gone.
+		c.log.LogAttrs(ctx, slog.LevelError, "job not returned", slog.String("call", c.id), slog.Any("error", err))
 	}
 	if c.outcome == nil {
 		return
 	}
-	c.free(ctx, c.outcome.Body)
+	if c.job == nil {
+		c.free(ctx, c.outcome.Body)
+	}
 	if c.outcome.File != nil {
 		c.dropBlob(ctx, c.outcome)
+	}
+}
+
+// release gives back what was held, and tells of it.
+func (c *paidCall) release(ctx context.Context, failure *Error) {
+	why := store.Failure{Code: string(failure.Code), Message: failure.Error()}
+	var news *store.Notice
+	if c.announced() {
+		news = notice(c.row(), c.failed(c.row(), why))
+	}
+	if err := c.store.Release(ctx, c.id, why, news); err != nil && !errors.Is(err, store.ErrNotFound) {
+		// The lease's reaper returns the hold when this process is gone.
+		c.log.LogAttrs(ctx, slog.LevelError, "release failed", slog.String("call", c.id), slog.Any("error", err))
 	}
 }

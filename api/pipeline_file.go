@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -18,7 +19,7 @@ const fileLifetime = 24 * time.Hour
 // putFile writes an outcome's body to the blobs and returns the row that
 // points to it, which the caller stores.
 func (a *API) putFile(ctx context.Context, outcome *Outcome) (*store.File, error) {
-	key := store.NewID("blob")
+	key := store.ResultKey(outcome.CallID, outcome.try)
 	size, err := a.blobs.Put(ctx, key, outcome.Body.Open())
 	if err != nil {
 		return nil, &Error{Code: StorageUnavailable, cause: err}
@@ -66,6 +67,10 @@ func (c *paidCall) replay(ctx context.Context, callID string) error {
 	if err != nil {
 		return err
 	}
+	if call.Mode == op.Async {
+		c.outcome = &Outcome{CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true}
+		return errReplayed
+	}
 	file, err := c.store.PublicFile(ctx, call.ResultID)
 	if errors.Is(err, store.ErrNotFound) {
 		return invalid("Idempotency-Key", "belongs to a call whose result has been deleted; take a new key")
@@ -100,10 +105,22 @@ type blobBody struct {
 
 func (a *API) openBlob(ctx context.Context, key string) (*blobBody, error) {
 	content, size, err := a.blobs.Open(ctx, key)
+	if errors.Is(err, store.ErrNoBlob) {
+		return nil, a.missingBlob(ctx, key, err)
+	}
 	if err != nil {
 		return nil, &Error{Code: StorageUnavailable, cause: err}
 	}
 	return &blobBody{content, size}, nil
+}
+
+// missingBlob tells a blob whose file was deleted just now from one that is lost.
+func (a *API) missingBlob(ctx context.Context, key string, cause error) error {
+	used, err := a.store.InUse(ctx, key)
+	if err == nil && !used {
+		return fmt.Errorf("%w: deleted meanwhile", store.ErrNotFound)
+	}
+	return &Error{Code: StorageUnavailable, cause: errors.Join(cause, err)}
 }
 
 func (b *blobBody) Size() int64         { return b.size }

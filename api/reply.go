@@ -121,11 +121,18 @@ func (a *API) fileURL(file *store.File) FileURL {
 func (a *API) reply(w http.ResponseWriter, outcome *Outcome) error {
 	h := w.Header()
 	a.setService(h, resultIDHeader, outcome.ResultID)
-	a.setService(h, chargedHeader, strconv.FormatInt(int64(outcome.Charged), 10))
 	if outcome.Replayed {
 		h.Set("Idempotent-Replayed", "true")
 	}
-	if outcome.Mode == op.URL {
+	if outcome.Mode != op.Async { // a job is charged when it is done
+		a.setService(h, chargedHeader, strconv.FormatInt(int64(outcome.Charged), 10))
+	}
+	switch outcome.Mode {
+	case op.Async:
+		h.Set("Location", a.jobURL(outcome.ResultID))
+		h.Set("Retry-After", "1")
+		return writeJSON(w, http.StatusAccepted, a.accepted(outcome.ResultID))
+	case op.URL:
 		return writeJSON(w, http.StatusOK, a.fileURL(outcome.File))
 	}
 	size := strconv.FormatInt(outcome.Body.Size(), 10)

@@ -19,6 +19,19 @@ func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) erro
 	}
 }
 
+// limited counts requests in the windows of the caller's key, as operations do
+// themselves.
+func (a *API) limited(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		verdict, err := a.limitCaller(r.Context(), callerFrom(r.Context()))
+		setRateHeaders(w.Header(), verdict)
+		if err != nil {
+			return err
+		}
+		return handle(w, r)
+	}
+}
+
 // callerFrom returns the caller that authenticated found.
 func callerFrom(ctx context.Context) Caller {
 	caller, _ := ctx.Value(callerKey{}).(Caller)

@@ -33,12 +33,8 @@ func (a *API) postOperation(operation *op.Operation[*Env]) func(http.ResponseWri
 		readCallHeaders(r.Header, &request)
 		body := &httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, a.maxBody)}
 		request.Body = body
-		patience := bodyBaseTime + time.Duration(a.maxBody/bodyMinPerSec)*time.Second
-		// Connections that cannot have a deadline, as in tests, do without.
-		line := http.NewResponseController(w)
-		_ = line.SetReadDeadline(time.Now().Add(patience))
 		// Once the body is there, a deadline would cut off the call itself.
-		body.whole = func() { _ = line.SetReadDeadline(time.Time{}) }
+		body.whole = boundBody(w, a.maxBody)
 		outcome, verdict, err := a.Do(r.Context(), request)
 		setRateHeaders(w.Header(), verdict)
 		if err != nil {
@@ -47,6 +43,16 @@ func (a *API) postOperation(operation *op.Operation[*Env]) func(http.ResponseWri
 		note(w, slog.String("call", outcome.CallID))
 		return a.deliver(r.Context(), w, outcome)
 	}
+}
+
+// boundBody gives the body of a request the time that the slowest line needs
+// for limit bytes. The function it returns ends that.
+func boundBody(w http.ResponseWriter, limit int64) func() {
+	line := http.NewResponseController(w)
+	patience := bodyBaseTime + time.Duration(limit/bodyMinPerSec)*time.Second
+	// Connections that cannot have a deadline, as in tests, do without.
+	_ = line.SetReadDeadline(time.Now().Add(patience))
+	return func() { _ = line.SetReadDeadline(time.Time{}) }
 }
 
 // deliver answers with an outcome and frees it. A binary result that did not

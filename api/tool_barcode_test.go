@@ -127,9 +127,11 @@ func TestBarcodesFail(t *testing.T) {
 	}
 }
 
-// BenchmarkBarcodes measures calls through HTTP, with the ledger on SQLite.
+// BenchmarkBarcodes measures calls through HTTP, four at once for each core, with
+// the ledger on SQLite.
 func BenchmarkBarcodes(b *testing.B) {
 	s := barcodeServer(b)
+	b.SetParallelism(4)
 	b.RunParallel(func(pb *testing.PB) {
 		for i := 0; pb.Next(); i++ {
 			s.Send(b, apitest.Request{Path: "/v1/barcodes", Body: fmt.Sprintf(`{"type":"qr","text":"https://example.com/%d"}`, i)}).OK(b)

@@ -111,7 +111,7 @@ func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Am
 			return ErrExists
 		}
 		j := journal{accountID: row.ID, kind: kindTrial, reason: "trial credit", at: now}
-		return post(ctx, tx, j, entry{bookPromotion, -trial}, entry{bookWallet, trial})
+		return s.post(ctx, tx, j, entry{bookPromotion, -trial}, entry{bookWallet, trial})
 	})
 	if err != nil {
 		return Account{}, fmt.Errorf("create account: %w", err)
@@ -153,37 +153,20 @@ func (s *Store) Accounts(ctx context.Context) ([]Account, error) {
 	return list, nil
 }
 
-// Credit adds a payment, in microdollars, to the wallet and marks the account
-// as funded and paying. It returns ErrNotFound for an unknown account.
+// Credit adds a payment, in microdollars, to the wallet, marks the account as
+// funded and paying, and tells its endpoints. It returns ErrNotFound for an
+// unknown account.
 func (s *Store) Credit(ctx context.Context, accountID string, amount credit.Amount, reason string) error {
-	if amount <= 0 || amount > maxAmount {
-		return fmt.Errorf("credit account: the amount must be above 0 and at most %s; got %s", maxAmount, amount)
+	err := checkCredit(amount)
+	if err == nil {
+		err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			return s.credit(ctx, tx, addition{accountID: accountID, amount: amount, reason: reason, event: EventWalletTopUp})
+		})
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		ok, err := changed(tx.NewRaw(`UPDATE accounts SET balance = balance + ?0, funded = TRUE, plan = ?1
-			WHERE id = ?2 AND balance + held <= ?3 - ?0`, amount, PlanPaid, accountID, maxAmount).Exec(ctx))
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return creditRefusal(ctx, tx, accountID)
-		}
-		j := journal{accountID: accountID, kind: kindCredit, reason: clean(reason, 500), at: s.now()}
-		return post(ctx, tx, j, entry{bookPayment, -amount}, entry{bookWallet, amount})
-	})
 	if err != nil {
 		return fmt.Errorf("credit account: %w", err)
 	}
 	return nil
-}
-
-// creditRefusal says why no row took a credit.
-func creditRefusal(ctx context.Context, tx bun.Tx, accountID string) error {
-	var row accountRow
-	if err := tx.NewSelect().Model(&row).Where("id = ?", accountID).Scan(ctx); err != nil {
-		return notFound(err)
-	}
-	return fmt.Errorf("the balance would exceed %s: %w", maxAmount, credit.ErrOverflow)
 }
 
 // Suspend keeps the account from making calls and hides its files. It returns

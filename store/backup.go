@@ -2,6 +2,7 @@ package store
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -23,6 +24,9 @@ const (
 	backupDatabase = "relaypdf.db"
 	backupBlobs    = "blobs/"
 	backupManifest = "manifest.json"
+	// SecretFile is the file in the data folder that holds the key of the
+	// secrets at rest, where the settings name none. It is part of a backup.
+	SecretFile = "secret.key"
 	// maxManifest bounds what Restore reads into memory, about 500,000 blobs.
 	maxManifest = 128 << 20
 )
@@ -78,6 +82,9 @@ func (s *Store) backup(ctx context.Context, w io.Writer, snapshot string) error 
 	if err := a.add(backupDatabase, info.Size(), f); err != nil {
 		return err
 	}
+	if err := s.backupSecret(a); err != nil {
+		return err
+	}
 	for _, key := range blobs {
 		if err := s.backupBlob(ctx, a, key); err != nil {
 			return err
@@ -104,8 +111,20 @@ func (s *Store) snapshot(ctx context.Context, path string) ([]string, error) {
 	}
 	defer taken.Close()
 	var keys []string
-	err = taken.NewSelect().Model((*fileRow)(nil)).Distinct().Column("blob_key").Order("blob_key").Scan(ctx, &keys)
+	err = taken.NewRaw(`SELECT blob_key FROM files UNION SELECT input_key FROM jobs WHERE input_key <> '' ORDER BY 1`).Scan(ctx, &keys)
 	return keys, err
+}
+
+// backupSecret adds the key that was generated for this data folder, if any.
+func (s *Store) backupSecret(a *archive) error {
+	secret, err := os.ReadFile(filepath.Join(s.dataDir, SecretFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return a.add(SecretFile, int64(len(secret)), bytes.NewReader(secret))
 }
 
 func (s *Store) backupBlob(ctx context.Context, a *archive, key string) error {

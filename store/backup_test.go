@@ -68,6 +68,70 @@ func TestBackupRoundTrip(t *testing.T) {
 	}
 }
 
+// TestBackupCarriesWaitingJobs: on the copy a job that waits has its input, the
+// file that it pinned, and the key that both secrets and inputs are sealed with.
+func TestBackupCarriesWaitingJobs(t *testing.T) {
+	t.Parallel()
+	db := storetest.SQLite(t)
+	f := newFixture(t, db)
+	if err := os.WriteFile(filepath.Join(db.DataDir, store.SecretFile), []byte("a secret key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	upload := f.upload(t, "a pinned upload")
+	job := f.begin(t, f.newJob(t, upload))
+	if err := f.DeleteFile(t.Context(), f.acc.ID, upload); err != nil {
+		t.Fatal(err)
+	}
+	ended := f.begin(t, f.newJob(t))
+	f.release(t, ended.ID)
+	if err := f.DropInput(t.Context(), ended.ID, ended.Job.InputKey); err != nil {
+		t.Fatal(err)
+	}
+	var backup bytes.Buffer
+	if err := f.Backup(t.Context(), &backup); err != nil {
+		t.Fatal(err)
+	}
+	if names, want := len(unpack(t, backup.Bytes())), 5; names != want {
+		t.Errorf("the backup has %d files, want %d: database, secret, input, upload and manifest", names, want)
+	}
+	dir := filepath.Join(t.TempDir(), "restored")
+	if err := store.Restore(t.Context(), &backup, dir); err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(dir, store.SecretFile)
+	if got, err := os.ReadFile(secret); err != nil || string(got) != "a secret key" {
+		t.Errorf("the secret key is %q, %v", got, err)
+	}
+	if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the secret key has the mode %v, %v; want 0600", info.Mode(), err)
+	}
+	g := &fixture{Store: storetest.DB{DataDir: dir}.Open(t, f.clock), clock: f.clock, acc: f.acc, key: f.key}
+	g.reap(t, 0)
+	claimed, err := g.ClaimJob(t.Context(), "lease_new")
+	if err != nil || claimed.Call.ID != job.ID {
+		t.Fatalf("ClaimJob on the copy: got %+v, %v; want the job that waited", claimed, err)
+	}
+	file, err := g.PinnedFile(t.Context(), job.ID, upload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{claimed.InputKey: "input", file.BlobKey: "a pinned upload"} {
+		r, _, err := g.Blobs().Open(t.Context(), key)
+		if err != nil {
+			t.Errorf("%s: %v", want, err)
+			continue
+		}
+		if got, err := io.ReadAll(r); err != nil || string(got) != want {
+			t.Errorf("got %q, %v; want %q", got, err, want)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	g.settle(t, job.ID, 100)
+	g.sound(t)
+}
+
 // TestBackupWhileWriting takes a backup while money moves: the copy is one
 // state, whose books agree.
 func TestBackupWhileWriting(t *testing.T) {

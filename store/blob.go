@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -48,8 +49,9 @@ const (
 	maxBlobKey = 200
 	// partPrefix marks files that are being written; no key starts with a dot.
 	partPrefix = ".part-"
-	// partAge is how old such a file must be to have been left by a crash.
-	partAge = 24 * time.Hour
+	// partAge is how old such a file must be before its lock is looked at: its
+	// writer takes it just after the file is there.
+	partAge = 2 * time.Second
 )
 
 // NewDiskBlobs returns blobs in files below dir, which is created with mode
@@ -74,19 +76,33 @@ func (b *diskBlobs) Put(ctx context.Context, key string, r io.Reader) (int64, er
 	if err := b.makeFolder(folder); err != nil {
 		return 0, fmt.Errorf("put blob: %w", err)
 	}
-	part, err := os.CreateTemp(folder, partPrefix) // mode 0600
+	size, err := putPart(ctx, folder, path, r)
+	if err == nil {
+		err = syncFolder(folder)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("put blob: %w", err)
 	}
-	size, err := writeDurably(ctx, part, r)
+	return size, nil
+}
+
+// putPart writes a file beside its final place and moves it there. While it is
+// open it is locked, which tells others that its writer lives.
+func putPart(ctx context.Context, folder, path string, r io.Reader) (size int64, err error) {
+	part, err := os.CreateTemp(folder, partPrefix) // mode 0600
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, part.Close()) }()
+	err = syscall.Flock(int(part.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		size, err = copyDurably(ctx, part, r)
+	}
 	if err == nil {
 		err = os.Rename(part.Name(), path)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("put blob: %w", errors.Join(err, os.Remove(part.Name())))
-	}
-	if err := syncFolder(folder); err != nil {
-		return 0, fmt.Errorf("put blob: %w", err)
+		return 0, errors.Join(err, os.Remove(part.Name()))
 	}
 	return size, nil
 }
@@ -143,11 +159,29 @@ func (b *diskBlobs) removeOldParts() error {
 		if !strings.HasPrefix(info.Name(), partPrefix) || time.Since(info.ModTime()) < partAge {
 			return nil
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+		return removeUnlocked(path)
 	})
+}
+
+// removeUnlocked removes a file that no process has locked.
+func removeUnlocked(path string) (err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // walk calls do for every regular file; one that vanishes meanwhile is skipped.
@@ -205,12 +239,18 @@ func (b *diskBlobs) makeFolder(folder string) error {
 	return syncFolder(b.dir)
 }
 
-// writeDurably copies r into f, syncs and closes it, and returns the size.
-func writeDurably(ctx context.Context, f *os.File, r io.Reader) (int64, error) {
+// copyDurably copies r into f, syncs it and returns the size.
+func copyDurably(ctx context.Context, f *os.File, r io.Reader) (int64, error) {
 	size, err := io.Copy(f, &contextReader{ctx: ctx, r: r})
 	if err == nil {
 		err = f.Sync()
 	}
+	return size, err
+}
+
+// writeDurably is copyDurably, and closes f.
+func writeDurably(ctx context.Context, f *os.File, r io.Reader) (int64, error) {
+	size, err := copyDurably(ctx, f, r)
 	return size, errors.Join(err, f.Close())
 }
 

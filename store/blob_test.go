@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -150,7 +151,7 @@ func TestFailedPutLeavesNothing(t *testing.T) {
 }
 
 // TestCrashedPuts checks that what a crash leaves is never a blob, and goes
-// when it is old.
+// when no process holds it any more.
 func TestCrashedPuts(t *testing.T) {
 	t.Parallel()
 	b, dir := newBlobs(t)
@@ -158,7 +159,7 @@ func TestCrashedPuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := filepath.Dir(files(t, dir)[0])
-	for name, age := range map[string]time.Duration{".part-old": 25 * time.Hour, ".part-new": time.Hour} {
+	for name, age := range map[string]time.Duration{".part-left": time.Minute, ".part-held": time.Hour, ".part-new": 0} {
 		path := filepath.Join(folder, name)
 		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
@@ -168,6 +169,14 @@ func TestCrashedPuts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	held, err := os.Open(filepath.Join(folder, ".part-held"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
 	listed := 0
 	if err := b.List(t.Context(), func(store.Blob) error { listed++; return nil }); err != nil || listed != 1 {
 		t.Errorf("List: got %d, %v; want 1", listed, err)
@@ -175,7 +184,7 @@ func TestCrashedPuts(t *testing.T) {
 	if _, err := store.NewDiskBlobs(dir); err != nil {
 		t.Fatal(err)
 	}
-	if found := files(t, dir); len(found) != 2 {
-		t.Errorf("files: got %v, want the blob and the new part", found)
+	if found := files(t, dir); len(found) != 3 {
+		t.Errorf("files: got %v, want the blob, the part that is held and the new one", found)
 	}
 }

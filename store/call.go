@@ -55,6 +55,10 @@ type NewCall struct {
 	Metered          bool   // hold nothing, and do not ask for a balance
 	IdempotencyKey   string // may be empty
 	BodyHash         []byte // of the request, kept with the idempotency key
+	CallbackURL      string // where its end is reported; may be empty
+	// Job makes the call a job, to be run by any process. Its Mode is Async,
+	// and it has no Lease until a worker takes it on.
+	Job *NewJob
 }
 
 // Settlement is the successful end of a call.
@@ -63,6 +67,7 @@ type Settlement struct {
 	Charge   credit.Amount // at most the quote
 	File     *File         // the result to keep, or nil; its account and call are filled in
 	Duration time.Duration // of the run
+	Notice   *Notice       // what is told of the end, or nil
 }
 
 type callRow struct {
@@ -138,7 +143,8 @@ func (s *Store) callWhere(ctx context.Context, where, arg string) (Call, error) 
 //
 //   - *ClaimedError: another call holds the idempotency key;
 //   - ErrSuspended, *LimitError, *FundsError: the account or its owner refuses;
-//   - ErrNotFound: no such account, or the key is unknown, expired or revoked.
+//   - ErrNotFound: no such account, or the key is unknown, expired or revoked;
+//   - *PinError: a job's file cannot be read by its account.
 func (s *Store) Begin(ctx context.Context, c NewCall) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("begin call: %w", err)
@@ -147,6 +153,9 @@ func (s *Store) Begin(ctx context.Context, c NewCall) error {
 	if err != nil {
 		return fmt.Errorf("begin call: %w", err)
 	}
+	if c.Job != nil {
+		s.wakeHere()
+	}
 	return nil
 }
 
@@ -154,8 +163,10 @@ func (c NewCall) check() error {
 	switch {
 	case c.ID == "" || c.ResultID == "" || c.AccountID == "" || c.Operation == "":
 		return errors.New("id, result id, account and operation are needed")
-	case c.Lease == "":
-		return errors.New("a lease is needed, else nobody would release the hold of a dead process")
+	case (c.Job != nil) != (c.Mode == Async):
+		return errors.New("a job has the mode " + Async + ", and no other call has")
+	case (c.Lease == "") != (c.Job != nil):
+		return errors.New("a lease is needed, else nobody would release the hold of a dead process; a job has none")
 	case c.Quote < 0 || c.Quote > maxAmount:
 		return fmt.Errorf("the quote must be between 0 and %s; got %s", maxAmount, c.Quote)
 	case !storable(c.IdempotencyKey) || len(c.IdempotencyKey) > 255:
@@ -170,7 +181,7 @@ func (c NewCall) check() error {
 // call, idempotency key, account, API key.
 func (s *Store) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
 	now := s.now()
-	if err := claimKey(ctx, tx, c, now); err != nil {
+	if err := s.claimKey(ctx, tx, c, now); err != nil {
 		return err
 	}
 	row := callRow{
@@ -182,18 +193,58 @@ func (s *Store) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
 		row.KeyID = &c.KeyID
 	}
 	var err error
-	if row.Day, err = holdFunds(ctx, tx, &row, dayOf(now)); err != nil {
+	if row.Day, err = s.holdFunds(ctx, tx, &row, dayOf(now)); err != nil {
 		return err
 	}
-	if err := spendKey(ctx, tx, &row, now); err != nil {
+	if err := s.spendKey(ctx, tx, &row, now); err != nil {
 		return err
 	}
-	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+	if err := s.insertCall(ctx, tx, &row); err != nil {
 		return err
 	}
 	held := row.held()
 	j := journal{accountID: c.AccountID, callID: c.ID, kind: kindHold, at: now}
-	return post(ctx, tx, j, entry{bookWallet, -held}, entry{bookHeld, held})
+	if err := s.post(ctx, tx, j, entry{bookWallet, -held}, entry{bookHeld, held}); err != nil {
+		return err
+	}
+	return s.beginMore(ctx, tx, &row, c)
+}
+
+// beginMore records what only some calls have: a callback, and a place in the
+// queue.
+func (s *Store) beginMore(ctx context.Context, tx bun.Tx, row *callRow, c NewCall) error {
+	if c.CallbackURL != "" {
+		callback := callbackRow{CallID: c.ID, URL: c.CallbackURL, CreatedAt: row.CreatedAt}
+		if _, err := tx.NewInsert().Model(&callback).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	if c.Job != nil {
+		return s.enqueue(ctx, tx, row, c.Job)
+	}
+	return nil
+}
+
+// begunColumns are those that a call has from its beginning.
+const begunColumns = `id, result_id, account_id, key_id, operation, mode, request_id, idempotency_key,
+	lease, metered, quote, status, day, created_at`
+
+// begun returns where the values of begunColumns go, in their order.
+func (r *callRow) begun() []any {
+	return []any{
+		&r.ID, &r.ResultID, &r.AccountID, &r.KeyID, &r.Operation, &r.Mode, &r.RequestID, &r.IdempotencyKey,
+		&r.Lease, &r.Metered, &r.Quote, &r.Status, &r.Day, &r.CreatedAt,
+	}
+}
+
+// callInsert records a call that begins.
+const callInsert = `INSERT INTO calls (` + begunColumns + `)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+
+func (s *Store) insertCall(ctx context.Context, tx bun.Tx, r *callRow) error {
+	_, err := s.exec(ctx, tx, callInsert, r.ID, r.ResultID, r.AccountID, r.KeyID, r.Operation, r.Mode, r.RequestID, r.IdempotencyKey,
+		r.Lease, r.Metered, int64(r.Quote), r.Status, r.Day, r.CreatedAt)
+	return err
 }
 
 // Settle ends a running call with success: in one transaction it turns the
@@ -213,36 +264,52 @@ func (s *Store) Settle(ctx context.Context, end Settlement) error {
 	return nil
 }
 
+// endUpdate ends a running call with success, and returns what its settlement
+// needs. $1 status, $2 charge, $3 now, $4 duration, $5 call, $6 the status before.
+const endUpdate = `UPDATE calls SET status = $1, charge = $2, ended_at = $3, duration = $4
+	WHERE id = $5 AND status = $6 AND quote >= $2
+	RETURNING id, result_id, account_id, key_id, mode, idempotency_key, metered, quote, day`
+
 func (s *Store) settle(ctx context.Context, tx bun.Tx, end Settlement) error {
 	now := s.now()
 	var row callRow
-	err := notFound(tx.NewRaw(`UPDATE calls SET status = ?0, charge = ?1, ended_at = ?2, duration = ?3
-		WHERE id = ?4 AND status = ?5 AND quote >= ?1 RETURNING *`,
-		CallDone, end.Charge, toMicros(now), end.Duration.Microseconds(), end.CallID, CallRunning).Scan(ctx, &row))
+	err := notFound(s.queryRow(ctx, tx, endUpdate, CallDone, int64(end.Charge), toMicros(now), end.Duration.Microseconds(),
+		end.CallID, CallRunning).Scan(&row.ID, &row.ResultID, &row.AccountID, &row.KeyID, &row.Mode, &row.IdempotencyKey, &row.Metered,
+		&row.Quote, &row.Day))
 	if errors.Is(err, ErrNotFound) {
 		return settleRefusal(ctx, tx, end)
 	}
 	if err != nil {
 		return err
 	}
-	if err := finishClaim(ctx, tx, &row); err != nil {
+	if err := s.finishClaim(ctx, tx, &row); err != nil {
 		return err
 	}
 	held, paid := row.held(), end.Charge
 	if row.Metered {
 		paid = 0
 	}
-	if err := returnFunds(ctx, tx, &row, held-paid, row.Quote-end.Charge); err != nil {
-		return err
-	}
 	j := journal{accountID: row.AccountID, callID: row.ID, kind: kindSettle, at: now}
-	if err := post(ctx, tx, j, entry{bookHeld, -held}, entry{bookRevenue, paid}, entry{bookWallet, held - paid}); err != nil {
+	if err := s.post(ctx, tx, j, entry{bookHeld, -held}, entry{bookRevenue, paid}, entry{bookWallet, held - paid}); err != nil {
 		return err
 	}
-	if end.File == nil {
-		return nil
+	if end.File != nil {
+		if err := s.addFile(ctx, tx, &row, *end.File, now); err != nil {
+			return err
+		}
 	}
-	return addFile(ctx, tx, &row, *end.File, now)
+	if err := s.finish(ctx, tx, &row, end.Notice, now); err != nil {
+		return err
+	}
+	return s.returnFunds(ctx, tx, &row, held-paid, row.Quote-end.Charge)
+}
+
+// finish does what follows from the end of a call, whatever the end was.
+func (s *Store) finish(ctx context.Context, tx bun.Tx, row *callRow, n *Notice, now time.Time) error {
+	if err := s.endJob(ctx, tx, row); err != nil {
+		return err
+	}
+	return s.noticed(ctx, tx, row, n, now)
 }
 
 // settleRefusal says why no running call took the settlement; nil when the same
@@ -262,12 +329,12 @@ func settleRefusal(ctx context.Context, tx bun.Tx, end Settlement) error {
 }
 
 // Release ends a running call with failure: in one transaction it returns the
-// hold, takes it out of the limits' counters and frees the idempotency key. It
-// has no effect on a call that has ended. It returns ErrNotFound for an unknown
-// call.
-func (s *Store) Release(ctx context.Context, callID string, f Failure) error {
+// hold, takes it out of the limits' counters, frees the idempotency key and
+// writes what is told of it, where n is not nil. It has no effect on a call
+// that has ended. It returns ErrNotFound for an unknown call.
+func (s *Store) Release(ctx context.Context, callID string, f Failure, n *Notice) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		released, err := s.release(ctx, tx, callID, f, "TRUE")
+		released, err := s.release(ctx, tx, ending{callID, f, n}, "TRUE")
 		if err != nil || released {
 			return err
 		}
@@ -283,15 +350,22 @@ func (s *Store) Release(ctx context.Context, callID string, f Failure) error {
 	return nil
 }
 
+// ending is the failure of a call.
+type ending struct {
+	callID  string
+	failure Failure
+	notice  *Notice
+}
+
 // release is Release within a transaction, for a running call that also meets
 // the condition. It reports whether there was one.
-func (s *Store) release(ctx context.Context, tx bun.Tx, callID string, f Failure, condition string, args ...any) (bool, error) {
+func (s *Store) release(ctx context.Context, tx bun.Tx, end ending, condition string, args ...any) (bool, error) {
 	now := s.now()
 	var row callRow
 	err := tx.NewUpdate().Model(&row).
-		Set("status = ?, error_code = ?, error_message = ?", CallFailed, clean(f.Code, 100), clean(f.Message, 2000)).
+		Set("status = ?, error_code = ?, error_message = ?", CallFailed, clean(end.failure.Code, 100), clean(end.failure.Message, 2000)).
 		Set("ended_at = ?", toMicros(now)).
-		Where("id = ? AND status = ?", callID, CallRunning).Where(condition, args...).
+		Where("id = ? AND status = ?", end.callID, CallRunning).Where(condition, args...).
 		Returning("*").Scan(ctx)
 	if err = notFound(err); errors.Is(err, ErrNotFound) {
 		return false, nil
@@ -303,9 +377,12 @@ func (s *Store) release(ctx context.Context, tx bun.Tx, callID string, f Failure
 		return false, err
 	}
 	held := row.held()
-	if err := returnFunds(ctx, tx, &row, held, row.Quote); err != nil {
+	j := journal{accountID: row.AccountID, callID: row.ID, kind: kindRelease, reason: row.ErrorCode, at: now}
+	if err := s.post(ctx, tx, j, entry{bookHeld, -held}, entry{bookWallet, held}); err != nil {
 		return false, err
 	}
-	j := journal{accountID: row.AccountID, callID: row.ID, kind: kindRelease, reason: row.ErrorCode, at: now}
-	return true, post(ctx, tx, j, entry{bookHeld, -held}, entry{bookWallet, held})
+	if err := s.finish(ctx, tx, &row, end.notice, now); err != nil {
+		return false, err
+	}
+	return true, s.returnFunds(ctx, tx, &row, held, row.Quote)
 }

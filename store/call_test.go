@@ -92,7 +92,7 @@ func (f *fixture) settle(t testing.TB, callID string, charge credit.Amount) {
 
 func (f *fixture) release(t testing.TB, callID string) {
 	t.Helper()
-	if err := f.Release(t.Context(), callID, store.Failure{Code: "render_failed", Message: "the page did not load"}); err != nil {
+	if err := f.Release(t.Context(), callID, store.Failure{Code: "render_failed", Message: "the page did not load"}, nil); err != nil {
 		t.Fatalf("Release: %v", err)
 	}
 }
@@ -209,7 +209,7 @@ func TestEndsRepeatedAndCrossed(t *testing.T) {
 		f.wallet(t, trial-1600, 100, 1600)
 		for what, err := range map[string]error{
 			"Settle":  f.Settle(t.Context(), store.Settlement{CallID: "call_none"}),
-			"Release": f.Release(t.Context(), "call_none", store.Failure{}),
+			"Release": f.Release(t.Context(), "call_none", store.Failure{}, nil),
 			"Call":    second(f.Call(t.Context(), "call_none")),
 		} {
 			if !errors.Is(err, store.ErrNotFound) {
@@ -230,7 +230,7 @@ func TestSettleAndReleaseRace(t *testing.T) {
 			var wg sync.WaitGroup
 			var settleErr error
 			wg.Go(func() { settleErr = f.Settle(t.Context(), store.Settlement{CallID: c.ID, Charge: 1000}) })
-			wg.Go(func() { _ = f.Release(t.Context(), c.ID, store.Failure{Code: "timeout"}) })
+			wg.Go(func() { _ = f.Release(t.Context(), c.ID, store.Failure{Code: "timeout"}, nil) })
 			wg.Wait()
 			if settleErr == nil {
 				settled += 1000
@@ -315,7 +315,7 @@ func TestManyCallsOnOneWallet(t *testing.T) {
 						continue
 					}
 					if err == nil && (w+n)%4 == 0 {
-						err = f.Release(t.Context(), c.ID, store.Failure{Code: "render_failed"})
+						err = f.Release(t.Context(), c.ID, store.Failure{Code: "render_failed"}, nil)
 					} else if err == nil {
 						err = f.Settle(t.Context(), store.Settlement{CallID: c.ID, Charge: price / 2})
 						mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -87,9 +88,13 @@ func (s *Store) connectSQLite(ctx context.Context, path string) error {
 	if s.read, err = openSQLite(path, "_pragma=query_only(1)"); err != nil {
 		return errors.Join(err, s.write.Close())
 	}
+	s.writer = newWriter(s.write)
 	readers := max(4, runtime.GOMAXPROCS(0))
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
+	if err := s.compilePaidPath(ctx); err != nil {
+		return errors.Join(err, s.write.Close(), s.read.Close())
+	}
 	return nil
 }
 
@@ -98,6 +103,8 @@ func (s *Store) connectSQLite(ctx context.Context, path string) error {
 func openSQLite(path string, params ...string) (*bun.DB, error) {
 	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String() + "?" + strings.Join(append([]string{
 		"_pragma=busy_timeout(10000)", "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)", "_pragma=foreign_keys(1)",
+		// A process that is killed leaves no temporary files of SQLite's.
+		"_pragma=temp_store(MEMORY)",
 	}, params...), "&")
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
@@ -117,6 +124,12 @@ func (s *Store) connectPostgres(ctx context.Context, rawURL string) error {
 	if err != nil {
 		return err
 	}
+	if s.pool, err = pgxpool.ParseConfig(rawURL); err != nil {
+		return err
+	}
+	// A pooler of connections in between may not know of what was prepared: the
+	// URL then has default_query_exec_mode=exec.
+	prepare := cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
 	// bun writes the arguments into the statement, so that no two texts are
 	// equal and a cache of prepared statements would only fill up.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -128,6 +141,9 @@ func (s *Store) connectPostgres(ctx context.Context, rawURL string) error {
 	s.write = bun.NewDB(db, pgdialect.New())
 	s.read = s.write
 	err = withAdvisoryLock(ctx, s.write, func() error { return migrateSchema(ctx, s.write, Postgres) })
+	if err == nil && prepare {
+		err = s.compilePaidPath(ctx)
+	}
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}

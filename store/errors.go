@@ -19,6 +19,14 @@ var (
 	// ErrCallEnded means that the call is not running any more, so that the
 	// change asked for did not happen.
 	ErrCallEnded = errors.New("call has ended")
+	// ErrTooManyWebhooks means that the account has MaxWebhooks endpoints.
+	ErrTooManyWebhooks = errors.New("too many webhook endpoints")
+	// ErrWebhookOff means that the endpoint is disabled or deleted.
+	ErrWebhookOff = errors.New("webhook endpoint is disabled or deleted")
+	// ErrNotFailed means that the delivery has not failed for good.
+	ErrNotFailed = errors.New("delivery has not failed for good")
+	// ErrCallback means that the delivery is a callback's, which is sent once.
+	ErrCallback = errors.New("delivery is a callback")
 	// ErrNoBlob means that no blob has the key.
 	ErrNoBlob = errors.New("no such blob")
 	// ErrUseDump means that the database is PostgreSQL, which has its own tools.

@@ -22,3 +22,27 @@ func (l *Lease) Abandon() error {
 
 // DB returns the connection that writes, for tests that spoil or inspect rows.
 func (s *Store) DB() *bun.DB { return s.write }
+
+// InTx runs do in one writing transaction, as every method does.
+func (s *Store) InTx(ctx context.Context, do func(context.Context, bun.Tx) error) error {
+	return s.inTx(ctx, do)
+}
+
+// Waiting returns how many transactions wait for SQLite's writer.
+func (s *Store) Waiting() int {
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
+	return len(s.writer.queue)
+}
+
+// ClaimThese claims the deliveries if there is room, whichever would be next.
+func (s *Store) ClaimThese(ctx context.Context, ids ...string) (claimed []DueDelivery, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		claimed, err = s.claim(ctx, tx, ids)
+		return err
+	})
+	return claimed, err
+}
+
+// Prepares reports whether the store's statements are prepared.
+func Prepares(s *Store) bool { return len(s.writing) > 0 }

@@ -9,11 +9,12 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// File is a stored result. Its id opens it without a key.
+// File is a stored file: the result of a call, whose id opens it without a key,
+// or an upload, which only its account can use.
 type File struct {
 	ID          string // empty in a Settlement means the call's ResultID
 	AccountID   string
-	CallID      string
+	CallID      string // empty: an upload
 	Filename    string
 	ContentType string
 	Size        int64  // bytes
@@ -50,6 +51,14 @@ func (r *fileRow) file() File {
 	return f
 }
 
+// dropResult deletes what a process that died had written for a call. What
+// fails is made good by DeleteOrphanBlobs.
+func (s *Store) dropResult(ctx context.Context, callID string, try int) {
+	if err := s.blobs.Delete(ctx, ResultKey(callID, try)); err != nil && !errors.Is(err, ErrNoBlob) {
+		s.log.Warn("a dead process's result was not deleted", "call", callID, "error", err)
+	}
+}
+
 // AddFile keeps the result of a call that is settled already, because it did
 // not reach its caller. Adding the same file again is harmless. It returns
 // ErrNotFound for an unknown call and ErrCallEnded for one that is not done.
@@ -62,7 +71,7 @@ func (s *Store) AddFile(ctx context.Context, callID string, f File) error {
 		if call.Status != CallDone {
 			return ErrCallEnded
 		}
-		return addFile(ctx, tx, &call, f, s.now())
+		return s.addFile(ctx, tx, &call, f, s.now())
 	})
 	if err != nil {
 		return fmt.Errorf("add file: %w", err)
@@ -70,20 +79,21 @@ func (s *Store) AddFile(ctx context.Context, callID string, f File) error {
 	return nil
 }
 
+// fileInsert keeps a file. $1 id, $2 account, $3 call, $4 name, $5 type, $6 size,
+// $7 blob, $8 now, $9 expiry.
+const fileInsert = `INSERT INTO files (id, account_id, call_id, filename, content_type, size, blob_key, created_at, expires_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`
+
 // addFile writes the row of a call's result, unless it is there already.
-func addFile(ctx context.Context, tx bun.Tx, call *callRow, f File, now time.Time) error {
+func (s *Store) addFile(ctx context.Context, tx bun.Tx, call *callRow, f File, now time.Time) error {
 	if !validBlobKey(f.BlobKey) || f.Size < 0 || !f.ExpiresAt.After(now) {
 		return errors.New("a file needs a blob key, a size and a time of expiry in the future")
 	}
 	if f.ID == "" {
 		f.ID = call.ResultID
 	}
-	row := fileRow{
-		ID: f.ID, AccountID: call.AccountID, CallID: &call.ID, Filename: clean(f.Filename, 1000),
-		ContentType: clean(f.ContentType, 200), Size: f.Size, BlobKey: f.BlobKey,
-		CreatedAt: toMicros(now), ExpiresAt: toMicros(f.ExpiresAt),
-	}
-	added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT (id) DO NOTHING").Exec(ctx))
+	added, err := changed(s.exec(ctx, tx, fileInsert, f.ID, call.AccountID, call.ID, clean(f.Filename, 1000),
+		clean(f.ContentType, 200), f.Size, f.BlobKey, toMicros(now), toMicros(f.ExpiresAt)))
 	if err != nil || added {
 		return err
 	}
@@ -94,17 +104,30 @@ func addFile(ctx context.Context, tx bun.Tx, call *callRow, f File, now time.Tim
 	return err
 }
 
-// PublicFile returns the file with the id, which whoever knows it may download.
-// It returns ErrNotFound when the file is missing, expired or deleted, or its
-// account is suspended.
+// publicOnly is the condition of files that whoever knows their id may download.
+const publicOnly = "f.call_id IS NOT NULL AND EXISTS (SELECT 1 FROM accounts WHERE accounts.id = f.account_id AND NOT accounts.suspended)"
+
+// PublicFile returns the result with the id, which whoever knows it may download.
+// It returns ErrNotFound when the file is missing, expired, deleted or an upload,
+// or its account is suspended.
 func (s *Store) PublicFile(ctx context.Context, id string) (File, error) {
+	return s.liveFile(ctx, id, publicOnly)
+}
+
+// AccountFile returns a file of the account, an upload or a result. It returns
+// ErrNotFound when the account has no such file, or not any more.
+func (s *Store) AccountFile(ctx context.Context, accountID, id string) (File, error) {
+	return s.liveFile(ctx, id, "f.account_id = ?", accountID)
+}
+
+// liveFile returns a file that has neither expired nor been deleted.
+func (s *Store) liveFile(ctx context.Context, id, where string, args ...any) (File, error) {
 	var row fileRow
 	if !storable(id) {
 		return File{}, fmt.Errorf("read file: %w", ErrNotFound)
 	}
 	err := s.read.NewSelect().Model(&row).Where("f.id = ? AND f.deleted_at IS NULL", id).
-		Where("f.expires_at > ?", toMicros(s.now())).
-		Where("EXISTS (SELECT 1 FROM accounts WHERE accounts.id = f.account_id AND NOT accounts.suspended)").Scan(ctx)
+		Where("f.expires_at > ?", toMicros(s.now())).Where(where, args...).Scan(ctx)
 	if err != nil {
 		return File{}, fmt.Errorf("read file: %w", notFound(err))
 	}
@@ -137,90 +160,4 @@ func (s *Store) CountDownload(ctx context.Context, id string) error {
 		return fmt.Errorf("count download: %w", err)
 	}
 	return nil
-}
-
-// DeleteFile deletes a file of the account: from the commit on nobody can open
-// it, then its bytes go. It returns ErrNotFound when the account has no such
-// file, or not any more.
-func (s *Store) DeleteFile(ctx context.Context, accountID, id string) error {
-	if !storable(id) {
-		return fmt.Errorf("delete file: %w", ErrNotFound)
-	}
-	now := toMicros(s.now())
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		ok, err := changed(tx.NewRaw(`UPDATE files SET deleted_at = ?0
-			WHERE id = ?1 AND account_id = ?2 AND deleted_at IS NULL AND expires_at > ?0`, now, id, accountID).Exec(ctx))
-		if err == nil && !ok {
-			err = ErrNotFound
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("delete file: %w", err)
-	}
-	// What fails from here on is done by DeleteExpiredFiles.
-	if _, err := s.deleteFiles(ctx, 1, "id = ?", id); err != nil {
-		return fmt.Errorf("delete file: %w", err)
-	}
-	return nil
-}
-
-// DeleteExpiredFiles removes the bytes and rows of at most limit files that
-// have expired or been deleted, and returns the keys of the blobs it removed.
-func (s *Store) DeleteExpiredFiles(ctx context.Context, limit int) ([]string, error) {
-	keys, err := s.deleteFiles(ctx, limit, "expires_at <= ? OR deleted_at IS NOT NULL", toMicros(s.now()))
-	if err != nil {
-		return keys, fmt.Errorf("delete expired files: %w", err)
-	}
-	return keys, nil
-}
-
-// deleteFiles removes blobs first and rows after, so that a crash in between
-// leaves a row to repeat with and not a blob that nobody knows of.
-func (s *Store) deleteFiles(ctx context.Context, limit int, where string, args ...any) ([]string, error) {
-	var rows []fileRow
-	if err := s.read.NewSelect().Model(&rows).Where(where, args...).Order("expires_at").Limit(int64(limit)).Scan(ctx); err != nil {
-		return nil, err
-	}
-	var keys []string
-	for _, row := range rows {
-		if err := s.blobs.Delete(ctx, row.BlobKey); err != nil && !errors.Is(err, ErrNoBlob) {
-			return keys, err
-		}
-		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-			_, err := tx.NewDelete().Model((*fileRow)(nil)).Where("id = ?", row.ID).Exec(ctx)
-			return err
-		})
-		if err != nil {
-			return keys, err
-		}
-		keys = append(keys, row.BlobKey)
-	}
-	return keys, nil
-}
-
-// orphanAge is how old a blob without a row must be to be removed: a running
-// call writes its blob before its row.
-const orphanAge = 24 * time.Hour
-
-// DeleteOrphanBlobs removes blobs older than a day that belong to no file, left
-// by a process that died between writing them and settling, and returns how
-// many it removed, at most limit.
-func (s *Store) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
-	removed := 0
-	err := s.blobs.List(ctx, func(b Blob) error {
-		if removed >= limit || time.Since(b.ModTime) < orphanAge {
-			return nil
-		}
-		known, err := s.read.NewSelect().Model((*fileRow)(nil)).Where("blob_key = ?", b.Key).Exists(ctx)
-		if err != nil || known {
-			return err
-		}
-		removed++
-		return s.blobs.Delete(ctx, b.Key)
-	})
-	if err != nil {
-		return removed, fmt.Errorf("delete orphan blobs: %w", err)
-	}
-	return removed, nil
 }

@@ -191,6 +191,44 @@ func TestExpiredFiles(t *testing.T) {
 	})
 }
 
+// TestOrphansOfDeadProcesses: what a process has written is removed as soon as
+// the process is gone, unless a row refers to it.
+func TestOrphansOfDeadProcesses(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		alive := f.acquire(t, t.TempDir())
+		running, ended := f.leased(t, alive.ID()), f.leased(t, "lease_dead")
+		if err := f.Release(t.Context(), ended.ID, store.Failure{Code: "x"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		kept := f.keep(t, "x")
+		keys := map[string]bool{ // whether it stays
+			kept:                               true,
+			store.LeasedKey(alive.ID()):        true,
+			store.LeasedKey("lease_dead"):      false,
+			store.ResultKey(running.ID, 0):     true,
+			store.ResultKey(ended.ID, 0):       false,
+			store.ResultKey("call_unknown", 0): false,
+		}
+		for key := range keys {
+			if key != kept {
+				f.blob(t, key, "x")
+			}
+		}
+		if n, err := f.DeleteOrphanBlobs(t.Context(), 100); err != nil || n != 3 {
+			t.Errorf("DeleteOrphanBlobs: got %d, %v; want 3", n, err)
+		}
+		for key, want := range keys {
+			r, _, err := f.Blobs().Open(t.Context(), key)
+			if got := err == nil; got != want {
+				t.Errorf("blob %s: there %t, want %t", key, got, want)
+			}
+			if err == nil {
+				_ = r.Close()
+			}
+		}
+	})
+}
+
 func TestOrphanBlobs(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		kept := f.keep(t, "x")

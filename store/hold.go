@@ -20,23 +20,23 @@ var errUnsteady = errors.New("the account keeps changing; try again")
 // holdUpdate moves a hold out of the balance and adds the quote to the day's
 // counter, if the account and its owner's limits allow it. The counter starts
 // anew with the first hold of a UTC day, and never goes back to an earlier day.
-// ?0 held, ?1 quote, ?2 day, ?3 account.
+// $1 held, $2 quote, $3 day, $4 account.
 const holdUpdate = `UPDATE accounts SET
-	balance = balance - ?0, held = held + ?0,
-	day_spent = CASE WHEN day < ?2 THEN 0 ELSE day_spent END + ?1,
-	day = CASE WHEN day < ?2 THEN ?2 ELSE day END
-	WHERE id = ?3 AND NOT suspended AND balance >= ?0
-	AND (max_job IS NULL OR ?1 <= max_job)
-	AND (max_day IS NULL OR CASE WHEN day < ?2 THEN 0 ELSE day_spent END + ?1 <= max_day)
+	balance = balance - $1, held = held + $1,
+	day_spent = CASE WHEN day < $3 THEN 0 ELSE day_spent END + $2,
+	day = CASE WHEN day < $3 THEN $3 ELSE day END
+	WHERE id = $4 AND NOT suspended AND balance >= $1
+	AND (max_job IS NULL OR $2 <= max_job)
+	AND (max_day IS NULL OR CASE WHEN day < $3 THEN 0 ELSE day_spent END + $2 <= max_day)
 	RETURNING day`
 
 // holdFunds takes the call's hold from its account, within the account's
 // limits, and returns the day on which the call counts.
-func holdFunds(ctx context.Context, tx bun.Tx, c *callRow, today int64) (int64, error) {
+func (s *Store) holdFunds(ctx context.Context, tx bun.Tx, c *callRow, today int64) (int64, error) {
 	held := c.held()
 	for range holdAttempts {
 		var day int64
-		err := notFound(tx.NewRaw(holdUpdate, held, c.Quote, today, c.AccountID).Scan(ctx, &day))
+		err := notFound(s.queryRow(ctx, tx, holdUpdate, int64(held), int64(c.Quote), today, c.AccountID).Scan(&day))
 		if err == nil {
 			return day, nil
 		}
@@ -71,18 +71,18 @@ func holdRefusal(ctx context.Context, tx bun.Tx, c *callRow, today int64) error 
 }
 
 // spendUpdate counts a quote towards the key's spending limit.
-// ?0 quote, ?1 key, ?2 account, ?3 now.
-const spendUpdate = `UPDATE keys SET spent = spent + ?0
-	WHERE id = ?1 AND account_id = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3)
-	AND (spend_limit IS NULL OR spent + ?0 <= spend_limit)`
+// $1 quote, $2 key, $3 account, $4 now.
+const spendUpdate = `UPDATE keys SET spent = spent + $1
+	WHERE id = $2 AND account_id = $3 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $4)
+	AND (spend_limit IS NULL OR spent + $1 <= spend_limit)`
 
 // spendKey counts the call towards the spending limit of its key, if it has one.
-func spendKey(ctx context.Context, tx bun.Tx, c *callRow, now time.Time) error {
+func (s *Store) spendKey(ctx context.Context, tx bun.Tx, c *callRow, now time.Time) error {
 	if c.KeyID == nil {
 		return nil
 	}
 	for range holdAttempts {
-		ok, err := changed(tx.NewRaw(spendUpdate, c.Quote, *c.KeyID, c.AccountID, toMicros(now)).Exec(ctx))
+		ok, err := changed(s.exec(ctx, tx, spendUpdate, int64(c.Quote), *c.KeyID, c.AccountID, toMicros(now)))
 		if err != nil || ok {
 			return err
 		}
@@ -109,13 +109,17 @@ func spendRefusal(ctx context.Context, tx bun.Tx, c *callRow, now time.Time) err
 	return nil
 }
 
-// returnFunds ends the call's hold: refund goes back to the wallet, and unspent
+// fundsUpdate ends a hold in its account.
+// $1 refund, $2 held, $3 the call's day, $4 unspent, $5 account.
+const fundsUpdate = `UPDATE accounts SET balance = balance + $1, held = held - $2,
+	day_spent = day_spent - CASE WHEN day = $3 THEN $4 ELSE 0 END WHERE id = $5`
+
+// returnFunds ends the call's hold, as the last of its transaction: the calls of
+// an account wait for each other from here to the commit. refund goes back to the wallet, and unspent
 // leaves the counters of the limits. The day's counter is left alone when a
 // newer day has begun.
-func returnFunds(ctx context.Context, tx bun.Tx, c *callRow, refund, unspent credit.Amount) error {
-	_, err := tx.NewRaw(`UPDATE accounts SET balance = balance + ?0, held = held - ?1,
-		day_spent = day_spent - CASE WHEN day = ?2 THEN ?3 ELSE 0 END WHERE id = ?4`,
-		refund, c.held(), c.Day, unspent, c.AccountID).Exec(ctx)
+func (s *Store) returnFunds(ctx context.Context, tx bun.Tx, c *callRow, refund, unspent credit.Amount) error {
+	_, err := s.exec(ctx, tx, fundsUpdate, int64(refund), int64(c.held()), c.Day, int64(unspent), c.AccountID)
 	if err != nil || c.KeyID == nil || unspent == 0 {
 		return err
 	}

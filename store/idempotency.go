@@ -57,22 +57,23 @@ func (s *Store) Claim(ctx context.Context, accountID, key string) (Claim, error)
 	return row.claim(), nil
 }
 
+// claimInsert takes an idempotency key that is free or whose claim has expired.
+// $1 account, $2 key, $3 call, $4 hash of the body, $5 state, $6 now, $7 expiry.
+const claimInsert = `INSERT INTO idempotency AS i (account_id, idem_key, call_id, body_hash, state, created_at, expires_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7)
+	ON CONFLICT (account_id, idem_key) DO UPDATE SET call_id = EXCLUDED.call_id, body_hash = EXCLUDED.body_hash,
+		state = EXCLUDED.state, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at
+	WHERE i.expires_at <= $6`
+
 // claimKey takes the idempotency key for the call, or returns a *ClaimedError.
 // The insert is the decision: of two calls at once, the second waits for the
 // first one's transaction and then meets its row. An expired row is replaced.
-func claimKey(ctx context.Context, tx bun.Tx, c NewCall, now time.Time) error {
+func (s *Store) claimKey(ctx context.Context, tx bun.Tx, c NewCall, now time.Time) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}
-	row := claimRow{
-		AccountID: c.AccountID, IdemKey: c.IdempotencyKey, CallID: c.ID, BodyHash: c.BodyHash, State: ClaimRunning,
-		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(IdempotencyWindow)),
-	}
-	took, err := changed(tx.NewInsert().Model(&row).
-		On("CONFLICT (account_id, idem_key) DO UPDATE").
-		Set("call_id = EXCLUDED.call_id, body_hash = EXCLUDED.body_hash, state = EXCLUDED.state").
-		Set("created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at").
-		Where("i.expires_at <= ?", toMicros(now)).Exec(ctx))
+	took, err := changed(s.exec(ctx, tx, claimInsert, c.AccountID, c.IdempotencyKey, c.ID, c.BodyHash, ClaimRunning,
+		toMicros(now), toMicros(now.Add(IdempotencyWindow))))
 	if err != nil || took {
 		return err
 	}
@@ -84,13 +85,15 @@ func claimKey(ctx context.Context, tx bun.Tx, c NewCall, now time.Time) error {
 	return &ClaimedError{Claim: other.claim()}
 }
 
+// claimUpdate marks a claim as done. $1 state, $2 account, $3 key, $4 call.
+const claimUpdate = `UPDATE idempotency SET state = $1 WHERE account_id = $2 AND idem_key = $3 AND call_id = $4`
+
 // finishClaim marks the key's call as done.
-func finishClaim(ctx context.Context, tx bun.Tx, c *callRow) error {
+func (s *Store) finishClaim(ctx context.Context, tx bun.Tx, c *callRow) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}
-	_, err := tx.NewRaw("UPDATE idempotency SET state = ? WHERE account_id = ? AND idem_key = ? AND call_id = ?",
-		ClaimDone, c.AccountID, c.IdempotencyKey, c.ID).Exec(ctx)
+	_, err := s.exec(ctx, tx, claimUpdate, ClaimDone, c.AccountID, c.IdempotencyKey, c.ID)
 	return err
 }
 

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -175,15 +177,14 @@ const authenticate = `SELECT
 	a.funded AS a_funded, a.auto_reload AS a_auto_reload, a.balance AS a_balance, a.held AS a_held,
 	a.max_job AS a_max_job, a.max_day AS a_max_day, a.day AS a_day, a.day_spent AS a_day_spent, a.created_at AS a_created_at
 	FROM keys AS k JOIN accounts AS a ON a.id = k.account_id
-	WHERE k.hash = ? AND k.revoked_at IS NULL`
+	WHERE k.hash = $1 AND k.revoked_at IS NULL`
 
 // KeyBySecret returns the key with the secret, and its account, in one query. It
 // returns ErrNotFound for an unknown or revoked key. An expired key and a
 // suspended account are returned: the caller says so to their owner.
 func (s *Store) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
-	var row keyWithAccount
-	// The lookup is by hash, so that its timing says nothing about the secret.
-	if err := s.read.NewRaw(authenticate, hashSecret(secret)).Scan(ctx, &row); err != nil {
+	row, err := s.lookUp(ctx, secret)
+	if err != nil {
 		return Key{}, Account{}, fmt.Errorf("read key: %w", notFound(err))
 	}
 	now, key := s.now(), row.Key.key()
@@ -194,6 +195,20 @@ func (s *Store) KeyBySecret(ctx context.Context, secret string) (Key, Account, e
 		}
 	}
 	return key, row.Account.account(now), nil
+}
+
+func (s *Store) lookUp(ctx context.Context, secret string) (row keyWithAccount, err error) {
+	// The lookup is by hash, so that its timing says nothing about the secret.
+	rows, err := s.query(ctx, authenticate, hashSecret(secret))
+	if err != nil {
+		return row, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		return row, cmp.Or(rows.Err(), sql.ErrNoRows)
+	}
+	err = s.read.ScanRow(ctx, rows, &row)
+	return row, err
 }
 
 // recordKeyUses writes the times of last use behind the requests' backs, at

@@ -28,8 +28,8 @@ const (
 	reapBatch = 100
 )
 
-// abandoned is the failure of calls whose process ended before they did.
-var abandoned = Failure{
+// Abandoned is the failure of calls whose process ended before they did.
+var Abandoned = Failure{
 	Code:    "internal_error",
 	Message: "The server stopped before this call was finished. Nothing was charged; please send it again.",
 }
@@ -174,21 +174,27 @@ func (s *Store) endLease(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("end lease: %w", err)
 	}
-	if _, err := s.releaseWhere(ctx, "lease = ?", id); err != nil {
+	if _, err := s.releaseWhere(ctx, "lease = ? AND "+unheard, id); err != nil {
 		return fmt.Errorf("end lease: %w", err)
 	}
 	return nil
 }
 
-// stray is the condition of calls whose lease is gone; its argument is now.
-const stray = "NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = c.lease AND leases.expires_at > ?)"
+// stray is the condition of calls whose lease is gone; its argument is now. A
+// job that waits has no lease: its hold is the queue's.
+const stray = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = c.lease AND leases.expires_at > ?)"
 
-// Reap releases the running calls whose lease is missing or has expired, and
-// deletes expired leases and idempotency keys. It returns how many calls it
-// released. Any number of processes may reap at once.
+// unheard is the condition of calls of whose end nobody else is told, so that
+// they can be released without words.
+const unheard = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM callbacks WHERE callbacks.call_id = c.id)"
+
+// Reap releases the running calls whose lease is missing or has expired, but for
+// those that StrayCalls and StrayJobs tell of, and deletes expired leases and
+// idempotency keys. It returns how many calls it released. Any number of
+// processes may reap at once.
 func (s *Store) Reap(ctx context.Context) (int, error) {
 	now := toMicros(s.now())
-	released, err := s.releaseWhere(ctx, stray, now)
+	released, err := s.releaseWhere(ctx, stray+" AND "+unheard, now)
 	if err != nil {
 		return released, fmt.Errorf("reap: %w", err)
 	}
@@ -218,15 +224,17 @@ func (s *Store) releaseWhere(ctx context.Context, condition string, args ...any)
 			return released, err
 		}
 		for _, id := range ids {
-			err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-				ok, err := s.release(ctx, tx, id, abandoned, condition, args...)
-				if ok {
-					released++
-				}
+			ok := false
+			err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+				ok, err = s.release(ctx, tx, ending{callID: id, failure: Abandoned}, condition, args...)
 				return err
 			})
 			if err != nil {
 				return released, err
+			}
+			if ok {
+				released++
+				s.dropResult(ctx, id, 0)
 			}
 		}
 		after = ids[len(ids)-1]

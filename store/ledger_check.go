@@ -104,7 +104,8 @@ func (s *Store) CheckLedger(ctx context.Context) (LedgerReport, error) {
 			}
 		}
 		return tx.NewSelect().Model((*callRow)(nil)).Column("id").Where("status = ?", CallRunning).
-			Where(stray, toMicros(s.now())).Order("id").Scan(ctx, &r.StrayHolds)
+			Where("("+stray+") OR c.mode = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.call_id = c.id AND jobs.state <> ?)",
+				toMicros(s.now()), Async, jobEnded).Order("id").Scan(ctx, &r.StrayHolds)
 	})
 	if err != nil {
 		return LedgerReport{}, fmt.Errorf("check ledger: %w", err)

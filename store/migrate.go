@@ -53,8 +53,10 @@ func migrateSchema(ctx context.Context, db *bun.DB, dialect string) error {
 	if err := m.Init(ctx); err != nil {
 		return err
 	}
-	_, err = m.Migrate(ctx)
-	return err
+	if _, err = m.Migrate(ctx); err != nil {
+		return err
+	}
+	return migrateQueue(ctx, db, dialect)
 }
 
 // migrationLock is the PostgreSQL advisory lock under which the schema is

@@ -132,6 +132,8 @@ func (u *unpacking) file(ctx context.Context, name string, r io.Reader) error {
 	switch {
 	case name == backupDatabase:
 		size, err = writeNew(ctx, u.database, r)
+	case name == SecretFile:
+		size, err = writeNew(ctx, filepath.Join(filepath.Dir(u.database), SecretFile), r)
 	case isBlob && validBlobKey(key):
 		size, err = u.blobs.Put(ctx, key, r)
 	default:

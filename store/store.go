@@ -1,7 +1,8 @@
 // Package store keeps accounts, keys, calls, money, results and leases in
 // SQLite or PostgreSQL, and the bytes of results in blobs.
 //
-// A public method is one transaction. Money moves only in the transaction of
+// A public method is one transaction; with SQLite, those that come together
+// share a commit. Money moves only in the transaction of
 // its cause, in integer microdollars, by UPDATEs that carry their own
 // condition, and is recorded twice: in the ledger, whose entries sum to zero
 // per call and as a whole, and in the account's row, which the hot path reads.
@@ -19,9 +20,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/uptrace/bun"
 )
 
@@ -64,11 +67,18 @@ type Store struct {
 	dataDir string
 	write   *bun.DB // SQLite: exactly one connection, transactions begin immediate
 	read    *bun.DB // SQLite: a pool of readers; PostgreSQL: the same pool as write
+	writer  *writer // SQLite only
+	writing compiled
+	reading compiled
+	queue   queue
+	local   atomic.Pointer[func()] // wakes a worker of this process, while it works
+	pool    *pgxpool.Config        // PostgreSQL only: how River's own connections are made
 	blobs   Blobs
 	now     func() time.Time
 	log     *slog.Logger
 
 	keyUses chan string
+	due     chan struct{} // tells that a transaction has written deliveries
 	stop    context.CancelFunc
 	workers sync.WaitGroup
 }
@@ -78,7 +88,7 @@ type Store struct {
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{
 		dataDir: cfg.DataDir, blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
-		keyUses: make(chan string, keyUseQueue),
+		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -93,6 +103,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	defer cancel()
 	if err := s.connect(opening, cfg.URL); err != nil {
 		return nil, err
+	}
+	var err error
+	if s.queue, err = newQueue(s.write, s.dialect, s.log); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the store: %w", err), s.closeConnections())
 	}
 	// The store's work ends with Close, not with the context it was opened in.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -125,6 +139,10 @@ func (s *Store) prepareFolders() error {
 func (s *Store) Close() error {
 	s.stop()
 	s.workers.Wait()
+	return s.closeConnections()
+}
+
+func (s *Store) closeConnections() error {
 	err := s.write.Close()
 	if s.read != s.write {
 		err = errors.Join(err, s.read.Close())
@@ -145,12 +163,16 @@ func (s *Store) Dialect() string { return s.dialect }
 func (s *Store) Blobs() Blobs { return s.blobs }
 
 // inTx runs fn in one writing transaction, within writeTimeout. Where
-// PostgreSQL breaks a deadlock by refusing a transaction, fn runs again: it
-// must have no effect outside of the transaction.
-func (s *Store) inTx(ctx context.Context, fn func(context.Context, bun.Tx) error) error {
+// PostgreSQL breaks a deadlock by refusing a transaction, or SQLite gives up a
+// batch, fn runs again: it must have no effect outside of the transaction.
+func (s *Store) inTx(ctx context.Context, fn transaction) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	var err error
+	fn, committed := s.announcing(fn)
+	defer func() { committed(err) }()
+	if s.writer != nil {
+		return s.writer.run(ctx, fn)
+	}
 	for range writeAttempts {
 		if err = s.write.RunInTx(ctx, nil, fn); !retryable(err) {
 			return err

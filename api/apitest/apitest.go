@@ -19,6 +19,7 @@ import (
 	"relaypdf/api/op"
 	"relaypdf/store"
 	"relaypdf/store/credit"
+	"relaypdf/store/seal"
 	"relaypdf/store/storetest"
 )
 
@@ -79,8 +80,12 @@ func New(t testing.TB, o Options) *Server {
 		}
 	})
 	server := httptest.NewUnstartedServer(nil)
+	box, err := seal.New(bytes.Repeat([]byte("k"), seal.MinSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := api.Config{
-		Store: s.Store, Lease: lease.ID(), BaseURL: "http://" + server.Listener.Addr().String(), Region: "test",
+		Store: s.Store, Box: box, Outbound: NewOutbound(t), Lease: lease.ID(), BaseURL: "http://" + server.Listener.Addr().String(), Region: "test",
 		Brand: "RelayPDF", MaxBody: 1 << 20, MaxFile: 512 << 10, Version: "test", Now: s.Clock.Now, Operations: o.Operations,
 		Logger: slog.New(slog.NewJSONHandler(s.Log, nil)),
 	}
@@ -92,7 +97,12 @@ func New(t testing.TB, o Options) *Server {
 	}
 	server.Config.Handler = s.API.Handler()
 	server.Start()
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.Close()
+		ended, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		s.API.Wait(ended)
+	})
 	s.URL, s.HTTP = server.URL, server.Client()
 	s.HTTP.Timeout = time.Minute
 	s.Account, s.Key, s.Secret = s.NewAccount(t, "owner@example.com")

@@ -18,6 +18,10 @@ var effectQueries = [...]string{
 	`SELECT 'call ' || operation || ' ' || status || ' charged ' || charge || ' ' || error_code FROM calls ORDER BY 1`,
 	`SELECT 'ledger ' || kind || ' ' || book || ' ' || amount FROM ledger WHERE call_id IS NOT NULL ORDER BY id`,
 	`SELECT 'claim ' || idem_key || ' ' || state FROM idempotency ORDER BY idem_key`,
+	`SELECT 'job ' || state || ' tries ' || tries FROM jobs ORDER BY seq`,
+	`SELECT 'event ' || type FROM events ORDER BY created_at, type`,
+	`SELECT 'delivery ' || status || ' attempts ' || attempts FROM deliveries ORDER BY created_at, id`,
+	`SELECT 'pin ' || file_id FROM pins ORDER BY 1`,
 	`SELECT 'file ' || filename || ' ' || size FROM files ORDER BY filename, id`,
 }
 

@@ -22,6 +22,8 @@ type EchoInput struct {
 	Text  string `json:"text" jsonschema:"required,maxLength=100" jsonschema_description:"What to answer with."`
 	Count int    `json:"count,omitempty" jsonschema:"minimum=1,maximum=10000000,default=1" jsonschema_description:"How many times."`
 	Label string `json:"label,omitempty" jsonschema:"enum=a,enum=b" jsonschema_description:"A choice, for tests of faults."`
+	// File makes the input long.
+	File op.File `json:"file,omitzero" jsonschema_description:"A file that nothing is done with."`
 }
 
 // JSONInput is the input of test.json.

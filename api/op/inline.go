@@ -107,10 +107,12 @@ type inliner struct {
 	token  string // unguessable, so that a request cannot write one itself
 	files  []*Inline
 
-	err   error // that ended the text
-	out   bytes.Buffer
-	stack []frame
-	last  []byte // the last string, while it may still turn out to be a name
+	err    error // that ended the text
+	out    bytes.Buffer
+	passed int // bytes of out that were read
+	stack  []frame
+	within bool   // a string that is passed on
+	last   []byte // the last string, while it may still turn out to be a name
 }
 
 // frame is an object or array that is open. name is the member being read.
@@ -118,6 +120,11 @@ type frame struct {
 	array bool
 	name  string
 }
+
+// maxJSON bounds a request without its files, in bytes: the largest HTML, each
+// character of it written as an escape. All of it is in memory several times
+// while it is read.
+const maxJSON = 32 << 20
 
 // maxName is the longest member name that is compared with places.
 const maxName = 64
@@ -129,11 +136,20 @@ func newInliner(r io.Reader, places map[string]bool, keep Files) *inliner {
 	return &inliner{r: bufio.NewReaderSize(r, 64<<10), places: places, keep: keep, token: rand.Text() + "#"}
 }
 
-// Read passes the rewritten text on.
+// Read passes the rewritten text on, up to its limit.
 func (in *inliner) Read(p []byte) (int, error) {
+	n, err := in.read(p)
+	if in.passed += n; in.passed > maxJSON {
+		return n, &SizeError{Field: "request", Limit: maxJSON}
+	}
+	return n, err
+}
+
+func (in *inliner) read(p []byte) (int, error) {
 	if len(in.places) == 0 {
 		return in.r.Read(p)
 	}
+	p = p[:min(len(p), 64<<10)] // so that out stays small
 	for in.out.Len() < len(p) && in.err == nil {
 		in.err = in.advance()
 	}
@@ -143,8 +159,11 @@ func (in *inliner) Read(p []byte) (int, error) {
 	return in.out.Read(p)
 }
 
-// advance reads one structural character or string.
+// advance reads one structural character, a file, or a part of another string.
 func (in *inliner) advance() error {
+	if in.within {
+		return in.passString()
+	}
 	c, err := in.r.ReadByte()
 	if err != nil {
 		return err
@@ -170,8 +189,7 @@ func (in *inliner) advance() error {
 		if in.places[in.place()] {
 			return in.divert()
 		}
-		in.out.WriteByte(c)
-		return in.passString()
+		in.last, in.within = in.last[:0], true
 	}
 	in.out.WriteByte(c)
 	return nil
@@ -199,34 +217,30 @@ func (in *inliner) place() string {
 	return b.String()
 }
 
-// passString passes the rest of a string on unchanged.
+// passString passes a part of a string on unchanged.
 func (in *inliner) passString() error {
-	in.last = in.last[:0]
-	for {
-		part, err := in.r.ReadSlice('"')
-		in.out.Write(part)
-		if len(in.last) <= maxName {
-			in.last = append(in.last, part[:min(len(part), maxName+1)]...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			// A buffer that ends in a backslash would hide what it escapes.
-			if trailingBackslashes(part)%2 == 1 {
-				c, err := in.r.ReadByte()
-				if err != nil {
-					return err
-				}
-				in.out.WriteByte(c)
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if trailingBackslashes(part[:len(part)-1])%2 == 0 {
-			in.last = bytes.TrimSuffix(in.last, []byte{'"'})
+	part, err := in.r.ReadSlice('"')
+	in.out.Write(part)
+	if len(in.last) <= maxName {
+		in.last = append(in.last, part[:min(len(part), maxName+1)]...)
+	}
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		// A buffer that ends in a backslash would hide what it escapes.
+		if trailingBackslashes(part)%2 == 0 {
 			return nil
 		}
+		c, err := in.r.ReadByte()
+		if err == nil {
+			in.out.WriteByte(c)
+		}
+		return err
+	case err != nil:
+		return err
+	case trailingBackslashes(part[:len(part)-1])%2 == 0:
+		in.last, in.within = bytes.TrimSuffix(in.last, []byte{'"'}), false
 	}
+	return nil
 }
 
 func trailingBackslashes(b []byte) int {
@@ -363,8 +377,10 @@ func (s *stringReader) run(p []byte) int {
 	if err != nil {
 		return 0
 	}
-	if i := bytes.IndexAny(buffered, "\"\\"); i >= 0 {
-		buffered = buffered[:i]
+	for _, end := range []byte{'"', '\\'} {
+		if i := bytes.IndexByte(buffered, end); i >= 0 {
+			buffered = buffered[:i]
+		}
 	}
 	n := copy(p, buffered)
 	if _, err := s.r.Discard(n); err != nil {
@@ -410,52 +426,106 @@ func unexpected(err error) error {
 	return err
 }
 
-// base64Text gives a decoder of Base64 what it understands: the part after a
-// data URI's comma, the URL-safe alphabet as the standard one, padding and
-// white space left out.
-type base64Text struct {
+// base64Reader decodes Base64 text: the part after a data URI's comma, in the
+// standard or the URL-safe alphabet, with or without padding and white space.
+type base64Reader struct {
 	r     *bufio.Reader
 	begun bool
+	// text is what was read and not decoded, raw what was decoded and not taken.
+	text, raw []byte
+	buffer    [base64Chunk]byte
+	decoded   [base64Chunk]byte
+	err       error // that ended the text
 }
+
+// base64Chunk is how much text is decoded at a time, in bytes.
+const base64Chunk = 32 << 10
 
 // maxDataURIPrefix bounds "data:…;base64,".
 const maxDataURIPrefix = 256
 
 func newBase64Reader(text io.Reader) io.Reader {
-	return base64.NewDecoder(base64.RawStdEncoding, &base64Text{r: bufio.NewReaderSize(text, 32<<10)})
+	return &base64Reader{r: bufio.NewReaderSize(text, base64Chunk)}
 }
 
-func (t *base64Text) Read(p []byte) (int, error) {
-	if !t.begun {
-		t.begun = true
-		if start, _ := t.r.Peek(5); strings.EqualFold(string(start), "data:") {
-			prefix, _ := t.r.Peek(maxDataURIPrefix)
-			comma := bytes.IndexByte(prefix, ',')
-			if comma < 0 || !bytes.HasSuffix(bytes.ToLower(prefix[:comma]), []byte(";base64")) {
-				return 0, base64.CorruptInputError(0)
-			}
-			if _, err := t.r.Discard(comma + 1); err != nil {
-				return 0, err
-			}
+func (b *base64Reader) Read(p []byte) (int, error) {
+	if !b.begun {
+		b.begun = true
+		if err := b.skipPrefix(); err != nil {
+			return 0, err
 		}
 	}
-	for {
-		n, err := t.r.Read(p)
-		kept := 0
-		for _, c := range p[:n] {
-			switch c {
-			case '-':
-				c = '+'
-			case '_':
-				c = '/'
-			case '=', ' ', '\n', '\r', '\t':
-				continue
-			}
-			p[kept] = c
-			kept++
+	for len(b.raw) == 0 {
+		if b.err != nil {
+			return 0, b.err
 		}
-		if kept > 0 || err != nil {
-			return kept, err
-		}
+		b.fill()
 	}
+	n := copy(p, b.raw)
+	b.raw = b.raw[n:]
+	return n, nil
+}
+
+// skipPrefix takes the start of a data URI off.
+func (b *base64Reader) skipPrefix() error {
+	start, _ := b.r.Peek(len("data:"))
+	if !strings.EqualFold(string(start), "data:") {
+		return nil
+	}
+	prefix, _ := b.r.Peek(maxDataURIPrefix)
+	comma := bytes.IndexByte(prefix, ',')
+	if comma < 0 || !bytes.HasSuffix(bytes.ToLower(prefix[:comma]), []byte(";base64")) {
+		return base64.CorruptInputError(0)
+	}
+	_, err := b.r.Discard(comma + 1)
+	return err
+}
+
+// fill decodes the next chunk, all of it but the last characters that make no
+// whole group yet.
+func (b *base64Reader) fill() {
+	kept := copy(b.buffer[:], b.text)
+	n, err := b.r.Read(b.buffer[kept:])
+	text := b.buffer[:kept+n]
+	// White space is rare. The decoder would skip line breaks, and so lose count.
+	if bytes.IndexByte(text, '\n') >= 0 || bytes.IndexByte(text, '\r') >= 0 {
+		text = plainBase64(text)
+	}
+	b.err = err
+	groups := len(text) / 4 * 4
+	if err != nil {
+		groups = len(text) // the last one may be short
+	}
+	size, corrupt := base64.RawStdEncoding.Decode(b.decoded[:], text[:groups])
+	if corrupt != nil {
+		// Only now is it worth looking for other spellings.
+		text = plainBase64(text)
+		if groups = len(text) / 4 * 4; err != nil {
+			groups = len(text)
+		}
+		size, corrupt = base64.RawStdEncoding.Decode(b.decoded[:], text[:groups])
+	}
+	if corrupt != nil {
+		b.err = corrupt
+		return
+	}
+	b.raw, b.text = b.decoded[:size], text[groups:]
+}
+
+// plainBase64 spells text in the standard alphabet, without padding and white
+// space, in its place.
+func plainBase64(text []byte) []byte {
+	kept := text[:0]
+	for _, c := range text {
+		switch c {
+		case '-':
+			c = '+'
+		case '_':
+			c = '/'
+		case '=', ' ', '\n', '\r', '\t':
+			continue
+		}
+		kept = append(kept, c)
+	}
+	return kept
 }

@@ -130,6 +130,22 @@ func TestBindRefusesAFileOverTheLimit(t *testing.T) {
 	}
 }
 
+func TestBindRefusesTooMuchText(t *testing.T) {
+	text := func(n int) io.Reader {
+		return io.MultiReader(strings.NewReader(`{"nobody":"`), strings.NewReader(strings.Repeat(strings.Repeat("a", 998)+`\"`, n/1000)), strings.NewReader(`"}`))
+	}
+	for _, places := range []map[string]bool{nil, {"file": true}} {
+		if _, err := io.Copy(io.Discard, newInliner(text(maxJSON-1000), places, Files{})); err != nil {
+			t.Errorf("%v: a little less than the limit: %v", places, err)
+		}
+		n, err := io.Copy(io.Discard, newInliner(text(2*maxJSON), places, Files{}))
+		var size *SizeError
+		if !errors.As(err, &size) || size.Field != "request" || size.Limit != maxJSON || n > maxJSON+1<<20 {
+			t.Errorf("%v: %d bytes and %v", places, n, err)
+		}
+	}
+}
+
 // FuzzInliner checks that what is not a file passes unchanged, and that what is
 // one decodes like encoding/base64 does.
 func FuzzInliner(f *testing.F) {

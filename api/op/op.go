@@ -79,9 +79,11 @@ type Call[Env any] struct {
 	// with one digest ask for the same thing, however they were spelled.
 	Digest [32]byte
 
-	run   func(context.Context, Env) (Result, error)
-	admit func(Env) error
-	close func() error
+	schema *jsonschema.Schema
+	input  any // as decoded, with its files in place
+	run    func(context.Context, Env) (Result, error)
+	admit  func(Env) error
+	close  func() error
 }
 
 // Admit returns the error with which Run would be turned away at this moment,
@@ -97,7 +99,9 @@ func (c *Call[Env]) Close() error { return c.close() }
 // Common holds the fields that every operation takes.
 type Common struct {
 	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the result. Paths and control characters are removed, and the right extension is added when missing."`
-	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,default=binary" jsonschema_description:"How the result is returned: binary answers its bytes, url a JSON object with a public address that works for 24 hours."`
+	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"How the result is returned: binary answers its bytes, url a JSON object with a public address that works for 24 hours, async a job to be polled."`
+	// CallbackURL has been checked by the service when an operation runs.
+	CallbackURL string `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https address that the end of the call is POSTed to, as the JSON of GET /v1/jobs/{id}, in every response mode. The request is not signed."`
 }
 
 func (c *Common) common() *Common { return c }
@@ -106,6 +110,7 @@ func (c *Common) common() *Common { return c }
 const (
 	Binary = "binary"
 	URL    = "url"
+	Async  = "async"
 )
 
 // Result is what a run made: a Body, or JSON in its place.

@@ -94,7 +94,7 @@ func TestBindListsEveryFault(t *testing.T) {
 		`{"options":{"margin":{"top":3}}}`:             {"options.margin.top must be a string; got 3"},
 		`{"html":"a","url":"b"}`:                       {"url cannot stand beside html"},
 		`{"html":"a","url":7}`:                         {"url must be a string; got 7"},
-		`{"response":"stream"}`:                        {`response must be one of binary, url; got "stream"`},
+		`{"response":"stream"}`:                        {`response must be one of binary, url, async; got "stream"`},
 		`[1]`:                                          {" must be an object; got an array of 1 item"},
 		`"x"`:                                          {` must be an object; got "x"`},
 		`{"html":"a","html":"b"}`:                      {"html is given twice"},

@@ -82,13 +82,15 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 	operation := &Operation[Env]{Info: s.Info, Schema: shape.doc, Example: s.Example}
 	operation.bind = func(body io.Reader, files Files) (*Call[Env], error) {
 		in, source := new(In), newInliner(body, shape.files, files)
-		digest, err := shape.bind(s.Name, source, in)
+		tree, digest, err := shape.bind(s.Name, source, in)
 		if err != nil {
 			return nil, errors.Join(err, source.close())
 		}
 		return &Call[Env]{
 			Common: commonOf(in),
 			Digest: digest,
+			schema: shape.doc,
+			input:  tree,
 			close:  source.close,
 			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, in) },
 			admit: func(env Env) error {
@@ -110,31 +112,30 @@ func commonOf(in any) Common {
 	return Common{}
 }
 
-// bind reads a body into the struct that in points to and returns its digest.
-func (s *schema) bind(name string, body *inliner, in any) ([32]byte, error) {
-	var digest [32]byte
-	tree, err := decode(body)
-	if err != nil {
-		return digest, err
+// bind reads a body into the struct that in points to, and returns what was
+// read and its digest.
+func (s *schema) bind(name string, body *inliner, in any) (tree any, digest [32]byte, err error) {
+	if tree, err = decode(body); err != nil {
+		return nil, digest, err
 	}
 	tree = normalize(s.doc, tree)
 	faults := s.check(tree)
 	if tree, err = body.resolve(tree, nil, &faults); err != nil {
-		return digest, err
+		return nil, digest, err
 	}
 	if err := assign(tree, in); err != nil && len(faults) == 0 {
-		return digest, err
+		return nil, digest, err
 	}
 	if in, ok := in.(checked); ok {
 		if err := merge(&faults, in.Validate()); err != nil {
-			return digest, err
+			return nil, digest, err
 		}
 	}
 	if len(faults) > 0 {
-		return digest, faults
+		return nil, digest, faults
 	}
 	canonical, err := json.Marshal([]any{name, tree})
-	return sha256.Sum256(canonical), err
+	return tree, sha256.Sum256(canonical), err
 }
 
 // merge adds the faults that the input's own rules found, except in fields

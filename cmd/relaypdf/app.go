@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,8 +73,12 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	if err := start.Wait(); err != nil {
 		return nil, err
 	}
+	box, err := openBox(config)
+	if err != nil {
+		return nil, err
+	}
 	a.API, err = api.New(api.Config{
-		Store: a.Store, Render: a.render, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
+		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
 		Brand: config.HeaderBrand, TrustedIPHeader: config.TrustedIPHeader, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
 		NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
 	})
@@ -95,17 +100,15 @@ func (a *App) bind(ctx context.Context) error {
 	}
 	a.public, a.private = server(), server()
 	listen := new(net.ListenConfig).Listen
-	listener, err := listen(ctx, "tcp", a.config.Listen)
-	if err != nil {
-		return fmt.Errorf("RELAYPDF_LISTEN: %w; stop what uses the address, or choose another", err)
-	}
-	a.bound[a.public], a.URL = listener, "http://"+listener.Addr().String()
-	if base, ok := strings.CutSuffix(a.config.BaseURL, ":0"); ok {
-		_, port, err := net.SplitHostPort(listener.Addr().String())
+	if a.has(roleAPI) || a.has(roleWeb) {
+		listener, err := listen(ctx, "tcp", a.config.Listen)
 		if err != nil {
+			return fmt.Errorf("RELAYPDF_LISTEN: %w; stop what uses the address, or choose another", err)
+		}
+		a.bound[a.public], a.URL = listener, "http://"+listener.Addr().String()
+		if err := a.nameBase(listener); err != nil {
 			return err
 		}
-		a.config.BaseURL = base + ":" + port
 	}
 	if a.config.MetricsListen == "" {
 		return nil
@@ -116,6 +119,20 @@ func (a *App) bind(ctx context.Context) error {
 	}
 	a.bound[a.private], a.PrivateURL = private, "http://"+private.Addr().String()
 	return nil
+}
+
+// has tells whether the process has a role.
+func (a *App) has(role string) bool { return slices.Contains(a.config.Roles, role) }
+
+// nameBase puts the port that was picked into a base URL that asks for it.
+func (a *App) nameBase(listener net.Listener) error {
+	base, ok := strings.CutSuffix(a.config.BaseURL, ":0")
+	if !ok {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	a.config.BaseURL = base + ":" + port
+	return err
 }
 
 // openStore opens and migrates the database. The lease lives as long as the
@@ -145,7 +162,8 @@ func openStore(ctx context.Context, config Config, log *slog.Logger) (*store.Sto
 func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 	config := render.Config{
 		Chromium: a.config.Chromium, User: a.config.RenderUser, Slots: a.config.RenderSlots, Queue: a.config.RenderQueue,
-		AllowHosts: a.config.AllowHosts, ExtraCA: a.config.ExtraCA, Logger: a.log,
+		OfficeSlots: a.config.OfficeSlots,
+		AllowHosts:  a.config.AllowHosts, ExtraCA: a.config.ExtraCA, Logger: a.log,
 	}
 	if hooks.Render != nil {
 		hooks.Render(&config)
@@ -161,6 +179,11 @@ func (a *App) BaseURL() string { return a.config.BaseURL }
 // fails, the listener closes, the work under way ends or is cut off at the
 // shutdown timeout.
 func (a *App) Run(ctx context.Context) error {
+	// An office takes seconds to start. The first document should not wait for
+	// it, and neither should the server.
+	if err := a.render.WarmConvert(); err != nil {
+		a.log.Warn("office documents cannot be converted", "error", err)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for server, listener := range a.bound {
 		group.Go(func() error {
@@ -174,6 +197,15 @@ func (a *App) Run(ctx context.Context) error {
 		a.API.Reap(ctx)
 		return nil
 	})
+	if a.has(roleWorker) {
+		group.Go(func() error {
+			return a.API.Work(ctx, a.config.Workers, a.config.ShutdownTimeout)
+		})
+		group.Go(func() error {
+			a.API.Deliver(ctx, a.config.ShutdownTimeout)
+			return nil
+		})
+	}
 	group.Go(func() error {
 		<-ctx.Done()
 		return a.stop(context.WithoutCancel(ctx))

@@ -18,8 +18,8 @@ import (
 
 // newAccountsCommand administers the accounts in the data folder.
 func newAccountsCommand() *cobra.Command {
-	return newGroup("accounts", "Create, list, credit, suspend and resume accounts",
-		newAccountsCreate(), newAccountsList(), newAccountsCredit(), newAccountsSuspend(), newAccountsResume())
+	return newGroup("accounts", "Create, list, credit, suspend and resume accounts, and export their books",
+		newAccountsCreate(), newAccountsList(), newAccountsCredit(), newAccountsSuspend(), newAccountsResume(), newAccountsLedger())
 }
 
 func newAccountsCreate() *cobra.Command {

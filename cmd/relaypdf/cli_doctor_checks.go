@@ -249,7 +249,7 @@ func checkRender(ctx context.Context, config Config) (found []finding) {
 	const remedy = "mend what failed above first; then follow the message"
 	begin := time.Now()
 	r, err := render.New(ctx, render.Config{
-		Slots: 1, User: config.RenderUser, Chromium: config.Chromium, AllowHosts: config.AllowHosts, ExtraCA: config.ExtraCA,
+		Slots: 1, OfficeSlots: 1, User: config.RenderUser, Chromium: config.Chromium, AllowHosts: config.AllowHosts, ExtraCA: config.ExtraCA,
 	})
 	if err != nil {
 		return broken(remedy, "%v", err)
@@ -271,7 +271,41 @@ func checkRender(ctx context.Context, config Config) (found []finding) {
 	}
 	page := okay("one page, %s, in %s; engines started in %s", sizeText(doc.Body.Size()),
 		time.Since(begin).Round(time.Millisecond), started.Round(time.Millisecond))
+	page = append(page, checkOffice(ctx, r)...)
 	return append(page, checkEngines(ctx, r)...)
+}
+
+// checkOffice converts a text with each of the engines of conversions. The
+// service works without them, but for that.
+func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
+	source := render.NewFile()
+	defer source.Close()
+	if _, err := io.WriteString(source, "All is well."); err != nil {
+		return []finding{{"office", fail, err.Error(), "free some space for temporary files"}}
+	}
+	for _, engine := range []struct {
+		check, remedy string
+		convert       func() (render.File, error)
+	}{
+		{"office", "apt-get install libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno", func() (render.File, error) {
+			made, err := r.Convert(ctx, render.Conversion{Content: source, Name: "doctor.txt", To: render.ConvertPDF})
+			return made.Body, err
+		}},
+		{"wkhtmltopdf", "apt-get install wkhtmltopdf", func() (render.File, error) {
+			return r.ConvertPage(ctx, render.PageConversion{Content: source})
+		}},
+	} {
+		begin := time.Now()
+		file, err := engine.convert()
+		if err != nil {
+			found = append(found, finding{engine.check, warn, fmt.Sprintf("POST /v1/convert answers 503 or fails with it: %v", err), engine.remedy})
+			continue
+		}
+		found = append(found, finding{Check: engine.check, Verdict: good, Message: fmt.Sprintf("converts; the first document took %s",
+			time.Since(begin).Round(time.Millisecond))})
+		_ = file.Close() // it has no name
+	}
+	return found
 }
 
 // checkEngines says what protects the system from the processes that read

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func configure(cmd *cobra.Command, operation *op.Operation[*api.Env], name strin
 	cmd.Example = c.examples()
 	flags := cmd.Flags()
 	flags.SortFlags = false // They stand in the order of the input's fields.
-	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it the result's own name in this folder, or standard output for JSON")
+	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it the result's own name in this folder, or standard output for JSON; where the operation makes several formats, the extension chooses")
 	flags.BoolVarP(&c.destination.force, "force", "f", false, "overwrite the output file")
 	flags.StringVar(&c.body, "json", "", "whole request as a JSON object, in a file, from standard input (-) or as it is ({…}); other flags override it")
 	flags.BoolVar(&c.asJSON, "json-output", false, "print what came out as a JSON object")
@@ -142,12 +143,9 @@ const maxExample = 400
 // run makes the call and puts its result where it belongs. Everything that can
 // be refused without the service is refused before it is paid.
 func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
-	config, err := loadSettings(cmd)
+	client, err := connect(cmd, c.retries)
 	if err != nil {
 		return err
-	}
-	if config.APIKey == "" {
-		return &api.Error{Code: api.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. On the service's machine, relaypdf keys create makes one."}
 	}
 	input, err := c.input(cmd, args)
 	if err != nil {
@@ -161,23 +159,45 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		options.MaxCharge = &limit
 	}
-	asURL := input["response"] == op.URL
-	if err := c.prepare(cmd, asURL); err != nil {
+	if err := c.prepare(cmd, input["response"]); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.destination.discard()) }()
-	client := &api.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version, Retries: c.retries}
 	return c.call(cmd, client, input, options)
 }
 
-// prepare opens the output, unless the answer is an address.
-func (c *operationCall) prepare(cmd *cobra.Command, asURL bool) error {
+// connect returns a client for the service that the settings name.
+func connect(cmd *cobra.Command, retries int) (*api.Client, error) {
+	config, err := loadSettings(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if config.APIKey == "" {
+		return nil, &api.Error{Code: api.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. On the service's machine, relaypdf keys create makes one."}
+	}
+	return &api.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version, Retries: retries}, nil
+}
+
+// askService makes a call that answers at once.
+func askService[T any](cmd *cobra.Command, call func(context.Context, *api.Client) (T, error)) (answer T, err error) {
+	client, err := connect(cmd, 0)
+	if err != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
+	defer cancel()
+	answer, err = call(ctx, client)
+	return answer, unreached(client.BaseURL, err)
+}
+
+// prepare opens the output, unless the answer to the response mode is no file.
+func (c *operationCall) prepare(cmd *cobra.Command, mode any) error {
 	if c.asJSON && c.destination.name == "-" {
 		return usagef("--json-output and --output - both want standard output; choose one")
 	}
-	if asURL {
+	if mode == op.URL || mode == op.Async {
 		if c.destination.name != "" {
-			return usagef("--response url prints the address of the result and writes no file; leave --output out")
+			return usagef("--response %s prints an address and writes no file; leave --output out", mode)
 		}
 		return nil
 	}
@@ -202,7 +222,11 @@ func (c *operationCall) call(cmd *cobra.Command, client *api.Client, input map[s
 	if err != nil {
 		return err
 	}
-	if !c.quiet {
+	switch {
+	case c.quiet:
+	case result.Job != nil:
+		fmt.Fprintln(cmd.ErrOrStderr(), "it goes on; next: relaypdf jobs wait "+result.ID)
+	default:
 		fmt.Fprintln(cmd.ErrOrStderr(), made.summary(time.Since(begin)))
 	}
 	return nil
@@ -237,6 +261,12 @@ func (c *operationCall) receive(cmd *cobra.Command, result *api.ClientResult) (m
 		ChargedMicrodollars: result.Charged, Replayed: result.Replayed, RequestID: result.RequestID,
 	}
 	out := cmd.OutOrStdout()
+	if result.Job != nil {
+		if c.asJSON {
+			return m, printJSON(out, result.Job)
+		}
+		return m, printLine(cmd, result.Job.ID+"\t"+result.Job.PollURL)
+	}
 	if result.File != nil {
 		if c.asJSON {
 			return m, printJSON(out, result.File)
@@ -289,10 +319,28 @@ func (c *operationCall) input(cmd *cobra.Command, args []string) (map[string]any
 			return nil, err
 		}
 	}
+	if err := c.inferFormat(input); err != nil {
+		return nil, err
+	}
 	if len(input) == 0 {
 		return nil, usagef("there is nothing to work on; see %s --help", cmd.CommandPath())
 	}
 	return input, nil
+}
+
+// inferFormat takes the format of the result from the extension of the output,
+// where the operation makes several and the request names none.
+func (c *operationCall) inferFormat(input map[string]any) error {
+	extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(c.destination.name)), ".")
+	if extension == "jpg" {
+		extension = "jpeg"
+	}
+	for _, f := range c.fields {
+		if slices.Contains(f.schema.Enum, any(extension)) && !f.isIn(input) {
+			return f.with(extension).put(input)
+		}
+	}
+	return nil
 }
 
 // readBody reads one JSON object: the text itself, standard input or a file.

@@ -205,6 +205,23 @@ func (f *field) put(input map[string]any) error {
 	return nil
 }
 
+// isIn reports whether a request holds the field already.
+func (f *field) isIn(input map[string]any) bool {
+	var value any = input
+	for _, name := range f.path {
+		object, _ := value.(map[string]any)
+		value = object[name]
+	}
+	return value != nil
+}
+
+// with returns the field with a value.
+func (f *field) with(value any) *field {
+	given := *f
+	given.value, given.given = value, true
+	return &given
+}
+
 // parseValue reads one value of the type that a schema names.
 func parseValue(schema *jsonschema.Schema, text string) (any, error) {
 	switch schema.Type {

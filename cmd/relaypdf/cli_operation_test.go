@@ -422,6 +422,29 @@ func TestOutputElsewhere(t *testing.T) {
 	}
 }
 
+// TestOutputChoosesTheFormat: the extension of the output is the value of the
+// field that lists it, unless the request says otherwise.
+func TestOutputChoosesTheFormat(t *testing.T) {
+	b := newBench(t, nil)
+	t.Chdir(t.TempDir())
+	for want, args := range map[string][]string{
+		"screen": {"-o", "a.SCREEN"},
+		"print":  {"-o", "b.screen", "--media", "print"},
+		"":       {"-o", "c.json"},
+	} {
+		if r := b.run("x", append([]string{"doc", "create", "-", "-q"}, args...)...); r.code != 0 {
+			t.Fatalf("%v: got %+v", args, r)
+		}
+		text, err := os.ReadFile(args[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := decodeJSON[docInput](t, string(text)).Options.Media; got != want {
+			t.Errorf("%v: the medium is %q, want %q", args, got, want)
+		}
+	}
+}
+
 // openTerminal returns the two ends of a new terminal.
 func openTerminal(t testing.TB) (screen, terminal *os.File) {
 	t.Helper()

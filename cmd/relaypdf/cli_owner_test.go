@@ -25,7 +25,8 @@ func runProgram(t testing.TB, credential *syscall.Credential, args ...string) ra
 	defer binary.Close()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/fd/3", args...)
 	cmd.ExtraFiles = []*os.File{binary}
-	cmd.Env = []string{actAsProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=/"}
+	// Under the race detector a program would wait for a second before it ends.
+	cmd.Env = []string{actAsProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=/", "GORACE=atexit_sleep_ms=0"}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 	var out, errOut bytes.Buffer

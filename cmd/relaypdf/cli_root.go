@@ -105,6 +105,10 @@ func newRootCommand(rows []op.Row[*api.Env]) (*cobra.Command, error) {
 		cmd.GroupID = operatorGroup
 		root.AddCommand(cmd)
 	}
+	for _, cmd := range []*cobra.Command{newFilesCommand(), newJobsCommand()} {
+		cmd.GroupID = clientGroup
+		root.AddCommand(cmd)
+	}
 	addOperations(root, table)
 	return root, nil
 }

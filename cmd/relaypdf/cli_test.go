@@ -245,7 +245,7 @@ func TestAdministrationBesideARunningServer(t *testing.T) {
 			case <-busy:
 				stopped <- nil
 				return
-			default:
+			case <-time.After(time.Millisecond): // SQLite's lock is not fair
 				err = s.Credit(t.Context(), ada.ID, credit.Cent, "busy")
 			}
 		}

@@ -35,6 +35,7 @@ type Config struct {
 	MaxFile         int64  // bytes of one file, inline, fetched or uploaded
 	RenderSlots     int    // renders at once; 0: one per core
 	RenderQueue     int    // renders that may wait; 0: the pool's own default
+	OfficeSlots     int    // office documents at once; 0: one per core
 	RenderUser      string // unprivileged user of the engines when started as root
 	Chromium        string // browser binary; empty: found by itself
 	Trial           credit.Amount
@@ -43,7 +44,9 @@ type Config struct {
 	LogFormat       string        // json or text
 	DrainDelay      time.Duration // between failing /health/ready and closing the listener
 	ShutdownTimeout time.Duration
-	SecretKey       string
+	SecretKey       string   // of the secrets at rest; empty: in a file beside SQLite
+	Roles           []string // what the process does: api, web, worker
+	Workers         int      // jobs run at once; 0: two per core
 	Region          string
 	APIKey          string // client commands only
 	APIURL          string // client commands only

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -207,6 +208,26 @@ func parseOneOf(words ...string) func(string) (string, error) {
 		}
 		return "", fmt.Errorf("is not known; write %s", strings.Join(words, " or "))
 	}
+}
+
+// The roles of a process.
+const (
+	roleAPI    = "api"
+	roleWeb    = "web"
+	roleWorker = "worker"
+)
+
+func parseRoles(text string) ([]string, error) {
+	roles, _ := parseList(text)
+	for _, role := range roles {
+		if !slices.Contains([]string{roleAPI, roleWeb, roleWorker}, role) {
+			return nil, errors.New("is not a list of roles; write some of api,web,worker")
+		}
+	}
+	if len(roles) == 0 {
+		return nil, errors.New("names no role; write some of api,web,worker")
+	}
+	return roles, nil
 }
 
 func parseDuration(text string) (time.Duration, error) {

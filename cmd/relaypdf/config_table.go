@@ -95,7 +95,7 @@ var settings = []setting{
 		name: "database-url", group: groupServer, secret: true,
 		derivation: "SQLite, `relaypdf.db` in the data folder",
 		derive:     inDataDir("sqlite://", "relaypdf.db"),
-		doc:        "Database: `sqlite:///absolute/path.db` or `postgres://user:password@host/name`.",
+		doc:        "Database: `sqlite:///absolute/path.db` or `postgres://user:password@host/name`, with `?default_query_exec_mode=exec` where a pooler in between forgets prepared statements.",
 		apply:      into(func(c *Config) *string { return &c.DatabaseURL }, parseDatabaseURL),
 	},
 	{
@@ -166,6 +166,11 @@ var settings = []setting{
 		apply: into(func(c *Config) *int { return &c.RenderQueue }, parseCount(100_000)),
 	},
 	{
+		name: "office-slots", group: groupServer, fallback: "0",
+		doc:   "Office documents converted at once, each by an office program of some 200 MB. 0 is one per core.",
+		apply: into(func(c *Config) *int { return &c.OfficeSlots }, parseCount(1024)),
+	},
+	{
 		name: "render-user", group: groupServer, fallback: "relaypdf",
 		doc:   "Unprivileged user that the browser and the other engines run as when the service is started as root.",
 		apply: into(func(c *Config) *string { return &c.RenderUser }, parseText),
@@ -209,8 +214,20 @@ var settings = []setting{
 	},
 	{
 		name: "secret-key", group: groupServer, secret: true,
-		doc:   "Key for secrets at rest: at least 32 characters, the same on every machine that shares a database. Accepted, and not used by this release, which stores no secret that it needs to read.",
-		apply: into(func(c *Config) *string { return &c.SecretKey }, parseSecretKey),
+		derivation: "a generated one, in `secret.key` in the data folder; needed with PostgreSQL off loopback",
+		derive:     func(*Config, machine) (string, error) { return "", nil },
+		doc:        "Key that encrypts secrets at rest, such as webhooks' and the inputs of waiting jobs: at least 32 characters, the same on every machine that shares a database. Without it they cannot be read again.",
+		apply:      into(func(c *Config) *string { return &c.SecretKey }, parseSecretKey),
+	},
+	{
+		name: "roles", group: groupServer, fallback: "api,web,worker",
+		doc:   "What this process does, separated by commas: `api` serves the interface, `web` the dashboard, `worker` runs jobs and sends webhooks.",
+		apply: into(func(c *Config) *[]string { return &c.Roles }, parseRoles),
+	},
+	{
+		name: "workers", group: groupServer, fallback: "0",
+		doc:   "Jobs run at once by a process with the role `worker`. 0 is two per core.",
+		apply: into(func(c *Config) *int { return &c.Workers }, parseCount(1024)),
 	},
 	{
 		name: "region", group: groupServer,

@@ -32,6 +32,19 @@ func TestKilledServerLosesNoMoney(t *testing.T) {
 	})
 }
 
+// TestKilledWorkerLosesNoJob does the same to jobs: whatever step their process
+// dies at, they are completed once, and charged once.
+func TestKilledWorkerLosesNoJob(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		c := newCrashBench(t, db)
+		c.async = true
+		for _, step := range []string{"admit", "hold", "claimed", "load", "run", "stored", "settle"} {
+			c.killAfter(step)
+			c.repeatJob(step)
+		}
+	})
+}
+
 // crashBench is one database and data folder that servers are killed over.
 type crashBench struct {
 	t       *testing.T
@@ -40,6 +53,9 @@ type crashBench struct {
 	account store.Account
 	secret  string
 	spent   credit.Amount
+	async   bool // the calls are jobs
+	// program is the test binary that acts as the server.
+	program string
 }
 
 func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
@@ -54,7 +70,7 @@ func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
 		t.Fatal(err)
 	}
 	return &crashBench{
-		t: t, store: s, account: account, secret: secret,
+		t: t, store: s, account: account, secret: secret, program: plainProgram(t),
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
 			"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",
@@ -70,11 +86,11 @@ type crashServer struct {
 }
 
 // crashPatience bounds every wait of these tests.
-const crashPatience = time.Minute
+const crashPatience = 2 * time.Minute
 
 func (c *crashBench) start(step string) *crashServer {
 	c.t.Helper()
-	server := &crashServer{process: exec.Command(os.Args[0]), lines: make(chan string, 16)}
+	server := &crashServer{process: exec.Command(c.program), lines: make(chan string, 16)}
 	server.process.Env = append([]string{stopAfter + "=" + step}, c.env...)
 	server.process.Stderr = io.Discard
 	out, err := server.process.StdoutPipe()
@@ -122,14 +138,25 @@ func (s *crashServer) end(how syscall.Signal) {
 }
 
 func (c *crashBench) post(ctx context.Context, url, step string) (*http.Response, error) {
-	body := strings.NewReader(fmt.Sprintf(`{"html":"<p>killed after %s</p>"}`, step))
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/pdf", body)
+	mode := "binary"
+	if c.async {
+		mode = "async"
+	}
+	body := strings.NewReader(fmt.Sprintf(`{"html":"<p>killed after %s</p>","response":%q}`, step, mode))
+	return c.send(ctx, url+"/v1/pdf", "crash-"+step, body)
+}
+
+// send POSTs JSON with the account's key; an empty idempotency key is not sent.
+func (c *crashBench) send(ctx context.Context, address, idempotencyKey string, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, body)
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Authorization", "Bearer "+c.secret)
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", "crash-"+step)
+	if idempotencyKey != "" {
+		r.Header.Set("Idempotency-Key", idempotencyKey)
+	}
 	return (&http.Client{Timeout: crashPatience}).Do(r)
 }
 
@@ -177,12 +204,65 @@ func (c *crashBench) repeat(step string) {
 			c.t.Fatalf("after %s: repeated call: status %d, %d bytes, %v", step, response.StatusCode, len(body), err)
 		}
 	}
+	c.expectCharge(step)
+}
+
+// expectCharge checks that the wallet paid for one more call.
+func (c *crashBench) expectCharge(step string) {
+	c.t.Helper()
 	c.spent += 2000
-	account, err = c.store.Account(c.t.Context(), c.account.ID)
+	account, err := c.store.Account(c.t.Context(), c.account.ID)
 	if err != nil || account.Balance != 5*credit.Dollar-c.spent || account.Held != 0 {
 		c.t.Errorf("after %s: balance %v, held %v, %v; want %v and nothing held", step, account.Balance, account.Held, err, 5*credit.Dollar-c.spent)
 	}
 	if report, err := c.store.CheckLedger(c.t.Context()); err != nil || !report.OK() {
 		c.t.Errorf("after %s and a repeat: ledger %+v, %v", step, report, err)
+	}
+}
+
+// repeatJob starts the server again, asks for the same job twice, and waits for
+// it.
+func (c *crashBench) repeatJob(step string) {
+	c.t.Helper()
+	server := c.start("none")
+	defer server.end(syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(c.t.Context(), crashPatience)
+	defer cancel()
+	var ids [2]string
+	for i := range ids {
+		response, err := c.post(ctx, server.url, step)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if ids[i] = response.Header.Get("x-service-id"); response.StatusCode != http.StatusAccepted {
+			c.t.Fatalf("after %s: repeated call: status %d, want 202", step, response.StatusCode)
+		}
+	}
+	if ids[0] != ids[1] {
+		c.t.Errorf("after %s: one key made the jobs %v", step, ids)
+	}
+	c.awaitJob(ctx, ids[0], step)
+	c.expectCharge(step)
+}
+
+// awaitJob waits until the job is completed and its file can be had.
+func (c *crashBench) awaitJob(ctx context.Context, id, step string) {
+	c.t.Helper()
+	for {
+		call, err := c.store.Job(ctx, c.account.ID, id)
+		if err != nil {
+			c.t.Fatalf("after %s: %v", step, err)
+		}
+		switch call.Status {
+		case store.CallDone:
+			if _, err := c.store.PublicFile(ctx, id); err != nil {
+				c.t.Errorf("after %s: the job's file: %v", step, err)
+			}
+			return
+		case store.CallFailed:
+			c.t.Fatalf("after %s: the job failed: %+v", step, call.Failure)
+		}
+		<-time.After(20 * time.Millisecond)
 	}
 }

@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -26,8 +31,43 @@ func TestMain(m *testing.M) {
 	case os.Getenv(actAsProgram) != "", len(os.Args) > 1 && os.Args[1] == "engine":
 		main()
 	default:
-		os.Exit(m.Run())
+		code := m.Run()
+		_ = os.RemoveAll(plain.dir)
+		os.Exit(code)
 	}
+}
+
+// plain is this test program without the race detector. It is built for the
+// first test that needs it, and removed with the last.
+var plain struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+// plainProgram returns the path of this test program without the race detector,
+// for servers that are killed or measured: the detector makes them start slowly
+// and multiplies their memory, and what it finds out they tell nobody.
+func plainProgram(t testing.TB) string {
+	t.Helper()
+	info, _ := debug.ReadBuildInfo()
+	if info != nil && !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return os.Args[0]
+	}
+	plain.once.Do(func() {
+		if plain.dir, plain.err = os.MkdirTemp("", "relaypdf-plain-"); plain.err != nil { //nolint:usetesting // it outlives the test
+			return
+		}
+		plain.path = filepath.Join(plain.dir, "relaypdf.test")
+		if out, err := exec.Command("go", "test", "-c", "-o", plain.path, ".").CombinedOutput(); err != nil {
+			plain.err = fmt.Errorf("go test -c: %w\n%s", err, out)
+		}
+	})
+	if plain.err != nil {
+		t.Fatal(plain.err)
+	}
+	return plain.path
 }
 
 // serveUntil serves until a paid call has passed the step; it then says so and

@@ -47,32 +47,48 @@ var theServer = sync.OnceValues(func() (server, error) {
 	if given := os.Getenv(serverVariable); given != "" {
 		return server{admin: given}, nil
 	}
-	return startCluster()
+	return startCluster(fleeting)
 })
+
+// durableServer is a cluster set up as one for good is. It ends with the process.
+var durableServer = sync.OnceValues(func() (server, error) { return startCluster("") })
 
 // createDatabase returns the URL of a new database that is dropped when the
 // test has ended.
 func createDatabase(t testing.TB) string {
 	t.Helper()
-	srv, err := theServer()
+	address, drop, err := newDatabase(theServer)
 	if err != nil {
-		t.Fatalf("PostgreSQL for the tests: %v", err)
-	}
-	admin, name := srv.admin, store.NewID("relaypdf_test")
-	if err := execAdmin(admin, "CREATE DATABASE "+name); err != nil {
-		t.Fatalf("create a test database: %v", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := execAdmin(admin, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		if err := drop(); err != nil {
 			t.Errorf("drop the test database: %v", err)
 		}
 	})
-	u, err := url.Parse(admin)
+	return address
+}
+
+// NewDatabase makes an empty PostgreSQL database for a program that measures,
+// and returns its URL and what drops it. Its commits are as durable as
+// PostgreSQL's own settings make them.
+func NewDatabase() (address string, drop func() error, err error) { return newDatabase(durableServer) }
+
+func newDatabase(on func() (server, error)) (address string, drop func() error, err error) {
+	srv, err := on()
 	if err != nil {
-		t.Fatalf("%s is not a URL: %v", serverVariable, err)
+		return "", nil, fmt.Errorf("PostgreSQL for the tests: %w", err)
+	}
+	name := store.NewID("relaypdf_test")
+	if err := execAdmin(srv.admin, "CREATE DATABASE "+name); err != nil {
+		return "", nil, fmt.Errorf("create a test database: %w", err)
+	}
+	u, err := url.Parse(srv.admin)
+	if err != nil {
+		return "", nil, fmt.Errorf("%s is not a URL: %w", serverVariable, err)
 	}
 	u.Path = "/" + name
-	return u.String()
+	return u.String(), func() error { return execAdmin(srv.admin, "DROP DATABASE "+name+" WITH (FORCE)") }, nil
 }
 
 func execAdmin(admin, statement string) error {
@@ -86,10 +102,10 @@ func execAdmin(admin, statement string) error {
 	return errors.Join(err, db.Close())
 }
 
-// clusterSettings make the cluster write little, as nothing in it is to last:
-// every test's database is a copy of the template, and the log of it would fill
-// a gigabyte.
-const clusterSettings = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c autovacuum=off " +
+// fleeting are the settings of a cluster that writes little, as nothing in it is
+// to last: every test's database is a copy of the template, and the log of it
+// would fill a gigabyte.
+const fleeting = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c autovacuum=off " +
 	"-c wal_level=minimal -c max_wal_senders=0 -c min_wal_size=32MB -c max_wal_size=64MB -c max_connections=300"
 
 // clusterScript makes and starts a cluster in $1 with the programs in $2 and the
@@ -106,7 +122,7 @@ cat >/dev/null
 `
 
 // startCluster starts a cluster on a Unix socket in a temporary folder.
-func startCluster() (server, error) {
+func startCluster(settings string) (server, error) {
 	programs, err := findPrograms()
 	if err != nil {
 		return server{}, err
@@ -115,7 +131,7 @@ func startCluster() (server, error) {
 	if err != nil {
 		return server{}, err
 	}
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", clusterScript, "sh", dir, programs, clusterSettings)
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", clusterScript, "sh", dir, programs, settings)
 	// A process group of its own keeps Ctrl-C from ending the script before it cleans up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := runAsPostgres(cmd, dir); err != nil {

@@ -1,0 +1,76 @@
+package apitest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+)
+
+// Work runs the server's jobs, two at once, until the function it returns is
+// called, which waits for those under way.
+func (s *Server) Work(t testing.TB) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- s.API.Work(ctx, 2, 10*time.Second) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("work: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// Enqueue sends a request for a job and returns the answer's job.
+func (s *Server) Enqueue(t testing.TB, q Request) api.JobStatus {
+	t.Helper()
+	answer := s.Send(t, q)
+	if answer.Status != http.StatusAccepted {
+		t.Fatalf("got status %d: %s, want 202", answer.Status, answer.Body)
+	}
+	return s.job(t, answer)
+}
+
+// Job asks for a job.
+func (s *Server) Job(t testing.TB, id string) api.JobStatus {
+	t.Helper()
+	return s.job(t, s.Send(t, Request{Method: http.MethodGet, Path: "/v1/jobs/" + id}).OK(t))
+}
+
+func (s *Server) job(t testing.TB, answer Response) api.JobStatus {
+	t.Helper()
+	var job api.JobStatus
+	if err := json.Unmarshal([]byte(answer.Body), &job); err != nil {
+		t.Fatalf("the job is not JSON: %v in %q", err, answer.Body)
+	}
+	return job
+}
+
+// jobPatience bounds the wait for a job, jobPause paces it.
+const (
+	jobPatience = 30 * time.Second
+	jobPause    = 10 * time.Millisecond
+)
+
+// Await polls a job until it has ended.
+func (s *Server) Await(t testing.TB, id string) api.JobStatus {
+	t.Helper()
+	for deadline := time.Now().Add(jobPatience); time.Now().Before(deadline); <-time.After(jobPause) {
+		if job := s.Job(t, id); job.Status != "processing" {
+			return job
+		}
+	}
+	t.Fatalf("job %s is not done after %v", id, jobPatience)
+	return api.JobStatus{}
+}

@@ -1,0 +1,291 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+)
+
+// hostilePatience is the longest that an answer to a hostile file may take:
+// the deadline of operations on files, and a little more.
+const hostilePatience = 70 * time.Second
+
+// TestHostileFiles gives hostile files to every operation that takes files.
+// Each is answered in words or with a result, and only results are billed.
+// Meanwhile the calls of another account are answered as always, and nobody
+// hears from the files.
+func TestHostileFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of calls take long")
+	}
+	var heard atomic.Int64
+	canary := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
+	defer canary.Close()
+	s := toolServer(t)
+	stop := watchBystander(t, s)
+	before, _ := s.Balance(t)
+	var charged atomic.Int64
+	t.Run("operations", func(t *testing.T) {
+		files := hostileFiles(t, canary.URL)
+		for path, bodies := range fileBodies(t, s) {
+			t.Run(path, func(t *testing.T) {
+				t.Parallel()
+				for name, content := range files {
+					for _, body := range bodies {
+						charged.Add(sendHostile(t, s, path, name, fmt.Sprintf(body, base64.StdEncoding.EncodeToString(content))))
+					}
+				}
+			})
+		}
+	})
+	stop()
+	if after, held := s.Balance(t); before-after != charged.Load() || held != 0 {
+		t.Errorf("%d were charged and %d are held, want the %d that the answers name and nothing", before-after, held, charged.Load())
+	}
+	if heard.Load() > 0 {
+		t.Errorf("%d requests came from the files", heard.Load())
+	}
+	if _, err := os.Lstat("/tmp/hostile"); err == nil {
+		t.Error("a file was written outside")
+	}
+}
+
+// fileBodies returns for each operation that takes files the bodies of requests
+// with "%[1]s" in the place of files. They are the examples of the interface.
+func fileBodies(t *testing.T, s *apitest.Server) map[string][]string {
+	t.Helper()
+	bodies := map[string][]string{
+		"/v1/pdf/stamp": {`{"file":` + inline(letters("alpha")) + `,"image":{"file":"%[1]s","filename":"a.png"}}`},
+	}
+	for path, text := range examples(t, s) {
+		var example any
+		if err := json.Unmarshal(text, &example); err != nil {
+			t.Fatal(err)
+		}
+		if !replaceFiles(example) {
+			continue
+		}
+		text, err := json.Marshal(example)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies[path] = append(bodies[path], string(text))
+	}
+	// Web pages and barcodes take none.
+	if len(bodies) < len(api.Operations)-3 {
+		t.Errorf("only %d of %d operations take files", len(bodies), len(api.Operations))
+	}
+	return bodies
+}
+
+// examples returns the examples of all operations by their paths.
+func examples(t *testing.T, s *apitest.Server) map[string]json.RawMessage {
+	t.Helper()
+	var description struct {
+		Paths map[string]struct {
+			Post struct {
+				RequestBody struct {
+					Content map[string]struct {
+						Example json.RawMessage `json:"example"`
+					} `json:"content"`
+				} `json:"requestBody"`
+			} `json:"post"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(openAPI(t, s), &description); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]json.RawMessage{}
+	for path, methods := range description.Paths {
+		if example := methods.Post.RequestBody.Content["application/json"].Example; example != nil && strings.HasPrefix(path, "/v1/") {
+			found[path] = example
+		}
+	}
+	if len(found) < len(api.Operations) {
+		t.Fatalf("%d examples of %d operations", len(found), len(api.Operations))
+	}
+	return found
+}
+
+// replaceFiles puts a verb of fmt in the place of files, and tells whether
+// there are any. Pages are the first, which the shortest document has.
+func replaceFiles(v any) (found bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if _, ok := value.(string); ok && name == "file" {
+				v[name], found = "%[1]s", true
+				continue
+			}
+			switch {
+			case name == "pages":
+				v[name] = "1"
+			case name == "page":
+				v[name] = 1
+			case replaceFiles(value):
+				found = true
+			}
+		}
+	case []any:
+		for i := range v {
+			if replaceFiles(v[i]) {
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// sendHostile makes one call and returns what it has cost. The error codes are
+// those of what the caller, or the file, is to blame for.
+func sendHostile(t *testing.T, s *apitest.Server, path, name, body string) (charged int64) {
+	t.Helper()
+	began := time.Now()
+	answer := s.Send(t, apitest.Request{Path: path, Body: body})
+	if took := time.Since(began); took > hostilePatience {
+		t.Errorf("%s: took %v, want at most %v", name, took, hostilePatience)
+	}
+	if answer.Status == http.StatusOK {
+		if answer.Body == "" {
+			t.Errorf("%s: an empty result", name)
+		}
+		if strings.Contains(answer.Body, "root:x:") {
+			t.Errorf("%s: the result holds a file of the server", name)
+		}
+		charged, err := strconv.ParseInt(answer.Header.Get("x-service-charged-microdollars"), 10, 64)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return charged
+	}
+	failure := answer.Failure(t)
+	blame := []api.Code{api.InvalidRequest, api.ProcessingFailed, api.PayloadTooLarge, api.ConvertUnavailable}
+	if !slices.Contains(blame, failure.Code) || failure.Message == "" {
+		t.Errorf("%s: %d %s (%s), want a fault of the file", name, answer.Status, failure.Code, failure.Message)
+	}
+	return 0
+}
+
+// watchBystander has another account make the same calls again and again until
+// the returned function is called.
+func watchBystander(t *testing.T, s *apitest.Server) (stop func()) {
+	t.Helper()
+	_, _, secret := s.NewAccount(t, "bystander@example.com")
+	stopped := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		turn := time.NewTicker(time.Second / 2)
+		defer turn.Stop()
+		first := map[string]string{}
+		for {
+			for path, body := range map[string]string{
+				"/v1/pdf/text": `{"file":` + inline(letters("alpha", "beta")) + `}`,
+				"/v1/images":   `{"html":"<p>bystander</p>","options":{"viewport":{"width":200,"height":100}}}`,
+			} {
+				answer := s.Send(t, apitest.Request{Path: path, Body: body, Header: http.Header{"Authorization": {"Bearer " + secret}}})
+				if answer.Status != http.StatusOK {
+					t.Errorf("bystander: %s: status %d: %.200s", path, answer.Status, answer.Body)
+				}
+				if was, ok := first[path]; ok && was != answer.Body {
+					t.Errorf("bystander: %s: another result than before", path)
+				}
+				first[path] = answer.Body
+			}
+			select {
+			case <-stopped:
+				return
+			case <-turn.C:
+			}
+		}
+	})
+	return func() {
+		close(stopped)
+		wait.Wait()
+	}
+}
+
+// TestHostileJSON sends what is hard to read as JSON to every operation.
+func TestHostileJSON(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	before, _ := s.Balance(t)
+	for path := range examples(t, s) {
+		for name, body := range map[string]string{
+			"deep arrays":    `{"files":` + strings.Repeat("[", 1<<20),
+			"deep objects":   strings.Repeat(`{"file":`, 100_000) + "1" + strings.Repeat("}", 100_000),
+			"large number":   `{"pages":1e999999999,"scale":` + strings.Repeat("9", 1<<16) + `}`,
+			"names":          `{` + strings.Repeat(`"file":"YQ",`, 50_000) + `"file":"YQ"}`,
+			"not UTF-8":      "{\"file\":\"\xff\xfe\",\"html\":\"\xff\"}",
+			"file of faults": `{"file":"` + strings.Repeat("!", 1<<20) + `"}`,
+			"no end":         `{"file":"` + strings.Repeat("QUFB", 1<<17),
+			"empty":          "",
+			"null":           "null",
+		} {
+			if failure := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, api.InvalidRequest); failure.Message == "" {
+				t.Errorf("%s: %s: no words", path, name)
+			}
+		}
+	}
+	if after, held := s.Balance(t); after != before || held != 0 {
+		t.Errorf("refused calls cost %d and hold %d", before-after, held)
+	}
+}
+
+// TestHostileNames gives an archive names that lead out of its folder.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	names := []string{
+		"../../etc/passwd", "..", ".", "/etc/passwd", `C:\Windows\win.ini`, `\\host\share\a`, "a\x00b.pdf", "a/../../b", "con", "aux.txt",
+		"a", "a", "A", "a/", "a/b", "~/.ssh/id", strings.Repeat("x/", 120) + "y", "x\u202egnp.exe", "\r\nx: y", "-rf", "file://x", "a:b",
+	}
+	var files []map[string]string
+	for _, name := range names {
+		files = append(files, map[string]string{"file": "YQ", "filename": name})
+	}
+	body, err := json.Marshal(map[string]any{"files": files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := unpack(t, s.Send(t, apitest.Request{Path: "/v1/zip", Body: string(body)}).OK(t).Body)
+	seen := map[string]bool{}
+	for i, name := range got {
+		if key := strings.ToLower(name); seen[key] {
+			t.Errorf("%q is there twice", name)
+		} else {
+			seen[key] = true
+		}
+		climbs := slices.Contains(strings.Split(name, "/"), "..")
+		if climbs || strings.HasPrefix(name, "/") || strings.ContainsAny(name, "\\:\x00\r\n\u202e") {
+			t.Errorf("%q became %q", names[i], name)
+		}
+	}
+	if len(got) != len(names) {
+		t.Errorf("%d entries, want %d", len(got), len(names))
+	}
+}
+
+// TestZeros gives each operation a file of the largest size that holds nothing.
+func TestZeros(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large files take long")
+	}
+	s := toolServer(t)
+	content := base64.StdEncoding.EncodeToString(make([]byte, labMaxFile))
+	for path, bodies := range fileBodies(t, s) {
+		sendHostile(t, s, path, "zeros", fmt.Sprintf(bodies[0], content))
+	}
+}

@@ -1,0 +1,288 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+	"relaypdf/api/op"
+	"relaypdf/store"
+	"relaypdf/store/storetest"
+)
+
+const async = `{"text":"a","response":"async"}`
+
+func TestJobCompletes(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		answer := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a","response":"async","filename":"x"}`})
+		if answer.Status != http.StatusAccepted {
+			t.Fatalf("got status %d: %s, want 202", answer.Status, answer.Body)
+		}
+		id := answer.Header.Get("x-service-id")
+		poll := s.URL + "/v1/jobs/" + id
+		if want := `{"id":"` + id + `","status":"processing","pollUrl":"` + poll + `"}`; strings.TrimSpace(answer.Body) != want {
+			t.Errorf("the answer is %s, want %s", answer.Body, want)
+		}
+		for name, want := range map[string]string{"Location": poll, "Retry-After": "1", "x-service-charged-microdollars": ""} {
+			if got := answer.Header.Get(name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		if got := s.Job(t, id); got.Status != "processing" || got.ID != id || got.PollURL != poll {
+			t.Errorf("while it waits the job is %+v", got)
+		}
+		if balance, holds := s.Balance(t); balance != int64(apitest.Trial-2000) || holds != 2000 {
+			t.Errorf("while it waits %d can be spent and %d is held", balance, holds)
+		}
+		s.Work(t)
+		job := s.Await(t, id)
+		expires := apitest.Start().Add(24 * time.Hour)
+		if job.Status != "completed" || job.URL != s.URL+"/v1/files/"+id || job.Filename != "x.txt" || job.SizeBytes != 1 ||
+			job.ExpiresAt == nil || !job.ExpiresAt.Equal(expires) || job.Error != nil {
+			t.Errorf("the job is %+v", job)
+		}
+		file := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id, Header: http.Header{"Authorization": nil}}).OK(t)
+		if file.Body != "a" {
+			t.Errorf("the result is %q, want a", file.Body)
+		}
+		want := append([]string{"call test.echo done charged 2000"}, settled...)
+		expectEffects(t, s, append(want, "job ended tries 1", "file x.txt 1", "blob 1")...)
+		expectBalance(t, s, apitest.Trial-2000)
+
+		s.Clock.Advance(24*time.Hour + time.Second)
+		if got := s.Job(t, id); got.Status != "completed" || got.URL != "" || got.ExpiresAt == nil || !got.ExpiresAt.Equal(expires) {
+			t.Errorf("a day later the job is %+v, want it completed at no address", got)
+		}
+		s.Clock.Advance(30 * 24 * time.Hour)
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs/" + id}).Refused(t, api.NotFound)
+	})
+}
+
+func TestJobFails(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s, fail := failing(t, db)
+		var reason error = &api.Error{Code: api.ProcessingFailed, Message: "The file is damaged."}
+		fail.Store(&reason)
+		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+		s.Work(t)
+		job = s.Await(t, job.ID)
+		if job.Status != "failed" || job.URL != "" || job.Error == nil || *job.Error != (api.JobError{Code: "processing_failed", Message: "The file is damaged."}) {
+			t.Errorf("the job is %+v, its error %+v", job, job.Error)
+		}
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + job.ID}).Refused(t, api.NotFound)
+		want := append([]string{"call test.echo failed charged 0 processing_failed"}, released...)
+		expectEffects(t, s, append(want, "job ended tries 1")...)
+		expectBalance(t, s, apitest.Trial)
+	})
+}
+
+// TestJobIsNotForOthers: to another account, and for a call that is no job,
+// there is nothing.
+func TestJobIsNotForOthers(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+	_, _, other := s.NewAccount(t, "other@example.com")
+	sync := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a","response":"url"}`}).OK(t).Header.Get("x-service-id")
+	for _, q := range []apitest.Request{
+		{Path: "/v1/jobs/" + job.ID, Header: http.Header{"Authorization": {"Bearer " + other}}},
+		{Path: "/v1/jobs/" + sync},
+		{Path: "/v1/jobs/file_unknown"},
+		{Path: "/v1/jobs/%00"},
+	} {
+		q.Method = http.MethodGet
+		s.Send(t, q).Refused(t, api.NotFound)
+	}
+}
+
+// TestJobIsReplayed: the same key gives the same job, before and after its end,
+// for one charge; a failed one frees the key.
+func TestJobIsReplayed(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		first := withKey(t, s, "k", echo, async)
+		again := withKey(t, s, "k", echo, async)
+		s.Work(t)
+		s.Await(t, first.Header.Get("x-service-id"))
+		later := withKey(t, s, "k", echo, async)
+		for _, got := range []apitest.Response{again, later} {
+			if got.Status != http.StatusAccepted || got.Body != first.Body || got.Header.Get("Idempotent-Replayed") != "true" {
+				t.Errorf("the replay is %d %s (%q), want 202 %s", got.Status, got.Body, got.Header.Get("Idempotent-Replayed"), first.Body)
+			}
+		}
+		want := append([]string{"call test.echo done charged 2000"}, settled...)
+		expectEffects(t, s, append(want, "claim k done", "job ended tries 1", "file echo.txt 1", "blob 1")...)
+	})
+}
+
+// TestJobOutlivesItsWorkers: a job whose process dies is run again, and given
+// up after the third time.
+func TestJobOutlivesItsWorkers(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+		for try := 1; try <= store.MaxTries; try++ {
+			claimed, err := s.Store.ClaimJob(t.Context(), "lease_dead")
+			if err != nil || claimed.Tries != try {
+				t.Fatalf("try %d: claimed %+v, %v", try, claimed, err)
+			}
+			s.API.ReapOnce(t.Context())
+		}
+		if _, err := s.Store.ClaimJob(t.Context(), "lease_dead"); err == nil {
+			t.Error("the job was begun a fourth time")
+		}
+		got := s.Job(t, job.ID)
+		if got.Status != "failed" || got.Error == nil || got.Error.Code != "internal_error" {
+			t.Errorf("the job is %+v, want it failed", got)
+		}
+		s.API.ReapOnce(t.Context())
+		want := append([]string{"call test.echo failed charged 0 internal_error"}, released...)
+		expectEffects(t, s, append(want, "job ended tries 3")...)
+		expectBalance(t, s, apitest.Trial)
+	})
+}
+
+// TestStoppedJobIsReturned: a worker that has to stop puts its job back, and
+// the try does not count.
+func TestStoppedJobIsReturned(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{}, 8)
+	var once sync.Once
+	block := func(ctx context.Context, _ *apitest.EchoInput) error {
+		cut := false
+		once.Do(func() { cut = true })
+		begun <- struct{}{}
+		if !cut {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	s := apitest.New(t, apitest.Options{Operations: []op.Row[*api.Env]{apitest.Echo(block)}, Change: quiet})
+	job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.API.Work(ctx, 1, time.Millisecond) }()
+	<-begun
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Job(t, job.ID); got.Status != "processing" {
+		t.Errorf("after its worker stopped the job is %+v", got)
+	}
+	s.Work(t)
+	if got := s.Await(t, job.ID); got.Status != "completed" {
+		t.Errorf("the job is %+v, want it completed", got)
+	}
+	want := append([]string{"call test.echo done charged 2000"}, settled...)
+	expectEffects(t, s, append(want, "job ended tries 1", "file echo.txt 1", "blob 1")...)
+}
+
+// TestJobsAreFair: an account with many jobs does not keep another waiting.
+func TestJobsAreFair(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		light, _, secret := s.NewAccount(t, "light@example.com")
+		for range 4 {
+			s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+		}
+		for range 2 {
+			s.Enqueue(t, apitest.Request{Path: echo, Body: async, Header: http.Header{"Authorization": {"Bearer " + secret}}})
+		}
+		var order []string
+		for {
+			job, err := s.Store.ClaimJob(t.Context(), "lease_dead")
+			if err != nil {
+				break
+			}
+			name := "heavy"
+			if job.Call.AccountID == light.ID {
+				name = "light"
+			}
+			order = append(order, name)
+			s.Clock.Advance(time.Second)
+			if err := s.Store.Release(t.Context(), job.Call.ID, store.Failure{Code: "x"}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := order[:min(4, len(order))]
+		slices.Sort(first[:2])
+		slices.Sort(first[2:])
+		if want := []string{"heavy", "light", "heavy", "light", "heavy", "heavy"}; !slices.Equal(order, want) {
+			t.Errorf("the order of accounts is %v, want turns: %v", order, want)
+		}
+	})
+}
+
+// TestJobInputIsEncrypted: what a job waits with cannot be read where it lies,
+// is read again when the job runs, and is gone when it has ended.
+func TestJobInputIsEncrypted(t *testing.T) {
+	t.Parallel()
+	db := storetest.SQLite(t)
+	s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+	const secret = "a very secret text"
+	long := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(secret), 10_000))
+	var ids []string
+	for _, body := range []string{
+		`{"text":"` + secret + `","response":"async"}`,
+		`{"text":"` + secret + `","response":"async","file":"` + long + `"}`,
+	} {
+		ids = append(ids, s.Enqueue(t, apitest.Request{Path: echo, Body: body}).ID)
+	}
+	if found := filesWith(t, db.DataDir, secret); len(found) > 0 {
+		t.Errorf("the input of a waiting job can be read in %v", found)
+	}
+	s.Work(t)
+	for _, id := range ids {
+		s.Await(t, id)
+		file := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id}).OK(t)
+		if file.Body != secret {
+			t.Errorf("the result is %q, want %q", file.Body, secret)
+		}
+	}
+	want := slices.Concat([]string{"call test.echo done charged 2000", "call test.echo done charged 2000"}, settled, settled,
+		[]string{"job ended tries 1", "job ended tries 1", "file echo.txt 18", "file echo.txt 18", "blob 18", "blob 18"})
+	got := s.Effects(t)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("effects are %v, want %v", got, want)
+	}
+}
+
+// filesWith returns the files below dir that hold a text, as it is or as Base64.
+func filesWith(t *testing.T, dir, text string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(text)) || bytes.Contains(content, []byte(base64.StdEncoding.EncodeToString([]byte(text)))) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

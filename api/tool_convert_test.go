@@ -1,0 +1,126 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+func TestConvert(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	convert := func(body string) apitest.Response {
+		t.Helper()
+		return s.Send(t, apitest.Request{Path: "/v1/convert", Body: body}).OK(t)
+	}
+	docx := convert(`{"html":"<h1>alpha</h1><p>beta</p>","to":"docx","filename":"letter"}`)
+	xlsx := convert(`{"file":` + inline([]byte("alpha;beta\n1,5;x\n")) + `,"sourceFilename":"Table of sums.csv","to":"xlsx"}`)
+	for _, test := range []struct {
+		what, kind, file string
+		answer           apitest.Response
+	}{
+		{"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "letter.docx", docx},
+		{"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "Table of sums.xlsx", xlsx},
+		{"html", "text/html", "letter.html", convert(`{"file":` + inline([]byte(docx.Body)) + `,"sourceFilename":"letter.docx","to":"html"}`)},
+		{"png", "image/png", "document.png", convert(`{"file":` + inline([]byte(docx.Body)) + `,"to":"png"}`)},
+		{"zip", "application/zip", "letters.zip", convert(`{"url":"` + lab.files.URL + `/letters.pdf","sourceFilename":"letters.pdf","to":"png"}`)},
+		{"pdf", "application/pdf", "document.pdf", convert(`{"html":"<p>alpha"}`)},
+	} {
+		if got := test.answer.Header.Get("Content-Type"); got != test.kind {
+			t.Errorf("%s: type %q, want %q", test.what, got, test.kind)
+		}
+		if got, want := test.answer.Header.Get("Content-Disposition"), `attachment; filename="`+test.file+`"`; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: disposition %q, want %q", test.what, got, want)
+		}
+		if got := test.answer.Header.Get("x-service-charged-microdollars"); got != "3000" {
+			t.Errorf("%s: charged %q", test.what, got)
+		}
+	}
+	for _, test := range []struct {
+		body string
+		want []string
+	}{
+		{`{"file":` + inline([]byte(docx.Body)) + `}`, []string{"alpha", "beta"}},
+		{`{"file":` + inline([]byte(xlsx.Body)) + `,"sourceFilename":"lying.docx"}`, []string{"alpha", "beta", "1.5", "x"}},
+		{`{"file":` + inline([]byte("# alpha\n\nbeta")) + `,"sourceFilename":"a.md"}`, []string{"alpha", "beta"}},
+		{`{"html":"<h1>alpha</h1>beta","engine":"wkhtmltopdf"}`, []string{"alpha", "beta"}},
+		{`{"file":` + inline([]byte("<h1>alpha</h1>beta")) + `,"engine":"wkhtmltopdf","options":{"toc":true}}`, []string{"Contents", "alpha", "2", "alpha", "beta"}},
+	} {
+		if got := words(t, convert(test.body).Body, ""); !reflect.DeepEqual(withoutSheetName(got), test.want) {
+			t.Errorf("%.60s: got %q, want %q", test.body, got, test.want)
+		}
+	}
+}
+
+// withoutSheetName leaves out what spreadsheets print around a sheet.
+func withoutSheetName(words []string) (left []string) {
+	for i, word := range words {
+		frame := strings.HasPrefix(word, "Sheet") || strings.HasPrefix(word, "input") || word == "Page" || i > 0 && words[i-1] == "Page"
+		if !frame {
+			left = append(left, word)
+		}
+	}
+	return left
+}
+
+func TestConvertRefuses(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	csv := `"file":` + inline([]byte("a,b")) + `,"sourceFilename":"a.csv"`
+	before, _ := s.Balance(t)
+	for _, test := range []struct {
+		body    string
+		code    api.Code
+		field   string
+		message string
+	}{
+		{`{}`, api.InvalidRequest, "html", "is required, or another source in its place: give exactly one of html, url, file, fileId"},
+		{`{"html":"x",` + csv + `}`, api.InvalidRequest, "file", "cannot stand beside html: give exactly one of html, url, file, fileId"},
+		{`{"html":""}`, api.InvalidRequest, "html", "must not be empty"},
+		{`{` + csv + `,"options":{"toc":true}}`, api.InvalidRequest, "options.toc", "needs the engine wkhtmltopdf"},
+		{`{"html":"x","engine":"wkhtmltopdf","to":"docx"}`, api.InvalidRequest, "to", "must be pdf with the engine wkhtmltopdf"},
+		{`{` + csv + `,"to":"docx"}`, api.InvalidRequest, "to", "must be one of pdf, xlsx, html, png for a source of this kind (spreadsheet); got docx"},
+		{`{"url":"` + lab.files.URL + `/letters.pdf"}`, api.InvalidRequest, "to", "must be one of docx, html, png for a source of this kind (PDF); got pdf"},
+		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `}`, api.ProcessingFailed, "file",
+			"is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"},
+		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, api.ProcessingFailed, "file", "is damaged, or of a kind that cannot be read"},
+		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, api.ProcessingFailed, "file", "is a damaged image, or of a kind that cannot be read"},
+		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, api.URLNotAllowed, "url", ""},
+		{`{"url":"http://127.0.0.1/a.docx"}`, api.URLNotAllowed, "url", "must be an http or https address of a public host"},
+	} {
+		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, test.code)
+		if len(failure.Details) != 1 || failure.Details[0].Field != test.field || test.message != "" && failure.Details[0].Message != test.message {
+			t.Errorf("%.80s: details %+v, want %s %s", test.body, failure.Details, test.field, test.message)
+		}
+	}
+	if after, held := s.Balance(t); after != before || held != 0 {
+		t.Errorf("failed calls cost %d and hold %d, want nothing", before-after, held)
+	}
+}
+
+// TestConvertUnavailable has an office that does not answer.
+func TestConvertUnavailable(t *testing.T) {
+	t.Parallel()
+	run := func(context.Context, *apitest.EchoInput) error {
+		return fmt.Errorf("secret: %w", render.ErrConvertUnavailable)
+	}
+	s := apitest.New(t, apitest.Options{Operations: []op.Row[*api.Env]{apitest.Echo(run)}})
+	got := s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"a"}`})
+	if failure := got.Refused(t, api.ConvertUnavailable); strings.Contains(failure.Message, "secret") {
+		t.Errorf("the client reads %q", failure.Message)
+	}
+	if seconds, err := strconv.Atoi(got.Header.Get("Retry-After")); err != nil || seconds < 1 || got.Status != 503 {
+		t.Errorf("status %d, Retry-After %q", got.Status, got.Header.Get("Retry-After"))
+	}
+	if balance, held := s.Balance(t); balance != int64(apitest.Trial) || held != 0 {
+		t.Errorf("balance %d, held %d", balance, held)
+	}
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// chaosServer is a server process that is killed and started again.
+type chaosServer struct {
+	program string // the test binary that acts as the server
+	env     []string
+
+	mu      sync.Mutex
+	process *exec.Cmd
+	up      bool
+	url     string // empty while it is down, and of a process that serves nobody
+	gone    chan struct{}
+	kills   int
+}
+
+// start starts the process and waits until it serves.
+func (s *chaosServer) start() error {
+	process := exec.Command(s.program, "serve")
+	process.Env = s.env
+	// Its own group: a Ctrl-C at the terminal is for the test.
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	logs, err := process.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := process.Start(); err != nil {
+		return err
+	}
+	ready, gone := make(chan string, 1), make(chan struct{})
+	var last string
+	go func() {
+		defer close(gone)
+		for lines := bufio.NewScanner(logs); lines.Scan(); {
+			var line struct{ Msg, Address string }
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "ready" {
+				ready <- line.Address
+			}
+			last = lines.Text()
+		}
+		_ = process.Wait()
+	}()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process, s.gone = process, gone
+	select {
+	case s.url = <-ready:
+		s.up = true
+		return nil
+	case <-gone:
+		return fmt.Errorf("the server did not start: %s", last)
+	case <-time.After(crashPatience):
+		return fmt.Errorf("the server did not start within %v", crashPatience)
+	}
+}
+
+func (s *chaosServer) address() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.url
+}
+
+// end sends a signal and waits for the process.
+func (s *chaosServer) end(how syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.up {
+		return
+	}
+	s.up, s.url = false, ""
+	_ = s.process.Process.Signal(how)
+	<-s.gone
+}
+
+// killAgain kills the server and starts it again until ctx ends; it leaves it
+// running.
+func (s *chaosServer) killAgain(ctx context.Context, t *testing.T, random *rand.Rand) {
+	t.Helper()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Duration(200+random.IntN(1800)) * time.Millisecond):
+		}
+		s.end(syscall.SIGKILL)
+		s.kills++
+		if err := s.start(); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// chaosClient sends requests of all kinds, one at a time.
+type chaosClient struct {
+	*chaos
+	customer *chaosCustomer
+	random   *rand.Rand
+	n        int
+}
+
+// chaosHTTP does not reuse connections: most servers are dead soon. It waits
+// long: a disk that writes out what a build has left stalls every commit.
+var chaosHTTP = &http.Client{Timeout: chaosCalm, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// chaosAnswer is the part of any answer that the client looks at.
+type chaosAnswer struct {
+	status int
+	id     string
+	secret string
+	body   []byte
+}
+
+func (c *chaosClient) run(ctx context.Context) {
+	for ; ctx.Err() == nil; c.n++ {
+		body := map[string]any{"type": "qr", "text": fmt.Sprintf("%s %d", c.customer.account.ID, c.random.Uint64())}
+		path := "/v1/barcodes"
+		if c.random.IntN(8) == 0 {
+			path, body = "/v1/pdf", map[string]any{"html": fmt.Sprintf("<p>%d</p>", c.random.Uint64())}
+		}
+		body["response"] = []string{"binary", "url", "async", "async"}[c.random.IntN(4)]
+		if c.random.IntN(3) == 0 {
+			body["callbackUrl"] = c.receiver.server.URL + "/callback"
+		}
+		key := ""
+		if c.random.IntN(2) == 0 {
+			key = fmt.Sprintf("chaos-%d", c.random.Uint64())
+		}
+		c.call(ctx, path, key, body)
+	}
+}
+
+// call sends a request, with a key until it is answered, and remembers what was
+// answered.
+func (c *chaosClient) call(ctx context.Context, path, key string, body map[string]any) {
+	for repeat := 0; ctx.Err() == nil; {
+		answer, err := c.send(ctx, path, key, body)
+		switch {
+		case err != nil || answer.status >= 500 || answer.status == http.StatusTooManyRequests:
+			if key == "" {
+				return
+			}
+			<-time.After(50 * time.Millisecond)
+			continue
+		case answer.status != http.StatusOK && answer.status != http.StatusAccepted:
+			c.t.Errorf("%s %v: status %d: %s", path, body, answer.status, answer.body)
+			return
+		}
+		c.customer.told(c.t, key, answer)
+		// Some answers are asked for once more.
+		if repeat++; key == "" || repeat == 2 || c.random.IntN(4) != 0 {
+			return
+		}
+	}
+}
+
+// told remembers an answer. Two answers to one key must name one result.
+func (u *chaosCustomer) told(t *testing.T, key string, answer chaosAnswer) {
+	t.Helper()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if answer.status == http.StatusAccepted {
+		u.jobs[answer.id] = true
+	} else {
+		u.results[answer.id] = true
+	}
+	if key == "" {
+		return
+	}
+	if before := u.byKey[key]; before != "" && before != answer.id {
+		// A job that failed has freed its key.
+		t.Logf("key %s: results %s and %s", key, before, answer.id)
+	}
+	u.byKey[key] = answer.id
+}
+
+// post sends one request.
+func (c *chaos) post(ctx context.Context, url, key string, customer *chaosCustomer, body any) (*http.Response, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+customer.key)
+	r.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	return chaosHTTP.Do(r)
+}
+
+// send sends one request to a server that runs, if the one it picks does.
+func (c *chaosClient) send(ctx context.Context, path, key string, body any) (chaosAnswer, error) {
+	server := c.servers[c.random.IntN(len(c.servers))]
+	url := server.address()
+	if url == "" {
+		<-time.After(20 * time.Millisecond)
+		return chaosAnswer{}, fmt.Errorf("the server is down")
+	}
+	response, err := c.post(ctx, url+path, key, c.customer, body)
+	if err != nil {
+		return chaosAnswer{}, err
+	}
+	return readChaos(response)
+}
+
+func readChaos(response *http.Response) (chaosAnswer, error) {
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	answer := chaosAnswer{status: response.StatusCode, id: response.Header.Get("x-service-id"), body: body}
+	var made struct{ Secret string }
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") && json.Unmarshal(body, &made) == nil {
+		answer.secret = made.Secret
+	}
+	return answer, err
+}
+
+// chaosEndpoints are the kinds of endpoints; a receiver behaves as its path says.
+var chaosEndpoints = []string{"ok", "flaky", "stall", "redirect", "gone"}
+
+// registerEndpoints gives every account an endpoint of each kind.
+func (c *chaos) registerEndpoints() {
+	c.t.Helper()
+	for _, customer := range c.customers {
+		for _, kind := range chaosEndpoints {
+			secret, err := c.register(customer, kind)
+			for try := 1; err != nil && try < 5; try++ {
+				secret, err = c.register(customer, kind)
+			}
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			customer.endpoint[kind] = secret
+		}
+	}
+}
+
+// register gives an account an endpoint, and returns its secret.
+func (c *chaos) register(customer *chaosCustomer, kind string) (secret string, err error) {
+	body := map[string]any{"url": c.receiver.server.URL + "/" + kind}
+	response, err := c.post(c.t.Context(), c.servers[0].address()+"/v1/webhooks", "", customer, body)
+	if err != nil {
+		return "", err
+	}
+	answer, err := readChaos(response)
+	if err == nil && (answer.status != http.StatusCreated || answer.secret == "") {
+		err = fmt.Errorf("register an endpoint: %d %s", answer.status, answer.body)
+	}
+	return answer.secret, err
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api"
+	"relaypdf/store"
+)
+
+// newFilesCommand works with stored files: as a client on those of the account,
+// as the operator on any.
+func newFilesCommand() *cobra.Command {
+	return newGroup("files", "Upload and delete files, and take them down", newFilesUpload(), newFilesDelete(), newFilesTakedown())
+}
+
+func newFilesUpload() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "upload FILE|-", Short: "Upload a file for a day and print its id", Args: cobra.ExactArgs(1),
+		Long: "Upload a file. Only this account can use it: operations read it by its id, with --file-id. It goes after 24 hours.",
+	}
+	asJSON := cmd.Flags().Bool("json-output", false, "print the file as a JSON object")
+	name := cmd.Flags().String("filename", "", "name of the file, where it is not to be its own")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		file, err := upload(cmd, args[0], *name)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), file)
+		}
+		return printLine(cmd, file.ID)
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
+
+// upload sends a file, or standard input.
+func upload(cmd *cobra.Command, path, name string) (api.Upload, error) {
+	client, err := connect(cmd, 0)
+	if err != nil {
+		return api.Upload{}, err
+	}
+	content, size, err := openUpload(cmd.InOrStdin(), path)
+	if err != nil {
+		return api.Upload{}, usageError{err}
+	}
+	defer content.Close()
+	if name == "" && path != "-" {
+		name = filepath.Base(path)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
+	defer cancel()
+	file, err := client.Upload(ctx, name, content, size)
+	return file, unreached(client.BaseURL, err)
+}
+
+// uploadSource is what is uploaded.
+type uploadSource interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// openUpload opens a file of that many bytes. What comes in by standard input
+// is read whole, since its size has to be known.
+func openUpload(stdin io.Reader, path string) (uploadSource, int64, error) {
+	if path == "-" {
+		content, err := io.ReadAll(stdin)
+		return uploadText{bytes.NewReader(content)}, int64(len(content)), err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a plain file; pass what it yields to relaypdf files upload -", path)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// uploadText is an upload in memory.
+type uploadText struct{ *bytes.Reader }
+
+// Close does nothing.
+func (uploadText) Close() error { return nil }
+
+func newFilesDelete() *cobra.Command {
+	cmd := &cobra.Command{Use: "delete ID", Short: "Delete an upload or a result of this account", Args: cobra.ExactArgs(1)}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		_, err := askService(cmd, func(ctx context.Context, client *api.Client) (struct{}, error) {
+			return struct{}{}, client.DeleteFile(ctx, args[0])
+		})
+		return err
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
+
+func newFilesTakedown() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "takedown ID", Short: "As the operator, delete any account's file at once", Args: cobra.ExactArgs(1),
+		Long: "Delete a file of any account, on the service's machine: an upload or a result. Its address answers 404 at once, and its bytes are gone. A job that has yet to read it fails.",
+	}
+	reason := cmd.Flags().String("reason", "", "why, for the operator's own record")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
+			file, err := s.TakeDownFile(ctx, args[0])
+			if errors.Is(err, store.ErrNotFound) {
+				return usagef("there is no such file; it may have expired or been deleted")
+			}
+			if err != nil {
+				return err
+			}
+			account, err := s.Account(ctx, file.AccountID)
+			if err != nil {
+				return err
+			}
+			// Ids of files open documents, so no log has them: the call tells which it was.
+			slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).Info("file taken down", "account", file.AccountID, "call", file.CallID,
+				"filename", file.Filename, "bytes", file.Size, "createdAt", file.CreatedAt, "reason", *reason)
+			return printLine(cmd, fmt.Sprintf("%s of %s is gone", file.Filename, account.Email))
+		})
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}

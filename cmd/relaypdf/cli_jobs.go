@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api"
+)
+
+// newJobsCommand follows work that goes on after its request.
+func newJobsCommand() *cobra.Command {
+	return newGroup("jobs", "Follow jobs, which --response async makes", newJobsGet(), newJobsWait())
+}
+
+func newJobsGet() *cobra.Command {
+	cmd := &cobra.Command{Use: "get ID", Short: "Show what has become of a job", Args: cobra.ExactArgs(1)}
+	asJSON := cmd.Flags().Bool("json-output", false, "print the job as a JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		job, err := askService(cmd, func(ctx context.Context, client *api.Client) (api.JobStatus, error) {
+			return client.Job(ctx, args[0])
+		})
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), job)
+		}
+		return printLine(cmd, jobLine(job))
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
+
+// jobLine shows a job: its status, and its result or why there is none.
+func jobLine(job api.JobStatus) string {
+	cells := []string{job.ID, job.Status}
+	switch {
+	case job.Failed() != nil:
+		cells = append(cells, job.Failed().Error())
+	case job.URL != "":
+		cells = append(cells, job.Filename, sizeText(job.SizeBytes), job.URL)
+	case job.ExpiresAt != nil:
+		cells = append(cells, "its result has expired")
+	}
+	return strings.Join(cells, "  ")
+}
+
+// jobRetries bridges a service that restarts while a job is waited for.
+const jobRetries = 5
+
+// jobWait is one command line that waits for a job.
+type jobWait struct {
+	destination   destination
+	asJSON, quiet bool
+	timeout       time.Duration
+}
+
+func newJobsWait() *cobra.Command {
+	w := &jobWait{}
+	cmd := &cobra.Command{
+		Use: "wait ID", Short: "Wait for a job and download its result", Args: cobra.ExactArgs(1),
+		Long: "Wait until a job is done. Its result is downloaded; a job that failed ends the command with the exit code of its error.\n\n" + exitHelp(),
+		RunE: func(cmd *cobra.Command, args []string) error { return w.run(cmd, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&w.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it the result's own name in this folder")
+	flags.BoolVarP(&w.destination.force, "force", "f", false, "overwrite the output file")
+	flags.BoolVar(&w.asJSON, "json-output", false, "print what came out as a JSON object")
+	flags.BoolVarP(&w.quiet, "quiet", "q", false, "no progress and no summary")
+	flags.DurationVar(&w.timeout, "timeout", time.Hour, "how long to wait at most")
+	AddFlags(flags, groupClient)
+	return cmd
+}
+
+func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
+	if w.asJSON && w.destination.name == "-" {
+		return usagef("--json-output and --output - both want standard output; choose one")
+	}
+	client, err := connect(cmd, jobRetries)
+	if err != nil {
+		return err
+	}
+	if err := w.destination.open(cmd.OutOrStdout(), []string{"application/octet-stream"}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.destination.discard()) }()
+	begin := time.Now()
+	stop := func() {}
+	if !w.quiet {
+		stop = startProgress(cmd.ErrOrStderr(), id)
+		defer stop()
+	}
+	made, err := w.receive(cmd, client, id)
+	stop()
+	if err != nil {
+		return unreached(client.BaseURL, err)
+	}
+	if w.asJSON {
+		return printJSON(cmd.OutOrStdout(), made)
+	}
+	if !w.quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), strings.Join([]string{made.Path, sizeText(made.SizeBytes), fmt.Sprintf("%.1f s", time.Since(begin).Seconds())}, "  "))
+	}
+	return nil
+}
+
+// receive waits for a job and puts its result where it belongs.
+func (w *jobWait) receive(cmd *cobra.Command, client *api.Client, id string) (download, error) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
+	defer cancel()
+	job, err := client.WaitJob(ctx, id)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil:
+		return download{}, fmt.Errorf("the job is not done after %v; wait again, or longer with --timeout", w.timeout)
+	case err != nil:
+		return download{}, err
+	case job.Failed() != nil:
+		return download{}, job.Failed()
+	case job.URL == "":
+		return download{}, &api.Error{Code: api.NotFound, Message: "The job is completed, and its result has expired."}
+	}
+	result, err := client.Download(ctx, job.ID)
+	if err != nil {
+		return download{}, err
+	}
+	defer result.Body.Close()
+	d := download{ID: job.ID, Filename: result.Filename}
+	if d.Path, d.SizeBytes, err = w.destination.write(cmd.OutOrStdout(), result); err != nil {
+		return d, fmt.Errorf("the result of %s did not arrive whole: %w", job.ID, err)
+	}
+	return d, nil
+}
+
+// download is a job's result, as --json-output prints it.
+type download struct {
+	ID        string `json:"id"`
+	Filename  string `json:"filename"`
+	Path      string `json:"path"` // empty: standard output
+	SizeBytes int64  `json:"sizeBytes"`
+}

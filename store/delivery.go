@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Statuses of a Delivery.
+const (
+	DeliveryPending   = "pending"
+	DeliveryDelivered = "delivered"
+	DeliveryFailed    = "failed"
+)
+
+// maxDeliveries is how many deliveries an account can look back on.
+const maxDeliveries = 100
+
+// Delivery is the sending of one event to one endpoint, or of the end of a call
+// to its callback.
+type Delivery struct {
+	ID         string // dlv_…
+	AccountID  string
+	EndpointID string // empty for a callback
+	EventID    string
+	EventType  string
+	URL        string
+	Status     string
+	Attempts   int // of the current set; a replay begins a new one
+	// LastStatusCode is what the last attempt was answered with; 0 when it was
+	// not, or when none was made.
+	LastStatusCode int
+	// LastError says why the last attempt failed.
+	LastError string
+	// LastResponse is how the body of the last answer began.
+	LastResponse []byte
+	// LastDuration is how long the last attempt took; nil when none was made,
+	// or none that left the house.
+	LastDuration *time.Duration
+	// NextAttemptAt is nil when none follows, and while one is under way.
+	NextAttemptAt *time.Time
+	CreatedAt     time.Time
+	DeliveredAt   *time.Time
+}
+
+type deliveryRow struct {
+	bun.BaseModel `bun:"table:deliveries,alias:d"`
+
+	ID             string `bun:",pk"`
+	AccountID      string
+	EndpointID     *string // nil for a callback
+	EventID        string
+	Receiver       string // see recipient.receiver
+	URL            string
+	Status         string
+	Attempts       int
+	LastStatusCode *int
+	LastError      string
+	LastBody       []byte // the first KB of the answer, for the owner
+	LastDuration   *int64 // microseconds
+	NextAttemptAt  *int64 // while an attempt is under way: when it counts as lost
+	Ready          bool   // for an attempt; else it waits for NextAttemptAt
+	Lease          string // of the attempt under way
+	LeasedUntil    *int64
+	CreatedAt      int64
+	DeliveredAt    *int64
+}
+
+func (r *deliveryRow) delivery(eventType string) Delivery {
+	d := Delivery{
+		ID: r.ID, AccountID: r.AccountID, EventID: r.EventID, EventType: eventType, URL: r.URL, Status: r.Status, Attempts: r.Attempts,
+		LastError: r.LastError, LastResponse: r.LastBody, NextAttemptAt: fromMicrosPtr(r.NextAttemptAt), CreatedAt: fromMicros(r.CreatedAt),
+		DeliveredAt: fromMicrosPtr(r.DeliveredAt),
+	}
+	if r.EndpointID != nil {
+		d.EndpointID = *r.EndpointID
+	}
+	if r.LastStatusCode != nil {
+		d.LastStatusCode = *r.LastStatusCode
+	}
+	if r.LastDuration != nil {
+		took := time.Duration(*r.LastDuration) * time.Microsecond
+		d.LastDuration = &took
+	}
+	if r.LeasedUntil != nil {
+		d.NextAttemptAt = nil
+	}
+	return d
+}
+
+// typedDelivery is a delivery with the type of its event.
+type typedDelivery struct {
+	deliveryRow `bun:",extend"`
+
+	Type string
+}
+
+// deliveryQuery reads deliveries of an account with the types of their events.
+func deliveryQuery(db bun.IDB, rows any, accountID string) *bun.SelectQuery {
+	return db.NewSelect().Model(rows).ColumnExpr("d.*").ColumnExpr("e.type AS type").
+		Join("JOIN events AS e ON e.id = d.event_id").Where("d.account_id = ?", accountID)
+}
+
+// Deliveries returns the account's latest hundred deliveries, the newest first.
+func (s *Store) Deliveries(ctx context.Context, accountID string) ([]Delivery, error) {
+	var rows []typedDelivery
+	err := deliveryQuery(s.read, &rows, accountID).OrderExpr("d.created_at DESC, d.id DESC").Limit(maxDeliveries).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	list := make([]Delivery, len(rows))
+	for i := range rows {
+		list[i] = rows[i].delivery(rows[i].Type)
+	}
+	return list, nil
+}
+
+// Delivery returns the account's delivery with the id. It returns ErrNotFound
+// for an unknown id and for another account's.
+func (s *Store) Delivery(ctx context.Context, accountID, id string) (Delivery, error) {
+	d, err := readDelivery(ctx, s.read, accountID, id)
+	if err != nil {
+		return Delivery{}, fmt.Errorf("read delivery: %w", err)
+	}
+	return d, nil
+}
+
+func readDelivery(ctx context.Context, db bun.IDB, accountID, id string) (Delivery, error) {
+	var row typedDelivery
+	if !storable(id) {
+		return Delivery{}, ErrNotFound
+	}
+	if err := notFound(deliveryQuery(db, &row, accountID).Where("d.id = ?", id).Scan(ctx)); err != nil {
+		return Delivery{}, err
+	}
+	return row.delivery(row.Type), nil
+}
+
+// ReplayDelivery makes a failed delivery pending again, with a fresh set of
+// attempts for the same event, the first of them due now. It returns
+// ErrNotFound as Delivery does, ErrCallback, ErrNotFailed, and ErrWebhookOff when
+// its endpoint takes nothing any more.
+func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Delivery, error) {
+	var delivery Delivery
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		d, err := readDelivery(ctx, tx, accountID, id)
+		if err != nil {
+			return err
+		}
+		if d.EndpointID == "" {
+			return ErrCallback
+		}
+		var endpoint webhookRow
+		if err := tx.NewSelect().Model(&endpoint).Where("id = ?", d.EndpointID).Scan(ctx); err != nil {
+			return err
+		}
+		switch {
+		case d.Status != DeliveryFailed:
+			return ErrNotFailed
+		case endpoint.off() != "":
+			return ErrWebhookOff
+		}
+		again, err := changed(tx.NewRaw("UPDATE deliveries SET status = ?, attempts = 0, url = ?, next_attempt_at = ?, ready = TRUE WHERE id = ? AND status = ?",
+			DeliveryPending, endpoint.URL, toMicros(s.now()), id, DeliveryFailed).Exec(ctx))
+		if err != nil {
+			return err
+		}
+		if !again {
+			return ErrNotFailed
+		}
+		announce(ctx)
+		delivery, err = readDelivery(ctx, tx, accountID, id)
+		return err
+	})
+	if err != nil {
+		return Delivery{}, fmt.Errorf("replay delivery: %w", err)
+	}
+	return delivery, nil
+}

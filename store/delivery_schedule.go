@@ -1,0 +1,32 @@
+package store
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// MaxAttempts is how often a delivery is tried before it has failed.
+const MaxAttempts = 8
+
+const (
+	// maxRetryAfter bounds for how long a receiver may put an attempt off.
+	maxRetryAfter = 24 * time.Hour
+	// failingPeriod is how long an endpoint may fail without a success before
+	// it is disabled.
+	failingPeriod = 5 * 24 * time.Hour
+)
+
+// attemptWaits are the times before each attempt, counted from the end of the
+// one before it.
+var attemptWaits = [MaxAttempts]time.Duration{
+	0, 5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour,
+}
+
+// nextWait returns how long to wait after the given number of attempts. The
+// plan is spread by a tenth either way, so that what failed together does not
+// come back together; a receiver may ask for more time, up to a day.
+func nextWait(attempts int, retryAfter time.Duration) time.Duration {
+	planned := attemptWaits[attempts]
+	spread := time.Duration((rand.Float64()*0.2 - 0.1) * float64(planned)) //nolint:gosec // nothing secret depends on it
+	return max(planned+spread, min(retryAfter, maxRetryAfter))
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Types of events that endpoints can ask for.
+const (
+	EventJobCompleted     = "job.completed"
+	EventJobFailed        = "job.failed"
+	EventWalletTopUp      = "wallet.topup"
+	EventAutoReload       = "wallet.auto_reload"
+	EventAutoReloadFailed = "wallet.auto_reload_failed"
+	EventPaymentRequired  = "wallet.payment_required"
+)
+
+// EventCallback is the type of what is sent to a call's callback. It is in the
+// outbox like an event, and no endpoint can ask for it.
+const EventCallback = "callback"
+
+// EventTest is the type of what is sent to one endpoint to try it out. No
+// endpoint can ask for it.
+const EventTest = "webhook.test"
+
+// EventTypes lists the types that endpoints can ask for.
+func EventTypes() []string {
+	return []string{
+		EventJobCompleted, EventJobFailed, EventWalletTopUp,
+		EventAutoReload, EventAutoReloadFailed, EventPaymentRequired,
+	}
+}
+
+// Notice tells of the end of a call. It is written into the outbox in the
+// transaction that ends the call.
+type Notice struct {
+	// Event is EventJobCompleted or EventJobFailed, for the account's
+	// endpoints; empty tells none of them.
+	Event string
+	// Data marshals to the event's data, and is all that the call's callback
+	// gets, if it has one.
+	Data any
+}
+
+// envelope is the body of an event, as endpoints receive it.
+type envelope struct {
+	ID        string    `json:"id"`
+	Type      string    `json:"type"`
+	CreatedAt time.Time `json:"createdAt"`
+	Data      any       `json:"data"`
+}
+
+type eventRow struct {
+	bun.BaseModel `bun:"table:events,alias:e"`
+
+	ID        string `bun:",pk"`
+	AccountID string
+	Type      string
+	CallID    *string
+	Body      []byte
+	CreatedAt int64
+}
+
+type callbackRow struct {
+	bun.BaseModel `bun:"table:callbacks,alias:cb"`
+
+	CallID    string `bun:",pk"`
+	URL       string
+	CreatedAt int64
+}
+
+// callbackSelect reads where a call's end is reported. $1 call.
+const callbackSelect = `SELECT url FROM callbacks WHERE call_id = $1`
+
+// noticed writes what a call's end is told of: the event to the account's
+// endpoints, and the data to the call's callback.
+func (s *Store) noticed(ctx context.Context, tx bun.Tx, call *callRow, n *Notice, now time.Time) error {
+	if n == nil {
+		return nil
+	}
+	if n.Event != "" {
+		if err := s.publish(ctx, tx, news{accountID: call.AccountID, callID: &call.ID, kind: n.Event, data: n.Data, at: now}); err != nil {
+			return err
+		}
+	}
+	var callback string
+	if err := notFound(s.queryRow(ctx, tx, callbackSelect, call.ID).Scan(&callback)); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	body, err := json.Marshal(n.Data)
+	if err != nil {
+		return err
+	}
+	event := eventRow{ID: NewID("evt"), AccountID: call.AccountID, Type: EventCallback, CallID: &call.ID, Body: body, CreatedAt: toMicros(now)}
+	_, err = s.deliver(ctx, tx, &event, []recipient{{URL: callback}})
+	return err
+}
+
+// news is an event before it has a body.
+type news struct {
+	accountID string
+	callID    *string // nil when it concerns no call
+	kind      string
+	data      any
+	at        time.Time
+}
+
+// recipient is where an event goes.
+type recipient struct {
+	ID  *string // of the endpoint; nil is a callback
+	URL string
+}
+
+// receiver names whom the recipient's deliveries are counted with: the
+// endpoint, or all callbacks of the account to the same host.
+func (r recipient) receiver(accountID string) string {
+	if r.ID != nil {
+		return *r.ID
+	}
+	host := ""
+	if address, err := url.Parse(r.URL); err == nil {
+		host = strings.ToLower(address.Hostname())
+	}
+	return accountID + " " + host
+}
+
+// publish writes an event and its deliveries to the endpoints that want it.
+// Without any there is nothing to write.
+func (s *Store) publish(ctx context.Context, tx bun.Tx, n news) error {
+	to, err := s.recipients(ctx, tx, n)
+	if err != nil || len(to) == 0 {
+		return err
+	}
+	event, err := n.row()
+	if err != nil {
+		return err
+	}
+	_, err = s.deliver(ctx, tx, &event, to)
+	return err
+}
+
+// recipientSelect reads the endpoints that want an event. $1 account, $2 what its
+// type looks like in their lists.
+const recipientSelect = `SELECT id, url FROM webhooks WHERE account_id = $1 AND deleted_at IS NULL AND enabled
+	AND (events = '' OR ',' || events || ',' LIKE $2)`
+
+func (s *Store) recipients(ctx context.Context, tx bun.Tx, n news) (to []recipient, err error) {
+	rows, err := s.queryAll(ctx, tx, recipientSelect, n.accountID, "%,"+n.kind+",%")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r recipient
+		if err := rows.Scan(&r.ID, &r.URL); err != nil {
+			return nil, err
+		}
+		to = append(to, r)
+	}
+	return to, rows.Err()
+}
+
+func (n news) row() (eventRow, error) {
+	id := NewID("evt")
+	body, err := json.Marshal(envelope{ID: id, Type: n.kind, CreatedAt: n.at.UTC().Truncate(time.Millisecond), Data: n.data})
+	if err != nil {
+		return eventRow{}, fmt.Errorf("event %s: %w", n.kind, err)
+	}
+	return eventRow{ID: id, AccountID: n.accountID, Type: n.kind, CallID: n.callID, Body: body, CreatedAt: toMicros(n.at)}, nil
+}
+
+// deliver writes an event with one delivery, due at once, to each recipient.
+func (s *Store) deliver(ctx context.Context, tx bun.Tx, event *eventRow, to []recipient) ([]deliveryRow, error) {
+	if _, err := tx.NewInsert().Model(event).Exec(ctx); err != nil {
+		return nil, err
+	}
+	rows := make([]deliveryRow, len(to))
+	for i, r := range to {
+		rows[i] = deliveryRow{
+			ID: NewID("dlv"), AccountID: event.AccountID, EndpointID: r.ID, EventID: event.ID, Receiver: r.receiver(event.AccountID),
+			URL: r.URL, Status: DeliveryPending, Ready: true, NextAttemptAt: &event.CreatedAt, CreatedAt: event.CreatedAt,
+		}
+	}
+	_, err := tx.NewInsert().Model(&rows).Exec(ctx)
+	announce(ctx)
+	return rows, err
+}

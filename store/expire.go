@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/uptrace/bun"
+)
+
+// DeleteExpired removes what has had its time: the bytes and rows of expired
+// files, inputs of ended jobs, jobs and events that are older than JobRetention.
+// What a live job needs stays. It takes on at most limit of a kind at once, so
+// that others have their turn in between, until nothing is left or ctx ends. A
+// kind that fails keeps no other from being removed.
+func (s *Store) DeleteExpired(ctx context.Context, limit int) error {
+	steps := []func(context.Context, int) (int, error){s.deleteExpiredFiles, s.deleteSpentInputs}
+	for _, query := range oldRows {
+		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
+	}
+	var faults []error
+	for _, step := range steps {
+		faults = append(faults, repeat(ctx, limit, step))
+	}
+	return errors.Join(faults...)
+}
+
+// repeat carries out a step until it finds fewer than limit.
+func repeat(ctx context.Context, limit int, step func(context.Context, int) (int, error)) error {
+	for {
+		n, err := step(ctx, limit)
+		if err != nil || n < limit {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) deleteExpiredFiles(ctx context.Context, limit int) (int, error) {
+	keys, err := s.DeleteExpiredFiles(ctx, limit)
+	return len(keys), err
+}
+
+func (s *Store) deleteSpentInputs(ctx context.Context, limit int) (int, error) {
+	spent, err := s.spentInputs(ctx, limit)
+	for callID, key := range spent {
+		err = errors.Join(err, s.DropInput(ctx, callID, key))
+	}
+	return len(spent), err
+}
+
+// oldRows delete rows whose time has passed, children before their parents.
+// ?0 the time before which they are old, ?1 how many.
+var oldRows = []string{
+	`DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE created_at < ?0 AND state = 'ended' AND input_key = '' LIMIT ?1)`,
+	`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE created_at < ?0 AND status <> 'pending' LIMIT ?1)`,
+	`DELETE FROM events WHERE id IN (SELECT id FROM events WHERE created_at < ?0
+		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.event_id = events.id) LIMIT ?1)`,
+	`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < ?0
+		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.endpoint_id = webhooks.id) LIMIT ?1)`,
+	`DELETE FROM callbacks WHERE call_id IN (SELECT cb.call_id FROM callbacks AS cb WHERE cb.created_at < ?0
+		AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = cb.call_id AND calls.status = 'running') LIMIT ?1)`,
+}
+
+func (s *Store) deleteOldRows(ctx context.Context, query string, limit int) (deleted int, err error) {
+	before := toMicros(s.now().Add(-JobRetention))
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewRaw(query, before, limit).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		deleted = int(n)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("delete old rows: %w", err)
+	}
+	return deleted, nil
+}

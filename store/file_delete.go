@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/uptrace/bun"
+)
+
+// DeleteFile deletes a file of the account: from the commit on nobody can open
+// it but a job that pinned it; its bytes go at once, or when that job has ended.
+// It returns ErrNotFound when the account has no such file, or not any more.
+func (s *Store) DeleteFile(ctx context.Context, accountID, id string) error {
+	if !storable(id) {
+		return fmt.Errorf("delete file: %w", ErrNotFound)
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		// A deleted file expires at once.
+		deleted, err := changed(tx.NewRaw(`UPDATE files SET deleted_at = ?0, expires_at = ?0
+			WHERE id = ?1 AND account_id = ?2 AND deleted_at IS NULL AND expires_at > ?0`, toMicros(s.now()), id, accountID).Exec(ctx))
+		if err == nil && !deleted {
+			err = ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete file: %w", err)
+	}
+	if _, err := s.removeFiles(ctx, 1, "f.id = ?", id); err != nil {
+		// It is gone for everybody, and DeleteExpiredFiles tries again.
+		s.log.Warn("the bytes of a deleted file were not removed", "error", err)
+	}
+	return nil
+}
+
+// TakeDownFile deletes any file at once, on behalf of the operator: a job that
+// has yet to read it will fail. It returns what it was, or ErrNotFound.
+func (s *Store) TakeDownFile(ctx context.Context, id string) (File, error) {
+	if !storable(id) {
+		return File{}, fmt.Errorf("take file down: %w", ErrNotFound)
+	}
+	var row fileRow
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		err := tx.NewUpdate().Model(&row).Set("deleted_at = ?0, expires_at = ?0", toMicros(s.now())).
+			Where("id = ?", id).Returning("*").Scan(ctx)
+		if err != nil {
+			return notFound(err)
+		}
+		_, err = tx.NewDelete().Model((*pinRow)(nil)).Where("file_id = ?", id).Exec(ctx)
+		return err
+	})
+	if err == nil {
+		_, err = s.removeFiles(ctx, 1, "f.id = ?", id)
+	}
+	if err != nil {
+		return File{}, fmt.Errorf("take file down: %w", err)
+	}
+	return row.file(), nil
+}
+
+// DeleteExpiredFiles removes the bytes and rows of at most limit files that
+// have expired or been deleted and that no job needs, and returns the keys of
+// the blobs it removed.
+func (s *Store) DeleteExpiredFiles(ctx context.Context, limit int) ([]string, error) {
+	keys, err := s.removeFiles(ctx, limit, "f.expires_at <= ?", toMicros(s.now()))
+	if err != nil {
+		return keys, fmt.Errorf("delete expired files: %w", err)
+	}
+	return keys, nil
+}
+
+// removeFiles removes blobs first and rows after, so that a crash in between
+// leaves a row to repeat with and not a blob that nobody knows of.
+func (s *Store) removeFiles(ctx context.Context, limit int, where string, args ...any) ([]string, error) {
+	rows, err := s.condemn(ctx, limit, where, args...)
+	var keys, ids []string
+	for _, row := range rows {
+		if err = s.blobs.Delete(ctx, row.BlobKey); err != nil && !errors.Is(err, ErrNoBlob) {
+			break
+		}
+		err = nil
+		keys, ids = append(keys, row.BlobKey), append(ids, row.ID)
+	}
+	if len(ids) == 0 {
+		return nil, err
+	}
+	return keys, errors.Join(err, s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewDelete().Model((*fileRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx)
+		return err
+	}))
+}
+
+// condemn marks files whose time is over, and returns those whose bytes nobody
+// needs: once a file is marked, no job can pin it any more.
+func (s *Store) condemn(ctx context.Context, limit int, where string, args ...any) (rows []fileRow, err error) {
+	const unpinned = "NOT EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id)"
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		due := tx.NewSelect().Model((*fileRow)(nil)).Column("id").Where(where, args...).Where(unpinned).
+			Order("expires_at").Limit(int64(limit))
+		err := tx.NewUpdate().Model(&rows).Set("deleted_at = COALESCE(deleted_at, ?)", toMicros(s.now())).
+			Where("id IN (?)", due).Returning("*").Scan(ctx)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]string, len(rows))
+		for i := range rows {
+			ids[i] = rows[i].ID
+		}
+		// A job may have pinned one of them while the mark waited for its row.
+		kept, err := pinned(ctx, tx, ids)
+		rows = slices.DeleteFunc(rows, func(r fileRow) bool { return slices.Contains(kept, r.ID) })
+		return err
+	})
+	return rows, err
+}

@@ -1,0 +1,256 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Async is the Mode of a call that is a job.
+const Async = "async"
+
+// MaxTries is how often a job is begun: a process that dies takes one try with
+// it, and the job that kills three processes is not begun a fourth time.
+const MaxTries = 3
+
+// JobRetention is how long a job can be asked for.
+const JobRetention = 30 * 24 * time.Hour
+
+// States of a job in the queue.
+const (
+	jobQueued  = "queued"
+	jobRunning = "running"
+	jobEnded   = "ended"
+)
+
+// NewJob makes a call a job: it is run later, by whichever process has time.
+type NewJob struct {
+	Input    []byte   // its input, encrypted, where it is short
+	InputKey string   // else the key of the blob that holds it
+	Pins     []string // ids of files that must stay until it has ended
+}
+
+// MaxJobInput is the longest Input of a NewJob, in bytes.
+const MaxJobInput = 64 << 10
+
+// Job is a call that a worker has taken on.
+type Job struct {
+	Call     Call
+	Tries    int    // this one included
+	Input    []byte // as in NewJob
+	InputKey string
+	lease    string
+}
+
+type jobRow struct {
+	bun.BaseModel `bun:"table:jobs,alias:j"`
+
+	Seq       int64 `bun:",pk,autoincrement"`
+	CallID    string
+	AccountID string
+	State     string
+	Tries     int
+	Lease     string
+	InputKey  string
+	StartedAt *int64
+	CreatedAt int64
+}
+
+// Statements that make a job.
+const (
+	jobInsert   = `INSERT INTO jobs (call_id, account_id, state, input_key, created_at) VALUES ($1, $2, $3, $4, $5)`
+	inputInsert = `INSERT INTO job_inputs (call_id, sealed) VALUES ($1, $2)`
+)
+
+// enqueue makes a job of the call, within the transaction of its hold.
+func (s *Store) enqueue(ctx context.Context, tx bun.Tx, call *callRow, job *NewJob) error {
+	if (job.Input == nil) != validBlobKey(job.InputKey) || len(job.Input) > MaxJobInput {
+		return errors.New("a job needs its input, or the key of it where it is long")
+	}
+	if _, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, jobQueued, job.InputKey, call.CreatedAt); err != nil {
+		return err
+	}
+	if job.Input != nil {
+		if _, err := s.exec(ctx, tx, inputInsert, call.ID, job.Input); err != nil {
+			return err
+		}
+	}
+	if err := s.pin(ctx, tx, call, job.Pins); err != nil {
+		return err
+	}
+	return s.wake(ctx, tx, call.ID)
+}
+
+// ReturnJob puts a job back that its worker could not finish because it has to
+// stop. The try does not count. A job that is not this worker's any more is
+// left alone.
+func (s *Store) ReturnJob(ctx context.Context, job Job) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		returned, err := changed(tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = tries - 1
+			WHERE call_id = ? AND state = ? AND lease = ? AND tries = ?`,
+			jobQueued, job.Call.ID, jobRunning, job.lease, job.Tries).Exec(ctx))
+		if err != nil || !returned {
+			return err
+		}
+		return s.wake(ctx, tx, job.Call.ID)
+	})
+	if err != nil {
+		return fmt.Errorf("return job: %w", err)
+	}
+	s.wakeHere()
+	return nil
+}
+
+// strayJobs is the condition of running jobs whose process is gone; its
+// argument is now.
+const strayJobs = `j.state = 'running' AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = j.lease AND leases.expires_at > ?)`
+
+// Stray is a call whose process has died.
+type Stray struct {
+	Call  Call
+	Tries int // of a job; 0 of any other call
+}
+
+// StrayCalls returns running calls with a callback whose process is gone, at
+// most limit. Those without one are released by Reap.
+func (s *Store) StrayCalls(ctx context.Context, limit int) ([]Stray, error) {
+	var rows []callRow
+	err := s.write.NewSelect().Model(&rows).Where("status = ?", CallRunning).Where(stray, toMicros(s.now())).
+		Order("id").Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read stray calls: %w", err)
+	}
+	list := make([]Stray, len(rows))
+	for i := range rows {
+		list[i].Call = rows[i].call()
+	}
+	return list, nil
+}
+
+// ReleaseStray ends a call whose process is gone as failed and writes what is
+// told of it. It has no effect if the call has ended or was taken on again.
+func (s *Store) ReleaseStray(ctx context.Context, stale Stray, f Failure, n *Notice) error {
+	gone, args := stray, []any{toMicros(s.now())}
+	if stale.Call.Mode == Async {
+		gone = "EXISTS (SELECT 1 FROM jobs AS j WHERE j.call_id = c.id AND j.tries = ? AND " + strayJobs + ")"
+		args = []any{stale.Tries, toMicros(s.now())}
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := s.release(ctx, tx, ending{stale.Call.ID, f, n}, gone, args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("release stray call: %w", err)
+	}
+	s.dropResult(ctx, stale.Call.ID, stale.Tries)
+	return nil
+}
+
+// StrayJobs returns running jobs whose process is gone, at most limit.
+func (s *Store) StrayJobs(ctx context.Context, limit int) ([]Stray, error) {
+	var rows []jobRow
+	err := s.write.NewSelect().Model(&rows).Where(strayJobs, toMicros(s.now())).Order("seq").Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read stray jobs: %w", err)
+	}
+	list := make([]Stray, 0, len(rows))
+	for _, row := range rows {
+		call, err := s.Call(ctx, row.CallID)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Stray{Call: call, Tries: row.Tries})
+	}
+	return list, nil
+}
+
+// RequeueStray lets a job whose process has died wait for another, and reports
+// whether it did: not if another process was first, or its tries are used up.
+func (s *Store) RequeueStray(ctx context.Context, job Stray) (bool, error) {
+	requeued := false
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+		requeued, err = changed(tx.NewRaw(`UPDATE jobs AS j SET state = ?, lease = ''
+			WHERE call_id = ? AND tries = ? AND tries < ? AND `+strayJobs,
+			jobQueued, job.Call.ID, job.Tries, MaxTries, toMicros(s.now())).Exec(ctx))
+		if err != nil || !requeued {
+			return err
+		}
+		return s.wake(ctx, tx, job.Call.ID)
+	})
+	if err != nil {
+		return false, fmt.Errorf("requeue job: %w", err)
+	}
+	if requeued {
+		s.wakeHere()
+		s.dropResult(ctx, job.Call.ID, job.Tries)
+	}
+	return requeued, nil
+}
+
+// Statements that end a job.
+const (
+	jobEnd      = `UPDATE jobs SET state = $1, lease = '' WHERE call_id = $2`
+	inputDelete = `DELETE FROM job_inputs WHERE call_id = $1`
+)
+
+// endJob takes an ended call out of the queue and lets go of its files.
+func (s *Store) endJob(ctx context.Context, tx bun.Tx, call *callRow) error {
+	if call.Mode != Async {
+		return nil
+	}
+	if _, err := s.exec(ctx, tx, jobEnd, jobEnded, call.ID); err != nil {
+		return err
+	}
+	if _, err := s.exec(ctx, tx, inputDelete, call.ID); err != nil {
+		return err
+	}
+	return s.unpin(ctx, tx, call.ID)
+}
+
+// Job returns the account's job with the id, which is that of its result. It
+// returns ErrNotFound for an unknown id, another account's, a call that is no
+// job, and a job that is older than JobRetention.
+func (s *Store) Job(ctx context.Context, accountID, resultID string) (Call, error) {
+	call, err := s.CallByResult(ctx, resultID)
+	if err != nil {
+		return Call{}, err
+	}
+	if call.AccountID != accountID || call.Mode != Async || s.now().Sub(call.CreatedAt) > JobRetention {
+		return Call{}, fmt.Errorf("read job: %w", ErrNotFound)
+	}
+	return call, nil
+}
+
+// spentInputs returns the keys of inputs that no job needs any more, with the
+// ids of their calls, at most limit.
+func (s *Store) spentInputs(ctx context.Context, limit int) (map[string]string, error) {
+	var rows []jobRow
+	err := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded).Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read spent inputs: %w", err)
+	}
+	keys := make(map[string]string, len(rows))
+	for _, row := range rows {
+		keys[row.CallID] = row.InputKey
+	}
+	return keys, nil
+}
+
+// DropInput deletes the blob of an ended job's input: first the bytes, then
+// the key, so that a crash in between is made good by the next call.
+func (s *Store) DropInput(ctx context.Context, callID, key string) error {
+	if err := s.blobs.Delete(ctx, key); err != nil && !errors.Is(err, ErrNoBlob) {
+		return fmt.Errorf("drop input: %w", err)
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewRaw("UPDATE jobs SET input_key = '' WHERE call_id = ? AND state = ?", callID, jobEnded).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("drop input: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Claims take the oldest job of the account whose turn it is: of those with the
+// fewest running jobs, the one whose last job began the longest ago. Only the
+// accounts with waiting jobs are looked at, each through an index. $1 lease, $2
+// now.
+const (
+	// claimPostgres passes over a job that another worker is about to take. It
+	// is a transaction by itself.
+	claimPostgres = turns + `, taken AS (` + takeTurn + ` FOR UPDATE SKIP LOCKED) RETURNING call_id, tries, input_key)
+SELECT tries, input_key, sealed, ` + begunColumns + `
+FROM taken JOIN calls ON calls.id = taken.call_id LEFT JOIN job_inputs ON job_inputs.call_id = taken.call_id`
+	// claimSQLite and claimedSelect are one transaction. $1 of the latter is the call.
+	claimSQLite   = turns + takeTurn + `) RETURNING tries, input_key, call_id`
+	claimedSelect = `SELECT (SELECT sealed FROM job_inputs WHERE job_inputs.call_id = calls.id), ` + begunColumns + ` FROM calls WHERE id = $1`
+)
+
+const turns = `
+WITH RECURSIVE waiting (account_id) AS (
+	SELECT MIN(account_id) FROM jobs WHERE state = 'queued'
+	UNION ALL
+	SELECT (SELECT MIN(jobs.account_id) FROM jobs WHERE jobs.state = 'queued' AND jobs.account_id > waiting.account_id)
+	FROM waiting WHERE waiting.account_id IS NOT NULL
+), turn (account_id) AS (
+	SELECT account_id FROM waiting WHERE account_id IS NOT NULL
+	ORDER BY (SELECT COUNT(*) FROM jobs WHERE jobs.account_id = waiting.account_id AND jobs.state = 'running'),
+		COALESCE((SELECT MAX(started_at) FROM jobs WHERE jobs.account_id = waiting.account_id), 0), account_id
+	LIMIT 1
+)`
+
+const takeTurn = `
+UPDATE jobs SET state = 'running', tries = tries + 1, lease = $1, started_at = $2
+WHERE state = 'queued' AND seq = (
+	SELECT jobs.seq FROM jobs WHERE jobs.state = 'queued' AND jobs.account_id = (SELECT account_id FROM turn)
+	ORDER BY jobs.seq LIMIT 1`
+
+// claimAttempts bounds how often a claim is tried again, after claimPause,
+// because another worker is taking the only job that was found.
+const (
+	claimAttempts = 20
+	claimPause    = 2 * time.Millisecond
+)
+
+// ClaimJob takes on the next job, which then carries the lease. It returns
+// ErrNotFound when none waits.
+func (s *Store) ClaimJob(ctx context.Context, lease string) (Job, error) {
+	for range claimAttempts {
+		job, err := s.claimJob(ctx, lease)
+		if err == nil {
+			return job, nil
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return Job{}, fmt.Errorf("claim job: %w", err)
+		}
+		waiting, err := s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", jobQueued).Exists(ctx)
+		if err != nil {
+			return Job{}, fmt.Errorf("claim job: %w", err)
+		}
+		if !waiting {
+			break
+		}
+		select {
+		case <-time.After(claimPause):
+		case <-ctx.Done():
+			return Job{}, fmt.Errorf("claim job: %w", ctx.Err())
+		}
+	}
+	return Job{}, fmt.Errorf("claim job: %w", ErrNotFound)
+}
+
+// claimJob takes on a job, or returns ErrNotFound when it found none or another
+// worker was first.
+func (s *Store) claimJob(ctx context.Context, lease string) (Job, error) {
+	job := Job{lease: lease}
+	var call callRow
+	found := append([]any{&job.Tries, &job.InputKey, &job.Input}, call.begun()...)
+	var err error
+	if s.dialect == Postgres {
+		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+		defer cancel()
+		err = s.queryAlone(ctx, claimPostgres, lease, toMicros(s.now())).Scan(found...)
+	} else {
+		err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			var callID string
+			err := s.queryRow(ctx, tx, claimSQLite, lease, toMicros(s.now())).Scan(&job.Tries, &job.InputKey, &callID)
+			if err != nil {
+				return err
+			}
+			return s.queryRow(ctx, tx, claimedSelect, callID).Scan(found[2:]...)
+		})
+	}
+	job.Call = call.call()
+	return job, notFound(err)
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Blobs are written before the rows that refer to them, so a process that dies
+// in between leaves one that nobody knows of. Their keys tell whose they are.
+const (
+	resultPrefix = "result-"
+	leasedPrefix = "of-"
+)
+
+// ResultKey is the key of the blob that holds a call's result. Each try of a
+// job has its own.
+func ResultKey(callID string, try int) string {
+	return fmt.Sprintf("%s%s-%d", resultPrefix, callID, try)
+}
+
+// LeasedKey returns a new key for a blob that this process, which holds the
+// lease, will refer to in a moment.
+func LeasedKey(lease string) string {
+	return leasedPrefix + lease + "-" + NewID("blob")
+}
+
+// orphanAge is how old a blob with a key of another form must be.
+const orphanAge = 24 * time.Hour
+
+// DeleteOrphanBlobs removes blobs that no row refers to and that no living
+// process is about to refer to, and returns how many it removed, at most limit.
+func (s *Store) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
+	removed := 0
+	err := s.blobs.List(ctx, func(b Blob) error {
+		if removed >= limit {
+			return nil
+		}
+		orphan, err := s.isOrphan(ctx, b)
+		if err != nil || !orphan {
+			return err
+		}
+		removed++
+		if err := s.blobs.Delete(ctx, b.Key); !errors.Is(err, ErrNoBlob) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return removed, fmt.Errorf("delete orphan blobs: %w", err)
+	}
+	return removed, nil
+}
+
+// isOrphan looks at the writer before it looks at the rows: a writer that has
+// gone writes no row any more.
+func (s *Store) isOrphan(ctx context.Context, b Blob) (bool, error) {
+	gone, err := s.writerGone(ctx, b)
+	if err != nil || !gone {
+		return false, err
+	}
+	known, err := s.knowsBlob(ctx, b.Key)
+	return err == nil && !known, err
+}
+
+// writerGone reports whether whoever wrote a blob cannot refer to it any more.
+func (s *Store) writerGone(ctx context.Context, b Blob) (bool, error) {
+	if rest, ok := strings.CutPrefix(b.Key, leasedPrefix); ok {
+		lease, _, _ := strings.Cut(rest, "-")
+		return s.leaseGone(ctx, lease)
+	}
+	rest, ok := strings.CutPrefix(b.Key, resultPrefix)
+	if !ok {
+		return time.Since(b.ModTime) >= orphanAge, nil
+	}
+	id, _, _ := strings.Cut(rest, "-")
+	call, err := s.Call(ctx, id)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return true, nil
+	case err != nil || call.Status == CallRunning:
+		return false, err
+	case call.Mode == Async:
+		// The result of a job that has ended has its row, or was another try's.
+		return true, nil
+	}
+	// One that did not reach its caller is kept by the same process.
+	return s.leaseGone(ctx, call.Lease)
+}
+
+func (s *Store) leaseGone(ctx context.Context, id string) (bool, error) {
+	alive, err := s.write.NewSelect().Model((*leaseRow)(nil)).Where("id = ? AND expires_at > ?", id, toMicros(s.now())).Exists(ctx)
+	return err == nil && !alive, err
+}
+
+// InUse reports whether a file that has neither expired nor been deleted has
+// its bytes in the blob.
+func (s *Store) InUse(ctx context.Context, key string) (bool, error) {
+	return s.read.NewSelect().Model((*fileRow)(nil)).Where("blob_key = ? AND deleted_at IS NULL", key).
+		Where("expires_at > ?", toMicros(s.now())).Exists(ctx)
+}
+
+// knowsBlob reports whether a file or a job refers to the blob.
+func (s *Store) knowsBlob(ctx context.Context, key string) (bool, error) {
+	known, err := s.read.NewSelect().Model((*fileRow)(nil)).Where("blob_key = ?", key).Exists(ctx)
+	if err != nil || known {
+		return known, err
+	}
+	return s.read.NewSelect().Model((*jobRow)(nil)).Where("input_key = ?", key).Exists(ctx)
+}

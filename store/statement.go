@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/uptrace/bun"
+)
+
+// Statements of the paid path have parameters $1, $2, …, which both databases
+// take, instead of bun's, whose values become part of the text. Each connection
+// compiles their texts once, unless the URL of the database tells otherwise.
+
+// compiled are statements ready to run on a pool, by their text.
+type compiled map[string]*sql.Stmt
+
+// compile prepares statements. They are closed with the pool.
+func compile(ctx context.Context, db *bun.DB, texts ...string) (compiled, error) {
+	ready := make(compiled, len(texts))
+	for _, text := range texts {
+		stmt, err := db.DB.PrepareContext(ctx, text) //nolint:sqlclosecheck // closed with the pool
+		if err != nil {
+			return nil, err
+		}
+		ready[text] = stmt
+	}
+	return ready, nil
+}
+
+// compilePaidPath prepares what every paid call runs.
+func (s *Store) compilePaidPath(ctx context.Context) (err error) {
+	texts := []string{
+		claimInsert, holdUpdate, spendUpdate, callInsert, ledgerInsert2, ledgerInsert3, endUpdate, claimUpdate, fundsUpdate, fileInsert,
+		jobInsert, inputInsert, wakesWaiting, jobEnd, inputDelete, unpinDelete, recipientSelect, callbackSelect,
+	}
+	if s.dialect == Postgres {
+		texts = append(texts, claimPostgres)
+	} else {
+		texts = append(texts, claimSQLite, claimedSelect)
+	}
+	s.writing, err = compile(ctx, s.write, texts...)
+	if err != nil {
+		return err
+	}
+	s.reading, err = compile(ctx, s.read, authenticate)
+	return err
+}
+
+// exec runs a statement of the paid path in tx.
+func (s *Store) exec(ctx context.Context, tx bun.Tx, text string, args ...any) (sql.Result, error) {
+	if stmt := s.writing[text]; stmt != nil {
+		return tx.Tx.StmtContext(ctx, stmt).ExecContext(ctx, args...) //nolint:sqlclosecheck // closed with tx
+	}
+	return tx.Tx.ExecContext(ctx, text, args...)
+}
+
+// queryRow runs a statement of the paid path that returns a row, or none.
+func (s *Store) queryRow(ctx context.Context, tx bun.Tx, text string, args ...any) *sql.Row {
+	if stmt := s.writing[text]; stmt != nil {
+		return tx.Tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // closed with tx
+	}
+	return tx.Tx.QueryRowContext(ctx, text, args...)
+}
+
+// queryAlone runs a statement of the paid path that is a transaction by itself
+// and returns a row, or none.
+func (s *Store) queryAlone(ctx context.Context, text string, args ...any) *sql.Row {
+	if stmt := s.writing[text]; stmt != nil {
+		return stmt.QueryRowContext(ctx, args...)
+	}
+	return s.write.DB.QueryRowContext(ctx, text, args...)
+}
+
+// queryAll runs a statement of the paid path that returns any number of rows.
+func (s *Store) queryAll(ctx context.Context, tx bun.Tx, text string, args ...any) (*sql.Rows, error) {
+	if stmt := s.writing[text]; stmt != nil {
+		return tx.Tx.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // closed with tx
+	}
+	return tx.Tx.QueryContext(ctx, text, args...)
+}
+
+// query runs a reading statement of the paid path.
+func (s *Store) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if stmt := s.reading[text]; stmt != nil {
+		return stmt.QueryContext(ctx, args...)
+	}
+	return s.read.DB.QueryContext(ctx, text, args...)
+}

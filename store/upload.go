@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/uptrace/bun"
+)
+
+// What the live uploads of one account may come to. Results do not count: they
+// were paid for.
+const (
+	MaxUploads     = 1000
+	MaxUploadBytes = 5 << 30
+)
+
+// QuotaError says that an account has uploaded as much as it may at a time.
+type QuotaError struct {
+	Files int64 // that are there
+	Bytes int64 // of them
+	Size  int64 // of the file that was refused
+}
+
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("%d uploads of %d bytes leave no room for one of %d bytes", e.Files, e.Bytes, e.Size)
+}
+
+// uploadLock keeps other uploads of the account waiting until the transaction
+// ends, so that each counts those before it. Suspended accounts have no row.
+const uploadLock = "UPDATE accounts SET suspended = suspended WHERE id = ? AND NOT suspended"
+
+// uploadsUsed counts what takes up the quota: live uploads, and those that are
+// only kept because a job needs them.
+const uploadsUsed = `SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes FROM files AS f
+	WHERE account_id = ?0 AND call_id IS NULL
+	AND (deleted_at IS NULL AND expires_at > ?1 OR EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id))`
+
+// AddUpload keeps a file that an account sent, whose blob is written already.
+// It is private to the account. It returns a *QuotaError when the account has
+// no room for it, ErrSuspended when the account may not send any and
+// ErrNotFound for an unknown account; the file was not kept then.
+func (s *Store) AddUpload(ctx context.Context, f File) error {
+	now := s.now()
+	if f.ID == "" || !validBlobKey(f.BlobKey) || f.Size <= 0 || !f.ExpiresAt.After(now) {
+		return errors.New("add upload: an upload needs an id, a blob key, a size and a time of expiry in the future")
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		locked, err := changed(tx.NewRaw(uploadLock, f.AccountID).Exec(ctx))
+		if err != nil {
+			return err
+		}
+		if !locked {
+			return uploadRefusal(ctx, tx, f.AccountID)
+		}
+		used := QuotaError{Size: f.Size}
+		if err := tx.NewRaw(uploadsUsed, f.AccountID, toMicros(now)).Scan(ctx, &used.Files, &used.Bytes); err != nil {
+			return err
+		}
+		if used.Files >= MaxUploads || used.Bytes+f.Size > MaxUploadBytes {
+			return &used
+		}
+		added, err := changed(s.exec(ctx, tx, fileInsert, f.ID, f.AccountID, nil, clean(f.Filename, 1000),
+			clean(f.ContentType, 200), f.Size, f.BlobKey, toMicros(now), toMicros(f.ExpiresAt)))
+		if err == nil && !added {
+			err = ErrExists
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("add upload: %w", err)
+	}
+	return nil
+}
+
+// uploadRefusal says why an account cannot upload.
+func uploadRefusal(ctx context.Context, tx bun.Tx, accountID string) error {
+	known, err := tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", accountID).Exists(ctx)
+	if err == nil && known {
+		return ErrSuspended
+	}
+	if err == nil {
+		err = ErrNotFound
+	}
+	return err
+}

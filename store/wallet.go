@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+// alertPause is how long an account is not told again that its wallet is empty.
+const alertPause = time.Hour
+
+// WalletNews is the data of a wallet event.
+type WalletNews struct {
+	AmountMicrodollars  credit.Amount `json:"amountMicrodollars"`  // of the payment, or of the call that was refused
+	BalanceMicrodollars credit.Amount `json:"balanceMicrodollars"` // afterwards
+	Reason              string        `json:"reason,omitempty"`
+}
+
+// AlertEmptyWallet tells the account's endpoints that a call of the quote was
+// refused for an empty balance: the first time, and then at most hourly.
+func (s *Store) AlertEmptyWallet(ctx context.Context, accountID string, quote credit.Amount) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		now := s.now()
+		due, err := changed(tx.NewRaw(`INSERT INTO wallet_alerts (account_id, refused_at) VALUES (?0, ?1)
+			ON CONFLICT (account_id) DO UPDATE SET refused_at = EXCLUDED.refused_at WHERE wallet_alerts.refused_at <= ?2`,
+			accountID, toMicros(now), toMicros(now.Add(-alertPause))).Exec(ctx))
+		if err != nil || !due {
+			return err
+		}
+		var balance credit.Amount
+		if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
+			return notFound(err)
+		}
+		return s.publish(ctx, tx, news{
+			accountID: accountID, kind: EventPaymentRequired, at: now,
+			data: WalletNews{AmountMicrodollars: quote, BalanceMicrodollars: balance, Reason: "the wallet does not cover a call"},
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("tell of an empty wallet: %w", err)
+	}
+	return nil
+}

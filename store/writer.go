@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/uptrace/bun"
+)
+
+// maxBatch bounds the transactions that share a commit, so that the first of
+// them does not wait long for the last.
+const maxBatch = 64
+
+// transaction is the body of a writing transaction. It may be run again, so it
+// must have no effect outside of the transaction that a repetition does not
+// replace.
+type transaction func(context.Context, bun.Tx) error
+
+// writer carries out the transactions of a process on SQLite's one writing
+// connection. Those that wait while one is being written are carried out
+// together, each within its savepoint, and share a commit: writing to the disk
+// for good is the dearest part of a short transaction. A caller hears of success
+// after the commit only, and one that fails undoes nothing but its own work.
+type writer struct {
+	db    *bun.DB
+	turn  chan struct{} // holds one token while a batch is carried out
+	mu    sync.Mutex
+	queue []*write
+}
+
+// write is a transaction in the queue.
+type write struct {
+	do   transaction
+	err  error // to be read when done is closed
+	done chan struct{}
+}
+
+func newWriter(db *bun.DB) *writer {
+	return &writer{db: db, turn: make(chan struct{}, 1)}
+}
+
+// run carries out one transaction, alone or with others. When ctx ends while it
+// waits, it is not carried out; one that has begun comes to its end, which the
+// database's own timeout bounds.
+func (w *writer) run(ctx context.Context, do transaction) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	mine := &write{do: do, done: make(chan struct{})}
+	w.mu.Lock()
+	w.queue = append(w.queue, mine)
+	w.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.err
+	case w.turn <- struct{}{}:
+		// Whoever has the turn works for all who wait, until its own is done.
+		for !mine.ended() {
+			w.carryOut(context.WithoutCancel(ctx), w.take())
+		}
+		<-w.turn
+	case <-ctx.Done():
+		if w.withdraw(mine) {
+			return ctx.Err()
+		}
+	}
+	<-mine.done
+	return mine.err
+}
+
+// ended reports whether the write has been carried out.
+func (o *write) ended() bool {
+	select {
+	case <-o.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// take empties the queue into a batch.
+func (w *writer) take() []*write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(len(w.queue), maxBatch)
+	batch := slices.Clone(w.queue[:n])
+	w.queue = slices.Delete(w.queue, 0, n)
+	return batch
+}
+
+// withdraw takes a write out of the queue, and reports whether it was there.
+func (w *writer) withdraw(mine *write) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.Index(w.queue, mine)
+	if i < 0 {
+		return false
+	}
+	w.queue = slices.Delete(w.queue, i, i+1)
+	return true
+}
+
+// carryOut brings every write of a batch to its end.
+func (w *writer) carryOut(ctx context.Context, batch []*write) {
+	if len(batch) == 1 || !w.together(ctx, batch) {
+		for _, one := range batch {
+			one.err = w.db.RunInTx(ctx, nil, one.guarded)
+		}
+	}
+	for _, one := range batch {
+		close(one.done)
+	}
+}
+
+// together carries a batch out in one transaction. It reports false, and has
+// changed nothing, when a savepoint cannot be returned to: the database has
+// rolled everything back.
+func (w *writer) together(ctx context.Context, batch []*write) bool {
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		fail(batch, err)
+		return true
+	}
+	for _, one := range batch {
+		if err := one.within(ctx, tx); err != nil {
+			_ = tx.Rollback() // It fails where the database was first.
+			return false
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		fail(batch, err)
+	}
+	return true
+}
+
+// fail gives the error of the whole to each write that has none of its own.
+func fail(batch []*write, err error) {
+	for _, one := range batch {
+		if one.err == nil {
+			one.err = err
+		}
+	}
+}
+
+// within carries the write out in a savepoint of tx, and keeps its error. The
+// error returned is the savepoint's: tx is of no use any more.
+func (o *write) within(ctx context.Context, tx bun.Tx) error {
+	if err := execTx(ctx, tx, "SAVEPOINT write"); err != nil {
+		return err
+	}
+	if o.err = o.guarded(ctx, tx); o.err != nil {
+		return execTx(ctx, tx, "ROLLBACK TO write; RELEASE write")
+	}
+	return execTx(ctx, tx, "RELEASE write")
+}
+
+func execTx(ctx context.Context, tx bun.Tx, statement string) error {
+	_, err := tx.Tx.ExecContext(ctx, statement)
+	return err
+}
+
+// guarded turns a panic into an error: it is the concern of the write's caller,
+// not of the one whose turn it is.
+func (o *write) guarded(ctx context.Context, tx bun.Tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return o.do(ctx, tx)
+}

@@ -1,0 +1,175 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store"
+	"relaypdf/store/storetest"
+)
+
+// commits counts the commits of a connection.
+type commits struct{ n atomic.Int64 }
+
+func (c *commits) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+
+func (c *commits) AfterQuery(_ context.Context, e *bun.QueryEvent) {
+	if e.Query == "COMMIT" {
+		c.n.Add(1)
+	}
+}
+
+// queued starts the transactions while another one is being written, so that
+// they wait, lets that one end when all of them wait and then has been called,
+// and returns their errors.
+func queued(t *testing.T, s *store.Store, then func(), transactions ...func(context.Context, bun.Tx) error) []error {
+	t.Helper()
+	begun, end := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		err := s.InTx(t.Context(), func(context.Context, bun.Tx) error {
+			close(begun)
+			<-end
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	errs := make([]error, len(transactions))
+	for i, do := range transactions {
+		wg.Go(func() { errs[i] = s.InTx(t.Context(), do) })
+	}
+	for s.Waiting() < len(transactions) && t.Context().Err() == nil {
+		runtime.Gosched()
+	}
+	then()
+	close(end)
+	wg.Wait()
+	return errs
+}
+
+// note writes a row that tells that a transaction took place.
+func note(ctx context.Context, tx bun.Tx, name string) error {
+	_, err := tx.NewRaw("INSERT INTO leases (id, created_at, expires_at) VALUES (?, 0, 0)", name).Exec(ctx)
+	return err
+}
+
+// noted returns the names of the transactions that took place.
+func noted(t *testing.T, s *store.Store) []string {
+	t.Helper()
+	var names []string
+	if err := s.DB().NewRaw("SELECT id FROM leases ORDER BY id").Scan(t.Context(), &names); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestTransactionsShareACommit(t *testing.T) {
+	t.Parallel()
+	s := storetest.SQLite(t).Open(t, nil)
+	counter := new(commits)
+	s.DB().AddQueryHook(counter) //nolint:staticcheck // the writer must see the hook, and not a copy of its connection
+	refused := errors.New("refused")
+	var all []func(context.Context, bun.Tx) error
+	var want []string
+	for i := range 20 {
+		name := fmt.Sprintf("%02d", i)
+		if i%5 != 3 && i != 7 {
+			want = append(want, name)
+		}
+		all = append(all, func(ctx context.Context, tx bun.Tx) error {
+			if err := note(ctx, tx, name); err != nil {
+				return err
+			}
+			switch {
+			case i%5 == 3:
+				return refused
+			case i == 7:
+				panic("a mistake")
+			}
+			return nil
+		})
+	}
+	errs := queued(t, s, func() {}, all...)
+	for i, err := range errs {
+		switch {
+		case i == 7:
+			if err == nil || !strings.Contains(err.Error(), "a mistake") {
+				t.Errorf("transaction 7 panicked: got %v, want an error that says so", err)
+			}
+		case i%5 == 3 && !errors.Is(err, refused), i%5 != 3 && err != nil:
+			t.Errorf("transaction %d: got %v", i, err)
+		}
+	}
+	if got := noted(t, s); !slices.Equal(got, want) {
+		t.Errorf("written is %q, want %q", got, want)
+	}
+	// The one that held the others up, and theirs.
+	if got := counter.n.Load(); got != 2 {
+		t.Errorf("%d commits, want 2", got)
+	}
+}
+
+// TestBatchFallsBack rolls the batch's transaction back from inside, as SQLite
+// does by itself when the disk is full: the other transactions take place
+// nevertheless, once.
+func TestBatchFallsBack(t *testing.T) {
+	t.Parallel()
+	s := storetest.SQLite(t).Open(t, nil)
+	write := func(name string) func(context.Context, bun.Tx) error {
+		return func(ctx context.Context, tx bun.Tx) error { return note(ctx, tx, name) }
+	}
+	spoil := func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.Tx.ExecContext(ctx, "ROLLBACK")
+		return errors.Join(err, errors.New("disk full"))
+	}
+	errs := queued(t, s, func() {}, write("a"), write("b"), spoil, write("c"))
+	for i, err := range errs {
+		if failed := err != nil; failed != (i == 2) {
+			t.Errorf("transaction %d: got %v", i, err)
+		}
+	}
+	if got, want := noted(t, s), []string{"a", "b", "c"}; !slices.Equal(got, want) {
+		t.Errorf("written is %q, want %q", got, want)
+	}
+}
+
+// TestWaitingTransactionIsWithdrawn ends the patience of one that waits: it does
+// not take place, and those beside it do.
+func TestWaitingTransactionIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	s := storetest.SQLite(t).Open(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	withdraw := func() {
+		wg.Go(func() {
+			err := s.InTx(ctx, func(ctx context.Context, tx bun.Tx) error { return note(ctx, tx, "b") })
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want %v", err, context.Canceled)
+			}
+		})
+		for s.Waiting() < 2 && t.Context().Err() == nil {
+			runtime.Gosched()
+		}
+		cancel()
+		wg.Wait()
+	}
+	errs := queued(t, s, withdraw, func(ctx context.Context, tx bun.Tx) error { return note(ctx, tx, "a") })
+	if errs[0] != nil {
+		t.Error(errs[0])
+	}
+	if got, want := noted(t, s), []string{"a"}; !slices.Equal(got, want) {
+		t.Errorf("written is %q, want %q", got, want)
+	}
+}
