@@ -28,7 +28,7 @@ func TestShortRun(t *testing.T) {
 	var out, progress bytes.Buffer
 	opt := options{
 		binary: binary, dir: parent, short: true, json: true, env: os.Environ(), out: &out, progress: &progress,
-		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|start)$`),
+		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|barcodes|tools|tools/merge|tools/zip, 30 files|jobs|deliveries|idempotency|start)$`),
 	}
 	if err := run(t.Context(), opt); err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
@@ -46,6 +46,28 @@ func TestShortRun(t *testing.T) {
 				t.Errorf("%s, %s: %+v", row.Name, name, side)
 			}
 		}
+	}
+	if b := got.Barcodes; b == nil || b.PerSecond <= 0 || b.P95 < b.P50 {
+		t.Errorf("barcodes: %+v", b)
+	}
+	if len(got.Tools) != 2 {
+		t.Errorf("tools: %+v, want two", got.Tools)
+	}
+	for _, f := range got.Tools {
+		if f.Hand <= 0 || f.Ours <= 0 || f.Transport <= 0 || f.Transport >= f.Ours || f.Goal <= f.Hand {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(got.Jobs) != 4 {
+		t.Errorf("jobs: %+v, want two kinds on two databases", got.Jobs)
+	}
+	for _, f := range got.Jobs {
+		if f.River.PerSecond <= 0 || f.Ours.PerSecond <= 0 || f.River.Start <= 0 {
+			t.Errorf("%+v", f)
+		}
+	}
+	if got.Sent == nil || got.Sent.PerSecond <= 0 || got.Keys == nil || got.Keys.With <= 0 {
+		t.Errorf("deliveries %+v, idempotency %+v", got.Sent, got.Keys)
 	}
 	for _, step := range got.Paid.Steps {
 		if (step.Step == "run" || step.Step == "hold" || step.Step == "settle") && step.Mean <= 0 {
@@ -189,6 +211,8 @@ func TestReportForPeople(t *testing.T) {
 	row := comparisonResult{Name: "invoice", Concurrency: 1, Goal: 0.7, Floor: figures{DocsPerSecond: 100}, Ours: figures{DocsPerSecond: 69}, Ratio: 0.69}
 	r := report{
 		Rows: []comparisonResult{row}, Start: &startFigures{Median: 300, Goal: startGoal},
+		Barcodes: &barcodeFigures{AtOnce: 8, PerSecond: 800, Goal: barcodeGoal},
+		Tools:    []toolFigures{{Name: "merge", Hand: 100, Ours: 140, Transport: 20, Goal: 130}, {Name: "convert", Hand: 100, Ours: 140}},
 		Overload: &overloadFigures{P95Ratio: 1.5, P95Goal: 2, LightShare: 0.5, LightGoal: 0.95},
 		Soak:     &soakFigures{Marks: []soakMark{{1000, 500}}, Ratio: 1.3, Goal: soakGoal},
 	}
@@ -198,6 +222,8 @@ func TestReportForPeople(t *testing.T) {
 	}
 	for _, want := range []string{
 		"100.0 / 69.0  0.69   0.70  missed", "300 ms; goal < 1000 ms: ok", "1.50 times that at capacity; goal < 2: ok",
+		"800 a second, p50 0.0 ms, p95 0.0 ms; goal >= 700 a second: ok", "merge    100      140   20         1.40   130   missed",
+		"convert  100      140   0          1.40   -",
 		"50.0 % accepted; goal >= 95 %: missed", "Last to first: 1.30; goal < 1.2: missed",
 	} {
 		if !strings.Contains(b.String(), want) {

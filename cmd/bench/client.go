@@ -30,6 +30,7 @@ type request struct {
 	path  string
 	body  []byte
 	magic []byte // how the result begins
+	key   string // Idempotency-Key; empty sends none
 }
 
 // pdfRequest asks for a PDF with the default options.
@@ -50,8 +51,9 @@ func htmlBody(html string) []byte {
 // answer is what a call came to.
 type answer struct {
 	status     int
-	retryAfter int // seconds; 0 where the header is missing or no positive integer
-	text       string
+	retryAfter int    // seconds; 0 where the header is missing or no positive integer
+	text       string // of a refusal
+	result     []byte
 }
 
 // post makes a call and reads the whole result. Its error means that there was
@@ -63,6 +65,9 @@ func (c *client) post(ctx context.Context, key string, r request) (answer, error
 	}
 	req.Header.Set("Authorization", "Bearer "+key)
 	req.Header.Set("Content-Type", "application/json")
+	if r.key != "" {
+		req.Header.Set("Idempotency-Key", r.key)
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		return answer{}, err
@@ -77,6 +82,7 @@ func (c *client) post(ctx context.Context, key string, r request) (answer, error
 		if !bytes.HasPrefix(data, r.magic) {
 			return a, fmt.Errorf("%s: the result is not what was asked for: %.40q", r.path, data)
 		}
+		a.result = data
 		return a, nil
 	}
 	a.text = string(data)

@@ -40,6 +40,24 @@ const bars = document.getElementById('bars').getContext('2d');
 </script></body>`, 1)
 }
 
+// chapters is a document of n pages, each a chapter with a heading, text and a
+// table.
+func chapters(n int) string {
+	var b strings.Builder
+	b.WriteString(head)
+	b.WriteString("<style>section{break-after:page}</style>")
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "<section><h1>Chapter %d</h1>", i)
+		for p := 1; p <= 6; p++ {
+			fmt.Fprintf(&b, "<p>%s</p>", strings.Repeat(fmt.Sprintf("Sentence %d of chapter %d says what there is to say. ", p*i, i), 8))
+		}
+		rows(&b, 10)
+		b.WriteString("</section>\n")
+	}
+	b.WriteString("</body></html>\n")
+	return b.String()
+}
+
 // reportRows fill 50 pages of Letter paper.
 const reportRows = 2000
 

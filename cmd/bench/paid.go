@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,9 +16,11 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/op"
+	"relaypdf/render"
 	"relaypdf/render/spool"
 	"relaypdf/store"
 	"relaypdf/store/credit"
+	"relaypdf/store/seal"
 )
 
 // paidFigures are what a call costs beside its render.
@@ -79,55 +82,108 @@ func (c closers) close() error {
 // startWithoutRender serves the API with an operation that does nothing, on a
 // database of its own.
 func (l *lab) startWithoutRender(ctx context.Context) (call work, stop func() error, err error) {
-	var opened closers
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, opened.close())
-		}
-	}()
-	dir, keys, err := newDataDir(ctx, l.dir, 1)
+	b, err := l.startBare(ctx, bareConfig{outbound: noWayOut{}})
 	if err != nil {
 		return nil, nil, err
 	}
-	opened = append(opened, func() error { return os.RemoveAll(dir) })
-	s, err := store.Open(ctx, store.Config{DataDir: dir})
-	if err != nil {
-		return nil, nil, err
-	}
-	opened = append(opened, s.Close)
-	lease, err := s.Acquire(ctx, filepath.Join(dir, "leases"))
-	if err != nil {
-		return nil, nil, err
-	}
-	opened = append(opened, lease.Close)
-	url, closeServer, err := serveNothing(ctx, s, lease.ID())
-	if err != nil {
-		return nil, nil, err
-	}
-	opened = append(opened, closeServer)
-	c, invoice := newClient(url), pdfRequest(invoice())
-	return func(ctx context.Context, _ int) error { return c.make(ctx, keys[0], invoice) }, opened.close, nil
+	return b.make(pdfRequest(invoice())), b.close, nil
 }
 
-// serveNothing serves the API with the operation nothing.
-func serveNothing(ctx context.Context, s *store.Store, lease string) (url string, stop func() error, err error) {
+// bare is the API in this process.
+type bare struct {
+	closers
+
+	api    *api.API
+	store  *store.Store
+	client *client
+	keys   []string // of each account
+}
+
+// bareConfig says what a bare API has.
+type bareConfig struct {
+	database  string // URL of a new database; empty is SQLite
+	outbound  api.Outbound
+	accounts  int          // 0 means one
+	afterStep func(string) // told of the steps of calls; may be nil
+	// render does what the service does; without it there is one operation,
+	// and it does nothing.
+	render *render.Renderer
+}
+
+// make makes calls that must succeed.
+func (b *bare) make(r request) work {
+	return func(ctx context.Context, _ int) error { return b.client.make(ctx, b.keys[0], r) }
+}
+
+// startBare starts one.
+func (l *lab) startBare(ctx context.Context, cfg bareConfig) (_ *bare, err error) {
+	b := &bare{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	dir, err := os.MkdirTemp(l.dir, "relaypdf-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b.closers = append(b.closers, func() error { return os.RemoveAll(dir) })
+	if b.store, err = store.Open(ctx, store.Config{URL: cfg.database, DataDir: dir}); err != nil {
+		return nil, err
+	}
+	b.closers = append(b.closers, b.store.Close)
+	for i := range max(1, cfg.accounts) {
+		key, err := fundAccount(ctx, b.store, fmt.Sprintf("bench-%d@localhost", i))
+		if err != nil {
+			return nil, err
+		}
+		b.keys = append(b.keys, key)
+	}
+	lease, err := b.store.Acquire(ctx, filepath.Join(dir, "leases"))
+	if err != nil {
+		return nil, err
+	}
+	b.closers = append(b.closers, lease.Close)
+	err = b.serve(ctx, lease.ID(), cfg)
+	return b, err
+}
+
+// serve serves the API.
+func (b *bare) serve(ctx context.Context, lease string, bare bareConfig) error {
 	var listening net.ListenConfig
 	listener, err := listening.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	url = "http://" + listener.Addr().String()
-	a, err := api.New(api.Config{
-		Store: s, Lease: lease, BaseURL: url, Region: "local", Operations: []op.Row[*api.Env]{nothing()},
-		NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20, Logger: slog.New(slog.DiscardHandler),
-	})
+	server := &http.Server{ReadHeaderTimeout: clientTimeout}
+	b.closers = append(b.closers, server.Close)
+	box, err := seal.New([]byte(rand.Text() + rand.Text()))
 	if err != nil {
-		return "", nil, errors.Join(err, listener.Close())
+		return errors.Join(err, listener.Close())
 	}
-	server := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: clientTimeout}
+	cfg := api.Config{
+		BaseURL: "http://" + listener.Addr().String(), Store: b.store, Box: box, Lease: lease, Region: "local",
+		Render: bare.render, Outbound: bare.outbound, AfterStep: bare.afterStep,
+		NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20, Logger: slog.New(slog.DiscardHandler),
+	}
+	if bare.render == nil {
+		cfg.Operations = []op.Row[*api.Env]{nothing()}
+	}
+	if b.api, err = api.New(cfg); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	server.Handler, b.client = b.api.Handler(), newClient(cfg.BaseURL)
 	go func() { _ = server.Serve(listener) }() // It ends with Close.
-	return url, server.Close, nil
+	return nil
 }
+
+// noWayOut is for calls that have nobody to tell.
+type noWayOut struct{}
+
+var errNoWayOut = errors.New("no way out")
+
+func (noWayOut) CheckURL(string) error  { return errNoWayOut }
+func (noWayOut) Webhooks() *http.Client { return new(http.Client) }
 
 // nothing is pdf.create without a browser.
 func nothing() op.Row[*api.Env] {

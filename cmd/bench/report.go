@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -14,6 +15,12 @@ type report struct {
 	Machine  machine            `json:"machine"`
 	Rows     []comparisonResult `json:"comparisons,omitempty"`
 	Paid     *paidFigures       `json:"paidPath,omitempty"`
+	Barcodes *barcodeFigures    `json:"barcodes,omitempty"`
+	Tools    []toolFigures      `json:"tools,omitempty"`
+	Office   *officeFigures     `json:"office,omitempty"`
+	Jobs     []jobFigures       `json:"jobs,omitempty"`
+	Sent     *deliveryFigures   `json:"deliveries,omitempty"`
+	Keys     *keyFigures        `json:"idempotency,omitempty"`
 	Start    *startFigures      `json:"start,omitempty"`
 	Overload *overloadFigures   `json:"overload,omitempty"`
 	Soak     *soakFigures       `json:"soak,omitempty"`
@@ -76,7 +83,7 @@ func (r *report) writeJSON(w io.Writer) error {
 func (r *report) write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Machine)
-	for _, part := range []func(io.Writer){r.writeRows, r.writePaid, r.writeStart, r.writeOverload, r.writeSoak} {
+	for _, part := range []func(io.Writer){r.writeRows, r.writePaid, r.writeBarcodes, r.writeTools, r.writeJobs, r.writeStart, r.writeOverload, r.writeSoak} {
 		part(&b)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -122,6 +129,63 @@ func (r *report) writePaid(w io.Writer) {
 		steps = append(steps, fmt.Sprintf("%s %.2f", s.Step, s.Mean))
 	}
 	fmt.Fprintf(w, "Steps of an invoice, means in ms: %s\n", strings.Join(steps, ", "))
+}
+
+func (r *report) writeBarcodes(w io.Writer) {
+	if b := r.Barcodes; b != nil {
+		fmt.Fprintf(w, "\nBarcodes, %d at once: %.0f a second, p50 %.1f ms, p95 %.1f ms; goal >= %.0f a second: %s\n",
+			b.AtOnce, b.PerSecond, b.P50, b.P95, b.Goal, verdict(b.PerSecond >= b.Goal))
+	}
+}
+
+func (r *report) writeTools(w io.Writer) {
+	rows := r.Tools
+	if r.Office != nil {
+		rows = append(slices.Clip(rows), r.Office.Warm, r.Office.Cold)
+	}
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nTools, medians in ms. By hand: the program alone, on files. Ours: HTTP, the files as Base64 in the request;")
+	fmt.Fprint(w, "transport is the part of it beside the run: decoding them, paying, sending the result.\n\n")
+	table(w, "tool\tby hand\tours\ttransport\tratio\tgoal\t", func(w io.Writer) {
+		for _, f := range rows {
+			goal, result := "-", ""
+			if f.Goal > 0 {
+				goal, result = fmt.Sprintf("%.0f", f.Goal), verdict(f.Ours <= f.Goal)
+			}
+			fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%s\n", f.Name, f.Hand, f.Ours, f.Transport, f.Ours/f.Hand, goal, result)
+		}
+	})
+	if o := r.Office; o != nil {
+		fmt.Fprintf(w, "\nTwo office documents at once: %.2f times the rate of one; goal >= %.1f: %s\n", o.Parallel, o.Goal, verdict(o.Parallel >= o.Goal))
+	}
+}
+
+func (r *report) writeJobs(w io.Writer) {
+	if len(r.Jobs) > 0 {
+		fmt.Fprintln(w, "\nJobs of eight accounts. River: its queue alone, each job inserted in a transaction of its own; an invoice is printed and")
+		fmt.Fprintln(w, "stored as ours is. Ours: HTTP, hold, encrypted input, run, stored result, settlement, also where the run does nothing.")
+		fmt.Fprint(w, "Start: from the commit of a single job until its work begins, p50.\n\n")
+		table(w, "database\tjob\tRiver jobs/s\tours jobs/s\tratio\tgoal\t\tRiver start ms\tours start ms\tgoal\t", func(w io.Writer) {
+			for _, f := range r.Jobs {
+				goal, rate := "", ""
+				if f.Goal > 0 {
+					goal, rate = fmt.Sprintf("%.2f", f.Goal), verdict(f.Ours.PerSecond >= f.Goal*f.River.PerSecond)
+				}
+				fmt.Fprintf(w, "%s\t%s\t%.0f\t%.0f\t%.2f\t%s\t%s\t%.1f\t%.1f\t%.1f\t%s\n", f.Database, f.Job, f.River.PerSecond, f.Ours.PerSecond,
+					f.Ours.PerSecond/f.River.PerSecond, goal, rate,
+					f.River.Start, f.Ours.Start, f.River.Start/jobsGoal, verdict(f.Ours.Start <= f.River.Start/jobsGoal))
+			}
+		})
+	}
+	if d := r.Sent; d != nil {
+		fmt.Fprintf(w, "\nDeliveries to one TLS receiver on this machine: %.0f a second, signed and recorded; bare POSTs of the same client, %d at once: %.0f a second\n",
+			d.PerSecond, d.AtOnce, d.Bare)
+	}
+	if k := r.Keys; k != nil {
+		fmt.Fprintf(w, "\nIdempotency-Key on the paid path: p50 %.2f ms without, %.2f ms with one (its result is stored), %.2f ms replayed\n", k.Without, k.With, k.Replayed)
+	}
 }
 
 func (r *report) writeStart(w io.Writer) {
