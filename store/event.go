@@ -91,10 +91,11 @@ func (s *Store) noticed(ctx context.Context, tx bun.Tx, call *callRow, n *Notice
 		}
 	}
 	var callback string
-	if err := notFound(s.queryRow(ctx, tx, callbackSelect, call.ID).Scan(&callback)); err != nil {
-		if errors.Is(err, ErrNotFound) {
-			return nil
-		}
+	err := notFound(s.queryRow(ctx, tx, callbackSelect, call.ID).Scan(&callback))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	body, err := json.Marshal(n.Data)

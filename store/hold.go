@@ -115,9 +115,9 @@ const fundsUpdate = `UPDATE accounts SET balance = balance + $1, held = held - $
 	day_spent = day_spent - CASE WHEN day = $3 THEN $4 ELSE 0 END WHERE id = $5`
 
 // returnFunds ends the call's hold, as the last of its transaction: the calls of
-// an account wait for each other from here to the commit. refund goes back to the wallet, and unspent
-// leaves the counters of the limits. The day's counter is left alone when a
-// newer day has begun.
+// an account wait for each other from here to the commit. refund goes back to
+// the wallet, and unspent leaves the counters of the limits. The day's counter is
+// left alone when a newer day has begun.
 func (s *Store) returnFunds(ctx context.Context, tx bun.Tx, c *callRow, refund, unspent credit.Amount) error {
 	_, err := s.exec(ctx, tx, fundsUpdate, int64(refund), int64(c.held()), c.Day, int64(unspent), c.AccountID)
 	if err != nil || c.KeyID == nil || unspent == 0 {

@@ -52,11 +52,6 @@ const (
 	workerConns = 4
 )
 
-// queue inserts wake-ups.
-type queue struct {
-	client *river.Client[*sql.Tx]
-}
-
 func queueDriver(db *bun.DB, dialect string) riverdriver.Driver[*sql.Tx] {
 	if dialect == Postgres {
 		return riverdatabasesql.New(db.DB)
@@ -64,9 +59,9 @@ func queueDriver(db *bun.DB, dialect string) riverdriver.Driver[*sql.Tx] {
 	return riversqlite.New(db.DB)
 }
 
-func newQueue(db *bun.DB, dialect string, log *slog.Logger) (queue, error) {
-	client, err := river.NewClient(queueDriver(db, dialect), &river.Config{Logger: quiet(log)})
-	return queue{client}, err
+// newQueue returns a client that inserts wake-ups.
+func newQueue(db *bun.DB, dialect string, log *slog.Logger) (*river.Client[*sql.Tx], error) {
+	return river.NewClient(queueDriver(db, dialect), &river.Config{Logger: quiet(log)})
 }
 
 // quiet drops River's remarks about itself; its errors stay.
@@ -101,7 +96,7 @@ func (s *Store) wake(ctx context.Context, tx bun.Tx, callID string) error {
 	if err := s.queryRow(ctx, tx, wakesWaiting).Scan(&waiting); err != nil || waiting {
 		return err
 	}
-	_, err := s.queue.client.InsertTx(ctx, tx.Tx, wakeArgs{CallID: callID}, nil)
+	_, err := s.queue.InsertTx(ctx, tx.Tx, wakeArgs{CallID: callID}, nil)
 	return err
 }
 

@@ -2,11 +2,10 @@
 // SQLite or PostgreSQL, and the bytes of results in blobs.
 //
 // A public method is one transaction; with SQLite, those that come together
-// share a commit. Money moves only in the transaction of
-// its cause, in integer microdollars, by UPDATEs that carry their own
-// condition, and is recorded twice: in the ledger, whose entries sum to zero
-// per call and as a whole, and in the account's row, which the hot path reads.
-// CheckLedger compares the two.
+// share a commit. Money moves only in the transaction of its cause, in integer
+// microdollars, by UPDATEs that carry their own condition, and is recorded twice:
+// in the ledger, whose entries sum to zero per call and as a whole, and in the
+// account's row, which the hot path reads. CheckLedger compares the two.
 //
 // All times are UTC with microsecond precision.
 package store
@@ -25,6 +24,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
 	"github.com/uptrace/bun"
 )
 
@@ -70,7 +70,7 @@ type Store struct {
 	writer  *writer // SQLite only
 	writing compiled
 	reading compiled
-	queue   queue
+	queue   *river.Client[*sql.Tx] // inserts wake-ups
 	local   atomic.Pointer[func()] // wakes a worker of this process, while it works
 	pool    *pgxpool.Config        // PostgreSQL only: how River's own connections are made
 	blobs   Blobs

@@ -67,11 +67,9 @@ func (l *lab) jobs(ctx context.Context, r *report) (err error) {
 }
 
 func (l *lab) measureJobs(ctx context.Context, job *jobFigures, renderer *render.Renderer) (err error) {
-	n := choose(l, 2000, 100)
+	n := choose(l, 600, 20)
 	if job.Job == jobNothing {
-		renderer = nil
-	} else {
-		n = choose(l, 600, 20)
+		renderer, n = nil, choose(l, 2000, 100)
 	}
 	if job.River, err = l.riverAlone(ctx, job.Database, renderer, n); err != nil {
 		return err

@@ -134,9 +134,9 @@ func riverWith[Tx any](ctx context.Context, l *lab, u riverUnderTest[Tx]) (speed
 	}
 	workers, q := river.NewWorkers(), u.worker.q
 	river.AddWorker(workers, u.worker)
-	atOnce := riverIdlers
+	atOnce, html := riverIdlers, ""
 	if u.worker.render != nil {
-		atOnce = api.DefaultWorkers()
+		atOnce, html = api.DefaultWorkers(), invoice()
 	}
 	client, err := river.NewClient(u.driver, &river.Config{
 		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
@@ -158,10 +158,6 @@ func riverWith[Tx any](ctx context.Context, l *lab, u riverUnderTest[Tx]) (speed
 		return speed, err
 	}
 	defer func() { err = errors.Join(err, client.Stop(context.WithoutCancel(ctx))) }()
-	html := ""
-	if u.worker.render != nil {
-		html = invoice()
-	}
 	q.insert = func(ctx context.Context, _ int) error {
 		return u.inTx(ctx, func(tx Tx) error {
 			_, err := client.InsertTx(ctx, tx, printArgs{HTML: html}, nil)

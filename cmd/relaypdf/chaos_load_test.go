@@ -196,16 +196,7 @@ func (c *chaos) post(ctx context.Context, url, key string, customer *chaosCustom
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Authorization", "Bearer "+customer.key)
-	r.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		r.Header.Set("Idempotency-Key", key)
-	}
-	return chaosHTTP.Do(r)
+	return paidPost{url: url, secret: customer.key, idempotencyKey: key}.send(ctx, chaosHTTP, bytes.NewReader(text))
 }
 
 // send sends one request to a server that runs, if the one it picks does.
@@ -242,14 +233,15 @@ func (c *chaos) registerEndpoints() {
 	c.t.Helper()
 	for _, customer := range c.customers {
 		for _, kind := range chaosEndpoints {
-			secret, err := c.register(customer, kind)
-			for try := 1; err != nil && try < 5; try++ {
-				secret, err = c.register(customer, kind)
+			var err error
+			for range 5 {
+				if customer.endpoint[kind], err = c.register(customer, kind); err == nil {
+					break
+				}
 			}
 			if err != nil {
 				c.t.Fatal(err)
 			}
-			customer.endpoint[kind] = secret
 		}
 	}
 }

@@ -146,18 +146,27 @@ func (c *crashBench) post(ctx context.Context, url, step string) (*http.Response
 	return c.send(ctx, url+"/v1/pdf", "crash-"+step, body)
 }
 
-// send POSTs JSON with the account's key; an empty idempotency key is not sent.
+// send POSTs JSON with the account's key.
 func (c *crashBench) send(ctx context.Context, address, idempotencyKey string, body io.Reader) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, body)
+	post := paidPost{url: address, secret: c.secret, idempotencyKey: idempotencyKey}
+	return post.send(ctx, &http.Client{Timeout: crashPatience}, body)
+}
+
+// paidPost is a POST of JSON with an API key; an empty idempotency key is not
+// sent.
+type paidPost struct{ url, secret, idempotencyKey string }
+
+func (p paidPost) send(ctx context.Context, client *http.Client, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, body)
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("Authorization", "Bearer "+c.secret)
+	r.Header.Set("Authorization", "Bearer "+p.secret)
 	r.Header.Set("Content-Type", "application/json")
-	if idempotencyKey != "" {
-		r.Header.Set("Idempotency-Key", idempotencyKey)
+	if p.idempotencyKey != "" {
+		r.Header.Set("Idempotency-Key", p.idempotencyKey)
 	}
-	return (&http.Client{Timeout: crashPatience}).Do(r)
+	return client.Do(r)
 }
 
 func (c *crashBench) killAfter(step string) {

@@ -32,19 +32,28 @@ func TestMain(m *testing.M) {
 		main()
 	default:
 		code := m.Run()
-		_ = os.RemoveAll(plain.dir)
+		if plainDir != "" {
+			_ = os.RemoveAll(plainDir)
+		}
 		os.Exit(code)
 	}
 }
 
-// plain is this test program without the race detector. It is built for the
-// first test that needs it, and removed with the last.
-var plain struct {
-	once sync.Once
-	dir  string
-	path string
-	err  error
-}
+// plainDir holds what buildPlain built. It is removed with the last test.
+var plainDir string
+
+// buildPlain builds this test program without the race detector, for the first
+// test that needs it.
+var buildPlain = sync.OnceValues(func() (path string, err error) {
+	if plainDir, err = os.MkdirTemp("", "relaypdf-plain-"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(plainDir, "relaypdf.test")
+	if out, err := exec.Command("go", "test", "-c", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go test -c: %w\n%s", err, out)
+	}
+	return path, nil
+})
 
 // plainProgram returns the path of this test program without the race detector,
 // for servers that are killed or measured: the detector makes them start slowly
@@ -55,19 +64,11 @@ func plainProgram(t testing.TB) string {
 	if info != nil && !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		return os.Args[0]
 	}
-	plain.once.Do(func() {
-		if plain.dir, plain.err = os.MkdirTemp("", "relaypdf-plain-"); plain.err != nil { //nolint:usetesting // it outlives the test
-			return
-		}
-		plain.path = filepath.Join(plain.dir, "relaypdf.test")
-		if out, err := exec.Command("go", "test", "-c", "-o", plain.path, ".").CombinedOutput(); err != nil {
-			plain.err = fmt.Errorf("go test -c: %w\n%s", err, out)
-		}
-	})
-	if plain.err != nil {
-		t.Fatal(plain.err)
+	path, err := buildPlain()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return plain.path
+	return path
 }
 
 // serveUntil serves until a paid call has passed the step; it then says so and

@@ -126,9 +126,13 @@ func (c *innerChild) serve() error {
 }
 
 // endOfInput is how a child's life ends as it should: with all that it started.
+// An input that is wrong is an error, to be told, and does not get that far.
 func (c *innerChild) endOfInput(err error) error {
-	c.killGroup()
-	if errors.Is(err, io.EOF) {
+	ended := errors.Is(err, io.EOF)
+	if ended || errors.Is(err, io.ErrUnexpectedEOF) {
+		c.killGroup()
+	}
+	if ended {
 		return nil
 	}
 	return err

@@ -128,7 +128,7 @@ func each(ctx context.Context, parts []part, f func(ctx context.Context, i int) 
 // mayBeRich tells a document that surely has neither an outline nor links, of
 // which reading all objects would be a waste of time.
 func (p *part) mayBeRich() (bool, error) {
-	content, err := os.ReadFile(p.work.Path(p.name))
+	content, err := p.content()
 	if err != nil {
 		return false, err
 	}
@@ -268,9 +268,9 @@ func flatPages(content []byte) ([]string, error) {
 
 // placeMarks puts pages in the place of their marks.
 func (d *document) placeMarks(m mark) error {
-	content, err := os.ReadFile(d.work.Path(d.name))
+	content, err := d.content()
 	if err != nil {
-		return fmt.Errorf("joined: %w", err)
+		return err
 	}
 	if !bytes.Contains(content, []byte("/"+m)) {
 		return nil
@@ -280,7 +280,7 @@ func (d *document) placeMarks(m mark) error {
 		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.pages, err))
 	}
 	m.replace(content, pages)
-	return os.WriteFile(d.work.Path(d.name), content, 0o600) //nolint:gosec // a name of ours, in the job's folder
+	return os.WriteFile(d.work.Path(d.name), content, 0o600)
 }
 
 // joinedOutline is the outline of the result; nil where no part has one.

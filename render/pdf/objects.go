@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,13 +43,18 @@ var errUnread = errors.New("pdf: object cannot be read as it stands")
 // readObjects reads where the document's objects are. qpdf tells that of every
 // file; the table of a plain one can be read in a fraction of its time.
 func (d *document) readObjects(ctx context.Context) (*objects, error) {
-	content, err := os.ReadFile(d.work.Path(d.name))
+	content, err := d.content()
 	if err != nil {
-		return nil, fmt.Errorf("input: %w", err)
+		return nil, err
 	}
 	if o, err := readWhole(content); err == nil {
 		return o, nil
 	}
+	return d.askObjects(ctx, content)
+}
+
+// askObjects asks qpdf where the objects are in the document's file.
+func (d *document) askObjects(ctx context.Context, content []byte) (*objects, error) {
 	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "showXref": "", "showObject": "trailer"})
 	if err != nil {
 		return nil, err

@@ -130,9 +130,9 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 // objects can be read here: to count them, qpdf takes long to read a large one. 0
 // is not known.
 func (d *document) claimedPages() (int, error) {
-	content, err := os.ReadFile(d.work.Path(d.name))
+	content, err := d.content()
 	if err != nil {
-		return 0, fmt.Errorf("input: %w", err)
+		return 0, err
 	}
 	o, err := readTable(content)
 	if err != nil || !o.whole() {
@@ -173,6 +173,15 @@ func (d *document) checkHeader() error {
 // fail returns an Error about this document.
 func (d *document) fail(kind Kind, cause error) error {
 	return &Error{Kind: kind, Input: d.number, cause: cause}
+}
+
+// content reads the document's file.
+func (d *document) content() ([]byte, error) {
+	content, err := os.ReadFile(d.work.Path(d.name))
+	if err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	return content, nil
 }
 
 // count sets the number of pages.

@@ -53,23 +53,29 @@ func (d *document) readStructure(ctx context.Context) (*structure, error) {
 }
 
 func (d *document) describeAsIs(ctx context.Context) (*structure, error) {
-	if o, err := d.readSelf(); err == nil {
+	content, err := d.content()
+	if err != nil {
+		return nil, err
+	}
+	o, err := readWhole(content)
+	if err == nil {
 		if s, err := o.structure(); err == nil {
 			d.pages = len(s.Pages)
 			return s, nil
 		}
 	}
 	var s *structure
-	var o *objects
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		s, err = d.describe(groupCtx, "pages", "outlines")
 		return err
 	})
-	group.Go(func() (err error) {
-		o, err = d.readObjects(groupCtx)
-		return err
-	})
+	if o == nil {
+		group.Go(func() (err error) {
+			o, err = d.askObjects(groupCtx, content)
+			return err
+		})
+	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}

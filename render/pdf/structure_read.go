@@ -1,10 +1,6 @@
 package pdf
 
-import (
-	"fmt"
-	"math"
-	"os"
-)
+import "math"
 
 // What qpdf says of a document's pages and its outline, the document often says
 // itself: where its table is right and its trees are as the standard has them,
@@ -13,9 +9,9 @@ import (
 
 // readSelf reads where the document's objects are from the document alone.
 func (d *document) readSelf() (*objects, error) {
-	content, err := os.ReadFile(d.work.Path(d.name))
+	content, err := d.content()
 	if err != nil {
-		return nil, fmt.Errorf("input: %w", err)
+		return nil, err
 	}
 	return readWhole(content)
 }
