@@ -21,9 +21,14 @@ type objects struct {
 	highest int // the highest number of an object
 	// streams are those of the object streams that have been read: their
 	// objects in order.
-	streams map[int][][]byte
+	streams  map[int][]packedObject
+	unpacked int // bytes in them
 	// checked means that they were found sound.
 	checked bool
+}
+
+func newObjects(content []byte) *objects {
+	return &objects{content: content, places: map[int]place{}, streams: map[int][]packedObject{}}
 }
 
 // place is where an object is: at an offset of the file, or in a stream, as the
@@ -69,7 +74,7 @@ func (d *document) askObjects(ctx context.Context, content []byte) (*objects, er
 // parseObjects takes what qpdf says of a file: where its objects are, one a
 // line, and its trailer.
 func parseObjects(said, content []byte) (*objects, error) {
-	o := &objects{content: content, places: map[int]place{}, streams: map[int][][]byte{}}
+	o := newObjects(content)
 	for line := range bytes.Lines(said) {
 		number, at, ok := parsePlace(string(line))
 		if !ok {
@@ -89,60 +94,6 @@ func parseObjects(said, content []byte) (*objects, error) {
 	}
 	o.origin = max(0, bytes.Index(content[:min(len(content), headerWithin)], []byte("%PDF-")))
 	return o, nil
-}
-
-// readTable reads the last table of a file, which is the only one of files that
-// have not been changed since they were written, such as qpdf's.
-func readTable(content []byte) (*objects, error) {
-	o := &objects{content: content, places: map[int]place{}, streams: map[int][][]byte{}}
-	all := startPattern.FindAllSubmatch(content[max(0, len(content)-headerWithin):], -1)
-	if len(all) == 0 {
-		return nil, errUnread
-	}
-	start, err := strconv.Atoi(string(all[len(all)-1][1]))
-	if err != nil || start >= len(content) {
-		return nil, errUnread
-	}
-	p := &parser{data: content, at: start}
-	if !p.keyword("xref") {
-		return nil, errUnread
-	}
-	for !p.keyword("trailer") {
-		var fields [2]int
-		for i := range fields {
-			p.space()
-			if fields[i], err = strconv.Atoi(p.regular()); err != nil {
-				return nil, errUnread
-			}
-		}
-		if fields[0] < 0 || fields[1] < 0 || fields[0] > maxObjects {
-			return nil, errUnread
-		}
-		for number := fields[0]; number < fields[0]+fields[1]; number++ {
-			p.space()
-			offset, err1 := strconv.Atoi(p.regular())
-			p.space()
-			generation, err2 := strconv.Atoi(p.regular())
-			if err1 != nil || err2 != nil {
-				return nil, errUnread
-			}
-			if p.keyword("n") {
-				o.places[number] = place{offset: offset, generation: generation}
-			} else if !p.keyword("f") {
-				return nil, errUnread
-			}
-			o.highest = max(o.highest, number)
-		}
-	}
-	trailer, err := p.value(0)
-	o.trailer, _ = trailer.(dict)
-	return o, err
-}
-
-// whole tells that the last table is all there is.
-func (o *objects) whole() bool {
-	size, _ := o.trailer["/Size"].(float64)
-	return o.trailer["/Prev"] == nil && o.trailer["/XRefStm"] == nil && int(size) == o.highest+1
 }
 
 // parsePlace reads a line of qpdf's cross-reference table, such as
@@ -214,16 +165,23 @@ func (o *objects) at(number int, at place) bool {
 	return ok
 }
 
-// open returns a parser for what stands behind "4 0 obj".
+// open returns a parser for what an object is: what stands behind "4 0 obj", or
+// all that a stream has of it.
 func (o *objects) open(number int, at place) (*parser, bool) {
+	if at.stream != 0 {
+		packed, err := o.unpack(at.stream)
+		if err != nil || at.index >= len(packed) || packed[at.index].number != number {
+			return nil, false
+		}
+		return &parser{data: packed[at.index].content}, true
+	}
 	start := o.origin + at.offset
 	if at.offset <= 0 || start >= len(o.content) {
 		return nil, false
 	}
 	p := &parser{data: o.content, at: start}
 	for _, want := range []int{number, at.generation} {
-		p.space()
-		if got, err := strconv.Atoi(p.regular()); err != nil || got != want {
+		if got, err := p.integer(); err != nil || got != want {
 			return nil, false
 		}
 	}
@@ -241,18 +199,7 @@ func (o *objects) read(ref string) (value any, body int, err error) {
 	if !ok || !there || at.generation != generation {
 		return nil, 0, nil
 	}
-	if at.stream == 0 {
-		return o.readAt(number, at)
-	}
-	packed, err := o.unpack(at.stream)
-	if err != nil || at.index >= len(packed) {
-		return nil, 0, errors.Join(errUnread, err)
-	}
-	value, err = (&parser{data: packed[at.index]}).value(0)
-	if err != nil {
-		err = errUnread
-	}
-	return value, 0, err
+	return o.readAt(number, at)
 }
 
 func (o *objects) readAt(number int, at place) (value any, body int, err error) {
@@ -266,7 +213,7 @@ func (o *objects) readAt(number int, at place) (value any, body int, err error) 
 	if value, err = p.value(0); err != nil {
 		return nil, 0, errUnread
 	}
-	if !p.keyword("stream") {
+	if at.stream != 0 || !p.keyword("stream") {
 		return value, 0, nil
 	}
 	if p.at < len(p.data) && p.data[p.at] == '\r' {
@@ -330,7 +277,7 @@ func (o *objects) linking() (references []string) {
 			continue
 		}
 		packed, err := o.unpack(at.stream)
-		if err == nil && at.index < len(packed) && mayLink(until(packed, at.index)) {
+		if err == nil && at.index < len(packed) && mayLink(packed[at.index].content) {
 			references = append(references, refer(number, 0))
 		}
 	}

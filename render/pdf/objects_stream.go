@@ -5,14 +5,23 @@ import (
 	"compress/zlib"
 	"errors"
 	"io"
-	"strconv"
 )
 
-// maxUnpacked bounds what one stream of objects may have in it, in bytes.
-const maxUnpacked = 64 << 20
+const (
+	// maxUnpacked bounds what one stream of objects may have in it, in bytes.
+	maxUnpacked = 64 << 20
+	// maxUnpackedAll bounds what all of them have, which are kept.
+	maxUnpackedAll = 256 << 20
+)
+
+// packedObject is an object in a stream.
+type packedObject struct {
+	number  int
+	content []byte // up to the next object
+}
 
 // unpack returns the objects in a stream, in their order.
-func (o *objects) unpack(number int) ([][]byte, error) {
+func (o *objects) unpack(number int) ([]packedObject, error) {
 	if packed, ok := o.streams[number]; ok {
 		return packed, nil
 	}
@@ -29,24 +38,40 @@ func (o *objects) unpack(number int) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.unpacked += len(raw); o.unpacked > maxUnpackedAll {
+		return nil, errUnread
+	}
 	count, _ := entries["/N"].(float64)
 	first, _ := entries["/First"].(float64)
 	if count < 0 || first < 0 || first > float64(len(raw)) || count > float64(len(raw)) {
 		return nil, errUnread
 	}
-	header := &parser{data: raw[:int(first)]}
-	packed := make([][]byte, 0, int(count))
-	for range int(count) {
-		header.space()
-		header.regular() // the object's number, which the table has as well
-		header.space()
-		offset, err := strconv.Atoi(header.regular())
-		if err != nil || offset < 0 || offset > len(raw)-int(first) {
-			return nil, errUnread
-		}
-		packed = append(packed, raw[int(first)+offset:])
+	packed, err := unpackObjects(raw, int(first), int(count))
+	if err != nil {
+		return nil, err
 	}
 	o.streams[number] = packed
+	return packed, nil
+}
+
+// unpackObjects reads the content of a stream of objects: their numbers and
+// offsets, and the objects from first on.
+func unpackObjects(raw []byte, first, count int) ([]packedObject, error) {
+	header := &parser{data: raw[:first]}
+	packed := make([]packedObject, 0, count)
+	for range count {
+		number, err1 := header.integer()
+		offset, err2 := header.integer()
+		if err1 != nil || err2 != nil || offset < 0 || offset > len(raw)-first {
+			return nil, errUnread
+		}
+		packed = append(packed, packedObject{number, raw[first+offset:]})
+	}
+	for i := range len(packed) - 1 {
+		if n := len(packed[i].content) - len(packed[i+1].content); n >= 0 {
+			packed[i].content = packed[i].content[:n]
+		}
+	}
 	return packed, nil
 }
 
@@ -85,15 +110,4 @@ func (o *objects) inflate(entries dict, body int) ([]byte, error) {
 		return nil, errUnread
 	}
 	return plain, nil
-}
-
-// until returns one of the objects of a stream, up to the next one.
-func until(packed [][]byte, index int) []byte {
-	object := packed[index]
-	if index+1 < len(packed) {
-		if n := len(object) - len(packed[index+1]); n >= 0 {
-			return object[:n]
-		}
-	}
-	return object
 }

@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func TestValues(t *testing.T) {
 }
 
 // objectsOf reads where a document's objects are.
-func objectsOf(t *testing.T, content []byte) *objects {
+func objectsOf(t testing.TB, content []byte) *objects {
 	t.Helper()
 	out := tool(t, "qpdf", "--show-xref", "--show-object=trailer", save(t, content))
 	o, err := parseObjects([]byte(out), content)
@@ -65,19 +66,19 @@ func TestObjects(t *testing.T) {
 		"table": plain, "streams": transform(t, plain, "--object-streams=generate"), "linearized": transform(t, plain, "--linearize"),
 		"linearized streams": transform(t, plain, "--linearize", "--object-streams=generate"),
 		"plain streams":      transform(t, plain, "--object-streams=generate", "--compress-streams=n"),
-		"late header":        append([]byte("something before\n"), plain...),
+		"changed":            changed(t, plain), "changed streams": changed(t, transform(t, plain, "--object-streams=generate")),
+		"late header": append([]byte("something before\n"), plain...),
 	} {
 		o := objectsOf(t, content)
 		if !o.sound() {
 			t.Errorf("%s: is not sound", name)
 		}
-		table, err := readTable(content)
-		if err == nil && table.whole() && table.sound() {
-			if !reflect.DeepEqual(table.places, o.places) {
-				t.Errorf("%s: its table is %v, qpdf says %v", name, table.places, o.places)
+		if here, err := readWhole(content); name == "late header" {
+			if !errors.Is(err, errUnread) {
+				t.Errorf("%s: read as %+v, %v; want errUnread", name, here, err)
 			}
-		} else if name == "table" {
-			t.Errorf("%s: read as %+v, %v", name, table, err)
+		} else if err != nil || !reflect.DeepEqual(here.places, o.places) {
+			t.Errorf("%s: read as %+v, %v; qpdf says %v", name, here, err, o.places)
 		}
 		catalog := o.value(o.root())
 		pages := o.entry(catalog["/Pages"])
@@ -93,6 +94,117 @@ func TestObjects(t *testing.T) {
 			}
 		}
 	}
+}
+
+// changed is a document with a change at its end: another title, and its last
+// object is gone.
+func changed(t testing.TB, content []byte) []byte {
+	t.Helper()
+	before := startPattern.FindAllSubmatch(content, -1)
+	o := objectsOf(t, content)
+	about, _, _ := splitReference(reference(o.trailer["/Info"]))
+	out := append(bytes.Clone(content), '\n')
+	at := len(out)
+	out = fmt.Appendf(out, "%d 0 obj\n<< /Title (changed) >>\nendobj\n", about)
+	table := len(out)
+	return fmt.Appendf(out, "xref\n%d 1\n%010d 00000 n \n%d 1\n0000000000 00001 f \ntrailer\n<< /Size %d /Root %s /Info %d 0 R /Prev %s >>\nstartxref\n%d\n%%%%EOF\n",
+		about, at, o.highest, o.highest+1, o.root(), about, before[len(before)-1][1], table)
+}
+
+// TestUnreadTables leaves tables that are out of the ordinary to qpdf.
+func TestUnreadTables(t *testing.T) {
+	plain := linked().write()
+	// Replacements are as long as what they replace: offsets stay right.
+	packed := string(transform(t, plain, "--object-streams=generate", "--deterministic-id"))
+	loop := changed(t, plain)
+	last := startPattern.FindAllSubmatch(loop, -1)
+	table := last[len(last)-1][1]
+	before := fmt.Appendf(nil, "/Prev %s ", last[0][1])
+	for name, content := range map[string][]byte{
+		"tables in a circle": bytes.Replace(loop, before, fmt.Appendf(nil, "/Prev %s ", table), 1),
+		"no table":           bytes.Replace(loop, before, fmt.Appendf(nil, "/Prev %0*d ", len(last[0][1]), 9), 1),
+		"two kinds of table": bytes.Replace(loop, []byte("/Prev"), []byte("/XRefStm 9 /Prev"), 1),
+		"another stream":     []byte(strings.Replace(packed, "/Type /XRef", "/Type /YRef", 1)),
+		"wide fields":        []byte(strings.Replace(packed, "/W [ 1 2 1 ]", "/W [ 1 9 1 ]", 1)),
+		"no fields":          []byte(strings.Replace(packed, "/W [ 1 2 1 ]", "/W [ 0 0 0 ]", 1)),
+		"two fields":         []byte(strings.Replace(packed, "/W [ 1 2 1 ]", "/W [ 1 2   ]", 1)),
+		"other widths":       []byte(strings.Replace(packed, "/W [ 1 2 1 ]", "/W [ 1 3 1 ]", 1)),
+		"prediction of TIFF": []byte(strings.Replace(packed, "/Predictor 12", "/Predictor 02", 1)),
+		"other columns":      []byte(strings.Replace(packed, "/Columns 4", "/Columns 3", 1)),
+		"another filter":     []byte(strings.Replace(packed, "/Filter /FlateDecode /DecodeParms << /C", "/Filter /FlateDecodf /DecodeParms << /C", 1)),
+		"lying size":         []byte(strings.Replace(packed, "/Size 2", "/Size 9", 1)),
+	} {
+		if string(content) == packed || bytes.Equal(content, loop) {
+			t.Errorf("%s: nothing was replaced", name)
+		}
+		if o, err := readWhole(content); !errors.Is(err, errUnread) {
+			t.Errorf("%s: read as %+v, %v; want errUnread", name, o, err)
+		}
+	}
+	for _, row := range [][]byte{{1, 5, 5}, {3, 5, 5}} { // the byte on the left, and a mean
+		if _, err := unpredict(row, dict{"/Predictor": 12.0, "/Columns": 2.0}); !errors.Is(err, errUnread) {
+			t.Errorf("predicted otherwise: %v, want errUnread", err)
+		}
+	}
+}
+
+// TestUnpackedIsBounded unpacks streams that are much larger than they look.
+func TestUnpackedIsBounded(t *testing.T) {
+	var zeros bytes.Buffer
+	z := zlib.NewWriter(&zeros)
+	if _, err := z.Write(make([]byte, maxUnpacked)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bomb := fmt.Sprintf("<< /Type /ObjStm /N 0 /First 0 /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream", zeros.Len(), zeros.Bytes())
+	const most = maxUnpackedAll / maxUnpacked
+	doc := three()
+	for range most + 1 {
+		doc.objects = append(doc.objects, bomb)
+	}
+	o := objectsOf(t, doc.write())
+	for i := range most {
+		if _, err := o.unpack(100 + i); err != nil {
+			t.Fatalf("stream %d: %v", i, err)
+		}
+	}
+	if _, err := o.unpack(100 + most); !errors.Is(err, errUnread) {
+		t.Errorf("one more: %v, want errUnread", err)
+	}
+}
+
+// FuzzReaders reads mutated documents of all forms here. Whatever is in them, it
+// ends.
+func FuzzReaders(f *testing.F) {
+	plain := linked().write()
+	f.Add(plain)
+	for _, options := range [][]string{{"--object-streams=generate"}, {"--object-streams=generate", "--compress-streams=n"}, {"--linearize"}} {
+		f.Add(transform(f, plain, options...))
+	}
+	f.Add(changed(f, plain))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		o, err := readWhole(content)
+		if err != nil {
+			return
+		}
+		for _, ref := range o.linking() {
+			_, _, _ = o.read(ref) // What cannot be read links to nothing.
+		}
+		pages, err := o.pages()
+		if err != nil {
+			return
+		}
+		if s, err := o.structure(); err == nil && len(s.Pages) != len(pages) {
+			t.Errorf("%d pages, and %d with the outline", len(pages), len(s.Pages))
+		}
+		for _, page := range pages {
+			if size, err := measure(page.entries); err == nil && (size.Width <= 0 || size.Height <= 0) {
+				t.Errorf("a page of %v", size)
+			}
+		}
+	})
 }
 
 func TestUnsoundObjects(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,8 +164,6 @@ func (u *update) reserve() string {
 
 // set gives an object its value.
 func (u *update) set(reference string, value any) { u.changed[reference] = value }
-
-var startPattern = regexp.MustCompile(`startxref\s+(\d+)`)
 
 // appendTo adds the update to the end of the document's file, as the standard
 // has it for changes.

@@ -16,7 +16,7 @@ func (d *document) readSelf() (*objects, error) {
 	return readWhole(content)
 }
 
-// readWhole reads a file's table, if it is the only one and right.
+// readWhole reads a file's tables, if they are right.
 func readWhole(content []byte) (*objects, error) {
 	o, err := readTable(content)
 	if err != nil || !o.whole() || !o.sound() {
@@ -25,12 +25,13 @@ func readWhole(content []byte) (*objects, error) {
 	return o, nil
 }
 
-// plainValue returns an object that is a dictionary and stands in the file as it
-// should, up to its end; nil where it does not, or is something else.
+// plainValue returns an object that is a dictionary and stands in the file, or in
+// a stream, as it should, up to its end; nil where it does not, or is something
+// else.
 func (o *objects) plainValue(ref string) dict {
 	number, generation, ok := splitReference(ref)
 	at, there := o.places[number]
-	if !ok || !there || at.generation != generation || at.stream != 0 {
+	if !ok || !there || at.generation != generation {
 		return nil
 	}
 	p, ok := o.open(number, at)
@@ -38,7 +39,12 @@ func (o *objects) plainValue(ref string) dict {
 		return nil
 	}
 	value, err := p.value(0)
-	if err != nil || !p.keyword("endobj") {
+	if at.stream == 0 {
+		ok = p.keyword("endobj")
+	} else {
+		ok = p.ended()
+	}
+	if err != nil || !ok {
 		return nil
 	}
 	entries, _ := value.(dict)

@@ -107,26 +107,20 @@ func TestReadersAgree(t *testing.T) {
 	}
 }
 
-// TestReadersAgreeOnRealDocuments compares them on documents from the wild, and on
-// some of those as they are with a plain table.
+// TestReadersAgreeOnRealDocuments compares them on documents from the wild, most
+// of which need nobody else.
 func TestReadersAgreeOnRealDocuments(t *testing.T) {
 	paths := realDocuments(t)
 	read := 0
-	for i, path := range paths {
+	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			compareReaders(t, load(t, path))
-			if i%everyNth != 0 {
-				return
-			}
-			out := filepath.Join(t.TempDir(), "plain.pdf")
-			cmd := exec.CommandContext(t.Context(), "qpdf", "--warning-exit-0", "--decrypt", "--object-streams=disable", path, out)
-			if cmd.Run() == nil && compareReaders(t, load(t, out)).structure {
+			if compareReaders(t, load(t, path)).structure {
 				read++
 			}
 		})
 	}
-	if read < len(paths)/everyNth/2 {
-		t.Errorf("only %d of %d documents were read", read, len(paths)/everyNth)
+	if read < len(paths)*9/10 {
+		t.Errorf("only %d of %d documents were read", read, len(paths))
 	}
 }
 

@@ -84,6 +84,12 @@ func (p *parser) space() {
 	}
 }
 
+// ended tells that nothing follows but white space.
+func (p *parser) ended() bool {
+	p.space()
+	return p.at >= len(p.data)
+}
+
 // keyword takes a word, if it is the next one.
 func (p *parser) keyword(word string) bool {
 	p.space()
@@ -141,6 +147,12 @@ func (p *parser) number() (any, error) {
 		return nil, errSyntax
 	}
 	return n, nil
+}
+
+// integer takes a whole number.
+func (p *parser) integer() (int, error) {
+	p.space()
+	return strconv.Atoi(p.regular())
 }
 
 func (p *parser) array(depth int) (any, error) {
