@@ -17,6 +17,7 @@ type objects struct {
 	content []byte
 	origin  int // where the file's header is, from which offsets count
 	places  map[int]place
+	numbers []int // of them, as the table has them: mostly in the order of the file
 	trailer dict
 	highest int // the highest number of an object
 	// streams are those of the object streams that have been read: their
@@ -29,6 +30,12 @@ type objects struct {
 
 func newObjects(content []byte) *objects {
 	return &objects{content: content, places: map[int]place{}, streams: map[int][]packedObject{}}
+}
+
+func (o *objects) add(number int, at place) {
+	o.places[number] = at
+	o.numbers = append(o.numbers, number)
+	o.highest = max(o.highest, number)
 }
 
 // place is where an object is: at an offset of the file, or in a stream, as the
@@ -80,8 +87,7 @@ func parseObjects(said, content []byte) (*objects, error) {
 		if !ok {
 			break
 		}
-		o.places[number] = at
-		o.highest = max(o.highest, number)
+		o.add(number, at)
 		said = said[len(line):]
 	}
 	trailer, err := (&parser{data: said}).value(0)
@@ -149,8 +155,8 @@ func (o *objects) check() bool {
 	if o.trailer["/Encrypt"] != nil {
 		return false
 	}
-	for number, at := range o.places {
-		if at.stream == 0 && !o.at(number, at) {
+	for _, number := range o.numbers {
+		if at := o.places[number]; at.stream == 0 && !o.at(number, at) {
 			return false
 		}
 	}
@@ -270,7 +276,8 @@ func mayLink(object []byte) bool {
 func (o *objects) linking() (references []string) {
 	var offsets []int
 	byOffset := map[int]string{}
-	for number, at := range o.places {
+	for _, number := range o.numbers {
+		at := o.places[number]
 		if at.stream == 0 {
 			offsets = append(offsets, o.origin+at.offset)
 			byOffset[o.origin+at.offset] = refer(number, at.generation)

@@ -52,9 +52,17 @@ func (r *tableReader) add(number int, at place, there bool) {
 	switch _, known := r.places[number]; {
 	case known || r.freed[number]:
 	case there:
-		r.places[number] = at
+		r.objects.add(number, at)
 	default:
 		r.freed[number] = true
+	}
+}
+
+// expect makes room for a number of entries, at most as many as there can be.
+func (r *tableReader) expect(count int) {
+	const entry = 20 // bytes
+	if len(r.places) == 0 {
+		r.places = make(map[int]place, min(count, len(r.content)/entry))
 	}
 }
 
@@ -73,6 +81,7 @@ func (r *tableReader) read(start int) (dict, error) {
 		if err1 != nil || err2 != nil || first < 0 || count < 0 || first > maxObjects {
 			return nil, errUnread
 		}
+		r.expect(count)
 		for number := first; number < first+count; number++ {
 			offset, err1 := p.integer()
 			generation, err2 := p.integer()

@@ -149,10 +149,18 @@ func (p *parser) number() (any, error) {
 	return n, nil
 }
 
-// integer takes a whole number.
-func (p *parser) integer() (int, error) {
+// integer takes a whole number without a sign, as tables are full of.
+func (p *parser) integer() (n int, err error) {
+	const digits = 18 // fit in
 	p.space()
-	return strconv.Atoi(p.regular())
+	start := p.at
+	for ; p.at < len(p.data) && p.data[p.at] >= '0' && p.data[p.at] <= '9'; p.at++ {
+		n = n*10 + int(p.data[p.at]-'0')
+	}
+	if p.at == start || p.at > start+digits || p.at < len(p.data) && isRegular(p.data[p.at]) {
+		return 0, errSyntax
+	}
+	return n, nil
 }
 
 func (p *parser) array(depth int) (any, error) {
