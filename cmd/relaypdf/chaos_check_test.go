@@ -44,8 +44,10 @@ func (c *chaos) number(db *sql.DB, query string, args ...any) (n int64) {
 	return n
 }
 
-// awaitCalm waits until nothing accepted is unfinished. Attempts that are due
-// in minutes or hours are made due now: the schedule has tests of its own.
+// awaitCalm waits until nothing accepted is unfinished, and nothing begins for a
+// second: a request whose client has left may be on its way to its hold. Attempts
+// that are due in minutes or hours are made due now: the schedule has tests of
+// its own.
 func (c *chaos) awaitCalm() {
 	c.t.Helper()
 	db := c.open()
@@ -58,11 +60,14 @@ func (c *chaos) awaitCalm() {
 	// Attempts that went down with their process would count as lost in 45 s.
 	hurry(`UPDATE deliveries SET leased_until = $1, next_attempt_at = $1 WHERE status = 'pending' AND leased_until IS NOT NULL`)
 	var running, pending int64
+	calm := 0
 	for deadline := time.Now().Add(chaosCalm); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
 		hurry(`UPDATE deliveries SET next_attempt_at = $1 WHERE status = 'pending' AND leased_until IS NULL AND next_attempt_at > $1`)
 		running = c.number(db, `SELECT COUNT(*) FROM calls WHERE status = 'running'`)
 		pending = c.number(db, `SELECT COUNT(*) FROM deliveries WHERE status = 'pending'`)
-		if running == 0 && pending == 0 {
+		if running > 0 || pending > 0 {
+			calm = 0
+		} else if calm++; calm > 5 {
 			return
 		}
 	}
@@ -270,7 +275,7 @@ func (c *chaos) checkBlobs(db *sql.DB) {
 	}
 	defer stopped.end(syscall.SIGTERM)
 	var stray []string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
+	for deadline := time.Now().Add(crashPatience); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
 		stray = stray[:0]
 		for _, name := range c.blobFiles() {
 			if c.number(db, `SELECT COUNT(*) FROM files WHERE blob_key = $1`, name) == 0 {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ type chaosServer struct {
 	up      bool
 	url     string // empty while it is down, and of a process that serves nobody
 	gone    chan struct{}
-	kills   int
+	kills   atomic.Int32
 }
 
 // start starts the process and waits until it serves.
@@ -99,7 +100,7 @@ func (s *chaosServer) killAgain(ctx context.Context, t *testing.T, random *rand.
 		case <-time.After(time.Duration(200+random.IntN(1800)) * time.Millisecond):
 		}
 		s.end(syscall.SIGKILL)
-		s.kills++
+		s.kills.Add(1)
 		if err := s.start(); err != nil {
 			t.Error(err)
 			return

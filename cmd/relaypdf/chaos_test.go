@@ -33,6 +33,10 @@ var chaosSeed = flag.Uint64("chaos-seed", 0, "seed of TestChaos; 0 picks one")
 const (
 	chaosAccounts = 3
 	chaosClients  = 3 // for each account
+	// chaosLonger is how much longer than it was told TestChaos goes on where
+	// nothing was killed yet, or no job accepted: on a machine that stalls, or
+	// starts servers more slowly than they are killed, seconds are not enough.
+	chaosLonger = 2 * time.Minute
 	// chaosCalm bounds the wait for everything accepted to come to its end.
 	chaosCalm = 5 * time.Minute
 )
@@ -159,8 +163,15 @@ func (c *chaos) run(kill time.Duration) {
 	}()
 	c.registerEndpoints()
 
-	ctx, cancel := context.WithTimeout(t.Context(), kill)
+	ctx, cancel := context.WithTimeout(t.Context(), kill+chaosLonger)
 	defer cancel()
+	end := time.AfterFunc(kill, func() {
+		for !c.shows() && ctx.Err() == nil {
+			<-time.After(100 * time.Millisecond)
+		}
+		cancel()
+	})
+	defer end.Stop()
 	var load, killers sync.WaitGroup
 	for i, customer := range c.customers {
 		for n := range chaosClients {
@@ -182,18 +193,30 @@ func (c *chaos) run(kill time.Duration) {
 	c.check()
 	c.stopAll()
 	c.checkNothingLeft()
-	kills := 0
-	for _, server := range c.servers {
-		kills += server.kills
-	}
-	jobs := 0
-	for _, customer := range c.customers {
-		jobs += len(customer.jobs)
-	}
+	kills, jobs := c.counts()
 	t.Logf("%d kills, %d jobs accepted, %d requests to the receiver, calm after %v", kills, jobs, c.receiver.count(), calm)
-	if kills == 0 || jobs == 0 {
+	if !c.shows() {
 		t.Error("nothing was killed, or no job was accepted: the test shows nothing")
 	}
+}
+
+// counts returns how often servers were killed, and how many jobs accepted.
+func (c *chaos) counts() (kills, jobs int) {
+	for _, server := range c.servers {
+		kills += int(server.kills.Load())
+	}
+	for _, customer := range c.customers {
+		customer.mu.Lock()
+		jobs += len(customer.jobs)
+		customer.mu.Unlock()
+	}
+	return kills, jobs
+}
+
+// shows tells whether enough has happened for the test to show anything.
+func (c *chaos) shows() bool {
+	kills, jobs := c.counts()
+	return kills > 0 && jobs > 0
 }
 
 // stopAll ends the servers the way an operator does. One more start and stop
@@ -229,7 +252,7 @@ func adoptOrphans(t *testing.T) {
 func awaitNoChildren(t *testing.T) {
 	t.Helper()
 	var left []string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-time.After(100 * time.Millisecond) {
+	for deadline := time.Now().Add(crashPatience); time.Now().Before(deadline); <-time.After(100 * time.Millisecond) {
 		if left = orphans(); len(left) == 0 {
 			return
 		}

@@ -496,7 +496,7 @@ func TestTerminal(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() { ended <- run("doc", "print", "-", "-o", filepath.Join(t.TempDir(), "a.pdf")) }()
 	var seen bytes.Buffer
-	readUntil(t, screen, &seen, "doc.print  0.")
+	readUntil(t, screen, &seen, "doc.print  ")
 	close(release)
 	readUntil(t, screen, &seen, "$0.002")
 	if code := <-ended; code != 0 {

@@ -51,7 +51,10 @@ func startDev(t *testing.T, env ...string) *devServer {
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.process.Process.Kill() })
+	t.Cleanup(func() { // Before its folder is removed, it must write no more.
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+	})
 	s.out = bufio.NewReader(out)
 	var banner bytes.Buffer
 	for s.curl == "" {
@@ -72,7 +75,7 @@ func (s *devServer) get(ctx context.Context, path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	response, err := (&http.Client{Timeout: 10 * time.Second}).Do(r)
+	response, err := (&http.Client{Timeout: time.Minute}).Do(r)
 	if err != nil {
 		return 0, err
 	}
@@ -97,9 +100,11 @@ func TestDevServerPrintsARequestThatWorks(t *testing.T) {
 }
 
 // TestServerStopsInOrder holds a render open, ends the process with SIGTERM,
-// and watches: not ready any more, then the render is done, then it leaves.
+// and watches: not ready any more, then the render is done, then it leaves. The
+// delay is long enough to be watched on a machine that stalls, and the render
+// goes on when it is over.
 func TestServerStopsInOrder(t *testing.T) {
-	server := startDev(t, "RELAYPDF_DRAIN_DELAY=2s")
+	server := startDev(t, "RELAYPDF_DRAIN_DELAY=8s")
 	if status, err := server.get(t.Context(), "/health/ready"); err != nil || status != http.StatusOK {
 		t.Fatalf("ready before the end: %d, %v", status, err)
 	}
@@ -127,9 +132,9 @@ func TestServerStopsInOrder(t *testing.T) {
 	}
 }
 
-// slowRender asks for a document that takes three seconds.
+// slowRender asks for a document that takes twelve seconds.
 func (s *devServer) slowRender(ctx context.Context) error {
-	body := strings.NewReader(`{"html":"<p>slow</p>","options":{"waitForTimeout":3000}}`)
+	body := strings.NewReader(`{"html":"<p>slow</p>","options":{"waitForTimeout":12000}}`)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/pdf", body)
 	if err != nil {
 		return err
@@ -164,14 +169,14 @@ type readyAnswer struct{ Queue struct{ Busy int } }
 // await asks /health/ready until it answers as wanted.
 func (s *devServer) await(t *testing.T, done func(readyAnswer, int) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/health/ready", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := (&http.Client{Timeout: 10 * time.Second}).Do(r)
+		response, err := (&http.Client{Timeout: time.Minute}).Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
