@@ -3,6 +3,7 @@ package chrome
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -193,12 +195,46 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience)
 	for !ok() {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
+// patience bounds what takes a moment, on machines that stall as well. That a
+// browser hangs is noticed after 13 seconds.
+const patience = time.Minute
+
+// timesOut prints a job that cannot end, and fails the test unless its deadline
+// ends it, in the step; any step will do where none is given. A machine that does
+// not get to the step in that time is given more.
+func timesOut(t testing.TB, p *Pool, job Job, step Step) {
+	t.Helper()
+	steps := []Step{StepQueue, StepPage, StepLoad, StepSelector, StepPause, StepSettle, StepPrint}
+	for {
+		start := time.Now()
+		doc, err := p.PDF(t.Context(), job, PDF{})
+		if err == nil {
+			doc.Body.Close()
+		}
+		if took := time.Since(start); took > job.Timeout+patience/2 {
+			t.Errorf("the job ended after %s, with a deadline of %s", took, job.Timeout)
+		}
+		var timeout *TimeoutError
+		if !errors.As(err, &timeout) {
+			t.Errorf("%v, want a timeout in the step %q", err, step)
+			return
+		}
+		if step == "" || timeout.Step == step {
+			return
+		}
+		if job.Timeout *= 3; slices.Index(steps, timeout.Step) > slices.Index(steps, step) || job.Timeout > patience {
+			t.Errorf("%v, want a timeout in the step %q", err, step)
+			return
 		}
 	}
 }

@@ -207,18 +207,13 @@ func TestEndlessScripts(t *testing.T) {
 			t.Run(name+"/"+lane.String(), func(t *testing.T) {
 				// The tenant's other pages go on meanwhile.
 				contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "before"}), "before")
-				start := time.Now()
-				done := printLater(t.Context(), p, Job{Tenant: "a", Lane: lane, HTML: c.html, Timeout: 1500 * time.Millisecond})
+				var endless sync.WaitGroup
+				defer endless.Wait()
+				endless.Go(func() {
+					timesOut(t, p, Job{Tenant: "a", Lane: lane, HTML: c.html, Timeout: 1500 * time.Millisecond}, c.step)
+				})
 				for range 3 {
 					contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "meanwhile"}), "meanwhile")
-				}
-				r := <-done
-				var timeout *TimeoutError
-				if !errors.As(r.err, &timeout) || c.step != "" && timeout.Step != c.step {
-					t.Errorf("%v, want a timeout in the step %q", r.err, c.step)
-				}
-				if took := time.Since(start); took > 5*time.Second {
-					t.Errorf("the job ended after %s, with a deadline of 1.5 s", took)
 				}
 			})
 		}
@@ -248,7 +243,7 @@ func TestCancelledJobFreesItsSlot(t *testing.T) {
 	if !errors.Is(r.err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", r.err)
 	}
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > defaultTimeout/2 { // Its own deadline would end it, too.
 		t.Errorf("the cancelled job ended after %s", took)
 	}
 	if st := p.Stats(); st.Busy != 0 || st.Queued != 0 {
@@ -318,13 +313,15 @@ func TestRecyclingLosesNoJob(t *testing.T) {
 			}
 		})
 	}
-	for n := range 80 {
+	// A machine may render faster than it starts browsers.
+	n := 0
+	for end := time.Now().Add(patience); n < 80 || p.Stats().Restarts < 2 && time.Now().Before(end); n++ {
 		jobs <- n
 	}
 	close(jobs)
 	wg.Wait()
-	if got := p.Stats(); got.Restarts < 2 || got.Crashes != 0 || got.Renders != 80 {
-		t.Errorf("%+v, want 80 renders, several restarts and no crash", got)
+	if got := p.Stats(); got.Restarts < 2 || got.Crashes != 0 || got.Renders != int64(n) {
+		t.Errorf("%+v, want %d renders, several restarts and no crash", got, n)
 	}
 }
 

@@ -13,6 +13,10 @@ import (
 // leaves it, read is an expression (await allowed) that finds it.
 type trace struct{ name, write, read string }
 
+// patient is a part of write where read waits for what is sent: the document that
+// sends it waits until it comes.
+const patient = `globalThis.patience = 20000; `
+
 // storageTraces need an origin, so they are tried on pages of a web site.
 var storageTraces = []trace{
 	{"cookie", `document.cookie = 'k=LEFT; max-age=999'`, `document.cookie`},
@@ -36,8 +40,8 @@ var storageTraces = []trace{
 		`globalThis.held = new SharedWorker('/shared.js'); await new Promise(d => held.port.onmessage = d)`,
 		`await new Promise(d => { new SharedWorker('/shared.js').port.onmessage = e => d(e.data) })`,
 	},
-	{"broadcast", `{ const c = new BroadcastChannel('k'); setInterval(() => c.postMessage('LEFT'), 5) }`,
-		`await new Promise(d => { new BroadcastChannel('k').onmessage = e => d(e.data); setTimeout(d, 200) })`},
+	{"broadcast", patient + `{ const c = new BroadcastChannel('k'); setInterval(() => c.postMessage('LEFT'), 5) }`,
+		`await new Promise(d => { new BroadcastChannel('k').onmessage = e => d(e.data); setTimeout(d, globalThis.patience || 200) })`},
 }
 
 // realmTraces work in an inline document.
@@ -57,8 +61,8 @@ var realmTraces = []trace{
 	{"style sheet", `document.adoptedStyleSheets = [new CSSStyleSheet()]`, `document.adoptedStyleSheets.length ? 'LEFT' : ''`},
 	{"font", `document.fonts.add(new FontFace('LEFT', 'url(data:,)'))`, `[...document.fonts].map(f => f.family).join()`},
 	{"scroll", `document.body.style.height = '9000px'; scrollTo(0, 4000)`, `scrollY > 0 ? 'LEFT' : ''`},
-	{"broadcast", `{ const c = new BroadcastChannel('k'); setInterval(() => c.postMessage('LEFT'), 5); globalThis.heard = new Promise(d => { new BroadcastChannel('k').onmessage = e => d(e.data) }) }`,
-		`await Promise.race([globalThis.heard, new Promise(done => { new BroadcastChannel('k').onmessage = e => done(e.data); setTimeout(done, 400) })])`},
+	{"broadcast", patient + `{ const c = new BroadcastChannel('k'); setInterval(() => c.postMessage('LEFT'), 5); globalThis.heard = new Promise(d => { new BroadcastChannel('k').onmessage = e => d(e.data) }) }`,
+		`await Promise.race([globalThis.heard, new Promise(done => { new BroadcastChannel('k').onmessage = e => done(e.data); setTimeout(done, globalThis.patience || 400) })])`},
 	{"window", `globalThis.w = open('', 'k'); if (w) w.k = 'LEFT'; else globalThis.k = 'LEFT'`, `(globalThis.w || open('', 'k') || {}).k || globalThis.k`},
 	{"window size", `resizeTo(333, 333); moveTo(20, 20); await new Promise(d => setTimeout(d, 50)); globalThis.k = 'LEFT'`,
 		`[innerWidth, innerHeight, outerWidth, outerHeight, screenX, screenY].join() !== '816,1056,800,600,0,0' ? 'LEFT' + outerWidth : globalThis.k`},
