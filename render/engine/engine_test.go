@@ -58,10 +58,13 @@ func sharedDir(t testing.TB) string {
 	return dir
 }
 
+// patience bounds what takes a moment, on machines that stall as well.
+const patience = 2 * time.Minute
+
 // do runs a job that must succeed within a generous limit.
 func do(t testing.TB, pool *engine.Pool, job engine.Job) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	out, err := pool.Do(ctx, job)
 	if err != nil {
@@ -153,12 +156,12 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience)
 	for !ok() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Errorf("%s: not within 20 s", what)
+			t.Errorf("%s: not within %v", what, patience)
 			return
 		}
 	}
@@ -180,7 +183,7 @@ func watch(t testing.TB, pid int) (ended func() bool) {
 	t.Cleanup(func() { unix.Close(fd) })
 	return func() bool {
 		for {
-			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 5000)
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
 			if !errors.Is(err, unix.EINTR) {
 				return n == 1 && err == nil
 			}
@@ -262,18 +265,26 @@ func TestKilledAtDeadline(t *testing.T) {
 	ended := watch(t, engines(t, os.Getpid())[0])
 	token := newToken()
 
-	// The machine may be busy with other tests, so the best of three counts.
-	best := time.Hour
-	for range 3 {
+	// The machine may be busy with other tests, so the best of several counts. On
+	// one that stalls, the deadline may pass before an engine has taken the job.
+	best, kills := time.Hour, 0
+	for try := 0; try < 3 || try < 30 && (kills == 0 || best > 100*time.Millisecond); try++ {
 		describe(t, pool) // an engine is ready
 		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 		deadline, _ := ctx.Deadline()
 		_, err := pool.Do(ctx, engine.Job{Name: "hide and spin", Args: token})
-		best = min(best, time.Since(deadline))
+		took := time.Since(deadline)
 		cancel()
-		if !errors.Is(err, engine.ErrKilled) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("got %v, want ErrKilled and DeadlineExceeded", err)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %v, want DeadlineExceeded", err)
 		}
+		if errors.Is(err, engine.ErrKilled) {
+			kills++
+			best = min(best, took)
+		}
+	}
+	if kills == 0 {
+		t.Fatal("no job was killed, want ErrKilled")
 	}
 	if best > 100*time.Millisecond {
 		t.Errorf("answered %v after the deadline, want at most 100ms", best)
@@ -316,14 +327,24 @@ func TestTimeIsBoundedWithoutDeadline(t *testing.T) {
 
 func TestHandlerSeesDeadline(t *testing.T) {
 	pool := start(t, engine.Config{})
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	describe(t, pool)
+	// Either the handler is first with its answer or the pool with the kill, where
+	// an engine has taken the job in time.
+	begin := newSignal()
 	short, cancelShort := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancelShort()
-	// Either the handler is first with its answer or the pool with the kill.
-	if _, err := pool.Do(short, engine.Job{Name: "wait"}); err != nil && !errors.Is(err, engine.ErrKilled) {
-		t.Errorf("got %v, want an answer or ErrKilled", err)
+	_, err := pool.Do(short, engine.Job{Name: "wait", Files: begin.files()})
+	select {
+	case <-begin.begun:
+		if err != nil && !errors.Is(err, engine.ErrKilled) {
+			t.Errorf("got %v, want an answer or ErrKilled", err)
+		}
+	default:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the end of the deadline", err)
+		}
 	}
 	// In both cases the next job meets an engine that works.
 	do(t, pool, engine.Job{Name: "echo"})
@@ -425,7 +446,11 @@ func TestChildThatCannotWork(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pool := start(t, engine.Config{Command: test.command})
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			limit := patience
+			if errors.Is(test.want, context.DeadlineExceeded) {
+				limit = 2 * time.Second
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
 			defer cancel()
 			if _, err := pool.Do(ctx, engine.Job{Name: "echo"}); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"relaypdf/render/engine"
 	"relaypdf/render/spool"
@@ -32,7 +31,7 @@ func file(t testing.TB, name string, size int) (engine.File, []byte) {
 // runJob runs a job that must succeed, and closes its results with the test.
 func runJob(t testing.TB, pool *engine.Pool, job engine.Job) engine.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	result, err := pool.Run(ctx, job)
 	if err != nil {

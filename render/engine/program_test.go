@@ -87,7 +87,7 @@ func TestExecMemory(t *testing.T) {
 		var got engine.ExitError
 		// The limit is set as soon as the program has started, which on a busy
 		// machine may be when it has taken its memory.
-		for range 5 {
+		for range 30 {
 			_, err := pool.Do(context.Background(), engine.Job{Name: "exec", Args: program{Name: "dd", Args: args, Memory: test.memory}})
 			var failed *engine.JobError
 			if !errors.As(err, &failed) || json.Unmarshal([]byte(failed.Message), &got) != nil {

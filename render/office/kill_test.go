@@ -50,9 +50,7 @@ func TestKilledOfficeIsReplaced(t *testing.T) {
 	if r := <-done; r.err != nil || len(r.made) == 0 {
 		t.Errorf("got %d bytes and %v, want the document", len(r.made), r.err)
 	}
-	if slices.Contains(offices(t), pid) {
-		t.Error("the killed office is there")
-	}
+	eventually(t, "the killed office is gone", func() bool { return !slices.Contains(offices(t), pid) })
 }
 
 // TestIdleOfficeIsReplaced kills an office that has nothing to do.
@@ -88,9 +86,7 @@ func TestDeadlineEndsOffice(t *testing.T) {
 	if made, err := convert(t, p, []byte("second"), "second.txt", "", ToPDF); err != nil || textOf(t, made) != "second" {
 		t.Errorf("after a deadline: %v", err)
 	}
-	if slices.Contains(offices(t), pid) {
-		t.Error("the office outlives the deadline")
-	}
+	eventually(t, "the office ends with the deadline", func() bool { return !slices.Contains(offices(t), pid) })
 }
 
 // TestQueueIsBounded fills the only slot and all places of the queue.
