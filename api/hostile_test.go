@@ -21,7 +21,7 @@ import (
 
 // hostilePatience is the longest that an answer to a hostile file may take:
 // the deadline of operations on files, and a little more.
-const hostilePatience = 70 * time.Second
+const hostilePatience = 90 * time.Second
 
 // TestHostileFiles gives hostile files to every operation that takes files.
 // Each is answered in words or with a result, and only results are billed.

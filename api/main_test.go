@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -61,7 +64,7 @@ func (l *toolLab) start() {
 		return
 	}
 	l.render, l.err = render.New(context.Background(), render.Config{
-		Dir: l.dir, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")},
+		Dir: l.dir, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")}, Resolver: noNames{},
 	})
 }
 
@@ -121,10 +124,19 @@ func toolServerWith(t *testing.T, prices map[string]credit.Amount) *apitest.Serv
 	if lab.err != nil {
 		t.Fatal(lab.err)
 	}
-	return apitest.New(t, apitest.Options{Operations: api.Operations, Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{Operations: api.Operations, Change: func(cfg *api.Config) {
 		cfg.Render, cfg.NoRateLimits, cfg.MaxFile, cfg.MaxBody = lab.render, true, labMaxFile, 8<<20
 		cfg.Prices = prices
 	}})
+	s.HTTP.Timeout = 2 * time.Minute // An operation on files may take one.
+	return s
+}
+
+// noNames is a DNS that knows no name: no test asks the real one.
+type noNames struct{}
+
+func (noNames) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
 // letters is a PDF with a word on each page.

@@ -179,6 +179,11 @@ func TestAutoReloadFails(t *testing.T) {
 					s.API.ReapOnce(t.Context())
 				}
 				call()
+				// It is read now: of two events that are due, either may come first.
+				want := store.WalletNews{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: apitest.Trial - apitest.EchoPrice, Reason: q.reason}
+				if kind, data := news(t, receiver); kind != store.EventAutoReloadFailed || data != want {
+					t.Errorf("the owner was told %s %+v, want %+v", kind, data, want)
+				}
 				s.Clock.Advance(time.Hour - time.Second)
 				call()
 				if len(asked) != 1 {
@@ -195,10 +200,6 @@ func TestAutoReloadFails(t *testing.T) {
 				}
 				if got, want := told(t, s), []string{store.EventAutoReloadFailed, store.EventAutoReload}; !slices.Equal(got, want) {
 					t.Errorf("told of %v, want %v", got, want)
-				}
-				want := store.WalletNews{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: apitest.Trial - apitest.EchoPrice, Reason: q.reason}
-				if kind, data := news(t, receiver); kind != store.EventAutoReloadFailed || data != want {
-					t.Errorf("the owner was told %s %+v, want %+v", kind, data, want)
 				}
 				expectBalance(t, s, apitest.Trial+20*credit.Dollar-2*apitest.EchoPrice)
 			})

@@ -358,6 +358,7 @@ func TestRolledSecret(t *testing.T) {
 		t.Helper()
 		tryOut(t, s, endpoint.ID)
 		got := receiver.Next(t)
+		s.AwaitRecorded(t)
 		for _, secret := range secrets {
 			for header, list := range map[string]*[]string{"Service-Signature": &service, "Webhook-Signature": &standard} {
 				only := got.Header.Clone()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -108,6 +109,21 @@ func (s *Server) AwaitDelivery(t testing.TB, what string, condition func(api.Del
 	}
 	t.Fatalf("after %v there is no single delivery that is %s: %+v", patience, what, last)
 	return api.Delivery{}
+}
+
+// AwaitRecorded polls until no attempt is due or under way: a receiver has a
+// request before its answer is recorded, and until then a clock that is moved
+// makes the attempt look lost.
+func (s *Server) AwaitRecorded(t testing.TB) {
+	t.Helper()
+	var last []api.Delivery
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(jobPause) {
+		last = s.Deliveries(t)
+		if !slices.ContainsFunc(last, func(d api.Delivery) bool { return d.Status == "pending" }) {
+			return
+		}
+	}
+	t.Fatalf("after %v deliveries are pending: %+v", patience, last)
 }
 
 // NewWebhook makes an endpoint of the server's account by its JSON body.
