@@ -11,6 +11,7 @@ import (
 
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -269,7 +270,11 @@ func (c *chaos) signed(d chaosDelivery) bool {
 // checkBlobs: every blob belongs to a row, and every row of a file has its blob.
 func (c *chaos) checkBlobs(db *sql.DB) {
 	c.t.Helper()
-	stopped := &chaosServer{program: c.program, env: c.env} // a fresh start sweeps what the dead left
+	// A fresh start sweeps what the dead left, if that is not too new.
+	for time.Since(c.lastPart()) < 3*time.Second {
+		<-time.After(100 * time.Millisecond)
+	}
+	stopped := &chaosServer{program: c.program, env: c.env}
 	if err := stopped.start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -304,6 +309,17 @@ func (c *chaos) blobFiles() (names []string) {
 		return nil
 	})
 	return names
+}
+
+// lastPart returns when the newest of the unfinished blobs was written.
+func (c *chaos) lastPart() (last time.Time) {
+	parts, _ := filepath.Glob(filepath.Join(c.db.DataDir, "blobs", "*", ".part-*"))
+	for _, part := range parts {
+		if info, err := os.Stat(part); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last
 }
 
 // checkExpiry: what has expired is not served.
