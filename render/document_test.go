@@ -255,8 +255,8 @@ func TestTimeouts(t *testing.T) {
 	r := start(t, Config{})
 	for name, source := range map[string]Source{
 		"endless script": {HTML: "<script>while (true) {}</script>"},
-		// Quadratic in the converter: ten seconds and more.
-		"endless markdown": {Markdown: strings.Repeat("*a_", 100_000)},
+		// Quadratic in the converter: minutes.
+		"endless markdown": {Markdown: strings.Repeat("*a_", 400_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
@@ -264,7 +264,7 @@ func TestTimeouts(t *testing.T) {
 			if !errors.Is(err, ErrTimeout) {
 				t.Errorf("error %v, want ErrTimeout", err)
 			}
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("it took %v", took)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"relaypdf/render"
 )
@@ -261,14 +262,7 @@ func TestNamesThatResolveInwards(t *testing.T) {
 func TestNamesThatChange(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
-	site := newWebsite(t, ca, "changes.test", "moves.test")
-	// On the site's port of another address, where the names point later. What
-	// connects waits there to be counted.
-	tripwire, err := net.Listen("tcp4", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), site.addr.Port()).String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tripwire.Close()
+	site, tripwire := siteAndTripwire(t, ca, "changes.test", "moves.test")
 	names := dns{
 		"changes.test": answers(siteAddr, "127.0.0.1"),           // checked outwards, dialled inwards
 		"moves.test":   answers(siteAddr, siteAddr, "127.0.0.1"), // the page outwards, its parts inwards
@@ -295,6 +289,23 @@ func TestNamesThatChange(t *testing.T) {
 	}
 	if got := strangers(t, tripwire); got != 0 {
 		t.Errorf("%d connections inwards, want none", got)
+	}
+}
+
+// siteAndTripwire starts a site, and listens on its port of another address, where
+// the site's names point later. What connects waits there to be counted.
+func siteAndTripwire(t *testing.T, ca *authority, hosts ...string) (*website, net.Listener) {
+	t.Helper()
+	for try := 0; ; try++ {
+		site := newWebsite(t, ca, hosts...)
+		tripwire, err := net.Listen("tcp4", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), site.addr.Port()).String())
+		if err == nil {
+			t.Cleanup(func() { _ = tripwire.Close() })
+			return site, tripwire
+		}
+		if try == 20 { // Others may have the port.
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -385,13 +396,21 @@ func TestPageEndToEnd(t *testing.T) {
 	}
 }
 
-// closedPort returns an address under a name of the site's where nobody listens.
+// closedPort returns an address under a name of the site's where nobody listens:
+// the port is taken until the test has ended, so that nobody else is given it.
 func closedPort(t *testing.T, name string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp4", siteAddr+":0")
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return net.JoinHostPort(name, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+	t.Cleanup(func() { _ = unix.Close(socket) })
+	if err := unix.Bind(socket, &unix.SockaddrInet4{Addr: netip.MustParseAddr(siteAddr).As4()}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort(name, strconv.Itoa(at.(*unix.SockaddrInet4).Port))
 }

@@ -151,14 +151,14 @@ func (s *studio) testWaits(t *testing.T) {
 			}, 200));
 		</script>`, name))
 	}
-	const timer = `<body><p>Body</p><script>setTimeout(() => document.body.insertAdjacentHTML("beforeend", "<i id=ready>answered late</i>"), 500)</script>`
+	const timer = `<body><p>Body</p><script>setTimeout(() => document.body.insertAdjacentHTML("beforeend", "<i id=ready>answered late</i>"), 300)</script>`
 	for name, test := range map[string]struct {
 		source render.Source
 		page   render.Page
 	}{
 		"selector":          {document("selector"), render.Page{WaitForSelector: "#ready"}},
 		"network idle":      {document("idle0"), render.Page{WaitUntil: "networkidle0"}},
-		"pause":             {render.Source{HTML: timer}, render.Page{WaitForTimeout: 700 * time.Millisecond}},
+		"pause":             {render.Source{HTML: timer}, render.Page{WaitForTimeout: 3 * time.Second}},
 		"selector, no net":  {render.Source{HTML: timer}, render.Page{WaitForSelector: "#ready"}},
 		"pause, static":     {render.Source{HTML: "<p>Body</p><p>answered late</p>"}, render.Page{WaitForTimeout: 100 * time.Millisecond, WaitForSelector: "p + p"}},
 		"domcontentloaded":  {render.Source{HTML: "<p>Body</p><p>answered late</p>"}, render.Page{WaitUntil: "domcontentloaded"}},

@@ -183,18 +183,22 @@ const talkScript = `
   const [place, me] = location.hash.slice(1).split("/");
   const heard = {me, channel: "nothing", storage: "nothing", cookie: "nothing", lock: "free"};
   const channel = new BroadcastChannel("talk");
-  channel.onmessage = e => { heard.channel = e.data };
+  const told = new Promise(done => { channel.onmessage = e => { heard.channel = e.data; done() } });
   addEventListener("storage", e => { heard.storage = e.newValue });
   const meet = step => fetch("/meet?" + place + "-" + step + "&" + me);
   await meet("begin");
   channel.postMessage(me);
   localStorage.setItem("talk", me);
   document.cookie = me + "=1";
-  navigator.locks.request("talk", {ifAvailable: true}, lock => { if (!lock) heard.lock = "taken"; return new Promise(() => {}) });
+  const asked = new Promise(done => {
+    navigator.locks.request("talk", {ifAvailable: true}, lock => { if (!lock) heard.lock = "taken"; done(); return new Promise(() => {}) });
+  });
   const worker = new SharedWorker("/shared.js");
   heard.worker = await new Promise(done => { worker.port.onmessage = e => done(e.data) });
+  await asked;
   await meet("said");
-  await new Promise(done => setTimeout(done, 100)); // Messages inside one browser take a millisecond.
+  // Messages inside one browser take a millisecond, unless the machine stalls.
+  await (place === "control" ? told : new Promise(done => setTimeout(done, 100)));
   heard.cookie = document.cookie;
   heard.local = localStorage.getItem("talk");
   await meet("end");

@@ -116,8 +116,12 @@ func TestPagesDoNotHearEachOther(t *testing.T) { //nolint:tparallel // The subte
 	t.Parallel()
 	m := newRoom(t)
 	together := m.pdf(t, "acct_control", render.Source{URL: m.site.origin("site.test") + m.site.publish(
-		`<iframe width=700 height=300 src="/talk#control/left"></iframe><iframe width=700 height=300 src="/talk#control/right"></iframe>`)},
-		untilIdle())
+		`<iframe width=700 height=300 src="/talk#control/left"></iframe><iframe width=700 height=300 src="/talk#control/right"></iframe>`+
+			`<script>const timer = setInterval(() => {
+				if (!Array.from(frames).every(f => f.document.getElementById("done"))) return;
+				clearInterval(timer); document.body.append(Object.assign(document.createElement("i"), {id: "done"}));
+			}, 20)</script>`)},
+		untilDone())
 	for _, want := range []string{"channel=left", "channel=right", "worker=2", "lock=taken"} {
 		if !strings.Contains(together, want) {
 			t.Errorf("control: %s is missing in %q", want, together)
