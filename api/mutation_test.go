@@ -210,9 +210,17 @@ func corpus(t *testing.T) [][]byte {
 	for _, name := range slices.Sorted(maps.Keys(hostile)) { // so that a seed repeats a run
 		files = append(files, hostile[name])
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", documentsModule)
-	cmd.Dir = t.TempDir() // not a module, so that nothing is written to ours
-	out, err := cmd.Output()
+	var out []byte
+	var err error
+	for pause := 5 * time.Second; pause < time.Minute; pause *= 2 { // a proxy does not always answer
+		cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", documentsModule)
+		cmd.Dir = t.TempDir() // not a module, so that nothing is written to ours
+		if out, err = cmd.Output(); err == nil {
+			break
+		}
+		t.Logf("%s: %v: %s", documentsModule, err, out)
+		<-time.After(pause)
+	}
 	var module struct{ Dir string }
 	if err := errors.Join(err, json.Unmarshal(out, &module)); err != nil || module.Dir == "" {
 		t.Fatalf("%s cannot be had: %v", documentsModule, err)

@@ -136,7 +136,7 @@ func (s *sheet) draw(t *testing.T, dir string) map[string]*image.Gray {
 	if err := os.WriteFile(page, []byte(s.html.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/usr/lib/chromium/chromium-headless-shell", "--no-sandbox", "--disable-gpu",
 		"--hide-scrollbars", "--force-device-scale-factor=1", "--user-data-dir="+filepath.Join(dir, "profile"),

@@ -49,7 +49,7 @@ func (s *sample) expected() string {
 // decodeAll has ZXing read all samples, without a word about what they are.
 func decodeAll(t *testing.T, dir string, samples []sample) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	// ZXing 1.4 would also look at a smaller copy of a large image, and aborts
 	// where it finds the same bars in both.

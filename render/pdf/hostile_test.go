@@ -58,7 +58,7 @@ func jobsOnOne() map[string]any {
 // child has lived through it: anything else fails the test.
 func attempt(t *testing.T, job string, args any, content []byte) (engine.Result, *Error) {
 	t.Helper()
-	const patience = 30 * time.Second
+	const patience = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	result, err := pool.Run(ctx, engine.Job{

@@ -263,7 +263,7 @@ func TestFromImagesRefuses(t *testing.T) {
 		if got.Input != 1 {
 			t.Errorf("%s: input %d is blamed, want 1", name, got.Input)
 		}
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: refused after %v", name, took)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // corpus is a module whose test data are documents from the wild.
@@ -26,9 +27,17 @@ func realDocuments(t *testing.T) (paths []string) {
 	if testing.Short() {
 		t.Skip("many documents take long")
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", corpus)
-	cmd.Dir = t.TempDir() // not a module, so that nothing is written to ours
-	out, err := cmd.Output()
+	var out []byte
+	var err error
+	for pause := 5 * time.Second; pause < time.Minute; pause *= 2 { // a proxy does not always answer
+		cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", corpus)
+		cmd.Dir = t.TempDir() // not a module, so that nothing is written to ours
+		if out, err = cmd.Output(); err == nil {
+			break
+		}
+		t.Logf("%s: %v: %s", corpus, err, out)
+		<-time.After(pause)
+	}
 	var module struct{ Dir string }
 	if err := errors.Join(err, json.Unmarshal(out, &module)); err != nil || module.Dir == "" {
 		t.Fatalf("%s cannot be had: %v", corpus, err)
