@@ -128,7 +128,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", with(`"scale":0`), []string{"options.scale must be between 0.1 and 2; got 0"}},
 		{"pdf.create", with(`"mediaType":"tv"`), []string{`options.mediaType must be one of print, screen; got "tv"`}},
 		{"pdf.create", with(`"metadata":{"keywords":[1]}`), []string{
-			"options.metadata.keywords must be a string of at most 1000 characters, or an array of at most 100 items; got an array of 1 item"}},
+			"options.metadata.keywords[0] must be a string of at most 1000 characters; got 1"}},
 		// Page ranges.
 		{"pdf.create", with(`"pageRanges":""`), []string{`options.pageRanges must be a string of 1 to 1000 characters; got ""`}},
 		{"pdf.create", with(`"pageRanges":"3-1"`), []string{"options.pageRanges has the range 3-1, which runs backwards; give " + render.PageRangesSyntax}},

@@ -23,6 +23,7 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"x","page":1,"children":[{"title":"y","page":2,"children":[]}]}]}`},
 		{"pdf.rotate", `{` + aPDF + `,"degrees":-270}`},
 		{"pdf.delete-pages", `{` + aPDF + `,"pages":[1]}`},
+		{"pdf.extract", `{` + aPDF + `,"pages":[` + strings.Repeat("999999,", 1999) + `1]}`},
 		{"pdf.compress", `{` + aPDF + `}`},
 		{"pdf.info", `{"fileId":"file_x","password":""}`},
 	} {
@@ -62,8 +63,10 @@ func TestPDFInputsRefuse(t *testing.T) {
 			`pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got ""`}},
 		{"pdf.extract", `{` + aPDF + `,"pages":[]}`, []string{
 			"pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got an array of 0 items"}},
-		{"pdf.extract", `{` + aPDF + `,"pages":[0]}`, []string{
-			"pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got an array of 1 item"}},
+		{"pdf.extract", `{` + aPDF + `,"pages":[1,0,"2"]}`, []string{
+			"pages[1] must be between 1 and 999999; got 0", `pages[2] must be a whole number between 1 and 999999; got "2"`}},
+		{"pdf.extract", `{` + aPDF + `,"pages":true}`, []string{
+			"pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got true"}},
 		{"pdf.extract", `{` + aPDF + `,"pages":"3-1"}`, []string{
 			"pages has the range 3-1, which runs backwards; give " + render.PageRangesSyntax + ", or an array of page numbers"}},
 		// Their own fields.

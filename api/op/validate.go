@@ -24,8 +24,9 @@ func (s *schema) check(v any) Faults {
 	return faults
 }
 
-// collect turns the validator's tree of errors into faults. Alternatives
-// (oneOf) are one fault: what each of them lacks would only confuse.
+// collect turns the validator's tree of errors into faults. Of alternatives
+// (oneOf) it looks into the one of the value's type; what each of them lacks
+// would only confuse.
 func (s *schema) collect(faults *Faults, invalid *validator.ValidationError, input any) {
 	at := invalid.InstanceLocation
 	switch failed := invalid.ErrorKind.(type) {
@@ -33,6 +34,12 @@ func (s *schema) collect(faults *Faults, invalid *validator.ValidationError, inp
 		for _, cause := range invalid.Causes {
 			s.collect(faults, cause, input)
 		}
+	case *kind.OneOf:
+		if meant := sameType(invalid); meant != nil {
+			s.collect(faults, meant, input)
+			return
+		}
+		s.misfit(faults, at, input)
 	case *kind.Required:
 		for _, name := range failed.Missing {
 			faults.Add(joinField(append(slices.Clone(at), name)), "is required")
@@ -44,27 +51,57 @@ func (s *schema) collect(faults *Faults, invalid *validator.ValidationError, inp
 	case *kind.Minimum, *kind.Maximum:
 		faults.Add(joinField(at), "must be%s; got %s", bounds(s.at(at)), preview(lookup(input, at)))
 	default:
-		field := joinField(at)
-		if !faults.has(field) || field == "" {
-			faults.Add(field, "must be %s; got %s", expectation(s.at(at)), preview(lookup(input, at)))
-		}
+		s.misfit(faults, at, input)
 	}
+}
+
+// misfit adds the fault of a value that is not what its schema takes, once.
+func (s *schema) misfit(faults *Faults, at []string, input any) {
+	field := joinField(at)
+	if !faults.has(field) || field == "" {
+		faults.Add(field, "must be %s; got %s", expectation(s.at(at)), preview(lookup(input, at)))
+	}
+}
+
+// sameType returns the error of the only alternative that takes values of the
+// type given, and nil where there is none or more than one.
+func sameType(invalid *validator.ValidationError) (meant *validator.ValidationError) {
+	for _, cause := range invalid.Causes {
+		if _, other := cause.ErrorKind.(*kind.Type); other && len(cause.InstanceLocation) == len(invalid.InstanceLocation) {
+			continue
+		}
+		if meant != nil {
+			return nil
+		}
+		meant = cause
+	}
+	return meant
 }
 
 // at returns the schema of the value at a location.
 func (s *schema) at(location []string) *jsonschema.Schema {
 	doc := s.doc
 	for _, name := range location {
-		if doc == nil {
-			return nil
-		}
-		if doc.Type == "array" {
-			doc = doc.Items
-		} else {
-			doc = memberSchema(doc, name)
-		}
+		doc = below(doc, name)
 	}
 	return doc
+}
+
+// below returns the schema of a member or an item of what doc describes: of the
+// first alternative that has one.
+func below(doc *jsonschema.Schema, name string) *jsonschema.Schema {
+	if doc == nil {
+		return nil
+	}
+	for _, alternative := range doc.OneOf {
+		if found := below(alternative, name); found != nil {
+			return found
+		}
+	}
+	if doc.Type == "array" {
+		return doc.Items
+	}
+	return memberSchema(doc, name)
 }
 
 // lookup returns the value at a location of the input.

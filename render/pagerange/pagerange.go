@@ -12,9 +12,10 @@ import (
 // Syntax describes the grammar in a few words, for messages.
 const Syntax = "pages and ranges separated by commas, such as 1-3,5, 7- (to the end), -3 (the first three), even, odd or last"
 
-// maxLength bounds an expression in bytes. With the bound of a document's
-// pages it bounds what Resolve can return, duplicates included.
-const maxLength = 1000
+// maxLength bounds an expression in bytes: two thousand page numbers, which a
+// request may list, fit in. Its schema allows less to a text, since each part of
+// one may mean a whole document.
+const maxLength = 16_000
 
 // maxPage is the largest page number an expression may name; it only keeps
 // arithmetic far from overflow.
