@@ -88,7 +88,7 @@ func TestBindListsEveryFault(t *testing.T) {
 		`{"zzzzzz":1}`:                                 {"zzzzzz is not a known field"},
 		`{"parts":[{"page":0},{}]}`:                    {"parts[0].page must be at least 1; got 0", "parts[1].page is required"},
 		`{"parts":[{"page":1.5}]}`:                     {"parts[0].page must be a whole number, at least 1; got 1.5"},
-		`{"parts":[null]}`:                             {"parts[0] must be an object; got null"},
+		`{"parts":[null]}`:                             {"parts[0] must be an object with page; got null"},
 		`{"parts":[{"page":1},{"page":1},{"page":1}]}`: {"parts must be an array of at most 2 items; got an array of 3 items"},
 		`{"options":{"width":true}}`:                   {"options.width must be a number, or a string; got true"},
 		`{"options":{"margin":{"top":3}}}`:             {"options.margin.top must be a string; got 3"},

@@ -225,6 +225,9 @@ func bounds(doc *jsonschema.Schema) string {
 		if doc.AdditionalProperties != nil && doc.AdditionalProperties.Type != "" {
 			return " whose values are each " + expectation(doc.AdditionalProperties)
 		}
+		if len(doc.Required) > 0 {
+			return " with " + strings.Join(doc.Required, " and ")
+		}
 	}
 	return ""
 }
