@@ -41,14 +41,22 @@ func (p *Pages) SetJSON(v any) error {
 	case []any:
 		var numbers []int64
 		for _, page := range v {
-			if page, ok := page.(int64); ok {
-				numbers = append(numbers, page)
-			}
+			numbers = append(numbers, pageNumber(page))
 		}
 		expr := joinPages(numbers)
 		p.expr = &expr
 	}
 	return nil
+}
+
+// pageNumber returns a number that the schema has found to be whole. JSON may
+// spell it 2, 2.0 or 2e0.
+func pageNumber(v any) int64 {
+	if n, ok := v.(float64); ok {
+		return int64(n)
+	}
+	n, _ := v.(int64)
+	return n
 }
 
 // joinPages writes page numbers as an expression, with runs of pages that

@@ -47,7 +47,7 @@ func bookmarksSchema(depth int) *jsonschema.Schema {
 		Type: "string", MinLength: &short, MaxLength: &long, Description: "Text of the bookmark.",
 	})
 	members.Set("page", &jsonschema.Schema{
-		Type: "integer", Minimum: json.Number("1"), Description: "Number of the page that it leads to, from 1.",
+		Type: "integer", Minimum: json.Number("1"), Maximum: json.Number("999999"), Description: "Number of the page that it leads to, from 1.",
 	})
 	if depth > 1 {
 		below := bookmarksSchema(depth - 1)
@@ -66,8 +66,7 @@ func (b *Bookmarks) SetJSON(v any) error {
 		members, _ := item.(map[string]any)
 		bookmark := Bookmark{}
 		bookmark.Title, _ = members["title"].(string)
-		page, _ := members["page"].(int64)
-		bookmark.Page = int(page)
+		bookmark.Page = int(pageNumber(members["page"]))
 		if err := bookmark.Children.SetJSON(members["children"]); err != nil {
 			return err
 		}

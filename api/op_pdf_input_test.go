@@ -20,6 +20,7 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.protect", `{` + aPDF + `,"userPassword":"-x","permissions":[]}`},
 		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","ownerPassword":"y","permissions":{"print":false,"copy":true,"fill":false}}`},
 		{"pdf.unlock", `{"url":"https://example.com/a.pdf","password":"x"}`},
+		{"pdf.unlock", `{` + aPDF + `,"password":""}`},
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"x","page":1,"children":[{"title":"y","page":2,"children":[]}]}]}`},
 		{"pdf.rotate", `{` + aPDF + `,"degrees":-270}`},
 		{"pdf.delete-pages", `{` + aPDF + `,"pages":[1]}`},
@@ -82,10 +83,11 @@ func TestPDFInputsRefuse(t *testing.T) {
 			"permissions.edit is not a known field", "permissions.highres cannot be true while permissions.print is false"}},
 		{"pdf.unlock", `{` + aPDF + `}`, []string{"password is required"}},
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[]}`, []string{"bookmarks must be an array of 1 to 2000 items; got an array of 0 items"}},
-		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"","page":0},{"page":1,"children":[{"title":"x","level":2}]}]}`, []string{
-			"bookmarks[0].page must be at least 1; got 0",
+		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"","page":0},{"title":"x","page":1e20},{"page":1,"children":[{"title":"x","level":2}]}]}`, []string{
+			"bookmarks[0].page must be between 1 and 999999; got 0",
 			`bookmarks[0].title must be a string of 1 to 1000 characters; got ""`,
-			"bookmarks[1].children[0].level is not a known field", "bookmarks[1].children[0].page is required", "bookmarks[1].title is required"}},
+			"bookmarks[1].page must be between 1 and 999999; got 1e+20",
+			"bookmarks[2].children[0].level is not a known field", "bookmarks[2].children[0].page is required", "bookmarks[2].title is required"}},
 	} {
 		if got := bind(t, test.name, test.body); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s %.200s:\n got  %q\n want %q", test.name, test.body, got, test.want)
@@ -99,6 +101,7 @@ func TestPagesOfArrays(t *testing.T) {
 		"1-3,5":   {int64(1), int64(2), int64(3), int64(5)},
 		"3,2,1-2": {int64(3), int64(2), int64(1), int64(2)},
 		"4,4,4":   {int64(4), int64(4), int64(4)},
+		"2-3,1":   {2.0, int64(3), 1.0},
 	} {
 		var pages Pages
 		if err := pages.SetJSON(in); err != nil || pages.text() != want {

@@ -74,7 +74,7 @@ type UnlockInput struct {
 	op.Common
 	FileSource
 
-	Password string `json:"password" jsonschema:"required,minLength=1,maxLength=127" jsonschema_description:"Password that opens the PDF: the user's or the owner's."`
+	Password string `json:"password" jsonschema:"required,maxLength=127" jsonschema_description:"Password that opens the PDF: the user's or the owner's. Empty for one that opens without, but forbids something."`
 }
 
 // Validate checks what the schema cannot state.
