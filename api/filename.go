@@ -12,7 +12,8 @@ import (
 const maxFilename = 200
 
 // filename returns the name of a result: the requested one without its path
-// and control characters, or the stem, and with the extension.
+// and control characters, or the stem, and with the extension. A JPEG may keep
+// the other one that it goes by.
 func filename(requested, stem, extension string) string {
 	name := path.Base(strings.ReplaceAll(requested, `\`, "/"))
 	name = strings.Map(func(r rune) rune {
@@ -24,6 +25,9 @@ func filename(requested, stem, extension string) string {
 	name = strings.Trim(name, " .")
 	if name == "" || name == "/" {
 		name = stem
+	}
+	if extension == ".jpeg" && strings.EqualFold(path.Ext(name), ".jpg") {
+		extension = ".jpg"
 	}
 	if strings.EqualFold(path.Ext(name), extension) && len(name) > len(extension) {
 		name = name[:len(name)-len(extension)]

@@ -84,6 +84,7 @@ func TestRaster(t *testing.T) {
 		{`{` + source + `}`, "page.png", "image/png", "png", image.Pt(625, 834)},
 		{`{` + source + `,"pages":[2],"dpi":72}`, "page.png", "image/png", "png", image.Pt(300, 400)},
 		{`{` + source + `,"pages":"last","dpi":36,"type":"jpeg","filename":"x"}`, "x.jpeg", "image/jpeg", "jpeg", image.Pt(150, 200)},
+		{`{` + source + `,"pages":"last","dpi":36,"type":"jpeg","filename":"x.JPG"}`, "x.jpg", "image/jpeg", "jpeg", image.Pt(150, 200)},
 	} {
 		answer := s.Send(t, apitest.Request{Path: "/v1/pdf/raster", Body: test.body}).OK(t)
 		config, kind, err := image.DecodeConfig(strings.NewReader(answer.Body))
