@@ -176,14 +176,15 @@ func (d *document) describeCatalog(o *objects, result *Info) error {
 	result.Tagged = o.entry(catalog["/MarkInfo"])["/Marked"] == true
 	result.PDFVersion = o.version()
 	about := o.entry(o.trailer["/Info"])
-	result.Title, result.Author, result.Subject = text(about["/Title"]), text(about["/Author"]), text(about["/Subject"])
-	result.Creator, result.Producer = text(about["/Creator"]), text(about["/Producer"])
-	for word := range strings.FieldsFuncSeq(text(about["/Keywords"]), func(r rune) bool { return r == ',' || r == ';' }) {
+	text := func(key string) string { return text(o.target(about[key])) }
+	result.Title, result.Author, result.Subject = text("/Title"), text("/Author"), text("/Subject")
+	result.Creator, result.Producer = text("/Creator"), text("/Producer")
+	for word := range strings.FieldsFuncSeq(text("/Keywords"), func(r rune) bool { return r == ',' || r == ';' }) {
 		if word = strings.TrimSpace(word); word != "" {
 			result.Keywords = append(result.Keywords, word)
 		}
 	}
-	result.CreatedAt, result.ModifiedAt = date(text(about["/CreationDate"])), date(text(about["/ModDate"]))
+	result.CreatedAt, result.ModifiedAt = date(text("/CreationDate")), date(text("/ModDate"))
 	return nil
 }
 

@@ -24,10 +24,10 @@ func about(t *testing.T, content []byte, password string) Info {
 func TestInfoOfAFullDocument(t *testing.T) {
 	doc := linked()
 	doc.version = "1.4"
-	doc.info = "/Title <FEFF005A00FC007200690063006800206F225B57> /Author (J\\374rgen) /Subject (S) /Keywords (one, two;three,,) " +
+	doc.info = "/Title <FEFF005A00FC007200690063006800206F225B57> /Author (J\\374rgen) /Subject 109 0 R /Keywords (one, two;three,,) " +
 		"/Creator (C) /Producer (P) /CreationDate (D:20260102030405+02'30') /ModDate (D:2026)"
 	doc.catalog += " /MarkInfo << /Marked true >> /Version /1.6 /Names << /EmbeddedFiles << /Names [(a.txt) 107 0 R] >> >>"
-	doc.objects = append(doc.objects, "<< /Type /Filespec /F (a.txt) /UF (a.txt) /EF << /F 108 0 R >> >>", "<< /Length 2 >>\nstream\nhi\nendstream")
+	doc.objects = append(doc.objects, "<< /Type /Filespec /F (a.txt) /UF (a.txt) /EF << /F 108 0 R >> >>", "<< /Length 2 >>\nstream\nhi\nendstream", "(S)")
 	content := doc.write()
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 9000))
 	modified := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

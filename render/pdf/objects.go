@@ -247,11 +247,22 @@ func (o *objects) value(ref string) dict {
 
 // entry returns the dictionary that a value is or refers to.
 func (o *objects) entry(v any) dict {
-	if ref := reference(v); ref != "" {
-		return o.value(ref)
-	}
-	entries, _ := v.(dict)
+	entries, _ := o.target(v).(dict)
 	return entries
+}
+
+// target returns a value, or the object that it refers to; nil where that cannot
+// be read.
+func (o *objects) target(v any) any {
+	ref := reference(v)
+	if ref == "" {
+		return v
+	}
+	value, _, err := o.read(ref)
+	if err != nil {
+		return nil
+	}
+	return value
 }
 
 // root returns the reference of the document's catalog.
