@@ -177,6 +177,8 @@ func (e *convertError) detail() Detail {
 	switch e.cause.Reason {
 	case render.ConvertUnknown:
 		return Detail{Field: e.field, Message: "is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"}
+	case render.ConvertNotHTML:
+		return Detail{Field: e.field, Message: "is not HTML, and the engine " + engineWebKit + " converts nothing else"}
 	case render.ConvertPasswordRequired:
 		return Detail{Field: "password", Message: "is required: the document is protected and does not open without one"}
 	case render.ConvertWrongPassword:

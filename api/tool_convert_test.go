@@ -93,6 +93,8 @@ func TestConvertRefuses(t *testing.T) {
 			"is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"},
 		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, api.ProcessingFailed, "file", "is damaged, or of a kind that cannot be read"},
 		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, api.ProcessingFailed, "file", "is a damaged image, or of a kind that cannot be read"},
+		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, api.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
+		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, api.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
 		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, api.URLNotAllowed, "url", ""},
 		{`{"url":"http://127.0.0.1/a.docx"}`, api.URLNotAllowed, "url", "must be an http or https address of a public host"},
 	} {

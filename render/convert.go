@@ -41,6 +41,7 @@ const (
 // Why a document could not be converted: the reasons of a ConvertError.
 const (
 	ConvertUnknown          = office.Unknown
+	ConvertNotHTML          = office.NotHTML
 	ConvertDamaged          = office.Damaged
 	ConvertPasswordRequired = office.PasswordRequired
 	ConvertWrongPassword    = office.WrongPassword

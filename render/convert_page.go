@@ -51,6 +51,9 @@ func (r *Renderer) ConvertPage(ctx context.Context, c PageConversion) (_ *spool.
 			return nil, err
 		}
 	}
+	if err := refuseOther(p.content); err != nil {
+		return nil, err
+	}
 	if err := p.fetchReferences(ctx); err != nil {
 		return nil, err
 	}
@@ -67,6 +70,16 @@ func (r *Renderer) ConvertPage(ctx context.Context, c PageConversion) (_ *spool.
 	}
 	defer func() { err = errors.Join(err, result.Close()) }()
 	return r.AddBookmarks(ctx, PDFFile{Content: result.Output(0)}, headingBookmarks(made.Headings))
+}
+
+// refuseOther refuses what is no text: wkhtmltopdf would print its bytes.
+func refuseOther(content FileContent) error {
+	source, err := office.Sniff(content.Open(), "page.html")
+	var unknown *office.Error
+	if errors.As(err, &unknown) || err == nil && source.Format != office.FormatHTML {
+		return &office.Error{Reason: office.NotHTML}
+	}
+	return err
 }
 
 // headingBookmarks nests headings by their levels.

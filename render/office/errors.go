@@ -35,6 +35,8 @@ type Reason string
 const (
 	// Unknown is a file of no kind that this package knows.
 	Unknown Reason = "unknown"
+	// NotHTML is a file that cannot be HTML, where nothing else can be taken.
+	NotHTML Reason = "not_html"
 	// Damaged is a document that cannot be read.
 	Damaged Reason = "damaged"
 	// PasswordRequired is a protected document that came without a password.
