@@ -158,7 +158,11 @@ func TestConvertPairs(t *testing.T) {
 					t.Errorf("%s: reading it again: %v", what, err)
 					continue
 				}
-				checkPDF(t, what, again, 0)
+				want := 0 // tables are laid out anew
+				if to == ConvertDOCX && name == "source.pdf" {
+					want = count
+				}
+				checkPDF(t, what, again, want)
 			}
 		}
 		if possible < 3 {

@@ -85,6 +85,8 @@ func newOrder(w *engine.Work, args convertArgs, output string) (o order, err err
 			o.ExportFilters[kind] = filter
 		}
 	}
+	// Only PDFs are read as things that stand on pages.
+	o.KeepPages = args.Source.Format == FormatPDF
 	if args.To == ToHTML {
 		o.ExportOptions = "EmbedImages"
 	}

@@ -60,6 +60,8 @@ type order struct {
 	ExportOptions string          `json:"exportOptions,omitempty"`
 	// FitColumns lays out a table that brings no layout.
 	FitColumns bool `json:"fitColumns,omitempty"`
+	// KeepPages makes what stands on pages keep to them in the export.
+	KeepPages bool `json:"keepPages,omitempty"`
 }
 
 // answer is what the worker says of an order.

@@ -13,13 +13,24 @@ import unohelper
 from com.sun.star.beans import PropertyValue
 from com.sun.star.connection import NoConnectException
 from com.sun.star.lang import DisposedException
+from com.sun.star.style.BreakType import PAGE_BEFORE
 from com.sun.star.task import XInteractionHandler
+from com.sun.star.text.TextContentAnchorType import AT_PARAGRAPH
+from com.sun.star.text.WrapTextMode import THROUGH
 
 CONNECT_SECONDS = 60
 
 # Columns of tables that bring no layout, in hundredths of a millimetre.
 WIDEST_COLUMN = 9000
 FITTED_COLUMNS = 256
+
+# com.sun.star.text.RelOrientation.PAGE_FRAME and ControlCharacter.PARAGRAPH_BREAK.
+OF_THE_PAGE = 7
+PARAGRAPH_BREAK = 0
+
+# The export to Word fails now and then right after things have been moved, and
+# does not the next time.
+STORE_TRIES = 3
 
 KINDS = (
     ("com.sun.star.sheet.SpreadsheetDocument", "spreadsheet"),
@@ -141,6 +152,47 @@ def fit_columns(document):
         style.ScaleToPagesX, style.ScaleToPagesY = 1, 0
 
 
+def keep_pages(document):
+    """Gives each page a paragraph of its own, and anchors what stands on the page
+    there. Word knows nothing that is anchored at a page: all of it would lie on
+    the first one. Texts come before the rest, which would cover them."""
+    shapes = list(document.DrawPage)
+    names = ("AnchorPageNo", "HoriOrientPosition", "VertOrientPosition")
+    places = [shape.getPropertyValues(names) for shape in shapes]
+    text = document.Text
+    cursor = text.createTextCursorByRange(text.End)
+    for _ in range(1, max((page for page, _, _ in places), default=1)):
+        text.insertControlCharacter(cursor, PARAGRAPH_BREAK, False)
+        cursor.gotoEnd(False)
+        cursor.BreakType = PAGE_BEFORE
+    anchors = [paragraph.Anchor for paragraph in text]
+    for shape, (page, left, top) in zip(shapes, places):
+        shape.AnchorType = AT_PARAGRAPH
+        shape.attach(anchors[max(page, 1) - 1])
+        moved = {
+            "HoriOrientPosition": left,
+            "HoriOrientRelation": OF_THE_PAGE,
+            "Opaque": bool(getattr(shape, "String", "")),
+            "TextWrap": THROUGH,
+            "VertOrientPosition": top,
+            "VertOrientRelation": OF_THE_PAGE,
+        }
+        shape.setPropertyValues(tuple(moved), tuple(moved.values()))
+    document.refresh()
+
+
+def store(document, job, values):
+    for tries_left in reversed(range(STORE_TRIES)):
+        try:
+            document.storeToURL(uno.systemPathToFileUrl(job["output"]), properties(values))
+            return
+        except DisposedException:
+            raise
+        except Exception as e:
+            if not job.get("keepPages") or not tries_left:
+                raise JobFailed("damaged", str(e))
+
+
 def convert(desktop, job):
     document = load(desktop, job)
     try:
@@ -150,13 +202,9 @@ def convert(desktop, job):
             return {"kind": kind, "error": "impossible"}
         if job.get("fitColumns"):
             fit_columns(document)
-        values = {"FilterName": export, "FilterOptions": job.get("exportOptions"), "Overwrite": True}
-        try:
-            document.storeToURL(uno.systemPathToFileUrl(job["output"]), properties(values))
-        except DisposedException:
-            raise
-        except Exception as e:
-            raise JobFailed("damaged", str(e))
+        if job.get("keepPages"):
+            keep_pages(document)
+        store(document, job, {"FilterName": export, "FilterOptions": job.get("exportOptions"), "Overwrite": True})
         return {"kind": kind}
     finally:
         document.close(True)
