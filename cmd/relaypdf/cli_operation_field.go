@@ -155,18 +155,29 @@ func (f *field) Set(text string) error {
 	case isMap(f.schema):
 		return f.setMember(text)
 	case f.schema.Type == "array":
-		item, err := parseValue(f.schema.Items, text)
+		items, err := f.parseItems(text)
 		if err != nil {
 			return err
 		}
-		items, _ := f.value.([]any)
-		items = append(items, item)
-		f.value = items
+		before, _ := f.value.([]any)
+		f.value = append(before, items...)
 		return nil
 	}
 	var err error
 	f.value, err = parseValue(f.schema, text)
 	return err
+}
+
+// parseItems reads one item of an array; of objects it takes all in one array
+// as well.
+func (f *field) parseItems(text string) ([]any, error) {
+	if f.schema.Items.Type == "object" && !isFileSource(f.schema.Items) {
+		if all, err := parseValue(f.schema, text); err == nil {
+			return all.([]any), nil
+		}
+	}
+	item, err := parseValue(f.schema.Items, text)
+	return []any{item}, err
 }
 
 func (f *field) setMember(text string) error {
@@ -245,8 +256,10 @@ func parseValue(schema *jsonschema.Schema, text string) (any, error) {
 	switch schema.Type {
 	case "string":
 		return text, nil
-	case "object", "array":
-		return parseJSON(text)
+	case "object":
+		return parseJSON[map[string]any](text)
+	case "array":
+		return parseJSON[[]any](text)
 	}
 	return parseVariant(schema, text)
 }
@@ -264,20 +277,21 @@ func parseVariant(schema *jsonschema.Schema, text string) (any, error) {
 		}
 	}
 	if len(variants) == 0 {
-		if v, err := parseJSON(text); err == nil {
+		if v, err := parseJSON[any](text); err == nil {
 			return v, nil
 		}
 	}
 	return text, nil
 }
 
-func parseJSON(text string) (any, error) {
+// parseJSON reads JSON of one type: a number is no array of pages.
+func parseJSON[T any](text string) (any, error) {
 	// The reader of request bodies reads objects, so that is what it is given.
 	wrapped, err := op.DecodeObject(strings.NewReader(`{"value":` + text + `}`))
-	if err != nil {
-		return nil, errors.New("write valid JSON, or @ and the name of a file with it")
+	if v, ok := wrapped["value"].(T); err == nil && ok {
+		return v, nil
 	}
-	return wrapped["value"], nil
+	return nil, errors.New("write valid JSON, or @ and the name of a file with it")
 }
 
 // expand replaces @FILE by the file's text.

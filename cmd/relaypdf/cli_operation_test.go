@@ -251,6 +251,34 @@ func TestInputs(t *testing.T) {
 	}
 }
 
+// TestFlagsOfSeveralTypes reads values whose text is also that of another type.
+func TestFlagsOfSeveralTypes(t *testing.T) {
+	bookmark := func(title string) any { return object{"title": title, "page": int64(1)} }
+	for _, tt := range []struct {
+		schema *jsonschema.Schema
+		texts  []string
+		want   any
+	}{
+		{api.Pages{}.JSONSchema(), []string{"1"}, "1"},
+		{api.Pages{}.JSONSchema(), []string{"2-3,1"}, "2-3,1"},
+		{api.Pages{}.JSONSchema(), []string{"[3,1]"}, []any{int64(3), int64(1)}},
+		{api.Position{}.JSONSchema(), []string{"top"}, "top"},
+		{api.Position{}.JSONSchema(), []string{`{"x":1}`}, object{"x": int64(1)}},
+		{api.Bookmarks{}.JSONSchema(), []string{`{"title":"a","page":1}`, `{"title":"b","page":1}`}, []any{bookmark("a"), bookmark("b")}},
+		{api.Bookmarks{}.JSONSchema(), []string{`[{"title":"a","page":1},{"title":"b","page":1}]`}, []any{bookmark("a"), bookmark("b")}},
+	} {
+		f := &field{schema: tt.schema}
+		for _, text := range tt.texts {
+			if err := f.Set(text); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+		if !reflect.DeepEqual(f.value, tt.want) {
+			t.Errorf("%q: got %#v, want %#v", tt.texts, f.value, tt.want)
+		}
+	}
+}
+
 // TestOperationMistakes are refused before anything is paid.
 func TestOperationMistakes(t *testing.T) {
 	b := newBench(t, nil)
