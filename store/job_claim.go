@@ -56,12 +56,13 @@ func (s *Store) ClaimJob(ctx context.Context, lease string) (Job, error) {
 	for range claimAttempts {
 		job, err := s.claimJob(ctx, lease)
 		if err == nil {
+			s.wakeHere() // More may wait than there were wake-ups.
 			return job, nil
 		}
 		if !errors.Is(err, ErrNotFound) {
 			return Job{}, fmt.Errorf("claim job: %w", err)
 		}
-		waiting, err := s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", jobQueued).Exists(ctx)
+		waiting, err := s.jobsWait(ctx)
 		if err != nil {
 			return Job{}, fmt.Errorf("claim job: %w", err)
 		}

@@ -27,8 +27,11 @@ import (
 // the one that was inserted, and goes on until none waits: River knows no
 // fairness between accounts, and its rescue of a dead process's job takes an
 // hour where the lease takes none. One wake-up that nobody has taken yet is
-// therefore enough. Workers of the same process hear of a job without River, as
-// soon as its transaction is committed.
+// therefore enough: it stands for all jobs that wait, and each worker that finds
+// one wakes the next of its process. Workers of the same process hear of a job
+// without River, as soon as its transaction is committed. What a wake-up misses,
+// because it was taken just before the commit, or because its process has no
+// room for all, is found by looking.
 
 // wakeArgs are the arguments of a wake-up: nothing of the job but the call's id.
 type wakeArgs struct {
@@ -48,6 +51,8 @@ const (
 	fetchPause = 10 * time.Millisecond
 	// wakeRetention is how long River keeps wake-ups that are done.
 	wakeRetention = time.Minute
+	// lookEvery is how often a process looks for jobs itself.
+	lookEvery = time.Second
 	// workerConns is for River's own statements, besides the store's pool.
 	workerConns = 4
 )
@@ -162,13 +167,38 @@ func (s *Store) RunQueue(ctx context.Context, cfg QueueConfig) error {
 	defer cut()
 	wake := func() { here.Go(func() { work(life) }) }
 	s.local.Store(&wake)
+	looking, stopLooking := context.WithCancel(ctx)
+	here.Go(func() { s.lookForJobs(looking, wake) })
 	err := s.runRiver(ctx, cfg, &wakeWorker{work: work})
+	stopLooking()
 	s.local.Store(nil)
 	// River has waited for its own workers; these began at about the same time.
 	overdue := time.AfterFunc(cfg.Grace, cut)
 	defer overdue.Stop()
 	here.Wait()
 	return err
+}
+
+// lookForJobs wakes a worker whenever jobs wait, until ctx ends.
+func (s *Store) lookForJobs(ctx context.Context, wake func()) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		// A database that does not answer is told of by whoever takes a job on.
+		if waiting, err := s.jobsWait(ctx); waiting || err != nil {
+			wake()
+		}
+	}
+}
+
+// jobsWait reports whether jobs wait for a worker.
+func (s *Store) jobsWait(ctx context.Context) (bool, error) {
+	return s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", jobQueued).Exists(ctx)
 }
 
 // runRiver takes River's wake-ups until ctx ends.

@@ -1,0 +1,57 @@
+package store_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+)
+
+// TestWaitingJobsWakeAllWorkers: jobs that wait when a process begins to work,
+// behind one wake-up or none, are taken on by as many workers as there are.
+func TestWaitingJobsWakeAllWorkers(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		const workers = 4
+		for _, wakes := range []string{"behind one wake-up", "behind none"} {
+			for range workers {
+				f.begin(t, f.newJob(t))
+			}
+			if wakes == "behind none" {
+				if _, err := f.DB().NewRaw("DELETE FROM river_job").Exec(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := f.workTogether(t, workers); got != workers {
+				t.Errorf("%s: %d jobs ran at once, want %d", wakes, got, workers)
+			}
+		}
+	})
+}
+
+// workTogether runs a queue until that many jobs are under way at once, and
+// returns how many were. It ends them.
+func (f *fixture) workTogether(t testing.TB, workers int) int {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	var busy atomic.Int64
+	err := f.RunQueue(ctx, store.QueueConfig{Workers: workers, Grace: 10 * time.Second, Work: func(life context.Context, _ <-chan struct{}) {
+		job, err := f.ClaimJob(life, f.lease)
+		if err != nil {
+			return
+		}
+		if busy.Add(1) == int64(workers) {
+			stop()
+		}
+		<-ctx.Done()
+		if err := f.Release(life, job.Call.ID, store.Failure{Code: "x"}, nil); err != nil {
+			t.Error(err)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(busy.Load())
+}
