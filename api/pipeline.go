@@ -121,6 +121,9 @@ func (a *API) Do(ctx context.Context, request Request) (*Outcome, Verdict, error
 		a.metrics.call(request.Operation.Name, "replayed", 0)
 	case errors.Is(err, errEnqueued):
 		a.metrics.call(request.Operation.Name, "enqueued", 0)
+	case err != nil && ctx.Err() != nil:
+		a.metrics.call(request.Operation.Name, "canceled", 0)
+		return nil, c.verdict, err
 	case err != nil:
 		a.metrics.call(request.Operation.Name, string(asError(err).Code), 0)
 		return nil, c.verdict, err
@@ -386,17 +389,26 @@ func (a *API) free(ctx context.Context, c io.Closer) {
 	}
 }
 
+// cutOff is the failure of a call whose client left, or whose server stopped,
+// whatever the run made of that.
+var cutOff = &Error{Code: InternalError, Message: "The call was cut off before it was done, because its connection was closed. Nothing was charged."}
+
 // giveUp ends a held call that failed. A job that was cut off because its
 // process stops goes back into the queue.
 func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
-	if c.job == nil || !stopped {
+	switch {
+	case !stopped:
 		c.release(ctx, asError(cause))
-	} else if err := c.store.ReturnJob(ctx, *c.job); err != nil {
-		// The lease's reaper queues it again when this process is gone.
-		c.log.LogAttrs(ctx, slog.LevelError, "job not returned", slog.String("call", c.id), slog.Any("error", err))
+	case c.job == nil:
+		c.release(ctx, cutOff)
+	default:
+		if err := c.store.ReturnJob(ctx, *c.job); err != nil {
+			// The lease's reaper queues it again when this process is gone.
+			c.log.LogAttrs(ctx, slog.LevelError, "job not returned", slog.String("call", c.id), slog.Any("error", err))
+		}
 	}
 	if c.outcome == nil {
 		return

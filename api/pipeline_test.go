@@ -382,6 +382,30 @@ func TestPriceOverride(t *testing.T) {
 	}
 }
 
+// TestClientThatLeavesIsTold: a callback says that the connection was closed, and
+// not that the fault is ours.
+func TestClientThatLeavesIsTold(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	run := func(ctx context.Context, _ *apitest.EchoInput) error {
+		leave()
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	s := apitest.New(t, apitest.Options{Operations: []op.Row[*api.Env]{apitest.Echo(run)}, Change: quiet})
+	receiver := apitest.NewReceiver(t, nil)
+	s.Deliver(t)
+	_, err := s.Client().Do(ctx, "test.echo", map[string]any{"text": "a", "callbackUrl": receiver.URL}, api.CallOptions{})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want that the context was cancelled", err)
+	}
+	var status api.JobStatus
+	got := receiver.Next(t)
+	if err := json.Unmarshal(got.Body, &status); err != nil || status.Error == nil || !strings.Contains(status.Error.Message, "its connection was closed") {
+		t.Errorf("the callback is %s (%v)", got.Body, err)
+	}
+}
+
 // TestClientThatLeavesWhileItRuns: the run is cut off and nothing is charged.
 func TestClientThatLeavesWhileItRuns(t *testing.T) {
 	t.Parallel()
