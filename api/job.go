@@ -136,7 +136,10 @@ func (a *API) runJob(ctx context.Context, job store.Job) {
 	if err := c.carryOut(ctx, jobSteps); err != nil {
 		failure := asError(err)
 		outcome, charged = string(failure.Code), 0
-		if failure.Code == InternalError {
+		switch {
+		case ctx.Err() != nil:
+			outcome = "returned" // to the queue, see giveUp
+		case failure.Code == InternalError:
 			a.log.LogAttrs(ctx, slog.LevelError, "job failed", slog.String("call", call.ID), slog.Any("error", err))
 		}
 	}

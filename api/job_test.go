@@ -47,9 +47,10 @@ func TestJobCompletes(t *testing.T) {
 		if balance, holds := s.Balance(t); balance != int64(apitest.Trial-2000) || holds != 2000 {
 			t.Errorf("while it waits %d can be spent and %d is held", balance, holds)
 		}
+		s.Clock.Advance(1500 * time.Microsecond)
 		s.Work(t)
 		job := s.Await(t, id)
-		expires := apitest.Start().Add(24 * time.Hour)
+		expires := apitest.Start().Add(24*time.Hour + time.Millisecond) // shown in whole milliseconds
 		if job.Status != "completed" || job.URL != s.URL+"/v1/files/"+id || job.Filename != "x.txt" || job.SizeBytes != 1 ||
 			job.ExpiresAt == nil || !job.ExpiresAt.Equal(expires) || job.Error != nil {
 			t.Errorf("the job is %+v", job)
@@ -186,6 +187,9 @@ func TestStoppedJobIsReturned(t *testing.T) {
 	}
 	if got := s.Job(t, job.ID); got.Status != "processing" {
 		t.Errorf("after its worker stopped the job is %+v", got)
+	}
+	if log := s.Log.String(); strings.Contains(log, `"level":"ERROR"`) || !strings.Contains(log, `"outcome":"returned"`) {
+		t.Errorf("the log tells of a returned job: %s", log)
 	}
 	s.Work(t)
 	if got := s.Await(t, job.ID); got.Status != "completed" {

@@ -39,7 +39,7 @@ func newMetrics(a *API) *metrics {
 			Name: "relaypdf_step_seconds", Help: "Steps of paid calls by operation.", Buckets: latencyBuckets,
 		}, []string{"operation", "step"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "relaypdf_calls_total", Help: "Paid calls by operation and outcome: ok, enqueued, replayed, canceled or the error's code.",
+			Name: "relaypdf_calls_total", Help: "Paid calls by operation and outcome: ok, enqueued, replayed, canceled, returned or the error's code.",
 		}, []string{"operation", "outcome"}),
 		money: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "relaypdf_charged_microdollars_total", Help: "Money charged by operation.",

@@ -29,7 +29,7 @@ func (a *API) getJob(w http.ResponseWriter, r *http.Request) error {
 			return err
 		case call.EndedAt != nil:
 			expired := call.EndedAt.Add(fileLifetime)
-			status.ExpiresAt = &expired
+			status.ExpiresAt = shownTime(&expired)
 		}
 	default:
 		w.Header().Set("Retry-After", "1")
