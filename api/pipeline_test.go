@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -307,6 +308,31 @@ func TestLimitsPatch(t *testing.T) {
 	patch(`5`).Refused(t, api.InvalidRequest)
 	plain := apitest.Request{Method: http.MethodPatch, Path: "/v1/billing/limits", Body: `{}`, Header: http.Header{"Content-Type": {"text/plain"}}}
 	s.Send(t, plain).Refused(t, api.InvalidRequest)
+}
+
+// TestLimitsPatchedAtOnce: changes of the two limits do not undo each other.
+func TestLimitsPatchedAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		patch := func(body string) {
+			s.Send(t, apitest.Request{Method: http.MethodPatch, Path: "/v1/billing/limits", Body: body}).OK(t)
+		}
+		for range 20 {
+			patch(`{"maxJobMicrodollars":null,"maxDayMicrodollars":null}`)
+			var both sync.WaitGroup
+			both.Go(func() { patch(`{"maxJobMicrodollars":5}`) })
+			both.Go(func() { patch(`{"maxDayMicrodollars":7}`) })
+			both.Wait()
+			limits, err := s.Client().Limits(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := asJSON(t, limits), `{"maxJobMicrodollars":5,"maxDayMicrodollars":7}`; got != want {
+				t.Fatalf("the limits are %s, want %s", got, want)
+			}
+		}
+	})
 }
 
 func TestUsage(t *testing.T) {

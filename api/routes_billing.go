@@ -106,19 +106,19 @@ func (a *API) getLimits(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) patchLimits(w http.ResponseWriter, r *http.Request) error {
+	defer boundBody(w, maxPatch)()
 	fields, err := op.DecodeObject(&httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, maxPatch)})
 	if err != nil {
 		return err
 	}
-	account := callerFrom(r.Context()).Account
-	limits := store.Limits{MaxJob: account.MaxJob, MaxDay: account.MaxDay}
+	var change store.LimitsChange
 	faults := op.Faults{}
 	for name, value := range fields {
 		switch name {
 		case "maxJobMicrodollars":
-			limits.MaxJob = limitFrom(name, value, &faults)
+			change.MaxJob = new(limitFrom(name, value, &faults))
 		case "maxDayMicrodollars":
-			limits.MaxDay = limitFrom(name, value, &faults)
+			change.MaxDay = new(limitFrom(name, value, &faults))
 		default:
 			faults.Add(name, "is not a known field; the fields are maxJobMicrodollars and maxDayMicrodollars")
 		}
@@ -126,7 +126,8 @@ func (a *API) patchLimits(w http.ResponseWriter, r *http.Request) error {
 	if len(faults) > 0 {
 		return faults
 	}
-	if err := a.store.SetLimits(r.Context(), account.ID, limits); err != nil {
+	limits, err := a.store.ChangeLimits(r.Context(), callerFrom(r.Context()).Account.ID, change)
+	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, Limits{limits.MaxJob, limits.MaxDay})

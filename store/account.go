@@ -180,15 +180,45 @@ func (s *Store) Resume(ctx context.Context, id string) error {
 	return s.updateAccount(ctx, "resume account", id, "suspended = FALSE, suspend_reason = ''")
 }
 
+// LimitsChange changes those limits of an account that are not nil; what it
+// points to may be nil, which is no limit.
+type LimitsChange struct {
+	MaxJob, MaxDay **credit.Amount
+}
+
 // SetLimits replaces the account's limits. It returns ErrNotFound for an
 // unknown account.
 func (s *Store) SetLimits(ctx context.Context, id string, l Limits) error {
-	for _, limit := range []*credit.Amount{l.MaxJob, l.MaxDay} {
-		if limit != nil && (*limit < 0 || *limit > maxAmount) {
-			return fmt.Errorf("set limits: a limit must be between 0 and %s; got %s", maxAmount, *limit)
+	_, err := s.ChangeLimits(ctx, id, LimitsChange{&l.MaxJob, &l.MaxDay})
+	return err
+}
+
+// ChangeLimits changes some of the account's limits and returns all of them.
+// Changes of different limits at once do not undo each other. It returns
+// ErrNotFound for an unknown account.
+func (s *Store) ChangeLimits(ctx context.Context, id string, c LimitsChange) (Limits, error) {
+	for _, limit := range []**credit.Amount{c.MaxJob, c.MaxDay} {
+		if limit != nil && *limit != nil && (**limit < 0 || **limit > maxAmount) {
+			return Limits{}, fmt.Errorf("set limits: a limit must be between 0 and %s; got %s", maxAmount, **limit)
 		}
 	}
-	return s.updateAccount(ctx, "set limits", id, "max_job = ?, max_day = ?", l.MaxJob, l.MaxDay)
+	var row accountRow
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		row = accountRow{}
+		// The first assignment changes nothing: an update needs one.
+		query := tx.NewUpdate().Model(&row).Set("suspended = suspended").Where("id = ?", id).Returning("max_job, max_day")
+		if c.MaxJob != nil {
+			query.Set("max_job = ?", *c.MaxJob)
+		}
+		if c.MaxDay != nil {
+			query.Set("max_day = ?", *c.MaxDay)
+		}
+		return notFound(query.Scan(ctx))
+	})
+	if err != nil {
+		return Limits{}, fmt.Errorf("set limits: %w", err)
+	}
+	return Limits{MaxJob: row.MaxJob, MaxDay: row.MaxDay}, nil
 }
 
 func (s *Store) updateAccount(ctx context.Context, doing, id, set string, args ...any) error {
