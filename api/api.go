@@ -95,6 +95,7 @@ type API struct {
 	rateLimits bool
 	stopping   atomic.Bool
 	running    sync.WaitGroup // paid calls under way
+	underWay   sync.Map       // ids of the calls that this process works on
 }
 
 // Outbound is the way to the addresses that customers name for callbacks and

@@ -127,6 +127,7 @@ func (a *API) runJob(ctx context.Context, job store.Job) {
 	a.running.Add(1)
 	defer a.running.Done()
 	call := job.Call
+	a.underWay.Store(call.ID, nil)
 	c := &paidCall{
 		API: a, job: &job, id: call.ID, result: call.ResultID, quote: call.Quote, held: true, started: time.Now(),
 		caller: Caller{Account: store.Account{ID: call.AccountID}},

@@ -159,6 +159,64 @@ func TestJobOutlivesItsWorkers(t *testing.T) {
 	})
 }
 
+// TestLostCalls: what carries a living process's lease, and is not worked on
+// because the database failed at the wrong moment, ends nevertheless.
+func TestLostCalls(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		lease := ""
+		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) { quiet(cfg); lease = cfg.Lease }})
+		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+		if _, err := s.Store.ClaimJob(t.Context(), lease); err != nil {
+			t.Fatal(err)
+		}
+		lost := store.NewCall{
+			ID: store.NewID("call"), ResultID: store.NewID("file"), AccountID: s.Account.ID, KeyID: s.Key.ID,
+			Operation: "test.echo", Mode: op.Binary, Quote: 2000, Lease: lease,
+		}
+		if err := s.Store.Begin(t.Context(), lost); err != nil {
+			t.Fatal(err)
+		}
+		s.API.ReapOnce(t.Context())
+		if balance, holds := s.Balance(t); balance != int64(apitest.Trial-4000) || holds != 4000 {
+			t.Errorf("before they count as lost %d can be spent and %d is held", balance, holds)
+		}
+		s.Clock.Advance(2 * time.Minute)
+		s.API.ReapOnce(t.Context())
+		s.Work(t)
+		if got := s.Await(t, job.ID); got.Status != "completed" {
+			t.Errorf("the job is %+v, want it completed", got)
+		}
+		call, err := s.Store.Call(t.Context(), lost.ID)
+		if err != nil || call.Status != store.CallFailed || call.Failure != store.Abandoned {
+			t.Errorf("the call is %+v (%v), want it failed", call, err)
+		}
+		expectBalance(t, s, apitest.Trial-2000)
+	})
+}
+
+// TestLongCallsAreNotLost: what a process works on it keeps, however long it takes.
+func TestLongCallsAreNotLost(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		var s *apitest.Server
+		long := func(ctx context.Context, _ *apitest.EchoInput) error {
+			s.Clock.Advance(2 * time.Minute)
+			s.API.ReapOnce(ctx)
+			return nil
+		}
+		s = apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*api.Env]{apitest.Echo(long)}, Change: quiet})
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
+		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+		s.Work(t)
+		if got := s.Await(t, job.ID); got.Status != "completed" {
+			t.Errorf("the job is %+v, want it completed", got)
+		}
+		ended := append([]string{"call test.echo done charged 2000", "call test.echo done charged 2000"}, settled...)
+		expectEffects(t, s, append(append(ended, settled...), "job ended tries 1", "file echo.txt 1", "blob 1")...)
+	})
+}
+
 // TestStoppedJobIsReturned: a worker that has to stop puts its job back, and
 // the try does not count.
 func TestStoppedJobIsReturned(t *testing.T) {

@@ -141,6 +141,7 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 		if err != nil && c.held {
 			c.giveUp(ctx, err)
 		}
+		c.underWay.Delete(c.id)
 		if c.call != nil {
 			c.free(ctx, c.call)
 		}
@@ -257,6 +258,7 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 	// A client that leaves must not make it unknown whether the hold was written.
 	certain := context.WithoutCancel(ctx)
 	if c.call.Response != op.Async {
+		c.underWay.Store(c.id, nil)
 		c.held, err = c.begin(ctx, call)
 		return err
 	}

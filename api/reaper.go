@@ -20,6 +20,9 @@ const (
 	orphanSweepEvery = time.Hour
 	// reapBatch bounds what one statement of a round takes on.
 	reapBatch = 500
+	// lostAfter is how old a call must be to count as lost by this process: more
+	// than the time between its writing and its beginning.
+	lostAfter = time.Minute
 )
 
 // Reap gives back what dead processes held, queues their jobs again, and
@@ -53,6 +56,7 @@ func (a *API) ReapOnce(ctx context.Context) {
 	}
 	a.reapFailed(ctx, err)
 	a.reapFailed(ctx, a.reapStrays(ctx))
+	a.reapFailed(ctx, a.reapLost(ctx))
 	a.reapFailed(ctx, a.store.Nudge(ctx))
 	a.reapFailed(ctx, a.store.DeleteExpired(ctx, reapBatch))
 	a.reapFailed(ctx, a.reloadDue(ctx))
@@ -76,6 +80,20 @@ func (a *API) reapStrays(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
+// reapLost takes care of the calls that carry this process's lease although it
+// does not work on them: the database failed when one was taken on, or when its
+// end was to be written.
+func (a *API) reapLost(ctx context.Context) error {
+	calls, err := a.store.LeasedCalls(ctx, a.lease, a.now().Add(-lostAfter), reapBatch)
+	faults := []error{err}
+	for _, call := range calls {
+		if _, works := a.underWay.Load(call.Call.ID); !works {
+			faults = append(faults, a.reapStray(ctx, call))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // exhausted is the failure of a job that was begun as often as it may be.
 var exhausted = store.Failure{
 	Code:    string(InternalError),
@@ -88,7 +106,7 @@ func (a *API) reapStray(ctx context.Context, stray store.Stray) error {
 		if stray.Tries < store.MaxTries {
 			queued, err := a.store.RequeueStray(ctx, stray)
 			if queued {
-				a.log.LogAttrs(ctx, slog.LevelWarn, "queued the job of a process that is gone", slog.String("call", stray.Call.ID), slog.Int("try", stray.Tries))
+				a.log.LogAttrs(ctx, slog.LevelWarn, "queued a job that nothing works on", slog.String("call", stray.Call.ID), slog.Int("try", stray.Tries))
 			}
 			return err
 		}

@@ -108,10 +108,11 @@ func (s *Store) ReturnJob(ctx context.Context, job Job) error {
 // argument is now.
 const strayJobs = `j.state = 'running' AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = j.lease AND leases.expires_at > ?)`
 
-// Stray is a call whose process has died.
+// Stray is a call whose process has died, or has lost it.
 type Stray struct {
 	Call  Call
-	Tries int // of a job; 0 of any other call
+	Tries int    // of a job; 0 of any other call
+	lease string // of the process that lives and has lost it
 }
 
 // StrayCalls returns running calls with a callback whose process is gone, at
@@ -133,10 +134,16 @@ func (s *Store) StrayCalls(ctx context.Context, limit int) ([]Stray, error) {
 // ReleaseStray ends a call whose process is gone as failed and writes what is
 // told of it. It has no effect if the call has ended or was taken on again.
 func (s *Store) ReleaseStray(ctx context.Context, stale Stray, f Failure, n *Notice) error {
-	gone, args := stray, []any{toMicros(s.now())}
-	if stale.Call.Mode == Async {
-		gone = "EXISTS (SELECT 1 FROM jobs AS j WHERE j.call_id = c.id AND j.tries = ? AND " + strayJobs + ")"
-		args = []any{stale.Tries, toMicros(s.now())}
+	var gone string
+	var args []any
+	switch {
+	case stale.Call.Mode == Async:
+		gone, args = s.strayJob(stale)
+		gone, args = "EXISTS (SELECT 1 FROM jobs AS j WHERE j.call_id = c.id AND j.tries = ? AND "+gone+")", append([]any{stale.Tries}, args...)
+	case stale.lease != "":
+		gone, args = "c.lease = ?", []any{stale.lease}
+	default:
+		gone, args = stray, []any{toMicros(s.now())}
 	}
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		_, err := s.release(ctx, tx, ending{stale.Call.ID, f, n}, gone, args...)
@@ -156,25 +163,61 @@ func (s *Store) StrayJobs(ctx context.Context, limit int) ([]Stray, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read stray jobs: %w", err)
 	}
+	return s.strays(ctx, rows, "")
+}
+
+func (s *Store) strays(ctx context.Context, rows []jobRow, lease string) ([]Stray, error) {
 	list := make([]Stray, 0, len(rows))
 	for _, row := range rows {
 		call, err := s.Call(ctx, row.CallID)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Stray{Call: call, Tries: row.Tries})
+		list = append(list, Stray{Call: call, Tries: row.Tries, lease: lease})
 	}
 	return list, nil
+}
+
+// strayJob is the condition under which a job still is the stray one.
+func (s *Store) strayJob(job Stray) (condition string, args []any) {
+	if job.lease != "" {
+		return "j.state = 'running' AND j.lease = ?", []any{job.lease}
+	}
+	return strayJobs, []any{toMicros(s.now())}
+}
+
+// LeasedCalls returns the running calls and jobs that carry a living process's
+// lease and were begun before the time, at most limit of either. Those that the
+// process does not work on are stray: the database failed when they were taken
+// on, or when their end was to be written.
+func (s *Store) LeasedCalls(ctx context.Context, lease string, before time.Time, limit int) ([]Stray, error) {
+	var calls []callRow
+	var jobs []jobRow
+	err := s.write.NewSelect().Model(&calls).Where("status = ? AND lease = ? AND created_at < ?", CallRunning, lease, toMicros(before)).
+		Order("id").Limit(int64(limit)).Scan(ctx)
+	if err == nil {
+		err = s.write.NewSelect().Model(&jobs).Where("state = ? AND lease = ? AND started_at < ?", jobRunning, lease, toMicros(before)).
+			Order("seq").Limit(int64(limit)).Scan(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read leased calls: %w", err)
+	}
+	list, err := s.strays(ctx, jobs, lease)
+	for i := range calls {
+		list = append(list, Stray{Call: calls[i].call(), lease: lease})
+	}
+	return list, err
 }
 
 // RequeueStray lets a job whose process has died wait for another, and reports
 // whether it did: not if another process was first, or its tries are used up.
 func (s *Store) RequeueStray(ctx context.Context, job Stray) (bool, error) {
 	requeued := false
+	gone, args := s.strayJob(job)
+	args = append([]any{jobQueued, job.Call.ID, job.Tries, MaxTries}, args...)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
 		requeued, err = changed(tx.NewRaw(`UPDATE jobs AS j SET state = ?, lease = ''
-			WHERE call_id = ? AND tries = ? AND tries < ? AND `+strayJobs,
-			jobQueued, job.Call.ID, job.Tries, MaxTries, toMicros(s.now())).Exec(ctx))
+			WHERE call_id = ? AND tries = ? AND tries < ? AND `+gone, args...).Exec(ctx))
 		if err != nil || !requeued {
 			return err
 		}
