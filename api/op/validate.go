@@ -65,17 +65,18 @@ func (s *schema) misfit(faults *Faults, at []string, input any) {
 
 // sameType returns the error of the only alternative that takes values of the
 // type given, and nil where there is none or more than one.
-func sameType(invalid *validator.ValidationError) (meant *validator.ValidationError) {
+func sameType(invalid *validator.ValidationError) *validator.ValidationError {
+	var meant []*validator.ValidationError
 	for _, cause := range invalid.Causes {
 		if _, other := cause.ErrorKind.(*kind.Type); other && len(cause.InstanceLocation) == len(invalid.InstanceLocation) {
 			continue
 		}
-		if meant != nil {
-			return nil
-		}
-		meant = cause
+		meant = append(meant, cause)
 	}
-	return meant
+	if len(meant) != 1 {
+		return nil
+	}
+	return meant[0]
 }
 
 // at returns the schema of the value at a location.

@@ -159,8 +159,9 @@ func (f *field) Set(text string) error {
 		if err != nil {
 			return err
 		}
-		before, _ := f.value.([]any)
-		f.value = append(before, items...)
+		list, _ := f.value.([]any)
+		list = append(list, items...)
+		f.value = list
 		return nil
 	}
 	var err error
@@ -172,8 +173,9 @@ func (f *field) Set(text string) error {
 // as well.
 func (f *field) parseItems(text string) ([]any, error) {
 	if f.schema.Items.Type == "object" && !isFileSource(f.schema.Items) {
-		if all, err := parseValue(f.schema, text); err == nil {
-			return all.([]any), nil
+		all, err := parseValue(f.schema, text)
+		if list, ok := all.([]any); ok && err == nil {
+			return list, nil
 		}
 	}
 	item, err := parseValue(f.schema.Items, text)
