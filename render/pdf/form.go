@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"relaypdf/render/engine"
@@ -192,7 +193,7 @@ func (r rawField) field() Field {
 	case ListField:
 		f.Multiple = flags&flagMultiSelect != 0
 	case CheckboxField, RadioField:
-		f.Options = append(f.Options, r.States...)
+		f.addStates(r)
 	}
 	if f.Type == ChoiceField || f.Type == ListField {
 		for _, option := range r.Options {
@@ -201,6 +202,21 @@ func (r rawField) field() Field {
 		}
 	}
 	return f
+}
+
+// addStates adds what the appearance of a button can show. Where the field lists
+// texts, states are numbers in that list (ISO 32000-1, 12.7.4.2.3).
+func (f *Field) addStates(r rawField) {
+	for _, state := range r.States {
+		if slices.Contains(f.Options, state) {
+			continue
+		}
+		label := state
+		if i, err := strconv.Atoi(state); err == nil && i >= 0 && i < len(r.Options) {
+			label = r.Options[i][1]
+		}
+		f.Options, f.Labels = append(f.Options, state), append(f.Labels, label)
+	}
 }
 
 func (r rawField) fieldType() FieldType {
@@ -251,10 +267,8 @@ func (f *Field) read(values []string) any {
 // join adds another widget of the same name: a radio button's next one, or the
 // same field in another place.
 func (f *Field) join(r rawField) {
-	for _, state := range r.States {
-		if !slices.Contains(f.Options, state) && (f.Type == RadioField || f.Type == CheckboxField) {
-			f.Options = append(f.Options, state)
-		}
+	if f.Type == RadioField || f.Type == CheckboxField {
+		f.addStates(r)
 	}
 	if f.Page == nil && r.Page > 0 {
 		f.Page, f.Rect = &r.Page, normalize(r.Rect)

@@ -31,10 +31,11 @@ function texts(o) {
 	return out;
 }
 
-// numbers reads an array of numbers.
+// numbers reads an array of numbers. MuPDF has them in single precision, whose
+// seven digits are kept: 578.872 is not 578.8720092773438.
 function numbers(o) {
 	var out = [];
-	for (var i = 0; o && o.isArray() && i < o.length; i++) out.push(o.get(i).asNumber());
+	for (var i = 0; o && o.isArray() && i < o.length; i++) out.push(Number(o.get(i).asNumber().toPrecision(7)));
 	return out;
 }
 

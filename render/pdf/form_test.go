@@ -280,3 +280,32 @@ func TestFormFillNames(t *testing.T) {
 		}
 	}
 }
+
+// TestFormOfNumberedStates has a radio button as some programs write it: its
+// states are numbers, and its texts stand in a list beside them.
+func TestFormOfNumberedStates(t *testing.T) {
+	widget := func(left, state string) string {
+		return "<< /Type /Annot /Subtype /Widget /F 4 /Rect [" + left + " 10.125 578.872 30] /Parent 100 0 R /AS /Off /AP << /N << /" + state + " 103 0 R /Off 103 0 R >> >> >>"
+	}
+	document := source{
+		pages: []string{"x"}, annots: map[int]string{0: "101 0 R 102 0 R"},
+		catalog: "/AcroForm << /Fields [100 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >>",
+		objects: []string{
+			"<< /FT /Btn /Ff 49152 /T (colour) /V /Off /Opt [(Gr\374n) (Rot)] /Kids [101 0 R 102 0 R] >>", widget("10", "0"), widget("50", "1"),
+			"<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 1 >>\nstream\nn\nendstream",
+		},
+	}.write()
+	field := readFields(t, document, "")["colour"]
+	want := Field{
+		Name: "colour", Type: RadioField, Options: []string{"0", "1"}, Labels: []string{"Grün", "Rot"}, Page: new(1), Rect: []float64{10, 10.125, 578.872, 30},
+	}
+	if !reflect.DeepEqual(field, want) {
+		t.Errorf("got %+v, want %+v", field, want)
+	}
+	for _, value := range []string{"1", "Rot"} {
+		filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"colour": value}}, document)
+		if got := readFields(t, filled, "")["colour"].Value; got != "1" {
+			t.Errorf("%s: it is %v", value, got)
+		}
+	}
+}
