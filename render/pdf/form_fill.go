@@ -59,7 +59,37 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 	if err != nil {
 		return nil, err
 	}
+	if name, err = doc.dropUsageRights(ctx, name); err != nil {
+		return nil, err
+	}
 	return nil, finish(ctx, &original, encrypted, name)
+}
+
+// dropUsageRights removes Adobe's signature that lets its free reader save a
+// form. What is filled in breaks it, and the reader then complains at every
+// opening. It returns the name of the result.
+func (d *document) dropUsageRights(ctx context.Context, name string) (string, error) {
+	const rights = "/UR3"
+	if there, err := contains(d.work.Path(name), rights); !there || err != nil {
+		return name, err
+	}
+	filled := &document{work: d.work, name: name}
+	o, err := filled.soundObjects(ctx)
+	if err != nil {
+		return name, err
+	}
+	catalog := o.value(o.root())
+	permissions := o.entry(catalog["/Perms"])
+	if permissions[rights] == nil {
+		return name, nil
+	}
+	changes := o.newUpdate()
+	catalog = without(catalog, "/Perms")
+	if left := without(permissions, rights); len(left) > 0 {
+		catalog["/Perms"] = left
+	}
+	changes.set(o.root(), catalog)
+	return filled.name, changes.appendTo(filled, o)
 }
 
 // entry is one field to be filled.

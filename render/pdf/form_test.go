@@ -309,3 +309,27 @@ func TestFormOfNumberedStates(t *testing.T) {
 		}
 	}
 }
+
+// TestFormFillDropsUsageRights fills a form with the signature of Adobe's that a
+// change breaks, and keeps what else there is.
+func TestFormFillDropsUsageRights(t *testing.T) {
+	document := source{
+		pages: []string{"x"}, annots: map[int]string{0: "100 0 R"},
+		catalog: "/AcroForm << /Fields [100 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >> /Perms << /UR3 101 0 R /DocMDP 102 0 R >>",
+		objects: []string{
+			"<< /Type /Annot /Subtype /Widget /F 4 /Rect [10 10 200 30] /FT /Tx /T (name) /DA (/Helv 12 Tf 0 g) >>",
+			"<< /Type /Sig /Filter /Adobe.PPKLite >>", "<< /Type /Sig /Filter /Other >>",
+		},
+	}.write()
+	for name, variant := range map[string][]byte{"plain": document, "object streams": transform(t, document, "--object-streams=generate")} {
+		filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"name": "Ada"}}, variant)
+		sound(t, filled, "", 1)
+		if got := readFields(t, filled, "")["name"].Value; got != "Ada" {
+			t.Errorf("%s: the field is %v", name, got)
+		}
+		permissions := tool(t, "mutool", "show", save(t, filled), "trailer/Root/Perms")
+		if strings.Contains(permissions, "/UR3") || !strings.Contains(permissions, "/DocMDP") {
+			t.Errorf("%s: permissions %s", name, permissions)
+		}
+	}
+}
