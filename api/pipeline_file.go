@@ -99,7 +99,7 @@ func (b textBody) Close() error        { return nil }
 
 // blobBody is a stored result as a Body.
 type blobBody struct {
-	content io.ReadSeekCloser
+	content store.BlobContent
 	size    int64
 }
 
@@ -124,7 +124,7 @@ func (a *API) missingBlob(ctx context.Context, key string, cause error) error {
 }
 
 func (b *blobBody) Size() int64         { return b.size }
-func (b *blobBody) Open() io.ReadSeeker { return b.content }
+func (b *blobBody) Open() io.ReadSeeker { return io.NewSectionReader(b.content, 0, b.size) }
 func (b *blobBody) Close() error        { return b.content.Close() }
 
 // claimPatience is how long a request waits for the one that holds its

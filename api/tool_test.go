@@ -53,6 +53,60 @@ func TestExamplesRun(t *testing.T) {
 	}
 }
 
+// TestExamplesRunOnUploads sends the examples with uploads in the place of their
+// files.
+func TestExamplesRunOnUploads(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	uploads := 0
+	var upload func(v any)
+	upload = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if text, ok := v["file"].(string); ok {
+				content, err := base64.StdEncoding.DecodeString(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer := s.Send(t, apitest.Request{
+					Path: "/v1/files", Body: string(content), Header: http.Header{"Content-Type": {"application/octet-stream"}, "X-Filename": {"x"}},
+				})
+				var file struct{ ID string }
+				if err := json.Unmarshal([]byte(answer.Body), &file); err != nil || answer.Status != http.StatusCreated {
+					t.Fatalf("upload: %+v, %v", answer, err)
+				}
+				delete(v, "file")
+				v["fileId"] = file.ID
+				uploads++
+			}
+			for _, member := range v {
+				upload(member)
+			}
+		case []any:
+			for _, item := range v {
+				upload(item)
+			}
+		}
+	}
+	for path, example := range examples(t, s) {
+		var body map[string]any
+		if err := json.Unmarshal(example, &body); err != nil {
+			t.Fatal(err)
+		}
+		upload(body)
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Send(t, apitest.Request{Path: path, Body: string(text)}); got.Status != http.StatusOK || got.Body == "" {
+			t.Errorf("%s: the example got status %d: %.300s", path, got.Status, got.Body)
+		}
+	}
+	if uploads < 15 {
+		t.Errorf("only %d files were uploaded", uploads)
+	}
+}
+
 func TestToolsMakePDFs(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

@@ -24,12 +24,18 @@ type Blobs interface {
 	Put(ctx context.Context, key string, r io.Reader) (int64, error)
 	// Open returns the blob's bytes and its size, or ErrNoBlob. The caller
 	// closes it.
-	Open(ctx context.Context, key string) (io.ReadSeekCloser, int64, error)
+	Open(ctx context.Context, key string) (BlobContent, int64, error)
 	// Delete removes the blob, or returns ErrNoBlob.
 	Delete(ctx context.Context, key string) error
 	// List calls yield for every blob, in no particular order, until it
 	// returns an error. Blobs put or deleted meanwhile may be missed.
 	List(ctx context.Context, yield func(Blob) error) error
+}
+
+// BlobContent is the bytes of a blob. ReadAt does not move what Read reads.
+type BlobContent interface {
+	io.ReadSeekCloser
+	io.ReaderAt
 }
 
 // Blob is what List tells of a blob.
@@ -107,7 +113,7 @@ func putPart(ctx context.Context, folder, path string, r io.Reader) (size int64,
 	return size, nil
 }
 
-func (b *diskBlobs) Open(_ context.Context, key string) (io.ReadSeekCloser, int64, error) {
+func (b *diskBlobs) Open(_ context.Context, key string) (BlobContent, int64, error) {
 	path, err := b.path(key)
 	if err != nil {
 		return nil, 0, err

@@ -159,9 +159,8 @@ func (f *field) Set(text string) error {
 		if err != nil {
 			return err
 		}
-		list, _ := f.value.([]any)
-		list = append(list, items...)
-		f.value = list
+		before, _ := f.value.([]any)
+		f.value = slices.Concat(before, items)
 		return nil
 	}
 	var err error
@@ -174,8 +173,8 @@ func (f *field) Set(text string) error {
 func (f *field) parseItems(text string) ([]any, error) {
 	if f.schema.Items.Type == "object" && !isFileSource(f.schema.Items) {
 		all, err := parseValue(f.schema, text)
-		if list, ok := all.([]any); ok && err == nil {
-			return list, nil
+		if items, ok := all.([]any); ok && err == nil {
+			return items, nil
 		}
 	}
 	item, err := parseValue(f.schema.Items, text)
