@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -81,7 +82,6 @@ func configure(cmd *cobra.Command, operation *op.Operation[*api.Env], name strin
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
 	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
-	cmd.Example = c.examples()
 	flags := cmd.Flags()
 	flags.SortFlags = false // They stand in the order of the input's fields.
 	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it the result's own name in this folder, or standard output for JSON; where the operation makes several formats, the extension chooses")
@@ -96,6 +96,7 @@ func configure(cmd *cobra.Command, operation *op.Operation[*api.Env], name strin
 		flags.BoolVar(&c.markdown, "markdown", false, "the source is Markdown, whatever its name")
 	}
 	c.fields = addFields(flags, operation.Schema)
+	cmd.Example = c.examples()
 	AddFlags(flags, groupClient)
 }
 
@@ -120,20 +121,61 @@ func (c *operationCall) examples() string {
 	if err := enc.Encode(c.operation.Example); err != nil {
 		return ""
 	}
-	quoted := "'" + strings.ReplaceAll(strings.TrimSpace(text.String()), "'", `'\''`) + "'"
+	quoted := shellQuote(strings.TrimSpace(text.String()))
+	options := c.exampleFlags(text.String()) + " -o result"
 	var examples []string
 	switch {
 	case c.takes.has("files"):
-		examples = append(examples, command+" first second -o result")
+		examples = append(examples, command+" first second"+options)
 	case c.takes.has("html"):
-		examples = append(examples, command+" page.html -o result")
+		examples = append(examples, command+" page.html"+options)
 	case c.takes.has("file"):
-		examples = append(examples, command+" document -o result")
+		examples = append(examples, command+" document"+options)
 	}
 	if len(quoted) <= maxExample || len(examples) == 0 {
 		examples = append(examples, command+" --json "+quoted)
 	}
 	return strings.Join(examples, "\n")
+}
+
+// exampleFlags writes the fields of the row's example as flags, but for its
+// sources.
+func (c *operationCall) exampleFlags(example string) string {
+	var input map[string]any
+	if json.Unmarshal([]byte(example), &input) != nil {
+		return ""
+	}
+	var flags strings.Builder
+	for _, f := range c.fields {
+		value := f.in(input)
+		if value == nil || isMap(f.schema) || f.path[0] == sourceFilename {
+			continue
+		}
+		text, isText := value.(string)
+		if !isText {
+			encoded, err := json.Marshal(value)
+			if err != nil {
+				return ""
+			}
+			text = string(encoded)
+		}
+		separator := " "
+		if f.schema.Type == "boolean" {
+			separator = "="
+		}
+		flags.WriteString(" --" + f.flag + separator + shellQuote(text))
+	}
+	return flags.String()
+}
+
+var shellPlain = regexp.MustCompile(`^[\w.,:%+@/-]+$`)
+
+// shellQuote writes a text as one word of a shell's command line.
+func shellQuote(text string) string {
+	if shellPlain.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // maxExample is the longest request that is shown whole. A longer one has a

@@ -218,13 +218,16 @@ func (f *field) put(input map[string]any) error {
 }
 
 // isIn reports whether a request holds the field already.
-func (f *field) isIn(input map[string]any) bool {
+func (f *field) isIn(input map[string]any) bool { return f.in(input) != nil }
+
+// in returns the value that the field has in a request, or nil.
+func (f *field) in(input map[string]any) any {
 	var value any = input
 	for _, name := range f.path {
 		object, _ := value.(map[string]any)
 		value = object[name]
 	}
-	return value != nil
+	return value
 }
 
 // with returns the field with a value.

@@ -19,6 +19,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// sourceFilename is the field that the name of the source goes to.
+const sourceFilename = "sourceFilename"
+
 // sourceNames are the fields that hold what an operation works on. On the
 // command line they are arguments and not flags.
 var sourceNames = [...]string{"html", "url", "markdown", "file", "files"}
@@ -40,7 +43,7 @@ func sourcesOf(input *jsonschema.Schema) sources {
 		if name == "files" {
 			s.item = member.Items
 		}
-		if name == "sourceFilename" {
+		if name == sourceFilename {
 			s.named = true
 		}
 	}
@@ -153,7 +156,7 @@ func (s sources) putDocument(input map[string]any, doc document, field string) e
 	case "file":
 		input[field] = base64.StdEncoding.EncodeToString(doc.content)
 		if s.named && doc.name != "" {
-			input["sourceFilename"] = filepath.Base(doc.name)
+			input[sourceFilename] = filepath.Base(doc.name)
 		}
 	default:
 		text := bytes.TrimPrefix(doc.content, []byte("\uFEFF"))

@@ -569,6 +569,21 @@ func TestHelpComesFromTheRow(t *testing.T) {
 	}
 }
 
+// TestExamplesOfTheTable shows commands that work as they stand: with what is
+// required besides the source.
+func TestExamplesOfTheTable(t *testing.T) {
+	for want, args := range map[string][]string{
+		"pdf protect document --user-password 'correct horse' --permissions-copy=false -o result":     {"pdf", "protect"},
+		"pdf rotate document --degrees 90 --pages even -o result":                                     {"pdf", "rotate"},
+		`pdf form fill document --fields '{"country":"Japan","name":"Zoë"}' --flatten=true -o result`: {"pdf", "form", "fill"},
+		"convert create page.html --to xlsx -o result":                                                {"convert"},
+	} {
+		if r := runRows(t, api.Operations, "", append(args, "--help")...); !strings.Contains(r.out, "  relaypdf "+want+"\n") {
+			t.Errorf("help lacks %q:\n%s", want, r.out)
+		}
+	}
+}
+
 func TestKebab(t *testing.T) {
 	got := map[string]string{}
 	want := map[string]string{
