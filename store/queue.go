@@ -66,7 +66,8 @@ func queueDriver(db *bun.DB, dialect string) riverdriver.Driver[*sql.Tx] {
 
 // newQueue returns a client that inserts wake-ups.
 func newQueue(db *bun.DB, dialect string, log *slog.Logger) (*river.Client[*sql.Tx], error) {
-	return river.NewClient(queueDriver(db, dialect), &river.Config{Logger: quiet(log)})
+	// River notifies of one insertion in this time, and is silent about the others.
+	return river.NewClient(queueDriver(db, dialect), &river.Config{Logger: quiet(log), FetchCooldown: river.FetchCooldownMin})
 }
 
 // quiet drops River's remarks about itself; its errors stay.

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"relaypdf/store"
+	"relaypdf/store/storetest"
 )
 
 // TestWaitingJobsWakeAllWorkers: jobs that wait when a process begins to work,
@@ -54,4 +57,33 @@ func (f *fixture) workTogether(t testing.TB, workers int) int {
 		t.Fatal(err)
 	}
 	return int(busy.Load())
+}
+
+// TestEveryWakeUpIsNotified: on PostgreSQL other processes are told of a job that
+// is accepted just after another one.
+func TestEveryWakeUpIsNotified(t *testing.T) {
+	t.Parallel()
+	db := storetest.Postgres(t)
+	f := newFixture(t, db)
+	listener, err := pgx.Connect(t.Context(), db.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close(context.WithoutCancel(t.Context()))
+	if _, err := listener.Exec(t.Context(), `LISTEN "public.river_insert"`); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		f.begin(t, f.newJob(t))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		_, err := listener.WaitForNotification(ctx)
+		cancel()
+		if err != nil {
+			t.Fatalf("nobody was told of job %d: %v", n+1, err)
+		}
+		// As if a worker had taken the wake-up, so that the next job needs its own.
+		if _, err := f.DB().NewRaw("DELETE FROM river_job").Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
