@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -177,6 +178,10 @@ func (c *Config) doubts() []string {
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !isLoopback(host) && c.isDefault("base-url") {
 		doubts = append(doubts, "RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: "+
 			"links will say "+c.BaseURL+", and test keys are accepted")
+	}
+	if slices.Equal(c.Roles, []string{roleWorker}) && c.isDefault("base-url") {
+		doubts = append(doubts, "RELAYPDF_BASE_URL is not set: links in events and callbacks of this worker's jobs will say "+c.BaseURL+
+			"; give all processes the same address")
 	}
 	if c.RedisURL != "" {
 		doubts = append(doubts, "RELAYPDF_REDIS_URL is not used by this release: rate limits are counted by each process for itself")

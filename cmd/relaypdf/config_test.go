@@ -331,6 +331,8 @@ func TestWarnings(t *testing.T) {
 		{"the tests' own", user("RELAYPDF_TEST_POSTGRES_URL=x", "OTHER=1"), nil, nil},
 		{"open without an address", user(), []string{"--listen=0.0.0.0:80"}, []string{"RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: links will say http://localhost:80, and test keys are accepted"}},
 		{"open with an address", user(), []string{"--listen=0.0.0.0:80", "--base-url=https://a"}, nil},
+		{"worker without an address", user(), []string{"--roles=worker"}, []string{"RELAYPDF_BASE_URL is not set: links in events and callbacks of this worker's jobs will say http://localhost:8787; give all processes the same address"}},
+		{"worker with an address", user(), []string{"--roles=worker", "--base-url=https://a"}, nil},
 		{"unused Redis", user("RELAYPDF_REDIS_URL=redis://h"), nil, []string{"RELAYPDF_REDIS_URL is not used by this release: rate limits are counted by each process for itself"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
