@@ -190,7 +190,7 @@ func TestEveryKeyedRouteNeedsAKey(t *testing.T) {
 	for _, route := range s.API.Routes() {
 		header := bearerOf("pdf_live_unknown")
 		got := s.Send(t, apitest.Request{Method: route.Method, Path: route.Path, Header: header})
-		if refused := got.Status == http.StatusUnauthorized; refused != (route.Access == "key") {
+		if refused := got.Status == http.StatusUnauthorized; refused != (route.Access != "public") {
 			t.Errorf("%s %s (%s): status %d", route.Method, route.Path, route.Access, got.Status)
 		}
 	}
@@ -435,6 +435,16 @@ func TestKeysThatAreRefused(t *testing.T) {
 	call(narrow, echo).Refused(t, api.Unauthorized)
 	s.Send(t, apitest.Request{Path: "/v1/test/json", Body: `{}`, Header: bearerOf(narrow)}).OK(t)
 	account(narrow).OK(t)
+	for _, route := range s.API.Routes() {
+		if route.Access != "full key" {
+			continue
+		}
+		got := s.Send(t, apitest.Request{Method: route.Method, Path: strings.ReplaceAll(route.Path, "{id}", "x"), Body: "{}", Header: bearerOf(narrow)})
+		got.Refused(t, api.Unauthorized)
+		if got := s.Send(t, apitest.Request{Method: route.Method, Path: strings.ReplaceAll(route.Path, "{id}", "x"), Body: "{}"}); got.Status == http.StatusUnauthorized {
+			t.Errorf("%s %s: a key that may use everything is refused", route.Method, route.Path)
+		}
+	}
 
 	if err := s.Store.RevokeKey(t.Context(), s.Account.ID, revokedKey.ID); err != nil {
 		t.Fatal(err)

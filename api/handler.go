@@ -15,6 +15,9 @@ type access string
 const (
 	public  access = "public"
 	withKey access = "key"
+	// withFullKey is for what concerns the whole account: a key that may not use
+	// all operations may not do that either.
+	withFullKey access = "full key"
 )
 
 // route is one line of the interface.
@@ -39,20 +42,20 @@ func (a *API) routes() []route {
 		{"GET", "/v1/billing/prices", public, "List the prices", a.getPrices, PriceList{}, nil},
 		{"GET", "/v1/billing/usage", withKey, "Sum up calls and spending", a.getUsage, Usage{}, nil},
 		{"GET", "/v1/billing/limits", withKey, "Show the spending limits", a.getLimits, Limits{}, nil},
-		{"PATCH", "/v1/billing/limits", withKey, "Change the spending limits", a.patchLimits, Limits{}, nil},
+		{"PATCH", "/v1/billing/limits", withFullKey, "Change the spending limits", a.patchLimits, Limits{}, nil},
 		{"GET", "/v1/jobs/{id}", withKey, "Show what has become of a job", a.getJob, JobStatus{}, nil},
 		{"POST", "/v1/files", withKey, "Upload a file", a.postFile, Upload{}, nil},
 		{"GET", "/v1/files/{id}", public, "Download a result", a.getFile, nil, nil},
 		{"DELETE", "/v1/files/{id}", withKey, "Delete an upload or a result", a.deleteFile, Acknowledged{}, nil},
 		{"GET", "/v1/webhooks", withKey, "List the webhook endpoints", a.getWebhooks, WebhookList{}, nil},
-		{"POST", "/v1/webhooks", withKey, "Make a webhook endpoint", a.postWebhook, WebhookSecret{}, nil},
+		{"POST", "/v1/webhooks", withFullKey, "Make a webhook endpoint", a.postWebhook, WebhookSecret{}, nil},
 		{"GET", "/v1/webhooks/deliveries", withKey, "List the latest deliveries", a.getDeliveries, DeliveryList{}, nil},
-		{"POST", "/v1/webhooks/deliveries/{id}/replay", withKey, "Send a failed delivery again", a.replayDelivery, Delivery{}, nil},
-		{"PATCH", "/v1/webhooks/{id}", withKey, "Change a webhook endpoint", a.patchWebhook, WebhookEndpoint{}, nil},
-		{"DELETE", "/v1/webhooks/{id}", withKey, "Delete a webhook endpoint", a.deleteWebhook, Acknowledged{}, nil},
-		{"POST", "/v1/webhooks/{id}/test", withKey, "Send a test event to an endpoint", a.testWebhook, Delivery{}, nil},
-		{"POST", "/v1/webhooks/{id}/roll", withKey, "Give an endpoint a new secret", a.rollWebhook, WebhookSecret{}, nil},
-		{"POST", "/v1/webhooks/{id}/activate", withKey, "Put an endpoint's new secret into use", a.activateWebhook, WebhookEndpoint{}, nil},
+		{"POST", "/v1/webhooks/deliveries/{id}/replay", withFullKey, "Send a failed delivery again", a.replayDelivery, Delivery{}, nil},
+		{"PATCH", "/v1/webhooks/{id}", withFullKey, "Change a webhook endpoint", a.patchWebhook, WebhookEndpoint{}, nil},
+		{"DELETE", "/v1/webhooks/{id}", withFullKey, "Delete a webhook endpoint", a.deleteWebhook, Acknowledged{}, nil},
+		{"POST", "/v1/webhooks/{id}/test", withFullKey, "Send a test event to an endpoint", a.testWebhook, Delivery{}, nil},
+		{"POST", "/v1/webhooks/{id}/roll", withFullKey, "Give an endpoint a new secret", a.rollWebhook, WebhookSecret{}, nil},
+		{"POST", "/v1/webhooks/{id}/activate", withFullKey, "Put an endpoint's new secret into use", a.activateWebhook, WebhookEndpoint{}, nil},
 	}
 	for _, operation := range a.table.All() {
 		routes = append(routes, route{
@@ -68,7 +71,10 @@ func (a *API) Handler() http.Handler {
 	r.Use(identify, func(next http.Handler) http.Handler { return a.record(routePattern, next) }, a.guard)
 	for _, route := range a.routes() {
 		handle := route.handle
-		if route.access == withKey && route.operation == nil {
+		if route.access == withFullKey {
+			handle = unrestricted(handle)
+		}
+		if route.access != public && route.operation == nil {
 			if route.method == http.MethodPost {
 				handle = a.limited(handle)
 			}

@@ -149,7 +149,7 @@ func (a *API) addRoute(doc *document, r route, n routeNote) {
 		OperationID: r.operationID(), Summary: r.summary, Tags: []string{tag},
 		Security: []map[string][]string{}, Responses: map[string]responseDoc{},
 	}
-	if r.access == withKey {
+	if r.access != public {
 		e.Security = append(e.Security, map[string][]string{"bearer": {}})
 	}
 	for _, name := range pathParameters(r.pattern) {
@@ -280,7 +280,7 @@ func (r route) codes(n routeNote) []Code {
 	if isAPI(r.pattern) {
 		list = append(list, Unauthorized) // a key in the address is refused everywhere
 	}
-	if r.access == withKey {
+	if r.access != public {
 		list = append(list, AccountSuspended, RateLimited)
 	}
 	if r.operation != nil {

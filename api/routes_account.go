@@ -19,6 +19,16 @@ func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) erro
 	}
 }
 
+// unrestricted refuses keys that may not use all operations.
+func unrestricted(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if allowed := callerFrom(r.Context()).Key.Operations; len(allowed) > 0 {
+			return &Error{Code: Unauthorized, Message: "This key may only use " + strings.Join(allowed, ", ") + ", and not change the account."}
+		}
+		return handle(w, r)
+	}
+}
+
 // limited counts requests in the windows of the caller's key, as operations do
 // themselves.
 func (a *API) limited(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {

@@ -63,7 +63,7 @@ func newKeysCreate(table *op.Table[*api.Env]) *cobra.Command {
 	flags.BoolVar(&options.test, "test", false, "make a pdf_test_ key, which works only while the service has a loopback address")
 	flags.StringVar(&options.expires, "expires", "", "when the key stops working: a time from now like 720h or 30d, a day like 2027-01-31 (its beginning, in UTC), or an RFC 3339 time")
 	flags.StringVar(&options.spendLimit, "spend-limit", "", "dollars that may be spent over the key's life")
-	flags.StringSliceVar(&options.operations, "operations", nil, "the only operations the key may use, separated by commas: "+strings.Join(operationNames(table), ", "))
+	flags.StringSliceVar(&options.operations, "operations", nil, "the only operations the key may use, separated by commas; it may not change limits or webhooks then: "+strings.Join(operationNames(table), ", "))
 	addSettings(flags, append(dataSettings, "base-url", "listen")...)
 	return cmd
 }
