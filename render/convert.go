@@ -186,11 +186,13 @@ func (r *Renderer) convertMarkdown(ctx context.Context, c Conversion) (Converted
 		return Converted{}, fmt.Errorf("read the source: %w", err)
 	}
 	html, err := r.engines.Do(ctx, engine.Job{Name: markdownJob, Args: markup.MarkdownOptions{}, Body: source})
-	switch {
-	case err != nil:
+	if err == nil && c.To == ConvertHTML {
+		if html, err = r.engines.Do(ctx, engine.Job{Name: office.DetachJob, Body: html}); err == nil {
+			return Converted{Body: spool.FromBytes(html)}, nil
+		}
+	}
+	if err != nil {
 		return Converted{}, convertError(err)
-	case c.To == ConvertHTML:
-		return Converted{Body: spool.FromBytes(html)}, nil
 	}
 	c.Content, c.Name = spool.FromBytes(office.SimplifyHTML(html)), "document.html"
 	return r.Convert(ctx, c)

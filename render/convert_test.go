@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"html"
 	"image"
 	"image/color"
 	"image/gif"
@@ -38,10 +39,25 @@ const slidesSource = `<?xml version="1.0" encoding="UTF-8"?>
 <draw:page draw:master-page-name="m"><draw:frame svg:x="1cm" svg:y="1cm" svg:width="14cm" svg:height="2cm"><draw:text-box><text:p>Hopper</text:p></draw:text-box></draw:frame></draw:page>
 </office:presentation></office:body></office:document>`
 
+const pixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+
 // pagesSource is a document of two pages with a picture.
-const pagesSource = `<html><head><meta charset="utf-8"></head><body><h1>Lovelace</h1><p><img src="data:image/png;base64,` +
-	`iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==" width="40" height="40"></p>` +
+const pagesSource = `<html><head><meta charset="utf-8"></head><body><h1>Lovelace</h1><p><img src="` + pixel + `" width="40" height="40"></p>` +
 	`<table><tr><td>cell</td><td>1</td></tr></table><p style="page-break-before: always">Hopper</p></body></html>`
+
+// markdownSource refers to what is elsewhere in the ways of Markdown and HTML.
+const markdownSource = `# Lovelace
+
+| Hopper | 12 |
+|---|---|
+| a | b |
+
+- [x] done
+
+![here](` + pixel + `) ![there](https://example.com/a.png)
+
+<iframe src="https://example.com/"></iframe><script src="//example.com/a.js"></script><div style="background:url(https://example.com/b.png)">
+`
 
 // sources are a document of each kind, by file name. Those of offices are made
 // by an office.
@@ -53,7 +69,7 @@ func sources(t *testing.T) map[string][]byte {
 	}
 	made := map[string][]byte{
 		"source.html": []byte(pagesSource), "source.csv": []byte("name,total\nLovelace,12\nHopper,99\n"),
-		"source.txt": []byte("Lovelace\n\fHopper\n"), "source.md": []byte("# Lovelace\n\n| Hopper | 12 |\n|---|---|\n| a | b |\n\n- [x] done\n"),
+		"source.txt": []byte("Lovelace\n\fHopper\n"), "source.md": []byte(markdownSource),
 	}
 	for name, encode := range map[string]func(io.Writer) error{
 		"image.png":  func(w io.Writer) error { return png.Encode(w, picture) },
@@ -190,7 +206,7 @@ func checkPDF(t *testing.T, what string, content []byte, pages int) {
 }
 
 // elsewhere finds what a document would have to fetch.
-var elsewhere = regexp.MustCompile(`(?i)(src|href)\s*=\s*["']?(?:[^"'#dhm]|h[^t])|url\((?:"|')?[^d]|(?:src|@import)[^>]*https?:`)
+var elsewhere = regexp.MustCompile(`(?i)(src|href)\s*=\s*["']?(?:[^"'#dhm]|h[^t])|url\(["']?[^d"']|(?:src|@import)[^>]*https?:`)
 
 func checkHTML(t *testing.T, what string, content []byte) {
 	t.Helper()
@@ -198,10 +214,10 @@ func checkHTML(t *testing.T, what string, content []byte) {
 	if !strings.HasPrefix(what, "image.") && (!strings.Contains(text, "Lovelace") || !strings.Contains(text, "Hopper")) {
 		t.Errorf("%s: the text is missing: %.300s", what, text)
 	}
-	if found := elsewhere.FindString(text); found != "" {
+	if found := elsewhere.FindString(html.UnescapeString(text)); found != "" {
 		t.Errorf("%s: it is not in one file: %q", what, found)
 	}
-	if pictured := regexp.MustCompile(`^(image|source\.(html|docx|doc|odt|rtf|pdf))`); pictured.MatchString(what) && !strings.Contains(text, "data:image/") {
+	if pictured := regexp.MustCompile(`^(image|source\.(html|docx|doc|odt|rtf|pdf|md))`); pictured.MatchString(what) && !strings.Contains(text, "data:image/") {
 		t.Errorf("%s: its picture is missing", what)
 	}
 }

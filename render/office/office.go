@@ -34,6 +34,7 @@ func Handlers() engine.Handlers {
 		PageJob:       handle(makePage),
 		PagesHTMLJob:  handle(pagesHTML),
 		ResolutionJob: handle(resolution),
+		DetachJob:     engine.Handle(detach),
 	}
 }
 

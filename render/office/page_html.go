@@ -2,6 +2,7 @@ package office
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -256,13 +257,40 @@ func (p *page) write(name string) error {
 	style := &html.Node{Type: html.ElementNode, Data: "style", DataAtom: atom.Style}
 	style.AppendChild(&html.Node{Type: html.TextNode, Data: pageStyle})
 	head.InsertBefore(style, head.FirstChild)
+	content, err := p.render(head)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(p.work.Path(name), content, 0o600)
+}
+
+// render returns the document, which says in its head how it is encoded.
+func (p *page) render(head *html.Node) ([]byte, error) {
 	charset := &html.Node{Type: html.ElementNode, Data: "meta", DataAtom: atom.Meta, Attr: []html.Attribute{{Key: "charset", Val: "utf-8"}}}
 	head.InsertBefore(charset, head.FirstChild)
 	var out bytes.Buffer
 	if err := html.Render(&out, p.root); err != nil {
-		return &Error{Reason: Damaged, Detail: err.Error()}
+		return nil, &Error{Reason: Damaged, Detail: err.Error()}
 	}
-	return os.WriteFile(p.work.Path(name), out.Bytes(), 0o600)
+	return out.Bytes(), nil
+}
+
+// DetachJob takes out of an HTML document in UTF-8 what it would load from
+// elsewhere, for engine.Job. The body is the document before and after. Links
+// stay.
+const DetachJob = "office.detach"
+
+func detach(_ context.Context, w *engine.Work, _ struct{}, document []byte) ([]byte, error) {
+	root, err := html.Parse(bytes.NewReader(document))
+	if err != nil {
+		return nil, toJob(&Error{Reason: Damaged, Detail: err.Error()})
+	}
+	p := &page{work: w, root: root}
+	if err := p.embed(); err != nil {
+		return nil, err
+	}
+	content, err := p.render(first(root, atom.Head)) // The parser makes one.
+	return content, toJob(err)
 }
 
 // language returns what the document says it is written in, or "".
