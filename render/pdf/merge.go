@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,6 +31,9 @@ const openAtOnce = 4
 type part struct {
 	*document
 	title string
+	// rich means that it may have an outline or links. Of one that surely has
+	// neither, reading all objects would be a waste of time.
+	rich  bool
 	first int // the number of its first page in the result, from 0
 	// structure is nil where neither outline nor links are to be carried over.
 	structure *structure
@@ -106,11 +110,15 @@ func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 		if err := p.checkHeader(); err != nil {
 			return nil, false, err
 		}
-		may, err := p.mayBeRich()
+		content, err := p.content()
 		if err != nil {
 			return nil, false, err
 		}
-		parts, rich = append(parts, p), rich || may
+		p.packed = bytes.Contains(content, []byte("/ObjStm"))
+		p.rich = p.packed || slices.ContainsFunc([]string{"/Annots", "/Outlines", "/Encrypt"}, func(sign string) bool {
+			return bytes.Contains(content, []byte(sign))
+		})
+		parts, rich = append(parts, p), rich || p.rich
 	}
 	return parts, rich, nil
 }
@@ -125,34 +133,13 @@ func each(ctx context.Context, parts []part, f func(ctx context.Context, i int) 
 	return group.Wait()
 }
 
-// mayBeRich tells a document that surely has neither an outline nor links, of
-// which reading all objects would be a waste of time.
-func (p *part) mayBeRich() (bool, error) {
-	content, err := p.content()
-	if err != nil {
-		return false, err
-	}
-	for _, sign := range []string{"/ObjStm", "/Annots", "/Outlines", "/Encrypt"} {
-		if bytes.Contains(content, []byte(sign)) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // open counts a part's pages, and reads its structure where that may matter.
 func (p *part) open(ctx context.Context) error {
-	rich, err := p.mayBeRich()
-	if err != nil {
-		return err
-	}
-	if rich {
-		packed, err := contains(p.work.Path(p.name), "/ObjStm")
-		if err != nil {
-			return err
-		}
+	if p.rich {
+		packed := p.packed
+		var err error
 		p.structure, err = p.openStructure(ctx)
-		p.packed = packed
+		p.packed = packed // and not what it was rewritten to
 		if !errors.Is(err, engine.ErrOutputTooLarge) {
 			return err
 		}

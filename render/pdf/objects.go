@@ -294,8 +294,7 @@ func (o *objects) linking() (references []string) {
 			byOffset[o.origin+at.offset] = refer(number, at.generation)
 			continue
 		}
-		packed, err := o.unpack(at.stream)
-		if err == nil && at.index < len(packed) && mayLink(packed[at.index].content) {
+		if p, ok := o.open(number, at); ok && mayLink(p.data) {
 			references = append(references, refer(number, 0))
 		}
 	}
