@@ -57,7 +57,6 @@ func (a *API) ReapOnce(ctx context.Context) {
 	a.reapFailed(ctx, err)
 	a.reapFailed(ctx, a.reapStrays(ctx))
 	a.reapFailed(ctx, a.reapLost(ctx))
-	a.reapFailed(ctx, a.store.Nudge(ctx))
 	a.reapFailed(ctx, a.store.DeleteExpired(ctx, reapBatch))
 	a.reapFailed(ctx, a.reloadDue(ctx))
 }

@@ -114,24 +114,6 @@ func (s *Store) wakeHere() {
 	}
 }
 
-// Nudge wakes workers for jobs that wait although nobody was woken for them,
-// or whose wake-up went down with a process. It does nothing when none waits.
-func (s *Store) Nudge(ctx context.Context) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		var waiting []string
-		err := tx.NewSelect().Model((*jobRow)(nil)).Column("call_id").Where("state = ?", jobQueued).Limit(1).Scan(ctx, &waiting)
-		if err != nil || len(waiting) == 0 {
-			return err
-		}
-		return s.wake(ctx, tx, waiting[0])
-	})
-	if err != nil {
-		return fmt.Errorf("nudge the queue: %w", err)
-	}
-	s.wakeHere()
-	return nil
-}
-
 // QueueConfig says how a process works.
 type QueueConfig struct {
 	// Workers is how many jobs run at once.
@@ -185,14 +167,14 @@ func (s *Store) lookForJobs(ctx context.Context, wake func()) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
+		// A database that does not answer is told of by whoever takes a job on.
+		if waiting, err := s.jobsWait(ctx); waiting || err != nil {
+			wake()
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		}
-		// A database that does not answer is told of by whoever takes a job on.
-		if waiting, err := s.jobsWait(ctx); waiting || err != nil {
-			wake()
 		}
 	}
 }
