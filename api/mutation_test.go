@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,6 +24,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/op"
+	"relaypdf/render/pdf/pdftest"
 	"relaypdf/store/credit"
 )
 
@@ -34,9 +33,6 @@ var (
 	mutationTime = flag.Duration("mutations", 5*time.Second, "how long TestMutatedFiles sends mutated files")
 	mutationSeed = flag.Uint64("mutation-seed", 0, "seed of TestMutatedFiles; 0 takes a new one")
 )
-
-// documentsModule is a module whose test data are documents and images from the wild.
-const documentsModule = "github.com/pdfcpu/pdfcpu@v0.15.0"
 
 // TestMutatedFiles sends mutated PDFs and images to every operation that takes
 // files, for as long as it is told. No answer is a failure of ours, all that
@@ -210,23 +206,8 @@ func corpus(t *testing.T) [][]byte {
 	for _, name := range slices.Sorted(maps.Keys(hostile)) { // so that a seed repeats a run
 		files = append(files, hostile[name])
 	}
-	var out []byte
-	var err error
-	for pause := 5 * time.Second; pause < time.Minute; pause *= 2 { // a proxy does not always answer
-		cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", documentsModule)
-		cmd.Dir = t.TempDir() // not a module, so that nothing is written to ours
-		if out, err = cmd.Output(); err == nil {
-			break
-		}
-		t.Logf("%s: %v: %s", documentsModule, err, out)
-		<-time.After(pause)
-	}
-	var module struct{ Dir string }
-	if err := errors.Join(err, json.Unmarshal(out, &module)); err != nil || module.Dir == "" {
-		t.Fatalf("%s cannot be had: %v", documentsModule, err)
-	}
 	kinds := []string{".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".gif"}
-	err = filepath.WalkDir(module.Dir, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(pdftest.Corpus(t), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !slices.Contains(kinds, strings.ToLower(filepath.Ext(path))) {
 			return err
 		}

@@ -68,17 +68,6 @@ func told(t *testing.T, s *apitest.Server) []string {
 	return types
 }
 
-// wait returns when no call, and nothing that one began, is under way.
-func wait(t *testing.T, s *apitest.Server) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	s.API.Wait(ctx)
-	if ctx.Err() != nil {
-		t.Fatal("something is under way after a minute")
-	}
-}
-
 // TestAutoReload makes calls at once, each of which leaves the wallet low: it
 // is refilled once.
 func TestAutoReload(t *testing.T) {
@@ -94,7 +83,7 @@ func TestAutoReload(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		wait(t, s)
+		waitForCalls(t, s)
 		paid := payments.Paid()
 		if len(paid) != 1 || paid[0].AccountID != s.Account.ID || paid[0].Amount != 20*credit.Dollar || paid[0].Method != "card_1" {
 			t.Errorf("charged %+v, want 20 dollars once", paid)
@@ -123,7 +112,7 @@ func TestAutoReloadOfAnEmptyWallet(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, api.PaymentRequired)
-		wait(t, s)
+		waitForCalls(t, s)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		if len(payments.Paid()) != 1 {
 			t.Errorf("charged %+v, want one dollar", payments.Paid())
@@ -175,7 +164,7 @@ func TestAutoReloadFails(t *testing.T) {
 				})
 				call := func() {
 					s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
-					wait(t, s)
+					waitForCalls(t, s)
 					s.API.ReapOnce(t.Context())
 				}
 				call()

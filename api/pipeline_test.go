@@ -456,7 +456,7 @@ func TestClientThatLeavesWhileItRuns(t *testing.T) {
 	})
 }
 
-// waitForCalls waits until no call is under way.
+// waitForCalls waits until no call, and nothing that one began, is under way.
 func waitForCalls(t *testing.T, s *apitest.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -10,46 +10,29 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-)
 
-// corpus is a module whose test data are documents from the wild.
-const corpus = "github.com/pdfcpu/pdfcpu@v0.15.0"
+	"relaypdf/render/pdf/pdftest"
+)
 
 // everyNth keeps the run short. The files are sorted, and those beside each
 // other are alike.
 const everyNth = 25
 
-// realDocuments returns the paths of documents that others have made. The
-// module is downloaded where it is not there.
+// realDocuments returns the paths of documents that others have made.
 func realDocuments(t *testing.T) (paths []string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("many documents take long")
 	}
-	var out []byte
-	var err error
-	for pause := 5 * time.Second; pause < time.Minute; pause *= 2 { // a proxy does not always answer
-		cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", corpus)
-		cmd.Dir = t.TempDir() // not a module, so that nothing is written to ours
-		if out, err = cmd.Output(); err == nil {
-			break
-		}
-		t.Logf("%s: %v: %s", corpus, err, out)
-		<-time.After(pause)
-	}
-	var module struct{ Dir string }
-	if err := errors.Join(err, json.Unmarshal(out, &module)); err != nil || module.Dir == "" {
-		t.Fatalf("%s cannot be had: %v", corpus, err)
-	}
-	err = filepath.WalkDir(module.Dir, func(path string, entry fs.DirEntry, err error) error {
+	dir := pdftest.Corpus(t)
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.EqualFold(filepath.Ext(path), ".pdf") {
 			paths = append(paths, path)
 		}
 		return err
 	})
 	if err != nil || len(paths) < everyNth {
-		t.Fatalf("%d documents in %s: %v", len(paths), module.Dir, err)
+		t.Fatalf("%d documents in %s: %v", len(paths), dir, err)
 	}
 	slices.Sort(paths)
 	return paths
