@@ -105,9 +105,14 @@ func (a *API) getLimits(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, Limits{account.MaxJob, account.MaxDay})
 }
 
-func (a *API) patchLimits(w http.ResponseWriter, r *http.Request) error {
+// readSettings reads the fields of a change to settings, whose body is short.
+func readSettings(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	defer boundBody(w, maxPatch)()
-	fields, err := op.DecodeObject(&httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, maxPatch)})
+	return op.DecodeObject(&httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, maxPatch)})
+}
+
+func (a *API) patchLimits(w http.ResponseWriter, r *http.Request) error {
+	fields, err := readSettings(w, r)
 	if err != nil {
 		return err
 	}

@@ -180,8 +180,7 @@ func (a *API) activateWebhook(w http.ResponseWriter, r *http.Request) error {
 // readWebhook reads the fields of an endpoint, of which a POST needs the url.
 func (a *API) readWebhook(w http.ResponseWriter, r *http.Request, known ...string) (store.WebhookChange, error) {
 	var change store.WebhookChange
-	defer boundBody(w, maxPatch)()
-	fields, err := op.DecodeObject(&httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, maxPatch)})
+	fields, err := readSettings(w, r)
 	if err != nil {
 		return change, err
 	}
