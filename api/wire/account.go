@@ -1,0 +1,14 @@
+package wire
+
+// AccountSnapshot is the answer of GET /v1/account.
+type AccountSnapshot struct {
+	Plan     string `json:"plan" jsonschema:"required,enum=free,enum=paid" jsonschema_description:"The account's plan."`
+	RateTier string `json:"rateTier" jsonschema:"required,enum=free,enum=paid" jsonschema_description:"Which rate limits apply: free is 20 requests a minute, paid is 60."`
+	Wallet   Wallet `json:"wallet" jsonschema:"required" jsonschema_description:"The prepaid wallet."`
+}
+
+// Wallet is the part of the snapshot that concerns money.
+type Wallet struct {
+	BalanceMillicents int64 `json:"balanceMillicents" jsonschema:"required" jsonschema_description:"Balance in millicents (0.001 USD), rounded down, without what running calls hold."`
+	AutoReloadEnabled bool  `json:"autoReloadEnabled" jsonschema:"required" jsonschema_description:"Whether the wallet refills itself."`
+}

@@ -1,0 +1,64 @@
+// Package wire is the JSON of the interface: its answers, its events and the
+// names of its headers, for the service and its clients.
+package wire
+
+import (
+	"time"
+
+	"relaypdf/api/fault"
+)
+
+// JobStatus is the answer of GET /v1/jobs/{id}, the data of job events and the
+// body of callbacks.
+type JobStatus struct {
+	ID        string     `json:"id" jsonschema:"required" jsonschema_description:"Id of the job, and of its result."`
+	Status    string     `json:"status" jsonschema:"required,enum=processing,enum=completed,enum=failed" jsonschema_description:"What has become of it."`
+	PollURL   string     `json:"pollUrl,omitempty" jsonschema:"format=uri" jsonschema_description:"Address of the job."`
+	URL       string     `json:"url,omitempty" jsonschema:"format=uri" jsonschema_description:"Public address of the result, while it lasts."`
+	Filename  string     `json:"filename,omitempty" jsonschema_description:"Name of the result."`
+	SizeBytes int64      `json:"sizeBytes,omitempty" jsonschema_description:"Size of the result in bytes."`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" jsonschema_description:"When the result's address stops working, 24 hours after it was made."`
+	Error     *JobError  `json:"error,omitempty" jsonschema_description:"Why a failed job failed."`
+}
+
+// JobError says why a job failed.
+type JobError struct {
+	Code    string `json:"code" jsonschema:"required" jsonschema_description:"Machine-readable name of the error."`
+	Message string `json:"message" jsonschema:"required" jsonschema_description:"What failed, why, and what to do about it."`
+}
+
+// The values of JobStatus.Status.
+const (
+	JobProcessing = "processing"
+	JobCompleted  = "completed"
+	JobFailed     = "failed"
+)
+
+// Failed returns why a failed job failed, as the error that the call would have
+// been answered with, and nil for any other job.
+func (j JobStatus) Failed() error {
+	if j.Status != JobFailed {
+		return nil
+	}
+	if j.Error == nil {
+		return &fault.Error{Code: fault.InternalError}
+	}
+	return &fault.Error{Code: fault.Code(j.Error.Code), Message: j.Error.Message}
+}
+
+// JobList is the answer of GET /v1/jobs.
+type JobList struct {
+	Jobs       []JobEntry `json:"jobs" jsonschema:"required" jsonschema_description:"The account's jobs of the last 30 days, the newest first."`
+	NextCursor *string    `json:"nextCursor" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Cursor of the next page; null at the end."`
+}
+
+// JobEntry is a job as lists show it; its result is told at its pollUrl.
+type JobEntry struct {
+	ID        string     `json:"id" jsonschema:"required" jsonschema_description:"Id of the job, and of its result."`
+	Operation string     `json:"operation" jsonschema:"required" jsonschema_description:"Name of the operation."`
+	Status    string     `json:"status" jsonschema:"required,enum=processing,enum=completed,enum=failed" jsonschema_description:"What has become of it."`
+	PollURL   string     `json:"pollUrl" jsonschema:"required,format=uri" jsonschema_description:"Address of the job."`
+	CreatedAt time.Time  `json:"createdAt" jsonschema:"required" jsonschema_description:"When it was asked for."`
+	EndedAt   *time.Time `json:"endedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When it was completed or failed."`
+	Error     *JobError  `json:"error,omitempty" jsonschema_description:"Why a failed job failed."`
+}

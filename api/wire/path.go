@@ -1,0 +1,10 @@
+package wire
+
+import "strings"
+
+// OperationPath returns the path of an operation: "pdf.merge" is
+// "/v1/pdf/merge", and a final "create" is left out, so that "pdf.create" is
+// "/v1/pdf".
+func OperationPath(name string) string {
+	return "/v1/" + strings.ReplaceAll(strings.TrimSuffix(name, ".create"), ".", "/")
+}

@@ -1,0 +1,68 @@
+package gallery
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+//go:embed thumbnails
+var thumbnails embed.FS
+
+// thumbnailFolder is where thumbnails are served; their addresses hold the hash of
+// their bytes, so that they may be kept for ever.
+const thumbnailFolder = "/gallery/"
+
+// Source is the hash of all that the layout's pages are made of.
+func (l Layout) Source() string {
+	sum := sha256.New()
+	for _, part := range []string{l.HTML, string(l.Sample), string(l.Options)} {
+		fmt.Fprintf(sum, "%d\n%s\n", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// ThumbnailPath is where the layout's thumbnail is served.
+func (l Layout) ThumbnailPath() string { return thumbnailFolder + l.thumbnail }
+
+// Thumbnail returns the image of a layout's first page, as WebP, or nothing where
+// `make gallery` has not drawn it yet.
+func (g *Gallery) Thumbnail(id string) []byte {
+	image, err := thumbnails.ReadFile("thumbnails/" + id + ".webp")
+	if err != nil {
+		return nil
+	}
+	return image
+}
+
+// ThumbnailFile returns the thumbnail whose path ends with this name, which holds
+// its hash. It is nothing for any other name.
+func (g *Gallery) ThumbnailFile(name string) []byte {
+	id, _, _ := strings.Cut(name, ".")
+	if l, ok := g.Get(id); !ok || l.thumbnail != name {
+		return nil
+	}
+	return g.Thumbnail(id)
+}
+
+// stamp notes of each layout what its thumbnail was drawn from, and its name.
+func (g *Gallery) stamp() error {
+	index, err := thumbnails.ReadFile("thumbnails/sources.json")
+	if err != nil {
+		return fmt.Errorf("gallery: %w", err)
+	}
+	var sources map[string]string
+	if err := json.Unmarshal(index, &sources); err != nil {
+		return fmt.Errorf("gallery: thumbnails/sources.json: %w", err)
+	}
+	for i := range g.all {
+		l := &g.all[i]
+		l.DrawnFrom = sources[l.ID]
+		sum := sha256.Sum256(g.Thumbnail(l.ID))
+		l.thumbnail = l.ID + "." + hex.EncodeToString(sum[:8]) + ".webp"
+	}
+	return nil
+}

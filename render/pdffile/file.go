@@ -1,0 +1,245 @@
+package pdffile
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// File is the objects of a file that is not encrypted. Where they are stands in
+// its tables; those that are of interest are read when they are asked for.
+type File struct {
+	content []byte
+	origin  int // where the file's header is, from which offsets count
+	places  map[int]place
+	numbers []int // of them, as the table has them: mostly in the order of the file
+	trailer Dict
+	highest int // the highest number of an object
+	// streams are those of the object streams that have been read: their
+	// objects in order.
+	streams  map[int][]packedObject
+	unpacked int // bytes in them
+	// checked means that they were found sound.
+	checked bool
+}
+
+// Read reads a file whose tables are as they should be.
+func Read(content []byte) (*File, error) {
+	f, err := ReadTable(content)
+	if err != nil || !f.Sound() {
+		return nil, ErrUnread
+	}
+	return f, nil
+}
+
+func newFile(content []byte) *File {
+	return &File{content: content, places: map[int]place{}, streams: map[int][]packedObject{}}
+}
+
+func (f *File) add(number int, at place) {
+	f.places[number] = at
+	f.numbers = append(f.numbers, number)
+	f.highest = max(f.highest, number)
+}
+
+// place is where an object is: at an offset of the file, or in a stream, as the
+// index-th object.
+type place struct {
+	generation int
+	offset     int
+	stream     int // number of the stream; 0 is none
+	index      int
+}
+
+// maxObjects is more than any document has.
+const maxObjects = 1 << 30
+
+// Sound tells whether the objects can be read as they stand: they are where the
+// table has them, and not encrypted.
+func (f *File) Sound() bool {
+	f.checked = f.checked || f.check()
+	return f.checked
+}
+
+func (f *File) check() bool {
+	if f.trailer["/Encrypt"] != nil {
+		return false
+	}
+	for _, number := range f.numbers {
+		if at := f.places[number]; at.stream == 0 && !f.at(number, at) {
+			return false
+		}
+	}
+	catalog, _, err := f.Object(f.Root())
+	entries, _ := catalog.(Dict)
+	return err == nil && entries != nil
+}
+
+// at tells whether an object is at its place, where that is in the file.
+func (f *File) at(number int, at place) bool {
+	_, ok := f.open(number, at)
+	return ok
+}
+
+// open returns a parser for what an object is: what stands behind "4 0 obj", or
+// all that a stream has of it.
+func (f *File) open(number int, at place) (*parser, bool) {
+	if at.stream != 0 {
+		packed, err := f.unpack(at.stream)
+		if err != nil || at.index >= len(packed) || packed[at.index].number != number {
+			return nil, false
+		}
+		return &parser{data: packed[at.index].content}, true
+	}
+	start := f.origin + at.offset
+	if at.offset <= 0 || start >= len(f.content) {
+		return nil, false
+	}
+	p := &parser{data: f.content, at: start}
+	ok := p.opens(number, at.generation)
+	return p, ok
+}
+
+// Object returns the value of an object, which is nil where there is none. body
+// is where the content of a stream begins, whose dictionary is the value; 0 is
+// no stream. The error is ErrUnread where the file does not say the same as its
+// table.
+func (f *File) Object(ref string) (value any, body int, err error) {
+	number, generation, ok := splitReference(ref)
+	at, there := f.places[number]
+	if !ok || !there || at.generation != generation {
+		return nil, 0, nil
+	}
+	return f.readAt(number, at)
+}
+
+func (f *File) readAt(number int, at place) (value any, body int, err error) {
+	p, ok := f.open(number, at)
+	if !ok {
+		return nil, 0, ErrUnread
+	}
+	if p.keyword("endobj") {
+		return nil, 0, nil
+	}
+	if value, err = p.value(0); err != nil {
+		return nil, 0, ErrUnread
+	}
+	if at.stream != 0 || !p.keyword("stream") {
+		return value, 0, nil
+	}
+	if p.at < len(p.data) && p.data[p.at] == '\r' {
+		p.at++
+	}
+	if p.at < len(p.data) && p.data[p.at] == '\n' {
+		p.at++
+	}
+	return value, p.at, nil
+}
+
+// Dict returns an object that is a dictionary, or a stream's; nil where it is
+// something else, or cannot be read.
+func (f *File) Dict(ref string) Dict {
+	value, _, err := f.Object(ref)
+	if err != nil {
+		return nil
+	}
+	entries, _ := value.(Dict)
+	return entries
+}
+
+// Entry returns the dictionary that a value is or refers to.
+func (f *File) Entry(v any) Dict {
+	entries, _ := f.Target(v).(Dict)
+	return entries
+}
+
+// Target returns a value, or the object that it refers to; nil where that cannot
+// be read.
+func (f *File) Target(v any) any {
+	ref := Reference(v)
+	if ref == "" {
+		return v
+	}
+	value, _, err := f.Object(ref)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// plainDict is Dict for an object that stands in the file, or in a stream, as it
+// should, up to its end.
+func (f *File) plainDict(ref string) Dict {
+	number, generation, ok := splitReference(ref)
+	at, there := f.places[number]
+	if !ok || !there || at.generation != generation {
+		return nil
+	}
+	p, ok := f.open(number, at)
+	if !ok {
+		return nil
+	}
+	value, err := p.value(0)
+	if at.stream == 0 {
+		ok = p.keyword("endobj")
+	} else {
+		ok = p.ended()
+	}
+	if err != nil || !ok {
+		return nil
+	}
+	entries, _ := value.(Dict)
+	return entries
+}
+
+// Trailer returns an entry of the file's trailer.
+func (f *File) Trailer(key string) any { return f.trailer[key] }
+
+// Root returns the reference of the document's catalog.
+func (f *File) Root() string { return Reference(f.trailer["/Root"]) }
+
+// Catalog returns the document's catalog; nil where it has none.
+func (f *File) Catalog() Dict { return f.Dict(f.Root()) }
+
+// Version is the one in the header, unless the catalog names a later one.
+func (f *File) Version() string {
+	header := f.content[min(f.origin+len("%PDF-"), len(f.content)):]
+	version := string(header[:min(len("1.7"), len(header))])
+	if name, _ := f.Catalog()["/Version"].(string); strings.TrimPrefix(name, "/") > version {
+		return strings.TrimPrefix(name, "/")
+	}
+	return version
+}
+
+// Containing returns the references of all objects in whose text one of the words
+// stands, without reading them.
+func (f *File) Containing(words ...string) (references []string) {
+	has := func(object []byte) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(object, []byte(word)) })
+	}
+	var offsets []int
+	byOffset := map[int]string{}
+	for _, number := range f.numbers {
+		at := f.places[number]
+		if at.stream == 0 {
+			offsets = append(offsets, f.origin+at.offset)
+			byOffset[f.origin+at.offset] = Refer(number, at.generation)
+			continue
+		}
+		if p, ok := f.open(number, at); ok && has(p.data) {
+			references = append(references, Refer(number, 0))
+		}
+	}
+	slices.Sort(offsets)
+	for i, start := range offsets {
+		end := len(f.content)
+		if i+1 < len(offsets) {
+			end = offsets[i+1]
+		}
+		if has(f.content[start:end]) {
+			references = append(references, byOffset[start])
+		}
+	}
+	slices.Sort(references)
+	return references
+}

@@ -1,0 +1,31 @@
+// Package pdffile reads how a PDF is built, and writes changes of it: values,
+// tables of objects, streams of objects, the trees of pages and of outlines. It
+// knows the ordinary. Whatever else a file does is ErrUnread, and for a program
+// that mends files.
+//
+// Read and ReadTable take a whole file that anybody made, and belong into the
+// children of render/engine. ReadPrinted takes a few kilobytes of a file that a
+// program of ours has written, and may do so in the server.
+package pdffile
+
+import "errors"
+
+// ErrUnread means that a file, or a part of it, cannot be read here: it is
+// encrypted, damaged, or out of the ordinary.
+var ErrUnread = errors.New("pdffile: cannot be read as it stands")
+
+// Dict is a dictionary. Its values, and all others here, are written the way
+// qpdf's JSON has them: dictionaries are maps, names start with "/", references
+// read "4 0 R", and strings start with "u:" for text or "b:" for bytes in
+// hexadecimal digits, which is what reading makes of all of them. Numbers are
+// float64.
+type Dict = map[string]any
+
+const (
+	// HeaderWithin is how far from its start a file may have its header, and from
+	// its end the place of its table. Readers have allowed that much since the
+	// first of them did.
+	HeaderWithin = 1024
+	// MaxDepth bounds trees, which a hostile document may tie into loops.
+	MaxDepth = 32
+)

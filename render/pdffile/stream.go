@@ -1,0 +1,113 @@
+package pdffile
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"io"
+)
+
+const (
+	// maxUnpacked bounds what one stream of objects may have in it, in bytes.
+	maxUnpacked = 64 << 20
+	// maxUnpackedAll bounds what all of them have, which are kept.
+	maxUnpackedAll = 256 << 20
+)
+
+// packedObject is an object in a stream.
+type packedObject struct {
+	number  int
+	content []byte // up to the next object
+}
+
+// unpack returns the objects in a stream, in their order.
+func (f *File) unpack(number int) ([]packedObject, error) {
+	if packed, ok := f.streams[number]; ok {
+		return packed, nil
+	}
+	at, there := f.places[number]
+	if !there || at.stream != 0 {
+		return nil, ErrUnread
+	}
+	value, body, err := f.readAt(number, at)
+	entries, _ := value.(Dict)
+	if err != nil || body == 0 || entries["/Type"] != "/ObjStm" || entries["/DecodeParms"] != nil {
+		return nil, errors.Join(ErrUnread, err)
+	}
+	raw, err := f.inflate(entries, body)
+	if err != nil {
+		return nil, err
+	}
+	if f.unpacked += len(raw); f.unpacked > maxUnpackedAll {
+		return nil, ErrUnread
+	}
+	count, _ := entries["/N"].(float64)
+	first, _ := entries["/First"].(float64)
+	if count < 0 || first < 0 || first > float64(len(raw)) || count > float64(len(raw)) {
+		return nil, ErrUnread
+	}
+	packed, err := unpackObjects(raw, int(first), int(count))
+	if err != nil {
+		return nil, err
+	}
+	f.streams[number] = packed
+	return packed, nil
+}
+
+// unpackObjects reads the content of a stream of objects: their numbers and
+// offsets, and the objects from first on.
+func unpackObjects(raw []byte, first, count int) ([]packedObject, error) {
+	header := &parser{data: raw[:first]}
+	packed := make([]packedObject, 0, count)
+	for range count {
+		number, err1 := header.integer()
+		offset, err2 := header.integer()
+		if err1 != nil || err2 != nil || offset < 0 || offset > len(raw)-first {
+			return nil, ErrUnread
+		}
+		packed = append(packed, packedObject{number, raw[first+offset:]})
+	}
+	for i := range len(packed) - 1 {
+		if n := len(packed[i].content) - len(packed[i+1].content); n >= 0 {
+			packed[i].content = packed[i].content[:n]
+		}
+	}
+	return packed, nil
+}
+
+// inflate returns the content of a stream that begins at body.
+func (f *File) inflate(entries Dict, body int) ([]byte, error) {
+	filter := entries["/Filter"]
+	if list, ok := filter.([]any); ok && len(list) == 1 {
+		filter = list[0]
+	}
+	length, ok := entries["/Length"].(float64)
+	// An object stream whose length were within one would have no end.
+	if number, _, isRef := splitReference(Reference(entries["/Length"])); isRef && f.places[number].stream == 0 {
+		value, _, err := f.readAt(number, f.places[number])
+		if err != nil {
+			return nil, err
+		}
+		length, ok = value.(float64)
+	}
+	if !ok || length < 0 || length > float64(len(f.content)-body) {
+		return nil, ErrUnread
+	}
+	raw := f.content[body : body+int(length)]
+	switch filter {
+	case nil:
+		return raw, nil
+	case "/FlateDecode":
+	default:
+		return nil, ErrUnread
+	}
+	z, err := zlib.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil, ErrUnread
+	}
+	plain, err := io.ReadAll(io.LimitReader(z, maxUnpacked+1))
+	if err != nil || len(plain) > maxUnpacked {
+		return nil, ErrUnread
+	}
+	return plain, nil
+}

@@ -1,0 +1,92 @@
+package pdffile
+
+// Page is a page as it hangs in the tree of pages.
+type Page struct {
+	Ref string
+	// Entries are the page's own and those that it inherits.
+	Entries Dict
+}
+
+// inherited are the entries of a page that may stand above it in the tree.
+func inherited() []string { return []string{"/MediaBox", "/CropBox", "/Rotate"} }
+
+// Pages reads the tree of pages, in their order. Every page is in it once. More
+// than most of them are ErrUnread.
+func (f *File) Pages(most int) ([]Page, error) {
+	root := Reference(f.plainDict(f.Root())["/Pages"])
+	r := &pageReader{File: f, most: most, seen: map[string]bool{}}
+	top := f.plainDict(root)
+	if top["/Parent"] != nil || top["/Kids"] == nil {
+		return nil, ErrUnread
+	}
+	if err := r.add(root, Dict{}, 0); err != nil {
+		return nil, err
+	}
+	if count, _ := top["/Count"].(float64); int(count) != len(r.pages) || len(r.pages) == 0 {
+		return nil, ErrUnread
+	}
+	return r.pages, nil
+}
+
+type pageReader struct {
+	*File
+	pages []Page
+	most  int
+	seen  map[string]bool // nodes and pages, which may not be there twice
+}
+
+// add adds the pages at and below a node, which inherit what is above it.
+func (r *pageReader) add(ref string, above Dict, depth int) error {
+	node := r.plainDict(ref)
+	if node == nil || r.seen[ref] || depth > MaxDepth || len(r.pages) > r.most {
+		return ErrUnread
+	}
+	r.seen[ref] = true
+	for _, key := range inherited() {
+		if node[key] == nil && above[key] != nil {
+			node[key] = above[key]
+		}
+	}
+	if node["/Kids"] == nil {
+		if node["/Type"] != "/Page" {
+			return ErrUnread
+		}
+		r.pages = append(r.pages, Page{ref, node})
+		return nil
+	}
+	kids, ok := node["/Kids"].([]any)
+	if !ok || node["/Type"] != "/Pages" {
+		return ErrUnread
+	}
+	for _, kid := range kids {
+		if err := r.add(Reference(kid), node, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ClaimedPages is how many pages the document says that it has, which nobody has
+// counted; 0 where it does not say.
+func (f *File) ClaimedPages() int {
+	count, _ := f.Entry(f.Catalog()["/Pages"])["/Count"].(float64)
+	if count < 1 || count > maxObjects {
+		return 0
+	}
+	return int(count)
+}
+
+// FlatPages returns the references of the pages of a document whose tree has no
+// branches, as qpdf writes them.
+func (f *File) FlatPages() ([]string, error) {
+	tree := f.Entry(f.Catalog()["/Pages"])
+	kids, _ := tree["/Kids"].([]any)
+	if count, ok := tree["/Count"].(float64); !ok || int(count) != len(kids) {
+		return nil, ErrUnread
+	}
+	pages := make([]string, len(kids))
+	for i, kid := range kids {
+		pages[i] = Reference(kid)
+	}
+	return pages, nil
+}

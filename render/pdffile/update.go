@@ -1,0 +1,112 @@
+package pdffile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Update collects objects that are to be replaced or added.
+type Update struct {
+	file    *File // nil for a new document
+	changed map[string]any
+	kept    map[int]place // that are to be in the table besides; see Replace
+	next    int           // the number of the next new object
+}
+
+// NewUpdate returns an update of the file without changes.
+func (f *File) NewUpdate() *Update {
+	return &Update{file: f, changed: map[string]any{}, next: f.highest + 1}
+}
+
+// Reserve returns the reference of a new object.
+func (u *Update) Reserve() string {
+	u.next++
+	return Refer(u.next-1, 0)
+}
+
+// Set gives an object its value.
+func (u *Update) Set(reference string, value any) { u.changed[reference] = value }
+
+// Empty tells that nothing was set.
+func (u *Update) Empty() bool { return len(u.changed) == 0 }
+
+// Append returns what to write behind the file, as the standard has it for
+// changes.
+func (u *Update) Append() ([]byte, error) {
+	f := u.file
+	trailer := Dict{"/Root": f.trailer["/Root"]}
+	for _, key := range []string{"/Info", "/ID"} {
+		if v := f.trailer[key]; v != nil {
+			trailer[key] = v
+		}
+	}
+	tail := f.content[max(0, len(f.content)-HeaderWithin):]
+	if all := startPattern.FindAllSubmatch(tail, -1); len(all) > 0 {
+		before, err := strconv.Atoi(string(all[len(all)-1][1]))
+		if err != nil {
+			return nil, fmt.Errorf("place of the table: %w", err)
+		}
+		trailer["/Prev"] = before
+	}
+	return u.section(len(f.content)-f.origin, trailer), nil
+}
+
+// Replace is Append for an update after which nothing of the file counts but
+// what is then reachable from the catalog, other than by some of its entries.
+// The error is ErrUnread where an object on the way cannot be read, or is in a
+// stream. Programs take longer to read a large table than to copy the pages of
+// most documents.
+func (u *Update) Replace(but ...string) ([]byte, error) {
+	kept, err := u.reachable(but...)
+	if err != nil {
+		return nil, err
+	}
+	u.next = 0
+	for number := range kept {
+		u.next = max(u.next, number+1)
+	}
+	for ref := range u.changed {
+		number, _, _ := splitReference(ref)
+		u.next = max(u.next, number+1)
+	}
+	u.kept = kept
+	return u.section(len(u.file.content)-u.file.origin, Dict{"/Root": u.file.trailer["/Root"]}), nil
+}
+
+// NewDocument returns an update that makes a whole document, with the reference
+// of the catalog that it is to set.
+func NewDocument() (u *Update, root string) {
+	u = &Update{changed: map[string]any{}, next: 1}
+	root = u.Reserve()
+	return u, root
+}
+
+// Document returns a document of nothing but the update.
+func (u *Update) Document(root string) []byte {
+	header := []byte("%PDF-1.3\n")
+	return append(header, u.section(len(header), Dict{"/Root": root})...)
+}
+
+// section writes the objects of the update, their table and the trailer, which
+// will stand at an offset of the file.
+func (u *Update) section(offset int, trailer Dict) []byte {
+	out, table := []byte("\n"), []byte("xref\n")
+	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
+		number, generation, _ := splitReference(ref)
+		table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, offset+len(out), generation)
+		out = fmt.Appendf(out, "%d %d obj\n", number, generation)
+		out = append(appendValue(out, u.changed[ref]), "\nendobj\n"...)
+	}
+	for _, number := range slices.Sorted(maps.Keys(u.kept)) {
+		at := u.kept[number]
+		if u.changed[Refer(number, at.generation)] == nil {
+			table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, at.offset, at.generation)
+		}
+	}
+	trailer["/Size"] = u.next
+	start := offset + len(out)
+	out = append(append(out, table...), "trailer "...)
+	return fmt.Appendf(appendValue(out, trailer), "\nstartxref\n%d\n%%%%EOF\n", start)
+}

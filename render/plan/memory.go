@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Memory returns how many bytes this process and what it starts may hold, and
+// where that is from: the least limit of its control groups, or else the
+// machine's memory.
+func Memory() (bytes int64, source string) { return memoryBelow("/") }
+
+// unknownMemory is planned with where the kernel does not say.
+const unknownMemory = 2 * gib
+
+// memoryBelow reads from a tree that has /proc and /sys in it.
+func memoryBelow(root string) (int64, string) {
+	total, source := machineMemory(filepath.Join(root, "proc", "meminfo")), "the machine's memory"
+	if total <= 0 {
+		total, source = unknownMemory, "a guess: the kernel does not say"
+	}
+	if limit := groupLimit(root); limit > 0 && limit < total {
+		return limit, "the control group's limit"
+	}
+	return total, source
+}
+
+// machineMemory reads the line MemTotal of a meminfo file.
+func machineMemory(file string) int64 {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(text) {
+		fields := strings.Fields(string(line))
+		if len(fields) >= 2 && fields[0] == "MemTotal:" {
+			kib, _ := strconv.ParseInt(fields[1], 10, 64) // 0 is "unknown"
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// groupLimit returns the least limit of the control groups that the process is
+// in, which are nested; 0 where there is none.
+func groupLimit(root string) (least int64) {
+	file, err := os.Open(filepath.Join(root, "proc", "self", "cgroup"))
+	if err != nil {
+		return 0
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		parts := strings.SplitN(lines.Text(), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		mount, name := "sys/fs/cgroup", "memory.max"
+		switch {
+		case parts[1] == "": // the unified hierarchy
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			mount, name = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		// In a container the path may be the host's, and the limit stands at the
+		// top of what can be seen.
+		for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
+			if limit := readLimit(filepath.Join(root, mount, group, name)); limit > 0 && (least == 0 || limit < least) {
+				least = limit
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return least
+}
+
+// readLimit reads a limit in bytes; 0 stands for none, which the kernel spells
+// "max", and for a file that is not there.
+func readLimit(file string) int64 {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	limit, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return limit
+}

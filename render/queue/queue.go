@@ -1,0 +1,410 @@
+// Package queue hands out the slots of a pool of programs: the browser's, the
+// engines' and the offices' alike. It is bounded, fair between accounts, and
+// leaves no slot idle while somebody waits.
+package queue
+
+import (
+	"context"
+	"maps"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	// DefaultPatience is how long a job waits before it is told to come back.
+	// Clients and proxies in between give up soon after.
+	DefaultPatience = 30 * time.Second
+	// perSlot is the default of Config.Limit for each slot.
+	perSlot = 32
+	// maxRetryAfter bounds the estimate: after a minute the queue looks
+	// different anyway.
+	maxRetryAfter = time.Minute
+	// crowdedPerSlot is how many jobs a slot one account may have waiting while
+	// others have jobs too: the burst that the rate limits let through for one
+	// key. Alone it may fill the queue.
+	crowdedPerSlot = 5
+	// sharedPerSlot is how many jobs a slot may wait when several accounts have
+	// lines. Each may have its share of them: longer lines would be longer waits
+	// for everybody, and not one job more done.
+	sharedPerSlot = 12
+	// leastLine is the share of an account among very many.
+	leastLine = 2
+)
+
+// Config says how many jobs may run and wait. Its zero value works.
+type Config struct {
+	// Slots is how many jobs run at once; zero means the number of cores.
+	Slots int
+	// Extra is how many more may run when all slots are taken: each the only one
+	// of its account. It is what a newcomer finds beside an account that uses
+	// every slot.
+	Extra int
+	// Limit is how many jobs may wait; zero means 32 for each slot.
+	Limit int
+	// Patience bounds the wait of each; zero means DefaultPatience.
+	Patience time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	if c.Slots <= 0 {
+		c.Slots = runtime.NumCPU()
+	}
+	if c.Limit <= 0 {
+		c.Limit = perSlot * c.Slots
+	}
+	if c.Patience <= 0 {
+		c.Patience = DefaultPatience
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Queue hands out slots:
+//
+//   - whoever is alone uses every slot, and no slot is idle while a job waits;
+//   - a slot that becomes free goes to the account that holds the fewest, and
+//     among equals to the one that has waited longest, whatever the length of
+//     its line;
+//   - an account that holds no slot while others hold all gets an extra one at
+//     once, where there is one;
+//   - while others have jobs, one account's line is short, and the shorter the
+//     more accounts have one: its jobs beyond that would only wait longer for
+//     the same share of the slots;
+//   - when the queue is full, the newest job of the account with the longest
+//     line makes room for an account with a shorter one (longest queue drop);
+//   - an account whose jobs keep running into their deadlines gets half of the
+//     slots at most, and no extra one, until it has stopped for some minutes.
+//
+// It is safe for concurrent use.
+type Queue struct {
+	cfg Config
+
+	mu      sync.Mutex
+	busy    int
+	waiting int
+	refused int64
+	closed  bool
+	lines   map[string]*line
+	turn    []*line // accounts with waiting jobs, the next one first
+	mean    time.Duration
+}
+
+// ticket is one waiting job. done is closed when it got a slot (err nil) or
+// was turned away.
+type ticket struct {
+	done chan struct{}
+	err  error
+}
+
+// New returns a Queue whose slots are free.
+func New(cfg Config) *Queue {
+	return &Queue{cfg: cfg.withDefaults(), lines: map[string]*line{}}
+}
+
+// Slot is the right to run one job.
+type Slot struct {
+	queue *Queue
+	line  *line
+	start time.Time
+	once  sync.Once
+}
+
+// Release gives the slot back. late says that the job ran into its deadline, or
+// was given up after it had used up most of it. Further calls do nothing.
+func (s *Slot) Release(late bool) {
+	s.once.Do(func() { s.queue.release(s.line, s.start, late) })
+}
+
+// Acquire waits for a slot for a job of an account. Its errors are a *BusyError
+// when there is no place in the queue or the wait was too long, ErrClosed after
+// Close, and the context's when ctx ends first.
+func (q *Queue) Acquire(ctx context.Context, account string) (*Slot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l, t, err := q.enter(account)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.wait(ctx, l, t); err != nil {
+		return nil, err
+	}
+	return &Slot{queue: q, line: l, start: q.cfg.Now()}, nil
+}
+
+// wait returns when the ticket is served, or the error with which it is not.
+func (q *Queue) wait(ctx context.Context, l *line, t *ticket) error {
+	select {
+	case <-t.done:
+		return t.err
+	default:
+	}
+	patience := time.NewTimer(q.cfg.Patience)
+	defer patience.Stop()
+	select {
+	case <-t.done:
+		return t.err
+	case <-ctx.Done():
+		if q.leave(l, t) {
+			return ctx.Err()
+		}
+	case <-patience.C:
+		if q.leave(l, t) {
+			return q.turnAway(l)
+		}
+	}
+	<-t.done // It was served or turned away at this very moment.
+	return t.err
+}
+
+// turnAway counts and returns the error of a job whose wait was too long.
+func (q *Queue) turnAway(l *line) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.busyError(l)
+}
+
+func (q *Queue) enter(account string) (*line, *ticket, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, nil, ErrClosed
+	}
+	l := q.lines[account]
+	if l == nil {
+		l = &line{}
+		q.lines[account] = l
+	}
+	if q.refuses(l) {
+		return nil, nil, q.busyError(l)
+	}
+	if q.waiting >= q.cfg.Limit && !q.startsAtOnce(l) {
+		q.makeRoom()
+	}
+	t := &ticket{done: make(chan struct{})}
+	if len(l.tickets) == 0 {
+		q.turn = append(q.turn, l)
+	}
+	l.tickets = append(l.tickets, t)
+	q.waiting++
+	q.dispatch()
+	return l, t, nil
+}
+
+// Admit returns the error with which Acquire would turn an account's job away at
+// this moment. It is for callers that have something costly to do before the
+// job; the job itself is the one that gets a place.
+func (q *Queue) Admit(account string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[account]
+	if l == nil {
+		l = &line{}
+	}
+	switch {
+	case q.closed:
+		return ErrClosed
+	case q.refuses(l):
+		return q.busyError(l)
+	}
+	return nil
+}
+
+// mayStart reports whether an account may have another slot now.
+func (q *Queue) mayStart(l *line) bool {
+	slowed := l.slowed(q.cfg.Now()) > 0
+	switch {
+	case q.busy < q.cfg.Slots:
+		return !slowed || l.busy < max(1, q.cfg.Slots/2)
+	case q.busy < q.cfg.Slots+q.cfg.Extra:
+		return !slowed && l.busy == 0
+	}
+	return false
+}
+
+// startsAtOnce reports that a new job of an account would not wait.
+func (q *Queue) startsAtOnce(l *line) bool { return len(l.tickets) == 0 && q.mayStart(l) }
+
+// refuses reports that there is no place for another job of an account.
+func (q *Queue) refuses(l *line) bool {
+	if q.startsAtOnce(l) {
+		return false
+	}
+	if q.othersHaveJobs(l) && len(l.tickets) >= q.longestCrowded(l) {
+		return true
+	}
+	if q.waiting < q.cfg.Limit {
+		return false
+	}
+	longest := q.longest()
+	return longest == nil || len(longest.tickets) <= len(l.tickets)+1
+}
+
+// longestCrowded returns how long an account's line may get beside others.
+func (q *Queue) longestCrowded(l *line) int {
+	lines := len(q.turn)
+	if len(l.tickets) == 0 {
+		lines++ // It is about to have one.
+	}
+	share := max(leastLine, sharedPerSlot*q.cfg.Slots/lines)
+	return min(share, crowdedPerSlot*q.cfg.Slots)
+}
+
+// othersHaveJobs reports whether accounts other than l have jobs running or
+// waiting.
+func (q *Queue) othersHaveJobs(l *line) bool { return q.busy > l.busy || q.waiting > len(l.tickets) }
+
+// longest returns the longest line, or nil when nobody waits.
+func (q *Queue) longest() *line {
+	var longest *line
+	for _, l := range q.turn {
+		if longest == nil || len(l.tickets) > len(longest.tickets) {
+			longest = l
+		}
+	}
+	return longest
+}
+
+// makeRoom turns away the newest job of the longest line.
+func (q *Queue) makeRoom() {
+	l := q.longest()
+	last := len(l.tickets) - 1
+	t := l.tickets[last]
+	l.tickets = l.tickets[:last]
+	q.waiting--
+	q.tidyTurn()
+	t.err = q.busyError(l)
+	close(t.done)
+}
+
+// busyError counts a refusal and estimates the wait: the queue's length times
+// the mean duration of recent jobs, over the slots.
+func (q *Queue) busyError(l *line) error {
+	q.refused++
+	wait := time.Duration(q.waiting+1) * q.mean / time.Duration(q.cfg.Slots)
+	seconds := math.Ceil(min(wait, maxRetryAfter).Seconds())
+	return &BusyError{RetryAfter: time.Duration(max(seconds, 1)) * time.Second, Slowed: l.slowed(q.cfg.Now())}
+}
+
+// dispatch gives slots to waiting jobs as long as there are both.
+func (q *Queue) dispatch() {
+	for l := q.next(); l != nil; l = q.next() {
+		t := l.tickets[0]
+		l.tickets = l.tickets[1:]
+		if len(l.tickets) > 0 {
+			q.turn = append(q.turn, l)
+		}
+		q.waiting--
+		q.busy++
+		l.busy++
+		close(t.done)
+	}
+}
+
+// next removes from the turn the account that gets the next slot: of those that
+// may have one, the first that holds the fewest.
+func (q *Queue) next() *line {
+	best := -1
+	for i, l := range q.turn {
+		if q.mayStart(l) && (best < 0 || l.busy < q.turn[best].busy) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	l := q.turn[best]
+	q.turn = append(q.turn[:best:best], q.turn[best+1:]...)
+	return l
+}
+
+// leave takes a waiting ticket out of its line, and reports whether it was
+// still there.
+func (q *Queue) leave(l *line, t *ticket) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !l.remove(t) {
+		return false
+	}
+	q.waiting--
+	q.tidyTurn()
+	return true
+}
+
+// tidyTurn drops accounts whose line is empty.
+func (q *Queue) tidyTurn() {
+	kept := q.turn[:0]
+	for _, l := range q.turn {
+		if len(l.tickets) > 0 {
+			kept = append(kept, l)
+		}
+	}
+	clear(q.turn[len(kept):])
+	q.turn = kept
+}
+
+func (q *Queue) release(l *line, start time.Time, late bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.cfg.Now()
+	l.busy--
+	q.busy--
+	if late {
+		l.punish(now)
+	}
+	took := now.Sub(start)
+	if q.mean == 0 {
+		q.mean = took
+	}
+	q.mean += (took - q.mean) / 8 // Moves with the load, but not with one outlier.
+	q.dispatch()
+	if q.busy == 0 || len(q.lines) > q.cfg.Limit {
+		maps.DeleteFunc(q.lines, func(_ string, l *line) bool { return l.forgettable(now) })
+	}
+}
+
+// Slowed returns for how long an account will go on having fewer slots, because
+// its jobs kept running into their deadlines; zero means that it has all.
+func (q *Queue) Slowed(account string) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lines[account]; l != nil {
+		return l.slowed(q.cfg.Now())
+	}
+	return 0
+}
+
+// Close turns all waiting and future jobs away.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for _, l := range q.turn {
+		for _, t := range l.tickets {
+			t.err = ErrClosed
+			close(t.done)
+		}
+		l.tickets = nil
+	}
+	q.turn, q.waiting = nil, 0
+}
+
+// State is what a Queue is doing.
+type State struct {
+	Slots, Busy    int   // jobs that can run, and that do; a newcomer's extra slot counts as busy
+	Waiting, Limit int   // jobs that wait, and that may
+	Refused        int64 // jobs turned away so far
+}
+
+// State returns the present state.
+func (q *Queue) State() State {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return State{Slots: q.cfg.Slots, Busy: q.busy, Waiting: q.waiting, Limit: q.cfg.Limit, Refused: q.refused}
+}

@@ -1,0 +1,394 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// hold takes a slot in the background and reports on the returned channel when
+// it has it; the slot is given back when release is closed.
+func hold(q *Queue, account string, release <-chan struct{}) <-chan error {
+	got := make(chan error, 1)
+	go func() {
+		done, err := q.Acquire(context.Background(), account)
+		got <- err
+		if err == nil {
+			<-release
+			done.Release(false)
+		}
+	}()
+	return got
+}
+
+func TestQueueServesAccountsInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 1, Limit: 100, Patience: time.Hour})
+		first, err := q.Acquire(t.Context(), "heavy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan string, 8)
+		for _, account := range strings.Split("heavy heavy heavy light1 light2 light1", " ") {
+			go func() {
+				done, err := q.Acquire(context.Background(), account)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				served <- account
+				done.Release(false)
+			}()
+			synctest.Wait() // Until it stands in line.
+		}
+		first.Release(false)
+		synctest.Wait()
+		close(served)
+		var order []string
+		for name := range served {
+			order = append(order, name)
+		}
+		want := "heavy light1 light2 heavy light1 heavy"
+		if got := strings.Join(order, " "); got != want {
+			t.Errorf("served %s, want %s", got, want)
+		}
+	})
+}
+
+func TestWhoeverIsAloneUsesEverySlotAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 2, Extra: 1})
+		for range 8 { // Others were here a moment ago.
+			done, err := q.Acquire(t.Context(), "other")
+			if err != nil {
+				t.Fatal(err)
+			}
+			done.Release(false)
+		}
+		release := make(chan struct{})
+		defer func() { close(release); synctest.Wait() }()
+		waits := []<-chan error{hold(q, "alone", release), hold(q, "alone", release), hold(q, "alone", release)}
+		synctest.Wait()
+		if got := len(waits[0]) + len(waits[1]) + len(waits[2]); got != 2 {
+			t.Errorf("an account alone holds %d of 2 slots right after another's jobs, want both, and not the newcomers'", got)
+		}
+	})
+}
+
+func TestNewcomerGetsAnExtraSlotAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 2, Extra: 1})
+		heavy, light := make(chan struct{}), make(chan struct{})
+		for range 6 {
+			hold(q, "heavy", heavy)
+		}
+		synctest.Wait()
+		first := hold(q, "light", light)
+		synctest.Wait()
+		second, other := hold(q, "light", light), hold(q, "other", light)
+		synctest.Wait()
+		if len(first) != 1 || len(second) != 0 || len(other) != 0 {
+			t.Errorf("served beside a heavy account: light %d and %d, the next account %d; want 1, 0 and 0", len(first), len(second), len(other))
+		}
+		close(light)
+		synctest.Wait()
+		if len(second) != 1 || len(other) != 1 {
+			t.Errorf("after the extra slot became free: light's second %d, the next account %d; want both served", len(second), len(other))
+		}
+		if now := q.State(); now.Busy != 2 || now.Waiting != 4 {
+			t.Errorf("%d busy, %d waiting; want heavy's two and four", now.Busy, now.Waiting)
+		}
+		close(heavy)
+		synctest.Wait()
+		if now := q.State(); now.Busy != 0 || now.Waiting != 0 {
+			t.Errorf("%d busy, %d waiting in the end", now.Busy, now.Waiting)
+		}
+	})
+}
+
+func TestFreeSlotGoesToWhomHoldsFewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 3})
+		var heavy []*Slot
+		for range 3 {
+			s, err := q.Acquire(t.Context(), "heavy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			heavy = append(heavy, s)
+		}
+		release := make(chan struct{})
+		defer func() { close(release); synctest.Wait() }()
+		more := hold(q, "heavy", release)
+		synctest.Wait()
+		light := hold(q, "light", release)
+		synctest.Wait()
+		two := hold(q, "light", release)
+		synctest.Wait()
+		heavy[0].Release(false)
+		heavy[0].Release(false) // A second time changes nothing.
+		synctest.Wait()
+		if len(light) != 1 || len(more) != 0 || len(two) != 0 {
+			t.Errorf("one slot became free: heavy's next %d, light's first %d and second %d; want 0, 1, 0", len(more), len(light), len(two))
+		}
+		heavy[1].Release(false)
+		heavy[2].Release(false)
+		synctest.Wait()
+		if len(more) != 1 || len(two) != 1 {
+			t.Errorf("two slots became free: heavy's next %d, light's second %d; want both", len(more), len(two))
+		}
+	})
+}
+
+func TestWaitIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 1, Patience: 30 * time.Second})
+		release := make(chan struct{})
+		defer func() { close(release); synctest.Wait() }()
+		hold(q, "a", release)
+		synctest.Wait()
+		begin := time.Now()
+		if err := <-hold(q, "b", release); !errors.Is(err, ErrBusy) || time.Since(begin) != 30*time.Second {
+			t.Errorf("waited %s: %v; want ErrBusy after 30s", time.Since(begin), err)
+		}
+		if now := q.State(); now.Waiting != 0 || now.Refused != 1 {
+			t.Errorf("%d wait, %d were refused; want 0 and 1", now.Waiting, now.Refused)
+		}
+	})
+}
+
+func TestAccountThatKeepsRunningIntoDeadlinesIsSlowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 4, Extra: 1, Limit: 1})
+		lateJob := func() {
+			s, err := q.Acquire(t.Context(), "late")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Release(true)
+		}
+		lateJob()
+		lateJob()
+		if got := q.Slowed("late"); got != 0 {
+			t.Errorf("after two late jobs: slowed for %s, want not at all", got)
+		}
+		lateJob()
+		if got := q.Slowed("late"); got != lateCost {
+			t.Errorf("after three late jobs: slowed for %s, want %s", got, lateCost)
+		}
+		release := make(chan struct{})
+		waits := []<-chan error{hold(q, "late", release), hold(q, "late", release)}
+		synctest.Wait()
+		third := hold(q, "late", release)
+		synctest.Wait()
+		if len(waits[0]) != 1 || len(waits[1]) != 1 || len(third) != 0 {
+			t.Error("a slowed account does not hold half of the slots")
+		}
+		var busy *BusyError
+		if err := q.Admit("late"); !errors.As(err, &busy) || busy.Slowed != lateCost {
+			t.Errorf("one more job: %v; want ErrBusy that says it is slowed", err)
+		}
+		for range 4 { // The two free slots are others', and so is the extra one.
+			hold(q, "other", release)
+		}
+		close(release)
+		synctest.Wait()
+		if len(third) != 1 {
+			t.Error("the waiting job of a slowed account was lost")
+		}
+		for range 20 {
+			lateJob()
+		}
+		if got := q.Slowed("late"); got != lateMost-lateTolerance {
+			t.Errorf("after many late jobs: slowed for %s, want %s at most", got, lateMost-lateTolerance)
+		}
+		time.Sleep(lateMost - lateTolerance) //nolint:forbidigo // The bubble's own clock.
+		if got := q.Slowed("late"); got != 0 {
+			t.Errorf("slowed for %s after it has stopped", got)
+		}
+	})
+}
+
+func TestOneAccountsLineIsShortWhileOthersHaveJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 1, Limit: 100, Patience: time.Hour})
+		release := make(chan struct{})
+		defer func() { close(release); synctest.Wait() }()
+		light := hold(q, "light", release)
+		synctest.Wait()
+		var heavy []<-chan error
+		for range 4 * crowdedPerSlot {
+			heavy = append(heavy, hold(q, "heavy", release))
+			synctest.Wait()
+		}
+		for i, got := range heavy {
+			if turnedAway := len(got) == 1; turnedAway != (i >= crowdedPerSlot) {
+				t.Errorf("heavy's job %d beside another account: turned away %t", i+1, turnedAway)
+			}
+		}
+		if err := q.Admit("heavy"); !errors.Is(err, ErrBusy) {
+			t.Errorf("another job of heavy: %v, want ErrBusy", err)
+		}
+		if err := q.Admit("light"); err != nil {
+			t.Errorf("another job of light: %v, want a place", err)
+		}
+		if err := <-light; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAccountsShareTheWait(t *testing.T) {
+	for accounts, want := range map[int]int{2: crowdedPerSlot, 3: 4, 6: leastLine, 20: leastLine} {
+		synctest.Test(t, func(t *testing.T) {
+			q := New(Config{Slots: 1, Limit: 1000, Patience: time.Hour})
+			release := make(chan struct{})
+			defer func() { close(release); synctest.Wait() }()
+			hold(q, "running", release)
+			synctest.Wait()
+			lines := map[string]int{}
+			for range 2 * crowdedPerSlot {
+				for i := range accounts {
+					name := strconv.Itoa(i)
+					got := hold(q, name, release)
+					synctest.Wait()
+					if len(got) == 0 {
+						lines[name]++
+					}
+				}
+			}
+			for name, waiting := range lines {
+				if waiting != want {
+					t.Errorf("account %s of %d has %d jobs waiting, want %d", name, accounts, waiting, want)
+				}
+			}
+			if err := q.Admit("newcomer"); err != nil {
+				t.Errorf("a newcomer among %d: %v, want a place", accounts, err)
+			}
+		})
+	}
+}
+
+func TestOneAccountAloneFillsTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 4 * crowdedPerSlot
+		q := New(Config{Slots: 1, Limit: limit, Patience: time.Hour})
+		release := make(chan struct{})
+		defer func() { close(release); synctest.Wait() }()
+		hold(q, "heavy", release)
+		synctest.Wait()
+		for i := range limit {
+			if err := q.Admit("heavy"); err != nil {
+				t.Errorf("job %d of a account alone: %v before it came", i+1, err)
+			}
+			got := hold(q, "heavy", release)
+			synctest.Wait()
+			if len(got) != 0 {
+				t.Fatalf("job %d of a account alone: %v, want it to wait", i+1, <-got)
+			}
+		}
+		if err := q.Admit("heavy"); !errors.Is(err, ErrBusy) {
+			t.Errorf("a job of a account that fills the queue: %v, want ErrBusy", err)
+		}
+		if err := q.Admit("light"); err != nil {
+			t.Errorf("a job of another account: %v, want a place", err)
+		}
+	})
+}
+
+func TestFullQueueTurnsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 1, Limit: 2, Patience: time.Hour})
+		release := make(chan struct{})
+		first := hold(q, "heavy", release)
+		synctest.Wait()
+		time.Sleep(10 * time.Second) //nolint:forbidigo // The bubble's own clock.
+		var heavy []<-chan error
+		for range 2 {
+			heavy = append(heavy, hold(q, "heavy", release))
+			synctest.Wait()
+		}
+		var busy *BusyError
+		if err := <-hold(q, "heavy", release); !errors.As(err, &busy) || !errors.Is(err, ErrBusy) {
+			t.Errorf("a third waiting job: %v, want ErrBusy", err)
+		}
+		// A account with a shorter line takes the place of the newest of the longest.
+		light := hold(q, "light", release)
+		synctest.Wait()
+		if err := <-heavy[1]; !errors.As(err, &busy) {
+			t.Errorf("the newest job of the longest line: %v, want ErrBusy", err)
+		}
+		if len(heavy[0])+len(light) != 0 {
+			t.Error("a job that should wait was answered")
+		}
+		close(release)
+		for _, got := range []<-chan error{first, heavy[0], light} {
+			if err := <-got; err != nil {
+				t.Errorf("a job that may wait: %v", err)
+			}
+		}
+	})
+}
+
+func TestRetryAfterFollowsTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 2, Limit: 5, Patience: time.Hour})
+		retry := func() time.Duration {
+			var busy *BusyError
+			if err := q.busyError(&line{}); !errors.As(err, &busy) {
+				t.Fatal(err)
+			}
+			return busy.RetryAfter
+		}
+		if got := retry(); got != time.Second {
+			t.Errorf("without experience: %s, want 1s", got)
+		}
+		done, err := q.Acquire(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(7 * time.Second) //nolint:forbidigo // The bubble's own clock.
+		done.Release(false)
+		if got := retry(); got != 4*time.Second {
+			t.Errorf("one job of 7 s on two slots: %s, want 4s", got)
+		}
+	})
+}
+
+func TestLeavingTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 1, Limit: 5, Patience: time.Hour})
+		done, err := q.Acquire(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() {
+			_, err := q.Acquire(ctx, "b")
+			left <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled wait: %v", err)
+		}
+		if now := q.State(); now.Busy != 1 || now.Waiting != 0 {
+			t.Errorf("%d busy, %d waiting, want 1 and 0", now.Busy, now.Waiting)
+		}
+		waits := hold(q, "c", nil)
+		synctest.Wait()
+		q.Close()
+		if err := <-waits; !errors.Is(err, ErrClosed) {
+			t.Errorf("waiting while the queue closes: %v, want ErrClosed", err)
+		}
+		done.Release(false)
+		if _, err := q.Acquire(t.Context(), "a"); !errors.Is(err, ErrClosed) {
+			t.Errorf("after close: %v, want ErrClosed", err)
+		}
+	})
+}
