@@ -1,48 +1,59 @@
-# The container image of relaypdf.
+# The container images of relaypdf: `full`, which is the default, and `slim`,
+# without office documents and without Java (filling in forms).
 #
-# UNPROVEN: where this file was written no Docker engine runs. Its steps are
-# those of .ci/setup and `make build`, which are tested, but nobody has built
-# this image or started it yet. Remove this notice with the first build that
-# answers GET /health/ready and renders a page.
+# UNPROVEN: these targets were written where no Docker engine runs, and nobody has
+# built or started them yet. Remove this notice with the first build that answers
+# GET /health/ready and renders a page.
 #
-#   docker build --build-arg VERSION="$(git describe --tags --always)" -t relaypdf .
-#   docker run -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf
+#   docker build --target full --build-arg VERSION="$(git describe --tags --always)" -t relaypdf .
+#   docker run --security-opt seccomp=deploy/seccomp.json -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf
+#
+# `make image` and `make image-test` build and try them.
 
 FROM golang:1.26-bookworm AS build
+# For the packages of npm that are embedded.
+RUN apt-get update && apt-get install -y --no-install-recommends nodejs npm && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 # The modules are a layer of their own: they change less often than the source.
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
+RUN go run ./cmd/assets
 ARG VERSION=development
 # Every dependency is pure Go, so the binary needs no C library.
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=${VERSION}" -o /out/relaypdf ./cmd/relaypdf
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/relaypdf ./cmd/relaypdf
 
-FROM debian:12-slim
+FROM debian:12-slim AS base
+# What nothing here reads is not unpacked: documentation, translations, drivers
+# of graphics cards with their compiler, an archive of Java for huge heaps.
+RUN printf 'path-exclude=%s\n' '/usr/share/doc/*' '/usr/share/man/*' '/usr/share/info/*' '/usr/share/locale/*' '/usr/share/lintian/*' \
+		'/usr/share/icons/*' '/usr/lib/*/dri/*' '/usr/lib/*/libLLVM*' '/usr/lib/chromium/libVkLayer_*' '/usr/lib/chromium/locales/*' \
+		'/usr/lib/jvm/*/lib/ct.sym' '/usr/lib/jvm/*/lib/server/classes_nocoops.jsa' \
+		'/usr/bin/muraster' '/usr/lib/libreoffice/share/gallery/*' '/usr/lib/libreoffice/share/template/*' \
+		'/usr/lib/libreoffice/CREDITS.fodt' >/etc/dpkg/dpkg.cfg.d/slim
 # What `.ci/setup run` installs. fonts-noto-core has Arabic and most other
 # scripts; Liberation, Carlito and Caladea stand in for Arial, Times, Courier,
-# Calibri and Cambria by their measures.
+# Calibri and Cambria by their measures. Lato to Old Standard are the gallery's.
 RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		ca-certificates curl \
 		chromium-headless-shell libnss3-tools \
-		poppler-utils qpdf mupdf-tools pdftk-java \
-		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno wkhtmltopdf \
+		poppler-utils qpdf mupdf-tools \
 		fonts-liberation fonts-dejavu-core fonts-crosextra-carlito fonts-crosextra-caladea \
 		fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji \
+		fonts-lato fonts-manrope fonts-jetbrains-mono fonts-open-sans fonts-roboto-unhinted \
+		fonts-paratype fonts-vollkorn fonts-cardo fonts-oldstandard \
 		fonts-urw-base35 \
-	&& rm -rf /var/lib/apt/lists/* \
+	&& rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/log/* \
 	&& useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin relaypdf \
 	&& install -d -o relaypdf -g relaypdf -m 0700 /var/lib/relaypdf
-COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
 
-# The service and the browser share this user. The browser's own sandbox needs
-# user namespaces; where the container runtime forbids them, `relaypdf doctor`
-# says so, and the runtime has to allow them. The sandbox is not turned off.
-USER relaypdf
+# Service, browser and engines share this user. With deploy/seccomp.json they are
+# kept apart by namespaces, without it by Landlock: see docs/security.md.
 ENV HOME=/var/lib/relaypdf \
 	RELAYPDF_LISTEN=0.0.0.0:8787 \
-	RELAYPDF_DATA_DIR=/var/lib/relaypdf
+	RELAYPDF_DATA_DIR=/var/lib/relaypdf \
+	container=oci
 VOLUME /var/lib/relaypdf
 EXPOSE 8787
 # Longer than RELAYPDF_SHUTDOWN_TIMEOUT (30s) should be what the orchestrator
@@ -52,3 +63,16 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
 	CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:8787/health/ready"]
 ENTRYPOINT ["relaypdf"]
 CMD ["serve"]
+
+FROM base AS slim
+COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
+USER relaypdf
+
+FROM base AS full
+RUN apt-get update \
+	&& apt-get install -y --no-install-recommends \
+		pdftk-java \
+		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno wkhtmltopdf \
+	&& rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/log/*
+COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
+USER relaypdf

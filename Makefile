@@ -41,13 +41,22 @@ run: ## Build and start a development server with its data in ./data; prints a k
 	@$(MAKE) --no-print-directory build
 	bin/relaypdf serve --dev --data-dir $(DATA_DIR)
 
+.PHONY: assets
+assets: ## Bundle what is embedded of npm's packages (needs npm and, once, the network).
+	@$(GO) run ./cmd/assets
+
 .PHONY: build
-build: ## Build bin/relaypdf.
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/relaypdf ./cmd/relaypdf
+build: assets ## Build bin/relaypdf.
+	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/relaypdf ./cmd/relaypdf
 
 .PHONY: test
 test: setup build ## Run every test with the race detector.
 	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./... ./.ci/licenses
+
+.PHONY: quick
+quick: ## Vet, and run the tests that start no browser, office or server: after each edit, in a minute or two.
+	$(GO) vet ./...
+	$(GO) test -short -vet=off $(TEST_FLAGS) ./... ./.ci/licenses
 
 .PHONY: bench
 bench: setup build ## Measure ours against the browser's floor.
@@ -58,21 +67,39 @@ soak: setup build ## Render for long, and compare memory at the start and at the
 	$(GO) run ./cmd/bench -soak $(BENCH_FLAGS)
 
 .PHONY: chaos
-chaos: setup ## Kill servers under load again and again, and check that nothing was lost.
+chaos: setup assets ## Kill servers under load again and again, and check that nothing was lost.
 	$(GO) test -count=1 -timeout 60m -run TestChaos -parallel 4 -v ./cmd/relaypdf -args -chaos $(CHAOS_TIME)
 
 .PHONY: fuzz
-fuzz: setup ## Send mutated files to every operation, and run Go's fuzz tests.
+fuzz: setup assets ## Send mutated files to every operation, and run Go's fuzz tests.
 	@GO='$(GO)' FUZZTIME=$(FUZZTIME) .ci/fuzz
 
 .PHONY: golden
-golden: setup ## Rewrite the golden files from what the tests see now. Read the diff.
+golden: setup assets ## Rewrite the golden files from what the tests see now. Read the diff.
 	UPDATE_GOLDEN=1 $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 	@git status --short -- '*testdata*'
+
+# What builds and runs images: docker or podman.
+CONTAINER ?= $(shell command -v docker podman | head -n 1)
+IMAGE     ?= relaypdf
+
+.PHONY: image
+image: ## Build the container images relaypdf:full and relaypdf:slim, and print their sizes.
+	$(CONTAINER) build --target slim --build-arg VERSION='$(VERSION)' -t $(IMAGE):slim $(CONTAINER_FLAGS) .
+	$(CONTAINER) build --target full --build-arg VERSION='$(VERSION)' -t $(IMAGE):full -t $(IMAGE):latest $(CONTAINER_FLAGS) .
+	$(CONTAINER) images $(IMAGE)
+
+.PHONY: image-test
+image-test: ## Make documents in the images, with the runtime's own seccomp profile and with deploy/seccomp.json.
+	deploy/image-test '$(CONTAINER)' '$(IMAGE)' $(CONTAINER_RUN_FLAGS)
 
 .PHONY: lint
 lint: ## Check the source with golangci-lint, as pinned in .ci/tools.mod.
 	$(LINT) run
+
+.PHONY: gallery
+gallery: setup assets ## Draw the thumbnails of changed layouts, and a contact sheet in bin/gallery.pdf.
+	$(GO) run ./cmd/gallery
 
 .PHONY: generate
 generate: ## Rewrite generated source.

@@ -1,20 +1,25 @@
-// Package api is the service behind its doors: the table of operations, the
-// pipeline that carries out and charges each call, and the HTTP interface.
+// Package api is the HTTP door of the service: its routes, its description, and
+// who may pass.
 package api
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"relaypdf/api/call"
+	"relaypdf/api/delivery"
+	"relaypdf/api/limit"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/gallery"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -32,11 +37,11 @@ type Config struct {
 	Box *seal.Box
 	// Payments is where money comes from; nil means that only the operator
 	// credits accounts.
-	Payments Payments
+	Payments call.Payments
 	// Operations is the product; nil means the table of this package.
-	Operations []op.Row[*Env]
+	Operations []op.Row[*operation.Env]
 	// Limiter counts requests; nil means in this process's memory.
-	Limiter Limiter
+	Limiter limit.Limiter
 	// Lease is the id of the process's lease, which its holds carry.
 	Lease string
 	// BaseURL is the public address of the service, without a final slash.
@@ -56,6 +61,8 @@ type Config struct {
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
 	// turns the rate limits off.
 	NoBilling, NoRateLimits bool
+	// Pages serves what is not the interface's; nil has no pages.
+	Pages http.Handler
 	// Version is shown by /health.
 	Version string
 	Logger  *slog.Logger
@@ -67,35 +74,38 @@ type Config struct {
 
 // API serves the interface. Its methods are safe for concurrent use.
 type API struct {
-	store    *store.Store
-	blobs    store.Blobs
-	render   *render.Renderer
-	outbound Outbound
-	box      *seal.Box
-	payments Payments
-	limiter  Limiter
-	table    *op.Table[*Env]
-	prices   map[string]credit.Amount
-	metrics  *metrics
-	openapi  []byte
-	log      *slog.Logger
-	now      func() time.Time
-	reached  func(step string)
-	lease    string
-	baseURL  string
-	region   string
-	brand    string
-	ipHeader string
-	version  string
-	maxBody  int64
-	files    op.Files
+	// Calls carries out what the routes of operations are asked.
+	Calls *call.Pipeline
+	// Deliveries sends what calls have caused.
+	Deliveries *delivery.Dispatcher
 
+	store      *store.Store
+	render     *render.Renderer
+	outbound   Outbound
+	box        *seal.Box
+	limiter    limit.Limiter
+	reads      *limit.Gate
+	table      *op.Table[*operation.Env]
+	gallery    *gallery.Gallery
+	prices     map[string]credit.Amount
+	registry   *prometheus.Registry
+	openapi    []byte
+	handler    http.Handler
+	paths      []string // of routes, without those that hold an id
+	pages      http.Handler
+	log        *slog.Logger
+	now        func() time.Time
+	reached    func(step string)
+	lease      string
+	baseURL    string
+	brand      string
+	ipHeader   string
+	version    string
+	maxBody    int64
+	maxFile    int64
 	local      bool // the base URL is loopback
-	billing    bool
 	rateLimits bool
 	stopping   atomic.Bool
-	running    sync.WaitGroup // paid calls under way
-	underWay   sync.Map       // ids of the calls that this process works on
 }
 
 // Outbound is the way to the addresses that customers name for callbacks and
@@ -111,18 +121,22 @@ type Outbound interface {
 // New checks the table of operations and returns an API.
 func New(cfg Config) (*API, error) {
 	if cfg.Operations == nil {
-		cfg.Operations = Operations
+		cfg.Operations = operation.Rows
 	}
 	table, err := op.NewTable(cfg.Operations)
 	if err != nil {
 		return nil, err
 	}
-	prices, err := priceBook(table, cfg.Prices)
+	prices, err := operation.Prices(table, cfg.Prices)
+	if err != nil {
+		return nil, err
+	}
+	layouts, err := gallery.New()
 	if err != nil {
 		return nil, err
 	}
 	if cfg.Limiter == nil {
-		cfg.Limiter = NewMemoryLimiter(cfg.Now)
+		cfg.Limiter = limit.NewMemory(cfg.Now)
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -137,16 +151,29 @@ func New(cfg Config) (*API, error) {
 		cfg.AfterStep = func(string) {}
 	}
 	a := &API{
-		store: cfg.Store, blobs: cfg.Store.Blobs(), render: cfg.Render, outbound: cfg.Outbound, box: cfg.Box, limiter: cfg.Limiter, payments: cfg.Payments,
-		table: table, prices: prices, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
-		lease: cfg.Lease, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), region: cfg.Region, brand: cfg.Brand,
-		ipHeader: cfg.TrustedIPHeader, version: cfg.Version, maxBody: cfg.MaxBody,
-		local: Loopback(cfg.BaseURL), billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits,
+		store: cfg.Store, render: cfg.Render, outbound: cfg.Outbound, box: cfg.Box, limiter: cfg.Limiter, reads: limit.NewGate(maxReads),
+		table: table, gallery: layouts, prices: prices, registry: newRegistry(), log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
+		lease: cfg.Lease, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), brand: cfg.Brand, pages: cfg.Pages,
+		ipHeader: cfg.TrustedIPHeader, version: cfg.Version, maxBody: cfg.MaxBody, maxFile: cfg.MaxFile,
+		local: Loopback(cfg.BaseURL), rateLimits: !cfg.NoRateLimits,
 	}
-	a.files = op.Files{Limit: cfg.MaxFile, Open: func() op.Sink { return render.NewFile() }}
-	a.metrics = newMetrics(a)
-	a.openapi, err = a.describe()
-	return a, err
+	a.Calls = call.New(call.Config{
+		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Box: cfg.Box, Payments: cfg.Payments,
+		Table: table, Prices: prices, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
+		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits,
+		Registry: a.registry, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep,
+	})
+	a.Deliveries = delivery.New(delivery.Config{
+		Store: cfg.Store, Client: cfg.Outbound.Webhooks(), Box: cfg.Box, Brand: cfg.Brand,
+		Registry: a.registry, Logger: cfg.Logger, Now: cfg.Now,
+	})
+	a.watchLimits()
+	a.watchSandbox()
+	if a.openapi, err = a.describe(); err != nil {
+		return nil, err
+	}
+	a.handler = a.router()
+	return a, nil
 }
 
 // Loopback tells whether an address leads to this machine only.
@@ -165,17 +192,3 @@ func Loopback(baseURL string) bool {
 // Stop makes /health/ready fail, so that no new work is sent here while what
 // is under way ends.
 func (a *API) Stop() { a.stopping.Store(true) }
-
-// Wait returns when no paid call is under way, or when ctx ends. Calls that
-// were cut off still have a hold to release.
-func (a *API) Wait(ctx context.Context) {
-	done := make(chan struct{})
-	go func() {
-		a.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-}

@@ -6,15 +6,24 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/limit"
 	"relaypdf/store"
 )
 
-// Caller is who sent a request: a key and the account it belongs to.
-type Caller struct {
-	Key     store.Key
-	Account store.Account
-}
+var (
+	downloadWindow = limit.Window{Name: "minute", Limit: 60, Length: time.Minute}
+	// failureWindow bounds the guessing of keys from one address.
+	failureWindow = limit.Window{Name: "minute", Limit: 60, Length: time.Minute}
+	// readWindow is for what is no POST, of which maxReads may run at once.
+	readWindow = limit.Window{Name: "minute", Limit: 120, Length: time.Minute}
+)
+
+// maxReads is how many reads of one caller run at once in this process.
+const maxReads = 8
 
 // testPrefix marks keys for local development. They are accepted only while
 // the service's own address is loopback.
@@ -23,74 +32,38 @@ const (
 	testPrefix = "pdf_test_"
 )
 
-// authenticate finds the caller that a key belongs to. Only failures count in
-// the window of the client's address, so a busy customer is never locked out.
-func (a *API) authenticate(ctx context.Context, secret, ip string) (Caller, error) {
-	scope := a.limitKey("auth", ip)
-	if verdict, err := a.limiter.Peek(ctx, scope, failureWindow); err != nil || !verdict.Allowed {
-		return Caller{}, overRate(verdict, err)
-	}
+// authenticate finds the caller that a key belongs to. Keys that are wrong count
+// in the window of the client's address. When it is full, wrong ones are refused
+// as too many, and right ones of the same address go on.
+func (a *API) authenticate(ctx context.Context, secret, ip string) (call.Caller, error) {
 	caller, err := a.callerOf(ctx, secret)
-	if e := asErrorOrNil(err); e != nil && e.Code == Unauthorized && a.rateLimits {
-		if _, err := a.limiter.Take(ctx, scope, failureWindow); err != nil {
-			return Caller{}, err
-		}
+	if err == nil || !a.rateLimits || call.Fault(err).Code != fault.Unauthorized {
+		return caller, err
 	}
-	return caller, err
+	verdict, limitErr := a.limiter.Take(ctx, a.Calls.LimitKey("auth", ip), failureWindow)
+	if limitErr != nil || !verdict.Allowed {
+		return call.Caller{}, call.OverRate(verdict, limitErr)
+	}
+	return call.Caller{}, err
 }
 
-func asErrorOrNil(err error) *Error {
-	if err == nil {
-		return nil
-	}
-	return asError(err)
-}
-
-func (a *API) callerOf(ctx context.Context, secret string) (Caller, error) {
+func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) {
 	known := strings.HasPrefix(secret, livePrefix) || (a.local && strings.HasPrefix(secret, testPrefix))
 	if !known {
-		return Caller{}, &Error{Code: Unauthorized}
+		return call.Caller{}, &fault.Error{Code: fault.Unauthorized}
 	}
 	key, account, err := a.store.KeyBySecret(ctx, secret)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return Caller{}, &Error{Code: Unauthorized, Message: "This API key is unknown or was revoked."}
+		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This API key is unknown or was revoked."}
 	case err != nil:
-		return Caller{}, err
+		return call.Caller{}, err
 	case key.ExpiresAt != nil && !key.ExpiresAt.After(a.now()):
-		return Caller{}, &Error{Code: Unauthorized, Message: "This API key has expired."}
+		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This API key has expired."}
 	case account.Suspended:
-		return Caller{}, &Error{Code: AccountSuspended}
+		return call.Caller{}, &fault.Error{Code: fault.AccountSuspended}
 	}
-	return Caller{Key: key, Account: account}, nil
-}
-
-// limitCaller counts a POST in its key's windows.
-func (a *API) limitCaller(ctx context.Context, caller Caller) (Verdict, error) {
-	if !a.rateLimits {
-		return Verdict{Allowed: true}, nil
-	}
-	minute := trialWindow
-	if caller.Account.RateTier() == "paid" {
-		minute = paidWindow
-	}
-	verdict, err := a.limiter.Take(ctx, a.limitKey(caller.Key.ID), burstWindow, minute)
-	if err != nil || !verdict.Allowed {
-		return verdict, overRate(verdict, err)
-	}
-	return verdict, nil
-}
-
-// limitKey names a counter; counters are kept per region.
-func (a *API) limitKey(scope ...string) string {
-	return "rl:" + a.region + ":" + strings.Join(scope, ":")
-}
-
-func overRate(verdict Verdict, err error) error {
-	if err != nil {
-		return err
-	}
-	return &Error{Code: RateLimited, RetryAfter: seconds(verdict.RetryAfter)}
+	return call.OfKey(account, key), nil
 }
 
 // bearer returns the token of an Authorization header, or "".

@@ -12,6 +12,8 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 )
 
@@ -48,7 +50,7 @@ func TestAnswerHeaders(t *testing.T) {
 						t.Errorf("%s: %s is %q, want %q", q.path, header, got, want)
 					}
 				}
-				if got := h.Get("x-service-id"); !regexp.MustCompile(`^file_[a-z2-7]{26}$`).MatchString(got) {
+				if got := h.Get("x-service-id"); !regexp.MustCompile(`^file_[0-9a-z]{10}loc[0-9a-z]{26}$`).MatchString(got) {
 					t.Errorf("%s: x-service-id is %q, want 130 random bits", q.path, got)
 				}
 				want := []string{"X-Content-Type-Options", "X-Request-Id", "X-Service-Charged-Microdollars", "X-Service-Id", "X-Service-Size"}
@@ -107,7 +109,7 @@ func TestRequestID(t *testing.T) {
 			if q.kept != (got == q.sent) || got == "" {
 				t.Errorf("sent %q, got %q back; kept should be %v", q.sent, got, q.kept)
 			}
-			if inBody := answer.Refused(t, api.Unauthorized).RequestID; inBody != got {
+			if inBody := answer.Refused(t, fault.Unauthorized).RequestID; inBody != got {
 				t.Errorf("the body has request id %q, the header %q", inBody, got)
 			}
 			if !strings.Contains(s.Log.String(), `"requestId":"`+got+`"`) {
@@ -140,7 +142,7 @@ func TestKeyInTheAddressIsRefused(t *testing.T) {
 		for _, query := range queries {
 			for name, header := range map[string]http.Header{"with": nil, "without": without()} {
 				got := s.Send(t, apitest.Request{Method: route.Method, Path: route.Path + "?" + query, Body: "{}", Header: header})
-				if f := got.Refused(t, api.Unauthorized); !strings.Contains(f.Message, "put the key in the Authorization header") {
+				if f := got.Refused(t, fault.Unauthorized); !strings.Contains(f.Message, "put the key in the Authorization header") {
 					t.Errorf("%s %s?%s %s a key in the header: message %q", route.Method, route.Path, query, name, f.Message)
 				}
 			}
@@ -171,7 +173,7 @@ func TestEveryPostNeedsAKey(t *testing.T) {
 			"another scheme": {"Authorization": {"Basic " + s.Secret}}, "a cookie": {"Authorization": nil, "Cookie": {"session=x"}},
 		} {
 			got := s.Send(t, apitest.Request{Path: path, Body: "not JSON", Header: header, From: from})
-			if got.Refused(t, api.Unauthorized); got.Status != http.StatusUnauthorized {
+			if got.Refused(t, fault.Unauthorized); got.Status != http.StatusUnauthorized {
 				t.Errorf("POST %s with %s: status %d, want 401", path, name, got.Status)
 			}
 			if got.Header.Get("WWW-Authenticate") == "" {
@@ -201,17 +203,16 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for _, q := range []struct {
 		method, path, allow string
-		want                api.Code
+		want                fault.Code
 	}{
-		{"POST", "/v1/unknown", "", api.NotFound},
-		{"GET", "/v1/unknown", "", api.NotFound},
-		{"GET", "/", "", api.NotFound},
-		{"GET", "/v1/files/file_unknown", "", api.NotFound},
-		{"POST", "/v1/account", "GET", api.MethodNotAllowed},
-		{"PUT", "/v1/billing/limits", "GET, PATCH", api.MethodNotAllowed},
-		{"GET", echo, "POST", api.MethodNotAllowed},
-		{"DELETE", "/health", "GET, HEAD, OPTIONS", api.MethodNotAllowed},
-		{"OPTIONS", "/v1/account", "GET", api.MethodNotAllowed},
+		{"POST", "/v1/unknown", "", fault.NotFound},
+		{"GET", "/v1/unknown", "", fault.NotFound},
+		{"GET", "/v1/files/file_unknown", "", fault.NotFound},
+		{"POST", "/v1/account", "GET", fault.MethodNotAllowed},
+		{"PUT", "/v1/billing/limits", "GET, PATCH", fault.MethodNotAllowed},
+		{"GET", echo, "POST", fault.MethodNotAllowed},
+		{"DELETE", "/health", "GET, HEAD, OPTIONS", fault.MethodNotAllowed},
+		{"OPTIONS", "/v1/account", "GET", fault.MethodNotAllowed},
 	} {
 		got := s.Send(t, apitest.Request{Method: q.method, Path: q.path})
 		got.Refused(t, q.want)
@@ -290,7 +291,7 @@ func TestContentTypeIsCheckedOnlyWithABody(t *testing.T) {
 			got.OK(t)
 			continue
 		}
-		details := got.Refused(t, api.InvalidRequest).Details
+		details := got.Refused(t, fault.InvalidRequest).Details
 		if len(details) != 1 || details[0].Field != q.field {
 			t.Errorf("Content-Type %q, body %q: details %v, want one for %q", q.media, q.body, details, q.field)
 		}
@@ -303,23 +304,23 @@ func TestSpendingCap(t *testing.T) {
 	for _, q := range []struct {
 		name   string
 		header http.Header
-		want   api.Code // empty means a success
+		want   fault.Code // empty means a success
 	}{
 		{"enough", http.Header{"X-Service-Max-Charge-Microdollars": {"2000"}}, ""},
 		{"with spaces", http.Header{"X-Service-Max-Charge-Microdollars": {" 2000 "}}, ""},
-		{"too low", http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, api.PaymentRequired},
-		{"zero", http.Header{"X-Service-Max-Charge-Microdollars": {"0"}}, api.PaymentRequired},
-		{"the brand's", http.Header{"X-RelayPDF-Max-Charge-Microdollars": {"1999"}}, api.PaymentRequired},
-		{"any brand's", http.Header{"X-Some-Other-Max-Charge-Microdollars": {"1999"}}, api.PaymentRequired},
-		{"no brand's", http.Header{"X-Max-Charge-Microdollars": {"1999"}}, api.PaymentRequired},
+		{"too low", http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, fault.PaymentRequired},
+		{"zero", http.Header{"X-Service-Max-Charge-Microdollars": {"0"}}, fault.PaymentRequired},
+		{"the brand's", http.Header{"X-RelayPDF-Max-Charge-Microdollars": {"1999"}}, fault.PaymentRequired},
+		{"any brand's", http.Header{"X-Some-Other-Max-Charge-Microdollars": {"1999"}}, fault.PaymentRequired},
+		{"no brand's", http.Header{"X-Max-Charge-Microdollars": {"1999"}}, fault.PaymentRequired},
 		{"twice the same", http.Header{"X-A-Max-Charge-Microdollars": {"2000"}, "X-B-Max-Charge-Microdollars": {"2000"}}, ""},
-		{"conflicting names", http.Header{"X-A-Max-Charge-Microdollars": {"9000"}, "X-B-Max-Charge-Microdollars": {"2000"}}, api.InvalidRequest},
-		{"conflicting lines", http.Header{"X-A-Max-Charge-Microdollars": {"2000", "9000"}}, api.InvalidRequest},
-		{"a list", http.Header{"X-A-Max-Charge-Microdollars": {"2000, 2000"}}, api.InvalidRequest},
-		{"negative", http.Header{"X-A-Max-Charge-Microdollars": {"-1"}}, api.InvalidRequest},
-		{"a fraction", http.Header{"X-A-Max-Charge-Microdollars": {"0.002"}}, api.InvalidRequest},
-		{"empty", http.Header{"X-A-Max-Charge-Microdollars": {""}}, api.InvalidRequest},
-		{"huge", http.Header{"X-A-Max-Charge-Microdollars": {"99999999999999999999"}}, api.InvalidRequest},
+		{"conflicting names", http.Header{"X-A-Max-Charge-Microdollars": {"9000"}, "X-B-Max-Charge-Microdollars": {"2000"}}, fault.InvalidRequest},
+		{"conflicting lines", http.Header{"X-A-Max-Charge-Microdollars": {"2000", "9000"}}, fault.InvalidRequest},
+		{"a list", http.Header{"X-A-Max-Charge-Microdollars": {"2000, 2000"}}, fault.InvalidRequest},
+		{"negative", http.Header{"X-A-Max-Charge-Microdollars": {"-1"}}, fault.InvalidRequest},
+		{"a fraction", http.Header{"X-A-Max-Charge-Microdollars": {"0.002"}}, fault.InvalidRequest},
+		{"empty", http.Header{"X-A-Max-Charge-Microdollars": {""}}, fault.InvalidRequest},
+		{"huge", http.Header{"X-A-Max-Charge-Microdollars": {"99999999999999999999"}}, fault.InvalidRequest},
 	} {
 		t.Run(q.name, func(t *testing.T) {
 			t.Parallel()
@@ -329,7 +330,7 @@ func TestSpendingCap(t *testing.T) {
 				return
 			}
 			failure := got.Refused(t, q.want)
-			if q.want != api.PaymentRequired {
+			if q.want != fault.PaymentRequired {
 				return
 			}
 			d := failure.Details[0]
@@ -345,13 +346,13 @@ func TestBodyOverTheLimit(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.MaxBody, cfg.NoRateLimits = 1000, true }})
 	fill := func(n int) string { return `{"text":"a"}` + strings.Repeat(" ", n-len(`{"text":"a"}`)) }
 	s.Send(t, apitest.Request{Path: echo, Body: fill(1000)}).OK(t)
-	got := s.Send(t, apitest.Request{Path: echo, Body: fill(1001)}).Refused(t, api.PayloadTooLarge)
+	got := s.Send(t, apitest.Request{Path: echo, Body: fill(1001)}).Refused(t, fault.PayloadTooLarge)
 	if want := "The request body is larger than 1000 bytes."; got.Message != want {
 		t.Errorf("message %q, want %q", got.Message, want)
 	}
-	s.Send(t, apitest.Request{Path: echo, Body: fill(1001), Header: without()}).Refused(t, api.Unauthorized)
+	s.Send(t, apitest.Request{Path: echo, Body: fill(1001), Header: without()}).Refused(t, fault.Unauthorized)
 	long := `{"maxJobMicrodollars":1}` + strings.Repeat(" ", 65<<10)
-	s.Send(t, apitest.Request{Method: http.MethodPatch, Path: "/v1/billing/limits", Body: long}).Refused(t, api.PayloadTooLarge)
+	s.Send(t, apitest.Request{Method: http.MethodPatch, Path: "/v1/billing/limits", Body: long}).Refused(t, fault.PayloadTooLarge)
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
@@ -360,7 +361,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	got := s.Send(t, apitest.Request{
 		Path: echo, Body: `{"text":5,"count":0,"label":"z","lable":1,"response":"x"}`,
 		Header: http.Header{"Idempotency-Key": {""}, "X-A-Max-Charge-Microdollars": {"1", "2"}, "X-B-Max-Charge-Microdollars": {"x"}},
-	}).Refused(t, api.InvalidRequest)
+	}).Refused(t, fault.InvalidRequest)
 	var lines []string
 	for _, d := range got.Details {
 		lines = append(lines, d.Field+" "+d.Message)
@@ -387,16 +388,16 @@ func TestStrictJSON(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for name, q := range map[string]struct {
 		body string
-		want api.Code
+		want fault.Code
 	}{
 		"null is absent":    {`{"text":"a","count":null,"label":null}`, ""},
-		"array for object":  {`[]`, api.InvalidRequest}, // as {}: text is missing
-		"duplicate key":     {`{"text":"a","text":"b"}`, api.InvalidRequest},
-		"trailing data":     {`{"text":"a"} {}`, api.InvalidRequest},
-		"invalid UTF-8":     {"{\"text\":\"\xff\"}", api.InvalidRequest},
-		"lone surrogate":    {`{"text":"\ud800"}`, api.InvalidRequest},
-		"not JSON":          {`text=a`, api.InvalidRequest},
-		"nested too deeply": {`{"text":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, api.InvalidRequest},
+		"array for object":  {`[]`, fault.InvalidRequest}, // as {}: text is missing
+		"duplicate key":     {`{"text":"a","text":"b"}`, fault.InvalidRequest},
+		"trailing data":     {`{"text":"a"} {}`, fault.InvalidRequest},
+		"invalid UTF-8":     {"{\"text\":\"\xff\"}", fault.InvalidRequest},
+		"lone surrogate":    {`{"text":"\ud800"}`, fault.InvalidRequest},
+		"not JSON":          {`text=a`, fault.InvalidRequest},
+		"nested too deeply": {`{"text":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, fault.InvalidRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -429,10 +430,10 @@ func TestKeysThatAreRefused(t *testing.T) {
 
 	call(expiring, echo).OK(t)
 	s.Clock.Advance(time.Hour)
-	call(expiring, echo).Refused(t, api.Unauthorized)
-	account(expiring).Refused(t, api.Unauthorized)
+	call(expiring, echo).Refused(t, fault.Unauthorized)
+	account(expiring).Refused(t, fault.Unauthorized)
 
-	call(narrow, echo).Refused(t, api.Unauthorized)
+	call(narrow, echo).Refused(t, fault.Unauthorized)
 	s.Send(t, apitest.Request{Path: "/v1/test/json", Body: `{}`, Header: bearerOf(narrow)}).OK(t)
 	account(narrow).OK(t)
 	for _, route := range s.API.Routes() {
@@ -440,7 +441,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 			continue
 		}
 		got := s.Send(t, apitest.Request{Method: route.Method, Path: strings.ReplaceAll(route.Path, "{id}", "x"), Body: "{}", Header: bearerOf(narrow)})
-		got.Refused(t, api.Unauthorized)
+		got.Refused(t, fault.Unauthorized)
 		if got := s.Send(t, apitest.Request{Method: route.Method, Path: strings.ReplaceAll(route.Path, "{id}", "x"), Body: "{}"}); got.Status == http.StatusUnauthorized {
 			t.Errorf("%s %s: a key that may use everything is refused", route.Method, route.Path)
 		}
@@ -449,14 +450,14 @@ func TestKeysThatAreRefused(t *testing.T) {
 	if err := s.Store.RevokeKey(t.Context(), s.Account.ID, revokedKey.ID); err != nil {
 		t.Fatal(err)
 	}
-	call(revoked, echo).Refused(t, api.Unauthorized)
+	call(revoked, echo).Refused(t, fault.Unauthorized)
 
 	account(suspended).OK(t)
 	if err := s.Store.Suspend(t.Context(), suspendedAccount.ID, "test"); err != nil {
 		t.Fatal(err)
 	}
-	call(suspended, echo).Refused(t, api.AccountSuspended)
-	account(suspended).Refused(t, api.AccountSuspended)
+	call(suspended, echo).Refused(t, fault.AccountSuspended)
+	account(suspended).Refused(t, fault.AccountSuspended)
 }
 
 func TestTestKeysWorkOnlyLocally(t *testing.T) {
@@ -474,7 +475,7 @@ func TestTestKeysWorkOnlyLocally(t *testing.T) {
 				got.OK(t)
 				return
 			}
-			got.Refused(t, api.Unauthorized)
+			got.Refused(t, fault.Unauthorized)
 		})
 	}
 }
@@ -492,18 +493,18 @@ func TestAccountAndHealth(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	for path, want := range map[string]string{
 		"/v1/account":   `{"plan":"free","rateTier":"free","wallet":{"balanceMillicents":5000,"autoReloadEnabled":false}}`,
-		"/health/ready": `{"ok":true,"checks":{"database":"ok"},"queue":{"slots":0,"busy":0,"queued":0}}`,
+		"/health/ready": `{"ok":true,"checks":{"database":"ok"},"queue":{"slots":0,"busy":0,"queued":0},"queues":{}}`,
 	} {
 		if got := strings.TrimSpace(s.Send(t, apitest.Request{Method: "GET", Path: path}).OK(t).Body); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
-	var health api.Health
+	var health wire.Health
 	answer := s.Send(t, apitest.Request{Method: "GET", Path: "/health", Header: http.Header{"X-Request-Id": {"abc"}}}).OK(t)
 	if err := json.Unmarshal([]byte(answer.Body), &health); err != nil {
 		t.Fatal(err)
 	}
-	if want := (api.Health{OK: true, Service: "relaypdf", Version: "test", RequestID: "abc"}); health != want {
+	if want := (wire.Health{OK: true, Service: "relaypdf", Version: "test", RequestID: "abc"}); health != want {
 		t.Errorf("health is %+v, want %+v", health, want)
 	}
 	s.API.Stop()

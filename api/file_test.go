@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
 	"relaypdf/store/storetest"
 )
 
@@ -21,9 +22,9 @@ func stored(t *testing.T, s *apitest.Server, body string) string {
 	return fileURL(t, s.Send(t, apitest.Request{Path: echo, Body: body})).ID
 }
 
-func fileURL(t *testing.T, got apitest.Response) api.FileURL {
+func fileURL(t *testing.T, got apitest.Response) wire.FileURL {
 	t.Helper()
-	var file api.FileURL
+	var file wire.FileURL
 	if err := json.Unmarshal([]byte(got.OK(t).Body), &file); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestURLMode(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	answer := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"ab","count":3,"response":"url","filename":"letter"}`})
 	got := fileURL(t, answer)
-	want := api.FileURL{
+	want := wire.FileURL{
 		ID: got.ID, Status: "completed", URL: s.URL + "/v1/files/" + got.ID, Filename: "letter.txt", SizeBytes: 6,
 		ExpiresAt: apitest.Start().Add(24 * time.Hour),
 	}
@@ -144,10 +145,10 @@ func TestFilesEnd(t *testing.T) {
 	get := func(id string) apitest.Response {
 		return s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: without()})
 	}
-	missing := get("file_unknown").Refused(t, api.NotFound).Message
+	missing := get("file_unknown").Refused(t, fault.NotFound).Message
 	sameAsMissing := func(what, id string) {
 		t.Helper()
-		if got := get(id).Refused(t, api.NotFound).Message; got != missing {
+		if got := get(id).Refused(t, fault.NotFound).Message; got != missing {
 			t.Errorf("%s: message %q, want that of a file that never was, %q", what, got, missing)
 		}
 	}
@@ -197,8 +198,8 @@ func TestStorageFailure(t *testing.T) {
 	if err := os.Rename(blobs, blobs+".away"); err != nil {
 		t.Fatal(err)
 	}
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, api.StorageUnavailable)
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, api.StorageUnavailable)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, fault.StorageUnavailable)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, fault.StorageUnavailable)
 	if err := os.Rename(blobs+".away", blobs); err != nil {
 		t.Fatal(err)
 	}

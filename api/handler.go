@@ -6,70 +6,82 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
+	"relaypdf/edge"
 )
-
-// access says who may call a route.
-type access string
-
-const (
-	public  access = "public"
-	withKey access = "key"
-	// withFullKey is for what concerns the whole account: a key that may not use
-	// all operations may not do that either.
-	withFullKey access = "full key"
-)
-
-// route is one line of the interface.
-type route struct {
-	method, pattern string
-	access          access
-	summary         string
-	handle          func(http.ResponseWriter, *http.Request) error
-	// answer is an example of the JSON answer's type, nil where it is not JSON.
-	answer any
-	// operation is set on the routes that the table of operations gives.
-	operation *op.Operation[*Env]
-}
 
 // routes is the whole interface, on one screen.
 func (a *API) routes() []route {
+	account, money, work, stored := accounts{a}, billing{a}, jobs{a}, files{a}
+	hooks, sent, state := webhooks{a}, deliveries{a}, health{a}
+	layouts := galleries{a}
+	invalid := []fault.Code{fault.InvalidRequest}
 	routes := []route{
-		{"GET", "/health", public, "Tell that the process runs", a.getHealth, Health{}, nil},
-		{"GET", "/health/ready", public, "Tell whether work is accepted", a.getReady, Readiness{}, nil},
-		{"GET", "/openapi.json", public, "Describe this interface", a.getOpenAPI, nil, nil},
-		{"GET", "/v1/account", withKey, "Show the account and its wallet", a.getAccount, AccountSnapshot{}, nil},
-		{"GET", "/v1/billing/prices", public, "List the prices", a.getPrices, PriceList{}, nil},
-		{"GET", "/v1/billing/usage", withKey, "Sum up calls and spending", a.getUsage, Usage{}, nil},
-		{"GET", "/v1/billing/limits", withKey, "Show the spending limits", a.getLimits, Limits{}, nil},
-		{"PATCH", "/v1/billing/limits", withFullKey, "Change the spending limits", a.patchLimits, Limits{}, nil},
-		{"GET", "/v1/jobs/{id}", withKey, "Show what has become of a job", a.getJob, JobStatus{}, nil},
-		{"POST", "/v1/files", withKey, "Upload a file", a.postFile, Upload{}, nil},
-		{"GET", "/v1/files/{id}", public, "Download a result", a.getFile, nil, nil},
-		{"DELETE", "/v1/files/{id}", withKey, "Delete an upload or a result", a.deleteFile, Acknowledged{}, nil},
-		{"GET", "/v1/webhooks", withKey, "List the webhook endpoints", a.getWebhooks, WebhookList{}, nil},
-		{"POST", "/v1/webhooks", withFullKey, "Make a webhook endpoint", a.postWebhook, WebhookSecret{}, nil},
-		{"GET", "/v1/webhooks/deliveries", withKey, "List the latest deliveries", a.getDeliveries, DeliveryList{}, nil},
-		{"POST", "/v1/webhooks/deliveries/{id}/replay", withFullKey, "Send a failed delivery again", a.replayDelivery, Delivery{}, nil},
-		{"PATCH", "/v1/webhooks/{id}", withFullKey, "Change a webhook endpoint", a.patchWebhook, WebhookEndpoint{}, nil},
-		{"DELETE", "/v1/webhooks/{id}", withFullKey, "Delete a webhook endpoint", a.deleteWebhook, Acknowledged{}, nil},
-		{"POST", "/v1/webhooks/{id}/test", withFullKey, "Send a test event to an endpoint", a.testWebhook, Delivery{}, nil},
-		{"POST", "/v1/webhooks/{id}/roll", withFullKey, "Give an endpoint a new secret", a.rollWebhook, WebhookSecret{}, nil},
-		{"POST", "/v1/webhooks/{id}/activate", withFullKey, "Put an endpoint's new secret into use", a.activateWebhook, WebhookEndpoint{}, nil},
+		plain(a, facts{method: "GET", pattern: "/health", access: public, summary: "Tell that the process runs"}, state.get),
+		plain(a, facts{method: "GET", pattern: "/health/ready", access: public, summary: "Tell whether work is accepted", refused: http.StatusServiceUnavailable}, state.ready),
+		plain(a, facts{method: "GET", pattern: "/openapi.json", access: public, summary: "Describe this interface", content: "application/json"}, a.openAPI),
+		plain(a, facts{method: "GET", pattern: "/v1/templates/gallery", access: public, summary: "List the layouts that templates may start from", codes: invalid}, layouts.list),
+		plain(a, facts{method: "GET", pattern: "/gallery/{name}", access: public, summary: "Show a layout of the gallery", content: "image/webp"}, layouts.thumbnail),
+		plain(a, facts{method: "GET", pattern: "/v1/account", access: withKey, summary: "Show the account and its wallet"}, account.get),
+		plain(a, facts{method: "GET", pattern: "/v1/billing/prices", access: public, summary: "List the prices"}, money.pricesOf),
+		plain(a, facts{method: "GET", pattern: "/v1/billing/usage", access: withFullKey, summary: "Sum up calls and spending"}, money.usage),
+		plain(a, facts{method: "GET", pattern: "/v1/billing/limits", access: withKey, summary: "Show the spending limits"}, money.limits),
+		plain(a, facts{method: "PATCH", pattern: "/v1/billing/limits", access: withFullKey, summary: "Change the spending limits"}, money.setLimits),
+		plain(a, facts{method: "GET", pattern: "/v1/jobs", access: withFullKey, summary: "List the jobs", verb: "list"}, work.list),
+		plain(a, facts{method: "GET", pattern: "/v1/jobs/{id}", access: withFullKey, summary: "Show what has become of a job"}, work.get),
+		plain(a, facts{method: "GET", pattern: "/v1/files", access: withFullKey, summary: "List uploads and results", verb: "list"}, stored.list),
+		plain(a, facts{
+			method: "POST", pattern: "/v1/files", access: withKey, summary: "Upload a file", status: http.StatusCreated, upload: uploadBodies(),
+			codes: []fault.Code{fault.InvalidRequest, fault.PayloadTooLarge, fault.StorageUnavailable},
+		}, stored.create),
+		plain(a, facts{
+			method: "GET", pattern: "/v1/files/{id}", access: public, summary: "Download a result", content: "application/octet-stream",
+			headers: []string{wire.ResultIDHeader, wire.SizeHeader, "Content-Disposition", "ETag"},
+			others: map[int]string{
+				http.StatusPartialContent:               "The part that the Range header asked for.",
+				http.StatusNotModified:                  "The client has this content: If-None-Match names it.",
+				http.StatusRequestedRangeNotSatisfiable: "The Range header asks for nothing that the file has.",
+			},
+			codes: []fault.Code{fault.RateLimited, fault.StorageUnavailable},
+		}, stored.get),
+		plain(a, facts{method: "DELETE", pattern: "/v1/files/{id}", access: withFullKey, summary: "Delete an upload or a result"}, stored.remove),
+		plain(a, facts{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List the webhook endpoints"}, hooks.list),
+		plain(a, facts{
+			method: "POST", pattern: "/v1/webhooks", access: withFullKey, summary: "Make a webhook endpoint", status: http.StatusCreated,
+			codes: []fault.Code{fault.URLNotAllowed},
+		}, hooks.create),
+		plain(a, facts{method: "GET", pattern: "/v1/webhooks/deliveries", access: withFullKey, summary: "List the latest deliveries"}, sent.list),
+		plain(a, facts{method: "POST", pattern: "/v1/webhooks/deliveries/{id}/replay", access: withFullKey, summary: "Send a failed delivery again", codes: invalid}, sent.replay),
+		plain(a, facts{method: "PATCH", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Change a webhook endpoint", codes: []fault.Code{fault.URLNotAllowed}}, hooks.update),
+		plain(a, facts{method: "DELETE", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Delete a webhook endpoint"}, hooks.remove),
+		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/test", access: withFullKey, summary: "Send a test event to an endpoint", codes: invalid}, hooks.test),
+		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/roll", access: withFullKey, summary: "Give an endpoint a new secret"}, hooks.roll),
+		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/activate", access: withFullKey, summary: "Put an endpoint's new secret into use"}, hooks.activate),
 	}
+	routes = append(routes, templates{a}.routes()...)
 	for _, operation := range a.table.All() {
 		routes = append(routes, route{
-			"POST", operation.Path(), withKey, operation.Summary, a.postOperation(operation), FileURL{}, operation,
+			facts:  facts{method: "POST", pattern: operation.Path(), access: withKey, summary: operation.Summary},
+			handle: a.postOperation(operation), operation: operation,
 		})
 	}
 	return routes
 }
 
-// Handler returns the router of the interface.
-func (a *API) Handler() http.Handler {
+// Handler serves the interface.
+func (a *API) Handler() http.Handler { return a.handler }
+
+// router makes the handler of the interface.
+func (a *API) router() http.Handler {
 	r := chi.NewRouter()
-	r.Use(identify, func(next http.Handler) http.Handler { return a.record(routePattern, next) }, a.guard)
+	r.Use(edge.Identify, edge.Log(a.log, a.registry), edge.Recover(a.fail), a.guard)
 	for _, route := range a.routes() {
+		if !strings.Contains(route.pattern, "{") {
+			a.paths = append(a.paths, route.pattern)
+		}
 		handle := route.handle
 		if route.access == withFullKey {
 			handle = unrestricted(handle)
@@ -77,8 +89,13 @@ func (a *API) Handler() http.Handler {
 		if route.access != public && route.operation == nil {
 			if route.method == http.MethodPost {
 				handle = a.limited(handle)
+			} else {
+				handle = a.limitedReads(handle)
 			}
 			handle = a.authenticated(handle)
+		}
+		if route.pattern == "/v1/files/{id}" && route.access == public {
+			handle = a.limitDownloads(handle)
 		}
 		if route.access == public {
 			handle = crossOrigin(handle)
@@ -89,8 +106,8 @@ func (a *API) Handler() http.Handler {
 			r.Method(http.MethodOptions, route.pattern, http.HandlerFunc(preflight))
 		}
 	}
-	r.NotFound(a.serve(a.unknown(NotFound)))
-	refuse := a.serve(a.unknown(MethodNotAllowed))
+	r.NotFound(nowhere{a}.notFound())
+	refuse := a.serve(nowhere{a}.unknown(fault.MethodNotAllowed))
 	r.MethodNotAllowed(func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Allow", strings.Join(allowedMethods(r, request.URL.Path), ", "))
 		refuse(w, request)
@@ -110,7 +127,7 @@ func (a *API) Routes() []RouteLine {
 // Routes lists the interface of the product's table as text, without a store
 // or a browser behind it. The error is one of the table's.
 func Routes() ([]RouteLine, error) {
-	table, err := op.NewTable(Operations)
+	table, err := op.NewTable(operation.Rows)
 	if err != nil {
 		return nil, err
 	}
@@ -123,18 +140,13 @@ type RouteLine struct{ Method, Path, Access, Summary string }
 // serve makes a handler of a function that returns its error.
 func (a *API) serve(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if route := chi.RouteContext(r.Context()); route != nil && route.RoutePattern() != "" {
+			edge.SetRoute(w, route.RoutePattern())
+		}
 		if err := handle(w, r); err != nil {
-			a.fail(answerOf(w), r, err)
+			a.fail(w, r, err)
 		}
 	}
-}
-
-// answerOf returns the watched answer that record put around w.
-func answerOf(w http.ResponseWriter) *answer {
-	if seen, ok := w.(*answer); ok {
-		return seen
-	}
-	return &answer{ResponseWriter: w}
 }
 
 // guard refuses keys in the address and sets the headers of every answer:
@@ -144,7 +156,7 @@ func (a *API) guard(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if isAPI(r.URL.Path) && keyInQuery(r.URL.RawQuery) {
-			a.fail(answerOf(w), r, &Error{Code: Unauthorized, Message: "A key was given in the address; put the key in the Authorization header, and replace this key: addresses are stored in logs."})
+			a.fail(w, r, &fault.Error{Code: fault.Unauthorized, Message: "A key was given in the address; put the key in the Authorization header, and replace this key: addresses are stored in logs."})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -163,7 +175,7 @@ func crossOrigin(handle func(http.ResponseWriter, *http.Request) error) func(htt
 // allowedMethods lists the methods that a path takes.
 func allowedMethods(routes chi.Routes, path string) []string {
 	var methods []string
-	for _, method := range knownMethods {
+	for _, method := range edge.Methods() {
 		if routes.Match(chi.NewRouteContext(), method, path) {
 			methods = append(methods, method)
 		}
@@ -179,25 +191,4 @@ func preflight(w http.ResponseWriter, _ *http.Request) {
 	h.Set("Access-Control-Allow-Headers", "Content-Type, Range")
 	h.Set("Access-Control-Max-Age", "86400")
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// unknown answers for paths and methods that no route has. A POST under /v1
-// without a valid key learns nothing but that it needs one.
-func (a *API) unknown(code Code) func(http.ResponseWriter, *http.Request) error {
-	refuse := func(http.ResponseWriter, *http.Request) error { return &Error{Code: code} }
-	withKey := a.authenticated(a.limited(refuse))
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if r.Method == http.MethodPost && isAPI(r.URL.Path) {
-			return withKey(w, r)
-		}
-		return refuse(w, r)
-	}
-}
-
-// routePattern returns the matched route for logs and metrics.
-func routePattern(r *http.Request) string {
-	if route := chi.RouteContext(r.Context()); route != nil && route.RoutePattern() != "" {
-		return route.RoutePattern()
-	}
-	return "unmatched"
 }

@@ -15,8 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/operation"
 )
 
 // hostilePatience is the longest that an answer to a hostile file may take:
@@ -85,8 +86,8 @@ func fileBodies(t *testing.T, s *apitest.Server) map[string][]string {
 		bodies[path] = append(bodies[path], string(text))
 	}
 	// Web pages and barcodes take none.
-	if len(bodies) < len(api.Operations)-3 {
-		t.Errorf("only %d of %d operations take files", len(bodies), len(api.Operations))
+	if len(bodies) < len(operation.Rows)-4 {
+		t.Errorf("only %d of %d operations take files", len(bodies), len(operation.Rows))
 	}
 	return bodies
 }
@@ -114,8 +115,8 @@ func examples(t *testing.T, s *apitest.Server) map[string]json.RawMessage {
 			found[path] = example
 		}
 	}
-	if len(found) < len(api.Operations) {
-		t.Fatalf("%d examples of %d operations", len(found), len(api.Operations))
+	if len(found) < len(operation.Rows) {
+		t.Fatalf("%d examples of %d operations", len(found), len(operation.Rows))
 	}
 	return found
 }
@@ -172,7 +173,7 @@ func sendHostile(t *testing.T, s *apitest.Server, path, name, body string) (char
 		return charged
 	}
 	failure := answer.Failure(t)
-	blame := []api.Code{api.InvalidRequest, api.ProcessingFailed, api.PayloadTooLarge, api.ConvertUnavailable}
+	blame := []fault.Code{fault.InvalidRequest, fault.ProcessingFailed, fault.PayloadTooLarge, fault.ConvertUnavailable}
 	if !slices.Contains(blame, failure.Code) || failure.Message == "" {
 		t.Errorf("%s: %d %s (%s), want a fault of the file", name, answer.Status, failure.Code, failure.Message)
 	}
@@ -234,7 +235,7 @@ func TestHostileJSON(t *testing.T) {
 			"empty":          "",
 			"null":           "null",
 		} {
-			if failure := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, api.InvalidRequest); failure.Message == "" {
+			if failure := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, fault.InvalidRequest); failure.Message == "" {
 				t.Errorf("%s: %s: no words", path, name)
 			}
 		}

@@ -14,7 +14,9 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
 	"relaypdf/store/storetest"
 )
 
@@ -75,7 +77,7 @@ func TestIdempotencyKeyOfAnotherRequest(t *testing.T) {
 		for _, q := range []struct{ path, body string }{
 			{echo, `{"text":"b"}`}, {echo, `{"text":"a","response":"url"}`}, {echo, `{"text":"a","filename":"x"}`}, {"/v1/test/json", `{}`},
 		} {
-			got := withKey(t, s, "k", q.path, q.body).Refused(t, api.InvalidRequest)
+			got := withKey(t, s, "k", q.path, q.body).Refused(t, fault.InvalidRequest)
 			if len(got.Details) != 1 || got.Details[0].Field != "Idempotency-Key" {
 				t.Errorf("%s %s: details are %v, want one for Idempotency-Key", q.path, q.body, got.Details)
 			}
@@ -105,7 +107,7 @@ func TestFailedCallFreesItsKey(t *testing.T) {
 		s, fail := failing(t, db)
 		err := errors.New("a failure")
 		fail.Store(&err)
-		withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, api.InternalError)
+		withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, fault.InternalError)
 		err = nil
 		got := withKey(t, s, "k", echo, `{"text":"b"}`).OK(t)
 		if got.Header.Get("Idempotent-Replayed") != "" || got.Body != "b" {
@@ -135,7 +137,7 @@ func TestConcurrentDuplicatesRunOnce(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*api.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
 			cfg.NoRateLimits = true
 			cfg.AfterStep = func(step string) {
 				if step == "quote" && arrived.Add(1) == clients {
@@ -184,7 +186,7 @@ func TestDuplicateOfAFailingCallRuns(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*api.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
 			cfg.AfterStep = func(step string) {
 				if step == "quote" && arrived.Add(1) == 2 {
 					close(second)
@@ -212,7 +214,7 @@ func TestReplayOfADeletedResult(t *testing.T) {
 	if err := s.Store.DeleteFile(t.Context(), s.Account.ID, id); err != nil {
 		t.Fatal(err)
 	}
-	withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, api.InvalidRequest)
+	withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, fault.InvalidRequest)
 	expectBalance(t, s, apitest.Trial-2000)
 }
 
@@ -232,7 +234,7 @@ func TestIdempotencyKeyIsChecked(t *testing.T) {
 			got.OK(t)
 			continue
 		}
-		if d := got.Refused(t, api.InvalidRequest).Details; len(d) != 1 || d[0].Field != "Idempotency-Key" {
+		if d := got.Refused(t, fault.InvalidRequest).Details; len(d) != 1 || d[0].Field != "Idempotency-Key" {
 			t.Errorf("%s: details are %v, want one for Idempotency-Key", name, d)
 		}
 	}

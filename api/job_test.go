@@ -16,7 +16,10 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
@@ -68,7 +71,7 @@ func TestJobCompletes(t *testing.T) {
 			t.Errorf("a day later the job is %+v, want it completed at no address", got)
 		}
 		s.Clock.Advance(30 * 24 * time.Hour)
-		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs/" + id}).Refused(t, api.NotFound)
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs/" + id}).Refused(t, fault.NotFound)
 	})
 }
 
@@ -76,15 +79,15 @@ func TestJobFails(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s, fail := failing(t, db)
-		var reason error = &api.Error{Code: api.ProcessingFailed, Message: "The file is damaged."}
+		var reason error = &fault.Error{Code: fault.ProcessingFailed, Message: "The file is damaged."}
 		fail.Store(&reason)
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
 		job = s.Await(t, job.ID)
-		if job.Status != "failed" || job.URL != "" || job.Error == nil || *job.Error != (api.JobError{Code: "processing_failed", Message: "The file is damaged."}) {
+		if job.Status != "failed" || job.URL != "" || job.Error == nil || *job.Error != (wire.JobError{Code: "processing_failed", Message: "The file is damaged."}) {
 			t.Errorf("the job is %+v, its error %+v", job, job.Error)
 		}
-		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + job.ID}).Refused(t, api.NotFound)
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + job.ID}).Refused(t, fault.NotFound)
 		want := append([]string{"call test.echo failed charged 0 processing_failed"}, released...)
 		expectEffects(t, s, append(want, "job ended tries 1")...)
 		expectBalance(t, s, apitest.Trial)
@@ -106,7 +109,7 @@ func TestJobIsNotForOthers(t *testing.T) {
 		{Path: "/v1/jobs/%00"},
 	} {
 		q.Method = http.MethodGet
-		s.Send(t, q).Refused(t, api.NotFound)
+		s.Send(t, q).Refused(t, fault.NotFound)
 	}
 }
 
@@ -143,7 +146,7 @@ func TestJobOutlivesItsWorkers(t *testing.T) {
 			if err != nil || claimed.Tries != try {
 				t.Fatalf("try %d: claimed %+v, %v", try, claimed, err)
 			}
-			s.API.ReapOnce(t.Context())
+			s.API.Calls.Reaper().Once(t.Context())
 		}
 		if _, err := s.Store.ClaimJob(t.Context(), "lease_dead"); err == nil {
 			t.Error("the job was begun a fourth time")
@@ -152,7 +155,7 @@ func TestJobOutlivesItsWorkers(t *testing.T) {
 		if got.Status != "failed" || got.Error == nil || got.Error.Code != "internal_error" {
 			t.Errorf("the job is %+v, want it failed", got)
 		}
-		s.API.ReapOnce(t.Context())
+		s.API.Calls.Reaper().Once(t.Context())
 		want := append([]string{"call test.echo failed charged 0 internal_error"}, released...)
 		expectEffects(t, s, append(want, "job ended tries 3")...)
 		expectBalance(t, s, apitest.Trial)
@@ -170,19 +173,20 @@ func TestLostCalls(t *testing.T) {
 		if _, err := s.Store.ClaimJob(t.Context(), lease); err != nil {
 			t.Fatal(err)
 		}
+		result := store.NewID("file")
 		lost := store.NewCall{
-			ID: store.NewID("call"), ResultID: store.NewID("file"), AccountID: s.Account.ID, KeyID: s.Key.ID,
+			ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, KeyID: s.Key.ID,
 			Operation: "test.echo", Mode: op.Binary, Quote: 2000, Lease: lease,
 		}
 		if err := s.Store.Begin(t.Context(), lost); err != nil {
 			t.Fatal(err)
 		}
-		s.API.ReapOnce(t.Context())
+		s.API.Calls.Reaper().Once(t.Context())
 		if balance, holds := s.Balance(t); balance != int64(apitest.Trial-4000) || holds != 4000 {
 			t.Errorf("before they count as lost %d can be spent and %d is held", balance, holds)
 		}
 		s.Clock.Advance(2 * time.Minute)
-		s.API.ReapOnce(t.Context())
+		s.API.Calls.Reaper().Once(t.Context())
 		s.Work(t)
 		if got := s.Await(t, job.ID); got.Status != "completed" {
 			t.Errorf("the job is %+v, want it completed", got)
@@ -202,10 +206,10 @@ func TestLongCallsAreNotLost(t *testing.T) {
 		var s *apitest.Server
 		long := func(ctx context.Context, _ *apitest.EchoInput) error {
 			s.Clock.Advance(2 * time.Minute)
-			s.API.ReapOnce(ctx)
+			s.API.Calls.Reaper().Once(ctx)
 			return nil
 		}
-		s = apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*api.Env]{apitest.Echo(long)}, Change: quiet})
+		s = apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(long)}, Change: quiet})
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
@@ -233,11 +237,11 @@ func TestStoppedJobIsReturned(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s := apitest.New(t, apitest.Options{Operations: []op.Row[*api.Env]{apitest.Echo(block)}, Change: quiet})
+	s := apitest.New(t, apitest.Options{Operations: []op.Row[*operation.Env]{apitest.Echo(block)}, Change: quiet})
 	job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- s.API.Work(ctx, 1, time.Millisecond) }()
+	go func() { done <- s.API.Calls.Work(ctx, 1, time.Millisecond) }()
 	<-begun
 	cancel()
 	if err := <-done; err != nil {

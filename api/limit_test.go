@@ -1,7 +1,10 @@
 package api_test
 
 import (
+	"encoding/json"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,6 +14,8 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/limit"
 	"relaypdf/store"
 )
 
@@ -24,12 +29,24 @@ func echoOnce(t *testing.T, s *apitest.Server, secret string) apitest.Response {
 // its Retry-After, which must be a whole number.
 func retryAfter(t *testing.T, got apitest.Response) time.Duration {
 	t.Helper()
-	got.Refused(t, api.RateLimited)
+	got.Refused(t, fault.RateLimited)
 	n, err := strconv.Atoi(got.Header.Get("Retry-After"))
 	if err != nil || n < 1 {
 		t.Fatalf("Retry-After is %q, want a positive integer", got.Header.Get("Retry-After"))
 	}
 	return time.Duration(n) * time.Second
+}
+
+// names checks that a refusal says which window it was.
+func names(t *testing.T, got apitest.Response, window string) {
+	t.Helper()
+	var body struct{ Error fault.Error }
+	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
+		t.Fatal(err)
+	}
+	if d := body.Error.Details; len(d) != 1 || d[0].Field != window || !strings.Contains(body.Error.Message, strconv.Quote(window)) {
+		t.Errorf("the refusal is %s, want it to name the window %s", got.Body, window)
+	}
 }
 
 // waitOut shows that a Retry-After is right: one second less does not do, and
@@ -66,7 +83,7 @@ func TestUnknownPostsCountToo(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})
 	for range 5 {
-		s.Send(t, apitest.Request{Path: "/v1/unknown"}).Refused(t, api.NotFound)
+		s.Send(t, apitest.Request{Path: "/v1/unknown"}).Refused(t, fault.NotFound)
 	}
 	retryAfter(t, s.Send(t, apitest.Request{Path: "/v1/unknown"}))
 	retryAfter(t, echoOnce(t, s, s.Secret))
@@ -138,21 +155,32 @@ func TestRateLimitHeaders(t *testing.T) {
 		t.Errorf("Retry-After is %v, want 8s", wait)
 	}
 	check(refused, `"burst";r=0;t=8|"minute";r=15;t=58`)
+	names(t, refused, "burst")
+	for range 3 {
+		s.Clock.Advance(10 * time.Second)
+		for range 5 {
+			echoOnce(t, s, s.Secret).OK(t)
+		}
+	}
+	// Both windows are full, and the minute is so for longer.
+	refused = echoOnce(t, s, s.Secret)
+	check(refused, `"minute";r=0;t=28|"burst";r=0;t=10`)
+	names(t, refused, "minute")
 }
 
 func TestRegionsCountApart(t *testing.T) {
 	t.Parallel()
-	limiter := api.NewMemoryLimiter(apitest.Start)
+	limiter := limit.NewMemory(apitest.Start)
 	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Limiter, cfg.Region = limiter, "fra" }})
 	for range 5 {
 		echoOnce(t, s, s.Secret).OK(t)
 	}
 	retryAfter(t, echoOnce(t, s, s.Secret))
-	verdict, err := limiter.Peek(t.Context(), "rl:fra:"+s.Key.ID, api.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
+	verdict, err := limiter.Peek(t.Context(), "rl:fra:key:"+s.Key.ID, limit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
 	if err != nil || verdict.Allowed {
-		t.Errorf("the counter rl:fra:{key} allows %v (%v), want false", verdict.Allowed, err)
+		t.Errorf("the counter rl:fra:key:{id} allows %v (%v), want false", verdict.Allowed, err)
 	}
-	verdict, err = limiter.Peek(t.Context(), "rl:ams:"+s.Key.ID, api.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
+	verdict, err = limiter.Peek(t.Context(), "rl:ams:key:"+s.Key.ID, limit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
 	if err != nil || !verdict.Allowed {
 		t.Errorf("the counter of another region allows %v (%v), want true", verdict.Allowed, err)
 	}
@@ -191,23 +219,53 @@ func TestFailedAuthenticationLimit(t *testing.T) {
 	if err := s.Store.Suspend(t.Context(), suspended.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	for range 100 {
+	for range 50 { // with those below, fewer than the reads of a minute
 		// Neither a success counts nor a key that was right.
 		account(s.Secret, home, nil).OK(t)
-		account(suspendedSecret, home, nil).Refused(t, api.AccountSuspended)
+		account(suspendedSecret, home, nil).Refused(t, fault.AccountSuspended)
 	}
 	for i := range 60 {
 		// Every address of a customer's network counts as one, and what a client
 		// writes about its address counts for nothing.
 		from := "[2001:db8:1:2::" + strconv.Itoa(i+1) + "]:1000"
 		spoofed := http.Header{"X-Forwarded-For": {"203.0.113." + strconv.Itoa(i)}, "Forwarded": {"for=203.0.113.1"}}
-		account("pdf_live_wrong", from, spoofed).Refused(t, api.Unauthorized)
+		account("pdf_live_wrong", from, spoofed).Refused(t, fault.Unauthorized)
 	}
 	wait := retryAfter(t, account("pdf_live_wrong", home, nil))
-	retryAfter(t, account(s.Secret, home, nil)) // guessing stops, whatever is guessed
-	account("pdf_live_wrong", "[2001:db8:1:3::1]:1000", nil).Refused(t, api.Unauthorized)
+	account(s.Secret, home, nil).OK(t) // who is right is not locked out by a neighbour who guesses
+	account(suspendedSecret, home, nil).Refused(t, fault.AccountSuspended)
+	account("pdf_live_wrong", "[2001:db8:1:3::1]:1000", nil).Refused(t, fault.Unauthorized)
 	account(s.Secret, "[2001:db8:1:3::1]:1000", nil).OK(t)
-	waitOut(t, s, wait, func() apitest.Response { return account(s.Secret, home, nil) })
+	s.Clock.Advance(wait - time.Second)
+	retryAfter(t, account("pdf_live_wrong", home, nil))
+	s.Clock.Advance(time.Second)
+	account("pdf_live_wrong", home, nil).Refused(t, fault.Unauthorized)
+}
+
+// TestReadLimits: 120 reads a minute and eight at once, apart from what is paid,
+// and for each key by itself.
+func TestReadLimits(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	read := func(method, path, secret string) apitest.Response {
+		return s.Send(t, apitest.Request{Method: method, Path: path, Header: bearerOf(secret)})
+	}
+	for i := range 120 {
+		got := read("GET", "/v1/account", s.Secret).OK(t)
+		if left := got.Header.Get("RateLimit"); !strings.Contains(left, ";r="+strconv.Itoa(119-i)+";") {
+			t.Fatalf("RateLimit is %q after %d reads", left, i+1)
+		}
+	}
+	for method, path := range map[string]string{"GET": "/v1/billing/usage", "PATCH": "/v1/billing/limits", "DELETE": "/v1/files/file_none"} {
+		if wait := retryAfter(t, read(method, path, s.Secret)); wait != time.Minute {
+			t.Errorf("%s: Retry-After is %v, want 1m", method, wait)
+		}
+	}
+	echoOnce(t, s, s.Secret).OK(t)
+	_, other := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Name: "other"})
+	read("GET", "/v1/account", other).OK(t)
+	s.Clock.Advance(time.Minute)
+	read("GET", "/v1/account", s.Secret).OK(t)
 }
 
 func TestTrustedIPHeader(t *testing.T) {
@@ -243,8 +301,8 @@ func TestNoRateLimits(t *testing.T) {
 // TestLimiterIsExactUnderLoad asks from many goroutines at once.
 func TestLimiterIsExactUnderLoad(t *testing.T) {
 	t.Parallel()
-	limiter := api.NewMemoryLimiter(apitest.Start)
-	windows := []api.Window{{Name: "burst", Limit: 50, Length: 10 * time.Second}, {Name: "minute", Limit: 30, Length: time.Minute}}
+	limiter := limit.NewMemory(apitest.Start)
+	windows := []limit.Window{{Name: "burst", Limit: 50, Length: 10 * time.Second}, {Name: "minute", Limit: 30, Length: time.Minute}}
 	var allowed [2]atomic.Int32
 	var wait sync.WaitGroup
 	for i := range 200 {
@@ -263,5 +321,34 @@ func TestLimiterIsExactUnderLoad(t *testing.T) {
 		if got := allowed[key].Load(); got != 30 {
 			t.Errorf("key %d: %d allowed, want 30", key, got)
 		}
+	}
+}
+
+// TestLimitsWithoutTheirRedis has the address of a Redis that is not there.
+func TestLimitsWithoutTheirRedis(t *testing.T) {
+	t.Parallel()
+	limiter, err := limit.NewRedis("unix://"+t.TempDir()+"/none", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = limiter.Close() })
+	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Limiter = limiter }})
+	ready := func() string {
+		return s.Send(t, apitest.Request{Method: "GET", Path: "/health/ready", Header: without()}).OK(t).Body
+	}
+	if got := ready(); !strings.Contains(got, `"limits":"ok"`) {
+		t.Errorf("before the first check, readiness is %s", got)
+	}
+	for range 5 {
+		echoOnce(t, s, s.Secret).OK(t)
+	}
+	retryAfter(t, echoOnce(t, s, s.Secret))
+	if got := ready(); !strings.Contains(got, `"limits":"alone"`) {
+		t.Errorf("without Redis, readiness is %s", got)
+	}
+	metrics := httptest.NewRecorder()
+	s.API.PrivateHandler().ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	if line := "relaypdf_limits_alone_total " + strconv.FormatInt(limiter.Alone(), 10) + "\n"; limiter.Alone() < 6 || !strings.Contains(metrics.Body.String(), line) {
+		t.Errorf("%d checks without Redis, and the metrics do not have %q", limiter.Alone(), line)
 	}
 }

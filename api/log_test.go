@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 )
 
 // TestLogsHoldNoSecrets: neither keys, nor queries, nor the ids of files, which
@@ -18,11 +18,11 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	id := stored(t, s, `{"text":"content-of-the-document","filename":"name-of-the-document","response":"url"}`)
 	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?query-of-the-request=1"}).OK(t)
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?key=" + s.Secret}).Refused(t, api.Unauthorized)
-	s.Send(t, apitest.Request{Method: "PUT", Path: "/v1/files/" + id}).Refused(t, api.MethodNotAllowed)
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "/x"}).Refused(t, api.NotFound)
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":5,"content-of-the-document":1}`}).Refused(t, api.InvalidRequest)
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"content-of-the-document"}`, Header: bearerOf("pdf_live_wrong")}).Refused(t, api.Unauthorized)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?key=" + s.Secret}).Refused(t, fault.Unauthorized)
+	s.Send(t, apitest.Request{Method: "PUT", Path: "/v1/files/" + id}).Refused(t, fault.MethodNotAllowed)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "/x"}).Refused(t, fault.NotFound)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":5,"content-of-the-document":1}`}).Refused(t, fault.InvalidRequest)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"content-of-the-document"}`, Header: bearerOf("pdf_live_wrong")}).Refused(t, fault.Unauthorized)
 	withKey(t, s, "idempotency-key-of-the-request", echo, `{"text":"a"}`).OK(t)
 	named := http.Header{"X-Filename": {"name-of-the-document"}}
 	upload := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "content-of-the-document", Header: named})).ID
@@ -71,7 +71,7 @@ func TestMetrics(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	withKey(t, s, "k", echo, `{"text":"a"}`).OK(t)
 	withKey(t, s, "k", echo, `{"text":"a"}`).OK(t)
-	s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, api.InvalidRequest)
+	s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, fault.InvalidRequest)
 	s.Send(t, apitest.Request{Method: "INVENTED", Path: "/v1/account"})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	w := httptest.NewRecorder()
@@ -84,7 +84,7 @@ func TestMetrics(t *testing.T) {
 		`relaypdf_request_seconds_count{method="POST",route="/v1/test/echo",status="200"} 2`,
 		`relaypdf_request_seconds_count{method="other",route=`,
 		`relaypdf_step_seconds_count{operation="test.echo",step="settle"} 1`,
-		`relaypdf_render_slots 0`,
+		`relaypdf_browser_restarts_total 0`,
 	} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("the metrics lack %s", want)
@@ -95,6 +95,8 @@ func TestMetrics(t *testing.T) {
 	}
 	// None of this is on the public port.
 	for _, path := range []string{"/metrics", "/debug/pprof/"} {
-		s.Send(t, apitest.Request{Method: "GET", Path: path}).Refused(t, api.NotFound)
+		if got := s.Send(t, apitest.Request{Method: "GET", Path: path}); got.Status != http.StatusNotFound {
+			t.Errorf("%s: status %d on the public port, want 404", path, got.Status)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/operation"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -120,11 +121,14 @@ func toolServer(t *testing.T) *apitest.Server {
 // toolServerWith is toolServer with the prices of some operations, by name.
 func toolServerWith(t *testing.T, prices map[string]credit.Amount) *apitest.Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser and engines")
+	}
 	lab.once.Do(lab.start)
 	if lab.err != nil {
 		t.Fatal(lab.err)
 	}
-	s := apitest.New(t, apitest.Options{Operations: api.Operations, Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) {
 		cfg.Render, cfg.NoRateLimits, cfg.MaxFile, cfg.MaxBody = lab.render, true, labMaxFile, 8<<20
 		cfg.Prices = prices
 	}})

@@ -21,9 +21,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/store/credit"
 )
@@ -43,7 +43,7 @@ func TestMutatedFiles(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("seed %d", seed)
-	table, err := op.NewTable(api.Operations)
+	table, err := op.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package api
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,7 +14,11 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
 )
 
 // interfaceVersion is the version of the interface, which is not the program's.
@@ -22,86 +28,34 @@ const interfaceDescription = `Documents over HTTP: send JSON, receive a file.
 
 Every generating operation answers with the bytes of its result, or, with ` + "`\"response\": \"url\"`" + `, with
 a public address that works for 24 hours. Calls are paid from a prepaid wallet at a flat price; a call that fails,
-is refused or is rate limited is not billed.`
+is refused or is rate limited is not billed.
+
+From when its turn comes, a call has the time of options.timeout for a page; 10 seconds to describe a file, 20 to read its
+text, 30 to rearrange it or add to it, and 60 to draw, compress, join or convert. What takes longer fails.`
 
 // edgeCache is the Cache-Control of the answers that a cache in front of the
 // service may keep; all others are no-store.
 const edgeCache = "public, s-maxage=300, stale-while-revalidate=60"
 
-// getOpenAPI sends the description of the interface.
-func (a *API) getOpenAPI(w http.ResponseWriter, _ *http.Request) error {
+// description is the description of the interface on its way out.
+type description []byte
+
+func (a *API) openAPI(context.Context, call.Caller, nothing) (description, error) {
+	return a.openapi, nil
+}
+
+func (d description) send(w http.ResponseWriter, _ *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(a.openapi)))
+	h.Set("Content-Length", strconv.Itoa(len(d)))
 	h.Set("Cache-Control", edgeCache)
 	w.WriteHeader(http.StatusOK)
-	_, err := w.Write(a.openapi)
+	_, err := w.Write(d)
 	return undelivered(err)
 }
 
-// routeNote holds what the document says of a route that its row in routes and
-// the table of operations do not.
-type routeNote struct {
-	query []parameter // and headers
-	// body is an example of the JSON body's type.
-	body any
-	// upload tells of a body that is no JSON, by its content type.
-	upload map[string]mediaType
-	// content is the type of an answer that is not described by a struct.
-	content string
-	headers []string
-	// others are further answers: by status, their description.
-	others map[int]string
-	// created tells that the answer's status is 201.
-	created bool
-	// refused is the status of a negative answer of the same shape.
-	refused int
-	codes   []Code
-}
-
-// routeNotes is keyed by method and pattern.
-func routeNotes() map[string]routeNote {
-	span := func(name, text string) parameter {
-		return parameter{Name: name, In: "query", Description: text, Schema: &jsonschema.Schema{Type: "string"}, Example: "2026-01-31"}
-	}
-	return map[string]routeNote{
-		"GET /health/ready": {refused: http.StatusServiceUnavailable},
-		"GET /openapi.json": {content: "application/json"},
-		"GET /v1/billing/usage": {
-			query: []parameter{
-				span("from", "Start of the span: a date, or a time in RFC 3339. 30 days before the end by default, 366 at most."),
-				span("to", "End of the span: a date, or a time in RFC 3339. Now by default."),
-			},
-			codes: []Code{InvalidRequest},
-		},
-		"PATCH /v1/billing/limits":                 {body: Limits{}},
-		"POST /v1/webhooks":                        {body: WebhookInput{}, created: true, codes: []Code{URLNotAllowed}},
-		"PATCH /v1/webhooks/{id}":                  {body: WebhookPatch{}, codes: []Code{URLNotAllowed}},
-		"POST /v1/webhooks/{id}/test":              {codes: []Code{InvalidRequest}},
-		"POST /v1/webhooks/deliveries/{id}/replay": {codes: []Code{InvalidRequest}},
-		"POST /v1/files": {
-			created: true, upload: uploadBodies(),
-			query: []parameter{{
-				Name: filenameHeader, In: "header", Description: "Name of the file, in UTF-8, percent-encoded or not. A form's file brings its own.",
-				Schema: &jsonschema.Schema{Type: "string"}, Example: "letter.pdf",
-			}},
-			codes: []Code{InvalidRequest, PayloadTooLarge, StorageUnavailable},
-		},
-		"GET /v1/files/{id}": {
-			content: "application/octet-stream",
-			headers: []string{resultIDHeader, sizeHeader, "Content-Disposition", "ETag"},
-			others: map[int]string{
-				http.StatusPartialContent:               "The part that the Range header asked for.",
-				http.StatusNotModified:                  "The client has this content: If-None-Match names it.",
-				http.StatusRequestedRangeNotSatisfiable: "The Range header asks for nothing that the file has.",
-			},
-			codes: []Code{RateLimited, StorageUnavailable},
-		},
-	}
-}
-
 // operationCodes are the errors that a call of any operation may come to.
-var operationCodes = [...]Code{URLNotAllowed, PaymentRequired, RenderFailed, ProcessingFailed, StorageUnavailable}
+var operationCodes = [...]fault.Code{fault.URLNotAllowed, fault.PaymentRequired, fault.RenderFailed, fault.ProcessingFailed, fault.StorageUnavailable}
 
 // describe returns the interface as an OpenAPI 3.1 document in JSON. All of it
 // derives from routes and from the table of operations.
@@ -123,15 +77,10 @@ func (a *API) describe() ([]byte, error) {
 		},
 	}
 	doc.Components.Schemas["Error"] = errorSchema()
-	notes := routeNotes()
 	for _, route := range a.routes() {
-		name := route.method + " " + route.pattern
-		a.addRoute(&doc, route, notes[name])
-		delete(notes, name)
+		a.addRoute(&doc, route)
 	}
-	for name := range notes {
-		return nil, fmt.Errorf("the OpenAPI document has notes on %s, which is no route", name)
-	}
+	addEvents(&doc)
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
@@ -140,7 +89,7 @@ func (a *API) describe() ([]byte, error) {
 }
 
 // addRoute describes one route.
-func (a *API) addRoute(doc *document, r route, n routeNote) {
+func (a *API) addRoute(doc *document, r route) {
 	tag := r.tag()
 	if !slices.ContainsFunc(doc.Tags, func(t documentTag) bool { return t.Name == tag }) {
 		doc.Tags = append(doc.Tags, documentTag{tag, tagDescription(tag)})
@@ -152,21 +101,22 @@ func (a *API) addRoute(doc *document, r route, n routeNote) {
 	if r.access != public {
 		e.Security = append(e.Security, map[string][]string{"bearer": {}})
 	}
-	for _, name := range pathParameters(r.pattern) {
-		e.Parameters = append(e.Parameters, parameter{
-			Name: name, In: "path", Description: "Id of the " + r.resource() + ".", Required: true,
-			Schema: &jsonschema.Schema{Type: "string"},
-		})
-	}
-	for _, p := range n.query {
-		e.Parameters = append(e.Parameters, p)
+	for _, p := range r.params {
+		described := parameter{Name: p.Name, In: p.In, Description: p.Schema.Description, Required: p.Required, Schema: bare(p.Schema)}
+		if len(p.Schema.Examples) > 0 {
+			described.Example = p.Schema.Examples[0]
+		}
+		if p.In == "path" {
+			described.Description = "Id of the " + r.resource() + "."
+		}
+		e.Parameters = append(e.Parameters, described)
 	}
 	if r.operation != nil {
 		a.addOperation(doc, e, r.operation)
 	} else {
-		addAnswers(doc, e, r, n)
+		addAnswers(doc, e, r)
 	}
-	addErrors(e, r, n)
+	addErrors(e, r)
 	if doc.Paths[r.pattern] == nil {
 		doc.Paths[r.pattern] = map[string]*endpoint{}
 	}
@@ -174,91 +124,89 @@ func (a *API) addRoute(doc *document, r route, n routeNote) {
 }
 
 // addOperation describes the request and the answers of an operation.
-func (a *API) addOperation(doc *document, e *endpoint, operation *op.Operation[*Env]) {
+func (a *API) addOperation(doc *document, e *endpoint, operation *op.Operation[*operation.Env]) {
 	price := a.prices[operation.Name]
 	micros := int64(price)
 	e.Price = &micros
 	e.Description = strings.TrimSpace(fmt.Sprintf("One successful call costs %v. %s", price, operation.PriceNote))
-	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(maxChargeHeader))
-	input := inputName(operation.Name)
+	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(wire.MaxChargeHeader))
+	e.Callbacks = map[string]reference{callbackName: {"#/components/callbacks/" + callbackName}}
+	input := componentName(operation.Name, "Input")
 	doc.Components.Schemas[input] = operation.Schema
 	e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{
 		"application/json": {Schema: schemaRef(input), Example: operation.Example},
 	}}
-	stored := addSchema(doc, FileURL{})
+	stored := addSchema(doc, wire.FileURL{})
 	content := map[string]mediaType{"application/json": {Schema: stored}}
 	for _, media := range operation.Produces {
 		if media == "application/json" {
-			content[media] = mediaType{Schema: map[string]any{"anyOf": []any{stored, &jsonschema.Schema{Type: "object"}}}}
+			content[media] = mediaType{Schema: map[string]any{"anyOf": []any{stored, addResult(doc, operation.Info)}}}
 			continue
 		}
 		content[media] = mediaType{Schema: binarySchema()}
 	}
 	e.Responses["200"] = responseDoc{
 		Description: "The result; or, with response \"url\", where it can be fetched.",
-		Headers: headerRefs(resultIDHeader, sizeHeader, chargedHeader, "Content-Disposition",
+		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, "Content-Disposition",
 			"Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content: content,
 	}
 	e.Responses["202"] = responseDoc{
 		Description: "With response \"async\": the job, which is polled at its pollUrl.",
-		Headers:     headerRefs(resultIDHeader, "Location", "Retry-After", "Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
-		Content:     map[string]mediaType{"application/json": {Schema: addSchema(doc, JobStatus{})}},
+		Headers:     headerRefs(wire.ResultIDHeader, "Location", "Retry-After", "Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
+		Content:     map[string]mediaType{"application/json": {Schema: addSchema(doc, wire.JobStatus{})}},
 	}
 }
 
 // addAnswers describes the answers of a route that is not an operation's.
-func addAnswers(doc *document, e *endpoint, r route, n routeNote) {
-	answer := responseDoc{Description: "The answer.", Headers: headerRefs(n.headers...), Content: map[string]mediaType{}}
+func addAnswers(doc *document, e *endpoint, r route) {
+	answer := responseDoc{Description: "The answer.", Headers: headerRefs(r.headers...), Content: map[string]mediaType{}}
 	switch {
 	case r.answer != nil:
-		answer.Content["application/json"] = mediaType{Schema: addSchema(doc, r.answer)}
-	case n.content == "application/json":
-		answer.Content[n.content] = mediaType{Schema: &jsonschema.Schema{Type: "object"}}
+		answer.Content["application/json"] = mediaType{Schema: addSchemaOf(doc, r.answer)}
+	case r.content == "application/json":
+		answer.Content[r.content] = mediaType{Schema: &jsonschema.Schema{Type: "object"}}
 	default:
-		answer.Content[n.content] = mediaType{Schema: binarySchema()}
+		answer.Content[r.content] = mediaType{Schema: binarySchema()}
 	}
-	if n.created {
-		e.Responses["201"] = answer
-	} else {
-		e.Responses["200"] = answer
+	e.Responses[strconv.Itoa(cmp.Or(r.status, http.StatusOK))] = answer
+	if r.upload != nil {
+		e.RequestBody = &requestBody{Required: true, Content: r.upload}
 	}
-	if n.upload != nil {
-		e.RequestBody = &requestBody{Required: true, Content: n.upload}
-	}
-	if n.refused != 0 {
+	if r.refused != 0 {
 		answer.Description = "A negative answer, in the same shape."
-		e.Responses[strconv.Itoa(n.refused)] = answer
+		e.Responses[strconv.Itoa(r.refused)] = answer
 	}
-	for status, text := range n.others {
+	for status, text := range r.others {
 		other := responseDoc{Description: text, Headers: headerRefs()}
 		if status == http.StatusPartialContent {
 			other.Content = answer.Content
 		}
 		e.Responses[strconv.Itoa(status)] = other
 	}
-	if n.body != nil {
-		// A change may leave out any member, and no body may name another.
-		body := *op.AnswerSchema(reflect.TypeOf(n.body))
-		body.AdditionalProperties = jsonschema.FalseSchema
-		if r.method == http.MethodPatch {
-			body.Required = nil
-		}
-		e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{"application/json": {Schema: &body}}}
+	if r.body != nil {
+		e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{"application/json": {Schema: r.body}}}
 	}
 }
 
+// bare is a schema without the description that its parameter has.
+func bare(schema *jsonschema.Schema) *jsonschema.Schema {
+	copied := *schema
+	copied.Description, copied.Examples = "", nil
+	return &copied
+}
+
 // addErrors describes the errors of a route, one answer for each status.
-func addErrors(e *endpoint, r route, n routeNote) {
-	byStatus := map[int][]Code{}
-	for _, code := range r.codes(n) {
-		byStatus[codes[code].status] = append(byStatus[codes[code].status], code)
+func addErrors(e *endpoint, r route) {
+	byStatus := map[int][]fault.Code{}
+	for _, code := range r.errors() {
+		byStatus[code.Status()] = append(byStatus[code.Status()], code)
 	}
 	for status, group := range byStatus {
 		slices.Sort(group)
 		var text strings.Builder
 		for _, code := range slices.Compact(group) {
-			fmt.Fprintf(&text, "`%s`: %s\n\n", code, codes[code].text)
+			fmt.Fprintf(&text, "`%s`: %s\n\n", code, code.Text())
 		}
 		answer := responseDoc{
 			Description: strings.TrimSpace(text.String()), Headers: headerRefs(),
@@ -274,23 +222,26 @@ func addErrors(e *endpoint, r route, n routeNote) {
 	}
 }
 
-// codes lists the errors that a route may answer with.
-func (r route) codes(n routeNote) []Code {
-	list := append([]Code{InternalError}, n.codes...)
+// errors lists the errors that a route may answer with.
+func (r route) errors() []fault.Code {
+	list := append([]fault.Code{fault.InternalError}, r.codes...)
 	if isAPI(r.pattern) {
-		list = append(list, Unauthorized) // a key in the address is refused everywhere
+		list = append(list, fault.Unauthorized) // a key in the address is refused everywhere
 	}
 	if r.access != public {
-		list = append(list, AccountSuspended, RateLimited)
+		list = append(list, fault.AccountSuspended, fault.RateLimited)
 	}
 	if r.operation != nil {
 		list = append(list, operationCodes[:]...)
 	}
-	if r.operation != nil || n.body != nil {
-		list = append(list, InvalidRequest, PayloadTooLarge)
+	if r.operation != nil || r.body != nil {
+		list = append(list, fault.InvalidRequest, fault.PayloadTooLarge)
+	}
+	if r.access != public {
+		list = append(list, fault.InvalidRequest) // unknown parameters are refused
 	}
 	if len(pathParameters(r.pattern)) > 0 {
-		list = append(list, NotFound)
+		list = append(list, fault.NotFound)
 	}
 	return list
 }
@@ -321,7 +272,7 @@ func (r route) operationID() string {
 	if r.operation != nil {
 		return r.operation.Tool()
 	}
-	verb := map[string]string{"GET": "get", "POST": "create", "PATCH": "update", "DELETE": "delete"}[r.method]
+	verb := cmp.Or(r.verb, map[string]string{"GET": "get", "POST": "create", "PUT": "put", "PATCH": "update", "DELETE": "delete"}[r.method])
 	var words []string
 	for segment := range strings.SplitSeq(strings.TrimPrefix(r.pattern, "/v1"), "/") {
 		if segment != "" && segment[0] != '{' {
@@ -346,6 +297,10 @@ func tagDescription(tag string) string {
 		return "Uploads and results, stored for 24 hours."
 	case "webhooks":
 		return "Endpoints that are told of events, and what was sent to them."
+	case "templates":
+		return "HTML with Handlebars, stored: drafts, published versions, partials, and layouts to start from."
+	case "gallery":
+		return "Pictures of the layouts that templates may start from. No key is needed."
 	case "pdf":
 		return "Make and process PDF documents."
 	}
@@ -372,24 +327,39 @@ func headerRefs(names ...string) map[string]reference {
 	return refs
 }
 
-// inputName names the schema of an operation's input: "pdf.form.fill" is
-// PdfFormFillInput.
-func inputName(operation string) string {
+// componentName names a schema: the Input of "pdf.form.fill" is PdfFormFillInput.
+func componentName(dotted, what string) string {
 	var name strings.Builder
-	for _, word := range strings.FieldsFunc(operation, func(r rune) bool { return r == '.' || r == '-' }) {
+	for _, word := range strings.FieldsFunc(dotted, func(r rune) bool { return strings.ContainsRune(".-_", r) }) {
 		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
-	return name.String() + "Input"
+	return name.String() + what
+}
+
+// addResult adds the schema of an operation's JSON result and returns what
+// stands for it.
+func addResult(doc *document, info op.Info) any {
+	if info.Answer == nil {
+		return &jsonschema.Schema{Type: "object"}
+	}
+	name := componentName(info.Name, "Result")
+	doc.Components.Schemas[name] = op.AnswerSchema(info.Answer)
+	return schemaRef(name)
 }
 
 // addSchema adds the schema of an answer's type and points to it.
-func addSchema(doc *document, answer any) reference {
-	shape := reflect.TypeOf(answer)
+func addSchema(doc *document, answer any) reference { return addSchemaOf(doc, reflect.TypeOf(answer)) }
+
+func addSchemaOf(doc *document, shape reflect.Type) reference {
+	// What is sent with a header of its own is described as what it holds.
+	if shape.NumField() == 1 && shape.Field(0).Anonymous {
+		shape = shape.Field(0).Type
+	}
 	name := shape.Name()
 	switch shape { // the interface has names of its own for some
-	case reflect.TypeFor[FileURL]():
+	case reflect.TypeFor[wire.FileURL]():
 		name = "FileUrlResponse"
-	case reflect.TypeFor[JobStatus]():
+	case reflect.TypeFor[wire.JobStatus]():
 		name = "JobStatusResponse"
 	}
 	if doc.Components.Schemas[name] == nil {
@@ -400,10 +370,10 @@ func addSchema(doc *document, answer any) reference {
 
 // errorSchema describes the body of every error.
 func errorSchema() *jsonschema.Schema {
-	schema := op.AnswerSchema(reflect.TypeFor[errorBody]())
+	schema := op.AnswerSchema(reflect.TypeFor[wire.ErrorBody]())
 	inner, _ := schema.Properties.Get("error")
 	code, _ := inner.Properties.Get("code")
-	for _, name := range Codes() {
+	for _, name := range fault.Codes() {
 		code.Enum = append(code.Enum, name)
 	}
 	return schema

@@ -1,6 +1,11 @@
 package api
 
-import "github.com/invopop/jsonschema"
+import (
+	"relaypdf/api/call"
+	"relaypdf/api/wire"
+
+	"github.com/invopop/jsonschema"
+)
 
 // document is an OpenAPI 3.1 document, as far as ours needs it.
 type document struct {
@@ -9,6 +14,7 @@ type document struct {
 	Servers    []documentServer                `json:"servers"`
 	Tags       []documentTag                   `json:"tags"`
 	Paths      map[string]map[string]*endpoint `json:"paths"`
+	Webhooks   map[string]map[string]*endpoint `json:"webhooks"`
 	Components documentComponents              `json:"components"`
 }
 
@@ -40,6 +46,7 @@ type documentComponents struct {
 	Schemas         map[string]*jsonschema.Schema `json:"schemas"`
 	Headers         map[string]header             `json:"headers"`
 	Parameters      map[string]parameter          `json:"parameters"`
+	Callbacks       map[string]callbackDoc        `json:"callbacks"`
 }
 
 type securityScheme struct {
@@ -60,9 +67,13 @@ type endpoint struct {
 	Parameters  []any                  `json:"parameters,omitempty"`
 	RequestBody *requestBody           `json:"requestBody,omitempty"`
 	Responses   map[string]responseDoc `json:"responses"`
+	Callbacks   map[string]reference   `json:"callbacks,omitempty"`
 	// Price is set on the operations of the table.
 	Price *int64 `json:"x-relaypdf-price-microdollars,omitempty"`
 }
+
+// callbackDoc is a Callback Object: by where the address is found, its methods.
+type callbackDoc map[string]map[string]*endpoint
 
 type requestBody struct {
 	Required bool                 `json:"required"`
@@ -109,8 +120,8 @@ func binarySchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "string
 
 // uploadBodies describes the two ways to send a file.
 func uploadBodies() map[string]mediaType {
-	form := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{uploadField}}
-	form.Properties.Set(uploadField, binarySchema())
+	form := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{call.UploadField}}
+	form.Properties.Set(call.UploadField, binarySchema())
 	return map[string]mediaType{"application/octet-stream": {Schema: binarySchema()}, "multipart/form-data": {Schema: form}}
 }
 
@@ -143,8 +154,8 @@ func sharedParameters() map[string]parameter {
 			Description: "Makes a retry safe: for 24 hours, a call with the same key and the same body is answered with the result of the first one and not charged. The key of a failed call can be used again.",
 			Schema:      &jsonschema.Schema{Type: "string", MinLength: &one, MaxLength: &limit, Pattern: "^[ -~]+$"},
 		},
-		maxChargeHeader: {
-			Name: maxChargeHeader, In: "header",
+		wire.MaxChargeHeader: {
+			Name: wire.MaxChargeHeader, In: "header",
 			Description: "The most that this call may cost, in microdollars (1 USD = 1,000,000). A dearer call is refused with payment_required before anything runs.",
 			Schema:      &jsonschema.Schema{Type: "integer", Minimum: "0"},
 		},

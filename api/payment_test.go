@@ -15,6 +15,9 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -22,7 +25,7 @@ import (
 
 // reloading starts a server whose account refills its wallet with 20 dollars
 // when it falls below its trial balance.
-func reloading(t *testing.T, db storetest.DB, answer func(context.Context, api.Charge) error) (*apitest.Server, *apitest.Payments, *apitest.Receiver) {
+func reloading(t *testing.T, db storetest.DB, answer func(context.Context, call.Charge) error) (*apitest.Server, *apitest.Payments, *apitest.Receiver) {
 	t.Helper()
 	payments := &apitest.Payments{Answer: answer}
 	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) { cfg.NoRateLimits, cfg.Payments = true, payments }})
@@ -111,7 +114,7 @@ func TestAutoReloadOfAnEmptyWallet(t *testing.T) {
 		if err := s.Store.SetAutoReload(t.Context(), s.Account.ID, &store.AutoReload{Threshold: 1, Amount: credit.Dollar, Method: "card_1"}); err != nil {
 			t.Fatal(err)
 		}
-		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, api.PaymentRequired)
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, fault.PaymentRequired)
 		waitForCalls(t, s)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		if len(payments.Paid()) != 1 {
@@ -125,8 +128,9 @@ func TestAutoReloadOfAnEmptyWallet(t *testing.T) {
 func drain(t *testing.T, s *apitest.Server) {
 	t.Helper()
 	balance, _ := s.Balance(t)
+	result := store.NewID("file")
 	call := store.NewCall{
-		ID: store.NewID("call"), ResultID: store.NewID("file"), AccountID: s.Account.ID, Operation: "test.drain", Mode: "binary",
+		ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, Operation: "test.drain", Mode: "binary",
 		Lease: "lease_drain", Quote: credit.Amount(balance),
 	}
 	if err := s.Store.Begin(t.Context(), call); err != nil {
@@ -147,7 +151,7 @@ func TestAutoReloadFails(t *testing.T) {
 		reason string
 		same   bool
 	}{
-		"declined":  {fmt.Errorf("provider: %w", &api.DeclinedError{Reason: "The card was declined."}), "The card was declined.", false},
+		"declined":  {fmt.Errorf("provider: %w", &call.DeclinedError{Reason: "The card was declined."}), "The card was declined.", false},
 		"no answer": {errors.New("secret host unreachable"), "The provider of payments gave no answer; it will be asked again.", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +159,7 @@ func TestAutoReloadFails(t *testing.T) {
 			storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 				var asked []string
 				var works atomic.Bool
-				s, payments, receiver := reloading(t, db, func(_ context.Context, c api.Charge) error {
+				s, payments, receiver := reloading(t, db, func(_ context.Context, c call.Charge) error {
 					asked = append(asked, c.ID)
 					if works.Load() {
 						return nil
@@ -165,7 +169,7 @@ func TestAutoReloadFails(t *testing.T) {
 				call := func() {
 					s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 					waitForCalls(t, s)
-					s.API.ReapOnce(t.Context())
+					s.API.Calls.Reaper().Once(t.Context())
 				}
 				call()
 				// It is read now: of two events that are due, either may come first.
@@ -180,7 +184,7 @@ func TestAutoReloadFails(t *testing.T) {
 				}
 				works.Store(true)
 				s.Clock.Advance(time.Second)
-				s.API.ReapOnce(t.Context())
+				s.API.Calls.Reaper().Once(t.Context())
 				if len(asked) != 2 || (asked[0] == asked[1]) != q.same {
 					t.Errorf("the provider was asked for %v; want twice, for the same payment: %v", asked, q.same)
 				}
@@ -202,8 +206,9 @@ func TestAutoReloadOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s, payments, _ := reloading(t, db, nil)
+		result := store.NewID("file")
 		held := store.NewCall{
-			ID: store.NewID("call"), ResultID: store.NewID("file"), AccountID: s.Account.ID, Operation: "test.drain", Mode: "binary",
+			ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, Operation: "test.drain", Mode: "binary",
 			Lease: "lease_dead", Quote: apitest.EchoPrice,
 		}
 		if err := s.Store.Begin(t.Context(), held); err != nil {
@@ -213,15 +218,15 @@ func TestAutoReloadOutlivesItsProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		charge := api.Charge{ID: attempt.ID, AccountID: s.Account.ID, Method: attempt.Method, Amount: attempt.Amount}
+		charge := call.Charge{ID: attempt.ID, AccountID: s.Account.ID, Method: attempt.Method, Amount: attempt.Amount}
 		if _, err := payments.Charge(t.Context(), charge); err != nil {
 			t.Fatal(err)
 		}
-		s.API.ReapOnce(t.Context()) // which also returns the dead process's hold
+		s.API.Calls.Reaper().Once(t.Context()) // which also returns the dead process's hold
 		expectBalance(t, s, apitest.Trial)
 		s.Clock.Advance(2 * time.Minute)
-		s.API.ReapOnce(t.Context())
-		s.API.ReapOnce(t.Context())
+		s.API.Calls.Reaper().Once(t.Context())
+		s.API.Calls.Reaper().Once(t.Context())
 		if paid := payments.Paid(); len(paid) != 1 || paid[0] != charge {
 			t.Errorf("charged %+v, want %+v once", paid, charge)
 		}
@@ -237,22 +242,22 @@ func TestAutoReloadOutlivesItsProcess(t *testing.T) {
 func TestTopUp(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Payments = &apitest.Payments{} }})
-	page, err := s.API.StartTopUp(t.Context(), s.Account, 10*credit.Dollar)
+	page, err := s.API.Calls.Wallets().StartTopUp(t.Context(), s.Account, 10*credit.Dollar)
 	if want := "https://pay.example/" + s.Account.ID + "/10000000"; err != nil || page != want {
 		t.Errorf("the page is %q, %v; want %q", page, err, want)
 	}
 	for _, want := range []bool{true, false} {
 		p := store.Payment{AccountID: s.Account.ID, Reference: "pay_1", Kind: store.PaymentTopUp, Amount: 10 * credit.Dollar}
-		if got, err := s.API.ReceivePayment(t.Context(), p); err != nil || got != want {
+		if got, err := s.API.Calls.Wallets().ReceivePayment(t.Context(), p); err != nil || got != want {
 			t.Errorf("ReceivePayment: got %v, %v; want %v", got, err, want)
 		}
 	}
 	expectBalance(t, s, apitest.Trial+10*credit.Dollar)
 	without := apitest.New(t, apitest.Options{})
-	if _, err := without.API.StartTopUp(t.Context(), without.Account, credit.Dollar); err == nil {
+	if _, err := without.API.Calls.Wallets().StartTopUp(t.Context(), without.Account, credit.Dollar); err == nil {
 		t.Error("a page was made without a provider")
 	}
-	if _, err := without.API.ReceivePayment(t.Context(), store.Payment{}); err == nil {
+	if _, err := without.API.Calls.Wallets().ReceivePayment(t.Context(), store.Payment{}); err == nil {
 		t.Error("a payment was received without a provider")
 	}
 }
@@ -266,7 +271,7 @@ func TestEmptyWalletIsTold(t *testing.T) {
 		refuse := func(header http.Header) {
 			t.Helper()
 			for _, body := range []string{`{"text":"a"}`, async} {
-				s.Send(t, apitest.Request{Path: echo, Body: body, Header: header}).Refused(t, api.PaymentRequired)
+				s.Send(t, apitest.Request{Path: echo, Body: body, Header: header}).Refused(t, fault.PaymentRequired)
 			}
 		}
 		refuse(http.Header{"X-Service-Max-Charge-Microdollars": {"1"}})
@@ -304,15 +309,15 @@ func TestDayLimitCountsJobs(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s, fail := failing(t, db)
-		var reason error = &api.Error{Code: api.ProcessingFailed, Message: "The file is damaged."}
+		var reason error = &fault.Error{Code: fault.ProcessingFailed, Message: "The file is damaged."}
 		fail.Store(&reason)
 		limit := apitest.EchoPrice
-		if _, err := s.Client().SetLimits(t.Context(), api.Limits{MaxDayMicrodollars: &limit}); err != nil {
+		if _, err := s.Client().SetLimits(t.Context(), wire.Limits{MaxDayMicrodollars: &limit}); err != nil {
 			t.Fatal(err)
 		}
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		for _, body := range []string{async, `{"text":"a"}`} {
-			failure := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, api.PaymentRequired)
+			failure := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, fault.PaymentRequired)
 			if len(failure.Details) != 1 || failure.Details[0].Field != "maxDayMicrodollars" {
 				t.Errorf("details %+v, want the day's limit", failure.Details)
 			}
@@ -327,7 +332,7 @@ func TestDayLimitCountsJobs(t *testing.T) {
 		if again = s.Await(t, again.ID); again.Status != "completed" {
 			t.Errorf("the job is %+v, want it completed", again)
 		}
-		s.Send(t, apitest.Request{Path: echo, Body: async}).Refused(t, api.PaymentRequired)
+		s.Send(t, apitest.Request{Path: echo, Body: async}).Refused(t, fault.PaymentRequired)
 		s.Clock.Advance(12 * time.Hour) // midnight
 		s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 	})

@@ -18,7 +18,11 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
+	"relaypdf/client"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -63,7 +67,7 @@ func failing(t *testing.T, db storetest.DB) (s *apitest.Server, fail *atomic.Poi
 	t.Helper()
 	fail = new(atomic.Pointer[error])
 	run := func(context.Context, *apitest.EchoInput) error { return *fail.Load() }
-	return apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*api.Env]{apitest.Echo(run)}, Change: quiet}), fail
+	return apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}, Change: quiet}), fail
 }
 
 // TestFailedRunsAreReleased: whatever a run fails with, the call is held and
@@ -74,25 +78,26 @@ func TestFailedRunsAreReleased(t *testing.T) {
 		s, fail := failing(t, db)
 		type failure struct {
 			err  error
-			want api.Code
+			want fault.Code
 		}
 		failures := []failure{
-			{op.Faults{{Field: "options.pageRanges", Message: "goes beyond the end"}}, api.InvalidRequest},
-			{&op.SizeError{Field: "html", Limit: 10 << 20}, api.PayloadTooLarge},
-			{&api.URLError{Field: "url", Cause: render.ErrRefused}, api.URLNotAllowed},
-			{&render.BusyError{RetryAfter: 3 * time.Second}, api.RateLimited},
-			{&render.TimeoutError{Step: "loading", After: time.Second}, api.RenderFailed},
-			{&render.LoadError{URL: "https://example.org/secret", Status: 404}, api.RenderFailed},
-			{&render.LoadError{URL: "https://example.org/secret", Reason: "net::ERR_NAME_NOT_RESOLVED"}, api.RenderFailed},
-			{fmt.Errorf("print: %w", render.ErrCrashed), api.RenderFailed},
-			{&render.LimitError{What: "pages", Max: 2000}, api.ProcessingFailed},
-			{&render.SizeError{Width: 1, Height: 99999, MaxSide: 16384, MaxPixels: 1e8}, api.ProcessingFailed},
-			{store.ErrNotFound, api.NotFound},
-			{errors.New("secret: a disk is on fire"), api.InternalError},
-			{context.DeadlineExceeded, api.InternalError},
+			{op.Faults{{Field: "options.pageRanges", Message: "goes beyond the end"}}, fault.InvalidRequest},
+			{&op.SizeError{Field: "html", Limit: 10 << 20}, fault.PayloadTooLarge},
+			{&operation.URLError{Field: "url", Cause: render.ErrRefused}, fault.URLNotAllowed},
+			{&render.BusyError{RetryAfter: 3 * time.Second}, fault.RateLimited},
+			{&render.TimeoutError{Step: "loading", After: time.Second}, fault.RenderFailed},
+			{&render.LoadError{URL: "https://example.org/secret", Status: 404}, fault.RenderFailed},
+			{&render.LoadError{URL: "https://example.org/secret", Reason: "net::ERR_NAME_NOT_RESOLVED"}, fault.RenderFailed},
+			{fmt.Errorf("print: %w", render.ErrCrashed), fault.RenderFailed},
+			{&render.HarmError{What: "needed more than 512 MiB of memory"}, fault.RenderFailed},
+			{&render.LimitError{What: "pages", Max: 2000}, fault.ProcessingFailed},
+			{&render.SizeError{Width: 1, Height: 99999, MaxSide: 16384, MaxPixels: 1e8}, fault.ProcessingFailed},
+			{store.ErrNotFound, fault.NotFound},
+			{errors.New("secret: a disk is on fire"), fault.InternalError},
+			{context.DeadlineExceeded, fault.InternalError},
 		}
-		for _, code := range api.Codes() {
-			failures = append(failures, failure{&api.Error{Code: code, RetryAfter: 7}, code})
+		for _, code := range fault.Codes() {
+			failures = append(failures, failure{&fault.Error{Code: code, RetryAfter: 7}, code})
 		}
 		want := []string{}
 		for _, f := range failures {
@@ -102,7 +107,7 @@ func TestFailedRunsAreReleased(t *testing.T) {
 			if strings.Contains(refused.Message, "secret") {
 				t.Errorf("%v: the client reads %q", f.err, refused.Message)
 			}
-			if wait := got.Header.Get("Retry-After"); f.want == api.RateLimited && wait == "" {
+			if wait := got.Header.Get("Retry-After"); f.want == fault.RateLimited && wait == "" {
 				t.Errorf("%v: no Retry-After", f.err)
 			}
 			if h := got.Header; h.Get("x-service-id") != "" || h.Get("x-service-charged-microdollars") != "" || h.Get("Content-Disposition") != "" {
@@ -123,21 +128,21 @@ func TestFailedRunsAreReleased(t *testing.T) {
 type fullInput struct{ op.Common }
 
 // Admit turns everybody away.
-func (*fullInput) Admit(*api.Env) error { return &render.BusyError{RetryAfter: 3 * time.Second} }
+func (*fullInput) Admit(*operation.Env) error { return &render.BusyError{RetryAfter: 3 * time.Second} }
 
 // TestFullEngineLeavesNothing: what has no place is refused before it costs a
 // hold. A repeat needs no place, and so goes on to find its first answer.
 func TestFullEngineLeavesNothing(t *testing.T) {
 	t.Parallel()
-	full := op.Spec[*api.Env, fullInput]{
+	full := op.Spec[*operation.Env, fullInput]{
 		Info: op.Info{Name: "test.full", Summary: "Have no place", Price: 2000, Produces: []string{"text/plain"}},
-		Run: func(context.Context, *api.Env, *fullInput) (op.Result, error) {
+		Run: func(context.Context, *operation.Env, *fullInput) (op.Result, error) {
 			return op.Result{JSON: map[string]any{"ok": true}}, nil
 		},
 	}
-	s := apitest.New(t, apitest.Options{Operations: []op.Row[*api.Env]{full}})
+	s := apitest.New(t, apitest.Options{Operations: []op.Row[*operation.Env]{full}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/full", Body: `{}`})
-	got.Refused(t, api.RateLimited)
+	got.Refused(t, fault.RateLimited)
 	if wait := got.Header.Get("Retry-After"); wait != "3" {
 		t.Errorf("Retry-After is %q, want 3", wait)
 	}
@@ -152,8 +157,8 @@ func TestPanicIsReleased(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		run := func(context.Context, *apitest.EchoInput) error { panic("secret") }
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*api.Env]{apitest.Echo(run)}})
-		got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, api.InternalError)
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}})
+		got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, fault.InternalError)
 		if strings.Contains(got.Message, "secret") {
 			t.Errorf("the client reads %q", got.Message)
 		}
@@ -186,16 +191,16 @@ func TestRefusalsLeaveNothing(t *testing.T) {
 		for name, q := range map[string]struct {
 			body   string
 			header http.Header
-			want   api.Code
+			want   fault.Code
 		}{
-			"a bad body":          {`{"text":1}`, nil, api.InvalidRequest},
-			"a bad header":        {valid, http.Header{"Idempotency-Key": {"a", "b"}}, api.InvalidRequest},
-			"a body too large":    {valid + strings.Repeat(" ", 1<<20), nil, api.PayloadTooLarge},
-			"no key":              {valid, without(), api.Unauthorized},
-			"a suspended account": {valid, bearerOf(suspended), api.AccountSuspended},
-			"an empty wallet":     {valid, bearerOf(poorSecret), api.PaymentRequired},
-			"a key's limit":       {valid, bearerOf(poorKey), api.PaymentRequired},
-			"a cap":               {valid, http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, api.PaymentRequired},
+			"a bad body":          {`{"text":1}`, nil, fault.InvalidRequest},
+			"a bad header":        {valid, http.Header{"Idempotency-Key": {"a", "b"}}, fault.InvalidRequest},
+			"a body too large":    {valid + strings.Repeat(" ", 1<<20), nil, fault.PayloadTooLarge},
+			"no key":              {valid, without(), fault.Unauthorized},
+			"a suspended account": {valid, bearerOf(suspended), fault.AccountSuspended},
+			"an empty wallet":     {valid, bearerOf(poorSecret), fault.PaymentRequired},
+			"a key's limit":       {valid, bearerOf(poorKey), fault.PaymentRequired},
+			"a cap":               {valid, http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, fault.PaymentRequired},
 		} {
 			header := q.header.Clone()
 			if header == nil {
@@ -205,7 +210,7 @@ func TestRefusalsLeaveNothing(t *testing.T) {
 				header.Set("Idempotency-Key", "k")
 			}
 			got := s.Send(t, apitest.Request{Path: echo, Body: q.body, Header: header}).Refused(t, q.want)
-			if q.want != api.PaymentRequired {
+			if q.want != fault.PaymentRequired {
 				continue
 			}
 			d := got.Details[0]
@@ -222,9 +227,9 @@ func TestAccountLimits(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
-		client := s.Client()
+		service := s.Client()
 		call := func() error {
-			result, err := client.Do(t.Context(), "test.echo", apitest.EchoInput{Text: "a"}, api.CallOptions{})
+			result, err := service.Do(t.Context(), "test.echo", apitest.EchoInput{Text: "a"}, client.CallOptions{})
 			if err != nil {
 				return err
 			}
@@ -232,23 +237,23 @@ func TestAccountLimits(t *testing.T) {
 		}
 		refusedBy := func(limit string) {
 			t.Helper()
-			var e *api.Error
-			if err := call(); !errors.As(err, &e) || e.Code != api.PaymentRequired || e.Details[0].Field != limit {
+			var e *fault.Error
+			if err := call(); !errors.As(err, &e) || e.Code != fault.PaymentRequired || e.Details[0].Field != limit {
 				t.Errorf("got %v, want payment_required by %s", err, limit)
 			}
 		}
 		set := func(job, day *credit.Amount) {
 			t.Helper()
-			got, err := client.SetLimits(t.Context(), api.Limits{MaxJobMicrodollars: job, MaxDayMicrodollars: day})
+			got, err := service.SetLimits(t.Context(), wire.Limits{MaxJobMicrodollars: job, MaxDayMicrodollars: day})
 			if err != nil {
 				t.Fatal(err)
 			}
-			read, err := client.Limits(t.Context())
+			read, err := service.Limits(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			a, b := asJSON(t, got), asJSON(t, read)
-			if want := asJSON(t, api.Limits{MaxJobMicrodollars: job, MaxDayMicrodollars: day}); a != want || b != want {
+			if want := asJSON(t, wire.Limits{MaxJobMicrodollars: job, MaxDayMicrodollars: day}); a != want || b != want {
 				t.Errorf("set %s, read %s, want %s", a, b, want)
 			}
 		}
@@ -298,16 +303,16 @@ func TestLimitsPatch(t *testing.T) {
 			t.Errorf("PATCH %s: got %s, want %s", q.body, got, q.want)
 		}
 	}
-	got := patch(`{"maxJobMicrodollars":-1,"maxDayMicrodollars":"5","maxWeekMicrodollars":1}`).Refused(t, api.InvalidRequest)
+	got := patch(`{"maxJobMicrodollars":-1,"maxDayMicrodollars":"5","maxWeekMicrodollars":1}`).Refused(t, fault.InvalidRequest)
 	if len(got.Details) != 3 {
 		t.Errorf("details are %v, want one for each of three fields", got.Details)
 	}
-	patch(`{"maxJobMicrodollars":1e18}`).Refused(t, api.InvalidRequest)
-	patch(`{"maxJobMicrodollars":1000000000000001}`).Refused(t, api.InvalidRequest)
-	patch(`{"maxJobMicrodollars":1.5}`).Refused(t, api.InvalidRequest)
-	patch(`5`).Refused(t, api.InvalidRequest)
+	patch(`{"maxJobMicrodollars":1e18}`).Refused(t, fault.InvalidRequest)
+	patch(`{"maxJobMicrodollars":1000000000000001}`).Refused(t, fault.InvalidRequest)
+	patch(`{"maxJobMicrodollars":1.5}`).Refused(t, fault.InvalidRequest)
+	patch(`5`).Refused(t, fault.InvalidRequest)
 	plain := apitest.Request{Method: http.MethodPatch, Path: "/v1/billing/limits", Body: `{}`, Header: http.Header{"Content-Type": {"text/plain"}}}
-	s.Send(t, plain).Refused(t, api.InvalidRequest)
+	s.Send(t, plain).Refused(t, fault.InvalidRequest)
 }
 
 // TestLimitsPatchedAtOnce: changes of the two limits do not undo each other.
@@ -342,7 +347,7 @@ func TestUsage(t *testing.T) {
 		for _, path := range []string{echo, echo, "/v1/test/json"} {
 			s.Send(t, apitest.Request{Path: path, Body: map[bool]string{true: `{"text":"a"}`, false: `{}`}[path == echo]}).OK(t)
 		}
-		s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, api.InvalidRequest)
+		s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, fault.InvalidRequest)
 		s.Clock.Advance(24 * time.Hour)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		get := func(query string) string {
@@ -360,7 +365,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("usage of an empty span is\n%s\nwant\n%s", got, want)
 		}
 		for query, fields := range map[string]int{"?from=x&to=y": 2, "?from=2026-03-02&to=2026-03-01": 1, "?from=2024-01-01": 1} {
-			got := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/billing/usage" + query}).Refused(t, api.InvalidRequest)
+			got := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/billing/usage" + query}).Refused(t, fault.InvalidRequest)
 			if len(got.Details) != fields {
 				t.Errorf("%s: details are %v, want %d", query, got.Details, fields)
 			}
@@ -402,7 +407,7 @@ func TestPriceOverride(t *testing.T) {
 	}
 	expectBalance(t, s, apitest.Trial-3)
 	for name, prices := range map[string]map[string]credit.Amount{"unknown": {"test.other": 3}, "negative": {"test.echo": -1}} {
-		if _, err := api.New(api.Config{Store: s.Store, Prices: prices, Operations: []op.Row[*api.Env]{apitest.Echo(nil)}}); err == nil {
+		if _, err := api.New(api.Config{Store: s.Store, Prices: prices, Operations: []op.Row[*operation.Env]{apitest.Echo(nil)}}); err == nil {
 			t.Errorf("%s: a price of %v was accepted", name, prices)
 		}
 	}
@@ -418,14 +423,14 @@ func TestClientThatLeavesIsTold(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s := apitest.New(t, apitest.Options{Operations: []op.Row[*api.Env]{apitest.Echo(run)}, Change: quiet})
+	s := apitest.New(t, apitest.Options{Operations: []op.Row[*operation.Env]{apitest.Echo(run)}, Change: quiet})
 	receiver := apitest.NewReceiver(t, nil)
 	s.Deliver(t)
-	_, err := s.Client().Do(ctx, "test.echo", map[string]any{"text": "a", "callbackUrl": receiver.URL}, api.CallOptions{})
+	_, err := s.Client().Do(ctx, "test.echo", map[string]any{"text": "a", "callbackUrl": receiver.URL}, client.CallOptions{})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want that the context was cancelled", err)
 	}
-	var status api.JobStatus
+	var status wire.JobStatus
 	got := receiver.Next(t)
 	if err := json.Unmarshal(got.Body, &status); err != nil || status.Error == nil || !strings.Contains(status.Error.Message, "its connection was closed") {
 		t.Errorf("the callback is %s (%v)", got.Body, err)
@@ -442,8 +447,8 @@ func TestClientThatLeavesWhileItRuns(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*api.Env]{apitest.Echo(run)}})
-		_, err := s.Client().Do(ctx, "test.echo", apitest.EchoInput{Text: "a"}, api.CallOptions{})
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}})
+		_, err := s.Client().Do(ctx, "test.echo", apitest.EchoInput{Text: "a"}, client.CallOptions{})
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v, want that the context was cancelled", err)
 		}
@@ -461,7 +466,7 @@ func waitForCalls(t *testing.T, s *apitest.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	s.API.Wait(ctx)
+	s.API.Calls.Wait(ctx)
 	if ctx.Err() != nil {
 		t.Fatal("calls are still under way after a minute")
 	}
@@ -476,14 +481,14 @@ func TestClientThatLeavesBeforeTheHold(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*api.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
 			cfg.AfterStep = func(step string) {
 				if step == "quote" {
 					leave()
 				}
 			}
 		}})
-		if _, err := s.Client().Do(ctx, "test.echo", apitest.EchoInput{Text: "a"}, api.CallOptions{}); !errors.Is(err, context.Canceled) {
+		if _, err := s.Client().Do(ctx, "test.echo", apitest.EchoInput{Text: "a"}, client.CallOptions{}); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v, want that the context was cancelled", err)
 		}
 		waitForCalls(t, s)
@@ -525,8 +530,8 @@ func TestUndeliveredResultIsKept(t *testing.T) {
 		}
 		s.Clock.Advance(24 * time.Hour)
 		_, err = s.Client().Download(t.Context(), id)
-		var e *api.Error
-		if !errors.As(err, &e) || e.Code != api.NotFound {
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Code != fault.NotFound {
 			t.Errorf("after 24 hours: %v, want not_found", err)
 		}
 	})
@@ -571,7 +576,7 @@ func TestReadDeadlineEndsWithTheBody(t *testing.T) {
 		during = line.last
 		return nil
 	}
-	s := apitest.New(t, apitest.Options{Operations: []op.Row[*api.Env]{apitest.Echo(run)}})
+	s := apitest.New(t, apitest.Options{Operations: []op.Row[*operation.Env]{apitest.Echo(run)}})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, echo, io.NopCloser(strings.NewReader(`{"text":"a"}`)))
 	if err != nil {
 		t.Fatal(err)
@@ -579,8 +584,8 @@ func TestReadDeadlineEndsWithTheBody(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+s.Secret)
 	r.Header.Set("Content-Type", "application/json")
 	s.API.Handler().ServeHTTP(line, r)
-	if line.set != 2 || !during.IsZero() {
-		t.Errorf("%d deadlines were set, the one during the run is %v; want 2 and none", line.set, during)
+	if line.set < 2 || !during.IsZero() {
+		t.Errorf("%d deadlines were set, the one during the run is %v; want 2 or more, and none", line.set, during)
 	}
 }
 

@@ -4,23 +4,21 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/limit"
 	"relaypdf/api/op"
-	"relaypdf/store"
-)
-
-// The service's own headers, each also sent under the brand's name.
-const (
-	resultIDHeader  = "x-service-id"
-	sizeHeader      = "x-service-size"
-	chargedHeader   = "x-service-charged-microdollars"
-	maxChargeHeader = "X-Service-Max-Charge-Microdollars"
+	"relaypdf/api/wire"
+	"relaypdf/edge"
 )
 
 // setService sets a header of the service and its branded copy.
@@ -57,90 +55,80 @@ func undelivered(err error) error {
 	return &errUndelivered{err}
 }
 
-// errorBody is the JSON of every error.
-type errorBody struct {
-	Error struct {
-		Code      Code     `json:"code" jsonschema:"required" jsonschema_description:"Machine-readable name of the error."`
-		Message   string   `json:"message" jsonschema:"required" jsonschema_description:"What failed, why, and what to do about it."`
-		Details   []Detail `json:"details" jsonschema:"required" jsonschema_description:"One entry for each field, header or limit that was at fault."`
-		RequestID string   `json:"requestId" jsonschema:"required" jsonschema_description:"Id of the request, to be quoted to the operator."`
-	} `json:"error" jsonschema:"required" jsonschema_description:"The error."`
-}
-
 // fail answers with an error. It is the only place that writes one.
-func (a *API) fail(w *answer, r *http.Request, err error) {
+func (a *API) fail(out http.ResponseWriter, r *http.Request, err error) {
+	w := edge.AnswerOf(out)
 	var gone *errUndelivered
-	e := asError(err)
+	e := call.Fault(err)
 	switch {
-	case errors.As(err, &gone) || r.Context().Err() != nil:
-		note(w, slog.String("left", err.Error()))
-		if w.status == 0 {
-			w.status = statusClientClosed
+	// One that has only ended its side may still read what was wrong with its request.
+	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != fault.InvalidRequest:
+		edge.Note(w, slog.String("left", err.Error()))
+		if w.Status == 0 {
+			w.WriteHeader(edge.StatusClientClosed) // and never a 200 that nobody meant
 		}
 		return
-	case w.status != 0:
+	case w.Status != 0:
 		// The status has gone out: only a broken connection can tell the client.
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", requestID(r.Context())), slog.Any("error", err))
+		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", edge.RequestID(r.Context())), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
-	case e.Code == InternalError, e.Code == StorageUnavailable:
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", requestID(r.Context())), slog.Any("error", cmp.Or(e.cause, err)))
+	case e.Code == fault.InternalError, e.Code == fault.StorageUnavailable:
+		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", edge.RequestID(r.Context())), slog.Any("error", cmp.Or(e.Cause, err)))
 	}
-	note(w, slog.String("code", string(e.Code)))
-	var body errorBody
-	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), requestID(r.Context())
-	body.Error.Details = append([]Detail{}, e.Details...)
+	edge.Note(w, slog.String("code", string(e.Code)))
+	var body wire.ErrorBody
+	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), edge.RequestID(r.Context())
+	body.Error.Details = append([]fault.Detail{}, e.Details...)
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
-	if e.Code == Unauthorized {
+	if e.Code == fault.Unauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
 	if err := writeJSON(w, e.Status(), body); err != nil {
-		note(w, slog.String("left", err.Error()))
-	}
-}
-
-// FileURL is the answer of a call with response "url".
-type FileURL struct {
-	ID        string    `json:"id" jsonschema:"required" jsonschema_description:"Id of the result."`
-	Status    string    `json:"status" jsonschema:"required,enum=completed" jsonschema_description:"Always completed."`
-	URL       string    `json:"url" jsonschema:"required,format=uri" jsonschema_description:"Public address of the file."`
-	Filename  string    `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
-	SizeBytes int64     `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size in bytes."`
-	ExpiresAt time.Time `json:"expiresAt" jsonschema:"required" jsonschema_description:"When the address stops working, 24 hours after the file was made."`
-}
-
-func (a *API) fileURL(file *store.File) FileURL {
-	return FileURL{
-		ID: file.ID, Status: "completed", URL: a.baseURL + "/v1/files/" + file.ID,
-		Filename: file.Filename, SizeBytes: file.Size, ExpiresAt: file.ExpiresAt.UTC().Truncate(time.Millisecond),
+		edge.Note(w, slog.String("left", err.Error()))
 	}
 }
 
 // reply answers with an outcome in the mode that the request asked for.
-func (a *API) reply(w http.ResponseWriter, outcome *Outcome) error {
+func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	h := w.Header()
-	a.setService(h, resultIDHeader, outcome.ResultID)
+	a.setService(h, wire.ResultIDHeader, outcome.ResultID)
 	if outcome.Replayed {
 		h.Set("Idempotent-Replayed", "true")
 	}
 	if outcome.Mode != op.Async { // a job is charged when it is done
-		a.setService(h, chargedHeader, strconv.FormatInt(int64(outcome.Charged), 10))
+		a.setService(h, wire.ChargedHeader, strconv.FormatInt(int64(outcome.Charged), 10))
 	}
 	switch outcome.Mode {
 	case op.Async:
-		h.Set("Location", a.jobURL(outcome.ResultID))
+		h.Set("Location", a.Calls.Links.Job(outcome.ResultID))
 		h.Set("Retry-After", "1")
-		return writeJSON(w, http.StatusAccepted, a.accepted(outcome.ResultID))
+		return writeJSON(w, http.StatusAccepted, a.Calls.Links.Accepted(outcome.ResultID))
 	case op.URL:
-		return writeJSON(w, http.StatusOK, a.fileURL(outcome.File))
+		return writeJSON(w, http.StatusOK, a.Calls.Links.File(outcome.File))
 	}
 	size := strconv.FormatInt(outcome.Body.Size(), 10)
-	a.setService(h, sizeHeader, size)
+	a.setService(h, wire.SizeHeader, size)
 	h.Set("Content-Type", outcome.ContentType)
 	h.Set("Content-Length", size)
 	h.Set("Content-Disposition", disposition("attachment", outcome.Filename))
 	w.WriteHeader(http.StatusOK)
 	_, err := io.Copy(w, outcome.Body.Open())
 	return undelivered(err)
+}
+
+// setRateHeaders tells the client where it stands, in the IETF's fields. What
+// refused it comes first.
+func setRateHeaders(h http.Header, verdict limit.Verdict) {
+	rank := func(s limit.WindowState) int {
+		if s.Name == verdict.Refused {
+			return 0
+		}
+		return 1
+	}
+	for _, s := range slices.SortedStableFunc(slices.Values(verdict.States), func(a, b limit.WindowState) int { return rank(a) - rank(b) }) {
+		h.Add("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", s.Name, s.Limit, int(s.Length.Seconds())))
+		h.Add("RateLimit", fmt.Sprintf("%q;r=%d;t=%d", s.Name, s.Remaining, int((s.Reset+time.Second-1)/time.Second)))
+	}
 }

@@ -2,8 +2,14 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
+
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
+	"relaypdf/edge"
 )
 
 type callerKey struct{}
@@ -11,7 +17,7 @@ type callerKey struct{}
 // authenticated lets only requests with a valid key through to a handler.
 func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		caller, err := a.authenticate(r.Context(), bearer(r.Header), clientIP(r, a.ipHeader))
+		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r, a.ipHeader))
 		if err != nil {
 			return err
 		}
@@ -22,8 +28,8 @@ func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) erro
 // unrestricted refuses keys that may not use all operations.
 func unrestricted(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if allowed := callerFrom(r.Context()).Key.Operations; len(allowed) > 0 {
-			return &Error{Code: Unauthorized, Message: "This key may only use " + strings.Join(allowed, ", ") + ", and not change the account."}
+		if caller := callerFrom(r.Context()); !caller.Full() {
+			return &fault.Error{Code: fault.Unauthorized, Message: "This key may only use " + strings.Join(caller.Operations, ", ") + ", and not change the account."}
 		}
 		return handle(w, r)
 	}
@@ -33,7 +39,7 @@ func unrestricted(handle func(http.ResponseWriter, *http.Request) error) func(ht
 // themselves.
 func (a *API) limited(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		verdict, err := a.limitCaller(r.Context(), callerFrom(r.Context()))
+		verdict, err := a.Calls.Limit(r.Context(), callerFrom(r.Context()))
 		setRateHeaders(w.Header(), verdict)
 		if err != nil {
 			return err
@@ -42,9 +48,31 @@ func (a *API) limited(handle func(http.ResponseWriter, *http.Request) error) fun
 	}
 }
 
+// limitedReads counts requests that are no POST, apart from those that are, and
+// bounds how many of one caller run at once.
+func (a *API) limitedReads(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !a.rateLimits {
+			return handle(w, r)
+		}
+		bucket := callerFrom(r.Context()).Bucket()
+		leave, ok := a.reads.Enter(bucket)
+		if !ok {
+			return &fault.Error{Code: fault.RateLimited, RetryAfter: 1, Message: fmt.Sprintf("More than %d reads are under way.", maxReads)}
+		}
+		defer leave()
+		verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("read", bucket), readWindow)
+		setRateHeaders(w.Header(), verdict)
+		if err != nil || !verdict.Allowed {
+			return call.OverRate(verdict, err)
+		}
+		return handle(w, r)
+	}
+}
+
 // callerFrom returns the caller that authenticated found.
-func callerFrom(ctx context.Context) Caller {
-	caller, _ := ctx.Value(callerKey{}).(Caller)
+func callerFrom(ctx context.Context) call.Caller {
+	caller, _ := ctx.Value(callerKey{}).(call.Caller)
 	return caller
 }
 
@@ -53,23 +81,13 @@ func isAPI(path string) bool {
 	return path == "/v1" || strings.HasPrefix(path, "/v1/") || path == "/mcp"
 }
 
-// AccountSnapshot is the answer of GET /v1/account.
-type AccountSnapshot struct {
-	Plan     string `json:"plan" jsonschema:"required,enum=free,enum=paid" jsonschema_description:"The account's plan."`
-	RateTier string `json:"rateTier" jsonschema:"required,enum=free,enum=paid" jsonschema_description:"Which rate limits apply: free is 20 requests a minute, paid is 60."`
-	Wallet   Wallet `json:"wallet" jsonschema:"required" jsonschema_description:"The prepaid wallet."`
-}
+// accounts answers for the account that a key belongs to.
+type accounts struct{ *API }
 
-// Wallet is the part of the snapshot that concerns money.
-type Wallet struct {
-	BalanceMillicents int64 `json:"balanceMillicents" jsonschema:"required" jsonschema_description:"Balance in millicents (0.001 USD), rounded down, without what running calls hold."`
-	AutoReloadEnabled bool  `json:"autoReloadEnabled" jsonschema:"required" jsonschema_description:"Whether the wallet refills itself."`
-}
-
-func (a *API) getAccount(w http.ResponseWriter, r *http.Request) error {
-	account := callerFrom(r.Context()).Account
-	return writeJSON(w, http.StatusOK, AccountSnapshot{
+func (accounts) get(_ context.Context, caller call.Caller, _ nothing) (wire.AccountSnapshot, error) {
+	account := caller.Account
+	return wire.AccountSnapshot{
 		Plan: account.Plan, RateTier: account.RateTier(),
-		Wallet: Wallet{BalanceMillicents: account.Balance.Millicents(), AutoReloadEnabled: account.AutoReload},
-	})
+		Wallet: wire.Wallet{BalanceMillicents: account.Balance.Millicents(), AutoReloadEnabled: account.AutoReload},
+	}, nil
 }

@@ -1,44 +1,104 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
-	"github.com/go-chi/chi/v5"
+	"relaypdf/api/call"
+	"relaypdf/api/wire"
+	"relaypdf/edge"
+	"relaypdf/store"
 )
 
-// getFile sends a stored result to whoever holds its id. Nothing may cache
-// it, so that deletion, expiry and suspension work at once.
-func (a *API) getFile(w http.ResponseWriter, r *http.Request) error {
-	if a.rateLimits {
-		verdict, err := a.limiter.Take(r.Context(), a.limitKey("files", clientIP(r, a.ipHeader)), downloadWindow)
-		if err != nil || !verdict.Allowed {
-			setRateHeaders(w.Header(), verdict)
-			return overRate(verdict, err)
+// files answers for uploads and results.
+type files struct{ *API }
+
+// fileQuery asks for a stored result.
+type fileQuery struct {
+	byID
+
+	counted bool // among the file's downloads
+}
+
+func (q *fileQuery) receive(_ *API, _ http.ResponseWriter, r *http.Request) error { //nolint:unparam // received asks for an error
+	q.counted = r.Method == http.MethodGet
+	return nil
+}
+
+// download is a stored result on its way out.
+type download struct {
+	*API
+	file store.File
+	body *call.Blob
+}
+
+// get finds a stored result for whoever holds its id.
+func (f files) get(ctx context.Context, _ call.Caller, in fileQuery) (download, error) {
+	file, err := f.store.PublicFile(ctx, in.ID)
+	if err != nil {
+		return download{}, err
+	}
+	body, err := f.Calls.Files.Open(ctx, file.BlobKey)
+	if err != nil {
+		return download{}, err
+	}
+	if in.counted {
+		if err := f.store.CountDownload(ctx, file.ID); err != nil {
+			f.Calls.Free(ctx, body)
+			return download{}, err
 		}
 	}
-	file, err := a.store.PublicFile(r.Context(), chi.URLParam(r, "id"))
-	if err != nil {
-		return err
-	}
-	body, err := a.openBlob(r.Context(), file.BlobKey)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
+	return download{f.API, file, body}, nil
+}
+
+// send sends the result. Nothing may cache it, so that deletion, expiry and
+// suspension work at once.
+func (d download) send(w http.ResponseWriter, r *http.Request) error {
+	defer d.body.Close()
 	h := w.Header()
-	a.setService(h, resultIDHeader, file.ID)
-	a.setService(h, sizeHeader, strconv.FormatInt(file.Size, 10))
+	d.setService(h, wire.ResultIDHeader, d.file.ID)
+	d.setService(h, wire.SizeHeader, strconv.FormatInt(d.file.Size, 10))
 	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", disposition("attachment", file.Filename))
+	h.Set("Content-Disposition", disposition("attachment", d.file.Filename))
 	h.Set("Content-Security-Policy", "sandbox")
 	h.Set("Cache-Control", "private, no-store")
-	h.Set("ETag", `"`+file.ID+`"`)
-	if r.Method == http.MethodGet {
-		if err := a.store.CountDownload(r.Context(), file.ID); err != nil {
-			return err
+	h.Set("ETag", `"`+d.file.ID+`"`)
+	http.ServeContent(w, r, "", d.file.CreatedAt, d.body.Content)
+	return nil
+}
+
+// limitDownloads counts downloads by the address that asks for them.
+func (a *API) limitDownloads(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if a.rateLimits {
+			verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("files", edge.ClientIP(r, a.ipHeader)), downloadWindow)
+			if err != nil || !verdict.Allowed {
+				setRateHeaders(w.Header(), verdict)
+				return call.OverRate(verdict, err)
+			}
+		}
+		return handle(w, r)
+	}
+}
+
+// remove deletes an upload or a result of the account.
+func (f files) remove(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+	return wire.Acknowledged{OK: true}, f.store.DeleteFile(ctx, caller.Account.ID, in.ID)
+}
+
+func (f files) list(ctx context.Context, caller call.Caller, in listQuery) (wire.FileList, error) {
+	page, err := f.store.Files(ctx, store.FileFilter{List: in.list(), AccountID: caller.Account.ID})
+	answer := wire.FileList{Files: make([]wire.FileEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
+	for i, file := range page.Items {
+		kind := "result"
+		if file.CallID == "" {
+			kind = "upload"
+		}
+		answer.Files[i] = wire.FileEntry{
+			ID: file.ID, Kind: kind, Filename: file.Filename, SizeBytes: file.Size, ContentType: file.ContentType,
+			CreatedAt: shownMillis(file.CreatedAt), ExpiresAt: shownMillis(file.ExpiresAt),
 		}
 	}
-	http.ServeContent(w, r, "", file.CreatedAt, body.content)
-	return nil
+	return answer, err
 }

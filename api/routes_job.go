@@ -1,38 +1,100 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
-
+	"relaypdf/api/call"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 )
 
-// getJob tells an account what has become of its job.
-func (a *API) getJob(w http.ResponseWriter, r *http.Request) error {
-	call, err := a.store.Job(r.Context(), callerFrom(r.Context()).Account.ID, chi.URLParam(r, "id"))
+// jobs answers for work that goes on after its request.
+type jobs struct{ *API }
+
+// byID names what a route is about.
+type byID struct {
+	ID string `json:"id" in:"path" jsonschema:"required" jsonschema_description:"Id."`
+}
+
+// jobStatus is a job, which is asked for again while it is not done.
+type jobStatus struct{ wire.JobStatus }
+
+func (j jobStatus) head(h http.Header) int {
+	if j.Status == wire.JobProcessing {
+		h.Set("Retry-After", "1")
+	}
+	return 0
+}
+
+// get tells an account what has become of its job.
+func (j jobs) get(ctx context.Context, caller call.Caller, in byID) (jobStatus, error) {
+	done, err := j.store.Job(ctx, caller.Account.ID, in.ID)
 	if err != nil {
-		return err
+		return jobStatus{}, err
 	}
-	status := a.accepted(call.ResultID)
-	switch call.Status {
+	links := j.Calls.Links
+	switch done.Status {
 	case store.CallFailed:
-		status = a.failed(call, call.Failure)
+		return jobStatus{links.Failed(done, done.Failure)}, nil
 	case store.CallDone:
-		status = JobStatus{ID: call.ResultID, Status: jobCompleted, PollURL: a.jobURL(call.ResultID)}
-		file, err := a.store.PublicFile(r.Context(), call.ResultID)
-		switch {
-		case err == nil:
-			status = a.completed(call, &file)
-		case !errors.Is(err, store.ErrNotFound):
-			return err
-		case call.EndedAt != nil:
-			expired := call.EndedAt.Add(fileLifetime)
-			status.ExpiresAt = shownTime(&expired)
-		}
-	default:
-		w.Header().Set("Retry-After", "1")
+		return j.completed(ctx, done)
 	}
-	return writeJSON(w, http.StatusOK, status)
+	return jobStatus{links.Accepted(done.ResultID)}, nil
+}
+
+// completed describes a job whose result may have expired since.
+func (j jobs) completed(ctx context.Context, done store.Call) (jobStatus, error) {
+	status := wire.JobStatus{ID: done.ResultID, Status: wire.JobCompleted, PollURL: j.Calls.Links.Job(done.ResultID)}
+	file, err := j.store.PublicFile(ctx, done.ResultID)
+	switch {
+	case err == nil:
+		status = j.Calls.Links.Completed(done, &file)
+	case !errors.Is(err, store.ErrNotFound):
+		return jobStatus{}, err
+	case done.EndedAt != nil:
+		expired := done.EndedAt.Add(call.FileLifetime)
+		status.ExpiresAt = shownTime(&expired)
+	}
+	return jobStatus{status}, nil
+}
+
+// jobQuery asks for jobs.
+type jobQuery struct {
+	listQuery
+
+	Status    string `json:"status,omitempty" in:"query" jsonschema:"enum=processing,enum=completed,enum=failed" jsonschema_description:"Only those of which this has become."`
+	Operation string `json:"operation,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Only those of this operation, such as pdf.create."`
+}
+
+// storedStatus is how the store spells what has become of a job.
+var storedStatus = map[string]string{
+	wire.JobProcessing: store.CallRunning, wire.JobCompleted: store.CallDone, wire.JobFailed: store.CallFailed,
+}
+
+func (j jobs) list(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
+	page, err := j.store.Jobs(ctx, store.CallFilter{
+		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status],
+	})
+	answer := wire.JobList{Jobs: make([]wire.JobEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
+	for i, done := range page.Items {
+		answer.Jobs[i] = j.entry(done)
+	}
+	return answer, err
+}
+
+// entry is a job as lists show it.
+func (j jobs) entry(done store.Call) wire.JobEntry {
+	shown := wire.JobEntry{
+		ID: done.ResultID, Operation: done.Operation, Status: wire.JobProcessing, PollURL: j.Calls.Links.Job(done.ResultID),
+		CreatedAt: shownMillis(done.CreatedAt), EndedAt: shownTime(done.EndedAt),
+	}
+	switch done.Status {
+	case store.CallDone:
+		shown.Status = wire.JobCompleted
+	case store.CallFailed:
+		shown.Status, shown.Error = wire.JobFailed, &wire.JobError{Code: done.Failure.Code, Message: done.Failure.Message}
+	}
+	return shown
 }

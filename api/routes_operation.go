@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -10,60 +9,45 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/edge"
 	"relaypdf/store/credit"
 )
 
-// A body may take as long as a slow line needs for the largest one, but a
-// client that sends nothing must not hold a connection for ever.
-const (
-	bodyBaseTime  = 30 * time.Second
-	bodyMinPerSec = 128 << 10 // bytes a second, at least, over the whole body
-)
-
 // postOperation is the HTTP door of one operation.
-func (a *API) postOperation(operation *op.Operation[*Env]) func(http.ResponseWriter, *http.Request) error {
+func (a *API) postOperation(operation *op.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		request := Request{
-			Operation: operation, Secret: bearer(r.Header), ClientIP: clientIP(r, a.ipHeader),
-			RequestID: requestID(r.Context()),
+		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r, a.ipHeader))
+		if err != nil {
+			return err
 		}
+		a.reached("authenticate")
+		request := call.Request{Operation: operation, Caller: caller, RequestID: edge.RequestID(r.Context())}
 		readCallHeaders(r.Header, &request)
-		body := &httpBody{r: r, limit: http.MaxBytesReader(w, r.Body, a.maxBody)}
-		request.Body = body
-		// Once the body is there, a deadline would cut off the call itself.
-		body.whole = boundBody(w, a.maxBody)
-		outcome, verdict, err := a.Do(r.Context(), request)
+		request.Body = &httpBody{r: r, limit: http.MaxBytesReader(w, pace(w, r.Body), a.maxBody)}
+		outcome, verdict, err := a.Calls.Do(r.Context(), request)
 		setRateHeaders(w.Header(), verdict)
 		if err != nil {
 			return err
 		}
-		note(w, slog.String("call", outcome.CallID))
+		edge.Note(w, slog.String("call", outcome.CallID))
 		return a.deliver(r.Context(), w, outcome)
 	}
 }
 
-// boundBody gives the body of a request the time that the slowest line needs
-// for limit bytes. The function it returns ends that.
-func boundBody(w http.ResponseWriter, limit int64) func() {
-	line := http.NewResponseController(w)
-	patience := bodyBaseTime + time.Duration(limit/bodyMinPerSec)*time.Second
-	// Connections that cannot have a deadline, as in tests, do without.
-	_ = line.SetReadDeadline(time.Now().Add(patience))
-	return func() { _ = line.SetReadDeadline(time.Time{}) }
-}
-
 // deliver answers with an outcome and frees it. A binary result that did not
 // reach the client is kept for a day: it has been paid for.
-func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *Outcome) error {
+func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *call.Outcome) error {
 	if outcome.Body != nil {
-		defer a.free(ctx, outcome.Body)
+		defer a.Calls.Free(ctx, outcome.Body)
 	}
 	err := a.reply(w, outcome)
 	if err != nil {
-		a.keep(ctx, outcome)
+		a.Calls.Files.Keep(ctx, outcome)
 	}
 	a.reached("answered")
 	return err
@@ -77,7 +61,6 @@ type httpBody struct {
 	limit io.Reader
 	err   error
 	begun bool
-	whole func() // called when the body has been read; may be nil
 }
 
 func (b *httpBody) Read(p []byte) (int, error) {
@@ -88,19 +71,16 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	if n > 0 && !b.begun {
 		b.begun = true
 		if !isJSON(b.r.Header.Get("Content-Type")) {
-			b.err = invalid("Content-Type", "must be application/json, in UTF-8")
+			b.err = fault.Invalid("Content-Type", "must be application/json, in UTF-8")
 			return 0, b.err
 		}
-	}
-	if errors.Is(err, io.EOF) && b.whole != nil {
-		b.whole()
 	}
 	return n, err
 }
 
 // readCallHeaders fills in what a request's headers say of the call, and what
 // is wrong with them.
-func readCallHeaders(h http.Header, request *Request) {
+func readCallHeaders(h http.Header, request *call.Request) {
 	faults := &request.Faults
 	if keys := h.Values("Idempotency-Key"); len(keys) > 1 {
 		faults.Add("Idempotency-Key", "is given twice")

@@ -15,106 +15,103 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-chi/chi/v5"
-
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 )
 
-// Upload is the answer of POST /v1/files.
-type Upload struct {
-	ID          string    `json:"id" jsonschema:"required" jsonschema_description:"Id of the file, for fileId. Only this account can use it."`
-	Filename    string    `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
-	SizeBytes   int64     `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size in bytes."`
-	ContentType string    `json:"contentType" jsonschema:"required" jsonschema_description:"What the file was declared to be, or else looks like."`
-	ExpiresAt   time.Time `json:"expiresAt" jsonschema:"required" jsonschema_description:"When the file goes, 24 hours after it was sent."`
-}
-
 const (
-	// uploadField is the name of the part of a form that holds the file, and
-	// what errors call the file.
-	uploadField    = "file"
-	filenameHeader = "X-Filename"
 	// uploadStem names a file whose sender did not.
 	uploadStem = "upload"
 	// maxFormOverhead bounds in bytes what a form holds besides its file.
 	maxFormOverhead = 1 << 20
+	// dropTimeout bounds the deletion of an upload that has failed.
+	dropTimeout = 20 * time.Second
 )
 
-// postFile keeps the file in a request's body for a day: raw bytes, or the part
-// "file" of a form. It goes to the blobs as it comes in, and then gets its row.
-func (a *API) postFile(w http.ResponseWriter, r *http.Request) error {
-	if r.ContentLength > a.files.Limit+maxFormOverhead {
-		return &op.SizeError{Field: uploadField, Limit: a.files.Limit}
+// uploadInput is a file on its way in: raw bytes, or the part "file" of a form.
+type uploadInput struct {
+	Filename string `json:"X-Filename,omitempty" in:"header" jsonschema:"example=letter.pdf" jsonschema_description:"Name of the file, in UTF-8, percent-encoded or not. A form's file brings its own."`
+
+	upload *upload
+	done   func()
+}
+
+// receive finds the file in the request, whose body the route's function reads.
+func (in *uploadInput) receive(a *API, w http.ResponseWriter, r *http.Request) (err error) {
+	if r.ContentLength > a.maxFile+maxFormOverhead {
+		return &op.SizeError{Field: call.UploadField, Limit: a.maxFile}
 	}
-	defer boundBody(w, a.files.Limit)()
-	r.Body = http.MaxBytesReader(w, r.Body, a.files.Limit+maxFormOverhead)
-	sent, err := openUpload(r)
+	paced := pace(w, r.Body)
+	in.done = paced.end
+	r.Body = http.MaxBytesReader(w, paced, a.maxFile+maxFormOverhead)
+	if in.upload, err = openUpload(r); err != nil {
+		in.done()
+		return uploadFault(err, a.maxFile)
+	}
+	return nil
+}
+
+// create keeps a file for a day. It goes to the blobs as it comes in, and then
+// gets its row.
+func (f files) create(ctx context.Context, caller call.Caller, in uploadInput) (wire.Upload, error) {
+	defer in.done()
+	file, err := f.storeUpload(ctx, caller, in.upload)
 	if err != nil {
-		return uploadFault(err, a.files.Limit)
+		return wire.Upload{}, err
 	}
-	file, err := a.storeUpload(r, sent)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusCreated, Upload{
+	return wire.Upload{
 		ID: file.ID, Filename: file.Filename, SizeBytes: file.Size, ContentType: file.ContentType,
 		ExpiresAt: file.ExpiresAt.UTC().Truncate(time.Millisecond),
-	})
+	}, nil
 }
 
 // storeUpload writes the blob and the row of an upload.
-func (a *API) storeUpload(r *http.Request, sent *upload) (file store.File, err error) {
-	ctx := r.Context()
+func (f files) storeUpload(ctx context.Context, caller call.Caller, sent *upload) (file store.File, err error) {
 	file = store.File{
-		ID: store.NewID("file"), AccountID: callerFrom(ctx).Account.ID, Filename: filename(sent.name, uploadStem, ""),
-		BlobKey: store.LeasedKey(a.lease), ExpiresAt: a.now().Add(fileLifetime),
+		ID: f.store.NewID("file"), AccountID: caller.Account.ID, Filename: operation.Filename(sent.name, uploadStem, ""),
+		BlobKey: store.LeasedKey(f.lease), ExpiresAt: f.now().Add(call.FileLifetime),
 	}
-	content := &uploadReader{r: sent.content, left: a.files.Limit}
-	file.Size, err = a.blobs.Put(ctx, file.BlobKey, content)
+	content := &uploadReader{r: sent.content, left: f.maxFile}
+	file.Size, err = f.store.Blobs().Put(ctx, file.BlobKey, content)
 	switch {
 	case content.err != nil:
-		return file, uploadFault(content.err, a.files.Limit)
+		return file, uploadFault(content.err, f.maxFile)
 	case err != nil:
-		return file, &Error{Code: StorageUnavailable, cause: err}
+		return file, &fault.Error{Code: fault.StorageUnavailable, Cause: err}
 	}
 	defer func() {
 		if err != nil {
-			a.dropUpload(ctx, file)
+			f.dropUpload(ctx, file)
 		}
 	}()
-	a.reached("uploaded")
+	f.reached("uploaded")
 	if err := sent.finish(); err != nil {
-		return file, uploadFault(err, a.files.Limit)
+		return file, uploadFault(err, f.maxFile)
 	}
 	if file.Size == 0 {
-		return file, invalid(uploadField, "must not be empty: send its bytes as the body, or as the part \"file\" of a form")
+		return file, fault.Invalid(call.UploadField, "must not be empty: send its bytes as the body, or as the part \"file\" of a form")
 	}
 	file.ContentType = contentTypeOf(sent.declared, content.head)
 	// A client that leaves must not make it unknown whether the row was written.
-	return file, a.store.AddUpload(context.WithoutCancel(ctx), file)
+	return file, f.store.AddUpload(context.WithoutCancel(ctx), file)
 }
 
 // dropUpload deletes the blob of an upload that has no row. One that has a row
 // all the same, because the database failed after writing it, is left alone.
-func (a *API) dropUpload(ctx context.Context, file store.File) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
+func (f files) dropUpload(ctx context.Context, file store.File) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
-	_, err := a.store.AccountFile(ctx, file.AccountID, file.ID)
+	_, err := f.store.AccountFile(ctx, file.AccountID, file.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		err = a.blobs.Delete(ctx, file.BlobKey)
+		err = f.store.Blobs().Delete(ctx, file.BlobKey)
 	}
 	if err != nil {
-		a.log.LogAttrs(ctx, slog.LevelWarn, "upload not deleted", slog.Any("error", err))
+		f.log.LogAttrs(ctx, slog.LevelWarn, "upload not deleted", slog.Any("error", err))
 	}
-}
-
-// deleteFile deletes an upload or a result of the account.
-func (a *API) deleteFile(w http.ResponseWriter, r *http.Request) error {
-	if err := a.store.DeleteFile(r.Context(), callerFrom(r.Context()).Account.ID, chi.URLParam(r, "id")); err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, Acknowledged{OK: true})
 }
 
 // upload is a file on its way in.
@@ -133,17 +130,17 @@ func openUpload(r *http.Request) (*upload, error) {
 	}
 	form, err := r.MultipartReader()
 	if err != nil {
-		return nil, invalid("Content-Type", "must name the boundary of the form")
+		return nil, fault.Invalid("Content-Type", "must name the boundary of the form")
 	}
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
-			return nil, invalid(uploadField, "is missing from the form")
+			return nil, fault.Invalid(call.UploadField, "is missing from the form")
 		}
 		if err != nil {
 			return nil, err
 		}
-		if part.FormName() != uploadField {
+		if part.FormName() != call.UploadField {
 			continue
 		}
 		name := part.FileName()
@@ -164,8 +161,8 @@ func (u *upload) finish() error {
 		if err != nil {
 			return err
 		}
-		if part.FormName() == uploadField {
-			return invalid(uploadField, "is in the form twice; send one file in a request")
+		if part.FormName() == call.UploadField {
+			return fault.Invalid(call.UploadField, "is in the form twice; send one file in a request")
 		}
 	}
 	return nil
@@ -175,7 +172,7 @@ func (u *upload) finish() error {
 // brand's own, such as X-RelayPDF-Filename. Programs that cannot write UTF-8
 // into a header percent-encode it.
 func headerName(h http.Header) string {
-	name := h.Get(filenameHeader)
+	name := h.Get(wire.FilenameHeader)
 	for _, key := range slices.Sorted(maps.Keys(h)) {
 		if name == "" && strings.HasPrefix(key, "X-") && strings.HasSuffix(key, "-Filename") {
 			name = h.Get(key)
@@ -216,14 +213,14 @@ func (u *uploadReader) Read(p []byte) (int, error) {
 // uploadFault words why a file did not come in.
 func uploadFault(err error, limit int64) error {
 	var over *http.MaxBytesError
-	var known *Error
+	var known *fault.Error
 	switch {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, errTooLarge), errors.As(err, &over):
-		return &op.SizeError{Field: uploadField, Limit: limit}
+		return &op.SizeError{Field: call.UploadField, Limit: limit}
 	}
-	return &Error{Code: InvalidRequest, Message: "The file did not arrive whole, or the form that holds it is damaged.", cause: err}
+	return &fault.Error{Code: fault.InvalidRequest, Message: "The file did not arrive whole, or the form that holds it is damaged.", Cause: err}
 }
 
 // contentTypeOf returns the declared type of a file, or what it looks like

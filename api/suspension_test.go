@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
 
@@ -29,7 +32,7 @@ func setSuspended(t *testing.T, s *apitest.Server, suspended bool) {
 // that is added is in it.
 func TestSuspendedAccountIsRefusedEverywhere(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, apitest.Options{Operations: api.Operations, Change: quiet})
+	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: quiet})
 	before := s.Effects(t)
 	refused := 0
 	for _, route := range apiPaths(s) {
@@ -43,7 +46,7 @@ func TestSuspendedAccountIsRefusedEverywhere(t *testing.T) {
 		if open {
 			continue
 		}
-		got.Refused(t, api.AccountSuspended)
+		got.Refused(t, fault.AccountSuspended)
 		refused++
 		if got := s.Effects(t); !slices.Equal(got, before) {
 			t.Fatalf("%s %s while suspended has left %v, want %v", route.Method, route.Path, got, before)
@@ -62,12 +65,13 @@ func TestSuspendedAccountIsRefusedEverywhere(t *testing.T) {
 	}
 }
 
-// TestSuspendedAccountsJobsEnd: what was accepted is carried out and charged,
-// its files are hidden until the suspension ends.
-func TestSuspendedAccountsJobsEnd(t *testing.T) {
+// TestJobsAreCheckedWhenClaimed: a job whose account was suspended, or whose key
+// was revoked, while it waited fails and is not charged. One that runs by then
+// is carried out, and its file is hidden until the suspension ends.
+func TestJobsAreCheckedWhenClaimed(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		begun, goOn, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
+		begun, goOn := make(chan struct{}, 9), make(chan struct{})
 		run := func(ctx context.Context, _ *apitest.EchoInput) error {
 			begun <- struct{}{}
 			select {
@@ -77,33 +81,69 @@ func TestSuspendedAccountsJobsEnd(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*api.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
-			cfg.NoRateLimits = true
-			cfg.AfterStep = func(step string) {
-				if step == "settle" {
-					done <- struct{}{}
-				}
-			}
-		}})
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}, Change: quiet})
+		revoked, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Name: "revoked"})
 		running := s.Enqueue(t, apitest.Request{Path: echo, Body: async}).ID
-		s.Work(t)
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+		done := make(chan error, 1)
+		go func() { done <- s.API.Calls.Work(ctx, 1, 10*time.Second) }()
+		defer func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("work: %v", err)
+			}
+		}()
 		<-begun
+		// The only worker is busy.
 		waiting := s.Enqueue(t, apitest.Request{Path: echo, Body: async}).ID
+		orphaned := s.Enqueue(t, apitest.Request{Path: echo, Body: async, Header: bearerOf(secret)}).ID
+		if err := s.Store.RevokeKey(t.Context(), s.Account.ID, revoked.ID); err != nil {
+			t.Fatal(err)
+		}
 		setSuspended(t, s, true)
 		close(goOn)
-		<-done
-		<-done
-		for _, id := range []string{running, waiting} {
-			s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: without()}).Refused(t, api.NotFound)
-			s.Send(t, apitest.Request{Method: "GET", Path: "/v1/jobs/" + id}).Refused(t, api.AccountSuspended)
+		for id, want := range map[string]fault.Code{running: "", waiting: fault.AccountSuspended, orphaned: fault.AccountSuspended} {
+			awaitEnd(t, s, id, want)
 		}
-		expectBalance(t, s, apitest.Trial-2*apitest.EchoPrice)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + running, Header: without()}).Refused(t, fault.NotFound)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/jobs/" + running}).Refused(t, fault.AccountSuspended)
 		setSuspended(t, s, false)
-		for _, id := range []string{running, waiting} {
-			if job := s.Job(t, id); job.Status != "completed" || job.URL == "" {
-				t.Errorf("the job is %+v, want it completed", job)
-			}
-			s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: without()}).OK(t)
-		}
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + running, Header: without()}).OK(t)
+		expectBalance(t, s, apitest.Trial-apitest.EchoPrice)
 	})
+}
+
+// awaitEnd waits until a job has ended, and holds it to its failure.
+func awaitEnd(t *testing.T, s *apitest.Server, id string, want fault.Code) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
+		job, err := s.Store.Job(t.Context(), s.Account.ID, id)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case job.Status != store.CallRunning:
+			if job.Failure.Code != string(want) {
+				t.Errorf("the job ended with %q (%s), want %q", job.Failure.Code, job.Failure.Message, want)
+			}
+			return
+		case time.Now().After(deadline):
+			t.Fatalf("the job has not ended: %+v", job)
+		}
+	}
+}
+
+// TestJobsOfRevokedKeysFail is the same for a key alone.
+func TestJobsOfRevokedKeysFail(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	key, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Name: "revoked"})
+	orphaned := s.Enqueue(t, apitest.Request{Path: echo, Body: async, Header: bearerOf(secret)}).ID
+	kept := s.Enqueue(t, apitest.Request{Path: echo, Body: async}).ID
+	if err := s.Store.RevokeKey(t.Context(), s.Account.ID, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.Work(t)
+	awaitEnd(t, s, orphaned, fault.Unauthorized)
+	awaitEnd(t, s, kept, "")
+	expectBalance(t, s, apitest.Trial-apitest.EchoPrice)
 }

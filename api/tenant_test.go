@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/store/storetest"
 )
 
@@ -19,6 +19,13 @@ var owned = map[string]func(t *testing.T, s *apitest.Server) (id string){
 	},
 	"/v1/files": func(t *testing.T, s *apitest.Server) string {
 		return s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a","response":"url"}`}).OK(t).Header.Get("x-service-id")
+	},
+	"/v1/templates": func(t *testing.T, s *apitest.Server) string {
+		id := made(t, s, apitest.Request{Path: "/v1/templates", Body: `{"name":"mine","html":"x"}`})
+		if _, err := s.Store.PublishTemplate(t.Context(), s.Account.ID, id, 0, "", nil); err != nil {
+			t.Fatal(err)
+		}
+		return id
 	},
 	"/v1/webhooks": func(t *testing.T, s *apitest.Server) string {
 		return made(t, s, apitest.Request{Path: "/v1/webhooks", Body: `{"url":"https://example.com/hook"}`})
@@ -73,12 +80,16 @@ func TestNothingOfAnotherAccount(t *testing.T) {
 			if route.Method == http.MethodPatch {
 				body = "{}"
 			}
+			if strings.HasSuffix(rest, "/restore") {
+				body = `{"version":1}`
+			}
+			rest = strings.ReplaceAll(rest, "{version}", "1")
 			before := s.Effects(t)
 			ask := func(id string) apitest.Failure {
 				return s.Send(t, apitest.Request{
 					Method: route.Method, Path: collection + "/" + id + rest, Body: body,
 					Header: http.Header{"Authorization": {"Bearer " + other}},
-				}).Refused(t, api.NotFound)
+				}).Refused(t, fault.NotFound)
 			}
 			foreign, unknown := ask(ids[collection]), ask("file_aaaaaaaaaaaaaaaaaaaaaaaaaa")
 			if foreign.Message != unknown.Message || len(foreign.Details) != len(unknown.Details) {

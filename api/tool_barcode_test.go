@@ -12,12 +12,14 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/operation"
 )
 
 // barcodeServer starts the whole product without a renderer: barcodes need none.
 func barcodeServer(tb testing.TB) *apitest.Server {
 	tb.Helper()
-	return apitest.New(tb, apitest.Options{Operations: api.Operations, Change: func(cfg *api.Config) { cfg.NoRateLimits = true }})
+	return apitest.New(tb, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) { cfg.NoRateLimits = true }})
 }
 
 // scan returns the kind and the text of a barcode, as ZXing prints
@@ -98,27 +100,27 @@ func TestBarcodesFail(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		body string
-		want api.Detail
+		want fault.Detail
 	}{
-		{`{"text":"x"}`, api.Detail{Field: "type", Message: "is required"}},
-		{`{"type":"aztec","text":"x"}`, api.Detail{Field: "type", Message: `must be one of qr, code128, code39, ean13, upca, pdf417, datamatrix; got "aztec"`}},
-		{`{"type":"qr"}`, api.Detail{Field: "text", Message: "is required"}},
-		{`{"type":"qr","text":""}`, api.Detail{Field: "text", Message: `must be a string of 1 to 7089 characters; got ""`}},
-		{`{"type":"qr","text":"` + strings.Repeat("x", 2954) + `"}`, api.Detail{Field: "text", Message: "is too long for a QR Code, which holds 7,089 digits, " +
+		{`{"text":"x"}`, fault.Detail{Field: "type", Message: "is required"}},
+		{`{"type":"aztec","text":"x"}`, fault.Detail{Field: "type", Message: `must be one of qr, code128, code39, ean13, upca, pdf417, datamatrix; got "aztec"`}},
+		{`{"type":"qr"}`, fault.Detail{Field: "text", Message: "is required"}},
+		{`{"type":"qr","text":""}`, fault.Detail{Field: "text", Message: `must be a string of 1 to 7089 characters; got ""`}},
+		{`{"type":"qr","text":"` + strings.Repeat("x", 2954) + `"}`, fault.Detail{Field: "text", Message: "is too long for a QR Code, which holds 7,089 digits, " +
 			"4,296 characters of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 2954 bytes"}},
-		{`{"type":"qr","text":"日","includetext":true}`, api.Detail{Field: "text",
+		{`{"type":"qr","text":"日","includetext":true}`, fault.Detail{Field: "text",
 			Message: "must be Latin, Greek or Cyrillic where includetext prints it; got '日': leave includetext out"}},
-		{`{"type":"ean13","text":"123"}`, api.Detail{Field: "text", Message: `must be 12 digits, or 13 with the check digit, for ean13; got "123"`}},
-		{`{"type":"ean13","text":"4006381333932"}`, api.Detail{Field: "text", Message: "ends in the check digit 2, but the one of 400638133393 is 1: leave it out or correct the number"}},
-		{`{"type":"upca","text":"x"}`, api.Detail{Field: "text", Message: `must be 11 digits, or 12 with the check digit, for upca; got "x"`}},
-		{`{"type":"code39","text":"abc"}`, api.Detail{Field: "text", Message: `must be digits, capital letters, spaces and - . $ / + % for code39; got "a"`}},
-		{`{"type":"code128","text":"ü"}`, api.Detail{Field: "text", Message: `must be ASCII for code128; got "ü"`}},
-		{`{"type":"qr","text":"x","scale":11}`, api.Detail{Field: "scale", Message: "must be between 1 and 10; got 11"}},
-		{`{"type":"qr","text":"x","scale":0}`, api.Detail{Field: "scale", Message: "must be between 1 and 10; got 0"}},
-		{`{"type":"qr","text":"x","format":"gif"}`, api.Detail{Field: "format", Message: `must be one of png, svg; got "gif"`}},
+		{`{"type":"ean13","text":"123"}`, fault.Detail{Field: "text", Message: `must be 12 digits, or 13 with the check digit, for ean13; got "123"`}},
+		{`{"type":"ean13","text":"4006381333932"}`, fault.Detail{Field: "text", Message: "ends in the check digit 2, but the one of 400638133393 is 1: leave it out or correct the number"}},
+		{`{"type":"upca","text":"x"}`, fault.Detail{Field: "text", Message: `must be 11 digits, or 12 with the check digit, for upca; got "x"`}},
+		{`{"type":"code39","text":"abc"}`, fault.Detail{Field: "text", Message: `must be digits, capital letters, spaces and - . $ / + % for code39; got "a"`}},
+		{`{"type":"code128","text":"ü"}`, fault.Detail{Field: "text", Message: `must be ASCII for code128; got "ü"`}},
+		{`{"type":"qr","text":"x","scale":11}`, fault.Detail{Field: "scale", Message: "must be between 1 and 10; got 11"}},
+		{`{"type":"qr","text":"x","scale":0}`, fault.Detail{Field: "scale", Message: "must be between 1 and 10; got 0"}},
+		{`{"type":"qr","text":"x","format":"gif"}`, fault.Detail{Field: "format", Message: `must be one of png, svg; got "gif"`}},
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/barcodes", Body: test.body}).Refused(t, api.InvalidRequest)
-		if want := []api.Detail{test.want}; !reflect.DeepEqual(failure.Details, want) {
+		failure := s.Send(t, apitest.Request{Path: "/v1/barcodes", Body: test.body}).Refused(t, fault.InvalidRequest)
+		if want := []fault.Detail{test.want}; !reflect.DeepEqual(failure.Details, want) {
 			t.Errorf("%.60s: details %q, want %q", test.body, failure.Details, want)
 		}
 	}

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
 	"relaypdf/render"
 )
 
@@ -78,25 +79,25 @@ func TestConvertRefuses(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		body    string
-		code    api.Code
+		code    fault.Code
 		field   string
 		message string
 	}{
-		{`{}`, api.InvalidRequest, "html", "is required, or another source in its place: give exactly one of html, url, file, fileId"},
-		{`{"html":"x",` + csv + `}`, api.InvalidRequest, "file", "cannot stand beside html: give exactly one of html, url, file, fileId"},
-		{`{"html":""}`, api.InvalidRequest, "html", "must not be empty"},
-		{`{` + csv + `,"options":{"toc":true}}`, api.InvalidRequest, "options.toc", "needs the engine wkhtmltopdf"},
-		{`{"html":"x","engine":"wkhtmltopdf","to":"docx"}`, api.InvalidRequest, "to", "must be pdf with the engine wkhtmltopdf"},
-		{`{` + csv + `,"to":"docx"}`, api.InvalidRequest, "to", "must be one of pdf, xlsx, html, png for a source of this kind (spreadsheet); got docx"},
-		{`{"url":"` + lab.files.URL + `/letters.pdf"}`, api.InvalidRequest, "to", "must be one of docx, html, png for a source of this kind (PDF); got pdf"},
-		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `}`, api.ProcessingFailed, "file",
+		{`{}`, fault.InvalidRequest, "html", "is required, or another source in its place: give exactly one of html, url, file, fileId"},
+		{`{"html":"x",` + csv + `}`, fault.InvalidRequest, "file", "cannot stand beside html: give exactly one of html, url, file, fileId"},
+		{`{"html":""}`, fault.InvalidRequest, "html", "must not be empty"},
+		{`{` + csv + `,"options":{"toc":true}}`, fault.InvalidRequest, "options.toc", "needs the engine wkhtmltopdf"},
+		{`{"html":"x","engine":"wkhtmltopdf","to":"docx"}`, fault.InvalidRequest, "to", "must be pdf with the engine wkhtmltopdf"},
+		{`{` + csv + `,"to":"docx"}`, fault.InvalidRequest, "to", "must be one of pdf, xlsx, html, png for a source of this kind (spreadsheet); got docx"},
+		{`{"url":"` + lab.files.URL + `/letters.pdf"}`, fault.InvalidRequest, "to", "must be one of docx, html, png for a source of this kind (PDF); got pdf"},
+		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `}`, fault.ProcessingFailed, "file",
 			"is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"},
-		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, api.ProcessingFailed, "file", "is damaged, or of a kind that cannot be read"},
-		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, api.ProcessingFailed, "file", "is a damaged image, or of a kind that cannot be read"},
-		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, api.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
-		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, api.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
-		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, api.URLNotAllowed, "url", ""},
-		{`{"url":"http://127.0.0.1/a.docx"}`, api.URLNotAllowed, "url", "must be an http or https address of a public host"},
+		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, fault.ProcessingFailed, "file", "is damaged, or of a kind that cannot be read"},
+		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, fault.ProcessingFailed, "file", "is a damaged image, or of a kind that cannot be read"},
+		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, fault.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
+		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, fault.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
+		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, fault.URLNotAllowed, "url", ""},
+		{`{"url":"http://127.0.0.1/a.docx"}`, fault.URLNotAllowed, "url", "must be an http or https address of a public host"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, test.code)
 		if len(failure.Details) != 1 || failure.Details[0].Field != test.field || test.message != "" && failure.Details[0].Message != test.message {
@@ -114,9 +115,9 @@ func TestConvertUnavailable(t *testing.T) {
 	run := func(context.Context, *apitest.EchoInput) error {
 		return fmt.Errorf("secret: %w", render.ErrConvertUnavailable)
 	}
-	s := apitest.New(t, apitest.Options{Operations: []op.Row[*api.Env]{apitest.Echo(run)}})
+	s := apitest.New(t, apitest.Options{Operations: []op.Row[*operation.Env]{apitest.Echo(run)}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"a"}`})
-	if failure := got.Refused(t, api.ConvertUnavailable); strings.Contains(failure.Message, "secret") {
+	if failure := got.Refused(t, fault.ConvertUnavailable); strings.Contains(failure.Message, "secret") {
 		t.Errorf("the client reads %q", failure.Message)
 	}
 	if seconds, err := strconv.Atoi(got.Header.Get("Retry-After")); err != nil || seconds < 1 || got.Status != 503 {

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 )
 
 // dot is a red PNG.
@@ -240,29 +240,29 @@ func TestPageToolsFail(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		path, body string
-		code       api.Code
+		code       fault.Code
 		field      string
 		message    string
 	}{
-		{"raster", `{` + source + `,"dpi":601}`, api.InvalidRequest, "dpi", "must be between 36 and 600; got 601"},
-		{"raster", `{` + source + `,"pages":"4"}`, api.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
-		{"raster", `{` + source + `,"type":"gif"}`, api.InvalidRequest, "type", `must be one of png, jpeg; got "gif"`},
-		{"text", `{"file":` + inline([]byte("hello")) + `}`, api.ProcessingFailed, "file", "is not a PDF"},
-		{"from-images", `{"files":[{"file":` + inline([]byte("hello")) + `}]}`, api.ProcessingFailed, "files[0].file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)[:50]) + `}]}`, api.ProcessingFailed, "files[0].file", "is a damaged image, or of a kind that cannot be read"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"width":100}}`, api.InvalidRequest, "options.height", "is required beside options.width"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"format":"A4","margin":{"top":"200mm","bottom":"100mm"}}}`, api.InvalidRequest, "options.margin.bottom", "leaves no room: top and bottom are 11.811in together, the page is 11.693in high"},
-		{"stamp", `{` + source + `}`, api.InvalidRequest, "text", "is required, or another stamp in its place: give exactly one of text, image"},
-		{"stamp", `{` + source + `,"text":"x",` + picture + `}`, api.InvalidRequest, "image", "cannot stand beside text: give exactly one of text, image"},
-		{"stamp", `{` + source + `,"text":"x","color":"url(x)"}`, api.InvalidRequest, "color", `must be a CSS colour such as #c00, #cc0000 or crimson; got "url(x)"`},
-		{"stamp", `{` + source + `,"image":{"file":` + inline([]byte("hello")) + `}}`, api.ProcessingFailed, "image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
-		{"stamp", `{` + source + `,"text":"x","position":"middle"}`, api.InvalidRequest, "position", `must be one of center, top, bottom, top-left, top-right, bottom-left, bottom-right, or an object with x and y; got "middle"`},
-		{"stamp", `{` + source + `,"text":"x","position":{"x":1}}`, api.InvalidRequest, "position.y", "is required"},
-		{"form/fill", `{` + source + `,"fields":{"name":"x"}}`, api.InvalidRequest, "fields", "cannot be filled: the PDF has no form"},
-		{"form/fill", `{"file":` + formSource(t) + `,"fields":{"agree":"x"}}`, api.InvalidRequest, "fields.agree", `takes true, false or "Yes"; got "x"`},
+		{"raster", `{` + source + `,"dpi":601}`, fault.InvalidRequest, "dpi", "must be between 36 and 600; got 601"},
+		{"raster", `{` + source + `,"pages":"4"}`, fault.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
+		{"raster", `{` + source + `,"type":"gif"}`, fault.InvalidRequest, "type", `must be one of png, jpeg; got "gif"`},
+		{"text", `{"file":` + inline([]byte("hello")) + `}`, fault.ProcessingFailed, "file", "is not a PDF"},
+		{"from-images", `{"files":[{"file":` + inline([]byte("hello")) + `}]}`, fault.ProcessingFailed, "files[0].file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)[:50]) + `}]}`, fault.ProcessingFailed, "files[0].file", "is a damaged image, or of a kind that cannot be read"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"width":100}}`, fault.InvalidRequest, "options.height", "is required beside options.width"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"format":"A4","margin":{"top":"200mm","bottom":"100mm"}}}`, fault.InvalidRequest, "options.margin.bottom", "leaves no room: top and bottom are 11.811in together, the page is 11.693in high"},
+		{"stamp", `{` + source + `}`, fault.InvalidRequest, "text", "is required, or another stamp in its place: give exactly one of text, image"},
+		{"stamp", `{` + source + `,"text":"x",` + picture + `}`, fault.InvalidRequest, "image", "cannot stand beside text: give exactly one of text, image"},
+		{"stamp", `{` + source + `,"text":"x","color":"url(x)"}`, fault.InvalidRequest, "color", `must be a CSS colour such as #c00, #cc0000 or crimson; got "url(x)"`},
+		{"stamp", `{` + source + `,"image":{"file":` + inline([]byte("hello")) + `}}`, fault.ProcessingFailed, "image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
+		{"stamp", `{` + source + `,"text":"x","position":"middle"}`, fault.InvalidRequest, "position", `must be one of center, top, bottom, top-left, top-right, bottom-left, bottom-right, or an object with x and y; got "middle"`},
+		{"stamp", `{` + source + `,"text":"x","position":{"x":1}}`, fault.InvalidRequest, "position.y", "is required"},
+		{"form/fill", `{` + source + `,"fields":{"name":"x"}}`, fault.InvalidRequest, "fields", "cannot be filled: the PDF has no form"},
+		{"form/fill", `{"file":` + formSource(t) + `,"fields":{"agree":"x"}}`, fault.InvalidRequest, "fields.agree", `takes true, false or "Yes"; got "x"`},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
-		if want := []api.Detail{{Field: test.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
+		if want := []fault.Detail{{Field: test.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
 			t.Errorf("%s: details %+v, want %+v", test.path, failure.Details, want)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 )
 
 // inline is a PDF as the value of a field.
@@ -204,23 +204,23 @@ func TestToolsFail(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		path, body string
-		code       api.Code
+		code       fault.Code
 		field      string
 		message    string
 	}{
-		{"compress", `{"file":` + inline([]byte("GIF89a")) + `}`, api.ProcessingFailed, "file", "is not a PDF"},
-		{"info", `{"file":` + inline([]byte("%PDF-1.7\nnothing")) + `}`, api.ProcessingFailed, "file", "is damaged, and could not be repaired"},
-		{"extract", `{"file":` + locked + `}`, api.ProcessingFailed, "password", "is required: the PDF is encrypted and does not open without one"},
-		{"unlock", `{"file":` + locked + `,"password":"guess"}`, api.ProcessingFailed, "password", "is wrong: it does not open the PDF"},
-		{"merge", `{"files":[{` + source + `},{"file":` + locked + `}]}`, api.ProcessingFailed, "files[1].password", "is required: the PDF is encrypted and does not open without one"},
-		{"merge", `{"files":[{` + source + `},{"file":` + inline([]byte("x")) + `}]}`, api.ProcessingFailed, "files[1].file", "is not a PDF"},
-		{"extract", `{` + source + `,"pages":"2-4"}`, api.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
-		{"rotate", `{` + source + `,"degrees":90,"pages":[9]}`, api.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
-		{"delete-pages", `{` + source + `,"pages":"-3"}`, api.InvalidRequest, "pages", "selects all pages of the document, which has 3; at least one must stay"},
-		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, api.InvalidRequest, "bookmarks[0].page", "goes beyond the end; the document's page count is 3"},
+		{"compress", `{"file":` + inline([]byte("GIF89a")) + `}`, fault.ProcessingFailed, "file", "is not a PDF"},
+		{"info", `{"file":` + inline([]byte("%PDF-1.7\nnothing")) + `}`, fault.ProcessingFailed, "file", "is damaged, and could not be repaired"},
+		{"extract", `{"file":` + locked + `}`, fault.ProcessingFailed, "password", "is required: the PDF is encrypted and does not open without one"},
+		{"unlock", `{"file":` + locked + `,"password":"guess"}`, fault.ProcessingFailed, "password", "is wrong: it does not open the PDF"},
+		{"merge", `{"files":[{` + source + `},{"file":` + locked + `}]}`, fault.ProcessingFailed, "files[1].password", "is required: the PDF is encrypted and does not open without one"},
+		{"merge", `{"files":[{` + source + `},{"file":` + inline([]byte("x")) + `}]}`, fault.ProcessingFailed, "files[1].file", "is not a PDF"},
+		{"extract", `{` + source + `,"pages":"2-4"}`, fault.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
+		{"rotate", `{` + source + `,"degrees":90,"pages":[9]}`, fault.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
+		{"delete-pages", `{` + source + `,"pages":"-3"}`, fault.InvalidRequest, "pages", "selects all pages of the document, which has 3; at least one must stay"},
+		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, fault.InvalidRequest, "bookmarks[0].page", "goes beyond the end; the document's page count is 3"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
-		want := []api.Detail{{Field: test.field, Message: test.message}}
+		want := []fault.Detail{{Field: test.field, Message: test.message}}
 		if !reflect.DeepEqual(failure.Details, want) {
 			t.Errorf("%s: details %+v, want %+v", test.path, failure.Details, want)
 		}
@@ -245,19 +245,19 @@ func TestSourcesAreFetched(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		address string
-		code    api.Code
+		code    fault.Code
 		message string
 	}{
-		{lab.files.URL + "/gone", api.ProcessingFailed, "could not be fetched: the address answered with status 410"},
-		{lab.files.URL + "/loop", api.ProcessingFailed, "could not be fetched: the address redirects more than 10 times"},
-		{lab.files.URL + "/large", api.PayloadTooLarge, "is larger than 524288 bytes"},
-		{lab.files.URL + "/endless", api.PayloadTooLarge, "is larger than 524288 bytes"},
-		{lab.files.URL + "/empty", api.InvalidRequest, "leads to an empty file"},
-		{lab.files.URL + "/inwards", api.URLNotAllowed, "must be an http or https address of a public host"},
-		{"http://127.0.0.1/", api.URLNotAllowed, "must be an http or https address of a public host"},
-		{"http://169.254.169.254/latest/meta-data", api.URLNotAllowed, "must be an http or https address of a public host"},
-		{"file:///etc/passwd", api.URLNotAllowed, "must be an http or https address of a public host"},
-		{"https://no-such-host.invalid/a.pdf", api.ProcessingFailed, "could not be fetched: the address has a host name that does not exist"},
+		{lab.files.URL + "/gone", fault.ProcessingFailed, "could not be fetched: the address answered with status 410"},
+		{lab.files.URL + "/loop", fault.ProcessingFailed, "could not be fetched: the address redirects more than 10 times"},
+		{lab.files.URL + "/large", fault.PayloadTooLarge, "is larger than 524288 bytes"},
+		{lab.files.URL + "/endless", fault.PayloadTooLarge, "is larger than 524288 bytes"},
+		{lab.files.URL + "/empty", fault.InvalidRequest, "leads to an empty file"},
+		{lab.files.URL + "/inwards", fault.URLNotAllowed, "must be an http or https address of a public host"},
+		{"http://127.0.0.1/", fault.URLNotAllowed, "must be an http or https address of a public host"},
+		{"http://169.254.169.254/latest/meta-data", fault.URLNotAllowed, "must be an http or https address of a public host"},
+		{"file:///etc/passwd", fault.URLNotAllowed, "must be an http or https address of a public host"},
+		{"https://no-such-host.invalid/a.pdf", fault.ProcessingFailed, "could not be fetched: the address has a host name that does not exist"},
 	} {
 		good := `{"url":"` + lab.files.URL + `/letters.pdf"}`
 		for path, call := range map[string]struct{ body, field string }{
@@ -265,7 +265,7 @@ func TestSourcesAreFetched(t *testing.T) {
 			"merge": {`{"files":[` + good + `,{"url":"` + test.address + `"}]}`, "files[1].url"},
 		} {
 			failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + path, Body: call.body}).Refused(t, test.code)
-			if want := []api.Detail{{Field: call.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
+			if want := []fault.Detail{{Field: call.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
 				t.Errorf("%s of %s: details %+v, want %+v", path, test.address, failure.Details, want)
 			}
 		}
@@ -290,10 +290,10 @@ func TestSourcesAreEarlierResults(t *testing.T) {
 	missing.Body = strings.Replace(read.Body, id, "file_missing", 1)
 	var failures []apitest.Failure
 	for _, q := range []apitest.Request{foreign, missing} {
-		failures = append(failures, s.Send(t, q).Refused(t, api.InvalidRequest))
+		failures = append(failures, s.Send(t, q).Refused(t, fault.InvalidRequest))
 	}
 	s.Clock.Advance(25 * time.Hour)
-	failures = append(failures, s.Send(t, read).Refused(t, api.InvalidRequest))
+	failures = append(failures, s.Send(t, read).Refused(t, fault.InvalidRequest))
 	for i, failure := range failures {
 		failure.RequestID = failures[0].RequestID
 		if failures[0].RequestID = failure.RequestID; !reflect.DeepEqual(failure, failures[0]) || failure.Details[0].Field != "fileId" {

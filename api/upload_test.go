@@ -18,9 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
@@ -28,7 +30,7 @@ import (
 // copyInput is the input of test.copy, which answers with a stored file.
 type copyInput struct {
 	op.Common
-	api.FileSource
+	operation.FileSource
 	Fields map[string]any `json:"fields,omitempty" jsonschema_description:"Names that the caller chose."`
 }
 
@@ -38,10 +40,10 @@ const copying = "/v1/test/copy"
 func copies(t *testing.T, db *storetest.DB) *apitest.Server {
 	t.Helper()
 	file := "file_x"
-	row := op.Spec[*api.Env, copyInput]{
+	row := op.Spec[*operation.Env, copyInput]{
 		Info:    op.Info{Name: "test.copy", Summary: "Answer with a file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
-		Example: copyInput{FileSource: api.FileSource{FileID: &file}},
-		Run: func(ctx context.Context, env *api.Env, in *copyInput) (op.Result, error) {
+		Example: copyInput{FileSource: operation.FileSource{FileID: &file}},
+		Run: func(ctx context.Context, env *operation.Env, in *copyInput) (op.Result, error) {
 			body, err := env.Stored(ctx, *in.FileID)
 			if errors.Is(err, store.ErrNotFound) {
 				return op.Result{}, op.Faults{{Field: "fileId", Message: "is gone"}}
@@ -49,13 +51,13 @@ func copies(t *testing.T, db *storetest.DB) *apitest.Server {
 			return op.Result{Stem: "copy", Extension: ".txt", ContentType: "text/plain", Body: body}, err
 		},
 	}
-	return apitest.New(t, apitest.Options{DB: db, Operations: []op.Row[*api.Env]{apitest.Echo(nil), row}, Change: quiet})
+	return apitest.New(t, apitest.Options{DB: db, Operations: []op.Row[*operation.Env]{apitest.Echo(nil), row}, Change: quiet})
 }
 
 // uploaded reads the answer to an upload.
-func uploaded(t *testing.T, answer apitest.Response) api.Upload {
+func uploaded(t *testing.T, answer apitest.Response) wire.Upload {
 	t.Helper()
-	var file api.Upload
+	var file wire.Upload
 	if err := json.Unmarshal([]byte(answer.Body), &file); err != nil || answer.Status != http.StatusCreated {
 		t.Fatalf("got %d %s (%v), want 201 and a file", answer.Status, answer.Body, err)
 	}
@@ -98,18 +100,18 @@ func TestUpload(t *testing.T) {
 	for name, q := range map[string]struct {
 		body   string
 		header http.Header
-		want   api.Upload
+		want   wire.Upload
 		file   string // what is in the body, where that is a form
 	}{
-		"raw":                  {pdf, http.Header{"X-Filename": {"a.pdf"}, "Content-Type": {"application/pdf"}}, api.Upload{Filename: "a.pdf", ContentType: "application/pdf"}, ""},
-		"a brand's header":     {"text", http.Header{"X-Relaypdf-Filename": {"a.txt"}, "Content-Type": {"text/csv; charset=x"}}, api.Upload{Filename: "a.txt", ContentType: "text/csv"}, ""},
-		"without a name":       {pdf, http.Header{"Content-Type": nil}, api.Upload{Filename: "upload", ContentType: "application/pdf"}, ""},
-		"curl's own type":      {pdf, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, api.Upload{Filename: "upload", ContentType: "application/pdf"}, ""},
-		"percent-encoded":      {"x", http.Header{"X-Filename": {"%C3%9Cbersicht%20%E2%82%AC.pdf"}}, api.Upload{Filename: "Übersicht €.pdf", ContentType: "application/json"}, ""},
-		"UTF-8":                {"x", http.Header{"X-Filename": {"Übersicht 100%.pdf"}}, api.Upload{Filename: "Übersicht 100%.pdf", ContentType: "application/json"}, ""},
-		"a path":               {"x", http.Header{"X-Filename": {`..\..%2F../etc/passwd`}}, api.Upload{Filename: "passwd", ContentType: "application/json"}, ""},
-		"a form":               {form, http.Header{"Content-Type": {formType}}, api.Upload{Filename: "form.pdf", ContentType: "application/pdf"}, pdf},
-		"a form without names": {nameless, http.Header{"Content-Type": {namelessType}, "X-Filename": {"b.txt"}}, api.Upload{Filename: "b.txt", ContentType: "text/plain"}, "text"},
+		"raw":                  {pdf, http.Header{"X-Filename": {"a.pdf"}, "Content-Type": {"application/pdf"}}, wire.Upload{Filename: "a.pdf", ContentType: "application/pdf"}, ""},
+		"a brand's header":     {"text", http.Header{"X-Relaypdf-Filename": {"a.txt"}, "Content-Type": {"text/csv; charset=x"}}, wire.Upload{Filename: "a.txt", ContentType: "text/csv"}, ""},
+		"without a name":       {pdf, http.Header{"Content-Type": nil}, wire.Upload{Filename: "upload", ContentType: "application/pdf"}, ""},
+		"curl's own type":      {pdf, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, wire.Upload{Filename: "upload", ContentType: "application/pdf"}, ""},
+		"percent-encoded":      {"x", http.Header{"X-Filename": {"%C3%9Cbersicht%20%E2%82%AC.pdf"}}, wire.Upload{Filename: "Übersicht €.pdf", ContentType: "application/json"}, ""},
+		"UTF-8":                {"x", http.Header{"X-Filename": {"Übersicht 100%.pdf"}}, wire.Upload{Filename: "Übersicht 100%.pdf", ContentType: "application/json"}, ""},
+		"a path":               {"x", http.Header{"X-Filename": {`..\..%2F../etc/passwd`}}, wire.Upload{Filename: "passwd", ContentType: "application/json"}, ""},
+		"a form":               {form, http.Header{"Content-Type": {formType}}, wire.Upload{Filename: "form.pdf", ContentType: "application/pdf"}, pdf},
+		"a form without names": {nameless, http.Header{"Content-Type": {namelessType}, "X-Filename": {"b.txt"}}, wire.Upload{Filename: "b.txt", ContentType: "text/plain"}, "text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +122,7 @@ func TestUpload(t *testing.T) {
 			if got != q.want {
 				t.Errorf("got %+v, want %+v", got, q.want)
 			}
-			if kept := contentOf(t, s, got.ID); kept != cmp.Or(q.file, q.body) || got.SizeBytes != int64(len(kept)) {
+			if kept := s.Content(t, got.ID); kept != cmp.Or(q.file, q.body) || got.SizeBytes != int64(len(kept)) {
 				t.Errorf("%q was kept, of %d bytes; want what was sent", kept, got.SizeBytes)
 			}
 			if answer.Header.Get("RateLimit") == "" {
@@ -131,25 +133,6 @@ func TestUpload(t *testing.T) {
 			}
 		})
 	}
-}
-
-// contentOf returns what is kept of a file of the server's account.
-func contentOf(t *testing.T, s *apitest.Server, id string) string {
-	t.Helper()
-	file, err := s.Store.AccountFile(t.Context(), s.Account.ID, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blob, _, err := s.Store.Blobs().Open(t.Context(), file.BlobKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer blob.Close()
-	content, err := io.ReadAll(blob)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }
 
 func TestUploadRefused(t *testing.T) {
@@ -165,21 +148,21 @@ func TestUploadRefused(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for name, q := range map[string]struct {
 		request apitest.Request
-		code    api.Code
+		code    fault.Code
 		said    string
 	}{
-		"nothing":            {apitest.Request{}, api.InvalidRequest, "must not be empty"},
-		"too large":          {apitest.Request{Body: large}, api.PayloadTooLarge, "file is larger than 524288 bytes"},
-		"far too large":      {apitest.Request{Body: strings.Repeat(large, 4)}, api.PayloadTooLarge, "file is larger"},
-		"too large a form":   {form([3]string{"file", "a", large}), api.PayloadTooLarge, "file is larger than 524288 bytes"},
-		"much else in it":    {form([3]string{"other", "a", strings.Repeat(large, 4)}, [3]string{"file", "a", "x"}), api.PayloadTooLarge, "file is larger than 524288 bytes"},
-		"an empty form":      {form(), api.InvalidRequest, "missing"},
-		"another field":      {form([3]string{"document", "a", "x"}), api.InvalidRequest, "missing from the form"},
-		"an empty file":      {form([3]string{"file", "a", ""}), api.InvalidRequest, "must not be empty"},
-		"two files":          {form([3]string{"file", "a", "x"}, [3]string{"file", "b", "x"}), api.InvalidRequest, "twice"},
-		"a form cut short":   {cut, api.InvalidRequest, "did not arrive whole"},
-		"a form without end": {apitest.Request{Body: "x", Header: http.Header{"Content-Type": {"multipart/form-data"}}}, api.InvalidRequest, "boundary"},
-		"no key":             {apitest.Request{Body: large, Header: without()}, api.Unauthorized, "key is required"},
+		"nothing":            {apitest.Request{}, fault.InvalidRequest, "must not be empty"},
+		"too large":          {apitest.Request{Body: large}, fault.PayloadTooLarge, "file is larger than 524288 bytes"},
+		"far too large":      {apitest.Request{Body: strings.Repeat(large, 4)}, fault.PayloadTooLarge, "file is larger"},
+		"too large a form":   {form([3]string{"file", "a", large}), fault.PayloadTooLarge, "file is larger than 524288 bytes"},
+		"much else in it":    {form([3]string{"other", "a", strings.Repeat(large, 4)}, [3]string{"file", "a", "x"}), fault.PayloadTooLarge, "file is larger than 524288 bytes"},
+		"an empty form":      {form(), fault.InvalidRequest, "missing"},
+		"another field":      {form([3]string{"document", "a", "x"}), fault.InvalidRequest, "missing from the form"},
+		"an empty file":      {form([3]string{"file", "a", ""}), fault.InvalidRequest, "must not be empty"},
+		"two files":          {form([3]string{"file", "a", "x"}, [3]string{"file", "b", "x"}), fault.InvalidRequest, "twice"},
+		"a form cut short":   {cut, fault.InvalidRequest, "did not arrive whole"},
+		"a form without end": {apitest.Request{Body: "x", Header: http.Header{"Content-Type": {"multipart/form-data"}}}, fault.InvalidRequest, "boundary"},
+		"no key":             {apitest.Request{Body: large, Header: without()}, fault.Unauthorized, "key is required"},
 	} {
 		q.request.Path = "/v1/files"
 		if got := s.Send(t, q.request).Refused(t, q.code); !strings.Contains(got.Message, q.said) {
@@ -232,7 +215,7 @@ func TestUploadQuotaIsNamed(t *testing.T) {
 	if err := s.Store.AddUpload(t.Context(), large); err != nil {
 		t.Fatal(err)
 	}
-	got := s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, api.InvalidRequest)
+	got := s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, fault.InvalidRequest)
 	if want := "at most 1000 uploads of 5 GiB in all, and yours has 1 with 5368709120 bytes"; !strings.Contains(got.Message, want) {
 		t.Errorf("message %q, want %q in it", got.Message, want)
 	}
@@ -244,10 +227,10 @@ func TestUploadCannotBeDownloaded(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	id := send(t, s, "private")
-	want := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/file_none"}).Refused(t, api.NotFound).Message
+	want := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/file_none"}).Refused(t, fault.NotFound).Message
 	for _, header := range []http.Header{nil, without()} {
 		got := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: header})
-		if message := got.Refused(t, api.NotFound).Message; message != want {
+		if message := got.Refused(t, fault.NotFound).Message; message != want {
 			t.Errorf("message %q, want that of a file that never was, %q", message, want)
 		}
 	}
@@ -277,9 +260,9 @@ func TestJobKeepsItsFiles(t *testing.T) {
 		job := s.Enqueue(t, apitest.Request{Path: copying, Body: body})
 		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).OK(t)
 		s.Clock.Advance(25 * time.Hour)
-		s.API.ReapOnce(t.Context())
-		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).Refused(t, api.NotFound)
-		s.Send(t, apitest.Request{Path: copying, Body: body}).Refused(t, api.InvalidRequest)
+		s.API.Calls.Reaper().Once(t.Context())
+		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).Refused(t, fault.NotFound)
+		s.Send(t, apitest.Request{Path: copying, Body: body}).Refused(t, fault.InvalidRequest)
 		s.Work(t)
 		if job = s.Await(t, job.ID); job.Status != "completed" {
 			t.Fatalf("the job is %+v, its error %+v", job, job.Error)
@@ -288,7 +271,7 @@ func TestJobKeepsItsFiles(t *testing.T) {
 		if got.Body != "content" {
 			t.Errorf("the result is %q, want content", got.Body)
 		}
-		s.API.ReapOnce(t.Context())
+		s.API.Calls.Reaper().Once(t.Context())
 		want := append([]string{"call test.copy done charged 2000"}, settled...)
 		expectEffects(t, s, append(want, "job ended tries 1", "file copy.txt 7", "blob 7")...)
 	})
@@ -304,10 +287,10 @@ func TestJobNeedsItsFiles(t *testing.T) {
 		foreign := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "x", Header: bearerOf(secret)})).ID
 		expired := send(t, s, "x")
 		s.Clock.Advance(24 * time.Hour)
-		s.API.ReapOnce(t.Context())
-		want := []api.Detail{{Field: "fileId", Message: "is not the id of a file of this account that can still be read"}}
+		s.API.Calls.Reaper().Once(t.Context())
+		want := []fault.Detail{{Field: "fileId", Message: "is not the id of a file of this account that can still be read"}}
 		for _, id := range []string{"file_none", foreign, expired} {
-			got := s.Send(t, apitest.Request{Path: copying, Body: `{"fileId":"` + id + `","response":"async"}`}).Refused(t, api.InvalidRequest)
+			got := s.Send(t, apitest.Request{Path: copying, Body: `{"fileId":"` + id + `","response":"async"}`}).Refused(t, fault.InvalidRequest)
 			if !reflect.DeepEqual(got.Details, want) || got.Message != "fileId "+want[0].Message+"." {
 				t.Errorf("details %+v, message %q; want %+v", got.Details, got.Message, want)
 			}
@@ -326,18 +309,18 @@ func TestDeleteFile(t *testing.T) {
 		return s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id, Header: header})
 	}
 	for _, id := range []string{upload, result} {
-		remove(id, without()).Refused(t, api.Unauthorized)
-		missing := remove("file_none", bearerOf(eve)).Refused(t, api.NotFound)
-		if foreign := remove(id, bearerOf(eve)).Refused(t, api.NotFound); foreign.Message != missing.Message {
+		remove(id, without()).Refused(t, fault.Unauthorized)
+		missing := remove("file_none", bearerOf(eve)).Refused(t, fault.NotFound)
+		if foreign := remove(id, bearerOf(eve)).Refused(t, fault.NotFound); foreign.Message != missing.Message {
 			t.Errorf("another account's file: %q, want what a missing one gets, %q", foreign.Message, missing.Message)
 		}
 		if got := remove(id, nil).OK(t); strings.TrimSpace(got.Body) != `{"ok":true}` {
 			t.Errorf("got %s, want ok", got.Body)
 		}
-		remove(id, nil).Refused(t, api.NotFound)
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, api.NotFound)
+		remove(id, nil).Refused(t, fault.NotFound)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, fault.NotFound)
 	}
-	remove(waiting, nil).Refused(t, api.NotFound)
+	remove(waiting, nil).Refused(t, fault.NotFound)
 	for _, effect := range s.Effects(t) {
 		if strings.HasPrefix(effect, "file ") {
 			t.Errorf("%s is left", effect)

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
 	"relaypdf/store/storetest"
 )
 
@@ -33,9 +34,9 @@ func TestWebhookEndpoint(t *testing.T) {
 		if !strings.HasPrefix(endpoint.ID, "we_") || !strings.HasPrefix(endpoint.Secret, "whsec_") || len(endpoint.Secret) != 50 {
 			t.Errorf("the endpoint is %+v", endpoint)
 		}
-		patch := func(body string) api.WebhookEndpoint {
+		patch := func(body string) wire.WebhookEndpoint {
 			t.Helper()
-			return decode[api.WebhookEndpoint](t, s.Send(t, apitest.Request{Method: http.MethodPatch, Path: webhooks + "/" + endpoint.ID, Body: body}).OK(t))
+			return decode[wire.WebhookEndpoint](t, s.Send(t, apitest.Request{Method: http.MethodPatch, Path: webhooks + "/" + endpoint.ID, Body: body}).OK(t))
 		}
 		if got := patch(`{"url":"https://example.org/","events":null,"enabled":false}`); got.URL != "https://example.org/" || len(got.Events) != 6 || got.Enabled {
 			t.Errorf("the changed endpoint is %+v", got)
@@ -50,7 +51,7 @@ func TestWebhookEndpoint(t *testing.T) {
 		if got, want := strings.TrimSpace(s.Send(t, gone).OK(t).Body), `{"ok":true}`; got != want {
 			t.Errorf("the answer to a deletion is %s, want %s", got, want)
 		}
-		s.Send(t, gone).Refused(t, api.NotFound)
+		s.Send(t, gone).Refused(t, fault.NotFound)
 		expectEffects(t, s)
 	})
 }
@@ -62,7 +63,7 @@ func TestWebhookSecretIsEncrypted(t *testing.T) {
 	db := storetest.SQLite(t)
 	s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
 	endpoint := s.NewWebhook(t, `{"url":"https://example.com/"}`)
-	rolled := decode[api.WebhookSecret](t, s.Send(t, apitest.Request{Path: webhooks + "/" + endpoint.ID + "/roll"}).OK(t))
+	rolled := decode[wire.WebhookSecret](t, s.Send(t, apitest.Request{Path: webhooks + "/" + endpoint.ID + "/roll"}).OK(t))
 	file, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(db.URL, "sqlite://"))
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +74,8 @@ func TestWebhookSecretIsEncrypted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, stored := range [][]byte{secret, previous} {
-		// 12 bytes of nonce and 16 of the tag around the text of 50.
-		if len(stored) != 78 || bytes.Contains(stored, []byte(rolled.Secret[:10])) || bytes.Contains(stored, []byte(endpoint.Secret[10:20])) {
+		// 5 bytes of version and key, 12 of nonce and 16 of the tag around the text of 50.
+		if len(stored) != 83 || bytes.Contains(stored, []byte(rolled.Secret[:10])) || bytes.Contains(stored, []byte(endpoint.Secret[10:20])) {
 			t.Errorf("a secret is stored as %q", stored)
 		}
 	}
@@ -86,29 +87,29 @@ func TestWebhookFaults(t *testing.T) {
 	endpoint := s.NewWebhook(t, `{"url":"https://example.com/"}`)
 	for _, c := range []struct {
 		method, body string
-		code         api.Code
+		code         fault.Code
 		fields       []string
 	}{
-		{"POST", `{}`, api.InvalidRequest, []string{"url"}},
-		{"POST", `{"url":null}`, api.InvalidRequest, []string{"url"}},
-		{"POST", `{"url":7,"events":["job.done","job.failed",3],"name":"x"}`, api.InvalidRequest, []string{"events[0]", "events[2]", "name", "url"}},
-		{"POST", `{"url":"https://example.com/","events":[]}`, api.InvalidRequest, []string{"events"}},
-		{"POST", `{"url":"https://example.com/","events":"job.failed"}`, api.InvalidRequest, []string{"events"}},
-		{"POST", `{"url":"https://example.com/","events":["webhook.test"]}`, api.InvalidRequest, []string{"events[0]"}},
-		{"POST", `{"url":"https://example.com/","events":["callback"]}`, api.InvalidRequest, []string{"events[0]"}},
-		{"POST", `{"url":"https://example.com/","enabled":true}`, api.InvalidRequest, []string{"enabled"}},
-		{"POST", `{"url":"https://example.com/` + strings.Repeat("x", 2048) + `"}`, api.InvalidRequest, []string{"url"}},
-		{"POST", `{"url":"https://example.com/","url":"https://example.com/"}`, api.InvalidRequest, []string{"url"}},
-		{"POST", `7`, api.InvalidRequest, []string{""}},
-		{"POST", ``, api.InvalidRequest, []string{""}},
-		{"PATCH", `{"enabled":"no","url":"","secret":"x"}`, api.InvalidRequest, []string{"enabled", "secret", "url"}},
-		{"POST", `{"url":"http://example.com/"}`, api.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"https://10.0.0.1/"}`, api.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"https://localhost/"}`, api.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"https://user:pass@example.com/"}`, api.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"/relative"}`, api.URLNotAllowed, []string{"url"}},
-		{"PATCH", `{"url":"https://169.254.169.254/latest"}`, api.URLNotAllowed, []string{"url"}},
-		{"PATCH", `{"url":"file:///etc/passwd","enabled":false}`, api.URLNotAllowed, []string{"url"}},
+		{"POST", `{}`, fault.InvalidRequest, []string{"url"}},
+		{"POST", `{"url":null}`, fault.InvalidRequest, []string{"url"}},
+		{"POST", `{"url":7,"events":["job.done","job.failed",3],"name":"x"}`, fault.InvalidRequest, []string{"events[0]", "events[2]", "name", "url"}},
+		{"POST", `{"url":"https://example.com/","events":[]}`, fault.InvalidRequest, []string{"events"}},
+		{"POST", `{"url":"https://example.com/","events":"job.failed"}`, fault.InvalidRequest, []string{"events"}},
+		{"POST", `{"url":"https://example.com/","events":["webhook.test"]}`, fault.InvalidRequest, []string{"events[0]"}},
+		{"POST", `{"url":"https://example.com/","events":["callback"]}`, fault.InvalidRequest, []string{"events[0]"}},
+		{"POST", `{"url":"https://example.com/","enabled":true}`, fault.InvalidRequest, []string{"enabled"}},
+		{"POST", `{"url":"https://example.com/` + strings.Repeat("x", 2048) + `"}`, fault.InvalidRequest, []string{"url"}},
+		{"POST", `{"url":"https://example.com/","url":"https://example.com/"}`, fault.InvalidRequest, []string{"url"}},
+		{"POST", `7`, fault.InvalidRequest, []string{""}},
+		{"POST", ``, fault.InvalidRequest, []string{""}},
+		{"PATCH", `{"enabled":"no","url":"","secret":"x"}`, fault.InvalidRequest, []string{"enabled", "secret", "url"}},
+		{"POST", `{"url":"http://example.com/"}`, fault.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"https://10.0.0.1/"}`, fault.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"https://localhost/"}`, fault.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"https://user:pass@example.com/"}`, fault.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"/relative"}`, fault.URLNotAllowed, []string{"url"}},
+		{"PATCH", `{"url":"https://169.254.169.254/latest"}`, fault.URLNotAllowed, []string{"url"}},
+		{"PATCH", `{"url":"file:///etc/passwd","enabled":false}`, fault.URLNotAllowed, []string{"url"}},
 	} {
 		path := webhooks
 		if c.method == http.MethodPatch {
@@ -126,7 +127,7 @@ func TestWebhookFaults(t *testing.T) {
 			t.Errorf("%s %s: the faults are in %q, want %q: %s", c.method, c.body, fields, c.fields, failure.Message)
 		}
 	}
-	got := decode[api.WebhookList](t, s.Send(t, apitest.Request{Method: http.MethodGet, Path: webhooks}).OK(t)).Webhooks
+	got := decode[wire.WebhookList](t, s.Send(t, apitest.Request{Method: http.MethodGet, Path: webhooks}).OK(t)).Webhooks
 	if len(got) != 1 || got[0].URL != endpoint.URL || !got[0].Enabled {
 		t.Errorf("refused requests have left %+v", got)
 	}
@@ -138,7 +139,7 @@ func TestTooManyWebhooks(t *testing.T) {
 	for range 25 {
 		s.NewWebhook(t, `{"url":"https://example.com/"}`)
 	}
-	failure := s.Send(t, apitest.Request{Path: webhooks, Body: `{"url":"https://example.com/"}`}).Refused(t, api.InvalidRequest)
+	failure := s.Send(t, apitest.Request{Path: webhooks, Body: `{"url":"https://example.com/"}`}).Refused(t, fault.InvalidRequest)
 	if !strings.Contains(failure.Message, "25") {
 		t.Errorf("the message does not name the limit: %s", failure.Message)
 	}
@@ -167,17 +168,17 @@ func TestWebhooksAreNotForOthers(t *testing.T) {
 			return s.Send(t, apitest.Request{Method: route.Method, Path: strings.Replace(route.Path, "{id}", id, 1), Body: "{}", Header: other})
 		}
 		got, missing := answer(theirs), answer("we_missing")
-		got.Refused(t, api.NotFound)
+		got.Refused(t, fault.NotFound)
 		if got.Body != missing.Body || got.Status != missing.Status {
 			t.Errorf("%s %s: another account's is %q, a missing one %q", route.Method, route.Path, got.Body, missing.Body)
 		}
-		answer("%00").Refused(t, api.NotFound)
-		answer("deliveries").Refused(t, api.NotFound)
+		answer("%00").Refused(t, fault.NotFound)
+		answer("deliveries").Refused(t, fault.NotFound)
 	}
 	if routes != 6 {
 		t.Errorf("went through %d routes, want 6", routes)
 	}
-	for path, want := range map[string]string{webhooks: `{"webhooks":[]}`, webhooks + "/deliveries": `{"deliveries":[]}`} {
+	for path, want := range map[string]string{webhooks: `{"webhooks":[]}`, webhooks + "/deliveries": `{"deliveries":[],"nextCursor":null}`} {
 		if got := strings.TrimSpace(s.Send(t, apitest.Request{Method: http.MethodGet, Path: path, Header: other}).OK(t).Body); got != want {
 			t.Errorf("another account's %s is %s, want %s", path, got, want)
 		}
@@ -193,9 +194,9 @@ func TestWebhookPostsAreLimited(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	for n := range 6 {
 		answer := s.Send(t, apitest.Request{Path: webhooks + "/we_missing/test"})
-		want := api.NotFound
+		want := fault.NotFound
 		if n == 5 {
-			want = api.RateLimited
+			want = fault.RateLimited
 		}
 		answer.Refused(t, want)
 		if answer.Header.Get("RateLimit") == "" {
@@ -217,9 +218,9 @@ func TestDeletionCancelsDeliveries(t *testing.T) {
 	s.Send(t, apitest.Request{Method: http.MethodDelete, Path: webhooks + "/" + endpoint.ID}).OK(t)
 	want := fmt.Sprintf(`{"deliveries":[{"id":%q,"endpointId":%q,"url":"https://example.com/","event":{"id":%q,"type":"webhook.test"},"status":"failed","attempts":0,`+
 		`"lastStatusCode":null,"lastError":"Canceled: the endpoint was deleted.","lastDurationMs":null,"lastResponse":null,"nextAttemptAt":null,`+
-		`"createdAt":"2026-03-10T12:00:00Z","deliveredAt":null}]}`, d.ID, endpoint.ID, d.Event.ID)
+		`"createdAt":"2026-03-10T12:00:00Z","deliveredAt":null}],"nextCursor":null}`, d.ID, endpoint.ID, d.Event.ID)
 	if got := strings.TrimSpace(s.Send(t, apitest.Request{Method: http.MethodGet, Path: webhooks + "/deliveries"}).OK(t).Body); got != want {
 		t.Errorf("the deliveries are\n%s, want\n%s", got, want)
 	}
-	s.Send(t, apitest.Request{Path: webhooks + "/deliveries/" + d.ID + "/replay"}).Refused(t, api.InvalidRequest)
+	s.Send(t, apitest.Request{Path: webhooks + "/deliveries/" + d.ID + "/replay"}).Refused(t, fault.InvalidRequest)
 }

@@ -16,6 +16,8 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
 	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
@@ -36,9 +38,9 @@ func verify(t *testing.T, s *apitest.Server, secret string, got apitest.Received
 }
 
 // tryOut asks for a test event to an endpoint.
-func tryOut(t *testing.T, s *apitest.Server, id string) api.Delivery {
+func tryOut(t *testing.T, s *apitest.Server, id string) wire.Delivery {
 	t.Helper()
-	return decode[api.Delivery](t, s.Send(t, apitest.Request{Path: "/v1/webhooks/" + id + "/test"}).OK(t))
+	return decode[wire.Delivery](t, s.Send(t, apitest.Request{Path: "/v1/webhooks/" + id + "/test"}).OK(t))
 }
 
 func decode[T any](t *testing.T, answer apitest.Response) T {
@@ -70,11 +72,11 @@ func TestJobIsDelivered(t *testing.T) {
 				t.Errorf("%s is %q, want %q", name, got, want)
 			}
 		}
-		var data api.JobStatus
+		var data wire.JobStatus
 		if err := json.Unmarshal(event.Data, &data); err != nil || data.ID != job.ID || data.URL != job.URL || data.PollURL != job.PollURL || event.Type != "job.completed" {
 			t.Errorf("the event is %+v with %s (%v), want that of job %+v", event, event.Data, err, job)
 		}
-		d := s.AwaitDelivery(t, "delivered", func(d api.Delivery) bool { return d.Status == "delivered" })
+		d := s.AwaitDelivery(t, "delivered", func(d wire.Delivery) bool { return d.Status == "delivered" })
 		if d.EndpointID == nil || *d.EndpointID != endpoint.ID || d.Event.ID != event.ID || d.Event.Type != event.Type || d.Attempts != 1 ||
 			d.URL != endpoint.URL || *d.LastStatusCode != 200 || *d.LastResponse != "thank you\uFFFD" || d.LastDurationMS == nil ||
 			d.LastError != nil || d.NextAttemptAt != nil || d.DeliveredAt == nil || !d.DeliveredAt.Equal(apitest.Start()) {
@@ -99,15 +101,15 @@ func TestCallbackIsDelivered(t *testing.T) {
 			t.Errorf("the callback has the header %s", name)
 		}
 	}
-	var status api.JobStatus
+	var status wire.JobStatus
 	if err := json.Unmarshal(got.Body, &status); err != nil || status.ID != answer.Header.Get("x-service-id") || status.Status != "completed" {
 		t.Errorf("the callback is %s (%v)", got.Body, err)
 	}
-	d := s.AwaitDelivery(t, "delivered", func(d api.Delivery) bool { return d.Status == "delivered" })
+	d := s.AwaitDelivery(t, "delivered", func(d wire.Delivery) bool { return d.Status == "delivered" })
 	if d.EndpointID != nil || d.Event.ID != got.Header.Get("Webhook-Id") || d.Event.Type != "callback" {
 		t.Errorf("the delivery is %+v", d)
 	}
-	s.Send(t, apitest.Request{Path: "/v1/webhooks/deliveries/" + d.ID + "/replay"}).Refused(t, api.InvalidRequest)
+	s.Send(t, apitest.Request{Path: "/v1/webhooks/deliveries/" + d.ID + "/replay"}).Refused(t, fault.InvalidRequest)
 }
 
 // TestReceiversThatFail: what the owner is told of each, and when the next
@@ -149,11 +151,11 @@ func TestReceiversThatFail(t *testing.T) {
 			endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
 			tryOut(t, s, endpoint.ID)
 			s.Deliver(t)
-			d := s.AwaitDelivery(t, "attempted", func(d api.Delivery) bool { return d.Attempts > 0 })
+			d := s.AwaitDelivery(t, "attempted", func(d wire.Delivery) bool { return d.Attempts > 0 })
 			if d.LastError == nil || !strings.Contains(*d.LastError, c.told) || value(d.LastStatusCode) != c.code || value(d.LastResponse) != c.said || d.LastDurationMS == nil {
 				t.Errorf("the delivery is %+v, want status %d, response %q and an error with %q", d, c.code, c.said, c.told)
 			}
-			got := decode[api.WebhookList](t, s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/webhooks"}).OK(t)).Webhooks[0]
+			got := decode[wire.WebhookList](t, s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/webhooks"}).OK(t)).Webhooks[0]
 			if got.Enabled == c.disabled || (got.DisabledReason != "") != c.disabled {
 				t.Errorf("the endpoint is %+v, want it disabled: %v", got, c.disabled)
 			}
@@ -161,7 +163,7 @@ func TestReceiversThatFail(t *testing.T) {
 				if d.Status != "failed" || d.NextAttemptAt != nil {
 					t.Errorf("the delivery is %+v, want it failed", d)
 				}
-				s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/test"}).Refused(t, api.InvalidRequest)
+				s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/test"}).Refused(t, fault.InvalidRequest)
 				return
 			}
 			if d.Status != "pending" || d.NextAttemptAt == nil {
@@ -196,7 +198,7 @@ func TestRetriesCarryTheSameEvent(t *testing.T) {
 	endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
 	asked := tryOut(t, s, endpoint.ID)
 	replay := apitest.Request{Path: "/v1/webhooks/deliveries/" + asked.ID + "/replay"}
-	s.Send(t, replay).Refused(t, api.InvalidRequest)
+	s.Send(t, replay).Refused(t, fault.InvalidRequest)
 	stop := s.Deliver(t)
 	var first apitest.Received
 	for n := range store.MaxAttempts {
@@ -208,7 +210,7 @@ func TestRetriesCarryTheSameEvent(t *testing.T) {
 		if event.ID != asked.Event.ID || event.Type != "webhook.test" || !bytes.Equal(got.Body, first.Body) {
 			t.Errorf("attempt %d carries %s, want the event %s as %s", n+1, got.Body, asked.Event.ID, first.Body)
 		}
-		d := s.AwaitDelivery(t, "attempted again", func(d api.Delivery) bool { return d.Attempts == n+1 })
+		d := s.AwaitDelivery(t, "attempted again", func(d wire.Delivery) bool { return d.Attempts == n+1 })
 		if last := n+1 == store.MaxAttempts; last != (d.Status == "failed") || last != (d.NextAttemptAt == nil) {
 			t.Fatalf("after %d attempts the delivery is %+v", n+1, d)
 		}
@@ -225,7 +227,7 @@ func TestRetriesCarryTheSameEvent(t *testing.T) {
 		}
 	}
 	s.Deliver(t)
-	got := decode[api.Delivery](t, s.Send(t, replay).OK(t))
+	got := decode[wire.Delivery](t, s.Send(t, replay).OK(t))
 	if got.ID != asked.ID || got.Status != "pending" || got.Attempts != 0 || got.Event != asked.Event || got.NextAttemptAt == nil {
 		t.Errorf("the replayed delivery is %+v", got)
 	}
@@ -249,7 +251,7 @@ func TestStallingReceiver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
-		s.API.Deliver(ctx, time.Millisecond)
+		s.API.Deliveries.Run(ctx, time.Millisecond)
 		close(done)
 	}()
 	stalling.Next(t)
@@ -303,7 +305,7 @@ func TestAttemptIsBounded(t *testing.T) {
 	if got := <-left; got > 15*time.Second || got < 5*time.Second {
 		t.Errorf("an attempt has %v, want 15 s", got)
 	}
-	d := s.AwaitDelivery(t, "attempted", func(d api.Delivery) bool { return d.Attempts > 0 })
+	d := s.AwaitDelivery(t, "attempted", func(d wire.Delivery) bool { return d.Attempts > 0 })
 	if want := "The endpoint did not answer within 15 seconds."; value(d.LastError) != want || d.LastStatusCode != nil {
 		t.Errorf("the delivery is %+v, want the error %q", d, want)
 	}
@@ -330,7 +332,7 @@ func TestPrivateTarget(t *testing.T) {
 	}})
 	tryOut(t, s, s.NewWebhook(t, `{"url":"https://inwards.example.com/"}`).ID)
 	s.Deliver(t)
-	d := s.AwaitDelivery(t, "attempted", func(d api.Delivery) bool { return d.Attempts > 0 })
+	d := s.AwaitDelivery(t, "attempted", func(d wire.Delivery) bool { return d.Attempts > 0 })
 	if value(d.LastError) != "The address is not allowed: use https and a public host." || d.LastStatusCode != nil || d.LastResponse != nil || d.LastDurationMS != nil {
 		t.Errorf("the delivery is %+v, want nothing of the target in it", d)
 	}
@@ -346,7 +348,7 @@ func TestRolledSecret(t *testing.T) {
 	s.Deliver(t)
 	roll := func() string {
 		t.Helper()
-		rolled := decode[api.WebhookSecret](t, s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/roll"}).OK(t))
+		rolled := decode[wire.WebhookSecret](t, s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/roll"}).OK(t))
 		if rolled.ID != endpoint.ID || rolled.SecretPrefix != rolled.Secret[:10] || rolled.PreviousSecretUntil == nil ||
 			!rolled.PreviousSecretUntil.Equal(s.Clock.Now().Add(24*time.Hour)) {
 			t.Errorf("the rolled endpoint is %+v", rolled)
@@ -398,7 +400,7 @@ func TestLibrariesVerify(t *testing.T) {
 	s.Clock.Advance(time.Since(apitest.Start())) // The libraries look at the real clock.
 	receiver := apitest.NewReceiver(t, nil)
 	endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
-	rolled := decode[api.WebhookSecret](t, s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/roll"}).OK(t))
+	rolled := decode[wire.WebhookSecret](t, s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/roll"}).OK(t))
 	tryOut(t, s, endpoint.ID)
 	s.Deliver(t)
 	got := receiver.Next(t)

@@ -36,6 +36,9 @@ const siteAddr = "127.0.0.2"
 // launch starts a Renderer in a folder that must be empty after closing it.
 func launch(t *testing.T, cfg render.Config) *render.Renderer {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
 	dir, err := os.MkdirTemp("", "render-test-") //nolint:usetesting // The browser's own user cannot pass through testing's folder.
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,6 @@ const convertDPI = 150
 
 // Conversion is a document to convert.
 type Conversion struct {
-	Tenant  string
 	Content FileContent
 	// Name is the document's own. Its extension tells kinds of text apart.
 	Name string
@@ -70,9 +69,9 @@ type Converted struct {
 	Archive bool
 }
 
-// AdmitConvert returns the *BusyError that Convert would return to a tenant at
-// this moment because the queue is full, or nil.
-func (r *Renderer) AdmitConvert(tenant string) error { return convertError(r.office.Admit(tenant)) }
+// AdmitConvert returns the *BusyError that Convert would return at this moment
+// because the queue is full, or nil.
+func (a *Account) AdmitConvert() error { return convertError(a.render.office.Admit(a.id)) }
 
 // WarmConvert starts the office programs in the background, so that the first
 // document does not wait for them. The error matches ErrConvertUnavailable
@@ -83,7 +82,7 @@ func (r *Renderer) WarmConvert() error { return r.office.Warm() }
 // its kind. Errors are *ConvertError, *ConvertPairError, *PDFError (of PDFs and
 // images), *BusyError, ErrConvertUnavailable, *LimitError, ErrClosed and that
 // of ctx, which bounds the conversion.
-func (r *Renderer) Convert(ctx context.Context, c Conversion) (Converted, error) {
+func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) {
 	source, err := office.Sniff(c.Content.Open(), c.Name)
 	if err != nil {
 		return Converted{}, err
@@ -92,46 +91,46 @@ func (r *Renderer) Convert(ctx context.Context, c Conversion) (Converted, error)
 		return Converted{}, err
 	}
 	if source.Format == office.FormatMarkdown {
-		return r.convertMarkdown(ctx, c)
+		return a.convertMarkdown(ctx, c)
 	}
 	if c.To == ConvertPNG || c.To == ConvertHTML && source.Kind.Drawn() {
-		return r.convertPages(ctx, c, source)
+		return a.convertPages(ctx, c, source)
 	}
-	file, err := r.convertFile(ctx, c, source)
+	file, err := a.convertFile(ctx, c, source)
 	var pair *ConvertPairError
 	if errors.As(err, &pair) && c.To == ConvertHTML && pair.Kind.Drawn() {
-		return r.convertPages(ctx, c, source) // what it is showed only now
+		return a.convertPages(ctx, c, source) // what it is showed only now
 	}
 	return Converted{Body: file}, err
 }
 
 // convertFile converts a document with the office, or to a PDF of images.
-func (r *Renderer) convertFile(ctx context.Context, c Conversion, source office.Source) (_ *spool.File, err error) {
+func (a *Account) convertFile(ctx context.Context, c Conversion, source office.Source) (_ *spool.File, err error) {
 	switch source.Kind {
 	case office.KindImage:
-		return r.PDFFromImages(ctx, []FileContent{c.Content}, ImagePages{})
+		return a.PDFFromImages(ctx, []FileContent{c.Content}, ImagePages{})
 	case office.KindPDF:
 		// The office has no good word on what is wrong with a PDF.
-		plain, err := r.UnlockPDF(ctx, PDFFile{Content: c.Content, Password: c.Password})
+		plain, err := a.UnlockPDF(ctx, PDFFile{Content: c.Content, Password: c.Password})
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, plain.Close()) }()
 		c.Content, c.Password = plain, ""
 	}
-	file, _, err := r.office.Convert(ctx, office.Conversion{
-		Tenant: c.Tenant, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
+	file, _, err := a.render.office.Convert(ctx, office.Conversion{
+		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
 	})
 	return file, convertError(err)
 }
 
 // convertPages converts a document by way of a PDF, whose pages are drawn.
-func (r *Renderer) convertPages(ctx context.Context, c Conversion, source office.Source) (_ Converted, err error) {
+func (a *Account) convertPages(ctx context.Context, c Conversion, source office.Source) (_ Converted, err error) {
 	file := PDFFile{Content: c.Content, Password: c.Password}
 	if source.Kind != office.KindPDF {
 		toPDF := c
 		toPDF.To = ConvertPDF
-		pages, err := r.convertFile(ctx, toPDF, source)
+		pages, err := a.convertFile(ctx, toPDF, source)
 		if err != nil {
 			return Converted{}, err
 		}
@@ -139,23 +138,23 @@ func (r *Renderer) convertPages(ctx context.Context, c Conversion, source office
 		file = PDFFile{Content: pages}
 	}
 	if c.To == ConvertHTML {
-		html, err := r.drawHTML(ctx, file, c.Name)
+		html, err := a.drawHTML(ctx, file, c.Name)
 		return Converted{Body: html}, err
 	}
 	how := Raster{DPI: convertDPI}
 	if source.Kind == office.KindImage {
-		if how.DPI, err = r.resolution(ctx, file); err != nil {
+		if how.DPI, err = a.resolution(ctx, file); err != nil {
 			return Converted{}, err
 		}
 	}
-	images, archive, err := r.RasterPages(ctx, file, how)
+	images, archive, err := a.RasterPages(ctx, file, how)
 	return Converted{Body: images, Archive: archive}, err
 }
 
 // resolution returns at how many pixels per inch the page of an image shows it,
 // so that drawing the page gives the image's own pixels.
-func (r *Renderer) resolution(ctx context.Context, file PDFFile) (dpi int, err error) {
-	result, err := r.runTool(ctx, engine.Job{
+func (a *Account) resolution(ctx context.Context, file PDFFile) (dpi int, err error) {
+	result, err := a.runTool(ctx, engine.Job{
 		Name: office.ResolutionJob, Args: inputName, Files: []engine.File{{Name: inputName, Content: file.Content}},
 	})
 	if err != nil {
@@ -165,14 +164,14 @@ func (r *Renderer) resolution(ctx context.Context, file PDFFile) (dpi int, err e
 }
 
 // drawHTML makes an HTML document of the pages of a PDF.
-func (r *Renderer) drawHTML(ctx context.Context, file PDFFile, name string) (_ *spool.File, err error) {
-	plain, err := r.UnlockPDF(ctx, file)
+func (a *Account) drawHTML(ctx context.Context, file PDFFile, name string) (_ *spool.File, err error) {
+	plain, err := a.UnlockPDF(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, plain.Close()) }()
 	title := cmp.Or(strings.TrimSuffix(path.Base(name), path.Ext(name)), "Document")
-	html, err := r.runPDF(ctx, engine.Job{
+	html, err := a.runPDF(ctx, engine.Job{
 		Name: office.PagesHTMLJob, Args: office.PagesHTMLArgs{Input: inputName, Title: title, MaxBytes: MaxBytes},
 		Files: []engine.File{{Name: inputName, Content: plain}},
 	})
@@ -180,14 +179,14 @@ func (r *Renderer) drawHTML(ctx context.Context, file PDFFile, name string) (_ *
 }
 
 // convertMarkdown converts Markdown by way of HTML.
-func (r *Renderer) convertMarkdown(ctx context.Context, c Conversion) (Converted, error) {
+func (a *Account) convertMarkdown(ctx context.Context, c Conversion) (Converted, error) {
 	source, err := io.ReadAll(c.Content.Open())
 	if err != nil {
 		return Converted{}, fmt.Errorf("read the source: %w", err)
 	}
-	html, err := r.engines.Do(ctx, engine.Job{Name: markdownJob, Args: markup.MarkdownOptions{}, Body: source})
+	html, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: markup.MarkdownOptions{}, Body: source})
 	if err == nil && c.To == ConvertHTML {
-		if html, err = r.engines.Do(ctx, engine.Job{Name: office.DetachJob, Body: html}); err == nil {
+		if html, err = a.runMarkup(ctx, engine.Job{Name: office.DetachJob, Body: html}); err == nil {
 			return Converted{Body: spool.FromBytes(html)}, nil
 		}
 	}
@@ -195,18 +194,18 @@ func (r *Renderer) convertMarkdown(ctx context.Context, c Conversion) (Converted
 		return Converted{}, convertError(err)
 	}
 	c.Content, c.Name = spool.FromBytes(office.SimplifyHTML(html)), "document.html"
-	return r.Convert(ctx, c)
+	return a.Convert(ctx, c)
 }
 
 // convertError turns the errors of the offices into those of this package.
 func convertError(err error) error {
 	var failed *office.Error
-	var busy *office.BusyError
 	var tool *PDFError
+	var late *ToolTimeoutError
 	err = office.FromJob(err)
 	switch {
-	case errors.As(err, &busy):
-		return &BusyError{RetryAfter: busy.RetryAfter}
+	case errors.As(err, &late):
+		return late
 	case errors.Is(err, office.ErrClosed):
 		return ErrClosed
 	case errors.Is(err, engine.ErrOutputTooLarge):

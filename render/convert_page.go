@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -40,12 +41,14 @@ type PageConversion struct {
 // no network: what the document refers to is fetched here, as far as egress
 // allows it, and left out where it does not. Errors are *RefusedError and
 // *LoadError of the URL, *ConvertError, ErrConvertUnavailable, *LimitError,
-// ErrClosed and that of ctx, which bounds the conversion.
-func (r *Renderer) ConvertPage(ctx context.Context, c PageConversion) (_ *spool.File, err error) {
-	p := pageFetch{renderer: r, content: c.Content, args: office.PageArgs{
+// *BusyError, *ToolTimeoutError, ErrClosed and that of ctx.
+func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (_ *spool.File, err error) {
+	p := pageFetch{account: a, content: c.Content, args: office.PageArgs{
 		TOC: c.TOC, MaxPages: MaxPages, Files: map[string]string{},
 	}}
 	defer func() { err = errors.Join(err, p.close()) }()
+	// One time for all that is fetched; the engines' have times of their own.
+	p.fetchUntil = time.Now().Add(maxFetchTime)
 	if c.URL != "" {
 		if err := p.fetchPage(ctx, c.URL); err != nil {
 			return nil, err
@@ -57,7 +60,7 @@ func (r *Renderer) ConvertPage(ctx context.Context, c PageConversion) (_ *spool.
 	if err := p.fetchReferences(ctx); err != nil {
 		return nil, err
 	}
-	result, err := r.runTool(ctx, engine.Job{Name: office.PageJob, Args: p.args, Files: p.files()})
+	result, err := a.runTool(ctx, engine.Job{Name: office.PageJob, Args: p.args, Files: p.files()})
 	if err != nil {
 		return nil, convertError(err)
 	}
@@ -69,7 +72,7 @@ func (r *Renderer) ConvertPage(ctx context.Context, c PageConversion) (_ *spool.
 		return result.Output(0), nil
 	}
 	defer func() { err = errors.Join(err, result.Close()) }()
-	return r.AddBookmarks(ctx, PDFFile{Content: result.Output(0)}, headingBookmarks(made.Headings))
+	return a.AddBookmarks(ctx, PDFFile{Content: result.Output(0)}, headingBookmarks(made.Headings))
 }
 
 // refuseOther refuses what is no text: wkhtmltopdf would print its bytes.
@@ -99,12 +102,14 @@ func headingBookmarks(headings []office.Heading) (bookmarks []PDFBookmark) {
 
 // pageFetch gathers a page and what it refers to.
 type pageFetch struct {
-	renderer *Renderer
-	content  FileContent
-	args     office.PageArgs
-	fetched  []engine.File
-	owned    []io.Closer
-	bytes    int64
+	account *Account
+	content FileContent
+	args    office.PageArgs
+	fetched []engine.File
+	owned   []io.Closer
+	bytes   int64
+	// fetchUntil bounds everything that is fetched.
+	fetchUntil time.Time
 }
 
 func (p *pageFetch) files() []engine.File {
@@ -132,16 +137,18 @@ func (p *pageFetch) close() error {
 
 // fetchPage gets the page itself, in the place of a browser.
 func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
-	u, err := p.renderer.policy.CheckURL(address, "https")
+	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
+	defer cancel()
+	u, err := p.account.render.policy.CheckURL(address, "https")
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	request, err := http.NewRequestWithContext(bounded, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return &LoadError{URL: u.String(), Reason: "the address is not valid"}
 	}
 	request.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
-	response, err := p.renderer.pages.Do(request)
+	response, err := p.account.render.pages.Do(request)
 	if err != nil {
 		return pageError(ctx, u.String(), err)
 	}
@@ -174,7 +181,7 @@ func pageError(ctx context.Context, address string, err error) error {
 // fetchReferences gets what the page refers to, and then what that refers to.
 func (p *pageFetch) fetchReferences(ctx context.Context) error {
 	for range referenceDepth {
-		result, err := p.renderer.runTool(ctx, engine.Job{Name: office.ReferencesJob, Args: p.present(), Files: p.sheets()})
+		result, err := p.account.runTool(ctx, engine.Job{Name: office.ReferencesJob, Args: p.present(), Files: p.sheets()})
 		if err != nil {
 			return convertError(err)
 		}
@@ -209,6 +216,8 @@ func (p *pageFetch) present() office.PageArgs {
 // fetchAll gets references side by side. What cannot be had is left out, as
 // browsers do.
 func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference) error {
+	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
+	defer cancel()
 	files := make([]*spool.File, len(references))
 	group := new(errgroup.Group)
 	group.SetLimit(referencesAtOnce)
@@ -217,7 +226,7 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 			break
 		}
 		group.Go(func() error {
-			if file, err := p.renderer.Fetch(ctx, reference.Address, maxReferenceBytes); err == nil {
+			if file, err := p.account.Fetch(bounded, reference.Address, maxReferenceBytes); err == nil {
 				files[i] = file
 			}
 			return nil

@@ -29,7 +29,7 @@ import (
 // printWeb prints HTML with wkhtmltopdf and returns the path of the PDF.
 func printWeb(t *testing.T, r *Renderer, c PageConversion) string {
 	t.Helper()
-	body, err := r.ConvertPage(t.Context(), c)
+	body, err := r.For("acct_1").ConvertPage(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestPageGetsWhatItRefersTo(t *testing.T) {
 		{"file:///etc/passwd", func(err error) bool { return errors.Is(err, ErrRefused) }},
 		{"https://nowhere.test/", func(err error) bool { var load *LoadError; return errors.As(err, &load) }},
 	} {
-		if _, err := r.ConvertPage(t.Context(), PageConversion{URL: test.address}); !test.want(err) {
+		if _, err := r.For("acct_1").ConvertPage(t.Context(), PageConversion{URL: test.address}); !test.want(err) {
 			t.Errorf("%s: got %v", test.address, err)
 		}
 	}

@@ -125,7 +125,7 @@ func sources(t *testing.T) map[string][]byte {
 // convertBytes converts a document and reads the result.
 func convertBytes(t *testing.T, r *Renderer, name string, content []byte, to ConvertTarget) (made []byte, archive bool, err error) {
 	t.Helper()
-	result, err := r.Convert(t.Context(), Conversion{Content: spool.FromBytes(content), Name: name, To: to})
+	result, err := r.For("acct_1").Convert(t.Context(), Conversion{Content: spool.FromBytes(content), Name: name, To: to})
 	if err != nil {
 		return nil, false, err
 	}
@@ -148,42 +148,51 @@ func TestConvertPairs(t *testing.T) {
 		} else if count == 0 {
 			count = 2
 		}
-		possible := 0
-		for _, to := range []ConvertTarget{ConvertPDF, ConvertDOCX, ConvertXLSX, ConvertHTML, ConvertPNG} {
-			made, archive, err := convertBytes(t, r, name, documents[name], to)
-			var pair *ConvertPairError
-			switch {
-			case errors.As(err, &pair) && !slices.Contains(pair.Possible, to) && len(pair.Possible) > 2:
-				continue
-			case err != nil:
-				t.Errorf("%s to %s: %v", name, to, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // both offices, side by side
+			convertToAll(t, r, name, documents[name], count)
+		})
+	}
+}
+
+// convertToAll converts a document of so many pages to every target.
+func convertToAll(t *testing.T, r *Renderer, name string, document []byte, count int) {
+	t.Helper()
+	possible := 0
+	for _, to := range []ConvertTarget{ConvertPDF, ConvertDOCX, ConvertXLSX, ConvertHTML, ConvertPNG} {
+		made, archive, err := convertBytes(t, r, name, document, to)
+		var pair *ConvertPairError
+		switch {
+		case errors.As(err, &pair) && !slices.Contains(pair.Possible, to) && len(pair.Possible) > 2:
+			continue
+		case err != nil:
+			t.Errorf("%s to %s: %v", name, to, err)
+			continue
+		}
+		possible++
+		what := fmt.Sprintf("%s to %s", name, to)
+		switch to {
+		case ConvertPDF:
+			checkPDF(t, what, made, count)
+		case ConvertHTML:
+			checkHTML(t, what, made)
+		case ConvertPNG:
+			checkImages(t, what, made, archive, count)
+		default:
+			again, _, err := convertBytes(t, r, "", made, ConvertPDF)
+			if err != nil {
+				t.Errorf("%s: reading it again: %v", what, err)
 				continue
 			}
-			possible++
-			what := fmt.Sprintf("%s to %s", name, to)
-			switch to {
-			case ConvertPDF:
-				checkPDF(t, what, made, count)
-			case ConvertHTML:
-				checkHTML(t, what, made)
-			case ConvertPNG:
-				checkImages(t, what, made, archive, count)
-			default:
-				again, _, err := convertBytes(t, r, "", made, ConvertPDF)
-				if err != nil {
-					t.Errorf("%s: reading it again: %v", what, err)
-					continue
-				}
-				want := 0 // tables are laid out anew
-				if to == ConvertDOCX && name == "source.pdf" {
-					want = count
-				}
-				checkPDF(t, what, again, want)
+			want := 0 // tables are laid out anew
+			if to == ConvertDOCX && name == "source.pdf" {
+				want = count
 			}
+			checkPDF(t, what, again, want)
 		}
-		if possible < 3 {
-			t.Errorf("%s: only %d targets", name, possible)
-		}
+	}
+	if possible < 3 {
+		t.Errorf("%s: only %d targets", name, possible)
 	}
 }
 
@@ -289,7 +298,7 @@ func TestConvertWithoutOffice(t *testing.T) {
 	if err := r.WarmConvert(); !errors.Is(err, ErrConvertUnavailable) {
 		t.Errorf("WarmConvert: got %v, want ErrConvertUnavailable", err)
 	}
-	doc, err := r.PDF(t.Context(), "tenant", Source{HTML: "<p>unharmed"}, Page{}, PDF{})
+	doc, err := r.For("tenant").PDF(t.Context(), Source{HTML: "<p>unharmed"}, Page{}, PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}

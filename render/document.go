@@ -89,18 +89,18 @@ func (m Margin) sides() markup.Sides {
 	return markup.Sides{Top: m.Top != nil, Right: m.Right != nil, Bottom: m.Bottom != nil, Left: m.Left != nil}
 }
 
-// PDF prints a source for a tenant. Besides the errors of this package it
+// PDF prints a source. Besides the errors of this package it
 // returns that of ctx when the caller left.
-func (r *Renderer) PDF(ctx context.Context, tenant string, src Source, page Page, opt PDF) (Document, error) {
+func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (Document, error) {
 	style := markup.MarkdownOptions{Title: opt.Metadata.Title, Own: opt.Margin.sides()}
-	job, err := r.prepare(ctx, src, page, style)
+	job, err := a.prepare(ctx, src, page, style)
 	if err != nil {
 		return Document{}, err
 	}
-	job.Tenant = tenant
-	doc, err := r.browser.PDF(ctx, job, opt.print())
+	job.Account = a.id
+	doc, err := a.render.browser.PDF(ctx, job, opt.print())
 	if err != nil {
-		return Document{}, r.refusal(ctx, err)
+		return Document{}, a.render.refusal(ctx, err)
 	}
 	if err := pdfmeta.Set(doc.Body, opt.Metadata); err != nil {
 		return Document{}, errors.Join(tooLarge(err), doc.Body.Close())
@@ -108,16 +108,16 @@ func (r *Renderer) PDF(ctx context.Context, tenant string, src Source, page Page
 	return doc, nil
 }
 
-// Screenshot captures a source for a tenant, with the errors of PDF.
-func (r *Renderer) Screenshot(ctx context.Context, tenant string, src Source, page Page, opt Screenshot) (Image, error) {
-	job, err := r.prepare(ctx, src, page, markup.MarkdownOptions{})
+// Screenshot captures a source, with the errors of PDF.
+func (a *Account) Screenshot(ctx context.Context, src Source, page Page, opt Screenshot) (Image, error) {
+	job, err := a.prepare(ctx, src, page, markup.MarkdownOptions{})
 	if err != nil {
 		return Image{}, err
 	}
-	job.Tenant = tenant
+	job.Account = a.id
 	opt.MaxBytes = MaxBytes
-	image, err := r.browser.Screenshot(ctx, job, opt)
-	return image, r.refusal(ctx, err)
+	image, err := a.render.browser.Screenshot(ctx, job, opt)
+	return image, a.render.refusal(ctx, err)
 }
 
 // print returns the settings as the browser takes them.

@@ -162,7 +162,7 @@ func TestAddressesAreRefused(t *testing.T) {
 		"markdown": {Markdown: "# x\n\n<div>" + embeds.String() + "</div>\n\nshown\n"},
 		"url":      {URL: f.site.origin("site.test") + f.site.publish(embeds.String()+"<p>shown")},
 	} {
-		doc, err := r.PDF(t.Context(), "acct_1", source, untilIdle(), render.PDF{})
+		doc, err := r.For("acct_1").PDF(t.Context(), source, untilIdle(), render.PDF{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -274,7 +274,7 @@ func TestNamesThatChange(t *testing.T) {
 		t.Errorf("changed before the dial: error %v, want ErrRefused", err)
 	}
 	page := site.publish(`<p>From the site</p><img src="/part.png">`, "Connection", "close")
-	doc, err := r.PDF(t.Context(), "acct_1", render.Source{URL: site.origin("moves.test") + page}, untilIdle(), render.PDF{})
+	doc, err := r.For("acct_1").PDF(t.Context(), render.Source{URL: site.origin("moves.test") + page}, untilIdle(), render.PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ func TestPageEndToEnd(t *testing.T) {
 	allow := []string{"site.test", "cdn.test", "other.test"}
 	r := launch(t, render.Config{AllowHosts: allow, ExtraCA: ca.file, Resolver: names})
 	for _, path := range []string{page, "/moved"} {
-		doc, err := r.PDF(t.Context(), "acct_1", render.Source{URL: site.origin("site.test") + path}, untilIdle(), render.PDF{})
+		doc, err := r.For("acct_1").PDF(t.Context(), render.Source{URL: site.origin("site.test") + path}, untilIdle(), render.PDF{})
 		if err != nil {
 			t.Fatal(err)
 		}

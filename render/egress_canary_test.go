@@ -72,13 +72,13 @@ func (d document) missing(seen func(token string) bool) []string {
 func (d document) render(t *testing.T, r *render.Renderer) error {
 	t.Helper()
 	if d.image {
-		image, err := r.Screenshot(t.Context(), "acct_1", d.source, d.page, render.Screenshot{FullPage: true})
+		image, err := r.For("acct_1").Screenshot(t.Context(), d.source, d.page, render.Screenshot{FullPage: true})
 		if err == nil {
 			err = image.Body.Close()
 		}
 		return err
 	}
-	doc, err := r.PDF(t.Context(), "acct_1", d.source, d.page, d.pdf)
+	doc, err := r.For("acct_1").PDF(t.Context(), d.source, d.page, d.pdf)
 	if err == nil {
 		err = doc.Body.Close()
 	}
@@ -158,6 +158,9 @@ func TestCanaryIsReachedWhereOpen(t *testing.T) {
 // A browser without our flags reaches the canary in every way, UDP included:
 // the harness can see what the flags and the proxy stop.
 func TestBareBrowserReachesTheCanary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
 	f := newField(t)
 	through := door{name: "bare", targets: []string{"http", "https", "v4", "v6"}}
 	var d document

@@ -3,6 +3,7 @@ package render
 import (
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
+	"relaypdf/render/engine"
 	"relaypdf/render/pagerange"
 )
 
@@ -16,7 +17,7 @@ var (
 	// ErrTimeout means that the deadline passed; see TimeoutError.
 	ErrTimeout = chrome.ErrTimeout
 	// ErrCrashed means that the browser or an engine died on the document, a
-	// second time after one retry.
+	// second time after one retry; see HarmError.
 	ErrCrashed = chrome.ErrCrashed
 	// ErrTooLarge means that the result is over a limit; see LimitError.
 	ErrTooLarge = chrome.ErrTooLarge
@@ -34,14 +35,20 @@ type (
 	RefusedError = egress.RefusedError
 	// BusyError says when to come back.
 	BusyError = chrome.BusyError
+	// HarmError says what the document did that no document may.
+	HarmError = chrome.HarmError
 	// TimeoutError says what was being done when the deadline passed.
 	TimeoutError = chrome.TimeoutError
+	// ToolTimeoutError says how long the work on a file was given.
+	ToolTimeoutError = engine.TimeoutError
 	// LoadError says why the main document did not load: Status is the HTTP
 	// status of an answer of 400 or more, Reason Chromium's name of a network
 	// error otherwise.
 	LoadError = chrome.LoadError
 	// PageRangeError says how many pages the document has.
 	PageRangeError = chrome.PageRangeError
+	// HeaderError names the header or footer that would load something.
+	HeaderError = chrome.HeaderError
 	// LimitError names the limit that the result is over.
 	LimitError = chrome.LimitError
 	// SizeError gives the size of an image that is not possible, in pixels.

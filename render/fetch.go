@@ -45,8 +45,8 @@ func (e *FetchError) Unwrap() error { return e.cause }
 // caller closes it. What the server says of its type is ignored. Errors are
 // ErrRefused, *FetchError, spool.ErrTooLarge as ErrFileTooLarge, and that of
 // ctx, which bounds the fetch.
-func (r *Renderer) Fetch(ctx context.Context, address string, limit int64) (_ *spool.File, err error) {
-	if _, err := r.policy.CheckURL(address, "http", "https"); err != nil {
+func (a *Account) Fetch(ctx context.Context, address string, limit int64) (_ *spool.File, err error) {
+	if _, err := a.render.policy.CheckURL(address, "http", "https"); err != nil {
 		return nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -54,7 +54,7 @@ func (r *Renderer) Fetch(ctx context.Context, address string, limit int64) (_ *s
 		return nil, &FetchError{Reason: "is not valid", cause: err}
 	}
 	request.Header.Set("Accept", "*/*")
-	response, err := r.files.Do(request)
+	response, err := a.render.files.Do(request)
 	if err != nil {
 		return nil, fetchError(ctx, err)
 	}

@@ -21,7 +21,7 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 	const scripted = `<!DOCTYPE html><body><script>document.body.textContent = "Page " + innerWidth + " " + devicePixelRatio + " " + matchMedia("screen").matches</script>`
 	pdf := func(html string) string {
 		t.Helper()
-		doc, err := s.PDF(t.Context(), tenant, render.Source{HTML: html}, render.Page{}, render.PDF{})
+		doc, err := s.For(tenant).PDF(t.Context(), render.Source{HTML: html}, render.Page{}, render.PDF{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 	for html, text := range want {
 		for range 3 {
 			shot := render.Screenshot{Type: "png", OmitBackground: true, Viewport: render.Viewport{Width: 320, Height: 200, Scale: 3}}
-			result, err := s.Screenshot(t.Context(), tenant, render.Source{HTML: html}, render.Page{Media: "print"}, shot)
+			result, err := s.For(tenant).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{Media: "print"}, shot)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,12 +39,12 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 			if got := pdf(html); got != text {
 				t.Errorf("after others the document says %q, want %q", got, text)
 			}
-			doc, err := s.PDF(t.Context(), tenant, render.Source{HTML: html}, render.Page{Media: "screen"}, render.PDF{Landscape: true, Scale: 2})
+			doc, err := s.For(tenant).PDF(t.Context(), render.Source{HTML: html}, render.Page{Media: "screen"}, render.PDF{Landscape: true, Scale: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_ = doc.Body.Close()
-			result, err = s.Screenshot(t.Context(), tenant, render.Source{HTML: html}, render.Page{}, render.Screenshot{Type: "png"})
+			result, err = s.For(tenant).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{}, render.Screenshot{Type: "png"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +201,7 @@ func (s *studio) testDeadlines(t *testing.T) {
 			t.Parallel()
 			test.page.Timeout = limit
 			began := time.Now()
-			doc, err := s.PDF(t.Context(), "acct_"+name, s.html(test.html), test.page, render.PDF{})
+			doc, err := s.For("acct_"+name).PDF(t.Context(), s.html(test.html), test.page, render.PDF{})
 			var late *render.TimeoutError
 			if !errors.As(err, &late) || late.After <= 0 || late.After > limit || late.Step == "" {
 				t.Errorf("error %v (%+v), want a TimeoutError with its step", err, late)

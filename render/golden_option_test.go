@@ -218,7 +218,7 @@ func (s *studio) testMedia(t *testing.T) {
 		}
 	}
 	for media, red := range map[string]bool{"": false, "screen": false, "print": true} {
-		result, err := s.Screenshot(t.Context(), "acct_1", render.Source{HTML: source}, render.Page{Media: media}, render.Screenshot{Type: "png"})
+		result, err := s.For("acct_1").Screenshot(t.Context(), render.Source{HTML: source}, render.Page{Media: media}, render.Screenshot{Type: "png"})
 		if err != nil {
 			t.Fatal(err)
 		}

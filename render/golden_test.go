@@ -186,7 +186,7 @@ func (s *studio) html(text string) render.Source {
 // print prints a source and returns the file. It is kept by go test -artifacts.
 func (s *studio) print(t *testing.T, src render.Source, page render.Page, pdf render.PDF) string {
 	t.Helper()
-	doc, err := s.PDF(t.Context(), "acct_1", src, page, pdf)
+	doc, err := s.For("acct_1").PDF(t.Context(), src, page, pdf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func (s *studio) testMissingChart(t *testing.T) {
 // shoot makes an image of a source. Its file is kept by go test -artifacts.
 func (s *studio) shoot(t *testing.T, src render.Source, shot render.Screenshot) image.Image {
 	t.Helper()
-	result, err := s.Screenshot(t.Context(), "acct_1", src, render.Page{}, shot)
+	result, err := s.For("acct_1").Screenshot(t.Context(), src, render.Page{}, shot)
 	if err != nil {
 		t.Fatal(err)
 	}

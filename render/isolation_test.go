@@ -35,7 +35,7 @@ func newRoom(t *testing.T) *room {
 // pdf prints a source for a tenant and returns its text.
 func (m *room) pdf(t *testing.T, tenant string, source render.Source, page render.Page) string {
 	t.Helper()
-	doc, err := m.r.PDF(t.Context(), tenant, source, page, render.PDF{})
+	doc, err := m.r.For(tenant).PDF(t.Context(), source, page, render.PDF{})
 	if err != nil {
 		t.Fatalf("%.100s%s: %v", source.HTML, source.URL, err)
 	}
@@ -133,7 +133,7 @@ func TestPagesDoNotHearEachOther(t *testing.T) { //nolint:tparallel // The subte
 			for i, me := range []string{"left", "right"} {
 				group.Go(func() error {
 					url := m.site.origin("site.test") + "/talk#" + strings.ReplaceAll(name, " ", "-") + "/" + me
-					doc, err := m.r.PDF(t.Context(), tenants[i], render.Source{URL: url}, untilDone(), render.PDF{})
+					doc, err := m.r.For(tenants[i]).PDF(t.Context(), render.Source{URL: url}, untilDone(), render.PDF{})
 					if err != nil {
 						return err
 					}
@@ -246,7 +246,7 @@ func TestTimersEnd(t *testing.T) {
 			case 2:
 				source, want = render.Source{HTML: fmt.Sprintf("<script>document.write('scripted%d')</script>", i)}, fmt.Sprintf("scripted%d", i)
 			}
-			doc, err := m.r.PDF(t.Context(), tenant, source, render.Page{}, render.PDF{})
+			doc, err := m.r.For(tenant).PDF(t.Context(), source, render.Page{}, render.PDF{})
 			if err != nil {
 				return err
 			}
@@ -359,7 +359,7 @@ func TestEmulationEnds(t *testing.T) {
 	for name, first := range lanes {
 		for then, second := range lanes {
 			source := render.Source{HTML: first}
-			image, err := m.r.Screenshot(t.Context(), "acct_1", source, render.Page{Media: "print"}, odd)
+			image, err := m.r.For("acct_1").Screenshot(t.Context(), source, render.Page{Media: "print"}, odd)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -370,7 +370,7 @@ func TestEmulationEnds(t *testing.T) {
 			if got := m.pdf(t, "acct_1", render.Source{HTML: second}, render.Page{}); !strings.Contains(got, "print") || !strings.Contains(got, "wide") {
 				t.Errorf("%s after %s: %q, want print and wide", then, name, got)
 			}
-			image, err = m.r.Screenshot(t.Context(), "acct_1", render.Source{HTML: second}, render.Page{}, render.Screenshot{Type: "png"})
+			image, err = m.r.For("acct_1").Screenshot(t.Context(), render.Source{HTML: second}, render.Page{}, render.Screenshot{Type: "png"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,6 +22,8 @@ const (
 )
 
 type (
+	// PDFTextResult is the text of a PDF, as PDFText's JSON holds it.
+	PDFTextResult = pdf.Text
 	// PDFForm is the form of a PDF.
 	PDFForm = pdf.Form
 	// PDFField is a field of a form.
@@ -39,10 +41,10 @@ type Raster struct {
 
 // RasterPages draws pages of a PDF, and returns one image, or a ZIP archive of
 // several and true.
-func (r *Renderer) RasterPages(ctx context.Context, file PDFFile, how Raster) (_ *spool.File, archive bool, err error) {
+func (a *Account) RasterPages(ctx context.Context, file PDFFile, how Raster) (_ *spool.File, archive bool, err error) {
 	files, input := file.input()
 	args := pdf.RasterArgs{Input: input, Pages: how.Pages, JPEG: how.JPEG, DPI: how.DPI}
-	result, err := r.runTool(ctx, engine.Job{Name: pdf.RasterJob, Args: args, Files: files})
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.RasterJob, Args: args, Files: files})
 	if err != nil {
 		return nil, false, err
 	}
@@ -63,7 +65,7 @@ type ImagePages struct {
 }
 
 // PDFFromImages makes a PDF of images, each a page.
-func (r *Renderer) PDFFromImages(ctx context.Context, images []FileContent, pages ImagePages) (*spool.File, error) {
+func (a *Account) PDFFromImages(ctx context.Context, images []FileContent, pages ImagePages) (*spool.File, error) {
 	args := pdf.FromImagesArgs{Width: pages.Width, Height: pages.Height, Margin: pages.Margin, Fit: pdf.Fit(pages.Fit)}
 	job := engine.Job{Name: pdf.FromImagesJob}
 	for i, image := range images {
@@ -72,7 +74,7 @@ func (r *Renderer) PDFFromImages(ctx context.Context, images []FileContent, page
 		args.Inputs = append(args.Inputs, pdf.Input{Name: name})
 	}
 	job.Args = args
-	return r.runPDF(ctx, job)
+	return a.runPDF(ctx, job)
 }
 
 // Stamp is what is drawn on pages, and how. Exactly one of Text and Image is
@@ -97,10 +99,10 @@ type Stamp struct {
 	Below    bool
 }
 
-// StampPDF draws a text or an image on pages of a PDF for a tenant. A text is
+// StampPDF draws a text or an image on pages of a PDF. A text is
 // printed by the browser first, which has every script and writes in any
 // direction.
-func (r *Renderer) StampPDF(ctx context.Context, tenant string, file PDFFile, s Stamp) (_ *spool.File, err error) {
+func (a *Account) StampPDF(ctx context.Context, file PDFFile, s Stamp) (_ *spool.File, err error) {
 	files, input := file.input()
 	args := pdf.StampArgs{
 		Input: input, Stamp: pdf.Input{Name: "stamp"}, Image: s.Image != nil, Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
@@ -108,7 +110,7 @@ func (r *Renderer) StampPDF(ctx context.Context, tenant string, file PDFFile, s 
 	}
 	content := s.Image
 	if content == nil {
-		printed, printErr := r.printStamp(ctx, tenant, s)
+		printed, printErr := a.printStamp(ctx, s)
 		if printErr != nil {
 			return nil, printErr
 		}
@@ -117,7 +119,7 @@ func (r *Renderer) StampPDF(ctx context.Context, tenant string, file PDFFile, s 
 		args.Scale *= s.FontSize / stampPoints
 	}
 	files = append(files, engine.File{Name: args.Stamp.Name, Content: content})
-	return r.runPDF(ctx, engine.Job{Name: pdf.StampJob, Args: args, Files: files})
+	return a.runPDF(ctx, engine.Job{Name: pdf.StampJob, Args: args, Files: files})
 }
 
 // The size of a stamp's letters as they are printed. They are outlines, so the
@@ -149,10 +151,10 @@ document.head.append(style);
 `
 
 // printStamp prints the text of a stamp on a page as large as itself.
-func (r *Renderer) printStamp(ctx context.Context, tenant string, s Stamp) (*spool.File, error) {
+func (a *Account) printStamp(ctx context.Context, s Stamp) (*spool.File, error) {
 	page := fmt.Sprintf(stampPage, stampPixels, html.EscapeString(s.Color), html.EscapeString(s.Text))
-	doc, err := r.browser.PDF(ctx, chrome.Job{
-		Tenant: tenant, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load",
+	doc, err := a.render.browser.PDF(ctx, chrome.Job{
+		Account: a.id, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load",
 	}, chrome.PDF{PreferCSSPageSize: true, Scale: 1, MaxPages: MaxPages, MaxBytes: MaxBytes})
 	if err != nil {
 		return nil, fmt.Errorf("print the stamp: %w", err)
@@ -163,16 +165,16 @@ func (r *Renderer) printStamp(ctx context.Context, tenant string, s Stamp) (*spo
 // PDFText reads the text of a PDF. The result is JSON: with merge an object of
 // pageCount and text, where form feeds stand between pages; or else of
 // pageCount and pages, each an object of page and text.
-func (r *Renderer) PDFText(ctx context.Context, file PDFFile, merge bool) (*spool.File, error) {
+func (a *Account) PDFText(ctx context.Context, file PDFFile, merge bool) (*spool.File, error) {
 	files, input := file.input()
-	return r.runPDF(ctx, engine.Job{Name: pdf.TextJob, Args: pdf.TextArgs{Input: input, Merge: merge}, Files: files})
+	return a.runPDF(ctx, engine.Job{Name: pdf.TextJob, Args: pdf.TextArgs{Input: input, Merge: merge}, Files: files})
 }
 
 // PDFFormFields lists the fields of a PDF's form, none where it has no form.
-func (r *Renderer) PDFFormFields(ctx context.Context, file PDFFile) (PDFForm, error) {
+func (a *Account) PDFFormFields(ctx context.Context, file PDFFile) (PDFForm, error) {
 	var form PDFForm
 	files, input := file.input()
-	result, err := r.runTool(ctx, engine.Job{Name: pdf.FormFieldsJob, Args: pdf.FormFieldsArgs{Input: input}, Files: files})
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.FormFieldsJob, Args: pdf.FormFieldsArgs{Input: input}, Files: files})
 	if err != nil {
 		return form, err
 	}
@@ -189,10 +191,10 @@ func (e *FormError) Error() string { return fmt.Sprintf("values do not fit the f
 // FillPDFForm fills the form of a PDF. Values are by the names of the fields,
 // as JSON decodes them; nil clears a field. Flatten draws them on the pages and
 // removes the form. The error is a *FormError where values do not fit.
-func (r *Renderer) FillPDFForm(ctx context.Context, file PDFFile, values map[string]any, flatten bool) (*spool.File, error) {
+func (a *Account) FillPDFForm(ctx context.Context, file PDFFile, values map[string]any, flatten bool) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.FormFillArgs{Input: input, Values: values, Flatten: flatten}
-	result, err := r.runTool(ctx, engine.Job{Name: pdf.FormFillJob, Args: args, Files: files})
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.FormFillJob, Args: args, Files: files})
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,14 @@ const (
 	PDFBeyondEnd        = pdf.BeyondEnd
 	PDFAllPages         = pdf.AllPages
 	PDFExhausted        = pdf.Exhausted
-	PDFInvalid          = pdf.Invalid
+	PDFNoSelection      = pdf.NoSelection
+	PDFTooFine          = pdf.TooFine
+)
+
+// The limits of a page's image: pixels a side and in all.
+const (
+	MaxPageSide   = pdf.MaxSide
+	MaxPagePixels = pdf.MaxPixels
 )
 
 // PDFFile is a PDF to work on, and the password that opens it.
@@ -39,17 +46,22 @@ type PDFFile struct {
 }
 
 // runTool runs a job of render/pdf or of another engine in a child. The caller
-// closes the result. Errors are *PDFError, *LimitError and that of ctx, which
-// bounds the job.
-func (r *Renderer) runTool(ctx context.Context, job engine.Job) (engine.Result, error) {
-	job.MaxOutput = MaxBytes
-	result, err := r.engines.Run(ctx, job)
+// closes the result. Errors are *BusyError, *ToolTimeoutError, *PDFError,
+// *LimitError and that of ctx.
+func (a *Account) runTool(ctx context.Context, job engine.Job) (engine.Result, error) {
+	job.MaxOutput, job.Account, job.Time = MaxBytes, a.id, timeLimit(job.Name)
+	result, err := a.render.engines.Run(ctx, job)
 	var failed *PDFError
+	var late *ToolTimeoutError
 	switch {
 	case err == nil:
 		return result, nil
 	case ctx.Err() != nil:
 		return engine.Result{}, ctx.Err()
+	case errors.As(err, &late):
+		return engine.Result{}, late
+	case errors.Is(err, ErrBusy):
+		return engine.Result{}, err
 	case errors.Is(err, engine.ErrOutputTooLarge):
 		return engine.Result{}, &LimitError{What: "bytes", Max: MaxBytes}
 	case errors.Is(err, engine.ErrClosed):
@@ -71,8 +83,8 @@ func (f PDFFile) input() ([]engine.File, pdf.Input) {
 }
 
 // runPDF runs a job whose result is one PDF.
-func (r *Renderer) runPDF(ctx context.Context, job engine.Job) (*spool.File, error) {
-	result, err := r.runTool(ctx, job)
+func (a *Account) runPDF(ctx context.Context, job engine.Job) (*spool.File, error) {
+	result, err := a.runTool(ctx, job)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +109,7 @@ type MergeInput struct {
 
 // MergePDFs joins PDFs in their order. Where one of them has an outline, so has
 // the result, with an entry for each file. The result is not encrypted.
-func (r *Renderer) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, error) {
+func (a *Account) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, error) {
 	var args pdf.Merge
 	job := engine.Job{Name: pdf.MergeJob}
 	for i, in := range inputs {
@@ -106,28 +118,28 @@ func (r *Renderer) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.F
 		args.Inputs = append(args.Inputs, pdf.MergeInput{Input: pdf.Input{Name: name, Password: in.Password}, Title: in.Title})
 	}
 	job.Args = args
-	return r.runPDF(ctx, job)
+	return a.runPDF(ctx, job)
 }
 
 // ExtractPages makes a PDF of pages of another, in the order in which they are
 // selected, repeats included. Empty pages are all.
-func (r *Renderer) ExtractPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
+func (a *Account) ExtractPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
 	files, input := file.input()
-	return r.runPDF(ctx, engine.Job{Name: pdf.ExtractJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
+	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
 }
 
 // DeletePages makes a PDF without some of its pages. At least one must stay.
-func (r *Renderer) DeletePages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
+func (a *Account) DeletePages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
 	files, input := file.input()
-	return r.runPDF(ctx, engine.Job{Name: pdf.DeletePagesJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
+	return a.runPDF(ctx, engine.Job{Name: pdf.DeletePagesJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
 }
 
 // RotatePages turns pages clockwise by a multiple of 90 degrees. Empty pages
 // are all.
-func (r *Renderer) RotatePages(ctx context.Context, file PDFFile, degrees int, pages string) (*spool.File, error) {
+func (a *Account) RotatePages(ctx context.Context, file PDFFile, degrees int, pages string) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.Rotation{Selection: pdf.Selection{Input: input, Pages: pages}, Degrees: degrees}
-	return r.runPDF(ctx, engine.Job{Name: pdf.RotateJob, Args: args, Files: files})
+	return a.runPDF(ctx, engine.Job{Name: pdf.RotateJob, Args: args, Files: files})
 }
 
 // PDFProtection says how a PDF is encrypted.
@@ -139,38 +151,38 @@ type PDFProtection struct {
 
 // ProtectPDF encrypts a PDF with AES-256. An encryption that it has already is
 // replaced.
-func (r *Renderer) ProtectPDF(ctx context.Context, file PDFFile, protection PDFProtection) (*spool.File, error) {
+func (a *Account) ProtectPDF(ctx context.Context, file PDFFile, protection PDFProtection) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.Protection{
 		Input: input, UserPassword: protection.UserPassword, OwnerPassword: protection.OwnerPassword, Allow: protection.Allow,
 	}
-	return r.runPDF(ctx, engine.Job{Name: pdf.ProtectJob, Args: args, Files: files})
+	return a.runPDF(ctx, engine.Job{Name: pdf.ProtectJob, Args: args, Files: files})
 }
 
 // UnlockPDF takes the encryption off a PDF.
-func (r *Renderer) UnlockPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+func (a *Account) UnlockPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
-	return r.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: input, Files: files})
+	return a.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: input, Files: files})
 }
 
 // CompressPDF makes a PDF smaller without losing anything. Where it cannot, the
 // result is the PDF as it was.
-func (r *Renderer) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+func (a *Account) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
-	return r.runPDF(ctx, engine.Job{Name: pdf.CompressJob, Args: input, Files: files})
+	return a.runPDF(ctx, engine.Job{Name: pdf.CompressJob, Args: input, Files: files})
 }
 
 // AddBookmarks adds entries to the end of a PDF's outline.
-func (r *Renderer) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []PDFBookmark) (*spool.File, error) {
+func (a *Account) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []PDFBookmark) (*spool.File, error) {
 	files, input := file.input()
-	return r.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
+	return a.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
 }
 
 // DescribePDF reads what a PDF says of itself.
-func (r *Renderer) DescribePDF(ctx context.Context, file PDFFile) (PDFInfo, error) {
+func (a *Account) DescribePDF(ctx context.Context, file PDFFile) (PDFInfo, error) {
 	var info PDFInfo
 	files, input := file.input()
-	result, err := r.runTool(ctx, engine.Job{Name: pdf.InfoJob, Args: input, Files: files})
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.InfoJob, Args: input, Files: files})
 	if err != nil {
 		return info, err
 	}

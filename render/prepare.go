@@ -14,6 +14,7 @@ import (
 	"relaypdf/render/markup"
 	"relaypdf/render/office"
 	"relaypdf/render/pdf"
+	"relaypdf/render/template"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // prepare turns a source into a job of the browser, whose deadline is what is
 // left of the page's: it checks where a URL leads, converts Markdown and
 // chooses the lane.
-func (r *Renderer) prepare(ctx context.Context, src Source, page Page, style markup.MarkdownOptions) (chrome.Job, error) {
+func (a *Account) prepare(ctx context.Context, src Source, page Page, style markup.MarkdownOptions) (chrome.Job, error) {
 	if page.Timeout <= 0 {
 		page.Timeout = defaultTimeout
 	}
@@ -39,9 +40,9 @@ func (r *Renderer) prepare(ctx context.Context, src Source, page Page, style mar
 	var err error
 	switch {
 	case src.URL != "":
-		job.URL, err = r.resolve(ctx, src.URL, page.Timeout)
+		job.URL, err = a.render.resolve(ctx, src.URL, page.Timeout)
 	case src.Markdown != "":
-		job.HTML, err = r.convert(ctx, src.Markdown, style, page.Timeout)
+		job.HTML, err = a.convert(ctx, src.Markdown, style, page.Timeout)
 	}
 	if err != nil {
 		return chrome.Job{}, err
@@ -60,7 +61,7 @@ func lane(html string) chrome.Lane {
 	switch {
 	case traits.Network:
 		return chrome.Once
-	case traits.Script:
+	case traits.Script, markup.Lingers(html):
 		return chrome.Realm
 	default:
 		return chrome.Inline
@@ -112,31 +113,47 @@ func (r *Renderer) refusal(ctx context.Context, err error) error {
 // markdownJob is the name of the engines' job that converts Markdown.
 const markdownJob = "markdown"
 
-// convert turns Markdown into a document in an engine's process, because some
+// convert turns Markdown into a document in a process of its own, because some
 // short inputs take for ever.
-func (r *Renderer) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (string, error) {
-	defer func(start time.Time) { r.observe("markdown", time.Since(start)) }(time.Now())
-	bounded, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	html, err := r.engines.Do(bounded, engine.Job{Name: markdownJob, Args: style, Body: []byte(source)})
+func (a *Account) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (string, error) {
+	defer func(start time.Time) { a.render.observe("markdown", time.Since(start)) }(time.Now())
+	html, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: timeout})
+	var late *ToolTimeoutError
 	switch {
 	case err == nil:
 		return string(html), nil
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case bounded.Err() != nil:
-		return "", &TimeoutError{Step: "converting Markdown", After: timeout}
+	case errors.As(err, &late):
+		return "", &TimeoutError{Step: "converting Markdown", After: timeout, Slowed: late.Slowed}
+	case errors.Is(err, ErrBusy):
+		return "", err
 	case errors.Is(err, engine.ErrCrashed):
 		return "", fmt.Errorf("convert Markdown: %w: %w", ErrCrashed, err)
 	}
 	return "", fmt.Errorf("convert Markdown: %w", err)
 }
 
+// runMarkup runs a job that makes a document of a text, such as Markdown or a
+// template, in the children that are kept for these: they take milliseconds,
+// and nothing that is done to files keeps them waiting. Errors are those of
+// engine.Pool.Run.
+func (a *Account) runMarkup(ctx context.Context, job engine.Job) ([]byte, error) {
+	job.Account = a.id
+	return a.render.markup.Do(ctx, job)
+}
+
+// ExecBrowser makes this process a browser that is locked in from outside. It is
+// what the engine's command does with more arguments, the first of which is
+// "browser": args are the others. It returns only an error.
+func ExecBrowser(args []string) error { return engine.ExecBrowser(args) }
+
 // ServeEngine is the whole life of an engine process: it does the jobs that
 // arrive on in, and returns when in ends. See engine.Serve.
 func ServeEngine(in io.Reader, out io.Writer) error {
 	handlers := pdf.Handlers()
 	maps.Copy(handlers, office.Handlers())
+	maps.Copy(handlers, template.Handlers())
 	handlers[markdownJob] = engine.Handle(func(_ context.Context, _ *engine.Work, style markup.MarkdownOptions, source []byte) ([]byte, error) {
 		return markup.Markdown(source, style)
 	})

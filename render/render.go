@@ -1,6 +1,6 @@
 // Package render turns HTML, web pages and Markdown into PDFs and images. It
-// knows nothing of accounts, HTTP or JSON: a tenant is a name whose documents
-// never meet those of another.
+// knows nothing of HTTP, JSON or money: an account is a name whose documents
+// never meet those of another, and whose work waits in a line of its own.
 //
 // Behind it stand a pool of browsers (render/chrome), one of office programs
 // (render/office), a pool of engine processes for everything else that reads
@@ -16,13 +16,13 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"runtime"
 	"time"
 
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
 	"relaypdf/render/engine"
 	"relaypdf/render/office"
+	"relaypdf/render/plan"
 )
 
 // Config says what a Renderer uses. Its zero value works.
@@ -30,22 +30,32 @@ type Config struct {
 	// Dir is the parent of all folders and files made; empty means the
 	// system's temporary folder.
 	Dir string
-	// Slots is how many documents are rendered at once; 0 means one per core.
+	// Memory is how many bytes all of it may take; 0 means what the machine or
+	// the control group has. The bounds that are not set derive from it.
+	Memory int64
+	// Slots is how many documents are rendered at once; 0 means one per core, or
+	// fewer where there is little memory.
 	Slots int
 	// Queue is how many more may wait; 0 means 32 per slot. Documents take 10
 	// to 100 ms as a rule, so the last in the line waits a few seconds.
 	Queue int
 	// OfficeSlots is how many office documents are converted at once; 0 means
-	// one per core. Each takes an office program of its own, of some 200 MB.
+	// one per core, or fewer where there is little memory. Each takes an office
+	// program of its own, of some 200 MB.
 	OfficeSlots int
 	// User is whom the browser and the engines run as when this process runs
 	// as root; empty means "relaypdf", or "nobody" where there is no such user.
 	User string
+	// Sandbox is the least protection to start with; empty means SandboxFull.
+	Sandbox Sandbox
 	// Chromium is the browser's program; empty means the first one found.
 	Chromium string
 	// AllowHosts are hosts, host:ports and CIDRs that are reached although they
 	// are not public.
 	AllowHosts []string
+	// OwnHosts are the names and addresses under which this service itself is
+	// reached: no document may.
+	OwnHosts []string
 	// ExtraCA is a file of certificates in PEM that are trusted besides the
 	// system's, by the browser and by our own requests.
 	ExtraCA string
@@ -61,6 +71,9 @@ type Config struct {
 	// Logger receives what an operator should know; nil discards it. It never
 	// receives content, or more of a URL than its host.
 	Logger *slog.Logger
+
+	plan plan.Plan // of Memory
+	bare error     // why the browser has no sandbox of its own
 }
 
 // Renderer renders documents. It is safe for concurrent use.
@@ -68,17 +81,16 @@ type Renderer struct {
 	policy  *egress.Policy
 	proxy   *egress.Proxy
 	browser *chrome.Pool
-	engines *engine.Pool
+	engines *engine.Pool // work on files
+	markup  *engine.Pool // make documents of texts
 	office  *office.Pool
 	files   *http.Client // fetches the files that requests name by address
 	pages   *http.Client // fetches pages that no browser loads
 	hooks   *http.Client // sends to callbacks and webhooks
 	observe func(step string, took time.Duration)
-	queue   int // how many may wait
+	sandbox Sandbox // that is in force
+	lacks   error   // of a better one
 }
-
-// queuePerSlot is the default of Config.Queue for each slot.
-const queuePerSlot = 32
 
 // New starts the egress proxy, the browser and the engines, and ends what was
 // started when one of them fails. Its errors say what to mend. ctx bounds the
@@ -90,11 +102,12 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	if cfg.Observe == nil {
 		cfg.Observe = func(string, time.Duration) {}
 	}
+	cfg.plan = plan.For(plan.Machine{Memory: cfg.Memory})
 	if cfg.Slots <= 0 {
-		cfg.Slots = runtime.NumCPU()
+		cfg.Slots = cfg.plan.RenderSlots
 	}
-	if cfg.Queue <= 0 {
-		cfg.Queue = queuePerSlot * cfg.Slots
+	if cfg.OfficeSlots <= 0 {
+		cfg.OfficeSlots = cfg.plan.OfficeSlots
 	}
 	roots, err := loadRoots(cfg.ExtraCA)
 	if err != nil {
@@ -104,7 +117,7 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Renderer{policy: policy, observe: cfg.Observe, queue: cfg.Queue}
+	r := &Renderer{policy: policy, observe: cfg.Observe}
 	r.files = policy.Client(egress.ClientConfig{Schemes: []string{"http", "https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
 	r.hooks = policy.Client(egress.ClientConfig{Schemes: []string{"https"}})
 	r.pages = policy.Client(egress.ClientConfig{Schemes: []string{"https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
@@ -118,38 +131,68 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 	if r.proxy, err = r.policy.StartProxy(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the egress proxy on 127.0.0.1: %w", err)
 	}
+	if cfg.bare, err = cfg.checkBrowser(ctx); err != nil {
+		return err
+	}
 	if r.engines, err = engine.Start(cfg.engine()); err != nil {
 		return fmt.Errorf("start the engines: %w", err)
+	}
+	if r.markup, err = engine.Start(cfg.markup()); err != nil {
+		return fmt.Errorf("start the engines for texts: %w", err)
 	}
 	r.office = office.New(cfg.office())
 	if r.browser, err = chrome.Start(ctx, cfg.chrome("http://"+r.proxy.Addr())); err != nil {
 		return fmt.Errorf("start the browser: %w", err)
 	}
-	return nil
+	// The children have started beside the browser.
+	if err := r.engines.Ready(ctx); err != nil {
+		return fmt.Errorf("start the engines: %w", err)
+	}
+	return r.judge(ctx, cfg)
 }
 
 func (c Config) egress(roots *x509.CertPool) egress.Config {
-	cfg := egress.Config{AllowHosts: c.AllowHosts, ExtraCA: roots, Resolver: c.Resolver, Logger: c.Logger}
+	cfg := egress.Config{AllowHosts: c.AllowHosts, OwnHosts: c.OwnHosts, ExtraCA: roots, Resolver: c.Resolver, Logger: c.Logger}
 	if c.OnRefuse != nil {
 		cfg.OnRefuse = func(host string, reason egress.Reason) { c.OnRefuse(host, string(reason)) }
 	}
 	return cfg
 }
 
+// extraChildren is how many accounts that come beside one that uses every child
+// find one at once.
+const extraChildren = 1
+
+// engine configures the children that work on files.
 func (c Config) engine() engine.Config {
-	return engine.Config{Command: c.Engine, Size: c.Slots, Dir: c.Dir, User: c.User, Logger: c.Logger}
+	return engine.Config{
+		Command: c.Engine, Size: min(c.Slots, c.plan.EngineSlots), Extra: extraChildren, Queue: c.Queue,
+		Memory: c.plan.EngineMemory, Dir: c.Dir, User: c.User, Logger: c.Logger,
+	}
 }
 
+// markup configures those that make documents of texts.
+func (c Config) markup() engine.Config {
+	e := c.engine()
+	e.Size, e.Memory = c.plan.MarkupSlots, c.plan.MarkupMemory
+	return e
+}
+
+// office configures those of the offices, which have a queue and a bound of
+// their own.
 func (c Config) office() office.Config {
 	e := c.engine()
-	e.Size = c.OfficeSlots
+	e.Size, e.Extra, e.Queue, e.Memory = c.OfficeSlots, 0, 0, c.plan.OfficeMemory
 	return office.Config{Engine: e}
 }
 
 func (c Config) chrome(proxy string) chrome.Config {
 	return chrome.Config{
-		Binary: c.Chromium, Proxy: proxy, CAFile: c.ExtraCA, Dir: c.Dir, User: c.User,
+		Confine: c.confine(proxy),
+		Binary:  c.Chromium, Proxy: proxy, CAFile: c.ExtraCA, Dir: c.Dir, User: c.User,
 		Slots: c.Slots, Queue: c.Queue, Logger: c.Logger,
+		Browsers: c.plan.Browsers, WarmPages: c.plan.WarmPages,
+		RecycleBytes: c.plan.BrowserMemory, RendererBytes: c.plan.RendererMemory,
 		Observe: func(step chrome.Step, took time.Duration) { c.Observe(string(step), took) },
 	}
 }
@@ -187,10 +230,6 @@ func (r *Renderer) CheckURL(raw string) error {
 // their own time. Errors match ErrRefused where an address is refused.
 func (r *Renderer) Webhooks() *http.Client { return r.hooks }
 
-// Admit returns the *BusyError that PDF and Screenshot would return for the
-// tenant at this moment because the queue is full, or nil.
-func (r *Renderer) Admit(tenant string) error { return r.browser.Admit(tenant) }
-
 // Protection is one of the ways in which the engines are locked in.
 type Protection = engine.Protection
 
@@ -203,25 +242,6 @@ func (r *Renderer) Protections(ctx context.Context) ([]Protection, error) {
 // Ready makes a real call to the browser.
 func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }
 
-// Stats is the state of a Renderer at one moment.
-type Stats struct {
-	Slots, Busy        int   // renders that can run, and that do
-	Queued, QueueLimit int   // renders that wait, and that may
-	Renders            int64 // results made so far
-	Restarts           int64 // browsers replaced as planned
-	Crashes            int64 // pages and browsers that died
-	Memory             int64 // bytes that the browser's processes hold
-}
-
-// Stats returns the present state.
-func (r *Renderer) Stats() Stats {
-	now := r.browser.Stats()
-	return Stats{
-		Slots: now.Slots, Busy: now.Busy, Queued: now.Queued, QueueLimit: r.queue,
-		Renders: now.Renders, Restarts: now.Restarts, Crashes: now.Crashes, Memory: now.MemoryBytes,
-	}
-}
-
 // Close ends the browsers, the engines and the proxy, and with them the renders
 // under way. It is bounded in time and leaves no process and no file.
 func (r *Renderer) Close() error {
@@ -231,6 +251,9 @@ func (r *Renderer) Close() error {
 	}
 	if r.office != nil {
 		faults = append(faults, r.office.Close())
+	}
+	if r.markup != nil {
+		faults = append(faults, r.markup.Close())
 	}
 	if r.engines != nil {
 		faults = append(faults, r.engines.Close())

@@ -48,6 +48,9 @@ func TestMain(m *testing.M) {
 // start returns a Renderer whose folder must be empty when it has been closed.
 func start(t *testing.T, cfg Config) *Renderer {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
 	cfg.Dir = folder(t)
 	r, err := New(t.Context(), cfg)
 	if err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ const maxAmount = 1_000_000_000 * credit.Dollar
 type Account struct {
 	ID            string
 	Email         string // unique, lower-case
+	Name          string // as its members see it; the address where it was given none
+	Region        string // where it was created, its home
 	Plan          string // PlanFree, or PlanPaid from the first payment on
 	Suspended     bool
 	SuspendReason string
@@ -33,6 +36,7 @@ type Account struct {
 	AutoReload    bool
 	Balance       credit.Amount  // what can be spent; holds are not in it
 	Held          credit.Amount  // set aside for calls that are running
+	Owed          credit.Amount  // what the wallet lacked for a refund or chargeback; nothing is spent until it is repaid
 	MaxJob        *credit.Amount // limit of one call; nil is none
 	MaxDay        *credit.Amount // limit of a UTC day, holds included; nil is none
 	SpentToday    credit.Amount  // what counts towards MaxDay
@@ -58,6 +62,8 @@ type accountRow struct {
 
 	ID            string `bun:",pk"`
 	Email         string
+	Name          string
+	Region        string
 	Plan          string
 	Suspended     bool
 	SuspendReason string
@@ -65,6 +71,7 @@ type accountRow struct {
 	AutoReload    bool
 	Balance       credit.Amount
 	Held          credit.Amount
+	Owed          credit.Amount
 	MaxJob        *credit.Amount
 	MaxDay        *credit.Amount
 	Day           int64
@@ -74,8 +81,8 @@ type accountRow struct {
 
 func (r *accountRow) account(now time.Time) Account {
 	return Account{
-		ID: r.ID, Email: r.Email, Plan: r.Plan, Suspended: r.Suspended, SuspendReason: r.SuspendReason,
-		Funded: r.Funded, AutoReload: r.AutoReload, Balance: r.Balance, Held: r.Held,
+		ID: r.ID, Email: r.Email, Name: cmp.Or(r.Name, r.Email), Region: r.Region, Plan: r.Plan, Suspended: r.Suspended, SuspendReason: r.SuspendReason,
+		Funded: r.Funded, AutoReload: r.AutoReload, Balance: r.Balance, Held: r.Held, Owed: r.Owed,
 		MaxJob: r.MaxJob, MaxDay: r.MaxDay, SpentToday: r.spentOn(dayOf(now)), CreatedAt: fromMicros(r.CreatedAt),
 	}
 }
@@ -91,7 +98,7 @@ func (r *accountRow) spentOn(day int64) credit.Amount {
 
 // CreateAccount adds an account with a trial balance, in microdollars, which
 // may be zero. It returns ErrExists when the e-mail address has an account.
-func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Amount) (Account, error) {
+func (s AccountStore) CreateAccount(ctx context.Context, email string, trial credit.Amount) (Account, error) {
 	valid := storable(email)
 	email = strings.ToLower(strings.TrimSpace(email))
 	if !valid || email == "" || len(email) > 254 {
@@ -101,7 +108,7 @@ func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Am
 		return Account{}, fmt.Errorf("create account: the trial balance must be between 0 and %s; got %s", maxAmount, trial)
 	}
 	now := s.now()
-	row := accountRow{ID: NewID("acc"), Email: email, Plan: PlanFree, Balance: trial, CreatedAt: toMicros(now)}
+	row := accountRow{ID: s.NewID("acc"), Email: email, Region: s.region, Plan: PlanFree, Balance: trial, CreatedAt: toMicros(now)}
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT (email) DO NOTHING").Exec(ctx))
 		if err != nil {
@@ -110,8 +117,12 @@ func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Am
 		if !added {
 			return ErrExists
 		}
-		j := journal{accountID: row.ID, kind: kindTrial, reason: "trial credit", at: now}
-		return s.post(ctx, tx, j, entry{bookPromotion, -trial}, entry{bookWallet, trial})
+		if trial == 0 {
+			return nil
+		}
+		return s.ledger.post(ctx, tx, &posting{
+			accountID: row.ID, kind: KindTrial, reference: "signup", reason: "trial credit", at: now, books: books{promotion: -trial, wallet: trial},
+		})
 	})
 	if err != nil {
 		return Account{}, fmt.Errorf("create account: %w", err)
@@ -120,16 +131,16 @@ func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Am
 }
 
 // Account returns the account with the id, or ErrNotFound.
-func (s *Store) Account(ctx context.Context, id string) (Account, error) {
+func (s AccountStore) Account(ctx context.Context, id string) (Account, error) {
 	return s.accountWhere(ctx, "id = ?", id)
 }
 
 // AccountByEmail returns the account with the address in any case, or ErrNotFound.
-func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, error) {
+func (s AccountStore) AccountByEmail(ctx context.Context, email string) (Account, error) {
 	return s.accountWhere(ctx, "email = ?", strings.ToLower(strings.TrimSpace(email)))
 }
 
-func (s *Store) accountWhere(ctx context.Context, where string, arg string) (Account, error) {
+func (s AccountStore) accountWhere(ctx context.Context, where string, arg string) (Account, error) {
 	var row accountRow
 	if !storable(arg) {
 		return Account{}, fmt.Errorf("read account: %w", ErrNotFound)
@@ -140,43 +151,14 @@ func (s *Store) accountWhere(ctx context.Context, where string, arg string) (Acc
 	return row.account(s.now()), nil
 }
 
-// Accounts returns all accounts, the oldest first.
-func (s *Store) Accounts(ctx context.Context) ([]Account, error) {
-	var rows []accountRow
-	if err := s.read.NewSelect().Model(&rows).Order("created_at", "id").Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read accounts: %w", err)
-	}
-	now, list := s.now(), make([]Account, len(rows))
-	for i := range rows {
-		list[i] = rows[i].account(now)
-	}
-	return list, nil
-}
-
-// Credit adds a payment, in microdollars, to the wallet, marks the account as
-// funded and paying, and tells its endpoints. It returns ErrNotFound for an
-// unknown account.
-func (s *Store) Credit(ctx context.Context, accountID string, amount credit.Amount, reason string) error {
-	err := checkCredit(amount)
-	if err == nil {
-		err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-			return s.credit(ctx, tx, addition{accountID: accountID, amount: amount, reason: reason, event: EventWalletTopUp})
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("credit account: %w", err)
-	}
-	return nil
-}
-
 // Suspend keeps the account from making calls and hides its files. It returns
 // ErrNotFound for an unknown account.
-func (s *Store) Suspend(ctx context.Context, id, reason string) error {
+func (s AccountStore) Suspend(ctx context.Context, id, reason string) error {
 	return s.updateAccount(ctx, "suspend account", id, "suspended = TRUE, suspend_reason = ?", clean(reason, 500))
 }
 
 // Resume ends a suspension. It returns ErrNotFound for an unknown account.
-func (s *Store) Resume(ctx context.Context, id string) error {
+func (s AccountStore) Resume(ctx context.Context, id string) error {
 	return s.updateAccount(ctx, "resume account", id, "suspended = FALSE, suspend_reason = ''")
 }
 
@@ -188,7 +170,7 @@ type LimitsChange struct {
 
 // SetLimits replaces the account's limits. It returns ErrNotFound for an
 // unknown account.
-func (s *Store) SetLimits(ctx context.Context, id string, l Limits) error {
+func (s AccountStore) SetLimits(ctx context.Context, id string, l Limits) error {
 	_, err := s.ChangeLimits(ctx, id, LimitsChange{&l.MaxJob, &l.MaxDay})
 	return err
 }
@@ -196,7 +178,7 @@ func (s *Store) SetLimits(ctx context.Context, id string, l Limits) error {
 // ChangeLimits changes some of the account's limits and returns all of them.
 // Changes of different limits at once do not undo each other. It returns
 // ErrNotFound for an unknown account.
-func (s *Store) ChangeLimits(ctx context.Context, id string, c LimitsChange) (Limits, error) {
+func (s AccountStore) ChangeLimits(ctx context.Context, id string, c LimitsChange) (Limits, error) {
 	for _, limit := range []**credit.Amount{c.MaxJob, c.MaxDay} {
 		if limit != nil && *limit != nil && (**limit < 0 || **limit > maxAmount) {
 			return Limits{}, fmt.Errorf("set limits: a limit must be between 0 and %s; got %s", maxAmount, **limit)
@@ -221,7 +203,13 @@ func (s *Store) ChangeLimits(ctx context.Context, id string, c LimitsChange) (Li
 	return Limits{MaxJob: row.MaxJob, MaxDay: row.MaxDay}, nil
 }
 
-func (s *Store) updateAccount(ctx context.Context, doing, id, set string, args ...any) error {
+// SetAccountName changes what an account's members see of it; empty is the
+// address again. It returns ErrNotFound for an unknown account.
+func (s AccountStore) SetAccountName(ctx context.Context, id, name string) error {
+	return s.updateAccount(ctx, "name account", id, "name = ?", clean(name, 100))
+}
+
+func (s AccountStore) updateAccount(ctx context.Context, doing, id, set string, args ...any) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		ok, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set(set, args...).Where("id = ?", id).Exec(ctx))
 		if err == nil && !ok {

@@ -35,8 +35,8 @@ func TestAccounts(t *testing.T) {
 			t.Errorf("credited account: got %+v, %v", got, err)
 		}
 		f.newAccount(t, "bob@example.com", 0)
-		list, err := f.Accounts(ctx)
-		if err != nil || len(list) != 2 {
+		list, err := f.Accounts(ctx, store.AccountFilter{})
+		if err != nil || len(list.Items) != 2 {
 			t.Errorf("accounts: got %+v, %v; want two", list, err)
 		}
 		if tier := (store.Account{AutoReload: true}).RateTier(); tier != "paid" {
@@ -52,11 +52,11 @@ func TestCreditIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		const most = 1_000_000_000 * credit.Dollar
 		for _, amount := range []credit.Amount{0, -1, most + 1} {
-			if err := f.Credit(t.Context(), f.acc.ID, amount, ""); err == nil {
+			if err := f.Credit(t.Context(), f.acc.ID, amount, "wrong"); err == nil {
 				t.Errorf("a credit of %d was accepted", amount)
 			}
 		}
-		if err := f.Credit(t.Context(), f.acc.ID, most, ""); !errors.Is(err, credit.ErrOverflow) {
+		if err := f.Credit(t.Context(), f.acc.ID, most, "most"); !errors.Is(err, credit.ErrOverflow) {
 			t.Errorf("a credit beyond the largest balance: got %v, want ErrOverflow", err)
 		}
 		f.wallet(t, trial, 0, 0)
@@ -70,7 +70,7 @@ func TestUnknownAccount(t *testing.T) {
 		for what, err := range map[string]error{
 			"Account":        second(f.Account(ctx, "acc_none")),
 			"AccountByEmail": second(f.AccountByEmail(ctx, "none@example.com")),
-			"Credit":         f.Credit(ctx, "acc_none", 1, ""),
+			"Credit":         f.Credit(ctx, "acc_none", 1, "none"),
 			"Suspend":        f.Suspend(ctx, "acc_none", ""),
 			"Resume":         f.Resume(ctx, "acc_none"),
 			"SetLimits":      f.SetLimits(ctx, "acc_none", store.Limits{}),

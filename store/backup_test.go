@@ -42,15 +42,15 @@ func TestBackupRoundTrip(t *testing.T) {
 	g := &fixture{Store: storetest.DB{DataDir: dir}.Open(t, f.clock), clock: f.clock, acc: f.acc, key: f.key}
 	g.sound(t)
 	g.wallet(t, trial-200-1000, 1000, 1200)
-	want, err := f.Files(t.Context(), f.acc.ID, 10)
+	want, err := f.Files(t.Context(), store.FileFilter{AccountID: f.acc.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := g.Files(t.Context(), f.acc.ID, 10)
-	if err != nil || len(got) != 2 || !reflect.DeepEqual(got, want) {
+	got, err := g.Files(t.Context(), store.FileFilter{AccountID: f.acc.ID})
+	if err != nil || len(got.Items) != 2 || !reflect.DeepEqual(got, want) {
 		t.Errorf("files: got %+v, %v; want %+v", got, err, want)
 	}
-	for _, file := range got {
+	for _, file := range got.Items {
 		r, size, err := g.Blobs().Open(t.Context(), file.BlobKey)
 		if err != nil || size != file.Size {
 			t.Errorf("blob %s: got %d, %v; want %d", file.BlobKey, size, err, file.Size)

@@ -46,7 +46,7 @@ type Failure struct {
 
 // NewCall describes a call to be begun.
 type NewCall struct {
-	ID, ResultID     string // made by NewID
+	ID, ResultID     string // the result's is made by NewID, and CallID makes the call's of it
 	AccountID, KeyID string // KeyID may be empty
 	Operation, Mode  string
 	RequestID        string
@@ -68,6 +68,9 @@ type Settlement struct {
 	File     *File         // the result to keep, or nil; its account and call are filled in
 	Duration time.Duration // of the run
 	Notice   *Notice       // what is told of the end, or nil
+	// Job is the try of a job that has ended, as it was taken on. Where another
+	// worker has taken it on since, nothing is settled.
+	Job *Job
 }
 
 type callRow struct {
@@ -116,22 +119,27 @@ func (r *callRow) held() credit.Amount {
 }
 
 // Call returns the call with the id, or ErrNotFound.
-func (s *Store) Call(ctx context.Context, id string) (Call, error) {
-	return s.callWhere(ctx, "id = ?", id)
+func (s CallStore) Call(ctx context.Context, id string) (Call, error) {
+	return s.readCall(ctx, id, "")
 }
 
 // CallByResult returns the call whose result has the id, or ErrNotFound.
-func (s *Store) CallByResult(ctx context.Context, resultID string) (Call, error) {
-	return s.callWhere(ctx, "result_id = ?", resultID)
+func (s CallStore) CallByResult(ctx context.Context, resultID string) (Call, error) {
+	return s.readCall(ctx, CallID(resultID), resultID)
 }
 
-func (s *Store) callWhere(ctx context.Context, where, arg string) (Call, error) {
+// readCall reads a call whose result has the id, where that is not empty.
+func (s CallStore) readCall(ctx context.Context, id, resultID string) (Call, error) {
 	var row callRow
-	if !storable(arg) {
+	if !storable(id) {
 		return Call{}, fmt.Errorf("read call: %w", ErrNotFound)
 	}
-	if err := s.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
-		return Call{}, fmt.Errorf("read call: %w", notFound(err))
+	err := notFound(s.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
+	if err == nil && resultID != "" && row.ResultID != resultID {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Call{}, fmt.Errorf("read call: %w", err)
 	}
 	return row.call(), nil
 }
@@ -145,24 +153,39 @@ func (s *Store) callWhere(ctx context.Context, where, arg string) (Call, error) 
 //   - ErrSuspended, *LimitError, *FundsError: the account or its owner refuses;
 //   - ErrNotFound: no such account, or the key is unknown, expired or revoked;
 //   - *PinError: a job's file cannot be read by its account.
-func (s *Store) Begin(ctx context.Context, c NewCall) error {
+func (s CallStore) Begin(ctx context.Context, c NewCall) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("begin call: %w", err)
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error { return s.begin(ctx, tx, c) })
-	if err != nil {
+	begin := s.beginPostgres
+	if s.dialect == SQLite {
+		begin = func(ctx context.Context, c NewCall) error {
+			again := false
+			return s.inCertainTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+				if again {
+					begun, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", c.ID).Exists(ctx)
+					if err != nil || begun {
+						return err
+					}
+				}
+				again = true
+				return s.begin(ctx, tx, c)
+			})
+		}
+	}
+	if err := begin(ctx, c); err != nil {
 		return fmt.Errorf("begin call: %w", err)
 	}
 	if c.Job != nil {
-		s.wakeHere()
+		s.wake()
 	}
 	return nil
 }
 
 func (c NewCall) check() error {
 	switch {
-	case c.ID == "" || c.ResultID == "" || c.AccountID == "" || c.Operation == "":
-		return errors.New("id, result id, account and operation are needed")
+	case c.ID == "" || c.ID != CallID(c.ResultID) || c.AccountID == "" || c.Operation == "":
+		return errors.New("an id that follows from its result's, an account and an operation are needed")
 	case (c.Job != nil) != (c.Mode == Async):
 		return errors.New("a job has the mode " + Async + ", and no other call has")
 	case (c.Lease == "") != (c.Job != nil):
@@ -173,17 +196,14 @@ func (c NewCall) check() error {
 		return errors.New("an idempotency key has at most 255 printable characters")
 	case c.IdempotencyKey != "" && len(c.BodyHash) == 0:
 		return errors.New("an idempotency key needs the hash of the body")
+	case c.Job != nil && ((c.Job.Input == nil) != validBlobKey(c.Job.InputKey) || len(c.Job.Input) > MaxJobInput):
+		return errors.New("a job needs its input, or the key of it where it is long")
 	}
 	return nil
 }
 
-// begin is Begin within a transaction. All transactions lock in this order:
-// call, idempotency key, account, API key.
-func (s *Store) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
-	now := s.now()
-	if err := s.claimKey(ctx, tx, c, now); err != nil {
-		return err
-	}
+// row is the call as it begins.
+func (c NewCall) row(now time.Time) callRow {
 	row := callRow{
 		ID: c.ID, ResultID: c.ResultID, AccountID: c.AccountID, Operation: c.Operation, Mode: c.Mode,
 		RequestID: clean(c.RequestID, 200), IdempotencyKey: c.IdempotencyKey, Lease: c.Lease, Metered: c.Metered,
@@ -192,6 +212,17 @@ func (s *Store) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
 	if c.KeyID != "" {
 		row.KeyID = &c.KeyID
 	}
+	return row
+}
+
+// begin is Begin within a transaction. All transactions lock in this order:
+// call, idempotency key, account, API key.
+func (s CallStore) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
+	now := s.now()
+	if err := s.claims.claimKey(ctx, tx, c, now); err != nil {
+		return err
+	}
+	row := c.row(now)
 	var err error
 	if row.Day, err = s.holdFunds(ctx, tx, &row, dayOf(now)); err != nil {
 		return err
@@ -203,8 +234,8 @@ func (s *Store) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
 		return err
 	}
 	held := row.held()
-	j := journal{accountID: c.AccountID, callID: c.ID, kind: kindHold, at: now}
-	if err := s.post(ctx, tx, j, entry{bookWallet, -held}, entry{bookHeld, held}); err != nil {
+	hold := posting{accountID: c.AccountID, kind: KindHold, cause: c.ID, at: now, books: books{wallet: -held, held: held}}
+	if err := s.ledger.post(ctx, tx, &hold); err != nil {
 		return err
 	}
 	return s.beginMore(ctx, tx, &row, c)
@@ -212,15 +243,15 @@ func (s *Store) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
 
 // beginMore records what only some calls have: a callback, and a place in the
 // queue.
-func (s *Store) beginMore(ctx context.Context, tx bun.Tx, row *callRow, c NewCall) error {
+func (s CallStore) beginMore(ctx context.Context, tx bun.Tx, row *callRow, c NewCall) error {
 	if c.CallbackURL != "" {
-		callback := callbackRow{CallID: c.ID, URL: c.CallbackURL, CreatedAt: row.CreatedAt}
+		callback := callbackRow{CallID: c.ID, URL: c.CallbackURL, Receiver: callbackReceiver(c.AccountID, c.CallbackURL), CreatedAt: row.CreatedAt}
 		if _, err := tx.NewInsert().Model(&callback).Exec(ctx); err != nil {
 			return err
 		}
 	}
 	if c.Job != nil {
-		return s.enqueue(ctx, tx, row, c.Job)
+		return s.jobs.enqueue(ctx, tx, row, c.Job)
 	}
 	return nil
 }
@@ -241,7 +272,7 @@ func (r *callRow) begun() []any {
 const callInsert = `INSERT INTO calls (` + begunColumns + `)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
-func (s *Store) insertCall(ctx context.Context, tx bun.Tx, r *callRow) error {
+func (s CallStore) insertCall(ctx context.Context, tx bun.Tx, r *callRow) error {
 	_, err := s.exec(ctx, tx, callInsert, r.ID, r.ResultID, r.AccountID, r.KeyID, r.Operation, r.Mode, r.RequestID, r.IdempotencyKey,
 		r.Lease, r.Metered, int64(r.Quote), r.Status, r.Day, r.CreatedAt)
 	return err
@@ -253,28 +284,45 @@ func (s *Store) insertCall(ctx context.Context, tx bun.Tx, r *callRow) error {
 // and changes nothing. It returns ErrCallEnded, and changes nothing, when the
 // call was released meanwhile or settled otherwise; ErrNotFound for an unknown
 // call.
-func (s *Store) Settle(ctx context.Context, end Settlement) error {
+func (s CallStore) Settle(ctx context.Context, end Settlement) error {
 	if end.Charge < 0 {
 		return fmt.Errorf("settle call: the charge must not be negative; got %s", end.Charge)
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error { return s.settle(ctx, tx, end) })
-	if err != nil {
+	settle := s.settlePostgres
+	if s.dialect == SQLite {
+		settle = func(ctx context.Context, end Settlement) error {
+			return s.inCertainTx(ctx, func(ctx context.Context, tx bun.Tx) error { return s.settle(ctx, tx, end) })
+		}
+	}
+	if err := settle(ctx, end); err != nil {
 		return fmt.Errorf("settle call: %w", err)
 	}
 	return nil
 }
 
+// by returns the lease and the try of the job whose end it is; nothing for
+// another call.
+func (end Settlement) by() (lease string, try int) {
+	if end.Job == nil {
+		return "", 0
+	}
+	return end.Job.lease, end.Job.Tries
+}
+
 // endUpdate ends a running call with success, and returns what its settlement
-// needs. $1 status, $2 charge, $3 now, $4 duration, $5 call, $6 the status before.
+// needs. $1 status, $2 charge, $3 now, $4 duration, $5 call, $6 the status before,
+// $7 and $8 lease and try of a job.
 const endUpdate = `UPDATE calls SET status = $1, charge = $2, ended_at = $3, duration = $4
 	WHERE id = $5 AND status = $6 AND quote >= $2
-	RETURNING id, result_id, account_id, key_id, mode, idempotency_key, metered, quote, day`
+	AND ($7 = '' OR EXISTS (SELECT 1 FROM jobs WHERE call_id = $5 AND state = 'running' AND lease = $7 AND tries = $8))
+	RETURNING id, result_id, account_id, key_id, operation, mode, idempotency_key, metered, quote, day`
 
-func (s *Store) settle(ctx context.Context, tx bun.Tx, end Settlement) error {
+func (s CallStore) settle(ctx context.Context, tx bun.Tx, end Settlement) error {
 	now := s.now()
 	var row callRow
+	lease, try := end.by()
 	err := notFound(s.queryRow(ctx, tx, endUpdate, CallDone, int64(end.Charge), toMicros(now), end.Duration.Microseconds(),
-		end.CallID, CallRunning).Scan(&row.ID, &row.ResultID, &row.AccountID, &row.KeyID, &row.Mode, &row.IdempotencyKey, &row.Metered,
+		end.CallID, CallRunning, lease, try).Scan(&row.ID, &row.ResultID, &row.AccountID, &row.KeyID, &row.Operation, &row.Mode, &row.IdempotencyKey, &row.Metered,
 		&row.Quote, &row.Day))
 	if errors.Is(err, ErrNotFound) {
 		return settleRefusal(ctx, tx, end)
@@ -282,39 +330,44 @@ func (s *Store) settle(ctx context.Context, tx bun.Tx, end Settlement) error {
 	if err != nil {
 		return err
 	}
-	if err := s.finishClaim(ctx, tx, &row); err != nil {
+	if err := s.claims.finishClaim(ctx, tx, &row); err != nil {
 		return err
 	}
 	held, paid := row.held(), end.Charge
 	if row.Metered {
 		paid = 0
 	}
-	j := journal{accountID: row.AccountID, callID: row.ID, kind: kindSettle, at: now}
-	if err := s.post(ctx, tx, j, entry{bookHeld, -held}, entry{bookRevenue, paid}, entry{bookWallet, held - paid}); err != nil {
+	earned := posting{
+		accountID: row.AccountID, kind: KindSettle, cause: row.ID, at: now, books: books{held: -held, revenue: paid, wallet: held - paid},
+	}
+	if err := s.ledger.post(ctx, tx, &earned); err != nil {
 		return err
 	}
 	if end.File != nil {
-		if err := s.addFile(ctx, tx, &row, *end.File, now); err != nil {
+		if err := s.files.addFile(ctx, tx, &row, *end.File, now); err != nil {
 			return err
 		}
 	}
 	if err := s.finish(ctx, tx, &row, end.Notice, now); err != nil {
 		return err
 	}
-	return s.returnFunds(ctx, tx, &row, held-paid, row.Quote-end.Charge)
+	if err := s.returnFunds(ctx, tx, &row, held-paid, row.Quote-end.Charge); err != nil {
+		return err
+	}
+	return s.ledger.countUsage(ctx, tx, &row, end.Charge)
 }
 
 // finish does what follows from the end of a call, whatever the end was.
-func (s *Store) finish(ctx context.Context, tx bun.Tx, row *callRow, n *Notice, now time.Time) error {
-	if err := s.endJob(ctx, tx, row); err != nil {
+func (s CallStore) finish(ctx context.Context, tx bun.Tx, row *callRow, n *Notice, now time.Time) error {
+	if err := s.jobs.endJob(ctx, tx, row); err != nil {
 		return err
 	}
-	return s.noticed(ctx, tx, row, n, now)
+	return s.events.noticed(ctx, tx, row, n, now)
 }
 
 // settleRefusal says why no running call took the settlement; nil when the same
 // settlement has been carried out before.
-func settleRefusal(ctx context.Context, tx bun.Tx, end Settlement) error {
+func settleRefusal(ctx context.Context, tx bun.IDB, end Settlement) error {
 	var row callRow
 	if err := tx.NewSelect().Model(&row).Where("id = ?", end.CallID).Scan(ctx); err != nil {
 		return notFound(err)
@@ -332,13 +385,26 @@ func settleRefusal(ctx context.Context, tx bun.Tx, end Settlement) error {
 // hold, takes it out of the limits' counters, frees the idempotency key and
 // writes what is told of it, where n is not nil. It has no effect on a call
 // that has ended. It returns ErrNotFound for an unknown call.
-func (s *Store) Release(ctx context.Context, callID string, f Failure, n *Notice) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		released, err := s.release(ctx, tx, ending{callID, f, n}, "TRUE")
+func (s CallStore) Release(ctx context.Context, callID string, f Failure, n *Notice) error {
+	return s.releaseIf(ctx, ending{callID, f, n}, "TRUE")
+}
+
+// ReleaseJob is Release for the worker that has the job. It has no effect on a
+// job that is not this worker's any more, because its lease ended and another
+// has taken it on.
+func (s CallStore) ReleaseJob(ctx context.Context, job Job, f Failure, n *Notice) error {
+	return s.releaseIf(ctx, ending{job.Call.ID, f, n}, `EXISTS (SELECT 1 FROM jobs AS j
+		WHERE j.call_id = c.id AND j.state = 'running' AND j.lease = ? AND j.tries = ?)`, job.lease, job.Tries)
+}
+
+// releaseIf releases a call if it is running and meets the condition.
+func (s CallStore) releaseIf(ctx context.Context, end ending, condition string, args ...any) error {
+	err := s.inCertainTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		released, err := s.release(ctx, tx, end, condition, args...)
 		if err != nil || released {
 			return err
 		}
-		known, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", callID).Exists(ctx)
+		known, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", end.callID).Exists(ctx)
 		if err == nil && !known {
 			err = ErrNotFound
 		}
@@ -359,7 +425,7 @@ type ending struct {
 
 // release is Release within a transaction, for a running call that also meets
 // the condition. It reports whether there was one.
-func (s *Store) release(ctx context.Context, tx bun.Tx, end ending, condition string, args ...any) (bool, error) {
+func (s CallStore) release(ctx context.Context, tx bun.Tx, end ending, condition string, args ...any) (bool, error) {
 	now := s.now()
 	var row callRow
 	err := tx.NewUpdate().Model(&row).
@@ -377,8 +443,10 @@ func (s *Store) release(ctx context.Context, tx bun.Tx, end ending, condition st
 		return false, err
 	}
 	held := row.held()
-	j := journal{accountID: row.AccountID, callID: row.ID, kind: kindRelease, reason: row.ErrorCode, at: now}
-	if err := s.post(ctx, tx, j, entry{bookHeld, -held}, entry{bookWallet, held}); err != nil {
+	returned := posting{
+		accountID: row.AccountID, kind: KindRelease, cause: row.ID, reason: row.ErrorCode, at: now, books: books{held: -held, wallet: held},
+	}
+	if err := s.ledger.post(ctx, tx, &returned); err != nil {
 		return false, err
 	}
 	if err := s.finish(ctx, tx, &row, end.notice, now); err != nil {

@@ -68,8 +68,9 @@ func (f *fixture) newAccount(t testing.TB, email string, balance credit.Amount) 
 
 // newCall returns a call of the fixture's account that quotes the amount.
 func (f *fixture) newCall(quote credit.Amount) store.NewCall {
+	result := store.NewID("file")
 	return store.NewCall{
-		ID: store.NewID("call"), ResultID: store.NewID("file"), AccountID: f.acc.ID, KeyID: f.key.ID,
+		ID: store.CallID(result), ResultID: result, AccountID: f.acc.ID, KeyID: f.key.ID,
 		Operation: "pdf.create", Mode: "binary", RequestID: "req-1", Quote: quote, Lease: f.lease,
 	}
 }

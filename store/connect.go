@@ -9,11 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -24,7 +24,7 @@ import (
 // databaseName is the SQLite file in the data folder when no URL is set.
 const databaseName = "relaypdf.db"
 
-func (s *Store) connect(ctx context.Context, rawURL string) error {
+func (s *core) connect(ctx context.Context, rawURL string) error {
 	switch {
 	case rawURL == "" || strings.HasPrefix(rawURL, "sqlite:"):
 		path, err := sqlitePath(rawURL, s.dataDir)
@@ -63,7 +63,7 @@ func sqlitePath(rawURL, dataDir string) (string, error) {
 // connectSQLite opens one writing connection and a pool of reading ones. All
 // writers of the process queue in Go for the one connection instead of meeting
 // SQLITE_BUSY; other processes are waited for by busy_timeout.
-func (s *Store) connectSQLite(ctx context.Context, path string) error {
+func (s *core) connectSQLite(ctx context.Context, path string) error {
 	s.dialect, s.path = SQLite, path
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *Store) connectSQLite(ctx context.Context, path string) error {
 	}
 	s.write.SetMaxOpenConns(1)
 	// Switching to WAL needs the file for itself, so it happens under the lock too.
-	err = withFileLock(ctx, path+".lock", func() error { return migrateSchema(ctx, s.write, SQLite) })
+	err = withFileLock(ctx, path+".lock", func() error { return migrateSchema(ctx, s.write, SQLite, s.now()) })
 	if err != nil {
 		return errors.Join(err, s.write.Close())
 	}
@@ -118,15 +118,14 @@ const (
 	postgresIdleTime = 5 * time.Minute
 )
 
-func (s *Store) connectPostgres(ctx context.Context, rawURL string) error {
+func (s *core) connectPostgres(ctx context.Context, rawURL string) error {
 	s.dialect = Postgres
 	cfg, err := pgx.ParseConfig(rawURL) // its errors leave the password out
 	if err != nil {
 		return err
 	}
-	if s.pool, err = pgxpool.ParseConfig(rawURL); err != nil {
-		return err
-	}
+	conns := poolSize(cfg)
+	s.session = cfg.Copy()
 	// A pooler of connections in between may not know of what was prepared: the
 	// URL then has default_query_exec_mode=exec.
 	prepare := cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
@@ -135,12 +134,15 @@ func (s *Store) connectPostgres(ctx context.Context, rawURL string) error {
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
 	db := stdlib.OpenDB(*cfg)
-	db.SetMaxOpenConns(postgresConns)
-	db.SetMaxIdleConns(postgresConns)
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(postgresIdleTime)
 	s.write = bun.NewDB(db, pgdialect.New())
 	s.read = s.write
-	err = withAdvisoryLock(ctx, s.write, func() error { return migrateSchema(ctx, s.write, Postgres) })
+	err = reach(ctx, db)
+	if err == nil {
+		err = withAdvisoryLock(ctx, s.write, func() error { return migrateSchema(ctx, s.write, Postgres, s.now()) })
+	}
 	if err == nil && prepare {
 		err = s.compilePaidPath(ctx)
 	}
@@ -148,4 +150,27 @@ func (s *Store) connectPostgres(ctx context.Context, rawURL string) error {
 		return errors.Join(err, db.Close())
 	}
 	return nil
+}
+
+// reach waits for the first connection.
+func reach(ctx context.Context, db *sql.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	return db.PingContext(ctx)
+}
+
+// poolSize takes the options of pools out of the URL's, which the server does
+// not know, and returns the bound of connections among them, or ours.
+func poolSize(cfg *pgx.ConnConfig) int {
+	size := postgresConns
+	for name, text := range cfg.RuntimeParams {
+		if !strings.HasPrefix(name, "pool_") {
+			continue
+		}
+		delete(cfg.RuntimeParams, name)
+		if n, err := strconv.Atoi(text); name == "pool_max_conns" && err == nil && n > 0 {
+			size = n
+		}
+	}
+	return size
 }

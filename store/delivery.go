@@ -15,9 +15,6 @@ const (
 	DeliveryFailed    = "failed"
 )
 
-// maxDeliveries is how many deliveries an account can look back on.
-const maxDeliveries = 100
-
 // Delivery is the sending of one event to one endpoint, or of the end of a call
 // to its callback.
 type Delivery struct {
@@ -52,6 +49,7 @@ type deliveryRow struct {
 	AccountID      string
 	EndpointID     *string // nil for a callback
 	EventID        string
+	EventType      string
 	Receiver       string // see recipient.receiver
 	URL            string
 	Status         string
@@ -68,9 +66,9 @@ type deliveryRow struct {
 	DeliveredAt    *int64
 }
 
-func (r *deliveryRow) delivery(eventType string) Delivery {
+func (r *deliveryRow) delivery() Delivery {
 	d := Delivery{
-		ID: r.ID, AccountID: r.AccountID, EventID: r.EventID, EventType: eventType, URL: r.URL, Status: r.Status, Attempts: r.Attempts,
+		ID: r.ID, AccountID: r.AccountID, EventID: r.EventID, EventType: r.EventType, URL: r.URL, Status: r.Status, Attempts: r.Attempts,
 		LastError: r.LastError, LastResponse: r.LastBody, NextAttemptAt: fromMicrosPtr(r.NextAttemptAt), CreatedAt: fromMicros(r.CreatedAt),
 		DeliveredAt: fromMicrosPtr(r.DeliveredAt),
 	}
@@ -90,36 +88,9 @@ func (r *deliveryRow) delivery(eventType string) Delivery {
 	return d
 }
 
-// typedDelivery is a delivery with the type of its event.
-type typedDelivery struct {
-	deliveryRow `bun:",extend"`
-
-	Type string
-}
-
-// deliveryQuery reads deliveries of an account with the types of their events.
-func deliveryQuery(db bun.IDB, rows any, accountID string) *bun.SelectQuery {
-	return db.NewSelect().Model(rows).ColumnExpr("d.*").ColumnExpr("e.type AS type").
-		Join("JOIN events AS e ON e.id = d.event_id").Where("d.account_id = ?", accountID)
-}
-
-// Deliveries returns the account's latest hundred deliveries, the newest first.
-func (s *Store) Deliveries(ctx context.Context, accountID string) ([]Delivery, error) {
-	var rows []typedDelivery
-	err := deliveryQuery(s.read, &rows, accountID).OrderExpr("d.created_at DESC, d.id DESC").Limit(maxDeliveries).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read deliveries: %w", err)
-	}
-	list := make([]Delivery, len(rows))
-	for i := range rows {
-		list[i] = rows[i].delivery(rows[i].Type)
-	}
-	return list, nil
-}
-
 // Delivery returns the account's delivery with the id. It returns ErrNotFound
 // for an unknown id and for another account's.
-func (s *Store) Delivery(ctx context.Context, accountID, id string) (Delivery, error) {
+func (s DeliveryStore) Delivery(ctx context.Context, accountID, id string) (Delivery, error) {
 	d, err := readDelivery(ctx, s.read, accountID, id)
 	if err != nil {
 		return Delivery{}, fmt.Errorf("read delivery: %w", err)
@@ -128,21 +99,21 @@ func (s *Store) Delivery(ctx context.Context, accountID, id string) (Delivery, e
 }
 
 func readDelivery(ctx context.Context, db bun.IDB, accountID, id string) (Delivery, error) {
-	var row typedDelivery
+	var row deliveryRow
 	if !storable(id) {
 		return Delivery{}, ErrNotFound
 	}
-	if err := notFound(deliveryQuery(db, &row, accountID).Where("d.id = ?", id).Scan(ctx)); err != nil {
+	if err := notFound(db.NewSelect().Model(&row).Where("id = ? AND account_id = ?", id, accountID).Scan(ctx)); err != nil {
 		return Delivery{}, err
 	}
-	return row.delivery(row.Type), nil
+	return row.delivery(), nil
 }
 
 // ReplayDelivery makes a failed delivery pending again, with a fresh set of
 // attempts for the same event, the first of them due now. It returns
 // ErrNotFound as Delivery does, ErrCallback, ErrNotFailed, and ErrWebhookOff when
 // its endpoint takes nothing any more.
-func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Delivery, error) {
+func (s DeliveryStore) ReplayDelivery(ctx context.Context, accountID, id string) (Delivery, error) {
 	var delivery Delivery
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		d, err := readDelivery(ctx, tx, accountID, id)

@@ -12,11 +12,9 @@ const (
 	// AttemptLease is how long an attempt may be under way. One that has not
 	// been reported by then was lost with its process, and is made again.
 	AttemptLease = 45 * time.Second
-	// receiverAttempts bounds the attempts under way to one receiver, in all
-	// processes together.
-	receiverAttempts = 2
-	// accountAttempts bounds those of one account, which may send callbacks to
-	// any number of hosts. Its endpoints alone can reach fifty.
+	// accountAttempts bounds those of one account in all processes together,
+	// which may send callbacks to any number of hosts. To one receiver two may
+	// be under way (migrations/0020_turns), to an account's endpoints fifty.
 	accountAttempts = 80
 	// maxLastBody bounds what is kept of an answer, maxLastError of an error.
 	maxLastBody  = 1 << 10
@@ -50,38 +48,37 @@ type Attempt struct {
 	RetryAfter time.Duration
 }
 
-// readyDeliveries lists what may be attempted now: of each receiver with room
-// the one that has waited the longest, and first those of the accounts with the
-// fewest attempts under way. Only receivers with something ready are looked at,
-// each through an index, so that neither a long queue for one nor many that wait
-// for their next attempt cost time.
-// ?0 now, ?1 attempts per receiver, ?2 attempts per account, ?3 how many.
-const readyDeliveries = `
-WITH RECURSIVE receivers (receiver) AS (
-	SELECT MIN(receiver) FROM deliveries WHERE status = 'pending' AND ready
-	UNION ALL
-	SELECT (SELECT MIN(d.receiver) FROM deliveries AS d WHERE d.status = 'pending' AND d.ready AND d.receiver > receivers.receiver)
-	FROM receivers WHERE receivers.receiver IS NOT NULL
-), heads (id) AS (
-	SELECT (SELECT d.id FROM deliveries AS d WHERE d.status = 'pending' AND d.ready AND d.receiver = receivers.receiver
-		ORDER BY d.next_attempt_at LIMIT 1)
-	FROM receivers WHERE receivers.receiver IS NOT NULL AND
-		(SELECT COUNT(*) FROM deliveries AS f WHERE f.status = 'pending' AND f.receiver = receivers.receiver AND f.leased_until > ?0) < ?1
-), turns (id, at, turn) AS (
-	SELECT d.id, d.next_attempt_at, ROW_NUMBER() OVER (PARTITION BY d.account_id ORDER BY d.next_attempt_at, d.id) +
-		(SELECT COUNT(*) FROM deliveries AS f WHERE f.status = 'pending' AND f.account_id = d.account_id AND f.leased_until > ?0)
-	FROM heads JOIN deliveries AS d ON d.id = heads.id
+// takeDeliveries takes what may be attempted now: of each receiver with room the
+// delivery that has waited the longest, and first those of the accounts with the
+// fewest attempts under way. Nobody else is looked at than the accounts whose turn
+// it is, in the order of an index (migrations/0020_turns), and as many receivers
+// of each: neither a long queue for one, nor many receivers, nor many deliveries
+// that wait for their next attempt cost time. Whoever is among the first with one
+// of its receivers is among the first with its best.
+// ?0 lease, ?1 its end, ?2 attempts per account, ?3 how many.
+const (
+	takeSenders = `
+WITH who AS (
+	SELECT account_id, under_way, began FROM senders WHERE open > 0 AND under_way < ?2 ORDER BY under_way, began, account_id LIMIT ?3
+), places AS (
+	SELECT r.receiver, who.account_id, who.began,
+		who.under_way + ROW_NUMBER() OVER (PARTITION BY who.account_id ORDER BY r.began, r.receiver) AS place
+	FROM who `
+	receiversOf       = `SELECT receiver, began FROM receivers WHERE account_id = who.account_id AND ready > 0 AND under_way < 2 ORDER BY began, receiver LIMIT ?3`
+	receiversPostgres = `CROSS JOIN LATERAL (` + receiversOf + `) AS r`
+	// SQLite knows no LATERAL; PostgreSQL would look at every receiver here.
+	receiversSQLite = `CROSS JOIN receivers AS r ON r.receiver IN (SELECT receiver FROM (` + receiversOf + `))`
+	takeHeads       = `
+), chosen AS (
+	SELECT receiver FROM places WHERE place <= ?2 ORDER BY place, began, account_id LIMIT ?3
 )
-SELECT id FROM turns WHERE turn <= ?2 ORDER BY turn, at, id LIMIT ?3`
-
-// claimDeliveries takes the listed ones if they are still ready and their
-// receivers still have room. There is at most one of each receiver.
-// ?0 now, ?1 attempts per receiver, ?2 lease, ?3 its end, ?4 ids.
-const claimDeliveries = `
-UPDATE deliveries SET lease = ?2, leased_until = ?3, next_attempt_at = ?3, ready = FALSE
-WHERE id IN (?4) AND status = 'pending' AND ready AND
-	(SELECT COUNT(*) FROM deliveries AS f WHERE f.status = 'pending' AND f.receiver = deliveries.receiver AND f.leased_until > ?0) < ?1
-RETURNING *`
+UPDATE deliveries SET lease = ?0, leased_until = ?1, next_attempt_at = ?1, ready = FALSE
+WHERE status = 'pending' AND ready AND id `
+	headsOf = `SELECT (SELECT d.id FROM deliveries AS d WHERE d.status = 'pending' AND d.ready AND d.receiver = chosen.receiver
+		ORDER BY d.next_attempt_at LIMIT 1) FROM chosen`
+	takePostgres = takeSenders + receiversPostgres + takeHeads + `= ANY (ARRAY(` + headsOf + `)) RETURNING *`
+	takeSQLite   = takeSenders + receiversSQLite + takeHeads + `IN (` + headsOf + `) RETURNING *`
+)
 
 // waitIsOver is the condition of deliveries whose time has come: that of their
 // next attempt, or that at which the one under way counts as lost. ?0 now.
@@ -97,21 +94,20 @@ const claimLock = 0x64656c6976657279
 // ClaimDeliveries takes on attempts that are due, at most limit and at most one
 // for each receiver, so that calling it until it returns none serves all in
 // turns. It returns none when nothing is due or nothing has room.
-func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, error) {
+func (s DeliveryStore) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, error) {
 	if err := s.endWaits(ctx); err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
-	var ids []string
-	err := s.read.NewRaw(readyDeliveries, toMicros(s.now()), receiverAttempts, accountAttempts, limit).Scan(ctx, &ids)
-	if err != nil {
-		return nil, fmt.Errorf("claim deliveries: %w", err)
-	}
-	if len(ids) == 0 {
-		return nil, nil
+	// Where nothing can be claimed, nothing is written.
+	if some, err := s.read.NewSelect().Table("senders").Where("open > 0 AND under_way < ?", accountAttempts).Exists(ctx); err != nil || !some {
+		if err != nil {
+			err = fmt.Errorf("claim deliveries: %w", err)
+		}
+		return nil, err
 	}
 	var claimed []DueDelivery
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
-		claimed, err = s.claim(ctx, tx, ids)
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+		claimed, err = s.claim(ctx, tx, limit)
 		return err
 	})
 	if err != nil {
@@ -121,7 +117,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, 
 }
 
 // endWaits makes the deliveries ready whose time has come.
-func (s *Store) endWaits(ctx context.Context) error {
+func (s DeliveryStore) endWaits(ctx context.Context) error {
 	now := toMicros(s.now())
 	var ids []string
 	err := s.read.NewRaw("SELECT id FROM deliveries WHERE "+waitIsOver+" ORDER BY next_attempt_at LIMIT ?1", now, wakeBatch).Scan(ctx, &ids)
@@ -129,26 +125,45 @@ func (s *Store) endWaits(ctx context.Context) error {
 		return err
 	}
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.lockClaims(ctx, tx); err != nil {
+			return err
+		}
 		_, err := tx.NewRaw("UPDATE deliveries SET ready = TRUE, lease = '', leased_until = NULL WHERE id IN (?1) AND "+waitIsOver, now, bun.List(ids)).Exec(ctx)
 		return err
 	})
 }
 
-func (s *Store) claim(ctx context.Context, tx bun.Tx, ids []string) ([]DueDelivery, error) {
-	if s.dialect == Postgres {
-		if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(?)", int64(claimLock)).Exec(ctx); err != nil {
-			return nil, err
-		}
+// lockClaims keeps other processes from claiming deliveries, or ending their
+// waits, until the end of the transaction.
+func (s DeliveryStore) lockClaims(ctx context.Context, tx bun.Tx) error {
+	if s.dialect != Postgres {
+		return nil
+	}
+	_, err := tx.NewRaw("SELECT pg_advisory_xact_lock(?)", int64(claimLock)).Exec(ctx)
+	return err
+}
+
+func (s DeliveryStore) claim(ctx context.Context, tx bun.Tx, limit int) ([]DueDelivery, error) {
+	if err := s.lockClaims(ctx, tx); err != nil {
+		return nil, err
+	}
+	take := takePostgres
+	if s.dialect == SQLite {
+		take = takeSQLite
 	}
 	now := s.now()
 	var rows []deliveryRow
-	err := tx.NewRaw(claimDeliveries, toMicros(now), receiverAttempts, NewID("attempt"), toMicros(now.Add(AttemptLease)), bun.List(ids)).Scan(ctx, &rows)
+	err := tx.NewRaw(take, s.NewID("attempt"), toMicros(now.Add(AttemptLease)), accountAttempts, limit).Scan(ctx, &rows)
 	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	events, endpoints, err := readAddressed(ctx, tx, rows)
+	if err != nil {
 		return nil, err
 	}
 	var claimed []DueDelivery
 	for i := range rows {
-		due, err := s.prepare(ctx, tx, &rows[i])
+		due, err := s.prepare(ctx, tx, &rows[i], events, endpoints)
 		if err != nil {
 			return nil, err
 		}
@@ -159,22 +174,51 @@ func (s *Store) claim(ctx context.Context, tx bun.Tx, ids []string) ([]DueDelive
 	return claimed, nil
 }
 
-// prepare reads what an attempt needs. An endpoint that was disabled or deleted
+// readAddressed reads the events and the endpoints of deliveries, by their ids.
+func readAddressed(ctx context.Context, tx bun.Tx, rows []deliveryRow) (map[string]*eventRow, map[string]*webhookRow, error) {
+	var eventIDs, endpointIDs []string
+	for i := range rows {
+		eventIDs = append(eventIDs, rows[i].EventID)
+		if rows[i].EndpointID != nil {
+			endpointIDs = append(endpointIDs, *rows[i].EndpointID)
+		}
+	}
+	var events []eventRow
+	if err := tx.NewSelect().Model(&events).Where("id IN (?)", bun.List(eventIDs)).Scan(ctx); err != nil {
+		return nil, nil, err
+	}
+	var endpoints []webhookRow
+	if len(endpointIDs) > 0 {
+		if err := tx.NewSelect().Model(&endpoints).Where("id IN (?)", bun.List(endpointIDs)).Scan(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	byEvent, byEndpoint := map[string]*eventRow{}, map[string]*webhookRow{}
+	for i := range events {
+		byEvent[events[i].ID] = &events[i]
+	}
+	for i := range endpoints {
+		byEndpoint[endpoints[i].ID] = &endpoints[i]
+	}
+	return byEvent, byEndpoint, nil
+}
+
+// prepare puts together what an attempt needs. An endpoint that was disabled or deleted
 // while the event was being written has its deliveries canceled here; the
 // attempt is nil.
-func (s *Store) prepare(ctx context.Context, tx bun.Tx, row *deliveryRow) (*DueDelivery, error) {
-	var event eventRow
-	if err := tx.NewSelect().Model(&event).Where("id = ?", row.EventID).Scan(ctx); err != nil {
-		return nil, err
+func (s DeliveryStore) prepare(ctx context.Context, tx bun.Tx, row *deliveryRow, events map[string]*eventRow, endpoints map[string]*webhookRow) (*DueDelivery, error) {
+	event := events[row.EventID]
+	if event == nil {
+		return nil, fmt.Errorf("the event of delivery %s: %w", row.ID, ErrNotFound)
 	}
 	due := &DueDelivery{Body: event.Body, lease: row.Lease}
 	if row.EndpointID != nil {
-		var endpoint webhookRow
-		if err := tx.NewSelect().Model(&endpoint).Where("id = ?", *row.EndpointID).Scan(ctx); err != nil {
-			return nil, err
+		endpoint := endpoints[*row.EndpointID]
+		if endpoint == nil {
+			return nil, fmt.Errorf("the endpoint of delivery %s: %w", row.ID, ErrNotFound)
 		}
 		if endpoint.off() != "" {
-			return nil, cancelDeliveries(ctx, tx, &endpoint)
+			return nil, cancelDeliveries(ctx, tx, endpoint)
 		}
 		webhook := endpoint.webhook(s.now())
 		due.Webhook = &webhook
@@ -185,13 +229,13 @@ func (s *Store) prepare(ctx context.Context, tx bun.Tx, row *deliveryRow) (*DueD
 			}
 		}
 	}
-	due.Delivery = row.delivery(event.Type)
+	due.Delivery = row.delivery()
 	return due, nil
 }
 
 // ReturnAttempt gives back an attempt that was not made to its end. It does not
 // count, and is due at once.
-func (s *Store) ReturnAttempt(ctx context.Context, d DueDelivery) error {
+func (s DeliveryStore) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewRaw("UPDATE deliveries SET lease = '', leased_until = NULL, next_attempt_at = ?, ready = TRUE WHERE id = ? AND lease = ? AND status = 'pending'",
 			toMicros(s.now()), d.ID, d.lease).Exec(ctx)
@@ -210,7 +254,7 @@ func (s *Store) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 // wants nothing more, or that has only failed for five days, is disabled. It
 // returns ErrNotFound, and changes nothing, when the attempt is not this
 // process's any more: it took too long, or the delivery was canceled.
-func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (Delivery, error) {
+func (s DeliveryStore) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (Delivery, error) {
 	var row deliveryRow
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		// The endpoint first, as where it is changed, so that neither waits for
@@ -234,7 +278,7 @@ func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (De
 	if err != nil {
 		return Delivery{}, fmt.Errorf("finish attempt: %w", err)
 	}
-	return row.delivery(d.EventType), nil
+	return row.delivery(), nil
 }
 
 // ends sets what the delivery is after the attempt with the given number.

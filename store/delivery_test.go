@@ -141,7 +141,7 @@ func TestDelivered(t *testing.T) {
 		f.clock.Advance(time.Minute)
 		took := 1500 * time.Millisecond
 		due := f.claimOne(t)
-		if list, err := f.Deliveries(t.Context(), f.acc.ID); err != nil || len(list) != 1 || list[0].NextAttemptAt != nil {
+		if list, err := f.Deliveries(t.Context(), store.DeliveryFilter{AccountID: f.acc.ID, List: store.List{Limit: 100}}); err != nil || len(list.Items) != 1 || list.Items[0].NextAttemptAt != nil {
 			t.Errorf("during an attempt the deliveries are %+v, %v", list, err)
 		}
 		f.finish(t, due, store.Attempt{Delivered: true, StatusCode: 204, Duration: &took, Response: []byte(strings.Repeat("x", 2000))})
@@ -209,9 +209,9 @@ func TestRoomIsSeenByOne(t *testing.T) {
 			var wg sync.WaitGroup
 			taken := make(chan store.DueDelivery, 10)
 			for n := range cap(taken) {
-				d := f.testEvent(t, w.ID)
+				f.testEvent(t, w.ID)
 				wg.Go(func() {
-					due, err := []*store.Store{f.Store, second}[n%2].ClaimThese(t.Context(), d.ID)
+					due, err := []*store.Store{f.Store, second}[n%2].ClaimDeliveries(t.Context(), 1)
 					if err != nil {
 						t.Error(err)
 					}
@@ -535,12 +535,12 @@ func TestLatestDeliveries(t *testing.T) {
 			last = f.testEvent(t, w.ID)
 			f.clock.Advance(time.Millisecond)
 		}
-		list, err := f.Deliveries(t.Context(), f.acc.ID)
-		if err != nil || len(list) != 100 || list[0].ID != last.ID || list[0].EventType != store.EventTest || !list[99].CreatedAt.Equal(noon.Add(2*time.Millisecond)) {
-			t.Errorf("got %d deliveries from %+v, %v", len(list), list[0], err)
+		list, err := f.Deliveries(t.Context(), store.DeliveryFilter{AccountID: f.acc.ID, List: store.List{Limit: 100}})
+		if err != nil || len(list.Items) != 100 || list.Items[0].ID != last.ID || list.Items[0].EventType != store.EventTest || !list.Items[99].CreatedAt.Equal(noon.Add(2*time.Millisecond)) {
+			t.Errorf("got %d deliveries from %+v, %v", len(list.Items), list.Items[0], err)
 		}
 		other := f.newAccount(t, "eve@example.com", trial)
-		if list, err := f.Deliveries(t.Context(), other.ID); err != nil || len(list) != 0 {
+		if list, err := f.Deliveries(t.Context(), store.DeliveryFilter{AccountID: other.ID}); err != nil || len(list.Items) != 0 {
 			t.Errorf("another account sees %+v, %v", list, err)
 		}
 		if _, err := f.Delivery(t.Context(), other.ID, last.ID); !errors.Is(err, store.ErrNotFound) {

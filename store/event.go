@@ -30,12 +30,29 @@ const EventCallback = "callback"
 // endpoint can ask for it.
 const EventTest = "webhook.test"
 
+// EventKind is a type of event, and in a sentence when it happens.
+type EventKind struct{ Type, Summary string }
+
+// EventKinds are the events that endpoints can ask for. What is sent of one is
+// JSON of an Envelope.
+func EventKinds() []EventKind {
+	return []EventKind{
+		{EventJobCompleted, "A job has a result"},
+		{EventJobFailed, "A job failed"},
+		{EventWalletTopUp, "A payment was added to the wallet"},
+		{EventAutoReload, "The wallet refilled itself"},
+		{EventAutoReloadFailed, "The wallet could not refill itself"},
+		{EventPaymentRequired, "A call was refused because the wallet does not cover it; told at most once an hour"},
+	}
+}
+
 // EventTypes lists the types that endpoints can ask for.
 func EventTypes() []string {
-	return []string{
-		EventJobCompleted, EventJobFailed, EventWalletTopUp,
-		EventAutoReload, EventAutoReloadFailed, EventPaymentRequired,
+	var types []string
+	for _, kind := range EventKinds() {
+		types = append(types, kind.Type)
 	}
+	return types
 }
 
 // Notice tells of the end of a call. It is written into the outbox in the
@@ -49,12 +66,12 @@ type Notice struct {
 	Data any
 }
 
-// envelope is the body of an event, as endpoints receive it.
-type envelope struct {
-	ID        string    `json:"id"`
-	Type      string    `json:"type"`
-	CreatedAt time.Time `json:"createdAt"`
-	Data      any       `json:"data"`
+// Envelope is the body of an event, as endpoints receive it.
+type Envelope struct {
+	ID        string    `json:"id" jsonschema:"required" jsonschema_description:"Id of the event, the same in every attempt."`
+	Type      string    `json:"type" jsonschema:"required" jsonschema_description:"Type of the event."`
+	CreatedAt time.Time `json:"createdAt" jsonschema:"required" jsonschema_description:"When it happened."`
+	Data      any       `json:"data" jsonschema:"required" jsonschema_description:"What happened."`
 }
 
 type eventRow struct {
@@ -73,6 +90,7 @@ type callbackRow struct {
 
 	CallID    string `bun:",pk"`
 	URL       string
+	Receiver  string
 	CreatedAt int64
 }
 
@@ -81,7 +99,7 @@ const callbackSelect = `SELECT url FROM callbacks WHERE call_id = $1`
 
 // noticed writes what a call's end is told of: the event to the account's
 // endpoints, and the data to the call's callback.
-func (s *Store) noticed(ctx context.Context, tx bun.Tx, call *callRow, n *Notice, now time.Time) error {
+func (s EventStore) noticed(ctx context.Context, tx bun.Tx, call *callRow, n *Notice, now time.Time) error {
 	if n == nil {
 		return nil
 	}
@@ -102,7 +120,7 @@ func (s *Store) noticed(ctx context.Context, tx bun.Tx, call *callRow, n *Notice
 	if err != nil {
 		return err
 	}
-	event := eventRow{ID: NewID("evt"), AccountID: call.AccountID, Type: EventCallback, CallID: &call.ID, Body: body, CreatedAt: toMicros(now)}
+	event := eventRow{ID: s.NewID("evt"), AccountID: call.AccountID, Type: EventCallback, CallID: &call.ID, Body: body, CreatedAt: toMicros(now)}
 	_, err = s.deliver(ctx, tx, &event, []recipient{{URL: callback}})
 	return err
 }
@@ -128,8 +146,12 @@ func (r recipient) receiver(accountID string) string {
 	if r.ID != nil {
 		return *r.ID
 	}
+	return callbackReceiver(accountID, r.URL)
+}
+
+func callbackReceiver(accountID, callback string) string {
 	host := ""
-	if address, err := url.Parse(r.URL); err == nil {
+	if address, err := url.Parse(callback); err == nil {
 		host = strings.ToLower(address.Hostname())
 	}
 	return accountID + " " + host
@@ -137,12 +159,12 @@ func (r recipient) receiver(accountID string) string {
 
 // publish writes an event and its deliveries to the endpoints that want it.
 // Without any there is nothing to write.
-func (s *Store) publish(ctx context.Context, tx bun.Tx, n news) error {
+func (s EventStore) publish(ctx context.Context, tx bun.Tx, n news) error {
 	to, err := s.recipients(ctx, tx, n)
 	if err != nil || len(to) == 0 {
 		return err
 	}
-	event, err := n.row()
+	event, err := s.event(n)
 	if err != nil {
 		return err
 	}
@@ -155,7 +177,7 @@ func (s *Store) publish(ctx context.Context, tx bun.Tx, n news) error {
 const recipientSelect = `SELECT id, url FROM webhooks WHERE account_id = $1 AND deleted_at IS NULL AND enabled
 	AND (events = '' OR ',' || events || ',' LIKE $2)`
 
-func (s *Store) recipients(ctx context.Context, tx bun.Tx, n news) (to []recipient, err error) {
+func (s EventStore) recipients(ctx context.Context, tx bun.Tx, n news) (to []recipient, err error) {
 	rows, err := s.queryAll(ctx, tx, recipientSelect, n.accountID, "%,"+n.kind+",%")
 	if err != nil {
 		return nil, err
@@ -171,9 +193,9 @@ func (s *Store) recipients(ctx context.Context, tx bun.Tx, n news) (to []recipie
 	return to, rows.Err()
 }
 
-func (n news) row() (eventRow, error) {
-	id := NewID("evt")
-	body, err := json.Marshal(envelope{ID: id, Type: n.kind, CreatedAt: n.at.UTC().Truncate(time.Millisecond), Data: n.data})
+func (s EventStore) event(n news) (eventRow, error) {
+	id := s.NewID("evt")
+	body, err := json.Marshal(Envelope{ID: id, Type: n.kind, CreatedAt: n.at.UTC().Truncate(time.Millisecond), Data: n.data})
 	if err != nil {
 		return eventRow{}, fmt.Errorf("event %s: %w", n.kind, err)
 	}
@@ -181,14 +203,14 @@ func (n news) row() (eventRow, error) {
 }
 
 // deliver writes an event with one delivery, due at once, to each recipient.
-func (s *Store) deliver(ctx context.Context, tx bun.Tx, event *eventRow, to []recipient) ([]deliveryRow, error) {
+func (s EventStore) deliver(ctx context.Context, tx bun.Tx, event *eventRow, to []recipient) ([]deliveryRow, error) {
 	if _, err := tx.NewInsert().Model(event).Exec(ctx); err != nil {
 		return nil, err
 	}
 	rows := make([]deliveryRow, len(to))
 	for i, r := range to {
 		rows[i] = deliveryRow{
-			ID: NewID("dlv"), AccountID: event.AccountID, EndpointID: r.ID, EventID: event.ID, Receiver: r.receiver(event.AccountID),
+			ID: s.NewID("dlv"), AccountID: event.AccountID, EndpointID: r.ID, EventID: event.ID, EventType: event.Type, Receiver: r.receiver(event.AccountID),
 			URL: r.URL, Status: DeliveryPending, Ready: true, NextAttemptAt: &event.CreatedAt, CreatedAt: event.CreatedAt,
 		}
 	}

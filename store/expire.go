@@ -13,7 +13,7 @@ import (
 // What a live job needs stays. It takes on at most limit of a kind at once, so
 // that others have their turn in between, until nothing is left or ctx ends. A
 // kind that fails keeps no other from being removed.
-func (s *Store) DeleteExpired(ctx context.Context, limit int) error {
+func (s UpkeepStore) DeleteExpired(ctx context.Context, limit int) error {
 	steps := []func(context.Context, int) (int, error){s.deleteExpiredFiles, s.deleteSpentInputs}
 	for _, query := range oldRows {
 		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
@@ -38,15 +38,15 @@ func repeat(ctx context.Context, limit int, step func(context.Context, int) (int
 	}
 }
 
-func (s *Store) deleteExpiredFiles(ctx context.Context, limit int) (int, error) {
-	keys, err := s.DeleteExpiredFiles(ctx, limit)
+func (s UpkeepStore) deleteExpiredFiles(ctx context.Context, limit int) (int, error) {
+	keys, err := s.files.DeleteExpiredFiles(ctx, limit)
 	return len(keys), err
 }
 
-func (s *Store) deleteSpentInputs(ctx context.Context, limit int) (int, error) {
-	spent, err := s.spentInputs(ctx, limit)
+func (s UpkeepStore) deleteSpentInputs(ctx context.Context, limit int) (int, error) {
+	spent, err := s.jobs.spentInputs(ctx, limit)
 	for callID, key := range spent {
-		err = errors.Join(err, s.DropInput(ctx, callID, key))
+		err = errors.Join(err, s.jobs.DropInput(ctx, callID, key))
 	}
 	return len(spent), err
 }
@@ -64,7 +64,7 @@ var oldRows = []string{
 		AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = cb.call_id AND calls.status = 'running') LIMIT ?1)`,
 }
 
-func (s *Store) deleteOldRows(ctx context.Context, query string, limit int) (deleted int, err error) {
+func (s UpkeepStore) deleteOldRows(ctx context.Context, query string, limit int) (deleted int, err error) {
 	before := toMicros(s.now().Add(-JobRetention))
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewRaw(query, before, limit).Exec(ctx)

@@ -35,14 +35,8 @@ func (s *Store) Waiting() int {
 	return len(s.writer.queue)
 }
 
-// ClaimThese claims the deliveries if there is room, whichever would be next.
-func (s *Store) ClaimThese(ctx context.Context, ids ...string) (claimed []DueDelivery, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		claimed, err = s.claim(ctx, tx, ids)
-		return err
-	})
-	return claimed, err
-}
-
 // Prepares reports whether the store's statements are prepared.
 func Prepares(s *Store) bool { return len(s.writing) > 0 }
+
+// SpoilCommits replaces the answers to SQLite's commits.
+func (s *Store) SpoilCommits(spoil func(error) error) { s.writer.spoil = spoil }

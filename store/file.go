@@ -53,7 +53,7 @@ func (r *fileRow) file() File {
 
 // dropResult deletes what a process that died had written for a call. What
 // fails is made good by DeleteOrphanBlobs.
-func (s *Store) dropResult(ctx context.Context, callID string, try int) {
+func (s FileStore) dropResult(ctx context.Context, callID string, try int) {
 	if err := s.blobs.Delete(ctx, ResultKey(callID, try)); err != nil && !errors.Is(err, ErrNoBlob) {
 		s.log.Warn("a dead process's result was not deleted", "call", callID, "error", err)
 	}
@@ -62,7 +62,7 @@ func (s *Store) dropResult(ctx context.Context, callID string, try int) {
 // AddFile keeps the result of a call that is settled already, because it did
 // not reach its caller. Adding the same file again is harmless. It returns
 // ErrNotFound for an unknown call and ErrCallEnded for one that is not done.
-func (s *Store) AddFile(ctx context.Context, callID string, f File) error {
+func (s FileStore) AddFile(ctx context.Context, callID string, f File) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var call callRow
 		if err := tx.NewSelect().Model(&call).Where("id = ?", callID).Scan(ctx); err != nil {
@@ -79,15 +79,22 @@ func (s *Store) AddFile(ctx context.Context, callID string, f File) error {
 	return nil
 }
 
+func (f File) check(now time.Time) error {
+	if !validBlobKey(f.BlobKey) || f.Size < 0 || !f.ExpiresAt.After(now) {
+		return errors.New("a file needs a blob key, a size and a time of expiry in the future")
+	}
+	return nil
+}
+
 // fileInsert keeps a file. $1 id, $2 account, $3 call, $4 name, $5 type, $6 size,
 // $7 blob, $8 now, $9 expiry.
 const fileInsert = `INSERT INTO files (id, account_id, call_id, filename, content_type, size, blob_key, created_at, expires_at)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`
 
 // addFile writes the row of a call's result, unless it is there already.
-func (s *Store) addFile(ctx context.Context, tx bun.Tx, call *callRow, f File, now time.Time) error {
-	if !validBlobKey(f.BlobKey) || f.Size < 0 || !f.ExpiresAt.After(now) {
-		return errors.New("a file needs a blob key, a size and a time of expiry in the future")
+func (s FileStore) addFile(ctx context.Context, tx bun.Tx, call *callRow, f File, now time.Time) error {
+	if err := f.check(now); err != nil {
+		return err
 	}
 	if f.ID == "" {
 		f.ID = call.ResultID
@@ -110,18 +117,18 @@ const publicOnly = "f.call_id IS NOT NULL AND EXISTS (SELECT 1 FROM accounts WHE
 // PublicFile returns the result with the id, which whoever knows it may download.
 // It returns ErrNotFound when the file is missing, expired, deleted or an upload,
 // or its account is suspended.
-func (s *Store) PublicFile(ctx context.Context, id string) (File, error) {
+func (s FileStore) PublicFile(ctx context.Context, id string) (File, error) {
 	return s.liveFile(ctx, id, publicOnly)
 }
 
 // AccountFile returns a file of the account, an upload or a result. It returns
 // ErrNotFound when the account has no such file, or not any more.
-func (s *Store) AccountFile(ctx context.Context, accountID, id string) (File, error) {
+func (s FileStore) AccountFile(ctx context.Context, accountID, id string) (File, error) {
 	return s.liveFile(ctx, id, "f.account_id = ?", accountID)
 }
 
 // liveFile returns a file that has neither expired nor been deleted.
-func (s *Store) liveFile(ctx context.Context, id, where string, args ...any) (File, error) {
+func (s FileStore) liveFile(ctx context.Context, id, where string, args ...any) (File, error) {
 	var row fileRow
 	if !storable(id) {
 		return File{}, fmt.Errorf("read file: %w", ErrNotFound)
@@ -134,24 +141,8 @@ func (s *Store) liveFile(ctx context.Context, id, where string, args ...any) (Fi
 	return row.file(), nil
 }
 
-// Files returns the account's files that have neither expired nor been deleted,
-// the newest first, at most limit.
-func (s *Store) Files(ctx context.Context, accountID string, limit int) ([]File, error) {
-	var rows []fileRow
-	err := s.read.NewSelect().Model(&rows).Where("account_id = ? AND deleted_at IS NULL", accountID).
-		Where("expires_at > ?", toMicros(s.now())).Order("created_at DESC", "id").Limit(int64(limit)).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read files: %w", err)
-	}
-	list := make([]File, len(rows))
-	for i := range rows {
-		list[i] = rows[i].file()
-	}
-	return list, nil
-}
-
 // CountDownload adds one to the file's downloads.
-func (s *Store) CountDownload(ctx context.Context, id string) error {
+func (s FileStore) CountDownload(ctx context.Context, id string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewRaw("UPDATE files SET downloads = downloads + 1 WHERE id = ?", id).Exec(ctx)
 		return err

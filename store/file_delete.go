@@ -12,7 +12,7 @@ import (
 // DeleteFile deletes a file of the account: from the commit on nobody can open
 // it but a job that pinned it; its bytes go at once, or when that job has ended.
 // It returns ErrNotFound when the account has no such file, or not any more.
-func (s *Store) DeleteFile(ctx context.Context, accountID, id string) error {
+func (s FileStore) DeleteFile(ctx context.Context, accountID, id string) error {
 	if !storable(id) {
 		return fmt.Errorf("delete file: %w", ErrNotFound)
 	}
@@ -37,7 +37,7 @@ func (s *Store) DeleteFile(ctx context.Context, accountID, id string) error {
 
 // TakeDownFile deletes any file at once, on behalf of the operator: a job that
 // has yet to read it will fail. It returns what it was, or ErrNotFound.
-func (s *Store) TakeDownFile(ctx context.Context, id string) (File, error) {
+func (s FileStore) TakeDownFile(ctx context.Context, id string) (File, error) {
 	if !storable(id) {
 		return File{}, fmt.Errorf("take file down: %w", ErrNotFound)
 	}
@@ -63,7 +63,7 @@ func (s *Store) TakeDownFile(ctx context.Context, id string) (File, error) {
 // DeleteExpiredFiles removes the bytes and rows of at most limit files that
 // have expired or been deleted and that no job needs, and returns the keys of
 // the blobs it removed.
-func (s *Store) DeleteExpiredFiles(ctx context.Context, limit int) ([]string, error) {
+func (s FileStore) DeleteExpiredFiles(ctx context.Context, limit int) ([]string, error) {
 	keys, err := s.removeFiles(ctx, limit, "f.expires_at <= ?", toMicros(s.now()))
 	if err != nil {
 		return keys, fmt.Errorf("delete expired files: %w", err)
@@ -73,7 +73,7 @@ func (s *Store) DeleteExpiredFiles(ctx context.Context, limit int) ([]string, er
 
 // removeFiles removes blobs first and rows after, so that a crash in between
 // leaves a row to repeat with and not a blob that nobody knows of.
-func (s *Store) removeFiles(ctx context.Context, limit int, where string, args ...any) ([]string, error) {
+func (s FileStore) removeFiles(ctx context.Context, limit int, where string, args ...any) ([]string, error) {
 	rows, err := s.condemn(ctx, limit, where, args...)
 	var keys, ids []string
 	for _, row := range rows {
@@ -94,7 +94,7 @@ func (s *Store) removeFiles(ctx context.Context, limit int, where string, args .
 
 // condemn marks files whose time is over, and returns those whose bytes nobody
 // needs: once a file is marked, no job can pin it any more.
-func (s *Store) condemn(ctx context.Context, limit int, where string, args ...any) (rows []fileRow, err error) {
+func (s FileStore) condemn(ctx context.Context, limit int, where string, args ...any) (rows []fileRow, err error) {
 	const unpinned = "NOT EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id)"
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil

@@ -54,8 +54,8 @@ func TestFileOfASettledCall(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		list, err := f.Files(t.Context(), f.acc.ID, 10)
-		if err != nil || len(list) != 1 || list[0].ID != id || list[0].Downloads != 3 {
+		list, err := f.Files(t.Context(), store.FileFilter{AccountID: f.acc.ID})
+		if err != nil || len(list.Items) != 1 || list.Items[0].ID != id || list.Items[0].Downloads != 3 {
 			t.Errorf("Files: got %+v, %v", list, err)
 		}
 		for _, unknown := range []string{"", "file_none", "a\x00b", "\xff", "' OR '1'='1"} {

@@ -25,14 +25,14 @@ const holdUpdate = `UPDATE accounts SET
 	balance = balance - $1, held = held + $1,
 	day_spent = CASE WHEN day < $3 THEN 0 ELSE day_spent END + $2,
 	day = CASE WHEN day < $3 THEN $3 ELSE day END
-	WHERE id = $4 AND NOT suspended AND balance >= $1
+	WHERE id = $4 AND NOT suspended AND balance >= $1 AND (owed = 0 OR $1 = 0)
 	AND (max_job IS NULL OR $2 <= max_job)
 	AND (max_day IS NULL OR CASE WHEN day < $3 THEN 0 ELSE day_spent END + $2 <= max_day)
 	RETURNING day`
 
 // holdFunds takes the call's hold from its account, within the account's
 // limits, and returns the day on which the call counts.
-func (s *Store) holdFunds(ctx context.Context, tx bun.Tx, c *callRow, today int64) (int64, error) {
+func (s CallStore) holdFunds(ctx context.Context, tx bun.Tx, c *callRow, today int64) (int64, error) {
 	held := c.held()
 	for range holdAttempts {
 		var day int64
@@ -51,7 +51,7 @@ func (s *Store) holdFunds(ctx context.Context, tx bun.Tx, c *callRow, today int6
 }
 
 // holdRefusal says why the account refuses a hold; nil when it does not.
-func holdRefusal(ctx context.Context, tx bun.Tx, c *callRow, today int64) error {
+func holdRefusal(ctx context.Context, tx bun.IDB, c *callRow, today int64) error {
 	var a accountRow
 	if err := tx.NewSelect().Model(&a).Where("id = ?", c.AccountID).Scan(ctx); err != nil {
 		return notFound(err)
@@ -64,8 +64,8 @@ func holdRefusal(ctx context.Context, tx bun.Tx, c *callRow, today int64) error 
 		return &LimitError{Limit: LimitMaxJob, Microdollars: *a.MaxJob, Quote: c.Quote}
 	case a.MaxDay != nil && spent+c.Quote > *a.MaxDay:
 		return &LimitError{Limit: LimitMaxDay, Microdollars: *a.MaxDay, Spent: spent, Quote: c.Quote}
-	case a.Balance < c.held():
-		return &FundsError{Quote: c.Quote, Balance: a.Balance}
+	case a.Balance < c.held(), a.Owed > 0 && c.held() > 0:
+		return &FundsError{Quote: c.Quote, Balance: a.Balance - a.Owed}
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ const spendUpdate = `UPDATE keys SET spent = spent + $1
 	AND (spend_limit IS NULL OR spent + $1 <= spend_limit)`
 
 // spendKey counts the call towards the spending limit of its key, if it has one.
-func (s *Store) spendKey(ctx context.Context, tx bun.Tx, c *callRow, now time.Time) error {
+func (s CallStore) spendKey(ctx context.Context, tx bun.Tx, c *callRow, now time.Time) error {
 	if c.KeyID == nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (s *Store) spendKey(ctx context.Context, tx bun.Tx, c *callRow, now time.Ti
 }
 
 // spendRefusal says why the key refuses a call; nil when it does not.
-func spendRefusal(ctx context.Context, tx bun.Tx, c *callRow, now time.Time) error {
+func spendRefusal(ctx context.Context, tx bun.IDB, c *callRow, now time.Time) error {
 	var k keyRow
 	err := tx.NewSelect().Model(&k).Where("id = ? AND account_id = ?", *c.KeyID, c.AccountID).Scan(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ const fundsUpdate = `UPDATE accounts SET balance = balance + $1, held = held - $
 // an account wait for each other from here to the commit. refund goes back to
 // the wallet, and unspent leaves the counters of the limits. The day's counter is
 // left alone when a newer day has begun.
-func (s *Store) returnFunds(ctx context.Context, tx bun.Tx, c *callRow, refund, unspent credit.Amount) error {
+func (s CallStore) returnFunds(ctx context.Context, tx bun.Tx, c *callRow, refund, unspent credit.Amount) error {
 	_, err := s.exec(ctx, tx, fundsUpdate, int64(refund), int64(c.held()), c.Day, int64(unspent), c.AccountID)
 	if err != nil || c.KeyID == nil || unspent == 0 {
 		return err

@@ -3,14 +3,115 @@ package store
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base32"
+	"errors"
 	"strings"
+	"sync"
+	"time"
 )
 
-// NewID returns a new identifier such as "call_…": the prefix, an underscore
-// and 26 lower-case base32 characters that carry 130 random bits, so that an id
-// of a file can serve as a bearer secret.
-func NewID(prefix string) string {
-	return prefix + "_" + strings.ToLower(rand.Text())
+// An id is its kind, an underscore and 39 lower-case characters of Crockford's
+// base32: ten of the time in milliseconds, three of the region where it was
+// made, and 26 that carry 130 random bits, so that an id of a file can serve as
+// a bearer secret. Ids of a kind sort by their time, which is what the tables of
+// PostgreSQL are partitioned by.
+const (
+	timeChars   = 10
+	regionChars = 3
+	randomChars = 26
+	idChars     = timeChars + regionChars + randomChars
+)
+
+// DefaultRegion is the region of a process that was told none.
+const DefaultRegion = "loc"
+
+const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
+
+var idEncoding = base32.NewEncoding(crockford).WithPadding(base32.NoPadding)
+
+// NewID returns a new id of the store's region, such as "acc_…".
+func (s *core) NewID(kind string) string { return newID(kind, s.region, s.now()) }
+
+// NewID returns a new id for what belongs to no store and no region.
+func NewID(kind string) string { return newID(kind, DefaultRegion, time.Now()) }
+
+func newID(kind, region string, at time.Time) string {
+	var random [17]byte         // 136 bits, of which 130 are used
+	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails: it ends the program instead.
+	return kind + "_" + idTime(at) + region + idEncoding.EncodeToString(random[:])[:randomChars]
+}
+
+// postingIDs makes the ids of postings, which also have the order in which a
+// process made them where their time is the same. It is safe for concurrent use.
+type postingIDs struct {
+	mu   sync.Mutex
+	last string
+}
+
+func (p *postingIDs) next(region string, at time.Time) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := newID("jrn", region, at)
+	if begin := len(id) - randomChars; len(p.last) == len(id) && p.last[:begin] == id[:begin] {
+		id = following(p.last)
+	}
+	p.last = id
+	return id
+}
+
+// following returns the id after one of the same time and region.
+func following(id string) string {
+	text := []byte(id)
+	for i := len(text) - 1; ; i-- {
+		digit := strings.IndexByte(crockford, text[i]) + 1
+		if digit < len(crockford) {
+			text[i] = crockford[digit]
+			return string(text)
+		}
+		text[i] = crockford[0] // and carry
+	}
+}
+
+// idTime returns how ids of the time begin, after their kind.
+func idTime(at time.Time) string {
+	var text [timeChars]byte
+	ms := uint64(max(0, at.UnixMilli()))
+	for i := timeChars - 1; i >= 0; i-- {
+		text[i] = crockford[ms%32]
+		ms /= 32
+	}
+	return string(text[:])
+}
+
+// CallID returns the id of the call whose result has the id. Nobody can tell the
+// result's, which opens a document, from the call's, which stands in logs. An id
+// of another form has no call, nor has what is returned for it.
+func CallID(resultID string) string {
+	sum := sha256.Sum256([]byte(resultID))
+	_, body, _ := strings.Cut(resultID, "_")
+	if len(body) != idChars {
+		return "call_"
+	}
+	return "call_" + body[:timeChars+regionChars] + idEncoding.EncodeToString(sum[:])[:randomChars]
+}
+
+// RegionOf returns the region that an id was made in, and false for a text of
+// another form.
+func RegionOf(id string) (string, bool) {
+	_, body, _ := strings.Cut(id, "_")
+	if len(body) != idChars || strings.Trim(body[:timeChars], crockford) != "" {
+		return "", false
+	}
+	region := body[timeChars : timeChars+regionChars]
+	return region, CheckRegion(region) == nil
+}
+
+// CheckRegion returns an error unless the text can name a region.
+func CheckRegion(region string) error {
+	if len(region) != regionChars || strings.Trim(region, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return errors.New("a region is three lower-case letters or digits, such as fra")
+	}
+	return nil
 }
 
 const (

@@ -47,7 +47,7 @@ func (r *claimRow) claim() Claim {
 
 // Claim returns who holds the account's idempotency key, or ErrNotFound when
 // nobody does: the call failed, or the claim has expired.
-func (s *Store) Claim(ctx context.Context, accountID, key string) (Claim, error) {
+func (s IdempotencyStore) Claim(ctx context.Context, accountID, key string) (Claim, error) {
 	var row claimRow
 	err := s.read.NewSelect().Model(&row).Where("account_id = ? AND idem_key = ?", accountID, key).
 		Where("expires_at > ?", toMicros(s.now())).Scan(ctx)
@@ -68,7 +68,7 @@ const claimInsert = `INSERT INTO idempotency AS i (account_id, idem_key, call_id
 // claimKey takes the idempotency key for the call, or returns a *ClaimedError.
 // The insert is the decision: of two calls at once, the second waits for the
 // first one's transaction and then meets its row. An expired row is replaced.
-func (s *Store) claimKey(ctx context.Context, tx bun.Tx, c NewCall, now time.Time) error {
+func (s IdempotencyStore) claimKey(ctx context.Context, tx bun.Tx, c NewCall, now time.Time) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}
@@ -77,19 +77,14 @@ func (s *Store) claimKey(ctx context.Context, tx bun.Tx, c NewCall, now time.Tim
 	if err != nil || took {
 		return err
 	}
-	// The conflict has locked the other call's row, so that it is still there.
-	var other claimRow
-	if err := tx.NewSelect().Model(&other).Where("account_id = ? AND idem_key = ?", c.AccountID, c.IdempotencyKey).Scan(ctx); err != nil {
-		return err
-	}
-	return &ClaimedError{Claim: other.claim()}
+	return s.calls.claimedBy(ctx, tx, c)
 }
 
 // claimUpdate marks a claim as done. $1 state, $2 account, $3 key, $4 call.
 const claimUpdate = `UPDATE idempotency SET state = $1 WHERE account_id = $2 AND idem_key = $3 AND call_id = $4`
 
 // finishClaim marks the key's call as done.
-func (s *Store) finishClaim(ctx context.Context, tx bun.Tx, c *callRow) error {
+func (s IdempotencyStore) finishClaim(ctx context.Context, tx bun.Tx, c *callRow) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}

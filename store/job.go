@@ -66,10 +66,7 @@ const (
 )
 
 // enqueue makes a job of the call, within the transaction of its hold.
-func (s *Store) enqueue(ctx context.Context, tx bun.Tx, call *callRow, job *NewJob) error {
-	if (job.Input == nil) != validBlobKey(job.InputKey) || len(job.Input) > MaxJobInput {
-		return errors.New("a job needs its input, or the key of it where it is long")
-	}
+func (s JobStore) enqueue(ctx context.Context, tx bun.Tx, call *callRow, job *NewJob) error {
 	if _, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, jobQueued, job.InputKey, call.CreatedAt); err != nil {
 		return err
 	}
@@ -78,29 +75,23 @@ func (s *Store) enqueue(ctx context.Context, tx bun.Tx, call *callRow, job *NewJ
 			return err
 		}
 	}
-	if err := s.pin(ctx, tx, call, job.Pins); err != nil {
-		return err
-	}
-	return s.wake(ctx, tx, call.ID)
+	return s.files.pin(ctx, tx, call, job.Pins)
 }
 
 // ReturnJob puts a job back that its worker could not finish because it has to
 // stop. The try does not count. A job that is not this worker's any more is
 // left alone.
-func (s *Store) ReturnJob(ctx context.Context, job Job) error {
+func (s JobStore) ReturnJob(ctx context.Context, job Job) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		returned, err := changed(tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = tries - 1
+		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = tries - 1
 			WHERE call_id = ? AND state = ? AND lease = ? AND tries = ?`,
-			jobQueued, job.Call.ID, jobRunning, job.lease, job.Tries).Exec(ctx))
-		if err != nil || !returned {
-			return err
-		}
-		return s.wake(ctx, tx, job.Call.ID)
+			jobQueued, job.Call.ID, jobRunning, job.lease, job.Tries).Exec(ctx)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("return job: %w", err)
 	}
-	s.wakeHere()
+	s.wake()
 	return nil
 }
 
@@ -117,7 +108,7 @@ type Stray struct {
 
 // StrayCalls returns running calls with a callback whose process is gone, at
 // most limit. Those without one are released by Reap.
-func (s *Store) StrayCalls(ctx context.Context, limit int) ([]Stray, error) {
+func (s JobStore) StrayCalls(ctx context.Context, limit int) ([]Stray, error) {
 	var rows []callRow
 	err := s.write.NewSelect().Model(&rows).Where("status = ?", CallRunning).Where(stray, toMicros(s.now())).
 		Order("id").Limit(int64(limit)).Scan(ctx)
@@ -133,7 +124,7 @@ func (s *Store) StrayCalls(ctx context.Context, limit int) ([]Stray, error) {
 
 // ReleaseStray ends a call whose process is gone as failed and writes what is
 // told of it. It has no effect if the call has ended or was taken on again.
-func (s *Store) ReleaseStray(ctx context.Context, stale Stray, f Failure, n *Notice) error {
+func (s JobStore) ReleaseStray(ctx context.Context, stale Stray, f Failure, n *Notice) error {
 	var gone string
 	var args []any
 	switch {
@@ -146,18 +137,18 @@ func (s *Store) ReleaseStray(ctx context.Context, stale Stray, f Failure, n *Not
 		gone, args = stray, []any{toMicros(s.now())}
 	}
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		_, err := s.release(ctx, tx, ending{stale.Call.ID, f, n}, gone, args...)
+		_, err := s.calls.release(ctx, tx, ending{stale.Call.ID, f, n}, gone, args...)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("release stray call: %w", err)
 	}
-	s.dropResult(ctx, stale.Call.ID, stale.Tries)
+	s.files.dropResult(ctx, stale.Call.ID, stale.Tries)
 	return nil
 }
 
 // StrayJobs returns running jobs whose process is gone, at most limit.
-func (s *Store) StrayJobs(ctx context.Context, limit int) ([]Stray, error) {
+func (s JobStore) StrayJobs(ctx context.Context, limit int) ([]Stray, error) {
 	var rows []jobRow
 	err := s.write.NewSelect().Model(&rows).Where(strayJobs, toMicros(s.now())).Order("seq").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
@@ -166,10 +157,10 @@ func (s *Store) StrayJobs(ctx context.Context, limit int) ([]Stray, error) {
 	return s.strays(ctx, rows, "")
 }
 
-func (s *Store) strays(ctx context.Context, rows []jobRow, lease string) ([]Stray, error) {
+func (s JobStore) strays(ctx context.Context, rows []jobRow, lease string) ([]Stray, error) {
 	list := make([]Stray, 0, len(rows))
 	for _, row := range rows {
-		call, err := s.Call(ctx, row.CallID)
+		call, err := s.calls.Call(ctx, row.CallID)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +170,7 @@ func (s *Store) strays(ctx context.Context, rows []jobRow, lease string) ([]Stra
 }
 
 // strayJob is the condition under which a job still is the stray one.
-func (s *Store) strayJob(job Stray) (condition string, args []any) {
+func (s JobStore) strayJob(job Stray) (condition string, args []any) {
 	if job.lease != "" {
 		return "j.state = 'running' AND j.lease = ?", []any{job.lease}
 	}
@@ -190,7 +181,7 @@ func (s *Store) strayJob(job Stray) (condition string, args []any) {
 // lease and were begun before the time, at most limit of either. Those that the
 // process does not work on are stray: the database failed when they were taken
 // on, or when their end was to be written.
-func (s *Store) LeasedCalls(ctx context.Context, lease string, before time.Time, limit int) ([]Stray, error) {
+func (s JobStore) LeasedCalls(ctx context.Context, lease string, before time.Time, limit int) ([]Stray, error) {
 	var calls []callRow
 	var jobs []jobRow
 	err := s.write.NewSelect().Model(&calls).Where("status = ? AND lease = ? AND created_at < ?", CallRunning, lease, toMicros(before)).
@@ -211,24 +202,21 @@ func (s *Store) LeasedCalls(ctx context.Context, lease string, before time.Time,
 
 // RequeueStray lets a job whose process has died wait for another, and reports
 // whether it did: not if another process was first, or its tries are used up.
-func (s *Store) RequeueStray(ctx context.Context, job Stray) (bool, error) {
+func (s JobStore) RequeueStray(ctx context.Context, job Stray) (bool, error) {
 	requeued := false
 	gone, args := s.strayJob(job)
 	args = append([]any{jobQueued, job.Call.ID, job.Tries, MaxTries}, args...)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
 		requeued, err = changed(tx.NewRaw(`UPDATE jobs AS j SET state = ?, lease = ''
 			WHERE call_id = ? AND tries = ? AND tries < ? AND `+gone, args...).Exec(ctx))
-		if err != nil || !requeued {
-			return err
-		}
-		return s.wake(ctx, tx, job.Call.ID)
+		return err
 	})
 	if err != nil {
 		return false, fmt.Errorf("requeue job: %w", err)
 	}
 	if requeued {
-		s.wakeHere()
-		s.dropResult(ctx, job.Call.ID, job.Tries)
+		s.wake()
+		s.files.dropResult(ctx, job.Call.ID, job.Tries)
 	}
 	return requeued, nil
 }
@@ -240,7 +228,7 @@ const (
 )
 
 // endJob takes an ended call out of the queue and lets go of its files.
-func (s *Store) endJob(ctx context.Context, tx bun.Tx, call *callRow) error {
+func (s JobStore) endJob(ctx context.Context, tx bun.Tx, call *callRow) error {
 	if call.Mode != Async {
 		return nil
 	}
@@ -250,14 +238,14 @@ func (s *Store) endJob(ctx context.Context, tx bun.Tx, call *callRow) error {
 	if _, err := s.exec(ctx, tx, inputDelete, call.ID); err != nil {
 		return err
 	}
-	return s.unpin(ctx, tx, call.ID)
+	return s.files.unpin(ctx, tx, call.ID)
 }
 
 // Job returns the account's job with the id, which is that of its result. It
 // returns ErrNotFound for an unknown id, another account's, a call that is no
 // job, and a job that is older than JobRetention.
-func (s *Store) Job(ctx context.Context, accountID, resultID string) (Call, error) {
-	call, err := s.CallByResult(ctx, resultID)
+func (s JobStore) Job(ctx context.Context, accountID, resultID string) (Call, error) {
+	call, err := s.calls.CallByResult(ctx, resultID)
 	if err != nil {
 		return Call{}, err
 	}
@@ -269,7 +257,7 @@ func (s *Store) Job(ctx context.Context, accountID, resultID string) (Call, erro
 
 // spentInputs returns the keys of inputs that no job needs any more, with the
 // ids of their calls, at most limit.
-func (s *Store) spentInputs(ctx context.Context, limit int) (map[string]string, error) {
+func (s JobStore) spentInputs(ctx context.Context, limit int) (map[string]string, error) {
 	var rows []jobRow
 	err := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded).Limit(int64(limit)).Scan(ctx)
 	if err != nil {
@@ -284,7 +272,7 @@ func (s *Store) spentInputs(ctx context.Context, limit int) (map[string]string, 
 
 // DropInput deletes the blob of an ended job's input: first the bytes, then
 // the key, so that a crash in between is made good by the next call.
-func (s *Store) DropInput(ctx context.Context, callID, key string) error {
+func (s JobStore) DropInput(ctx context.Context, callID, key string) error {
 	if err := s.blobs.Delete(ctx, key); err != nil && !errors.Is(err, ErrNoBlob) {
 		return fmt.Errorf("drop input: %w", err)
 	}

@@ -90,7 +90,7 @@ func (r *keyRow) key() Key {
 // CreateKey makes a key and returns it with its secret, "pdf_live_" or
 // "pdf_test_" and 40 random characters, which is not stored and cannot be shown
 // again. It returns ErrNotFound for an unknown account.
-func (s *Store) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
+func (s KeyStore) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
 	if err := n.check(); err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
@@ -100,7 +100,7 @@ func (s *Store) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
 	}
 	secret := newSecret(prefix)
 	row := keyRow{
-		ID: NewID("key"), AccountID: n.AccountID, Name: clean(n.Name, 200), Prefix: secret[:shownChars], Hash: hashSecret(secret),
+		ID: s.NewID("key"), AccountID: n.AccountID, Name: clean(n.Name, 200), Prefix: secret[:shownChars], Hash: hashSecret(secret),
 		Test: n.Test, ExpiresAt: toMicrosPtr(n.ExpiresAt), SpendLimit: n.SpendLimit,
 		Operations: strings.Join(n.Operations, ","), CreatedAt: toMicros(s.now()),
 	}
@@ -134,7 +134,7 @@ func (n NewKey) check() error {
 }
 
 // Keys returns the account's keys, the oldest first, revoked ones included.
-func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
+func (s KeyStore) Keys(ctx context.Context, accountID string) ([]Key, error) {
 	var rows []keyRow
 	if err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
@@ -148,7 +148,7 @@ func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
 
 // RevokeKey ends a key for good. Revoking it again changes nothing. It returns
 // ErrNotFound when the account has no such key.
-func (s *Store) RevokeKey(ctx context.Context, accountID, keyID string) error {
+func (s KeyStore) RevokeKey(ctx context.Context, accountID, keyID string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		ok, err := changed(tx.NewRaw("UPDATE keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? AND account_id = ?",
 			toMicros(s.now()), keyID, accountID).Exec(ctx))
@@ -173,8 +173,8 @@ const authenticate = `SELECT
 	k.id AS k_id, k.account_id AS k_account_id, k.name AS k_name, k.prefix AS k_prefix, k.test AS k_test,
 	k.expires_at AS k_expires_at, k.spend_limit AS k_spend_limit, k.spent AS k_spent, k.operations AS k_operations,
 	k.created_at AS k_created_at, k.last_used_at AS k_last_used_at,
-	a.id AS a_id, a.email AS a_email, a.plan AS a_plan, a.suspended AS a_suspended, a.suspend_reason AS a_suspend_reason,
-	a.funded AS a_funded, a.auto_reload AS a_auto_reload, a.balance AS a_balance, a.held AS a_held,
+	a.id AS a_id, a.email AS a_email, a.region AS a_region, a.plan AS a_plan, a.suspended AS a_suspended, a.suspend_reason AS a_suspend_reason,
+	a.funded AS a_funded, a.auto_reload AS a_auto_reload, a.balance AS a_balance, a.held AS a_held, a.owed AS a_owed,
 	a.max_job AS a_max_job, a.max_day AS a_max_day, a.day AS a_day, a.day_spent AS a_day_spent, a.created_at AS a_created_at
 	FROM keys AS k JOIN accounts AS a ON a.id = k.account_id
 	WHERE k.hash = $1 AND k.revoked_at IS NULL`
@@ -182,7 +182,7 @@ const authenticate = `SELECT
 // KeyBySecret returns the key with the secret, and its account, in one query. It
 // returns ErrNotFound for an unknown or revoked key. An expired key and a
 // suspended account are returned: the caller says so to their owner.
-func (s *Store) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
+func (s KeyStore) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
 	row, err := s.lookUp(ctx, secret)
 	if err != nil {
 		return Key{}, Account{}, fmt.Errorf("read key: %w", notFound(err))
@@ -197,7 +197,7 @@ func (s *Store) KeyBySecret(ctx context.Context, secret string) (Key, Account, e
 	return key, row.Account.account(now), nil
 }
 
-func (s *Store) lookUp(ctx context.Context, secret string) (row keyWithAccount, err error) {
+func (s KeyStore) lookUp(ctx context.Context, secret string) (row keyWithAccount, err error) {
 	// The lookup is by hash, so that its timing says nothing about the secret.
 	rows, err := s.query(ctx, authenticate, hashSecret(secret))
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *Store) lookUp(ctx context.Context, secret string) (row keyWithAccount, 
 
 // recordKeyUses writes the times of last use behind the requests' backs, at
 // most once a minute and key, until ctx ends.
-func (s *Store) recordKeyUses(ctx context.Context) {
+func (s KeyStore) recordKeyUses(ctx context.Context) {
 	recorded := make(map[string]time.Time)
 	for {
 		select {
@@ -235,7 +235,7 @@ func (s *Store) recordKeyUses(ctx context.Context) {
 	}
 }
 
-func (s *Store) recordKeyUse(ctx context.Context, id string, now time.Time) error {
+func (s KeyStore) recordKeyUse(ctx context.Context, id string, now time.Time) error {
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		// Another process may have recorded a later use.
 		_, err := tx.NewRaw("UPDATE keys SET last_used_at = ?0 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?0)",

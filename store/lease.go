@@ -37,7 +37,7 @@ var Abandoned = Failure{
 // Lease is the sign of life of a process. Calls carry its id, and are released
 // when it is gone.
 type Lease struct {
-	store *Store
+	store LeaseStore
 	id    string
 	file  *os.File // holds the lock that proves that the process lives
 	stop  context.CancelFunc
@@ -58,7 +58,7 @@ type leaseRow struct {
 // and renews it until ctx ends or it is closed. Where an earlier process left
 // its lease in the file, it is dead, as the lock was free: its holds are
 // released at once.
-func (s *Store) Acquire(ctx context.Context, dir string) (*Lease, error) {
+func (s LeaseStore) Acquire(ctx context.Context, dir string) (*Lease, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("acquire lease: %w; choose a folder that this user may write to", err)
 	}
@@ -66,7 +66,7 @@ func (s *Store) Acquire(ctx context.Context, dir string) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", err)
 	}
-	l := &Lease{store: s, id: NewID("lease"), file: file, done: make(chan struct{})}
+	l := &Lease{store: s, id: s.NewID("lease"), file: file, done: make(chan struct{})}
 	if err := l.takeOver(ctx); err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", errors.Join(err, file.Close()))
 	}
@@ -166,7 +166,7 @@ func (l *Lease) renew(ctx context.Context) error {
 }
 
 // endLease removes a lease and releases the calls that carry it.
-func (s *Store) endLease(ctx context.Context, id string) error {
+func (s LeaseStore) endLease(ctx context.Context, id string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewDelete().Model((*leaseRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return err
@@ -192,7 +192,7 @@ const unheard = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM callbacks WHERE
 // those that StrayCalls and StrayJobs tell of, and deletes expired leases and
 // idempotency keys. It returns how many calls it released. Any number of
 // processes may reap at once.
-func (s *Store) Reap(ctx context.Context) (int, error) {
+func (s LeaseStore) Reap(ctx context.Context) (int, error) {
 	now := toMicros(s.now())
 	released, err := s.releaseWhere(ctx, stray+" AND "+unheard, now)
 	if err != nil {
@@ -214,7 +214,7 @@ func (s *Store) Reap(ctx context.Context) (int, error) {
 // transaction of its own that checks the condition again, so that no
 // transaction is long and none holds the rows of two accounts. It returns how
 // many there were.
-func (s *Store) releaseWhere(ctx context.Context, condition string, args ...any) (int, error) {
+func (s LeaseStore) releaseWhere(ctx context.Context, condition string, args ...any) (int, error) {
 	released, after := 0, ""
 	for {
 		var ids []string
@@ -226,7 +226,7 @@ func (s *Store) releaseWhere(ctx context.Context, condition string, args ...any)
 		for _, id := range ids {
 			ok := false
 			err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
-				ok, err = s.release(ctx, tx, ending{callID: id, failure: Abandoned}, condition, args...)
+				ok, err = s.calls.release(ctx, tx, ending{callID: id, failure: Abandoned}, condition, args...)
 				return err
 			})
 			if err != nil {
@@ -234,7 +234,7 @@ func (s *Store) releaseWhere(ctx context.Context, condition string, args ...any)
 			}
 			if ok {
 				released++
-				s.dropResult(ctx, id, 0)
+				s.files.dropResult(ctx, id, 0)
 			}
 		}
 		after = ids[len(ids)-1]
@@ -243,7 +243,7 @@ func (s *Store) releaseWhere(ctx context.Context, condition string, args ...any)
 
 // deleteInBatches repeats a DELETE with the arguments now and reapBatch until
 // nothing is left for it.
-func (s *Store) deleteInBatches(ctx context.Context, query string, now int64) error {
+func (s LeaseStore) deleteInBatches(ctx context.Context, query string, now int64) error {
 	for {
 		var n int64
 		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {

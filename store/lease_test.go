@@ -179,8 +179,9 @@ func TestProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	result := store.NewID("file")
 	c := store.NewCall{
-		ID: store.NewID("call"), ResultID: store.NewID("file"), Operation: "pdf.create", Quote: 1000, Lease: lease.ID(),
+		ID: store.CallID(result), ResultID: result, Operation: "pdf.create", Quote: 1000, Lease: lease.ID(),
 		IdempotencyKey: "once", BodyHash: []byte("body"),
 	}
 	acc, err := s.AccountByEmail(t.Context(), "ada@example.com")

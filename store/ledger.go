@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -12,78 +11,92 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Books of the ledger. Wallet and held belong to the customer, revenue is what
-// was earned, and promotion and payment are where credit came from. The entries
-// of one event carry the customer's account in every book and sum to zero.
+// Kinds of what is posted to the journal.
 const (
-	bookWallet    = "wallet"
-	bookHeld      = "held"
-	bookRevenue   = "revenue"
-	bookPromotion = "promotion"
-	bookPayment   = "payment"
+	KindPayment    = "payment"    // money that was received
+	KindTrial      = "trial"      // what a new account starts with
+	KindGrant      = "grant"      // given to one account
+	KindPromotion  = "promotion"  // given to many
+	KindHold       = "hold"       // set aside for a call
+	KindSettle     = "settle"     // earned by a call
+	KindRelease    = "release"    // returned from a call that failed
+	KindRefund     = "refund"     // a payment given back
+	KindChargeback = "chargeback" // a payment taken back by the bank
+	KindAdjustment = "adjustment" // a correction, either way
+	KindAI         = "ai"         // taken for what a provider of models charged
 )
 
-// Kinds of events in the ledger.
-const (
-	kindTrial   = "trial"
-	kindCredit  = "credit"
-	kindHold    = "hold"
-	kindSettle  = "settle"
-	kindRelease = "release"
-)
+// books are the amounts that one posting moves, by book; they sum to zero.
+// Wallet, held and debt are the customer's (debt is below zero while something
+// is owed), revenue is what was earned, and promotion, payment and adjustment
+// are where money came from and goes to.
+type books struct {
+	promotion, payment, adjustment, held, revenue, debt, wallet credit.Amount
+}
 
-// journal is the event to which entries belong.
-type journal struct {
+// bookNames are the columns of the journal that hold amounts, in the order of
+// books.list.
+const bookNames = "promotion, payment, adjustment, held, revenue, debt, wallet"
+
+func (b *books) list() []*credit.Amount {
+	return []*credit.Amount{&b.promotion, &b.payment, &b.adjustment, &b.held, &b.revenue, &b.debt, &b.wallet}
+}
+
+// posting is one row of the journal.
+type posting struct {
 	accountID string
-	callID    string // empty for trial and credit
 	kind      string
+	cause     string // id of the call; empty where there is none
+	reference string // of what came from outside
 	reason    string
 	at        time.Time
+	books     books
 }
 
-// entry is what an event changes in one book.
-type entry struct {
-	book   string
-	amount credit.Amount
-}
+// journalInsert posts. $1 id, $2 account, $3 kind, $4 cause, $5 reference, $6
+// reason, $7 now, then the books.
+const journalInsert = `INSERT INTO journal (id, account_id, kind, cause, reference, reason, created_at, ` + bookNames + `)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
-// ledgerInsert2 and ledgerInsert3 write two and three entries of one event.
-// $1 account, $2 call, $3 kind, $4 reason, $5 now, then book and amount of each.
-const (
-	ledgerInsert2 = `INSERT INTO ledger (account_id, call_id, kind, reason, created_at, book, amount)
-		VALUES ($1, $2, $3, $4, $5, $6, $7), ($1, $2, $3, $4, $5, $8, $9)`
-	ledgerInsert3 = ledgerInsert2 + `, ($1, $2, $3, $4, $5, $10, $11)`
-)
+// referenceInsert claims a reference. $1 account, $2 kind, $3 reference, $4
+// amount, $5 posting.
+const referenceInsert = `INSERT INTO journal_references (account_id, kind, reference, amount, journal_id)
+	VALUES ($1, $2, $3, $4, $5) ON CONFLICT (account_id, kind, reference) DO NOTHING`
 
-// post writes the entries of one event, which must sum to zero; entries of
-// nothing are left out. A second posting of the same kind for a call breaks the
-// table's unique constraint, and the transaction with it.
-func (s *Store) post(ctx context.Context, tx bun.Tx, j journal, entries ...entry) error {
-	var sum credit.Amount
-	args := make([]any, 0, 5+2*len(entries))
-	args = append(args, j.accountID, sql.NullString{String: j.callID, Valid: j.callID != ""}, j.kind, j.reason, toMicros(j.at))
-	for _, e := range entries {
-		var err error
-		if sum, err = sum.Add(e.amount); err != nil {
+// errPosted means that the reference of a posting was posted before.
+var errPosted = fmt.Errorf("the reference was posted before: %w", ErrExists)
+
+// post writes one row of the journal, unless it moves nothing. It returns
+// errPosted for a reference of before.
+func (s LedgerStore) post(ctx context.Context, tx bun.Tx, p *posting) error {
+	if p.books == (books{}) {
+		return nil
+	}
+	id := s.postings.next(s.region, p.at)
+	if p.reference != "" {
+		fresh, err := changed(s.exec(ctx, tx, referenceInsert, p.accountID, p.kind, p.reference, int64(p.worth()), id))
+		if err == nil && !fresh {
+			err = errPosted
+		}
+		if err != nil {
 			return err
 		}
-		if e.amount == 0 {
-			continue
+	}
+	args := []any{id, p.accountID, p.kind, p.cause, p.reference, clean(p.reason, 500), toMicros(p.at)}
+	var sum credit.Amount
+	for _, amount := range p.books.list() {
+		var err error
+		if sum, err = sum.Add(*amount); err != nil {
+			return err
 		}
-		args = append(args, e.book, int64(e.amount))
+		args = append(args, int64(*amount))
 	}
 	if sum != 0 {
-		return errors.New("ledger entries do not sum to zero: " + sum.String())
+		return errors.New("the entries of a posting do not sum to zero: " + sum.String())
 	}
-	var err error
-	switch (len(args) - 5) / 2 { // the entries that are not of nothing
-	case 0:
-	case 2:
-		_, err = s.exec(ctx, tx, ledgerInsert2, args...)
-	case 3:
-		_, err = s.exec(ctx, tx, ledgerInsert3, args...)
-	default:
-		err = fmt.Errorf("an event has two or three ledger entries; got %d", len(entries))
-	}
+	_, err := s.exec(ctx, tx, journalInsert, args...)
 	return err
 }
+
+// worth is what the posting changes of what the customer has.
+func (p *posting) worth() credit.Amount { return p.books.wallet + p.books.held + p.books.debt }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -13,12 +14,14 @@ import (
 
 // LedgerLine is one entry in an account's books.
 type LedgerLine struct {
+	JournalID string // of the posting, whose entries sum to zero
 	At        time.Time
-	Kind      string // trial, credit, hold, settle or release
-	Book      string // wallet, held, revenue, promotion or payment
+	Kind      string // one of the Kind constants
+	Book      string // promotion, payment, adjustment, held, revenue, debt or wallet
 	Amount    credit.Amount
 	CallID    string // empty where no call is the cause
 	Operation string // of the call
+	Reference string // of what came from outside
 	Reason    string
 	Balance   credit.Amount // of the wallet, after the entry
 }
@@ -29,34 +32,50 @@ type LedgerQuery struct {
 	From, To  time.Time // the first instant, and the one after the last
 }
 
-// args are the parameters of the queries below. $1 account, $2 from, $3 to.
-func (q LedgerQuery) args() []any {
-	from, to := int64(0), int64(maxInstant)
+// ids returns the bounds of the postings' ids. They are to the millisecond, so
+// that only the postings' own times are exact.
+func (q LedgerQuery) ids() (from, to string) {
+	from, to = "jrn_", "jrn`" // '`' follows '_'
+	if !q.From.IsZero() {
+		from += idTime(q.From)
+	}
+	if !q.To.IsZero() {
+		to = "jrn_" + idTime(q.To.Add(time.Millisecond))
+	}
+	return from, to
+}
+
+// times returns the bounds of the postings' times.
+func (q LedgerQuery) times() (from, to int64) {
+	to = maxInstant
 	if !q.From.IsZero() {
 		from = toMicros(q.From)
 	}
 	if !q.To.IsZero() {
 		to = toMicros(q.To)
 	}
-	return []any{q.AccountID, from, to}
+	return from, to
 }
 
 // maxInstant is later than any time in the database.
 const maxInstant = 1<<63 - 1
 
-// The entries of a query, and what the wallet held before them.
-const (
-	ledgerLines = `SELECT l.created_at, l.kind, l.book, l.amount, COALESCE(l.call_id, ''), COALESCE(c.operation, ''), l.reason
-		FROM ledger AS l LEFT JOIN calls AS c ON c.id = l.call_id
-		WHERE l.account_id = $1 AND l.created_at >= $2 AND l.created_at < $3 ORDER BY l.id`
-	ledgerBefore = `SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM ledger
-		WHERE account_id = $1 AND book = 'wallet' AND created_at < $2`
-)
+// ledgerRows are the postings of a query. $1 account, $2 and $3 bounds of their
+// ids, $4 and $5 of their times.
+const ledgerRows = `SELECT j.id, j.created_at, j.kind, j.cause, COALESCE(c.operation, ''), j.reference, j.reason, ` + bookNames + `
+	FROM journal AS j LEFT JOIN calls AS c ON c.id = j.cause
+	WHERE j.account_id = $1 AND j.id >= $2 AND j.id < $3 AND j.created_at >= $4 AND j.created_at < $5 ORDER BY j.id`
+
+// ledgerBefore is what the wallet held before a posting. $1 account, $2 the last
+// month that was closed before, $3 and $4 the bounds of the ids since, $5 the time.
+const ledgerBefore = `SELECT CAST(
+	COALESCE((SELECT wallet FROM closings WHERE account_id = $1 AND month <= $2 ORDER BY month DESC LIMIT 1), 0) +
+	COALESCE((SELECT SUM(wallet) FROM journal WHERE account_id = $1 AND id >= $3 AND id < $4 AND created_at < $5), 0) AS BIGINT)`
 
 // Ledger calls yield for each entry of an account's books, the oldest first, in
 // one snapshot of the database, until yield returns an error. Nothing but the
-// entry at hand is in memory.
-func (s *Store) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine) error) error {
+// posting at hand is in memory.
+func (s LedgerStore) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine) error) error {
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx bun.Tx) error { return readLedger(ctx, tx, q, yield) })
 	if err != nil {
 		return fmt.Errorf("read ledger: %w", err)
@@ -65,28 +84,56 @@ func (s *Store) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine
 }
 
 func readLedger(ctx context.Context, tx bun.Tx, q LedgerQuery, yield func(LedgerLine) error) (err error) {
-	var balance credit.Amount
-	if err := tx.Tx.QueryRowContext(ctx, ledgerBefore, q.args()[:2]...).Scan(&balance); err != nil {
+	first, last := q.ids()
+	from, to := q.times()
+	balance, err := walletBefore(ctx, tx, q)
+	if err != nil {
 		return err
 	}
-	rows, err := tx.Tx.QueryContext(ctx, ledgerLines, q.args()...)
+	rows, err := tx.Tx.QueryContext(ctx, ledgerRows, q.AccountID, first, last, from, to)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	names := strings.Split(bookNames, ", ")
 	for rows.Next() {
 		var line LedgerLine
+		var moved books
 		var at int64
-		if err := rows.Scan(&at, &line.Kind, &line.Book, &line.Amount, &line.CallID, &line.Operation, &line.Reason); err != nil {
+		into := []any{&line.JournalID, &at, &line.Kind, &line.CallID, &line.Operation, &line.Reference, &line.Reason}
+		for _, amount := range moved.list() {
+			into = append(into, amount)
+		}
+		if err := rows.Scan(into...); err != nil {
 			return err
 		}
-		if line.Book == bookWallet {
-			balance += line.Amount
-		}
-		line.At, line.Balance = fromMicros(at), balance
-		if err := yield(line); err != nil {
-			return err
+		line.At = fromMicros(at)
+		for i, amount := range moved.list() {
+			if *amount == 0 {
+				continue
+			}
+			if amount == &moved.wallet {
+				balance += *amount
+			}
+			line.Book, line.Amount, line.Balance = names[i], *amount, balance
+			if err := yield(line); err != nil {
+				return err
+			}
 		}
 	}
 	return rows.Err()
+}
+
+// walletBefore returns what the wallet held before the first posting of a query.
+func walletBefore(ctx context.Context, tx bun.Tx, q LedgerQuery) (balance credit.Amount, err error) {
+	if q.From.IsZero() {
+		return 0, nil
+	}
+	closed, err := lastClosed(ctx, tx, monthOf(q.From)-1)
+	if err != nil {
+		return 0, err
+	}
+	err = tx.Tx.QueryRowContext(ctx, ledgerBefore, q.AccountID, int64(closed), (closed + 1).firstID("jrn"),
+		"jrn_"+idTime(q.From.Add(time.Millisecond)), toMicros(q.From)).Scan(&balance)
+	return balance, err
 }

@@ -45,17 +45,17 @@ func TestLedgerExport(t *testing.T) {
 		all := []string{
 			`0s trial promotion -1000000  "trial credit" = 0`,
 			`0s trial wallet 1000000  "trial credit" = 1000000`,
+			`1h0m0s hold held 3000 pdf.create "" = 1000000`,
 			`1h0m0s hold wallet -3000 pdf.create "" = 997000`,
-			`1h0m0s hold held 3000 pdf.create "" = 997000`,
 			`1h0m0s settle held -3000 pdf.create "" = 997000`,
 			`1h0m0s settle revenue 2000 pdf.create "" = 997000`,
 			`1h0m0s settle wallet 1000 pdf.create "" = 998000`,
+			`2h0m0s hold held 500 pdf.create "" = 998000`,
 			`2h0m0s hold wallet -500 pdf.create "" = 997500`,
-			`2h0m0s hold held 500 pdf.create "" = 997500`,
 			`2h0m0s release held -500 pdf.create "render_failed" = 997500`,
 			`2h0m0s release wallet 500 pdf.create "render_failed" = 998000`,
-			`2h0m0s credit payment -7  "=cmd" = 998000`,
-			`2h0m0s credit wallet 7  "=cmd" = 998007`,
+			`2h0m0s payment payment -7  "=cmd" = 998000`,
+			`2h0m0s payment wallet 7  "=cmd" = 998007`,
 		}
 		for name, q := range map[string]struct {
 			query    store.LedgerQuery

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/migrate"
@@ -20,25 +21,31 @@ var migrationFiles embed.FS
 // columnTypes is the data of the migration templates: the spellings in which
 // the two databases differ.
 type columnTypes struct {
-	Int, Bytes, Bool, Serial, Strict string
+	Postgres                     bool
+	ID, Int, Bytes, Bool, Serial string
+	// What stands behind a table: Hot ones have rows that are changed all the
+	// time, Monthly ones are partitioned.
+	Strict, Hot, Monthly string
 }
 
 func columnTypesFor(dialect string) columnTypes {
 	if dialect == Postgres {
 		return columnTypes{
-			Int: "BIGINT", Bytes: "BYTEA", Bool: "BOOLEAN",
+			Postgres: true, ID: `TEXT COLLATE "C"`, Int: "BIGINT", Bytes: "BYTEA", Bool: "BOOLEAN",
 			Serial: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+			// Room beside a row lets its new version stay on the page, out of the indexes.
+			Hot: " WITH (fillfactor = 50)", Monthly: " PARTITION BY RANGE (id)",
 		}
 	}
 	return columnTypes{
-		Int: "INTEGER", Bytes: "BLOB", Bool: "INTEGER",
-		Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Strict: " STRICT",
+		ID: "TEXT", Int: "INTEGER", Bytes: "BLOB", Bool: "INTEGER",
+		Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Strict: " STRICT", Hot: " STRICT", Monthly: " STRICT",
 	}
 }
 
 // migrateSchema brings the schema up to date. The caller holds the lock that
 // keeps other processes out.
-func migrateSchema(ctx context.Context, db *bun.DB, dialect string) error {
+func migrateSchema(ctx context.Context, db *bun.DB, dialect string, now time.Time) error {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return err
@@ -56,7 +63,10 @@ func migrateSchema(ctx context.Context, db *bun.DB, dialect string) error {
 	if _, err = m.Migrate(ctx); err != nil {
 		return err
 	}
-	return migrateQueue(ctx, db, dialect)
+	if err := makePartitions(ctx, db, dialect, now); err != nil {
+		return err
+	}
+	return nil
 }
 
 // migrationLock is the PostgreSQL advisory lock under which the schema is
@@ -64,24 +74,23 @@ func migrateSchema(ctx context.Context, db *bun.DB, dialect string) error {
 const migrationLock = 0x72656c6179706466
 
 // withAdvisoryLock runs fn while this process alone holds the migration lock of
-// the PostgreSQL database. The lock goes with its connection, so that a process
-// that dies in between blocks nobody.
+// the PostgreSQL database. The lock is a transaction's: it goes with it, however
+// that ends, and a pooler of connections leaves it where it was taken.
 func withAdvisoryLock(ctx context.Context, db *bun.DB, fn func() error) error {
-	conn, err := db.DB.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, fmt.Sprintf("SELECT pg_advisory_lock(%d)", int64(migrationLock))); err != nil {
-		return err
-	}
-	err = fn()
-	// Without the unlock the pooled connection would keep the lock.
-	_, unlockErr := conn.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("SELECT pg_advisory_unlock(%d)", int64(migrationLock)))
-	if err != nil {
-		return err
-	}
-	return unlockErr
+	return transactOnce(ctx, db, func(ctx context.Context, tx bun.Tx) error {
+		for _, statement := range []string{
+			// The server may end transactions that wait for as long as a migration takes.
+			"SET LOCAL idle_in_transaction_session_timeout = 0",
+			"SET LOCAL statement_timeout = 0",
+			"SET LOCAL lock_timeout = 0",
+			fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", int64(migrationLock)),
+		} {
+			if _, err := tx.Tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return fn()
+	})
 }
 
 // withFileLock runs fn while this process alone holds the lock file at path.

@@ -32,7 +32,7 @@ const orphanAge = 24 * time.Hour
 
 // DeleteOrphanBlobs removes blobs that no row refers to and that no living
 // process is about to refer to, and returns how many it removed, at most limit.
-func (s *Store) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
+func (s UpkeepStore) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
 	removed := 0
 	err := s.blobs.List(ctx, func(b Blob) error {
 		if removed >= limit {
@@ -56,7 +56,7 @@ func (s *Store) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
 
 // isOrphan looks at the writer before it looks at the rows: a writer that has
 // gone writes no row any more.
-func (s *Store) isOrphan(ctx context.Context, b Blob) (bool, error) {
+func (s UpkeepStore) isOrphan(ctx context.Context, b Blob) (bool, error) {
 	gone, err := s.writerGone(ctx, b)
 	if err != nil || !gone {
 		return false, err
@@ -66,7 +66,7 @@ func (s *Store) isOrphan(ctx context.Context, b Blob) (bool, error) {
 }
 
 // writerGone reports whether whoever wrote a blob cannot refer to it any more.
-func (s *Store) writerGone(ctx context.Context, b Blob) (bool, error) {
+func (s UpkeepStore) writerGone(ctx context.Context, b Blob) (bool, error) {
 	if rest, ok := strings.CutPrefix(b.Key, leasedPrefix); ok {
 		lease, _, _ := strings.Cut(rest, "-")
 		return s.leaseGone(ctx, lease)
@@ -76,7 +76,7 @@ func (s *Store) writerGone(ctx context.Context, b Blob) (bool, error) {
 		return time.Since(b.ModTime) >= orphanAge, nil
 	}
 	id, _, _ := strings.Cut(rest, "-")
-	call, err := s.Call(ctx, id)
+	call, err := s.calls.Call(ctx, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return true, nil
@@ -90,20 +90,20 @@ func (s *Store) writerGone(ctx context.Context, b Blob) (bool, error) {
 	return s.leaseGone(ctx, call.Lease)
 }
 
-func (s *Store) leaseGone(ctx context.Context, id string) (bool, error) {
+func (s UpkeepStore) leaseGone(ctx context.Context, id string) (bool, error) {
 	alive, err := s.write.NewSelect().Model((*leaseRow)(nil)).Where("id = ? AND expires_at > ?", id, toMicros(s.now())).Exists(ctx)
 	return err == nil && !alive, err
 }
 
 // InUse reports whether a file that has neither expired nor been deleted has
 // its bytes in the blob.
-func (s *Store) InUse(ctx context.Context, key string) (bool, error) {
+func (s UpkeepStore) InUse(ctx context.Context, key string) (bool, error) {
 	return s.read.NewSelect().Model((*fileRow)(nil)).Where("blob_key = ? AND deleted_at IS NULL", key).
 		Where("expires_at > ?", toMicros(s.now())).Exists(ctx)
 }
 
 // knowsBlob reports whether a file or a job refers to the blob.
-func (s *Store) knowsBlob(ctx context.Context, key string) (bool, error) {
+func (s UpkeepStore) knowsBlob(ctx context.Context, key string) (bool, error) {
 	known, err := s.read.NewSelect().Model((*fileRow)(nil)).Where("blob_key = ?", key).Exists(ctx)
 	if err != nil || known {
 		return known, err

@@ -42,7 +42,7 @@ type paymentRow struct {
 // that was credited before changes nothing. It returns ErrNotFound for an
 // unknown account, and ErrExists when the provider's reference belongs to
 // another payment.
-func (s *Store) TopUp(ctx context.Context, p Payment) (credited bool, err error) {
+func (s PaymentStore) TopUp(ctx context.Context, p Payment) (credited bool, err error) {
 	if err := p.check(); err != nil {
 		return false, fmt.Errorf("top up: %w", err)
 	}
@@ -63,13 +63,16 @@ func (p Payment) check() error {
 	case p.Kind != PaymentTopUp && p.Kind != PaymentAutoReload:
 		return fmt.Errorf("no kind of payment is called %q", p.Kind)
 	}
-	return checkCredit(p.Amount)
+	if p.Amount <= 0 || p.Amount > maxAmount {
+		return fmt.Errorf("the amount must be above 0 and at most %s; got %s", maxAmount, p.Amount)
+	}
+	return nil
 }
 
 // topUp is TopUp within a transaction. The insert is the decision: of two
 // notifications at once, the second waits for the first one's transaction and
 // then meets its row.
-func (s *Store) topUp(ctx context.Context, tx bun.Tx, p Payment) (bool, error) {
+func (s PaymentStore) topUp(ctx context.Context, tx bun.Tx, p Payment) (bool, error) {
 	known, err := tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", p.AccountID).Exists(ctx)
 	if err != nil {
 		return false, err
@@ -91,7 +94,8 @@ func (s *Store) topUp(ctx context.Context, tx bun.Tx, p Payment) (bool, error) {
 	if p.Kind == PaymentAutoReload {
 		event = EventAutoReload
 	}
-	return true, s.credit(ctx, tx, addition{accountID: p.AccountID, amount: p.Amount, reason: p.Provider + " " + p.Reference, event: event})
+	name := p.Provider + " " + p.Reference
+	return true, s.ledger.credit(ctx, tx, Posting{AccountID: p.AccountID, Kind: KindPayment, Amount: p.Amount, Reference: name, Reason: name}, event)
 }
 
 // samePayment returns nil when the payment of that name is the given one.
@@ -102,50 +106,4 @@ func samePayment(ctx context.Context, tx bun.Tx, want paymentRow) error {
 		err = ErrExists
 	}
 	return err
-}
-
-// addition is money that comes into a wallet.
-type addition struct {
-	accountID string
-	amount    credit.Amount
-	reason    string
-	event     string // its type
-}
-
-func checkCredit(amount credit.Amount) error {
-	if amount <= 0 || amount > maxAmount {
-		return fmt.Errorf("the amount must be above 0 and at most %s; got %s", maxAmount, amount)
-	}
-	return nil
-}
-
-// credit adds money to a wallet, and tells the account's endpoints.
-func (s *Store) credit(ctx context.Context, tx bun.Tx, add addition) error {
-	var balance credit.Amount
-	now := s.now()
-	err := notFound(tx.NewRaw(`UPDATE accounts SET balance = balance + ?0, funded = TRUE, plan = ?1
-		WHERE id = ?2 AND balance + held <= ?3 - ?0 RETURNING balance`, add.amount, PlanPaid, add.accountID, maxAmount).Scan(ctx, &balance))
-	if errors.Is(err, ErrNotFound) {
-		return creditRefusal(ctx, tx, add.accountID)
-	}
-	if err != nil {
-		return err
-	}
-	j := journal{accountID: add.accountID, kind: kindCredit, reason: clean(add.reason, 500), at: now}
-	if err := s.post(ctx, tx, j, entry{bookPayment, -add.amount}, entry{bookWallet, add.amount}); err != nil {
-		return err
-	}
-	return s.publish(ctx, tx, news{
-		accountID: add.accountID, kind: add.event, at: now,
-		data: WalletNews{AmountMicrodollars: add.amount, BalanceMicrodollars: balance},
-	})
-}
-
-// creditRefusal says why no row took a credit.
-func creditRefusal(ctx context.Context, tx bun.Tx, accountID string) error {
-	var row accountRow
-	if err := tx.NewSelect().Model(&row).Where("id = ?", accountID).Scan(ctx); err != nil {
-		return notFound(err)
-	}
-	return fmt.Errorf("the balance would exceed %s: %w", maxAmount, credit.ErrOverflow)
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"sync"
@@ -56,7 +57,12 @@ func (f *fixture) events(t testing.TB, want ...told) {
 func (f *fixture) ledgerOf(t testing.TB, kind string) []string {
 	t.Helper()
 	var lines []string
-	err := f.DB().NewRaw("SELECT book || ' ' || amount || ' ' || reason FROM ledger WHERE kind = ? ORDER BY id", kind).Scan(t.Context(), &lines)
+	err := f.Ledger(t.Context(), store.LedgerQuery{AccountID: f.acc.ID}, func(l store.LedgerLine) error {
+		if l.Kind == kind {
+			lines = append(lines, fmt.Sprintf("%s %d %s", l.Book, l.Amount, l.Reason))
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +98,7 @@ func TestTopUpOnce(t *testing.T) {
 			t.Errorf("credited %d times, want once", got)
 		}
 		f.wallet(t, trial+10*credit.Dollar, 0, 0)
-		if got, want := f.ledgerOf(t, "credit"), []string{"payment -10000000 test pay_1", "wallet 10000000 test pay_1"}; !slices.Equal(got, want) {
+		if got, want := f.ledgerOf(t, store.KindPayment), []string{"payment -10000000 test pay_1", "wallet 10000000 test pay_1"}; !slices.Equal(got, want) {
 			t.Errorf("ledger: got %q, want %q", got, want)
 		}
 		acc, err := f.Account(t.Context(), f.acc.ID)

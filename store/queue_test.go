@@ -12,23 +12,16 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestWaitingJobsWakeAllWorkers: jobs that wait when a process begins to work,
-// behind one wake-up or none, are taken on by as many workers as there are.
+// TestWaitingJobsWakeAllWorkers: jobs that wait when a process begins to work are
+// taken on by as many workers as there are.
 func TestWaitingJobsWakeAllWorkers(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		const workers = 4
-		for _, wakes := range []string{"behind one wake-up", "behind none"} {
-			for range workers {
-				f.begin(t, f.newJob(t))
-			}
-			if wakes == "behind none" {
-				if _, err := f.DB().NewRaw("DELETE FROM river_job").Exec(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got := f.workTogether(t, workers); got != workers {
-				t.Errorf("%s: %d jobs ran at once, want %d", wakes, got, workers)
-			}
+		for range workers {
+			f.begin(t, f.newJob(t))
+		}
+		if got := f.workTogether(t, workers); got != workers {
+			t.Errorf("%d jobs ran at once, want %d", got, workers)
 		}
 	})
 }
@@ -70,7 +63,7 @@ func TestEveryWakeUpIsNotified(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close(context.WithoutCancel(t.Context()))
-	if _, err := listener.Exec(t.Context(), `LISTEN "public.river_insert"`); err != nil {
+	if _, err := listener.Exec(t.Context(), "LISTEN relaypdf_jobs"); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 3 {
@@ -80,10 +73,6 @@ func TestEveryWakeUpIsNotified(t *testing.T) {
 		cancel()
 		if err != nil {
 			t.Fatalf("nobody was told of job %d: %v", n+1, err)
-		}
-		// As if a worker had taken the wake-up, so that the next job needs its own.
-		if _, err := f.DB().NewRaw("DELETE FROM river_job").Exec(t.Context()); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

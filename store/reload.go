@@ -50,7 +50,7 @@ type reloadRow struct {
 // SetAutoReload turns an account's auto-reload on, or off where r is nil. An
 // attempt may be made at once, although one has just failed. It returns
 // ErrNotFound for an unknown account.
-func (s *Store) SetAutoReload(ctx context.Context, accountID string, r *AutoReload) error {
+func (s PaymentStore) SetAutoReload(ctx context.Context, accountID string, r *AutoReload) error {
 	if r != nil && (r.Threshold <= 0 || r.Amount < r.Threshold || r.Amount > maxAmount || r.Method == "" || !storable(r.Method)) {
 		return fmt.Errorf("set auto-reload: it needs a method and an amount between the threshold and %s", maxAmount)
 	}
@@ -75,7 +75,7 @@ func (s *Store) SetAutoReload(ctx context.Context, accountID string, r *AutoRelo
 
 // AutoReload returns the account's settings, or ErrNotFound where it has none
 // or has turned them off.
-func (s *Store) AutoReload(ctx context.Context, accountID string) (AutoReload, error) {
+func (s PaymentStore) AutoReload(ctx context.Context, accountID string) (AutoReload, error) {
 	var row reloadRow
 	err := s.read.NewSelect().Model(&row).Where("account_id = ?", accountID).
 		Where("EXISTS (SELECT 1 FROM accounts AS a WHERE a.id = r.account_id AND a.auto_reload)").Scan(ctx)
@@ -96,7 +96,7 @@ const (
 
 // DueReloads returns the ids of accounts whose wallets are to be refilled, at
 // most limit.
-func (s *Store) DueReloads(ctx context.Context, limit int) ([]string, error) {
+func (s PaymentStore) DueReloads(ctx context.Context, limit int) ([]string, error) {
 	var ids []string
 	err := s.read.NewSelect().Model((*reloadRow)(nil)).Column("account_id").Where(reloadFree, toMicros(s.now())).Where(reloadNeeded).
 		Order("account_id").Limit(int64(limit)).Scan(ctx, &ids)
@@ -107,7 +107,7 @@ func (s *Store) DueReloads(ctx context.Context, limit int) ([]string, error) {
 }
 
 // ReloadDue reports whether the account's wallet is to be refilled.
-func (s *Store) ReloadDue(ctx context.Context, accountID string) (bool, error) {
+func (s PaymentStore) ReloadDue(ctx context.Context, accountID string) (bool, error) {
 	due, err := s.read.NewSelect().Model((*reloadRow)(nil)).Where("account_id = ?", accountID).
 		Where(reloadFree, toMicros(s.now())).Where(reloadNeeded).Exists(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Store) ReloadDue(ctx context.Context, accountID string) (bool, error) {
 // ClaimReload takes on the refilling of an account's wallet: a new attempt, or
 // the one that a process died with. It returns ErrNotFound when there is nothing
 // to do, or another process does it.
-func (s *Store) ClaimReload(ctx context.Context, accountID string) (Reload, error) {
+func (s PaymentStore) ClaimReload(ctx context.Context, accountID string) (Reload, error) {
 	var row reloadRow
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		row = reloadRow{}
@@ -137,7 +137,7 @@ func (s *Store) ClaimReload(ctx context.Context, accountID string) (Reload, erro
 		if err != nil || row.Attempt != "" {
 			return err
 		}
-		row.Attempt, row.AttemptAmount, row.AttemptMethod = NewID("reload"), row.Amount, row.Method
+		row.Attempt, row.AttemptAmount, row.AttemptMethod = s.NewID("reload"), row.Amount, row.Method
 		_, err = tx.NewUpdate().Model(&row).Column("attempt", "attempt_amount", "attempt_method").WherePK().Exec(ctx)
 		return err
 	})
@@ -150,7 +150,7 @@ func (s *Store) ClaimReload(ctx context.Context, accountID string) (Reload, erro
 // FinishReload credits what an attempt brought, as TopUp does, and ends it. It
 // reports whether it credited anything: not if the provider's own notice of the
 // payment was first.
-func (s *Store) FinishReload(ctx context.Context, r Reload, provider, reference string) (credited bool, err error) {
+func (s PaymentStore) FinishReload(ctx context.Context, r Reload, provider, reference string) (credited bool, err error) {
 	p := Payment{AccountID: r.AccountID, Provider: provider, Reference: reference, Kind: PaymentAutoReload, Amount: r.Amount}
 	if err := p.check(); err != nil {
 		return false, fmt.Errorf("finish reload: %w", err)
@@ -179,7 +179,7 @@ type ReloadFailure struct {
 
 // FailReload ends an attempt that failed, lets nobody try again for an hour and
 // tells the account's endpoints. It has no effect on an attempt that has ended.
-func (s *Store) FailReload(ctx context.Context, r Reload, f ReloadFailure) error {
+func (s PaymentStore) FailReload(ctx context.Context, r Reload, f ReloadFailure) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		now := s.now()
 		update := tx.NewUpdate().Model((*reloadRow)(nil)).Set("leased_until = 0, not_before = ?", toMicros(now.Add(reloadPause))).
@@ -194,7 +194,7 @@ func (s *Store) FailReload(ctx context.Context, r Reload, f ReloadFailure) error
 		if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", r.AccountID).Scan(ctx, &balance); err != nil {
 			return notFound(err)
 		}
-		return s.publish(ctx, tx, news{
+		return s.events.publish(ctx, tx, news{
 			accountID: r.AccountID, kind: EventAutoReloadFailed, at: now,
 			data: WalletNews{AmountMicrodollars: r.Amount, BalanceMicrodollars: balance, Reason: clean(f.Reason, 500)},
 		})

@@ -28,13 +28,13 @@ func compile(ctx context.Context, db *bun.DB, texts ...string) (compiled, error)
 }
 
 // compilePaidPath prepares what every paid call runs.
-func (s *Store) compilePaidPath(ctx context.Context) (err error) {
+func (s *core) compilePaidPath(ctx context.Context) (err error) {
 	texts := []string{
-		claimInsert, holdUpdate, spendUpdate, callInsert, ledgerInsert2, ledgerInsert3, endUpdate, claimUpdate, fundsUpdate, fileInsert,
-		jobInsert, inputInsert, wakesWaiting, jobEnd, inputDelete, unpinDelete, recipientSelect, callbackSelect,
+		claimInsert, holdUpdate, spendUpdate, callInsert, journalInsert, usageUpsert, endUpdate, claimUpdate, fundsUpdate, fileInsert,
+		jobInsert, inputInsert, jobEnd, inputDelete, unpinDelete, recipientSelect, callbackSelect,
 	}
 	if s.dialect == Postgres {
-		texts = append(texts, claimPostgres)
+		texts = append(texts, claimPostgres, beginFunction, settleFunction)
 	} else {
 		texts = append(texts, claimSQLite, claimedSelect)
 	}
@@ -47,7 +47,7 @@ func (s *Store) compilePaidPath(ctx context.Context) (err error) {
 }
 
 // exec runs a statement of the paid path in tx.
-func (s *Store) exec(ctx context.Context, tx bun.Tx, text string, args ...any) (sql.Result, error) {
+func (s *core) exec(ctx context.Context, tx bun.Tx, text string, args ...any) (sql.Result, error) {
 	if stmt := s.writing[text]; stmt != nil {
 		return tx.Tx.StmtContext(ctx, stmt).ExecContext(ctx, args...) //nolint:sqlclosecheck // closed with tx
 	}
@@ -55,7 +55,7 @@ func (s *Store) exec(ctx context.Context, tx bun.Tx, text string, args ...any) (
 }
 
 // queryRow runs a statement of the paid path that returns a row, or none.
-func (s *Store) queryRow(ctx context.Context, tx bun.Tx, text string, args ...any) *sql.Row {
+func (s *core) queryRow(ctx context.Context, tx bun.Tx, text string, args ...any) *sql.Row {
 	if stmt := s.writing[text]; stmt != nil {
 		return tx.Tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // closed with tx
 	}
@@ -64,7 +64,7 @@ func (s *Store) queryRow(ctx context.Context, tx bun.Tx, text string, args ...an
 
 // queryAlone runs a statement of the paid path that is a transaction by itself
 // and returns a row, or none.
-func (s *Store) queryAlone(ctx context.Context, text string, args ...any) *sql.Row {
+func (s *core) queryAlone(ctx context.Context, text string, args ...any) *sql.Row {
 	if stmt := s.writing[text]; stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}
@@ -72,7 +72,7 @@ func (s *Store) queryAlone(ctx context.Context, text string, args ...any) *sql.R
 }
 
 // queryAll runs a statement of the paid path that returns any number of rows.
-func (s *Store) queryAll(ctx context.Context, tx bun.Tx, text string, args ...any) (*sql.Rows, error) {
+func (s *core) queryAll(ctx context.Context, tx bun.Tx, text string, args ...any) (*sql.Rows, error) {
 	if stmt := s.writing[text]; stmt != nil {
 		return tx.Tx.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // closed with tx
 	}
@@ -80,7 +80,7 @@ func (s *Store) queryAll(ctx context.Context, tx bun.Tx, text string, args ...an
 }
 
 // query runs a reading statement of the paid path.
-func (s *Store) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+func (s *core) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	if stmt := s.reading[text]; stmt != nil {
 		return stmt.QueryContext(ctx, args...)
 	}

@@ -4,13 +4,14 @@
 // A public method is one transaction; with SQLite, those that come together
 // share a commit. Money moves only in the transaction of its cause, in integer
 // microdollars, by UPDATEs that carry their own condition, and is recorded twice:
-// in the ledger, whose entries sum to zero per call and as a whole, and in the
+// in the journal, each of whose rows sums to zero over its books, and in the
 // account's row, which the hot path reads. CheckLedger compares the two.
 //
 // All times are UTC with microsecond precision.
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -22,9 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river"
+	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 )
 
@@ -35,12 +34,17 @@ const (
 )
 
 const (
-	// openTimeout bounds connecting and migrating, another process's migration included.
+	// openTimeout bounds connecting; migrating takes the time it takes, another
+	// process's migration included.
 	openTimeout = 60 * time.Second
 	// writeTimeout bounds a writing transaction, the wait for the writer included.
 	writeTimeout = 15 * time.Second
 	// writeAttempts bounds how often PostgreSQL may ask for a transaction again.
 	writeAttempts = 4
+	// lostPause is the least and lostPauseMost the longest time between two
+	// attempts of a transaction whose connection was lost.
+	lostPause     = 10 * time.Millisecond
+	lostPauseMost = time.Second
 )
 
 // Config says where the store is. The zero value of every field but DataDir has
@@ -54,31 +58,39 @@ type Config struct {
 	DataDir string
 	// Blobs keeps the bytes of files; nil keeps them in DataDir/blobs.
 	Blobs Blobs
+	// Region is where this process runs; empty is DefaultRegion. It is part of
+	// the ids that the process makes.
+	Region string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Logger hears about background work that failed; nil is silence.
 	Logger *slog.Logger
 }
 
-// Store is the database and its blobs. It is safe for concurrent use.
-type Store struct {
-	dialect string
-	path    string // of the SQLite database; empty with PostgreSQL
-	dataDir string
-	write   *bun.DB // SQLite: exactly one connection, transactions begin immediate
-	read    *bun.DB // SQLite: a pool of readers; PostgreSQL: the same pool as write
-	writer  *writer // SQLite only
-	writing compiled
-	reading compiled
-	queue   *river.Client[*sql.Tx] // inserts wake-ups
-	local   atomic.Pointer[func()] // wakes a worker of this process, while it works
-	pool    *pgxpool.Config        // PostgreSQL only: how River's own connections are made
-	blobs   Blobs
-	now     func() time.Time
-	log     *slog.Logger
+// core is what every part of the store works with: the connections, the clock,
+// and the other parts.
+type core struct {
+	parts
+
+	dialect  string
+	path     string // of the SQLite database; empty with PostgreSQL
+	dataDir  string
+	region   string
+	write    *bun.DB // SQLite: exactly one connection, transactions begin immediate
+	read     *bun.DB // SQLite: a pool of readers; PostgreSQL: the same pool as write
+	writer   *writer // SQLite only
+	writing  compiled
+	reading  compiled
+	postings postingIDs
+	local    atomic.Pointer[func()] // wakes a worker of this process, while it works
+	session  *pgx.ConnConfig        // PostgreSQL only: how a connection for a session is made
+	blobs    Blobs
+	now      func() time.Time
+	log      *slog.Logger
 
 	keyUses chan string
 	due     chan struct{} // tells that a transaction has written deliveries
+	waiting chan struct{} // tells that jobs wait for other processes
 	stop    context.CancelFunc
 	workers sync.WaitGroup
 }
@@ -86,36 +98,37 @@ type Store struct {
 // Open connects to the database, creates or migrates its schema and prepares
 // the blobs. Any number of processes may open the same database at once.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	s := &Store{
-		dataDir: cfg.DataDir, blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
-		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1),
+	c := &core{
+		dataDir: cfg.DataDir, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
+		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1), waiting: make(chan struct{}, 1),
 	}
+	s := c.assemble()
 	if s.now == nil {
 		s.now = time.Now
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if err := CheckRegion(s.region); err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
 	if err := s.prepareFolders(); err != nil {
 		return nil, err
 	}
-	opening, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	if err := s.connect(opening, cfg.URL); err != nil {
+	if err := s.connect(ctx, cfg.URL); err != nil {
 		return nil, err
-	}
-	var err error
-	if s.queue, err = newQueue(s.write, s.dialect, s.log); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the store: %w", err), s.closeConnections())
 	}
 	// The store's work ends with Close, not with the context it was opened in.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.workers.Go(func() { s.recordKeyUses(work) })
+	if s.dialect == Postgres {
+		s.workers.Go(func() { s.notifyOthers(work) })
+	}
 	return s, nil
 }
 
-func (s *Store) prepareFolders() error {
+func (s *core) prepareFolders() error {
 	if s.dataDir == "" {
 		return errors.New("open the store: no data folder is set; name one that this user may write to")
 	}
@@ -142,7 +155,7 @@ func (s *Store) Close() error {
 	return s.closeConnections()
 }
 
-func (s *Store) closeConnections() error {
+func (s *core) closeConnections() error {
 	err := s.write.Close()
 	if s.read != s.write {
 		err = errors.Join(err, s.read.Close())
@@ -151,50 +164,24 @@ func (s *Store) closeConnections() error {
 }
 
 // Ping reports whether the database answers and can be read.
-func (s *Store) Ping(ctx context.Context) error {
+func (s *core) Ping(ctx context.Context) error {
 	var one int
 	return s.read.NewRaw("SELECT 1 FROM accounts UNION ALL SELECT 1 LIMIT 1").Scan(ctx, &one)
 }
 
 // Dialect returns SQLite or Postgres.
-func (s *Store) Dialect() string { return s.dialect }
+func (s *core) Dialect() string { return s.dialect }
 
 // Blobs returns where the bytes of files are kept.
-func (s *Store) Blobs() Blobs { return s.blobs }
-
-// inTx runs fn in one writing transaction, within writeTimeout. Where
-// PostgreSQL breaks a deadlock by refusing a transaction, or SQLite gives up a
-// batch, fn runs again: it must have no effect outside of the transaction.
-func (s *Store) inTx(ctx context.Context, fn transaction) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	fn, committed := s.announcing(fn)
-	defer func() { committed(err) }()
-	if s.writer != nil {
-		return s.writer.run(ctx, fn)
-	}
-	for range writeAttempts {
-		if err = s.write.RunInTx(ctx, nil, fn); !retryable(err) {
-			return err
-		}
-	}
-	return err
-}
+func (s *core) Blobs() Blobs { return s.blobs }
 
 // inSnapshot runs fn in one reading transaction that sees a single state.
-func (s *Store) inSnapshot(ctx context.Context, fn func(context.Context, bun.Tx) error) error {
+func (s *core) inSnapshot(ctx context.Context, fn func(context.Context, bun.Tx) error) error {
 	opts := &sql.TxOptions{ReadOnly: true}
 	if s.dialect == Postgres {
 		opts.Isolation = sql.LevelRepeatableRead
 	}
 	return s.read.RunInTx(ctx, opts, fn)
-}
-
-// retryable reports whether PostgreSQL rolled a transaction back for reasons
-// that a repetition mends: serialization failure or deadlock.
-func retryable(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
 }
 
 // notFound turns the absence of a row into ErrNotFound.

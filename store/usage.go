@@ -34,35 +34,57 @@ type DayUsage struct {
 	Total credit.Amount
 }
 
+// usageUpsert counts a settled call. $1 account, $2 day, $3 operation, $4 key, $5
+// charge.
+const usageUpsert = `INSERT INTO usage_days AS u (account_id, day, operation, key_id, calls, amount) VALUES ($1, $2, $3, $4, 1, $5)
+	ON CONFLICT (account_id, day, operation, key_id) DO UPDATE SET calls = u.calls + 1, amount = u.amount + EXCLUDED.amount`
+
+// countUsage adds a settled call to the sums of its day. The calls of an account
+// wait for each other from here to the commit, as they do for its wallet.
+func (s LedgerStore) countUsage(ctx context.Context, tx bun.Tx, c *callRow, charge credit.Amount) error {
+	key := ""
+	if c.KeyID != nil {
+		key = *c.KeyID
+	}
+	_, err := s.exec(ctx, tx, usageUpsert, c.AccountID, c.Day, c.Operation, key, int64(charge))
+	return err
+}
+
+// usageSums are what usage is grouped from.
+type usageSums struct {
+	Operation string
+	Day       int64
+	Count     int64
+	Total     credit.Amount
+}
+
 // Usage sums up the account's settled calls from the UTC day of from until the
 // end of the UTC day of to.
-func (s *Store) Usage(ctx context.Context, accountID string, from, to time.Time) (Usage, error) {
+func (s LedgerStore) Usage(ctx context.Context, accountID string, from, to time.Time) (Usage, error) {
 	first, last := dayOf(from), dayOf(to)
 	u := Usage{From: dayStart(first), To: dayStart(last + 1)}
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx bun.Tx) error {
-		settled := func(group string) *bun.SelectQuery {
-			return tx.NewSelect().Model((*callRow)(nil)).ColumnExpr(group).
-				ColumnExpr("COUNT(*) AS count").ColumnExpr("CAST(SUM(charge) AS BIGINT) AS total").
-				Where("account_id = ? AND status = ? AND day BETWEEN ? AND ?", accountID, CallDone, first, last).
-				GroupExpr(group).OrderExpr(group)
+		sums := func(group string) (rows []usageSums, err error) {
+			err = tx.NewSelect().TableExpr("usage_days").ColumnExpr(group).
+				ColumnExpr("CAST(SUM(calls) AS BIGINT) AS count").ColumnExpr("CAST(SUM(amount) AS BIGINT) AS total").
+				Where("account_id = ? AND day BETWEEN ? AND ?", accountID, first, last).
+				GroupExpr(group).OrderExpr(group).Scan(ctx, &rows)
+			return rows, err
 		}
-		if err := settled("operation").Scan(ctx, &u.Operations); err != nil {
+		operations, err := sums("operation")
+		if err != nil {
 			return err
 		}
-		var days []struct {
-			Day   int64
-			Count int64
-			Total credit.Amount
+		for _, o := range operations {
+			u.Operations = append(u.Operations, OperationUsage{Operation: o.Operation, Count: o.Count, Total: o.Total})
 		}
-		if err := settled("day").Scan(ctx, &days); err != nil {
-			return err
-		}
+		days, err := sums("day")
 		for _, d := range days {
 			u.Days = append(u.Days, DayUsage{Day: dayStart(d.Day), Count: d.Count, Total: d.Total})
 			u.Count += d.Count
 			u.Total += d.Total
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage: %w", err)

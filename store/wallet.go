@@ -15,14 +15,14 @@ const alertPause = time.Hour
 
 // WalletNews is the data of a wallet event.
 type WalletNews struct {
-	AmountMicrodollars  credit.Amount `json:"amountMicrodollars"`  // of the payment, or of the call that was refused
-	BalanceMicrodollars credit.Amount `json:"balanceMicrodollars"` // afterwards
-	Reason              string        `json:"reason,omitempty"`
+	AmountMicrodollars  credit.Amount `json:"amountMicrodollars" jsonschema:"required" jsonschema_description:"Of the payment, or of the call that was refused, in microdollars (1 USD = 1,000,000)."`
+	BalanceMicrodollars credit.Amount `json:"balanceMicrodollars" jsonschema:"required" jsonschema_description:"Balance of the wallet afterwards, in microdollars."`
+	Reason              string        `json:"reason,omitempty" jsonschema_description:"Why a reload failed or a call was refused."`
 }
 
 // AlertEmptyWallet tells the account's endpoints that a call of the quote was
 // refused for an empty balance: the first time, and then at most hourly.
-func (s *Store) AlertEmptyWallet(ctx context.Context, accountID string, quote credit.Amount) error {
+func (s AccountStore) AlertEmptyWallet(ctx context.Context, accountID string, quote credit.Amount) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		now := s.now()
 		due, err := changed(tx.NewRaw(`INSERT INTO wallet_alerts (account_id, refused_at) VALUES (?0, ?1)
@@ -35,7 +35,7 @@ func (s *Store) AlertEmptyWallet(ctx context.Context, accountID string, quote cr
 		if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
 			return notFound(err)
 		}
-		return s.publish(ctx, tx, news{
+		return s.events.publish(ctx, tx, news{
 			accountID: accountID, kind: EventPaymentRequired, at: now,
 			data: WalletNews{AmountMicrodollars: quote, BalanceMicrodollars: balance, Reason: "the wallet does not cover a call"},
 		})

@@ -29,6 +29,8 @@ type writer struct {
 	turn  chan struct{} // holds one token while a batch is carried out
 	mu    sync.Mutex
 	queue []*write
+
+	spoil func(error) error // in tests: replaces the answer to a commit
 }
 
 // write is a transaction in the queue.
@@ -107,7 +109,7 @@ func (w *writer) withdraw(mine *write) bool {
 func (w *writer) carryOut(ctx context.Context, batch []*write) {
 	if len(batch) == 1 || !w.together(ctx, batch) {
 		for _, one := range batch {
-			one.err = w.db.RunInTx(ctx, nil, one.guarded)
+			one.err = w.after(transactOnce(ctx, w.db, one.guarded))
 		}
 	}
 	for _, one := range batch {
@@ -130,10 +132,18 @@ func (w *writer) together(ctx context.Context, batch []*write) bool {
 			return false
 		}
 	}
-	if err := tx.Commit(); err != nil {
+	if err := w.after(committed(tx.Commit())); err != nil {
 		fail(batch, err)
 	}
 	return true
+}
+
+// after is what tests see of the end of each transaction, and spoil.
+func (w *writer) after(err error) error {
+	if w.spoil == nil {
+		return err
+	}
+	return w.spoil(err)
 }
 
 // fail gives the error of the whole to each write that has none of its own.

@@ -42,6 +42,9 @@ func TestSamples(t *testing.T) {
 	} {
 		t.Run(sample.language, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() {
+				t.Skip("starts the samples")
+			}
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, sample.file), codeBlock(t, string(text), sample.language), 0o600); err != nil {
 				t.Fatal(err)

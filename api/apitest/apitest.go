@@ -16,7 +16,10 @@ import (
 	"time"
 
 	"relaypdf/api"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/client"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
@@ -34,7 +37,7 @@ type Options struct {
 	// DB is where the data is; nil is a new SQLite database.
 	DB *storetest.DB
 	// Operations are the product; nil is Echo and JSON.
-	Operations []op.Row[*api.Env]
+	Operations []op.Row[*operation.Env]
 	// Change, if set, changes the settings before the API is made.
 	Change func(*api.Config)
 }
@@ -50,6 +53,8 @@ type Server struct {
 	Key    store.Key
 	Secret string
 	Log    *Log
+	// Operations are the product.
+	Operations []op.Row[*operation.Env]
 	// HTTP carries requests to the server; it keeps no connection beyond the test.
 	HTTP *http.Client
 
@@ -65,9 +70,9 @@ func New(t testing.TB, o Options) *Server {
 		o.DB = &db
 	}
 	if o.Operations == nil {
-		o.Operations = []op.Row[*api.Env]{Echo(nil), JSON()}
+		o.Operations = []op.Row[*operation.Env]{Echo(nil), JSON()}
 	}
-	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, db: *o.DB}
+	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, Operations: o.Operations, db: *o.DB}
 	s.Store = o.DB.Open(t, s.Clock)
 	lease, err := s.Store.Acquire(context.WithoutCancel(t.Context()), t.TempDir())
 	if err != nil {
@@ -101,7 +106,7 @@ func New(t testing.TB, o Options) *Server {
 		server.Close()
 		ended, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		s.API.Wait(ended)
+		s.API.Calls.Wait(ended)
 	})
 	s.URL, s.HTTP = server.URL, server.Client()
 	s.HTTP.Timeout = time.Minute
@@ -143,9 +148,28 @@ func (s *Server) NewKey(t testing.TB, n store.NewKey) (store.Key, string) {
 	return key, secret
 }
 
+// Content returns the content of a stored file of the server's account.
+func (s *Server) Content(t testing.TB, id string) string {
+	t.Helper()
+	file, err := s.Store.AccountFile(t.Context(), s.Account.ID, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob, _, err := s.Store.Blobs().Open(t.Context(), file.BlobKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blob.Close()
+	content, err := io.ReadAll(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
 // Client returns our own client with the server's key.
-func (s *Server) Client() *api.Client {
-	return &api.Client{BaseURL: s.URL, Key: s.Secret, HTTP: s.HTTP, UserAgent: "apitest"}
+func (s *Server) Client() *client.Client {
+	return &client.Client{BaseURL: s.URL, Key: s.Secret, HTTP: s.HTTP, UserAgent: "apitest"}
 }
 
 // Request is one request to a Server.
@@ -206,10 +230,10 @@ func (s *Server) Send(t testing.TB, q Request) Response {
 
 // Failure is the body of an error.
 type Failure struct {
-	Code      api.Code     `json:"code"`
-	Message   string       `json:"message"`
-	Details   []api.Detail `json:"details"`
-	RequestID string       `json:"requestId"`
+	Code      fault.Code     `json:"code"`
+	Message   string         `json:"message"`
+	Details   []fault.Detail `json:"details"`
+	RequestID string         `json:"requestId"`
 }
 
 // Failure returns the error that an answer holds, or fails the test.
@@ -225,10 +249,10 @@ func (r Response) Failure(t testing.TB) Failure {
 }
 
 // Refused fails the test unless an answer is the error that is wanted.
-func (r Response) Refused(t testing.TB, want api.Code) Failure {
+func (r Response) Refused(t testing.TB, want fault.Code) Failure {
 	t.Helper()
 	got := r.Failure(t)
-	if status := (&api.Error{Code: want}).Status(); got.Code != want || r.Status != status {
+	if status := (&fault.Error{Code: want}).Status(); got.Code != want || r.Status != status {
 		t.Errorf("got %d %s (%s), want %d %s", r.Status, got.Code, got.Message, status, want)
 	}
 	return got

@@ -16,7 +16,11 @@ import (
 // a request could have written.
 var effectQueries = [...]string{
 	`SELECT 'call ' || operation || ' ' || status || ' charged ' || charge || ' ' || error_code FROM calls ORDER BY 1`,
-	`SELECT 'ledger ' || kind || ' ' || book || ' ' || amount FROM ledger WHERE call_id IS NOT NULL ORDER BY id`,
+	`SELECT 'ledger ' || kind || ' ' || book || ' ' || amount FROM (
+		SELECT id, cause, kind, 'wallet' AS book, wallet AS amount, CASE kind WHEN 'hold' THEN 0 ELSE 3 END AS turn FROM journal
+		UNION ALL SELECT id, cause, kind, 'held', held, 1 FROM journal
+		UNION ALL SELECT id, cause, kind, 'revenue', revenue, 2 FROM journal
+	) AS entries WHERE cause <> '' AND amount <> 0 ORDER BY id, turn`,
 	`SELECT 'claim ' || idem_key || ' ' || state FROM idempotency ORDER BY idem_key`,
 	`SELECT 'job ' || state || ' tries ' || tries FROM jobs ORDER BY seq`,
 	`SELECT 'event ' || type FROM events ORDER BY created_at, type`,

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"relaypdf/api"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
 	"relaypdf/render/spool"
 	"relaypdf/store/credit"
 )
@@ -33,13 +33,13 @@ type JSONInput struct {
 
 // Echo returns the operation test.echo, which answers with its text, or with
 // whatever run does with it where run is not nil.
-func Echo(run func(ctx context.Context, in *EchoInput) error) op.Row[*api.Env] {
-	return op.Spec[*api.Env, EchoInput]{
+func Echo(run func(ctx context.Context, in *EchoInput) error) op.Row[*operation.Env] {
+	return op.Spec[*operation.Env, EchoInput]{
 		Info: op.Info{
 			Name: "test.echo", Summary: "Answer with a text", Price: EchoPrice, Produces: []string{"text/plain"},
 		},
 		Example: EchoInput{Text: "hello"},
-		Run: func(ctx context.Context, _ *api.Env, in *EchoInput) (op.Result, error) {
+		Run: func(ctx context.Context, _ *operation.Env, in *EchoInput) (op.Result, error) {
 			if run != nil {
 				if err := run(ctx, in); err != nil {
 					return op.Result{}, err
@@ -54,12 +54,12 @@ func Echo(run func(ctx context.Context, in *EchoInput) error) op.Row[*api.Env] {
 }
 
 // JSON returns the operation test.json, whose result is a JSON object.
-func JSON() op.Row[*api.Env] {
-	return op.Spec[*api.Env, JSONInput]{
+func JSON() op.Row[*operation.Env] {
+	return op.Spec[*operation.Env, JSONInput]{
 		Info: op.Info{
 			Name: "test.json", Summary: "Answer with an object", Price: JSONPrice, Produces: []string{"application/json"},
 		},
-		Run: func(context.Context, *api.Env, *JSONInput) (op.Result, error) {
+		Run: func(context.Context, *operation.Env, *JSONInput) (op.Result, error) {
 			return op.Result{Stem: "object", JSON: map[string]any{"pageCount": 3}}, nil
 		},
 	}

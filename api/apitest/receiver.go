@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
+	"relaypdf/api/wire"
 )
 
 // patience bounds every wait for something that a Server does by itself.
@@ -75,7 +75,7 @@ func (s *Server) Deliver(t testing.TB) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.API.Deliver(ctx, patience)
+		s.API.Deliveries.Run(ctx, patience)
 	}()
 	stop = func() {
 		cancel()
@@ -86,9 +86,9 @@ func (s *Server) Deliver(t testing.TB) (stop func()) {
 }
 
 // Deliveries asks for the account's deliveries.
-func (s *Server) Deliveries(t testing.TB) []api.Delivery {
+func (s *Server) Deliveries(t testing.TB) []wire.Delivery {
 	t.Helper()
-	var list api.DeliveryList
+	var list wire.DeliveryList
 	answer := s.Send(t, Request{Method: http.MethodGet, Path: "/v1/webhooks/deliveries"}).OK(t)
 	if err := json.Unmarshal([]byte(answer.Body), &list); err != nil {
 		t.Fatalf("the deliveries are not JSON: %v in %q", err, answer.Body)
@@ -97,9 +97,9 @@ func (s *Server) Deliveries(t testing.TB) []api.Delivery {
 }
 
 // AwaitDelivery polls until the only delivery meets the condition.
-func (s *Server) AwaitDelivery(t testing.TB, what string, condition func(api.Delivery) bool) api.Delivery {
+func (s *Server) AwaitDelivery(t testing.TB, what string, condition func(wire.Delivery) bool) wire.Delivery {
 	t.Helper()
-	var last []api.Delivery
+	var last []wire.Delivery
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		last = s.Deliveries(t)
 		if len(last) == 1 && condition(last[0]) {
@@ -108,7 +108,7 @@ func (s *Server) AwaitDelivery(t testing.TB, what string, condition func(api.Del
 		<-time.After(jobPause)
 	}
 	t.Fatalf("after %v there is no single delivery that is %s: %+v", patience, what, last)
-	return api.Delivery{}
+	return wire.Delivery{}
 }
 
 // AwaitRecorded polls until no attempt is due or under way: a receiver has a
@@ -116,10 +116,10 @@ func (s *Server) AwaitDelivery(t testing.TB, what string, condition func(api.Del
 // makes the attempt look lost.
 func (s *Server) AwaitRecorded(t testing.TB) {
 	t.Helper()
-	var last []api.Delivery
+	var last []wire.Delivery
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(jobPause) {
 		last = s.Deliveries(t)
-		if !slices.ContainsFunc(last, func(d api.Delivery) bool { return d.Status == "pending" }) {
+		if !slices.ContainsFunc(last, func(d wire.Delivery) bool { return d.Status == "pending" }) {
 			return
 		}
 	}
@@ -127,13 +127,13 @@ func (s *Server) AwaitRecorded(t testing.TB) {
 }
 
 // NewWebhook makes an endpoint of the server's account by its JSON body.
-func (s *Server) NewWebhook(t testing.TB, body string) api.WebhookSecret {
+func (s *Server) NewWebhook(t testing.TB, body string) wire.WebhookSecret {
 	t.Helper()
 	answer := s.Send(t, Request{Path: "/v1/webhooks", Body: body})
 	if answer.Status != http.StatusCreated {
 		t.Fatalf("got status %d: %s, want 201", answer.Status, answer.Body)
 	}
-	var endpoint api.WebhookSecret
+	var endpoint wire.WebhookSecret
 	if err := json.Unmarshal([]byte(answer.Body), &endpoint); err != nil {
 		t.Fatalf("the endpoint is not JSON: %v in %q", err, answer.Body)
 	}

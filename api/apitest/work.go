@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
+	"relaypdf/api/wire"
 )
 
 // Work runs the server's jobs, two at once, until the function it returns is
@@ -16,7 +16,7 @@ func (s *Server) Work(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- s.API.Work(ctx, 2, 10*time.Second) }()
+	go func() { done <- s.API.Calls.Work(ctx, 2, 10*time.Second) }()
 	stopped := false
 	stop = func() {
 		if stopped {
@@ -33,7 +33,7 @@ func (s *Server) Work(t testing.TB) (stop func()) {
 }
 
 // Enqueue sends a request for a job and returns the answer's job.
-func (s *Server) Enqueue(t testing.TB, q Request) api.JobStatus {
+func (s *Server) Enqueue(t testing.TB, q Request) wire.JobStatus {
 	t.Helper()
 	answer := s.Send(t, q)
 	if answer.Status != http.StatusAccepted {
@@ -43,14 +43,14 @@ func (s *Server) Enqueue(t testing.TB, q Request) api.JobStatus {
 }
 
 // Job asks for a job.
-func (s *Server) Job(t testing.TB, id string) api.JobStatus {
+func (s *Server) Job(t testing.TB, id string) wire.JobStatus {
 	t.Helper()
 	return s.job(t, s.Send(t, Request{Method: http.MethodGet, Path: "/v1/jobs/" + id}).OK(t))
 }
 
-func (s *Server) job(t testing.TB, answer Response) api.JobStatus {
+func (s *Server) job(t testing.TB, answer Response) wire.JobStatus {
 	t.Helper()
-	var job api.JobStatus
+	var job wire.JobStatus
 	if err := json.Unmarshal([]byte(answer.Body), &job); err != nil {
 		t.Fatalf("the job is not JSON: %v in %q", err, answer.Body)
 	}
@@ -64,7 +64,7 @@ const (
 )
 
 // Await polls a job until it has ended.
-func (s *Server) Await(t testing.TB, id string) api.JobStatus {
+func (s *Server) Await(t testing.TB, id string) wire.JobStatus {
 	t.Helper()
 	for deadline := time.Now().Add(jobPatience); time.Now().Before(deadline); <-time.After(jobPause) {
 		if job := s.Job(t, id); job.Status != "processing" {
@@ -72,5 +72,5 @@ func (s *Server) Await(t testing.TB, id string) api.JobStatus {
 		}
 	}
 	t.Fatalf("job %s is not done after %v", id, jobPatience)
-	return api.JobStatus{}
+	return wire.JobStatus{}
 }

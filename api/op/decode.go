@@ -1,140 +1,460 @@
 package op
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth bounds how deep an input may nest. No operation needs a tenth of
-// it, and every later walk over the input may recurse without a check.
-const maxDepth = 64
+const (
+	// maxDepth bounds how deep an input may nest. No operation needs a tenth of
+	// it, and every later walk over the input may recurse without a check.
+	maxDepth = 64
+	// maxStructure bounds the JSON of an input beside its long texts and files,
+	// in bytes.
+	maxStructure = 1 << 20
+	// maxWeight bounds the memory that this structure takes, which is many times
+	// its text where it is made of small parts. It is an estimate, in bytes.
+	maxWeight = 16 << 20
+)
 
-// decode reads exactly one JSON value. It refuses what readers of JSON
+// What the parts of a decoded input weigh in memory, about.
+const (
+	objectWeight = 350
+	memberWeight = 40
+	arrayWeight  = 64
+	itemWeight   = 32
+)
+
+// decoder reads one JSON text and holds it to a rule while it streams by:
+// nothing is kept but what the rule takes. It refuses what readers of JSON
 // disagree about: duplicate names, invalid UTF-8, lone surrogates, trailing
-// data, numbers beyond a double. Values are nil, bool, int64, float64, string, []any and
-// map[string]any.
-func decode(r io.Reader) (any, error) {
-	dec := jsontext.NewDecoder(r)
-	v, err := readValue(dec)
-	if err == nil {
-		if _, err = dec.ReadToken(); errors.Is(err, io.EOF) {
-			return v, nil
-		}
-		if err == nil {
-			err = Faults{{Message: "must be one JSON object, without anything after it"}}
-		}
-	}
-	return nil, syntaxFault(err)
+// data, numbers beyond a double. Values are nil, bool, int64, float64, string,
+// []any, map[string]any and *Inline.
+type decoder struct {
+	*scanner
+	keep   Files
+	files  []*Inline
+	faults Faults
+	path   []string
+	depth  int
+	weight int64
+	// seen are the names of all objects that are open, one after the other.
+	seen    []string
+	scratch []byte
+	root    *rule
 }
 
-func readValue(dec *jsontext.Decoder) (any, error) {
-	tok, err := dec.ReadToken()
+// watched ends with its context.
+type watched struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.r.Read(p)
+}
+
+func newDecoder(ctx context.Context, body io.Reader, root *rule, keep Files) *decoder {
+	if keep.Open == nil {
+		keep.Open, keep.Limit = func() Sink { return new(memory) }, math.MaxInt64-1
+	}
+	return &decoder{scanner: newScanner(watched{ctx, body}, maxStructure), root: root, keep: keep, scratch: make([]byte, 4<<10)}
+}
+
+// read reads the whole text. Its error is a Faults for a text that is no JSON,
+// a *SizeError, a *BusyError, or that of the reader or of a file's sink. What
+// the rule does not take is in d.faults.
+func (d *decoder) read() (any, error) {
+	v, err := d.value(d.root, true)
+	if err == nil {
+		if _, err = d.peek(); err == nil {
+			err = Faults{{Message: "must be one JSON object, without anything after it"}}
+		} else if errors.Is(err, errCut) {
+			err = nil
+		}
+	}
+	switch syntax := (*syntaxError)(nil); {
+	case errors.Is(err, errEnough):
+		return nil, nil
+	case errors.Is(err, errCut):
+		return nil, Faults{{Message: err.Error()}}
+	case errors.Is(err, errStructure):
+		return nil, &SizeError{Field: "request", Limit: maxStructure, Beside: true}
+	case errors.As(err, &syntax):
+		return nil, Faults{{Field: d.field(), Message: err.Error()}}
+	}
+	return v, err
+}
+
+// field is the path of the value that is being read.
+func (d *decoder) field() string { return joinField(d.path) }
+
+// fault notes that the value is not what is taken. Its error ends the reading.
+func (d *decoder) fault(format string, args ...any) error {
+	return d.faultAt(d.field(), format, args...)
+}
+
+func (d *decoder) faultAt(field, format string, args ...any) error {
+	if !d.faults.Add(field, format, args...) {
+		return errEnough
+	}
+	return nil
+}
+
+func (d *decoder) misfit(r *rule, got any) error {
+	return d.fault("must be %s; got %s", expectation(r.doc), preview(got))
+}
+
+// weigh counts the memory of a value that is kept.
+func (d *decoder) weigh(n int) error {
+	if d.weight += int64(n); d.weight > maxWeight {
+		return errStructure
+	}
+	return d.keep.Share.take(int64(n))
+}
+
+// value reads one value. One that is wrong but of the right type is kept all
+// the same, so that rules about several fields know that it was given. What is not kept is read for its syntax only.
+func (d *decoder) value(whole *rule, keep bool) (any, error) {
+	c, err := d.peek()
 	if err != nil {
 		return nil, err
 	}
-	switch tok.Kind() {
+	kind := kindOf(c)
+	r, taken := whole.meant(kind)
+	if !keep {
+		r, taken = nil, true
+	}
+	switch {
+	case kind == 0:
+		return nil, d.invalid()
+	case kind == '[' && keep && !taken && r.kind == "object":
+		return d.emptyArray(whole)
+	case !taken:
+		got, err := d.value(nil, false)
+		if err != nil {
+			return nil, err
+		}
+		return nil, d.misfit(whole, got)
+	}
+	switch kind {
 	case '{':
-		return readObject(dec)
+		if r != nil && r.verbatim {
+			return d.verbatim()
+		}
+		return d.object(r, keep)
 	case '[':
-		return readArray(dec)
+		return d.array(whole, r, keep)
 	case '"':
-		return tok.String(), nil
-	case '0':
-		return readNumber(dec, tok.String())
-	case 't', 'f':
-		return tok.Bool(), nil
-	default:
-		return nil, nil
+		if r != nil && r.file {
+			return d.file()
+		}
+		return d.text(whole, r, keep)
 	}
+	v, err := d.scalar(kind, c)
+	if err != nil || r.fits(v) {
+		return v, err
+	}
+	if r.beyond(v) {
+		return v, d.fault("must be%s; got %s", bounds(r.doc), preview(v))
+	}
+	return v, d.misfit(whole, v)
 }
 
-func checkDepth(dec *jsontext.Decoder) error {
-	if dec.StackDepth() <= maxDepth {
-		return nil
+// kindOf returns the kind of the value that starts with c, 0 for none.
+func kindOf(c byte) byte {
+	switch {
+	case c == '{' || c == '[' || c == '"' || c == 't' || c == 'n':
+		return c
+	case c == 'f':
+		return 't'
+	case c == '-' || c >= '0' && c <= '9':
+		return '0'
 	}
-	return Faults{{Message: fmt.Sprintf("nests deeper than %d levels", maxDepth)}}
+	return 0
 }
 
-func readObject(dec *jsontext.Decoder) (any, error) {
-	if err := checkDepth(dec); err != nil {
+func (d *decoder) scalar(kind, c byte) (any, error) {
+	switch {
+	case kind == 'n':
+		return nil, d.literal("null")
+	case c == 't':
+		return true, d.literal("true")
+	case c == 'f':
+		return false, d.literal("false")
+	}
+	text, err := d.number(d.scratch)
+	if err != nil {
 		return nil, err
 	}
-	object := map[string]any{}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		key := name.String()
-		if object[key], err = readValue(dec); err != nil {
-			return nil, err
-		}
-	}
-	_, err := dec.ReadToken()
-	return object, err
-}
-
-func readArray(dec *jsontext.Decoder) (any, error) {
-	if err := checkDepth(dec); err != nil {
-		return nil, err
-	}
-	array := []any{}
-	for dec.PeekKind() != ']' {
-		v, err := readValue(dec)
-		if err != nil {
-			return nil, err
-		}
-		array = append(array, v)
-	}
-	_, err := dec.ReadToken()
-	return array, err
-}
-
-func readNumber(dec *jsontext.Decoder, text string) (any, error) {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return n, nil
 	}
-	f, err := strconv.ParseFloat(text, 64)
+	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, Faults{{Field: fieldOf(string(dec.StackPointer())), Message: "is a number out of range"}}
+		return nil, Faults{{Field: d.field(), Message: "is a number out of range"}}
 	}
 	return f, nil
 }
 
-// syntaxFault turns the decoder's error into a fault that shows the place and
-// the cause but none of the input. Errors of the reader itself pass through.
-func syntaxFault(err error) error {
-	var syntax *jsontext.SyntacticError
+// open takes the first byte of an object or array.
+func (d *decoder) open() error {
+	if d.depth++; d.depth > maxDepth {
+		return Faults{{Message: fmt.Sprintf("nests deeper than %d levels", maxDepth)}}
+	}
+	return d.skip(1)
+}
+
+func (d *decoder) object(r *rule, keep bool) (any, error) {
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	if keep {
+		object = map[string]any{}
+		if err := d.weigh(objectWeight); err != nil {
+			return nil, err
+		}
+	}
+	names := newNames(d)
+	for first := true; ; first = false {
+		more, err := d.more('}', first)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		if err := d.readMember(r, object, names); err != nil {
+			return nil, err
+		}
+	}
+	d.depth--
+	names.close()
+	if !keep {
+		return map[string]any(nil), nil
+	}
+	return object, d.checkObject(r, object, names.count)
+}
+
+// more tells whether an object or array goes on, and takes what stands between.
+func (d *decoder) more(end byte, first bool) (bool, error) {
+	c, err := d.peek()
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return Faults{{Message: "ends before the JSON does"}}
-	case !errors.As(err, &syntax):
+	case err != nil:
+		return false, err
+	case c == end:
+		return false, d.skip(1)
+	case first:
+		return true, nil
+	case c != ',':
+		return false, d.invalid()
+	}
+	return true, d.skip(1)
+}
+
+// readMember reads a name and its value into an object, which is nil where
+// nothing is kept.
+func (d *decoder) readMember(r *rule, object map[string]any, names *names) error {
+	if err := d.expect('"'); err != nil {
 		return err
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return Faults{{Field: fieldOf(string(syntax.JSONPointer)), Message: "is given twice"}}
 	}
-	return Faults{{
-		Field:   fieldOf(string(syntax.JSONPointer)),
-		Message: fmt.Sprintf("is not valid JSON in UTF-8 (at byte %d)", syntax.ByteOffset),
-	}}
+	name, err := d.short()
+	if err != nil {
+		return err
+	}
+	d.path = append(d.path, name)
+	if !names.add(name) {
+		return Faults{{Field: d.field(), Message: "is given twice"}}
+	}
+	if err := d.expect(':'); err != nil {
+		return err
+	}
+	if err := d.memberValue(r, object, name); err != nil {
+		return err
+	}
+	d.path = d.path[:len(d.path)-1]
+	return nil
 }
 
-// fieldOf spells a JSON pointer the way faults name fields: /files/2/url is
-// files[2].url.
-func fieldOf(pointer string) string {
-	var names []string
-	for name := range jsontext.Pointer(pointer).Tokens() {
-		names = append(names, name)
+func (d *decoder) memberValue(r *rule, object map[string]any, name string) error {
+	c, err := d.peek()
+	if err != nil {
+		return err
 	}
-	return joinField(names)
+	member, taken := r.member(name)
+	if object != nil && r.strict() && c == 'n' && !member.clears() {
+		return d.literal("null") // is absent
+	}
+	keep := object != nil && taken
+	if most := maxMembers(r); keep && most > 0 && len(object) >= most {
+		keep = false // which is faulted as a whole
+	}
+	if object != nil && !taken {
+		if err := d.fault("is not a known field%s", hint(d.root.doc, d.path[:len(d.path)-1], name)); err != nil {
+			return err
+		}
+	}
+	before := len(d.faults)
+	v, err := d.value(member, keep)
+	if err != nil || !keep || len(d.faults) > before && v == nil {
+		return err
+	}
+	object[name] = v
+	return d.weigh(memberWeight + len(name))
 }
 
+func maxMembers(r *rule) int {
+	if r == nil || r.doc.MaxProperties == nil {
+		return 0
+	}
+	return int(*r.doc.MaxProperties)
+}
+
+// checkObject faults an object for what it lacks or has too much of.
+func (d *decoder) checkObject(r *rule, object map[string]any, count int) error {
+	if r == nil {
+		return nil
+	}
+	for _, name := range r.doc.Required {
+		if _, ok := object[name]; ok {
+			continue
+		}
+		field := joinField(append(slices.Clone(d.path), name))
+		if !d.faults.has(field) {
+			if err := d.faultAt(field, "is required"); err != nil {
+				return err
+			}
+		}
+	}
+	if most := maxMembers(r); most > 0 && count > most {
+		return d.fault("must have at most %d members; got %d", most, count)
+	}
+	return nil
+}
+
+// emptyArray takes [] for an empty object, which is how PHP spells one.
+func (d *decoder) emptyArray(whole *rule) (any, error) {
+	got, err := d.value(nil, false)
+	if err != nil {
+		return nil, err
+	}
+	if got != itemCount(0) {
+		return nil, d.misfit(whole, got)
+	}
+	object := map[string]any{}
+	r, _ := whole.meant('{')
+	return object, d.checkObject(r, object, 0)
+}
+
+// itemCount stands for an array that was not kept.
+type itemCount int
+
+func (d *decoder) array(whole, r *rule, keep bool) (any, error) {
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	array, count, most := []any{}, 0, math.MaxInt
+	if r != nil && r.doc.MaxItems != nil {
+		most = int(*r.doc.MaxItems)
+	}
+	if keep {
+		if err := d.weigh(arrayWeight); err != nil {
+			return nil, err
+		}
+	}
+	var items *rule
+	if r != nil {
+		items = r.items
+	}
+	for {
+		more, err := d.more(']', count == 0)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		d.path = append(d.path, strconv.Itoa(count))
+		count++
+		v, err := d.value(items, keep && count <= most)
+		if err != nil {
+			return nil, err
+		}
+		d.path = d.path[:len(d.path)-1]
+		if keep && count <= most {
+			array = append(array, v)
+			if err := d.weigh(itemWeight); err != nil {
+				return nil, err
+			}
+		}
+	}
+	d.depth--
+	switch {
+	case !keep:
+		return itemCount(count), nil
+	case count > most || r != nil && r.doc.MinItems != nil && count < int(*r.doc.MinItems):
+		return array, d.misfit(whole, itemCount(count))
+	}
+	return array, nil
+}
+
+// close frees the files.
+func (d *decoder) close() error {
+	var errs []error
+	for _, file := range d.files {
+		errs = append(errs, file.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// names are those of one object, to find one that is given twice.
+type names struct {
+	d     *decoder
+	start int
+	many  map[string]struct{}
+	count int
+}
+
+// fewNames is how many names are compared one by one.
+const fewNames = 8
+
+func newNames(d *decoder) *names { return &names{d: d, start: len(d.seen)} }
+
+// add reports whether the name is new.
+func (n *names) add(name string) bool {
+	n.count++
+	own := n.d.seen[n.start:]
+	if n.many == nil && len(own) < fewNames {
+		if slices.Contains(own, name) {
+			return false
+		}
+		n.d.seen = append(n.d.seen, name)
+		return true
+	}
+	if n.many == nil {
+		n.many = map[string]struct{}{}
+		for _, earlier := range own {
+			n.many[earlier] = struct{}{}
+		}
+	}
+	_, there := n.many[name]
+	n.many[name] = struct{}{}
+	return !there
+}
+
+func (n *names) close() { n.d.seen = n.d.seen[:n.start] }
+
+// joinField spells a place the way faults name fields: files[2].url.
 func joinField(names []string) string {
 	return joinPath(names, func(index string) string { return "[" + index + "]" })
 }
@@ -143,6 +463,9 @@ func joinField(names []string) string {
 func joinPath(names []string, spell func(index string) string) string {
 	var b strings.Builder
 	for _, name := range names {
+		if name == "" {
+			name = `""`
+		}
 		if _, err := strconv.Atoi(name); err == nil {
 			b.WriteString(spell(name))
 			continue
@@ -159,17 +482,14 @@ func joinPath(names []string, spell func(index string) string) string {
 // inputs that tell an absent member from null, such as a PATCH. An empty array
 // is an empty object.
 func DecodeObject(r io.Reader) (map[string]any, error) {
-	v, err := decode(r)
+	d := newDecoder(context.Background(), r, anyObject, Files{})
+	v, err := d.read()
 	if err != nil {
 		return nil, err
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		return v, nil
-	case []any:
-		if len(v) == 0 {
-			return map[string]any{}, nil
-		}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, d.faults
 	}
-	return nil, Faults{{Message: "must be an object; got " + preview(v)}}
+	return object, nil
 }

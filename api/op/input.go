@@ -2,12 +2,14 @@ package op
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/invopop/jsonschema"
 )
@@ -16,21 +18,41 @@ import (
 // an equal call. Files are encoded while they stream, so that the text of a
 // large one is never in memory.
 func (c *Call[Env]) WriteInput(w io.Writer) error {
-	out := bufio.NewWriterSize(w, 64<<10)
-	if err := writeInput(out, c.input); err != nil {
+	out := &inputWriter{Writer: bufio.NewWriterSize(w, 64<<10), file: writeFile}
+	if err := out.value(c.input); err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
-func writeInput(w *bufio.Writer, v any) error {
+// digest sums up an operation's name and its decoded input, in a spelling that
+// does not depend on the one it came in. Files stand in it with their own sums.
+func digest(name string, input any) (sum [sha256.Size]byte, err error) {
+	hash := sha256.New()
+	out := &inputWriter{Writer: bufio.NewWriterSize(hash, 64<<10), file: writeSum}
+	if err := out.value([]any{name, input}); err != nil {
+		return sum, err
+	}
+	err = out.Flush()
+	return [sha256.Size]byte(hash.Sum(nil)), err
+}
+
+// inputWriter writes decoded inputs as JSON, as json.Marshal would in one piece.
+type inputWriter struct {
+	*bufio.Writer
+	file func(*bufio.Writer, *Inline) error
+}
+
+func (w *inputWriter) value(v any) error {
 	switch v := v.(type) {
 	case map[string]any:
-		return writeObject(w, v)
+		return w.object(v)
 	case []any:
-		return writeArray(w, v)
+		return w.array(v)
 	case *Inline:
-		return writeFile(w, v)
+		return w.file(w.Writer, v)
+	case string:
+		return w.text(v)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -40,7 +62,7 @@ func writeInput(w *bufio.Writer, v any) error {
 	return err
 }
 
-func writeObject(w *bufio.Writer, object map[string]any) error {
+func (w *inputWriter) object(object map[string]any) error {
 	before := "{"
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		key, err := json.Marshal(name)
@@ -49,7 +71,7 @@ func writeObject(w *bufio.Writer, object map[string]any) error {
 		}
 		// What a bufio.Writer fails with is returned by its Flush.
 		_, _ = w.WriteString(before + string(key) + ":")
-		if err := writeInput(w, object[name]); err != nil {
+		if err := w.value(object[name]); err != nil {
 			return err
 		}
 		before = ","
@@ -60,17 +82,45 @@ func writeObject(w *bufio.Writer, object map[string]any) error {
 	return w.WriteByte('}')
 }
 
-func writeArray(w *bufio.Writer, array []any) error {
+func (w *inputWriter) array(array []any) error {
 	_ = w.WriteByte('[')
 	for i, v := range array {
 		if i > 0 {
 			_ = w.WriteByte(',')
 		}
-		if err := writeInput(w, v); err != nil {
+		if err := w.value(v); err != nil {
 			return err
 		}
 	}
 	return w.WriteByte(']')
+}
+
+// text writes a string in parts, so that a long one is not in memory twice.
+func (w *inputWriter) text(text string) error {
+	_ = w.WriteByte('"')
+	for len(text) > 0 {
+		n := min(len(text), 32<<10)
+		for n < len(text) && !utf8.RuneStart(text[n]) {
+			n++
+		}
+		part, err := json.Marshal(text[:n])
+		if err != nil {
+			return err
+		}
+		_, _ = w.Write(part[1 : len(part)-1])
+		text = text[n:]
+	}
+	return w.WriteByte('"')
+}
+
+// writeSum writes what stands for a file's content.
+func writeSum(w *bufio.Writer, file *Inline) error {
+	text, err := file.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
 }
 
 func writeFile(w *bufio.Writer, file *Inline) error {

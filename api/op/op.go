@@ -6,10 +6,12 @@ package op
 import (
 	"context"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 
+	"relaypdf/api/wire"
 	"relaypdf/store/credit"
 )
 
@@ -20,18 +22,23 @@ type Info struct {
 	Name string
 	// Summary is one line in the imperative: "Merge PDFs in order".
 	Summary string
-	// Price is what one successful call costs.
+	// Price is what one successful call costs, at most where its result says so.
 	Price credit.Amount
+	// Unbilled marks an operation whose price is 0.
+	Unbilled bool
 	// PriceNote says what the price covers, where that is not plain.
 	PriceNote string
 	// Produces lists the content types of a result, the usual one first.
 	Produces []string
+	// Answer is the type of a result that is JSON, where that is known: a struct
+	// whose tags are its documentation.
+	Answer reflect.Type
 }
 
 // Path returns the operation's HTTP path: "pdf.merge" is "/v1/pdf/merge", and
 // a final "create" is left out, so that "pdf.create" is "/v1/pdf".
 func (i Info) Path() string {
-	return "/v1/" + strings.ReplaceAll(strings.TrimSuffix(i.Name, ".create"), ".", "/")
+	return wire.OperationPath(i.Name)
 }
 
 // Tool returns the operation's name as an agent's tool: "pdf_merge".
@@ -62,14 +69,14 @@ type Operation[Env any] struct {
 	// Example is a valid input.
 	Example any
 
-	bind func(io.Reader, Files) (*Call[Env], error)
+	bind func(context.Context, io.Reader, Files) (*Call[Env], error)
 }
 
 // Bind reads one JSON object and returns the call it asks for, which must be
-// closed. Its error is a Faults with every failing field, a *SizeError, or that
-// of the reader or of a file's sink.
-func (o *Operation[Env]) Bind(body io.Reader, files Files) (*Call[Env], error) {
-	return o.bind(body, files)
+// closed. Its error is a Faults with the failing fields, a *SizeError, a
+// *BusyError, or that of the context, of the reader or of a file's sink.
+func (o *Operation[Env]) Bind(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
+	return o.bind(ctx, body, files)
 }
 
 // Call is one valid request for an operation.
@@ -83,12 +90,18 @@ type Call[Env any] struct {
 	input  any // as decoded, with its files in place
 	run    func(context.Context, Env) (Result, error)
 	admit  func(Env) error
+	pin    func(context.Context, Env) error
 	close  func() error
 }
 
 // Admit returns the error with which Run would be turned away at this moment,
 // or nil. It costs nothing, unlike a hold that has to be released.
 func (c *Call[Env]) Admit(env Env) error { return c.admit(env) }
+
+// Pin fixes what the input names by a name that may come to mean another thing,
+// such as the latest version of a template. The digest stays that of what was
+// asked for.
+func (c *Call[Env]) Pin(ctx context.Context, env Env) error { return c.pin(ctx, env) }
 
 // Run carries the call out.
 func (c *Call[Env]) Run(ctx context.Context, env Env) (Result, error) { return c.run(ctx, env) }
@@ -123,6 +136,8 @@ type Result struct {
 	Body        Body
 	// JSON is a struct or map that marshals to an object.
 	JSON any
+	// Charge is what the call costs, at most its quote; nil is the quote.
+	Charge *credit.Amount
 }
 
 // Body is the content of a result. It is read through Open, any number of

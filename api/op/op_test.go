@@ -107,7 +107,7 @@ func TestBindListsEveryFault(t *testing.T) {
 		`{"data":{"n":1e999}}`:                         {"data.n is a number out of range"},
 		`{"data":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`: {" nests deeper than 64 levels"},
 	} {
-		_, err := operation.Bind(strings.NewReader(body), Files{})
+		_, err := operation.Bind(t.Context(), strings.NewReader(body), Files{})
 		var faults Faults
 		if !errors.As(err, &faults) {
 			t.Errorf("%s: error %v, want faults", body, err)
@@ -130,14 +130,14 @@ func TestBindAcceptsWhatClientsSend(t *testing.T) {
 		`{"html":"a","options":{"margin":[],"scale":null}}`, `{"html":"a","data":[]}`, `{"parts":[{"page":1.0}]}`,
 		`{"data":{"n":12345678901234567890}}`, ` {"html":"\ud83d\ude00"} `,
 	} {
-		if _, err := operation.Bind(strings.NewReader(body), Files{}); err != nil {
+		if _, err := operation.Bind(t.Context(), strings.NewReader(body), Files{}); err != nil {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 }
 
 func TestBindFillsTheInput(t *testing.T) {
-	call, err := sampleOperation(t).Bind(strings.NewReader(
+	call, err := sampleOperation(t).Bind(t.Context(), strings.NewReader(
 		`{"filename":"a.txt","response":"url","html":"x","data":{"a":null,"b":[1,2.5]},"parts":[{"page":2}],
 		  "options":{"scale":1.5,"margin":{"top":"1cm","left":null},"width":12}}`), Files{})
 	if err != nil {
@@ -163,7 +163,7 @@ func TestBindFillsTheInput(t *testing.T) {
 func TestDigestComparesMeaning(t *testing.T) {
 	operation := sampleOperation(t)
 	digest := func(body string) [32]byte {
-		call, err := operation.Bind(strings.NewReader(body), Files{})
+		call, err := operation.Bind(t.Context(), strings.NewReader(body), Files{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestDigestComparesMeaning(t *testing.T) {
 }
 
 func TestBindReportsAFieldOverItsSize(t *testing.T) {
-	_, err := sampleOperation(t).Bind(strings.NewReader(`{"html":"`+strings.Repeat("x", 1001)+`"}`), Files{})
+	_, err := sampleOperation(t).Bind(t.Context(), strings.NewReader(`{"html":"`+strings.Repeat("x", 1001)+`"}`), Files{})
 	var size *SizeError
 	if !errors.As(err, &size) || size.Field != "html" {
 		t.Errorf("got %v, want a SizeError on html", err)
@@ -237,7 +237,7 @@ func FuzzBind(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		_, err := operation.Bind(strings.NewReader(body), Files{})
+		_, err := operation.Bind(t.Context(), strings.NewReader(body), Files{})
 		var faults Faults
 		var size *SizeError
 		if err != nil && !errors.As(err, &faults) && !errors.As(err, &size) {
@@ -247,4 +247,48 @@ func FuzzBind(f *testing.F) {
 			t.Errorf("%q: empty faults", body)
 		}
 	})
+}
+
+// change is a member whose null clears what it changes.
+type change struct {
+	said  bool
+	value any
+}
+
+func (change) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "integer"}, {Type: "null"}}, Description: "A number, or null for none."}
+}
+
+func (c *change) SetJSON(v any) error {
+	*c = change{true, v}
+	return nil
+}
+
+type patch struct {
+	Limit change  `json:"limit,omitzero" jsonschema_description:"Limit."`
+	Name  *string `json:"name,omitempty" jsonschema_description:"Name."`
+}
+
+// TestPatchTellsNullFromAbsent holds it for shapes and for the bodies of routes.
+func TestPatchTellsNullFromAbsent(t *testing.T) {
+	shape, err := NewShape[patch]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := NewRequest[patch]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]change{
+		`{}`: {}, `{"name":null}`: {}, `{"limit":null}`: {said: true}, `{"limit":7}`: {true, int64(7)}, `{"limit":0,"name":null}`: {true, int64(0)},
+	} {
+		shaped, err := shape.Bind(t.Context(), strings.NewReader(body))
+		if err != nil || shaped.Limit != want || shaped.Name != nil {
+			t.Errorf("%s is bound as %+v (%v), want the limit %+v and no name", body, shaped, err, want)
+		}
+		asked, err := request.Bind(t.Context(), nil, strings.NewReader(body))
+		if err != nil || asked.Limit != want || asked.Name != nil {
+			t.Errorf("the route's %s is bound as %+v (%v), want the limit %+v and no name", body, asked, err, want)
+		}
+	}
 }

@@ -1,22 +1,11 @@
 package op
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 
 	"github.com/invopop/jsonschema"
-	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
-
-// schema is the shape of one input: as published, and compiled for checking.
-type schema struct {
-	doc      *jsonschema.Schema
-	compiled *validator.Schema
-	files    map[string]bool // the places of Base64 files, such as "files[].file"
-}
 
 // AnswerSchema derives the schema of a JSON answer from the tags of its struct
 // type. Unlike an input's it allows members that it does not name, because
@@ -35,76 +24,6 @@ func describe(shape reflect.Type, open bool) *jsonschema.Schema {
 	return doc
 }
 
-// reflectSchema derives the schema of an input and compiles it.
-func reflectSchema(input reflect.Type) (*schema, error) {
-	doc := describe(input, false)
-	text, err := json.Marshal(doc)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := validator.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	compiler := validator.NewCompiler()
-	if err := compiler.AddResource("input", tree); err != nil {
-		return nil, err
-	}
-	compiled, err := compiler.Compile("input")
-	if err != nil {
-		return nil, fmt.Errorf("schema of %v: %w", input, err)
-	}
-	files := map[string]bool{}
-	collectFiles(doc, "", files)
-	return &schema{doc: doc, compiled: compiled, files: files}, nil
-}
-
-// collectFiles finds the members that hold files.
-func collectFiles(doc *jsonschema.Schema, place string, found map[string]bool) {
-	switch {
-	case doc == nil:
-	case doc.ContentEncoding == "base64":
-		found[place] = true
-	case doc.Items != nil:
-		collectFiles(doc.Items, place+"[]", found)
-	default:
-		for name, member := range members(doc) {
-			collectFiles(member, strings.TrimPrefix(place+"."+name, "."), found)
-		}
-	}
-}
-
-// normalize rewrites v in place to what the schema's author meant: a null
-// member is an absent one, and an empty array where an object is expected is
-// an empty object, which is how PHP spells it. Free-form data (an object
-// without declared properties) keeps its nulls.
-func normalize(doc *jsonschema.Schema, v any) any {
-	if doc == nil {
-		return v
-	}
-	switch v := v.(type) {
-	case []any:
-		if doc.Type == "object" && len(v) == 0 {
-			return map[string]any{}
-		}
-		for i := range v {
-			v[i] = normalize(doc.Items, v[i])
-		}
-	case map[string]any:
-		if doc.Properties == nil && doc.AdditionalProperties == nil {
-			return v
-		}
-		for name, member := range v {
-			if member == nil {
-				delete(v, name)
-				continue
-			}
-			v[name] = normalize(memberSchema(doc, name), member)
-		}
-	}
-	return v
-}
-
 // memberSchema returns the schema of an object's member, or nil.
 func memberSchema(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 	if doc.Properties != nil {
@@ -116,4 +35,35 @@ func memberSchema(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 		return doc.AdditionalProperties
 	}
 	return nil
+}
+
+// Unbounded lists what a schema sets no bound to: strings without maxLength,
+// arrays without maxItems, maps without maxProperties. Free-form data inside a
+// map is bounded by what one input may have in all.
+func Unbounded(doc *jsonschema.Schema) []string { return unbounded(doc, "") }
+
+func unbounded(doc *jsonschema.Schema, place string) []string {
+	if doc == nil {
+		return nil
+	}
+	var found []string
+	switch {
+	case doc.Type == "string" && doc.MaxLength == nil && len(doc.Enum) == 0 && doc.ContentEncoding == "":
+		found = append(found, place+" is a string without maxLength")
+	case doc.Type == "array" && doc.MaxItems == nil:
+		found = append(found, place+" is an array without maxItems")
+	case doc.Type == "object" && doc.MaxProperties == nil && doc.Format != verbatimFormat && doc.AdditionalProperties != jsonschema.FalseSchema:
+		found = append(found, place+" is a map without maxProperties")
+	}
+	for name, member := range members(doc) {
+		found = append(found, unbounded(member, strings.TrimPrefix(place+"."+name, "."))...)
+	}
+	found = append(found, unbounded(doc.Items, place+"[]")...)
+	if doc.AdditionalProperties != jsonschema.FalseSchema {
+		found = append(found, unbounded(doc.AdditionalProperties, place+"{}")...)
+	}
+	for _, alternative := range doc.OneOf {
+		found = append(found, unbounded(alternative, place)...)
+	}
+	return found
 }

@@ -3,16 +3,13 @@ package op
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"regexp"
 	"strings"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/invopop/jsonschema"
 )
 
@@ -67,39 +64,70 @@ type jsonValue interface{ SetJSON(v any) error }
 type SizeError struct {
 	Field string
 	Limit int64 // in bytes
+	// Beside means that the limit is for what is no long text and no file.
+	Beside bool
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%s is larger than %d bytes.", e.Field, e.Limit)
+	beside := ""
+	if e.Beside {
+		beside = " beside its long texts and files"
+	}
+	return fmt.Sprintf("%s is larger than %d bytes%s.", e.Field, e.Limit, beside)
 }
 
 func (s Spec[Env, In]) compile() (*Operation[Env], error) {
-	input := reflect.TypeFor[In]()
-	shape, err := reflectSchema(input)
+	shape, err := NewShape[In]()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("operation %s: %w", s.Name, err)
 	}
-	operation := &Operation[Env]{Info: s.Info, Schema: shape.doc, Example: s.Example}
-	operation.bind = func(body io.Reader, files Files) (*Call[Env], error) {
-		in, source := new(In), newInliner(body, shape.files, files)
-		tree, digest, err := shape.bind(s.Name, source, in)
+	operation := &Operation[Env]{Info: s.Info, Schema: shape.Schema, Example: s.Example}
+	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
+		bound, err := shape.bind(ctx, body, files)
 		if err != nil {
-			return nil, errors.Join(err, source.close())
+			return nil, err
 		}
-		return &Call[Env]{
-			Common: commonOf(in),
-			Digest: digest,
-			schema: shape.doc,
-			input:  tree,
-			close:  source.close,
-			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, in) },
+		call := &Call[Env]{
+			Common: commonOf(bound.in),
+			schema: shape.Schema,
+			input:  bound.tree,
+			close:  bound.close,
+			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, bound.in) },
+			pin: func(ctx context.Context, env Env) error {
+				in, ok := any(bound.in).(pinned[Env])
+				if !ok {
+					return nil
+				}
+				input, err := tree(bound.tree)
+				if err == nil {
+					err = in.Pin(ctx, env, input)
+				}
+				if err != nil {
+					return err
+				}
+				fixed := new(In)
+				if err := assign(input, fixed); err != nil {
+					return err
+				}
+				if in, ok := any(fixed).(checked); ok {
+					if err := in.Validate(); err != nil {
+						return err
+					}
+				}
+				*bound.in = *fixed
+				return nil
+			},
 			admit: func(env Env) error {
-				if in, ok := any(in).(admitted[Env]); ok {
+				if in, ok := any(bound.in).(admitted[Env]); ok {
 					return in.Admit(env)
 				}
 				return nil
 			},
-		}, nil
+		}
+		if call.Digest, err = digest(s.Name, bound.tree); err != nil {
+			return nil, errors.Join(err, bound.close())
+		}
+		return call, nil
 	}
 	return operation, s.check(operation)
 }
@@ -110,73 +138,6 @@ func commonOf(in any) Common {
 		return *in.common()
 	}
 	return Common{}
-}
-
-// bind reads a body into the struct that in points to, and returns what was
-// read and its digest.
-func (s *schema) bind(name string, body *inliner, in any) (tree any, digest [32]byte, err error) {
-	if tree, err = decode(body); err != nil {
-		return nil, digest, err
-	}
-	tree = normalize(s.doc, tree)
-	faults := s.check(tree)
-	if tree, err = body.resolve(tree, nil, &faults); err != nil {
-		return nil, digest, err
-	}
-	if err := assign(tree, in); err != nil && len(faults) == 0 {
-		return nil, digest, err
-	}
-	if in, ok := in.(checked); ok {
-		if err := merge(&faults, in.Validate()); err != nil {
-			return nil, digest, err
-		}
-	}
-	if len(faults) > 0 {
-		return nil, digest, faults
-	}
-	canonical, err := json.Marshal([]any{name, tree})
-	return tree, sha256.Sum256(canonical), err
-}
-
-// merge adds the faults that the input's own rules found, except in fields
-// whose shape is wrong anyway. Any other error is returned.
-func merge(faults *Faults, err error) error {
-	var more Faults
-	if !errors.As(err, &more) {
-		return err
-	}
-	known := len(*faults)
-	for _, fault := range more {
-		if !(*faults)[:known].has(fault.Field) {
-			*faults = append(*faults, fault)
-		}
-	}
-	return nil
-}
-
-// assign sets the fields of the struct that in points to from a decoded input,
-// without copying its strings. Fields of a wrong type are left alone.
-func assign(tree, in any) error {
-	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
-		Result: in, TagName: "json", Squash: true, DecodeHook: setJSON,
-	})
-	if err != nil {
-		return err
-	}
-	return decoder.Decode(tree)
-}
-
-// setJSON lets fields of several JSON types set themselves.
-func setJSON(_, to reflect.Type, v any) (any, error) {
-	target := reflect.New(to)
-	field, ok := target.Interface().(jsonValue)
-	if !ok {
-		return v, nil
-	}
-	if err := field.SetJSON(v); err != nil {
-		return nil, err
-	}
-	return target.Elem().Interface(), nil
 }
 
 var wellFormed = regexp.MustCompile(`^[a-z]+(\.[a-z]+(-[a-z]+)*)+$`)
@@ -193,8 +154,11 @@ func (s Spec[Env, In]) check(operation *Operation[Env]) error {
 	if s.Summary == "" || s.Run == nil || len(s.Produces) == 0 {
 		fault("it lacks a summary, a run or what it produces")
 	}
-	if s.Price <= 0 {
-		fault("it is free")
+	switch {
+	case s.Price < 0, s.Price == 0 && !s.Unbilled:
+		fault("it is free, and not marked as unbilled")
+	case s.Price > 0 && s.Unbilled:
+		fault("it is marked as unbilled, and has a price")
 	}
 	if _, ok := any(new(In)).(commonFields); !ok {
 		fault("its input does not embed op.Common")
@@ -205,7 +169,7 @@ func (s Spec[Env, In]) check(operation *Operation[Env]) error {
 	}
 	example, err := json.Marshal(s.Example)
 	if err == nil {
-		_, err = operation.Bind(bytes.NewReader(example), Files{})
+		_, err = operation.Bind(context.Background(), bytes.NewReader(example), Files{})
 	}
 	if err != nil {
 		fault("its example is invalid: %w", err)

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,79 +8,10 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/invopop/jsonschema"
-	validator "github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// check returns every fault of a decoded and normalized input.
-func (s *schema) check(v any) Faults {
-	var invalid *validator.ValidationError
-	var faults Faults
-	if errors.As(s.compiled.Validate(v), &invalid) {
-		s.collect(&faults, invalid, v)
-	}
-	slices.SortStableFunc(faults, func(a, b Fault) int { return strings.Compare(a.Field, b.Field) })
-	return faults
-}
-
-// collect turns the validator's tree of errors into faults. Of alternatives
-// (oneOf) it looks into the one of the value's type; what each of them lacks
-// would only confuse.
-func (s *schema) collect(faults *Faults, invalid *validator.ValidationError, input any) {
-	at := invalid.InstanceLocation
-	switch failed := invalid.ErrorKind.(type) {
-	case *kind.Schema, *kind.Group, *kind.AllOf:
-		for _, cause := range invalid.Causes {
-			s.collect(faults, cause, input)
-		}
-	case *kind.OneOf:
-		if meant := sameType(invalid); meant != nil {
-			s.collect(faults, meant, input)
-			return
-		}
-		s.misfit(faults, at, input)
-	case *kind.Required:
-		for _, name := range failed.Missing {
-			faults.Add(joinField(append(slices.Clone(at), name)), "is required")
-		}
-	case *kind.AdditionalProperties:
-		for _, name := range failed.Properties {
-			faults.Add(joinField(append(slices.Clone(at), name)), "is not a known field%s", s.hint(at, name))
-		}
-	case *kind.Minimum, *kind.Maximum:
-		faults.Add(joinField(at), "must be%s; got %s", bounds(s.at(at)), preview(lookup(input, at)))
-	default:
-		s.misfit(faults, at, input)
-	}
-}
-
-// misfit adds the fault of a value that is not what its schema takes, once.
-func (s *schema) misfit(faults *Faults, at []string, input any) {
-	field := joinField(at)
-	if !faults.has(field) || field == "" {
-		faults.Add(field, "must be %s; got %s", expectation(s.at(at)), preview(lookup(input, at)))
-	}
-}
-
-// sameType returns the error of the only alternative that takes values of the
-// type given, and nil where there is none or more than one.
-func sameType(invalid *validator.ValidationError) *validator.ValidationError {
-	var meant []*validator.ValidationError
-	for _, cause := range invalid.Causes {
-		if _, other := cause.ErrorKind.(*kind.Type); other && len(cause.InstanceLocation) == len(invalid.InstanceLocation) {
-			continue
-		}
-		meant = append(meant, cause)
-	}
-	if len(meant) != 1 {
-		return nil
-	}
-	return meant[0]
-}
-
-// at returns the schema of the value at a location.
-func (s *schema) at(location []string) *jsonschema.Schema {
-	doc := s.doc
+// schemaAt returns the schema of the value at a location.
+func schemaAt(doc *jsonschema.Schema, location []string) *jsonschema.Schema {
 	for _, name := range location {
 		doc = below(doc, name)
 	}
@@ -105,33 +35,22 @@ func below(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 	return memberSchema(doc, name)
 }
 
-// lookup returns the value at a location of the input.
-func lookup(v any, location []string) any {
-	for _, name := range location {
-		switch in := v.(type) {
-		case map[string]any:
-			v = in[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i >= len(in) {
-				return nil
-			}
-			v = in[i]
-		}
-	}
-	return v
-}
+// maxHinted is the longest name that a known one is looked for.
+const maxHinted = 64
 
 // hint names the known field that was probably meant: one of the same name
 // elsewhere in the input, or the nearest name beside it.
-func (s *schema) hint(at []string, name string) string {
-	for _, path := range fieldPaths(s.doc, "") {
+func hint(doc *jsonschema.Schema, at []string, name string) string {
+	if len(name) > maxHinted {
+		return ""
+	}
+	for _, path := range fieldPaths(doc, "") {
 		if path == name || strings.HasSuffix(path, "."+name) {
 			return "; did you mean " + path + "?"
 		}
 	}
 	best, distance := "", len(name)/2+1
-	for member := range members(s.at(at)) {
+	for member := range members(schemaAt(doc, at)) {
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(member)); d < distance {
 			best, distance = joinField(append(slices.Clone(at), member)), d
 		}
@@ -186,7 +105,7 @@ func expectation(doc *jsonschema.Schema) string {
 	}
 	return map[string]string{
 		"string": "a string", "boolean": "true or false", "object": "an object", "array": "an array",
-		"integer": "a whole number", "number": "a number", "": "another value",
+		"integer": "a whole number", "number": "a number", "null": "null", "": "another value",
 	}[doc.Type] + limits
 }
 
@@ -218,8 +137,11 @@ func bounds(doc *jsonschema.Schema) string {
 		return text
 	case "array":
 		items := between(count(doc.MinItems), count(doc.MaxItems), " items")
-		if doc.Items != nil && items == "" {
+		switch {
+		case doc.Items != nil && items == "":
 			return " of " + expectation(doc.Items)
+		case doc.Items != nil && len(doc.Items.Enum) > 0:
+			return items + ", each " + expectation(doc.Items)
 		}
 		return items
 	case "object":
@@ -265,11 +187,13 @@ func preview(v any) string {
 			return fmt.Sprintf("a string of %d bytes", len(v))
 		}
 		return strconv.Quote(v)
-	case []any:
-		if len(v) == 1 {
+	case passedString:
+		return fmt.Sprintf("a string of %d bytes", v)
+	case itemCount:
+		if v == 1 {
 			return "an array of 1 item"
 		}
-		return fmt.Sprintf("an array of %d items", len(v))
+		return fmt.Sprintf("an array of %d items", v)
 	case map[string]any:
 		return "an object"
 	}

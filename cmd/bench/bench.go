@@ -170,7 +170,7 @@ func (l *lab) bench(ctx context.Context) (*report, error) {
 		name string
 		do   func(context.Context, *report) error
 	}{
-		{"paid path", l.paidPath}, {"barcodes", l.barcodes}, {"tools", l.tools}, {"office", l.office}, {"jobs", l.jobs}, {"deliveries", l.deliveries}, {"idempotency", l.idempotency}, {"start", l.starts}, {"overload", l.overload},
+		{"paid path", l.paidPath}, {"barcodes", l.barcodes}, {"tools", l.tools}, {"templates", l.templates}, {"office", l.office}, {"jobs", l.jobs}, {"deliveries", l.deliveries}, {"idempotency", l.idempotency}, {"start", l.starts}, {"overload", l.overload}, {"attacks", l.attacks},
 	}
 	for _, part := range parts {
 		if !l.wants(part.name) {

@@ -20,6 +20,9 @@ import (
 
 // TestShortRun measures the real program for a moment.
 func TestShortRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the whole program")
+	}
 	binary := filepath.Join(t.TempDir(), "relaypdf")
 	if out, err := exec.Command("go", "build", "-o", binary, "../relaypdf").CombinedOutput(); err != nil {
 		t.Fatalf("build the program: %v\n%s", err, out)
@@ -62,7 +65,7 @@ func TestShortRun(t *testing.T) {
 		t.Errorf("jobs: %+v, want two kinds on two databases", got.Jobs)
 	}
 	for _, f := range got.Jobs {
-		if f.River.PerSecond <= 0 || f.Ours.PerSecond <= 0 || f.River.Start <= 0 {
+		if f.Ours.PerSecond <= 0 {
 			t.Errorf("%+v", f)
 		}
 	}

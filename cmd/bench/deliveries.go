@@ -95,7 +95,7 @@ func (l *lab) deliveries(ctx context.Context, r *report) (err error) {
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	begin := time.Now()
-	go b.api.Deliver(sending, time.Second)
+	go b.api.Deliveries.Run(sending, time.Second)
 	if err := to.await(ctx, int64(n)); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (b *bare) register(ctx context.Context, address string) error {
 func (b *bare) pileUp(ctx context.Context, n int, ended <-chan struct{}) error {
 	working, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- b.api.Work(working, inTurn, time.Second) }()
+	go func() { done <- b.api.Calls.Work(working, inTurn, time.Second) }()
 	err := repeat(ctx, inTurn, n, b.accept(request{path: "/v1/pdf", body: []byte(`{"html":"<p>job","response":"async"}`)}))
 	for range n {
 		select {

@@ -14,15 +14,11 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// jobFigures are those of one kind of job on one database: with River's queue
-// alone, and with the service.
+// jobFigures are those of one kind of job on one database.
 type jobFigures struct {
 	Database string     `json:"database"`
 	Job      string     `json:"job"`
-	River    queueSpeed `json:"river"`
 	Ours     queueSpeed `json:"ours"`
-	// Goal is the share of River's own figures; zero is none.
-	Goal float64 `json:"goal,omitempty"`
 }
 
 // queueSpeed is how many jobs a queue takes and brings to their end in a second,
@@ -32,16 +28,16 @@ type queueSpeed struct {
 	Start     float64 `json:"startMs"`
 }
 
-// The kinds of jobs. One that does nothing shows what the queues cost by
-// themselves; an invoice is printed and stored, with River as in the service.
+// The kinds of jobs. One that does nothing shows what the queue costs by itself;
+// an invoice is printed and stored.
 const (
 	jobNothing = "nothing"
 	jobInvoice = "invoice"
 )
 
 const (
-	// jobsGoal is the share of River's own figures.
-	jobsGoal = 0.8
+	// jobStartGoal is in milliseconds.
+	jobStartGoal = 5.0
 	// jobPatience bounds the wait for a batch.
 	jobPatience = 2 * time.Minute
 )
@@ -54,7 +50,7 @@ func (l *lab) jobs(ctx context.Context, r *report) (err error) {
 	}
 	defer func() { err = errors.Join(err, renderer.Close()) }()
 	for _, database := range []string{store.SQLite, store.Postgres} {
-		for _, job := range []jobFigures{{Job: jobNothing}, {Job: jobInvoice, Goal: jobsGoal}} {
+		for _, job := range []jobFigures{{Job: jobNothing}, {Job: jobInvoice}} {
 			job.Database = database
 			l.say("jobs on %s: %s", database, job.Job)
 			if err := l.measureJobs(ctx, &job, renderer); err != nil {
@@ -70,9 +66,6 @@ func (l *lab) measureJobs(ctx context.Context, job *jobFigures, renderer *render
 	n := choose(l, 600, 20)
 	if job.Job == jobNothing {
 		renderer, n = nil, choose(l, 2000, 100)
-	}
-	if job.River, err = l.riverAlone(ctx, job.Database, renderer, n); err != nil {
-		return err
 	}
 	job.Ours, err = l.ownJobs(ctx, job.Database, renderer, n)
 	return err
@@ -177,7 +170,7 @@ func (l *lab) ownJobs(ctx context.Context, database string, renderer *render.Ren
 	q.insert = b.accept(request{path: "/v1/pdf", body: body})
 	working, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- b.api.Work(working, 0, time.Second) }()
+	go func() { done <- b.api.Calls.Work(working, 0, time.Second) }()
 	defer func() {
 		stop()
 		err = errors.Join(err, <-done)

@@ -16,6 +16,7 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
 	"relaypdf/render"
 	"relaypdf/render/spool"
 	"relaypdf/store"
@@ -40,7 +41,7 @@ type stepMean struct {
 }
 
 const (
-	paidPathGoal = 2.0 // milliseconds
+	paidPathGoal = 0.7 // milliseconds
 	// resultSize is about that of the invoice's PDF.
 	resultSize = 32 << 10
 )
@@ -167,7 +168,7 @@ func (b *bare) serve(ctx context.Context, lease string, bare bareConfig) error {
 		NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20, Logger: slog.New(slog.DiscardHandler),
 	}
 	if bare.render == nil {
-		cfg.Operations = []op.Row[*api.Env]{nothing()}
+		cfg.Operations = []op.Row[*operation.Env]{nothing()}
 	}
 	if b.api, err = api.New(cfg); err != nil {
 		return errors.Join(err, listener.Close())
@@ -186,17 +187,17 @@ func (noWayOut) CheckURL(string) error  { return errNoWayOut }
 func (noWayOut) Webhooks() *http.Client { return new(http.Client) }
 
 // nothing is pdf.create without a browser.
-func nothing() op.Row[*api.Env] {
+func nothing() op.Row[*operation.Env] {
 	html := "<p>example"
 	result := append([]byte(nil), pdfMagic...)
 	result = append(result, make([]byte, resultSize)...)
-	return op.Spec[*api.Env, api.PDFInput]{
+	return op.Spec[*operation.Env, operation.PDFInput]{
 		Info: op.Info{
 			Name: "pdf.create", Summary: "Answer with bytes that are there already",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 		},
-		Example: api.PDFInput{HTML: &html},
-		Run: func(context.Context, *api.Env, *api.PDFInput) (op.Result, error) {
+		Example: operation.PDFInput{HTML: &html},
+		Run: func(context.Context, *operation.Env, *operation.PDFInput) (op.Result, error) {
 			return op.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: spool.FromBytes(result)}, nil
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"relaypdf/api"
+	"relaypdf/api/limit"
+	"relaypdf/edge"
+	"relaypdf/mail"
 	"relaypdf/render"
 	"relaypdf/store"
 )
@@ -32,6 +36,8 @@ type App struct {
 	log     *slog.Logger
 	render  *render.Renderer
 	lease   *store.Lease
+	redis   *limit.Redis // nil without one
+	post    *mail.Post   // nil where no mail is sent
 	public  *http.Server
 	private *http.Server
 	bound   map[*http.Server]net.Listener
@@ -50,6 +56,8 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
+	// maxConnections bounds the connections of clients; further ones wait.
+	maxConnections = 4096
 	// releaseTime is for calls that were cut off to give back what they hold.
 	releaseTime = 5 * time.Second
 )
@@ -77,8 +85,18 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	if err != nil {
 		return nil, err
 	}
+	limiter, err := a.openLimiter()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := a.openPages(box, limiter)
+	if err != nil {
+		return nil, err
+	}
 	a.API, err = api.New(api.Config{
-		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
+		Pages:   pages,
+		Limiter: limiter,
+		Store:   a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
 		Brand: config.HeaderBrand, TrustedIPHeader: config.TrustedIPHeader, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
 		NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
 	})
@@ -87,6 +105,19 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	}
 	a.public.Handler, a.private.Handler = a.API.Handler(), a.API.PrivateHandler()
 	return a, nil
+}
+
+// openLimiter returns what counts rate limits: the Redis of the settings, which
+// need not answer yet, or nil for this process's memory.
+func (a *App) openLimiter() (limit.Limiter, error) {
+	if a.config.RedisURL == "" {
+		return nil, nil
+	}
+	var err error
+	if a.redis, err = limit.NewRedis(a.config.RedisURL, a.log); err != nil {
+		return nil, fmt.Errorf("RELAYPDF_REDIS_URL %w", err)
+	}
+	return a.redis, nil
 }
 
 // bind takes the addresses first, so that a second server on the same port
@@ -105,7 +136,7 @@ func (a *App) bind(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("RELAYPDF_LISTEN: %w; stop what uses the address, or choose another", err)
 		}
-		a.bound[a.public], a.URL = listener, "http://"+listener.Addr().String()
+		a.bound[a.public], a.URL = edge.Listen(listener, maxConnections), "http://"+listener.Addr().String()
 		if err := a.nameBase(listener); err != nil {
 			return err
 		}
@@ -152,7 +183,7 @@ func openStore(ctx context.Context, config Config, log *slog.Logger) (*store.Sto
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_BLOBS: %w", err)
 	}
-	s, err := store.Open(ctx, store.Config{URL: config.DatabaseURL, DataDir: config.DataDir, Blobs: blobs, Logger: log})
+	s, err := store.Open(ctx, store.Config{URL: config.DatabaseURL, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_DATABASE_URL: %w", err)
 	}
@@ -162,14 +193,25 @@ func openStore(ctx context.Context, config Config, log *slog.Logger) (*store.Sto
 func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 	config := render.Config{
 		Chromium: a.config.Chromium, User: a.config.RenderUser, Slots: a.config.RenderSlots, Queue: a.config.RenderQueue,
-		OfficeSlots: a.config.OfficeSlots,
-		AllowHosts:  a.config.AllowHosts, ExtraCA: a.config.ExtraCA, Logger: a.log,
+		Memory: a.config.Memory, OfficeSlots: a.config.OfficeSlots,
+		AllowHosts: a.config.AllowHosts, OwnHosts: a.config.ownHosts(), ExtraCA: a.config.ExtraCA, Logger: a.log,
+		Sandbox: render.Sandbox(a.config.Sandbox),
 	}
 	if hooks.Render != nil {
 		hooks.Render(&config)
 	}
 	a.render, err = render.New(ctx, config)
-	return err
+	return withRemedy(err, a.config)
+}
+
+// ownHosts is the host under which the service is reached, which documents may
+// not reach.
+func (c *Config) ownHosts() []string {
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Hostname() == "" {
+		return nil // parseBaseURL has said so
+	}
+	return []string{u.Hostname()}
 }
 
 // BaseURL is the address that links are built from.
@@ -179,6 +221,9 @@ func (a *App) BaseURL() string { return a.config.BaseURL }
 // fails, the listener closes, the work under way ends or is cut off at the
 // shutdown timeout.
 func (a *App) Run(ctx context.Context) error {
+	if err := render.CheckTemplates(); err != nil {
+		a.log.Error("templates cannot be filled", "error", err)
+	}
 	// An office takes seconds to start. The first document should not wait for
 	// it, and neither should the server.
 	if err := a.render.WarmConvert(); err != nil {
@@ -194,15 +239,21 @@ func (a *App) Run(ctx context.Context) error {
 		})
 	}
 	group.Go(func() error {
-		a.API.Reap(ctx)
+		a.API.Calls.Reaper().Run(ctx)
 		return nil
 	})
+	if a.post != nil {
+		group.Go(func() error {
+			a.post.Run(ctx)
+			return nil
+		})
+	}
 	if a.has(roleWorker) {
 		group.Go(func() error {
-			return a.API.Work(ctx, a.config.Workers, a.config.ShutdownTimeout)
+			return a.API.Calls.Work(ctx, a.config.Workers, a.config.ShutdownTimeout)
 		})
 		group.Go(func() error {
-			a.API.Deliver(ctx, a.config.ShutdownTimeout)
+			a.API.Deliveries.Run(ctx, a.config.ShutdownTimeout)
 			return nil
 		})
 	}
@@ -224,7 +275,7 @@ func (a *App) stop(ctx context.Context) error {
 		err = a.public.Close()
 		ctx, cancel := context.WithTimeout(ctx, releaseTime)
 		defer cancel()
-		a.API.Wait(ctx)
+		a.API.Calls.Wait(ctx)
 	}
 	return errors.Join(err, a.private.Close())
 }
@@ -244,6 +295,7 @@ func (a *App) Close() error {
 		}
 	}
 	closeIf(a.render, a.render != nil)
+	closeIf(a.redis, a.redis != nil)
 	closeIf(a.lease, a.lease != nil)
 	closeIf(a.Store, a.Store != nil)
 	return errors.Join(errs...)

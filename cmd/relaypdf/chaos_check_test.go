@@ -92,11 +92,11 @@ func (c *chaos) check() {
 func (c *chaos) checkMoney(db *sql.DB) {
 	c.t.Helper()
 	zero := map[string]string{
-		"sum of the ledger":     `SELECT COALESCE(SUM(amount), 0) FROM ledger`,
-		"calls out of balance":  `SELECT COUNT(*) FROM (SELECT call_id FROM ledger WHERE call_id IS NOT NULL GROUP BY call_id HAVING SUM(amount) <> 0) AS x`,
+		"sum of the ledger":     `SELECT COALESCE(SUM(promotion + payment + adjustment + held + revenue + debt + wallet), 0) FROM journal`,
+		"calls out of balance":  `SELECT COUNT(*) FROM (SELECT cause FROM journal WHERE cause <> '' GROUP BY cause HAVING SUM(held) <> 0) AS x`,
 		"microdollars held":     `SELECT COALESCE(SUM(held), 0) FROM accounts`,
-		"holds without an end":  `SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE book = 'held'`,
-		"calls charged twice":   `SELECT COUNT(*) FROM (SELECT call_id FROM ledger WHERE book = 'revenue' GROUP BY call_id HAVING COUNT(*) > 1) AS x`,
+		"holds without an end":  `SELECT COALESCE(SUM(held), 0) FROM journal`,
+		"calls charged twice":   `SELECT COUNT(*) FROM (SELECT cause FROM journal WHERE cause <> '' AND kind <> 'hold' GROUP BY cause HAVING COUNT(*) > 1) AS x`,
 		"failed calls charged":  `SELECT COUNT(*) FROM calls WHERE status = 'failed' AND charge <> 0`,
 		"jobs still in a queue": `SELECT COUNT(*) FROM jobs WHERE state <> 'ended'`,
 		"claims that hang":      `SELECT COUNT(*) FROM idempotency WHERE state = 'running'`,
@@ -107,7 +107,7 @@ func (c *chaos) checkMoney(db *sql.DB) {
 		}
 	}
 	prices := c.number(db, `SELECT COALESCE(SUM(CASE operation WHEN 'barcodes.create' THEN 100 WHEN 'pdf.create' THEN 2000 END), 0) FROM calls WHERE status = 'done'`)
-	earned := c.number(db, `SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE book = 'revenue'`)
+	earned := c.number(db, `SELECT COALESCE(SUM(revenue), 0) FROM journal`)
 	if earned != prices {
 		c.t.Errorf("%d was earned, the successful calls cost %d", earned, prices)
 	}

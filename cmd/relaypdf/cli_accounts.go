@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/mail"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -25,7 +27,7 @@ func newAccountsCommand() *cobra.Command {
 func newAccountsCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create EMAIL",
-		Short: "Create an account with its trial credit and print its id",
+		Short: "Create an account with its owner and trial credit, and print its id",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			email, err := parseEmail(args[0])
@@ -38,6 +40,9 @@ func newAccountsCreate() *cobra.Command {
 					return usagef("%s has an account already", email)
 				}
 				if err != nil {
+					return err
+				}
+				if _, err := ensureOwner(ctx, s, account); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "created with %v; next: relaypdf keys create --account %s\n", account.Balance, account.Email)
@@ -96,13 +101,29 @@ func newAccountsCredit() *cobra.Command {
 		Short: "Add a payment to an account's wallet and print the new balance",
 		Args:  cobra.ExactArgs(2),
 	}
-	reason := cmd.Flags().String("reason", "credited by the operator", "what stands beside the payment in the ledger")
+	kind := cmd.Flags().String("kind", store.KindPayment, "why: payment, grant or promotion; refund, chargeback or ai take from the wallet; adjustment")
+	reference := cmd.Flags().String("reference", "", "what the cause is called where it comes from, such as an invoice's number; nothing is posted twice under the same one")
+	reason := cmd.Flags().String("reason", "credited by the operator", "what stands beside it in the ledger")
 	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {
 		amount, err := credit.ParseDollars(args[0])
 		if err != nil || amount == 0 {
 			return usagef("%q is not an amount in dollars above 0; write it like 25 or 0.50", args[0])
 		}
-		return s.Credit(ctx, account.ID, amount, *reason)
+		posting := store.Posting{AccountID: account.ID, Kind: *kind, Amount: amount, Reference: *reference, Reason: *reason}
+		if !slices.Contains(store.PostingKinds(), *kind) {
+			return usagef("--kind: %q is none of %s", *kind, strings.Join(store.PostingKinds(), ", "))
+		}
+		if posting.Reference == "" {
+			posting.Reference = s.NewID("ref")
+		}
+		posted, err := s.Post(ctx, posting)
+		if errors.Is(err, store.ErrExists) {
+			return usagef("--reference: %s was posted with another amount", *reference)
+		}
+		if err == nil && !posted {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s was posted before; nothing has changed\n", *reference)
+		}
+		return err
 	}, func(account store.Account) string { return account.Balance.String() })
 }
 
@@ -146,7 +167,7 @@ func newAccountsList() *cobra.Command {
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
-			accounts, err := s.Accounts(ctx)
+			accounts, err := allAccounts(ctx, s)
 			if err != nil {
 				return err
 			}
@@ -162,6 +183,22 @@ func newAccountsList() *cobra.Command {
 	}
 	addSettings(cmd.Flags(), dataSettings...)
 	return cmd
+}
+
+// allAccounts reads all accounts, the oldest first.
+func allAccounts(ctx context.Context, s *store.Store) (all []store.Account, err error) {
+	filter := store.AccountFilter{List: store.List{Limit: store.MaxList}}
+	for {
+		page, err := s.Accounts(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if filter.Cursor = page.Next; filter.Cursor == "" {
+			slices.Reverse(all)
+			return all, nil
+		}
+	}
 }
 
 func accountRow(a store.Account) []any {

@@ -42,6 +42,7 @@ var checkups = []checkup{
 	{"user", checkUser},
 	{"data folder", checkDataDir},
 	{"disk", checkDisk},
+	{"memory", checkMemory},
 	{"database", checkDatabase},
 	{"chromium", checkChromium},
 	{"sandbox", checkSandbox},

@@ -91,6 +91,20 @@ func checkDisk(_ context.Context, config Config) []finding {
 	}
 }
 
+// fewMemory keeps some pages and offices warm, and survives a heavy document.
+const fewMemory = 2 << 30
+
+// checkMemory tells what the service does with the memory there is.
+func checkMemory(_ context.Context, config Config) []finding {
+	p, source := config.memoryPlan()
+	text := fmt.Sprintf("%s (%s): %d browsers with %d warm pages, %d renders and %d jobs on files at once, %d offices",
+		sizeText(p.Machine.Memory), source, p.Browsers, p.WarmPages, p.RenderSlots, p.EngineSlots, p.OfficeSlots)
+	if p.Machine.Memory < fewMemory {
+		return doubtful("give the machine or the container 2 GiB or more", "%s", text)
+	}
+	return okay("%s", text)
+}
+
 // checkDatabase opens the database and verifies its books. It does not make
 // one that is not there yet.
 func checkDatabase(ctx context.Context, config Config) []finding {
@@ -123,7 +137,7 @@ func checkLedger(ctx context.Context, s *store.Store) finding {
 		return doubtful("nothing: a running service returns them within 15 minutes",
 			"balanced; %d calls hold money for a process that is gone", len(report.StrayHolds))[0]
 	}
-	return okay("balanced: %d entries sum to %v", report.Entries, report.Sum)[0]
+	return okay("balanced: %d postings since the last closing sum to %v", report.Postings, report.Sum)[0]
 }
 
 func checkChromium(ctx context.Context, config Config) []finding {
@@ -157,26 +171,26 @@ const oldestChromium = 131
 // checkSandbox tries what Chromium's sandbox is made of, as the user that
 // Chromium runs as.
 func checkSandbox(ctx context.Context, config Config) []finding {
-	var credential *syscall.Credential
-	name := userName(os.Geteuid())
 	if os.Geteuid() == 0 {
-		u, err := osuser.Lookup(config.RenderUser)
-		if err != nil {
-			return broken("useradd --system --no-create-home --shell /usr/sbin/nologin "+config.RenderUser+
+		if _, err := osuser.Lookup(config.RenderUser); err != nil {
+			return doubtful("useradd --system --no-create-home --shell /usr/sbin/nologin "+config.RenderUser+
 				", or name another unprivileged user with RELAYPDF_RENDER_USER", "%v", err)
 		}
-		uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
-		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
-		if err := errors.Join(uidErr, gidErr); err != nil || uid == 0 {
-			return broken("name an unprivileged user with RELAYPDF_RENDER_USER", "the browser cannot run as %s (%v)", u.Username, err)
-		}
-		credential, name = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, "user "+u.Username
 	}
-	if text, err := outputOf(ctx, credential, "unshare", "--user", "--pid", "--fork", "true"); err != nil {
-		return broken("allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0; in a container, a seccomp profile that permits them",
-			"%s cannot make the namespaces that Chromium's sandbox needs: %v %s", name, err, text)
+	err := chrome.CheckSandbox(ctx, config.RenderUser)
+	if err == nil {
+		return okay("the browser can make the namespaces of its sandbox")
 	}
-	return okay("%s can make user namespaces", name)
+	level := render.SandboxReduced
+	if lockErr := render.CheckLandlock(); lockErr != nil {
+		level, err = render.SandboxNone, errors.Join(err, lockErr)
+	}
+	text := "the browser cannot make its sandbox: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+	remedy := sandboxRemedy(level, config.container)
+	if level.Below(render.Sandbox(config.Sandbox)) {
+		return broken(remedy, "%s; RELAYPDF_SANDBOX is %q, and the service refuses to start with %q", text, config.Sandbox, level)
+	}
+	return doubtful(remedy, "%s; it is locked in from outside, at the level %q", text, level)
 }
 
 // fonts are what documents commonly ask for, found by a fontconfig pattern.
@@ -249,10 +263,10 @@ func checkRender(ctx context.Context, config Config) (found []finding) {
 	const remedy = "mend what failed above first; then follow the message"
 	begin := time.Now()
 	r, err := render.New(ctx, render.Config{
-		Slots: 1, OfficeSlots: 1, User: config.RenderUser, Chromium: config.Chromium, AllowHosts: config.AllowHosts, ExtraCA: config.ExtraCA,
+		Slots: 1, OfficeSlots: 1, User: config.RenderUser, Sandbox: render.Sandbox(config.Sandbox), Chromium: config.Chromium, AllowHosts: config.AllowHosts, ExtraCA: config.ExtraCA,
 	})
 	if err != nil {
-		return broken(remedy, "%v", err)
+		return broken(remedy, "%v", withRemedy(err, config))
 	}
 	defer func() {
 		if err := r.Close(); err != nil {
@@ -261,7 +275,7 @@ func checkRender(ctx context.Context, config Config) (found []finding) {
 	}()
 	started := time.Since(begin)
 	begin = time.Now()
-	doc, err := r.PDF(ctx, "doctor", render.Source{Markdown: "# relaypdf doctor\n\nAll is well."}, render.Page{}, render.PDF{})
+	doc, err := r.For("doctor").PDF(ctx, render.Source{Markdown: "# relaypdf doctor\n\nAll is well."}, render.Page{}, render.PDF{})
 	if err != nil {
 		return broken(remedy, "%v", err)
 	}
@@ -271,8 +285,23 @@ func checkRender(ctx context.Context, config Config) (found []finding) {
 	}
 	page := okay("one page, %s, in %s; engines started in %s", sizeText(doc.Body.Size()),
 		time.Since(begin).Round(time.Millisecond), started.Round(time.Millisecond))
+	page = append(page, checkTemplates(ctx, r))
 	page = append(page, checkOffice(ctx, r)...)
-	return append(page, checkEngines(ctx, r)...)
+	return append(page, checkEngines(ctx, r, config)...)
+}
+
+// checkTemplates fills a template.
+func checkTemplates(ctx context.Context, r *render.Renderer) finding {
+	begin := time.Now()
+	call := render.Template{Template: render.TemplateSource{HTML: "{{add 0.1 0.2}}"}}
+	html, err := r.For("doctor").FillTemplate(ctx, call, nil)
+	switch {
+	case render.CheckTemplates() != nil:
+		return finding{"templates", fail, render.CheckTemplates().Error(), "run make build in the program's source, or take a program that was built so"}
+	case err != nil || html != "0.3":
+		return finding{"templates", fail, fmt.Sprintf("a template made %q: %v", html, err), "report this, with what the log says of the engines"}
+	}
+	return finding{Check: "templates", Verdict: good, Message: fmt.Sprintf("filled one in %s", time.Since(begin).Round(time.Millisecond))}
 }
 
 // checkOffice converts a text with each of the engines of conversions. The
@@ -284,21 +313,25 @@ func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
 		return []finding{{"office", fail, err.Error(), "free some space for temporary files"}}
 	}
 	for _, engine := range []struct {
-		check, remedy string
-		convert       func() (render.File, error)
+		check, program, remedy string
+		convert                func() (render.File, error)
 	}{
-		{"office", "apt-get install libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno", func() (render.File, error) {
-			made, err := r.Convert(ctx, render.Conversion{Content: source, Name: "doctor.txt", To: render.ConvertPDF})
+		{"office", "soffice", "apt-get install libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno", func() (render.File, error) {
+			made, err := r.For("doctor").Convert(ctx, render.Conversion{Content: source, Name: "doctor.txt", To: render.ConvertPDF})
 			return made.Body, err
 		}},
-		{"wkhtmltopdf", "apt-get install wkhtmltopdf", func() (render.File, error) {
-			return r.ConvertPage(ctx, render.PageConversion{Content: source})
+		{"wkhtmltopdf", "wkhtmltopdf", "apt-get install wkhtmltopdf", func() (render.File, error) {
+			return r.For("doctor").ConvertPage(ctx, render.PageConversion{Content: source})
 		}},
 	} {
 		begin := time.Now()
 		file, err := engine.convert()
 		if err != nil {
-			found = append(found, finding{engine.check, warn, fmt.Sprintf("POST /v1/convert answers 503 or fails with it: %v", err), engine.remedy})
+			remedy := engine.remedy
+			if _, absent := exec.LookPath(engine.program); absent == nil {
+				remedy = "it is installed, and did not work: follow the message, and what is said of the engines below"
+			}
+			found = append(found, finding{engine.check, warn, fmt.Sprintf("POST /v1/convert answers 503 or fails with it: %v", err), remedy})
 			continue
 		}
 		found = append(found, finding{Check: engine.check, Verdict: good, Message: fmt.Sprintf("converts; the first document took %s",
@@ -306,29 +339,6 @@ func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
 		_ = file.Close() // it has no name
 	}
 	return found
-}
-
-// checkEngines says what protects the system from the processes that read
-// customers' documents.
-func checkEngines(ctx context.Context, r *render.Renderer) []finding {
-	const (
-		name   = "engines"
-		remedy = "allow user namespaces, use a kernel with Landlock (5.13 or newer), and in a container a seccomp profile that permits both; until then, run nothing else on this machine"
-	)
-	protections, err := r.Protections(ctx)
-	if err != nil {
-		return []finding{{name, fail, err.Error(), "mend what failed above first"}}
-	}
-	var missing []finding
-	for _, p := range protections {
-		if !p.On {
-			missing = append(missing, finding{name, warn, fmt.Sprintf("not protected by: %s (%s)", p.Name, p.Why), remedy})
-		}
-	}
-	if len(missing) == 0 {
-		return []finding{{Check: name, Verdict: good, Message: fmt.Sprintf("all %d protections are on", len(protections))}}
-	}
-	return missing
 }
 
 // sizeText shows a number of bytes for people.

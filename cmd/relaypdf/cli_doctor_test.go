@@ -24,13 +24,16 @@ func (d diagnosis) of(check string) finding {
 
 // TestDoctorFindsAHealthyMachine needs what `make setup` installs.
 func TestDoctorFindsAHealthyMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts all engines")
+	}
 	_, data := dataDir(t)
 	r := relaypdf(t, "doctor", "--json", data)
 	d := decodeJSON[diagnosis](t, r.out)
 	if r.code != 0 || !d.OK {
 		t.Fatalf("got %+v", r)
 	}
-	for _, check := range []string{"settings", "user", "data folder", "disk", "database", "ledger", "chromium", "sandbox", "fonts", "extra CA", "render", "office", "wkhtmltopdf", "engines"} {
+	for _, check := range []string{"settings", "user", "data folder", "disk", "database", "ledger", "chromium", "sandbox", "fonts", "extra CA", "render", "templates", "office", "wkhtmltopdf", "engines"} {
 		// Warnings depend on the machine: how much is free, how the clock is set.
 		if f := d.of(check); f.Verdict != good && (f.Verdict != warn || f.Remedy == "") {
 			t.Errorf("%s: got %+v, want ok", check, f)
@@ -79,6 +82,9 @@ func TestDoctorMends(t *testing.T) {
 
 // TestDoctorMakesNothing looks at a machine on which the service never ran.
 func TestDoctorMakesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts all engines")
+	}
 	dir := filepath.Join(t.TempDir(), "absent")
 	r := relaypdf(t, "doctor", "--data-dir", dir)
 	if r.code != 0 || !isAbsent(dir) {

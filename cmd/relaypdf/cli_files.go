@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api"
+	"relaypdf/api/wire"
+	"relaypdf/client"
 	"relaypdf/store"
 )
 
@@ -44,14 +45,14 @@ func newFilesUpload() *cobra.Command {
 }
 
 // upload sends a file, or standard input.
-func upload(cmd *cobra.Command, path, name string) (api.Upload, error) {
+func upload(cmd *cobra.Command, path, name string) (wire.Upload, error) {
 	client, err := connect(cmd, 0)
 	if err != nil {
-		return api.Upload{}, err
+		return wire.Upload{}, err
 	}
 	content, size, err := openUpload(cmd.InOrStdin(), path)
 	if err != nil {
-		return api.Upload{}, usageError{err}
+		return wire.Upload{}, usageError{err}
 	}
 	defer content.Close()
 	if name == "" && path != "-" {
@@ -99,7 +100,7 @@ func (uploadText) Close() error { return nil }
 func newFilesDelete() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete ID", Short: "Delete an upload or a result of this account", Args: cobra.ExactArgs(1)}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		_, err := askService(cmd, func(ctx context.Context, client *api.Client) (struct{}, error) {
+		_, err := askService(cmd, func(ctx context.Context, client *client.Client) (struct{}, error) {
 			return struct{}{}, client.DeleteFile(ctx, args[0])
 		})
 		return err

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -30,7 +31,7 @@ func TestFilesUploadAndDelete(t *testing.T) {
 		if r.code != 0 {
 			t.Fatalf("%q: got %+v", tt.args, r)
 		}
-		file := decodeJSON[api.Upload](t, r.out)
+		file := decodeJSON[wire.Upload](t, r.out)
 		if file.Filename != tt.name || file.SizeBytes != tt.size {
 			t.Errorf("%q: got %+v, want %q of %d bytes", tt.args, file, tt.name, tt.size)
 		}
@@ -63,8 +64,9 @@ func TestFilesTakedown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lease.Close()
+	result := store.NewID("file")
 	call := store.NewCall{
-		ID: store.NewID("call"), ResultID: store.NewID("file"), AccountID: account.ID, Operation: "pdf.create", Mode: "url",
+		ID: store.CallID(result), ResultID: result, AccountID: account.ID, Operation: "pdf.create", Mode: "url",
 		Lease: lease.ID(), Quote: credit.Millicent,
 	}
 	key := store.ResultKey(call.ID, 0)
@@ -101,13 +103,13 @@ func TestFilesTakedown(t *testing.T) {
 func TestJobs(t *testing.T) {
 	b := newBench(t, nil)
 	html := put(t, "page.html", "hello")
-	enqueue := func(args ...string) api.JobStatus {
+	enqueue := func(args ...string) wire.JobStatus {
 		t.Helper()
 		r := b.run("", append([]string{"doc", "print", "--response", "async", "--json-output"}, args...)...)
 		if r.code != 0 || !strings.Contains(r.err, "next: relaypdf jobs wait file_") {
 			t.Fatalf("%q: got %+v", args, r)
 		}
-		return decodeJSON[api.JobStatus](t, r.out)
+		return decodeJSON[wire.JobStatus](t, r.out)
 	}
 	r := b.run("", "doc", "print", html, "--response", "async", "-q")
 	id, poll, ok := strings.Cut(strings.TrimSpace(r.out), "\t")
@@ -133,7 +135,7 @@ func TestJobs(t *testing.T) {
 	if r := b.run("", "jobs", "get", job.ID); r.out != job.ID+"  completed  printed.pdf  10 B  "+b.URL+"/v1/files/"+job.ID+"\n" {
 		t.Errorf("get: got %+v", r)
 	}
-	if got := decodeJSON[api.JobStatus](t, b.run("", "jobs", "get", job.ID, "--json-output").out); got.Status != "completed" || got.SizeBytes != 10 {
+	if got := decodeJSON[wire.JobStatus](t, b.run("", "jobs", "get", job.ID, "--json-output").out); got.Status != "completed" || got.SizeBytes != 10 {
 		t.Errorf("get as JSON: got %+v", got)
 	}
 	if r := b.run("", "jobs", "wait", job.ID, "-o", "-"); r.code != 0 || r.out != "%PDF-hello" {
@@ -154,10 +156,10 @@ func TestFailedJobs(t *testing.T) {
 	b := newBench(t, nil)
 	b.Work(t)
 	folder := t.TempDir()
-	for code, want := range map[api.Code]int{api.RenderFailed: 6, api.ConvertUnavailable: 7, api.InvalidRequest: exitUsage, api.InternalError: exitFailed} {
+	for code, want := range map[fault.Code]int{fault.RenderFailed: 6, fault.ConvertUnavailable: 7, fault.InvalidRequest: exitUsage, fault.InternalError: exitFailed} {
 		r := b.run("", "doc", "print", put(t, "a.html", string(code)), "--response", "async", "-q")
 		id, _, _ := strings.Cut(r.out, "\t")
-		if r := b.run("", "jobs", "wait", id, "-o", folder); r.code != want || r.out != "" || r.err != "relaypdf: "+(&api.Error{Code: code}).Error()+"\n" {
+		if r := b.run("", "jobs", "wait", id, "-o", folder); r.code != want || r.out != "" || r.err != "relaypdf: "+(&fault.Error{Code: code}).Error()+"\n" {
 			t.Errorf("%s: got %+v, want exit code %d", code, r, want)
 		}
 	}

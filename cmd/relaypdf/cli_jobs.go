@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
+	"relaypdf/client"
 )
 
 // newJobsCommand follows work that goes on after its request.
@@ -21,7 +23,7 @@ func newJobsGet() *cobra.Command {
 	cmd := &cobra.Command{Use: "get ID", Short: "Show what has become of a job", Args: cobra.ExactArgs(1)}
 	asJSON := cmd.Flags().Bool("json-output", false, "print the job as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		job, err := askService(cmd, func(ctx context.Context, client *api.Client) (api.JobStatus, error) {
+		job, err := askService(cmd, func(ctx context.Context, client *client.Client) (wire.JobStatus, error) {
 			return client.Job(ctx, args[0])
 		})
 		if err != nil {
@@ -37,7 +39,7 @@ func newJobsGet() *cobra.Command {
 }
 
 // jobLine shows a job: its status, and its result or why there is none.
-func jobLine(job api.JobStatus) string {
+func jobLine(job wire.JobStatus) string {
 	cells := []string{job.ID, job.Status}
 	switch {
 	case job.Failed() != nil:
@@ -111,7 +113,7 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 }
 
 // receive waits for a job and puts its result where it belongs.
-func (w *jobWait) receive(cmd *cobra.Command, client *api.Client, id string) (download, error) {
+func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) (download, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
 	defer cancel()
 	job, err := client.WaitJob(ctx, id)
@@ -123,7 +125,7 @@ func (w *jobWait) receive(cmd *cobra.Command, client *api.Client, id string) (do
 	case job.Failed() != nil:
 		return download{}, job.Failed()
 	case job.URL == "":
-		return download{}, &api.Error{Code: api.NotFound, Message: "The job is completed, and its result has expired."}
+		return download{}, &fault.Error{Code: fault.NotFound, Message: "The job is completed, and its result has expired."}
 	}
 	result, err := client.Download(ctx, job.ID)
 	if err != nil {

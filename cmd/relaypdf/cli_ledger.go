@@ -16,7 +16,7 @@ import (
 
 // ledgerHeader names the columns of the ledger's export.
 var ledgerHeader = [...]string{
-	"time", "kind", "book", "amountMicrodollars", "callId", "operation", "reason", "walletBalanceMicrodollars",
+	"time", "kind", "book", "amountMicrodollars", "callId", "operation", "reason", "walletBalanceMicrodollars", "postingId", "reference",
 }
 
 func newAccountsLedger() *cobra.Command {
@@ -70,7 +70,7 @@ func exportLedger(ctx context.Context, w io.Writer, s *store.Store, query store.
 	err := s.Ledger(ctx, query, func(l store.LedgerLine) error {
 		return out.Write([]string{
 			l.At.Format(time.RFC3339Nano), l.Kind, l.Book, strconv.FormatInt(int64(l.Amount), 10), l.CallID, l.Operation,
-			inert(l.Reason), strconv.FormatInt(int64(l.Balance), 10),
+			inert(l.Reason), strconv.FormatInt(int64(l.Balance), 10), l.JournalID, inert(l.Reference),
 		})
 	})
 	out.Flush()

@@ -20,7 +20,7 @@ func TestAccountsLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := []string{"time", "kind", "book", "amountMicrodollars", "callId", "operation", "reason", "walletBalanceMicrodollars"}
+	header := []string{"time", "kind", "book", "amountMicrodollars", "callId", "operation", "reason", "walletBalanceMicrodollars", "postingId", "reference"}
 	if len(rows) != 1+2+2*len(reasons) || !reflect.DeepEqual(rows[0], header) {
 		t.Fatalf("got %d rows with the header %q, want %q and two for each payment", len(rows), rows[0], header)
 	}
@@ -30,7 +30,7 @@ func TestAccountsLedger(t *testing.T) {
 		if at, err := time.Parse(time.RFC3339Nano, wallet[0]); err != nil || time.Since(at) > time.Hour {
 			t.Errorf("row %d: the time is %q: %v", i, wallet[0], err)
 		}
-		if got := payment[1:7]; !reflect.DeepEqual(got, []string{"credit", "payment", "-1000000", "", "", want}) {
+		if got := payment[1:7]; !reflect.DeepEqual(got, []string{"payment", "payment", "-1000000", "", "", want}) {
 			t.Errorf("row %d: got %q, want the reason %q", i, got, want)
 		}
 		if got, want := wallet[7], []string{"6000000", "7000000", "8000000"}; i < 3 && got != want[i] {

@@ -16,8 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/client"
 	"relaypdf/store/credit"
 )
 
@@ -27,7 +29,7 @@ const callTime = 15 * time.Minute
 
 // addOperations adds a command for each row of the table, by its words. The
 // command of a row that ends in "create" has its group as a short form.
-func addOperations(root *cobra.Command, table *op.Table[*api.Env]) {
+func addOperations(root *cobra.Command, table *op.Table[*operation.Env]) {
 	for _, operation := range table.All() {
 		words, parent := operation.Words(), root
 		for _, word := range words[:len(words)-1] {
@@ -62,7 +64,7 @@ func subcommand(parent *cobra.Command, name string) *cobra.Command {
 
 // operationCall is one command line for an operation.
 type operationCall struct {
-	operation *op.Operation[*api.Env]
+	operation *op.Operation[*operation.Env]
 	fields    []*field
 	takes     sources
 
@@ -77,7 +79,7 @@ type operationCall struct {
 
 // configure makes cmd the command of an operation: everything it takes and
 // says derives from the operation's row.
-func configure(cmd *cobra.Command, operation *op.Operation[*api.Env], name string) {
+func configure(cmd *cobra.Command, operation *op.Operation[*operation.Env], name string) {
 	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
 	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
@@ -185,7 +187,7 @@ const maxExample = 400
 // run makes the call and puts its result where it belongs. Everything that can
 // be refused without the service is refused before it is paid.
 func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
-	client, err := connect(cmd, c.retries)
+	service, err := connect(cmd, c.retries)
 	if err != nil {
 		return err
 	}
@@ -193,7 +195,7 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	options := api.CallOptions{IdempotencyKey: c.idempotencyKey}
+	options := client.CallOptions{IdempotencyKey: c.idempotencyKey}
 	if c.maxCharge != "" {
 		limit, err := credit.ParseDollars(c.maxCharge)
 		if err != nil {
@@ -205,23 +207,23 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.destination.discard()) }()
-	return c.call(cmd, client, input, options)
+	return c.call(cmd, service, input, options)
 }
 
 // connect returns a client for the service that the settings name.
-func connect(cmd *cobra.Command, retries int) (*api.Client, error) {
+func connect(cmd *cobra.Command, retries int) (*client.Client, error) {
 	config, err := loadSettings(cmd)
 	if err != nil {
 		return nil, err
 	}
 	if config.APIKey == "" {
-		return nil, &api.Error{Code: api.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. On the service's machine, relaypdf keys create makes one."}
+		return nil, &fault.Error{Code: fault.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. On the service's machine, relaypdf keys create makes one."}
 	}
-	return &api.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version, Retries: retries}, nil
+	return &client.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version, Retries: retries}, nil
 }
 
 // askService makes a call that answers at once.
-func askService[T any](cmd *cobra.Command, call func(context.Context, *api.Client) (T, error)) (answer T, err error) {
+func askService[T any](cmd *cobra.Command, call func(context.Context, *client.Client) (T, error)) (answer T, err error) {
 	client, err := connect(cmd, 0)
 	if err != nil {
 		return answer, err
@@ -246,7 +248,7 @@ func (c *operationCall) prepare(cmd *cobra.Command, mode any) error {
 	return c.destination.open(cmd.OutOrStdout(), c.operation.Produces)
 }
 
-func (c *operationCall) call(cmd *cobra.Command, client *api.Client, input map[string]any, options api.CallOptions) error {
+func (c *operationCall) call(cmd *cobra.Command, client *client.Client, input map[string]any, options client.CallOptions) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
 	defer cancel()
 	begin := time.Now()
@@ -297,7 +299,7 @@ type made struct {
 }
 
 // receive prints the address of a result, or writes its bytes.
-func (c *operationCall) receive(cmd *cobra.Command, result *api.ClientResult) (made, error) {
+func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made, error) {
 	m := made{
 		ID: result.ID, Filename: result.Filename, ContentType: result.ContentType, SizeBytes: result.Size,
 		ChargedMicrodollars: result.Charged, Replayed: result.Replayed, RequestID: result.RequestID,

@@ -21,7 +21,10 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
 	"relaypdf/render/spool"
 	"relaypdf/store/credit"
 )
@@ -109,7 +112,7 @@ type printInput struct {
 }
 
 // reflectInput answers a call with its input.
-func reflectInput[In any](_ context.Context, _ *api.Env, in *In) (op.Result, error) {
+func reflectInput[In any](_ context.Context, _ *operation.Env, in *In) (op.Result, error) {
 	return op.Result{Stem: "input", JSON: in}, nil
 }
 
@@ -118,21 +121,21 @@ func docInfo(name string, produces ...string) op.Info {
 }
 
 // docRows returns the rows; wait, if not nil, is called by each doc.print.
-func docRows(wait func()) []op.Row[*api.Env] {
+func docRows(wait func()) []op.Row[*operation.Env] {
 	text := "x"
-	return []op.Row[*api.Env]{
-		op.Spec[*api.Env, docInput]{Info: docInfo("doc.create", "application/json"), Example: docInput{HTML: &text}, Run: reflectInput[docInput]},
-		op.Spec[*api.Env, readInput]{Info: docInfo("doc.read", "application/json"), Example: readInput{File: &text}, Run: reflectInput[readInput]},
-		op.Spec[*api.Env, mergeInput]{Info: docInfo("doc.merge", "application/json"), Example: mergeInput{Files: []docFile{{File: "eA=="}}}, Run: reflectInput[mergeInput]},
-		op.Spec[*api.Env, printInput]{
+	return []op.Row[*operation.Env]{
+		op.Spec[*operation.Env, docInput]{Info: docInfo("doc.create", "application/json"), Example: docInput{HTML: &text}, Run: reflectInput[docInput]},
+		op.Spec[*operation.Env, readInput]{Info: docInfo("doc.read", "application/json"), Example: readInput{File: &text}, Run: reflectInput[readInput]},
+		op.Spec[*operation.Env, mergeInput]{Info: docInfo("doc.merge", "application/json"), Example: mergeInput{Files: []docFile{{File: "eA=="}}}, Run: reflectInput[mergeInput]},
+		op.Spec[*operation.Env, printInput]{
 			Info: docInfo("doc.print", "application/pdf"), Example: printInput{HTML: "x"},
-			Run: func(_ context.Context, _ *api.Env, in *printInput) (op.Result, error) {
+			Run: func(_ context.Context, _ *operation.Env, in *printInput) (op.Result, error) {
 				if wait != nil {
 					wait()
 				}
-				for _, code := range api.Codes() {
+				for _, code := range fault.Codes() {
 					if in.HTML == string(code) {
-						return op.Result{}, &api.Error{Code: code}
+						return op.Result{}, &fault.Error{Code: code}
 					}
 				}
 				return op.Result{
@@ -147,7 +150,7 @@ func docRows(wait func()) []op.Row[*api.Env] {
 type bench struct {
 	*apitest.Server
 	t    testing.TB
-	rows []op.Row[*api.Env]
+	rows []op.Row[*operation.Env]
 }
 
 func newBench(t testing.TB, wait func()) *bench {
@@ -259,13 +262,13 @@ func TestFlagsOfSeveralTypes(t *testing.T) {
 		texts  []string
 		want   any
 	}{
-		{api.Pages{}.JSONSchema(), []string{"1"}, "1"},
-		{api.Pages{}.JSONSchema(), []string{"2-3,1"}, "2-3,1"},
-		{api.Pages{}.JSONSchema(), []string{"[3,1]"}, []any{int64(3), int64(1)}},
-		{api.Position{}.JSONSchema(), []string{"top"}, "top"},
-		{api.Position{}.JSONSchema(), []string{`{"x":1}`}, object{"x": int64(1)}},
-		{api.Bookmarks{}.JSONSchema(), []string{`{"title":"a","page":1}`, `{"title":"b","page":1}`}, []any{bookmark("a"), bookmark("b")}},
-		{api.Bookmarks{}.JSONSchema(), []string{`[{"title":"a","page":1},{"title":"b","page":1}]`}, []any{bookmark("a"), bookmark("b")}},
+		{operation.Pages{}.JSONSchema(), []string{"1"}, "1"},
+		{operation.Pages{}.JSONSchema(), []string{"2-3,1"}, "2-3,1"},
+		{operation.Pages{}.JSONSchema(), []string{"[3,1]"}, []any{int64(3), int64(1)}},
+		{operation.Position{}.JSONSchema(), []string{"top"}, "top"},
+		{operation.Position{}.JSONSchema(), []string{`{"x":1}`}, object{"x": int64(1)}},
+		{operation.Bookmarks{}.JSONSchema(), []string{`{"title":"a","page":1}`, `{"title":"b","page":1}`}, []any{bookmark("a"), bookmark("b")}},
+		{operation.Bookmarks{}.JSONSchema(), []string{`[{"title":"a","page":1},{"title":"b","page":1}]`}, []any{bookmark("a"), bookmark("b")}},
 	} {
 		f := &field{schema: tt.schema}
 		for _, text := range tt.texts {
@@ -435,7 +438,7 @@ func TestOutputElsewhere(t *testing.T) {
 	if want := b.URL + "/v1/files/file_"; url.code != 0 || !strings.HasPrefix(url.out, want) || strings.Count(url.out, "\n") != 1 {
 		t.Errorf("--response url: got %+v, want one line with an address", url)
 	}
-	whole := decodeJSON[api.FileURL](t, b.run("a", "doc", "print", "--json", `{"html":"a","response":"url"}`, "--json-output").out)
+	whole := decodeJSON[wire.FileURL](t, b.run("a", "doc", "print", "--json", `{"html":"a","response":"url"}`, "--json-output").out)
 	if whole.Status != "completed" || whole.SizeBytes != 6 || whole.Filename != "printed.pdf" {
 		t.Errorf("--json-output: got %+v, want the whole answer", whole)
 	}
@@ -578,7 +581,7 @@ func TestExamplesOfTheTable(t *testing.T) {
 		`pdf form fill document --fields '{"country":"Japan","name":"Zoë"}' --flatten=true -o result`: {"pdf", "form", "fill"},
 		"convert create page.html --to xlsx -o result":                                                {"convert"},
 	} {
-		if r := runRows(t, api.Operations, "", append(args, "--help")...); !strings.Contains(r.out, "  relaypdf "+want+"\n") {
+		if r := runRows(t, operation.Rows, "", append(args, "--help")...); !strings.Contains(r.out, "  relaypdf "+want+"\n") {
 			t.Errorf("help lacks %q:\n%s", want, r.out)
 		}
 	}

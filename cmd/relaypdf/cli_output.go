@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/term"
 
-	"relaypdf/api"
+	"relaypdf/client"
 )
 
 // destination is where the bytes of a result go. It is opened before the call,
@@ -84,7 +84,7 @@ func isTerminal(w io.Writer) bool {
 
 // write puts a result where it belongs and returns its path, empty for
 // standard output, and its size. A file has its name only when it is whole.
-func (d *destination) write(stdout io.Writer, result *api.ClientResult) (path string, size int64, err error) {
+func (d *destination) write(stdout io.Writer, result *client.Result) (path string, size int64, err error) {
 	toStdout := d.name == "-" || d.part == nil || (d.name == "" && isJSON(result.ContentType))
 	out := io.Writer(d.part)
 	if toStdout {

@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"relaypdf/api"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
 	"relaypdf/store"
 )
 
@@ -23,7 +24,7 @@ const exitInterrupted = 130
 type exitClass struct {
 	code    int
 	meaning string
-	codes   []api.Code
+	codes   []fault.Code
 }
 
 const (
@@ -35,16 +36,16 @@ const (
 // exitClasses is the whole meaning of the exit codes; the help text is made of it.
 var exitClasses = []exitClass{
 	{0, "done", nil},
-	{exitFailed, "failed: no connection, an internal error, a failed check", []api.Code{api.InternalError}},
-	{exitUsage, "the command line, a setting or the input is wrong", []api.Code{
-		api.InvalidRequest, api.URLNotAllowed, api.PayloadTooLarge, api.NotFound, api.MethodNotAllowed, api.PreconditionFailed,
+	{exitFailed, "failed: no connection, an internal error, a failed check", []fault.Code{fault.InternalError}},
+	{exitUsage, "the command line, a setting or the input is wrong", []fault.Code{
+		fault.InvalidRequest, fault.URLNotAllowed, fault.PayloadTooLarge, fault.NotFound, fault.MethodNotAllowed, fault.PreconditionFailed,
 	}},
-	{exitAuth, "the key is missing, unknown or may not do this", []api.Code{api.Unauthorized, api.AccountSuspended}},
-	{4, "the wallet or a spending limit does not cover the call", []api.Code{api.PaymentRequired}},
-	{5, "too many requests: try again later", []api.Code{api.RateLimited}},
-	{6, "the document could not be rendered or processed", []api.Code{api.RenderFailed, api.ProcessingFailed}},
-	{7, "a part of the service is not available: try again later", []api.Code{
-		api.ConvertUnavailable, api.AIUnavailable, api.StorageUnavailable,
+	{exitAuth, "the key is missing, unknown or may not do this", []fault.Code{fault.Unauthorized, fault.AccountSuspended}},
+	{4, "the wallet or a spending limit does not cover the call", []fault.Code{fault.PaymentRequired}},
+	{5, "too many requests: try again later", []fault.Code{fault.RateLimited}},
+	{6, "the document could not be rendered or processed", []fault.Code{fault.RenderFailed, fault.ProcessingFailed}},
+	{7, "a part of the service is not available: try again later", []fault.Code{
+		fault.ConvertUnavailable, fault.AIUnavailable, fault.StorageUnavailable,
 	}},
 	{exitInterrupted, "interrupted", nil},
 }
@@ -58,7 +59,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // exitCode returns the code of what a command ended with.
 func exitCode(ctx context.Context, err error) int {
-	var refused *api.Error
+	var refused *fault.Error
 	var usage usageError
 	var input op.Faults
 	switch {
@@ -80,7 +81,7 @@ func exitCode(ctx context.Context, err error) int {
 
 // newRootCommand returns the program with all its commands; rows are the
 // operations it is a client for.
-func newRootCommand(rows []op.Row[*api.Env]) (*cobra.Command, error) {
+func newRootCommand(rows []op.Row[*operation.Env]) (*cobra.Command, error) {
 	table, err := op.NewTable(rows)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func newRootCommand(rows []op.Row[*api.Env]) (*cobra.Command, error) {
 	root.AddGroup(&cobra.Group{ID: operatorGroup, Title: "Run and operate the service:"},
 		&cobra.Group{ID: clientGroup, Title: "Make documents:"})
 	for _, cmd := range []*cobra.Command{
-		newServeCommand(), newAccountsCommand(), newKeysCommand(table), newConfigCommand(), newRoutesCommand(),
+		newServeCommand(), newAccountsCommand(), newPeopleCommand(), newKeysCommand(table), newSecretCommand(), newConfigCommand(), newRoutesCommand(),
 		newDoctorCommand(), newBackupCommand(), newRestoreCommand(), newEngineCommand(),
 	} {
 		cmd.GroupID = operatorGroup
@@ -159,7 +160,7 @@ func observeRuns(cmd *cobra.Command, began *bool) {
 // explain writes an error for people: all that the service found wrong, what
 // to wait for, and what to quote to the operator.
 func explain(w io.Writer, err error) {
-	var refused *api.Error
+	var refused *fault.Error
 	if !errors.As(err, &refused) {
 		fmt.Fprintln(w, "relaypdf:", err)
 		return

@@ -87,18 +87,31 @@ func welcome(ctx context.Context, app *App, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	owner, err := ensureOwner(ctx, app.Store, account)
+	if err == nil && !owner.Operator {
+		err = app.Store.People().SetOperator(ctx, owner.ID, true)
+	}
+	if err != nil {
+		return err
+	}
+	link, err := signInLink(ctx, app.Store, app.BaseURL(), owner)
+	if err != nil {
+		return err
+	}
 	_, err = fmt.Fprintf(out, `
 relaypdf is running at %[1]s
 
-  account  %[2]s, %[3]v in its wallet
-  key      %[4]s
-  describe %[1]s/openapi.json
+  dashboard %[1]s/dashboard
+  sign in   %[5]s (once, within 15 minutes)
+  account   %[2]s, %[3]v in its wallet
+  key       %[4]s
+  describe  %[1]s/openapi.json
 
 Your first document:
 
 curl %[1]s/v1/pdf -H "Authorization: Bearer %[4]s" -H "Content-Type: application/json" -d '{"markdown":"# Hello\n\nMade by **relaypdf**."}' -o hello.pdf
 
-`, app.BaseURL(), account.Email, account.Balance, secret)
+`, app.BaseURL(), account.Email, account.Balance, secret, link)
 	return err
 }
 

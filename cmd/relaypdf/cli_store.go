@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"relaypdf/store"
 )
@@ -94,7 +95,9 @@ func actAsOwner(dir string) error {
 			return fmt.Errorf("act as user %d, whom the data folder %s belongs to: %w", uid, dir, err)
 		}
 	}
-	return nil
+	// Who changes its user may not write to its own files of /proc until it says
+	// otherwise, and so could give its children no namespaces of users.
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
 }
 
 // ownerOf returns the user and the group of a folder, or of the nearest

@@ -17,7 +17,9 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -32,11 +34,11 @@ type ran struct {
 // relaypdf runs a command line of the product in this process.
 func relaypdf(t testing.TB, args ...string) ran {
 	t.Helper()
-	return runRows(t, api.Operations, "", args...)
+	return runRows(t, operation.Rows, "", args...)
 }
 
 // runRows runs a command line of a program that is a client for the rows.
-func runRows(t testing.TB, rows []op.Row[*api.Env], stdin string, args ...string) ran {
+func runRows(t testing.TB, rows []op.Row[*operation.Env], stdin string, args ...string) ran {
 	t.Helper()
 	root, err := newRootCommand(rows)
 	if err != nil {
@@ -246,7 +248,7 @@ func TestAdministrationBesideARunningServer(t *testing.T) {
 				stopped <- nil
 				return
 			case <-time.After(time.Millisecond): // SQLite's lock is not fair
-				err = s.Credit(t.Context(), ada.ID, credit.Cent, "busy")
+				err = s.Credit(t.Context(), ada.ID, credit.Cent, store.NewID("busy"))
 			}
 		}
 		stopped <- err
@@ -284,7 +286,7 @@ func TestBackupAndRestore(t *testing.T) {
 
 	for _, tt := range []struct{ from, stdin string }{{archive, ""}, {"-", mustRun(t, "backup", "-", data)}} {
 		restored := filepath.Join(t.TempDir(), "new")
-		r := runRows(t, api.Operations, tt.stdin, "restore", tt.from, "--data-dir", restored)
+		r := runRows(t, operation.Rows, tt.stdin, "restore", tt.from, "--data-dir", restored)
 		if r.code != 0 {
 			t.Fatalf("restore %s: %+v", tt.from, r)
 		}
@@ -330,8 +332,9 @@ func addFile(t testing.TB, s *store.Store, blobs store.Blobs, key string) {
 		t.Fatal(err)
 	}
 	now := time.Now()
+	result := store.NewID("file")
 	call := store.NewCall{
-		ID: store.NewID("call"), ResultID: store.NewID("file"), AccountID: ada.ID, KeyID: made.ID,
+		ID: store.CallID(result), ResultID: result, AccountID: ada.ID, KeyID: made.ID,
 		Operation: "pdf.create", Mode: op.URL, Quote: 2000, Lease: lease.ID(),
 	}
 	file := store.File{
@@ -354,7 +357,7 @@ func TestBrokenArchives(t *testing.T) {
 		{[]string{"restore", "-", "--database-url", "postgres://u:p@h/d"}, "pg_restore"},
 		{[]string{"restore", "-", "--database-url", "sqlite:///elsewhere/x.db"}, "RELAYPDF_DATABASE_URL is elsewhere"},
 	} {
-		r := runRows(t, api.Operations, "no archive", append(tt.args, "--data-dir", dir)...)
+		r := runRows(t, operation.Rows, "no archive", append(tt.args, "--data-dir", dir)...)
 		if r.code != 2 || !strings.Contains(r.err, tt.want) {
 			t.Errorf("%q: got %+v, want exit code 2 and %q", tt.args, r, tt.want)
 		}
@@ -384,7 +387,7 @@ func TestRoutes(t *testing.T) {
 
 // TestEveryCodeHasAnExitCode keeps the table of exit codes complete.
 func TestEveryCodeHasAnExitCode(t *testing.T) {
-	for _, code := range api.Codes() {
+	for _, code := range fault.Codes() {
 		classes := 0
 		for _, class := range exitClasses {
 			if slices.Contains(class.codes, code) {
@@ -400,7 +403,7 @@ func TestEveryCodeHasAnExitCode(t *testing.T) {
 // TestGoldenCommands holds every command and flag: the diff is the review of a
 // change to the command line.
 func TestGoldenCommands(t *testing.T) {
-	root, err := newRootCommand(api.Operations)
+	root, err := newRootCommand(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type Config struct {
 	BaseURL         string   // public address without a trailing slash; every link is built from it
 	DataDir         string   // absolute folder of the database and the stored files
 	DatabaseURL     string   // sqlite:///… or postgres://…
-	RedisURL        string   // accepted, not used by this release
+	RedisURL        string   // empty counts rate limits in memory
 	BlobDir         string   // absolute folder of the stored files
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
 	ExtraCA         string   // PEM file with certificate authorities trusted besides the system's
@@ -34,12 +34,17 @@ type Config struct {
 	TrustedIPHeader string // the one header that carries the client's address; empty: the socket's
 	MaxBody         int64  // bytes of a request body
 	MaxFile         int64  // bytes of one file, inline, fetched or uploaded
+	Memory          int64  // bytes that the service may take; 0: what there is
 	RenderSlots     int    // renders at once; 0: one per core
 	RenderQueue     int    // renders that may wait; 0: the pool's own default
 	OfficeSlots     int    // office documents at once; 0: one per core
 	RenderUser      string // unprivileged user of the engines when started as root
+	Sandbox         string // least protection to start with: full, reduced or none
 	Chromium        string // browser binary; empty: found by itself
 	Trial           credit.Amount
+	SignUp          string                   // who may make an account on the pages: open, invite, closed
+	SMTPURL         string                   // mail server; empty sends no mail
+	MailFrom        string                   // sender of mails
 	Prices          map[string]credit.Amount // overrides, by operation name
 	LogLevel        slog.Level
 	LogFormat       string        // json or text
@@ -56,7 +61,8 @@ type Config struct {
 	// what was meant, such as an unknown RELAYPDF_* variable.
 	Warnings []string
 
-	values []settingValue // in the table's order, for `relaypdf config`
+	container bool           // the process runs in one
+	values    []settingValue // in the table's order, for `relaypdf config`
 }
 
 // settingValue is the text that one row of the table was filled from.
@@ -71,13 +77,15 @@ type settingValue struct {
 // the defaults; the first that has a value wins. The error lists every setting
 // that is wrong, one per line, each with the variable's name and the remedy.
 func LoadConfig(flags *pflag.FlagSet, environ []string) (Config, error) {
-	return loadConfig(flags, machine{env: parseEnviron(environ), uid: os.Geteuid()})
+	env := parseEnviron(environ)
+	return loadConfig(flags, machine{env: env, uid: os.Geteuid(), container: inContainer(env)})
 }
 
 // machine is what the defaults depend on, besides other settings.
 type machine struct {
-	env map[string]string
-	uid int
+	env       map[string]string
+	uid       int
+	container bool
 }
 
 func parseEnviron(environ []string) map[string]string {
@@ -91,7 +99,7 @@ func parseEnviron(environ []string) map[string]string {
 
 func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
 	file, errs := openConfigFile(flags, host)
-	var c Config
+	c := Config{container: host.container}
 	for i := range settings {
 		row := &settings[i]
 		value := row.find(flags, host, file)
@@ -183,8 +191,9 @@ func (c *Config) doubts() []string {
 		doubts = append(doubts, "RELAYPDF_BASE_URL is not set: links in events and callbacks of this worker's jobs will say "+c.BaseURL+
 			"; give all processes the same address")
 	}
-	if c.RedisURL != "" {
-		doubts = append(doubts, "RELAYPDF_REDIS_URL is not used by this release: rate limits are counted by each process for itself")
+	if strings.HasPrefix(c.BaseURL, "https:") && c.TrustedIPHeader == "" {
+		doubts = append(doubts, "RELAYPDF_BASE_URL is https and RELAYPDF_TRUSTED_IP_HEADER is not set: behind a proxy all clients have its address, "+
+			"and share one limit; name the header in which it puts theirs")
 	}
 	return doubts
 }

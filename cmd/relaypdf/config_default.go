@@ -3,7 +3,11 @@ package main
 import (
 	"errors"
 	"net"
+	"net/url"
 	"path/filepath"
+
+	"relaypdf/render"
+	"relaypdf/store"
 )
 
 // localURL is the address of a listener as this machine's own programs see it.
@@ -40,9 +44,33 @@ func inDataDir(scheme, name string) func(*Config, machine) (string, error) {
 	}
 }
 
+// defaultSandbox lets containers start with less, since most runtimes refuse
+// them namespaces, and nobody else.
+func defaultSandbox(_ *Config, host machine) (string, error) {
+	if host.container {
+		return string(render.SandboxReduced), nil
+	}
+	return string(render.SandboxFull), nil
+}
+
+// inContainer looks for the marks that Docker, Podman, Kubernetes and systemd
+// leave.
+func inContainer(env map[string]string) bool {
+	return env["container"] != "" || env["KUBERNETES_SERVICE_HOST"] != "" || !isAbsent("/.dockerenv") || !isAbsent("/run/.containerenv")
+}
+
 func defaultRegion(_ *Config, host machine) (string, error) {
 	if region := host.env["FLY_REGION"]; region != "" {
 		return region, nil
 	}
-	return "local", nil
+	return store.DefaultRegion, nil
+}
+
+// mailFrom derives the sender of mails from the service's host.
+func mailFrom(c *Config, _ machine) (string, error) {
+	base, err := url.Parse(c.BaseURL)
+	if err != nil {
+		return "", err
+	}
+	return "relaypdf <noreply@" + base.Hostname() + ">", nil
 }

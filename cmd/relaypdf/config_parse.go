@@ -18,7 +18,9 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"relaypdf/store"
 	"relaypdf/store/credit"
+	"relaypdf/web"
 )
 
 // The parsers below return remarks that complete a sentence which begins with
@@ -119,6 +121,13 @@ func parseSwitch(text string) (bool, error) {
 	return false, errors.New("is neither on nor off; write on or off")
 }
 
+func parseSignUp(text string) (string, error) {
+	if !slices.Contains(web.SignUps(), text) {
+		return "", fmt.Errorf("is none of %s", strings.Join(web.SignUps(), ", "))
+	}
+	return text, nil
+}
+
 func parseHeaderName(text string) (string, error) {
 	if text != "" && !httpguts.ValidHeaderFieldName(text) {
 		return "", errors.New("cannot stand in a header's name; use letters, digits and hyphens")
@@ -147,6 +156,18 @@ func parseSize(text string) (int64, error) {
 		return n * unit.bytes, nil
 	}
 	return 0, errors.New("is not a size; write it like 100MiB")
+}
+
+// leastMemory is what a browser, the engines and an office need to start.
+const leastMemory = 512 << 20
+
+// parseMemory reads the size of a machine.
+func parseMemory(text string) (int64, error) {
+	size, err := parseSize(text)
+	if err == nil && size < leastMemory {
+		err = fmt.Errorf("is too little: the browser and the engines need %s at least", sizeText(leastMemory))
+	}
+	return size, err
 }
 
 // parseCount reads a whole number from 0 to most.
@@ -248,6 +269,11 @@ func parseDelay(text string) (time.Duration, error) {
 }
 
 func parseSecretKey(text string) (string, error) {
+	for _, secret := range secretsIn(text) {
+		if len(secret) < 32 {
+			text = ""
+		}
+	}
 	if len(text) < 32 {
 		return "", errors.New("is too short; use at least 32 random characters, for example from `openssl rand -base64 32`")
 	}
@@ -255,8 +281,8 @@ func parseSecretKey(text string) (string, error) {
 }
 
 func parseRegion(text string) (string, error) {
-	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`).MatchString(text) {
-		return "", errors.New("is not a region; use 1 to 32 letters, digits, hyphens and underscores")
+	if store.CheckRegion(text) != nil {
+		return "", errors.New("is not a region; use three lower-case letters or digits, such as fra")
 	}
 	return text, nil
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"relaypdf/render/plan"
 )
 
 // hiddenValue stands for a secret that is set. Its length says nothing.
@@ -32,7 +36,41 @@ func (c *Config) WriteTable(w io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", v.row.variable(), value, v.origin)
 	}
+	fmt.Fprintln(table)
+	fmt.Fprintln(table, "PLAN\tVALUE\tFROM")
+	for _, v := range c.plan() {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", v.name, v.text, v.origin)
+	}
 	return table.Flush()
+}
+
+// planned is one figure of what the service does with the memory it has.
+type planned struct{ name, text, origin string }
+
+// plan is what follows from the memory, for people.
+func (c *Config) plan() []planned {
+	p, origin := c.memoryPlan()
+	count := func(own, planned int) string { return strconv.Itoa(cmp.Or(own, planned)) }
+	return []planned{
+		{"memory", sizeText(p.Machine.Memory), origin},
+		{"cores", strconv.Itoa(p.Machine.Cores), "the machine"},
+		{"renders at once", count(c.RenderSlots, p.RenderSlots), ""},
+		{"browsers", strconv.Itoa(p.Browsers), sizeText(p.BrowserMemory) + " each, " + sizeText(p.RendererMemory) + " a renderer"},
+		{"warm pages", strconv.Itoa(p.WarmPages), ""},
+		{"jobs on files at once", strconv.Itoa(p.EngineSlots), sizeText(p.EngineMemory) + " each"},
+		{"texts at once", strconv.Itoa(p.MarkupSlots), sizeText(p.MarkupMemory) + " each"},
+		{"offices", count(c.OfficeSlots, p.OfficeSlots), sizeText(p.OfficeMemory) + " each"},
+		{"bodies being read", sizeText(p.Decoding), ""},
+	}
+}
+
+// memoryPlan divides the memory that is set or found.
+func (c *Config) memoryPlan() (plan.Plan, string) {
+	if c.Memory > 0 {
+		return plan.For(plan.Machine{Memory: c.Memory}), lookupSetting("memory").variable()
+	}
+	memory, source := plan.Memory()
+	return plan.For(plan.Machine{Memory: memory}), source
 }
 
 // settingJSON is one setting in the output of `relaypdf config --json`.
@@ -48,8 +86,13 @@ type settingJSON struct {
 // WriteJSON prints what WriteTable prints, and the warnings, as one object.
 func (c *Config) WriteJSON(w io.Writer) error {
 	var out struct {
-		Settings []settingJSON `json:"settings"`
-		Warnings []string      `json:"warnings"`
+		Settings []settingJSON     `json:"settings"`
+		Plan     map[string]string `json:"plan"`
+		Warnings []string          `json:"warnings"`
+	}
+	out.Plan = map[string]string{}
+	for _, v := range c.plan() {
+		out.Plan[v.name] = v.text
 	}
 	out.Warnings = append([]string{}, c.Warnings...) // [] and not null
 	for _, v := range c.values {

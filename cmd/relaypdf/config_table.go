@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"relaypdf/api"
 	"relaypdf/store/credit"
+	"relaypdf/web"
 )
 
 // settingGroup says which commands a setting is for.
@@ -100,7 +102,7 @@ var settings = []setting{
 	},
 	{
 		name: "redis-url", group: groupServer, secret: true,
-		doc:   "`redis://` or `rediss://` address for rate limits shared by several processes. Accepted, and not used by this release.",
+		doc:   "`redis://` or `rediss://` address of a Redis that counts rate limits for all processes of a region. While it does not answer, each process counts for itself.",
 		apply: into(func(c *Config) *string { return &c.RedisURL }, parseRedisURL),
 	},
 	{
@@ -156,8 +158,15 @@ var settings = []setting{
 		apply: into(func(c *Config) *int64 { return &c.MaxFile }, parseSize),
 	},
 	{
+		name: "memory", group: groupServer,
+		derivation: "the control group's limit, or else the machine's memory",
+		derive:     func(*Config, machine) (string, error) { return "", nil },
+		doc:        "Memory that the service with its browsers and engines may take, such as `2GiB`. How many of each there are, and what each may hold, derives from it; `relaypdf config` shows the plan.",
+		apply:      into(func(c *Config) *int64 { return &c.Memory }, parseMemory),
+	},
+	{
 		name: "render-slots", group: groupServer, fallback: "0",
-		doc:   "Documents rendered at once. 0 is one per core.",
+		doc:   "Documents rendered at once. 0 is one per core, or fewer where there is little memory.",
 		apply: into(func(c *Config) *int { return &c.RenderSlots }, parseCount(1024)),
 	},
 	{
@@ -167,13 +176,20 @@ var settings = []setting{
 	},
 	{
 		name: "office-slots", group: groupServer, fallback: "0",
-		doc:   "Office documents converted at once, each by an office program of some 200 MB. 0 is one per core.",
+		doc:   "Office documents converted at once, each by an office program of some 200 MB. 0 is one per core, or fewer where there is little memory.",
 		apply: into(func(c *Config) *int { return &c.OfficeSlots }, parseCount(1024)),
 	},
 	{
 		name: "render-user", group: groupServer, fallback: "relaypdf",
 		doc:   "Unprivileged user that the browser and the other engines run as when the service is started as root.",
 		apply: into(func(c *Config) *string { return &c.RenderUser }, parseText),
+	},
+	{
+		name: "sandbox", group: groupServer,
+		derivation: "`reduced` in a container, else `full`",
+		derive:     defaultSandbox,
+		doc:        "Least protection to start with, against documents that break out of a browser or engine. `full`: namespaces. `reduced`: none of them, but Landlock. `none`: neither; for machines that hold nothing else. What there is gets used in any case.",
+		apply:      into(func(c *Config) *string { return &c.Sandbox }, parseOneOf("full", "reduced", "none")),
 	},
 	{
 		name: "chromium", group: groupServer,
@@ -186,6 +202,30 @@ var settings = []setting{
 		name: "trial", group: groupServer, fallback: "5.00",
 		doc:   "Credit of a new account, in US dollars.",
 		apply: into(func(c *Config) *credit.Amount { return &c.Trial }, parseDollars),
+	},
+	{
+		name: "signup", group: groupServer,
+		derivation: "`open` while the base URL is loopback, else `closed`",
+		derive: func(c *Config, _ machine) (string, error) {
+			if api.Loopback(c.BaseURL) {
+				return web.SignUpOpen, nil
+			}
+			return web.SignUpClosed, nil
+		},
+		doc:   "Who may make an account on the pages: `open` is anybody, `invite` who was invited to an account, `closed` nobody: the operator makes them.",
+		apply: into(func(c *Config) *string { return &c.SignUp }, parseSignUp),
+	},
+	{
+		name: "smtp-url", group: groupServer, secret: true,
+		doc:   "Mail server: `smtp://user:password@host:587` or `smtps://user:password@host:465`. Without one no mail is sent; `relaypdf people link` prints links in its place.",
+		apply: into(func(c *Config) *string { return &c.SMTPURL }, parseText),
+	},
+	{
+		name: "mail-from", group: groupServer,
+		derivation: "`relaypdf <noreply@HOST>`, the host of the base URL",
+		derive:     mailFrom,
+		doc:        "Sender of mails.",
+		apply:      into(func(c *Config) *string { return &c.MailFrom }, parseText),
 	},
 	{
 		name: "prices", group: groupServer,
@@ -231,9 +271,9 @@ var settings = []setting{
 	},
 	{
 		name: "region", group: groupServer,
-		derivation: "`$FLY_REGION`, else `local`",
+		derivation: "`$FLY_REGION`, else `loc`",
 		derive:     defaultRegion,
-		doc:        "Name of the place this process runs in. Rate limits are counted per region.",
+		doc:        "Where this process runs: three lower-case letters or digits, which ids begin with after their time. Rate limits are counted per region.",
 		apply:      into(func(c *Config) *string { return &c.Region }, parseRegion),
 	},
 	{

@@ -92,7 +92,7 @@ func TestDefaults(t *testing.T) {
 		{"LogFormat", c.LogFormat, "json"},
 		{"ShutdownTimeout", c.ShutdownTimeout, 30 * time.Second},
 		{"DrainDelay", c.DrainDelay, time.Duration(0)},
-		{"Region", c.Region, "local"},
+		{"Region", c.Region, "loc"},
 		{"APIURL", c.APIURL, "http://localhost:8787"},
 		{"AllowHosts", len(c.AllowHosts), 0},
 		{"Prices", len(c.Prices), 0},
@@ -275,7 +275,7 @@ func TestErrors(t *testing.T) {
 		{"SHUTDOWN_TIMEOUT", "-1s", `"-1s"` + badTime},
 		{"DRAIN_DELAY", "-1s", `"-1s" is not a length of time; write it like 5s, or 0s for none`},
 		{"SECRET_KEY", "hunter2", "the value (hidden) is too short; use at least 32 random characters, for example from `openssl rand -base64 32`"},
-		{"REGION", "a b", `"a b" is not a region; use 1 to 32 letters, digits, hyphens and underscores`},
+		{"REGION", "a b", `"a b" is not a region; use three lower-case letters or digits, such as fra`},
 		{"METRICS_LISTEN", "127.0.0.1:8787", `"127.0.0.1:8787" is the public address too; choose another port, or leave it empty to turn it off`},
 	} {
 		t.Run(tt.variable+"="+tt.value, func(t *testing.T) {
@@ -330,10 +330,12 @@ func TestWarnings(t *testing.T) {
 		{"in the file", user("RELAYPDF_CONFIG=" + path), nil, []string{path + ":1: RELAYPDF_BILING is not a setting and is ignored; did you mean RELAYPDF_BILLING?"}},
 		{"the tests' own", user("RELAYPDF_TEST_POSTGRES_URL=x", "OTHER=1"), nil, nil},
 		{"open without an address", user(), []string{"--listen=0.0.0.0:80"}, []string{"RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: links will say http://localhost:80, and test keys are accepted"}},
-		{"open with an address", user(), []string{"--listen=0.0.0.0:80", "--base-url=https://a"}, nil},
+		{"open with an address", user(), []string{"--listen=0.0.0.0:80", "--base-url=http://a"}, nil},
 		{"worker without an address", user(), []string{"--roles=worker"}, []string{"RELAYPDF_BASE_URL is not set: links in events and callbacks of this worker's jobs will say http://localhost:8787; give all processes the same address"}},
-		{"worker with an address", user(), []string{"--roles=worker", "--base-url=https://a"}, nil},
-		{"unused Redis", user("RELAYPDF_REDIS_URL=redis://h"), nil, []string{"RELAYPDF_REDIS_URL is not used by this release: rate limits are counted by each process for itself"}},
+		{"worker with an address", user(), []string{"--roles=worker", "--base-url=http://a"}, nil},
+		{"https without a header", user(), []string{"--base-url=https://a"}, []string{"RELAYPDF_BASE_URL is https and RELAYPDF_TRUSTED_IP_HEADER is not set: behind a proxy all clients have its address, and share one limit; name the header in which it puts theirs"}},
+		{"https with a header", user(), []string{"--base-url=https://a", "--trusted-ip-header=Fly-Client-IP"}, nil},
+		{"Redis", user("RELAYPDF_REDIS_URL=redis://h"), nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := mustLoad(t, tt.host, tt.args...).Warnings; !slices.Equal(got, tt.want) {
@@ -348,6 +350,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	const secret = "hunter2-0123456789-0123456789-0123"
 	values := map[string]string{
 		"database-url": "postgres://u:" + secret + "@db/x", "redis-url": "redis://:" + secret + "@r",
+		"smtp-url":   "smtp://u:" + secret + "@mail.example.com",
 		"secret-key": secret, "api-key": secret,
 	}
 	var env []string

@@ -47,13 +47,14 @@ func TestKilledWorkerLosesNoJob(t *testing.T) {
 
 // crashBench is one database and data folder that servers are killed over.
 type crashBench struct {
-	t       *testing.T
-	env     []string
-	store   *store.Store
-	account store.Account
-	secret  string
-	spent   credit.Amount
-	async   bool // the calls are jobs
+	t        *testing.T
+	database storetest.DB
+	env      []string
+	store    *store.Store
+	account  store.Account
+	secret   string
+	spent    credit.Amount
+	async    bool // the calls are jobs
 	// program is the test binary that acts as the server.
 	program string
 }
@@ -70,7 +71,7 @@ func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
 		t.Fatal(err)
 	}
 	return &crashBench{
-		t: t, store: s, account: account, secret: secret, program: plainProgram(t),
+		t: t, database: db, store: s, account: account, secret: secret, program: plainProgram(t),
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
 			"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",

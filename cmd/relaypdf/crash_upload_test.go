@@ -49,7 +49,7 @@ func TestKilledServerLeavesNoUpload(t *testing.T) {
 			case <-time.After(10 * time.Millisecond):
 			}
 		}
-		if files, err := c.store.Files(ctx, c.account.ID, 10); err != nil || len(files) != 0 {
+		if files, err := c.store.Files(ctx, store.FileFilter{AccountID: c.account.ID}); err != nil || len(files.Items) != 0 {
 			t.Errorf("the account has the files %+v, %v; want none", files, err)
 		}
 	})

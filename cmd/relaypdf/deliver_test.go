@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 	"relaypdf/webhook"
@@ -100,7 +100,7 @@ func (c *crashBench) newWebhook(ctx context.Context, url, target string) string 
 		c.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var endpoint api.WebhookSecret
+	var endpoint wire.WebhookSecret
 	if err := json.NewDecoder(response.Body).Decode(&endpoint); err != nil || response.StatusCode != http.StatusCreated {
 		c.t.Fatalf("make an endpoint: status %d, %v", response.StatusCode, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"relaypdf/api"
+	"relaypdf/api/operation"
 )
 
 // version is set at build time when git is there.
@@ -19,7 +19,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
-	root, err := newRootCommand(api.Operations)
+	root, err := newRootCommand(operation.Rows)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "relaypdf:", err)
 		os.Exit(exitFailed)

@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Variables that turn the test binary into the program itself, so that tests
@@ -29,6 +31,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	case os.Getenv(actAsProgram) != "", len(os.Args) > 1 && os.Args[1] == "engine":
+		if err := refuseCalls(os.Getenv(withoutCalls)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		main()
 	default:
 		code := m.Run()
@@ -60,6 +66,9 @@ var buildPlain = sync.OnceValues(func() (path string, err error) {
 // and multiplies their memory, and what it finds out they tell nobody.
 func plainProgram(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts the whole program")
+	}
 	info, _ := debug.ReadBuildInfo()
 	if info != nil && !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		return os.Args[0]
@@ -72,7 +81,8 @@ func plainProgram(t testing.TB) string {
 }
 
 // serveUntil serves until a paid call has passed the step; it then says so and
-// leaves the call hanging there, to be killed.
+// leaves the call hanging there, to be killed. A step with freeze behind it stops
+// the whole process, the first time, until it is woken.
 func serveUntil(step string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -81,8 +91,20 @@ func serveUntil(step string) error {
 	if err != nil {
 		return err
 	}
+	step, freezes := strings.CutSuffix(step, freeze)
+	var once sync.Once
 	app, err := NewApp(ctx, config, newLogger(config, os.Stderr), Hooks{AfterStep: func(passed string) {
-		if passed == step {
+		switch {
+		case passed != step:
+		case freezes:
+			once.Do(func() {
+				// What else is being written is to end first: a process that sleeps in a
+				// transaction of SQLite keeps everybody from writing.
+				<-time.After(time.Second)
+				fmt.Println("reached", step)
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			})
+		default:
 			fmt.Println("reached", step)
 			select {}
 		}

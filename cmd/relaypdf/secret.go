@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"relaypdf/api"
 	"relaypdf/store"
@@ -20,31 +21,33 @@ import (
 // to be told it; one that serves only itself has not.
 func openBox(config Config) (*seal.Box, error) {
 	if config.SecretKey != "" {
-		return seal.New([]byte(config.SecretKey))
+		return seal.New(secretsIn(config.SecretKey)...)
 	}
 	if !strings.HasPrefix(config.DatabaseURL, "sqlite:") && !api.Loopback(config.BaseURL) {
 		return nil, errors.New("RELAYPDF_SECRET_KEY: is needed with PostgreSQL, the same on every machine; use at least 32 random characters, for example from `openssl rand -base64 32`")
 	}
 	path := filepath.Join(config.DataDir, store.SecretFile)
-	secret, err := readSecret(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeSecret(path); err == nil {
-			secret, err = readSecret(path)
+	if isAbsent(path) {
+		if err := makeSecret(path); err != nil {
+			return nil, fmt.Errorf("secret key: %w", err)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("secret key: %w", err)
-	}
-	box, err := seal.New(secret)
+	box, err := seal.NewLoaded(func() ([][]byte, error) {
+		text, err := os.ReadFile(path)
+		return secretsIn(string(text)), err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; restore the file from a backup", path, err)
 	}
 	return box, nil
 }
 
-func readSecret(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	return []byte(strings.TrimSpace(string(text))), err
+// secretsIn returns the keys in a text, of which the first seals.
+func secretsIn(text string) (secrets [][]byte) {
+	for _, secret := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		secrets = append(secrets, []byte(secret))
+	}
+	return secrets
 }
 
 // makeSecret writes a new secret key, unless another process is first. The
@@ -53,18 +56,31 @@ func makeSecret(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails: it ends the program instead.
-	part, err := os.CreateTemp(filepath.Dir(path), ".secret-")
-	if err != nil {
-		return err
-	}
-	_, err = part.WriteString(base64.StdEncoding.EncodeToString(secret[:]) + "\n")
-	if err = errors.Join(err, part.Sync(), part.Close()); err == nil {
-		err = os.Link(part.Name(), path)
+	part, err := writeSecret(filepath.Dir(path), "")
+	if err == nil {
+		err = os.Link(part, path)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
 	}
-	return errors.Join(err, os.Remove(part.Name()))
+	return errors.Join(err, removeAny(part))
+}
+
+func removeAny(path string) error {
+	if path == "" {
+		return nil
+	}
+	return os.Remove(path)
+}
+
+// writeSecret writes a new key, and those of before behind it, to a new file.
+func writeSecret(dir, before string) (path string, err error) {
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails: it ends the program instead.
+	part, err := os.CreateTemp(dir, ".secret-")
+	if err != nil {
+		return "", err
+	}
+	_, err = part.WriteString(base64.StdEncoding.EncodeToString(secret[:]) + "\n" + before)
+	return part.Name(), errors.Join(err, part.Sync(), part.Close())
 }

@@ -37,6 +37,9 @@ var (
 // startDev starts a development server and reads what it prints at its start.
 func startDev(t *testing.T, env ...string) *devServer {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts the whole program")
+	}
 	s := &devServer{process: exec.CommandContext(t.Context(), os.Args[0], "serve", "--dev"), dir: t.TempDir()}
 	s.process.Cancel = func() error { return s.process.Process.Kill() }
 	s.process.Env = append([]string{

@@ -129,6 +129,9 @@ func escapeData(svg []byte) string {
 // draw takes a screenshot of the sheet and cuts it into the images.
 func (s *sheet) draw(t *testing.T, dir string) map[string]*image.Gray {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

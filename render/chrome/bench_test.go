@@ -54,12 +54,12 @@ func Benchmark(b *testing.B) {
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
-			raw := rawPages{b: b, root: p.current.root, html: c.html, lane: c.lane}
+			raw := rawPages{b: b, root: p.current().root, html: c.html, lane: c.lane}
 			for range c.c {
 				raw.pages = append(raw.pages, newRawPage(b, raw.root))
 			}
 			pooled := func(int) {
-				doc, err := p.PDF(b.Context(), Job{Tenant: "bench", Lane: c.lane, HTML: c.html}, PDF{PrintBackground: true})
+				doc, err := p.PDF(b.Context(), Job{Account: "bench", Lane: c.lane, HTML: c.html}, PDF{PrintBackground: true})
 				if err != nil {
 					b.Error(err)
 					return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-rod/rod/lib/proto"
@@ -25,25 +26,37 @@ const (
 	noNetwork = "http://127.0.0.1:0"
 )
 
-// browser is one running Chromium with the warm pages of the tenants.
+// browser is one running Chromium with the warm pages of the accounts.
 type browser struct {
 	proc  *process
 	root  session
 	tasks sync.WaitGroup // removals under way
 
-	mu      sync.Mutex
-	tenants map[string]*tenant
+	warmPages int          // how many are kept
+	looking   atomic.Bool  // a probe is under way
+	overfull  atomic.Int64 // when a process was last ended for its memory
 
-	// The Pool's lock guards the rest.
-	running int           // jobs under way
-	docs    int           // jobs since the start
-	retired bool          // gets no new jobs
-	drained chan struct{} // closed when a retired browser has no jobs left
+	mu       sync.Mutex
+	accounts map[string]*account
+
+	// The fleet's lock guards the rest.
+	running    int            // jobs under way
+	rough      int            // those of them that may stall the browser
+	guests     map[string]int // jobs under way by account
+	docs       int            // jobs since the start
+	busySince  time.Time      // when the first of the jobs under way began
+	used       time.Time      // when the last job came
+	quarantine bool           // the last job was of a suspect account
+	tired      bool           // a job went wrong
+	resting    bool           // gets no jobs until it answers quickly
+	recycling  bool           // the next one is being started
+	retired    bool           // gets no new jobs
+	drained    chan struct{}  // closed when a retired browser has no jobs left
 }
 
-// tenant is one account's browser context. It lives as long as somebody uses
+// account is one account's browser context. It lives as long as somebody uses
 // it, and a little longer.
-type tenant struct {
+type account struct {
 	making sync.Mutex // held while the context is made
 	id     proto.BrowserBrowserContextID
 	idle   map[kind][]*page
@@ -60,7 +73,10 @@ func startBrowser(ctx context.Context, cfg Config, h home, name string) (*browse
 	if err != nil {
 		return nil, err
 	}
-	b := &browser{proc: proc, root: proc.conn.session(""), tenants: map[string]*tenant{}, drained: make(chan struct{})}
+	b := &browser{
+		proc: proc, root: proc.conn.session(""), warmPages: max(1, cfg.WarmPages/cfg.Browsers),
+		accounts: map[string]*account{}, guests: map[string]int{}, used: time.Now(), drained: make(chan struct{}),
+	}
 	if err := b.warm(ctx); err != nil {
 		err = errors.Join(err, proc.stop())
 		return nil, fmt.Errorf("chrome: the browser did not start: %w; it said: %s", err, proc.log)
@@ -110,6 +126,18 @@ func (b *browser) probe(ctx context.Context) error {
 	return b.root.call(ctx, proto.BrowserGetVersion{}, nil)
 }
 
+// recovered waits until the browser answers a call.
+func (b *browser) recovered(ctx context.Context) error {
+	return b.root.call(ctx, proto.BrowserGetVersion{}, nil)
+}
+
+// knows reports that an account has a context here.
+func (b *browser) knows(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.accounts[name] != nil
+}
+
 // lease returns a page for one job, to be given back with release.
 func (b *browser) lease(ctx context.Context, name string, k kind) (*page, error) {
 	if k.lane == Once {
@@ -147,27 +175,27 @@ func (b *browser) newContext(ctx context.Context, proxy string) (proto.BrowserBr
 	return made.BrowserContextID, err
 }
 
-func (b *browser) enter(name string) *tenant {
+func (b *browser) enter(name string) *account {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.tenants[name]
+	t := b.accounts[name]
 	if t == nil {
-		t = &tenant{idle: map[kind][]*page{}}
-		b.tenants[name] = t
+		t = &account{idle: map[kind][]*page{}}
+		b.accounts[name] = t
 	}
 	t.busy++
 	return t
 }
 
-func (b *browser) leave(t *tenant) {
+func (b *browser) leave(t *account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t.busy--
 	t.used = time.Now()
 }
 
-// warmPage takes an idle page of the tenant, or makes one.
-func (b *browser) warmPage(ctx context.Context, t *tenant, k kind) (*page, error) {
+// warmPage takes an idle page of the account, or makes one.
+func (b *browser) warmPage(ctx context.Context, t *account, k kind) (*page, error) {
 	b.mu.Lock()
 	if n := len(t.idle[k]); n > 0 {
 		p := t.idle[k][n-1]
@@ -206,12 +234,54 @@ func (b *browser) release(ctx context.Context, name string, p *page, healthy boo
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.tenants[name]
+	t := b.accounts[name]
 	t.busy--
 	t.used = time.Now()
 	if keep {
 		t.idle[p.kind] = append(t.idle[p.kind], p)
 	}
+	for _, id := range b.surplusLocked() {
+		b.tasks.Go(func() { b.dispose(ctx, id) })
+	}
+}
+
+// surplusLocked gives up the contexts that were unused longest while there are
+// too many warm pages, and returns them.
+func (b *browser) surplusLocked() (drop []proto.BrowserBrowserContextID) {
+	pages := 0
+	for _, t := range b.accounts {
+		pages += t.pages()
+	}
+	for pages > b.warmPages && len(b.accounts) > 1 {
+		name, t := b.longestUnused()
+		if t == nil {
+			break
+		}
+		pages -= t.pages()
+		drop = append(drop, b.forgetLocked(name, t)...)
+	}
+	return drop
+}
+
+func (t *account) pages() (n int) {
+	for _, pages := range t.idle {
+		n += len(pages)
+	}
+	return n
+}
+
+// forgetLocked takes an account off the list, and returns its context.
+func (b *browser) forgetLocked(name string, t *account) []proto.BrowserBrowserContextID {
+	for _, pages := range t.idle {
+		for _, p := range pages {
+			b.root.conn.forget(p.id)
+		}
+	}
+	delete(b.accounts, name)
+	if t.id == "" {
+		return nil
+	}
+	return []proto.BrowserBrowserContextID{t.id}
 }
 
 // dispose removes a browser context with everything in it: pages, endless
@@ -226,36 +296,27 @@ func (b *browser) dispose(ctx context.Context, id proto.BrowserBrowserContextID)
 	}
 }
 
-// dropIdle removes the contexts of tenants that were not used since a time,
-// and the longest unused ones above a number. What remains is emptied.
-func (b *browser) dropIdle(ctx context.Context, since time.Time, keep int) {
+// dropIdle removes the contexts of accounts that were not used since a time.
+func (b *browser) dropIdle(ctx context.Context, since time.Time) {
 	b.mu.Lock()
 	var drop []proto.BrowserBrowserContextID
-	for len(b.tenants) > 0 {
+	for {
 		name, t := b.longestUnused()
-		if t == nil || len(b.tenants) <= keep && !t.used.Before(since) {
+		if t == nil || !t.used.Before(since) {
 			break
 		}
-		for _, pages := range t.idle {
-			for _, p := range pages {
-				b.root.conn.forget(p.id)
-			}
-		}
-		delete(b.tenants, name)
-		if t.id != "" {
-			drop = append(drop, t.id)
-		}
+		drop = append(drop, b.forgetLocked(name, t)...)
 	}
 	b.mu.Unlock()
 	for _, id := range drop {
-		b.dispose(ctx, id)
+		b.tasks.Go(func() { b.dispose(ctx, id) })
 	}
 }
 
-// longestUnused returns the tenant without running jobs that was used longest
+// longestUnused returns the account without running jobs that was used longest
 // ago, or nil.
-func (b *browser) longestUnused() (name string, found *tenant) {
-	for n, t := range b.tenants {
+func (b *browser) longestUnused() (name string, found *account) {
+	for n, t := range b.accounts {
 		if t.busy == 0 && (found == nil || t.used.Before(found.used)) {
 			name, found = n, t
 		}
@@ -268,7 +329,7 @@ func (b *browser) longestUnused() (name string, found *tenant) {
 func (b *browser) emptyIdle(before time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, t := range b.tenants {
+	for _, t := range b.accounts {
 		if t.used.After(before) {
 			continue
 		}

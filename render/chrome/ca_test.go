@@ -63,7 +63,7 @@ func TestExtraCAOpensAnHTTPSSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := Job{
-		Tenant: "a", URL: "https://example.com/",
+		Account: "a", URL: "https://example.com/",
 		Headers: map[string]string{"x-team": "blue"}, Cookies: []Cookie{{Name: "k", Value: "v"}},
 	}
 

@@ -31,6 +31,9 @@ const closedProxy = "http://127.0.0.1:9"
 // which no folder may be left.
 func startPool(t testing.TB, change func(*Config)) *Pool {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
 	cfg := Config{Proxy: closedProxy, Slots: 2, Dir: tempDir(t)}
 	if change != nil {
 		change(&cfg)
@@ -182,12 +185,17 @@ func renderers(t testing.TB, browserPID int) []int {
 	return pids
 }
 
-// browserPID returns the main process of the Pool's current browser.
-func (p *Pool) browserPID() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.current.proc.cmd.Process.Pid
+// current returns the browser that serves who comes first: the oldest one.
+func (p *Pool) current() *browser {
+	for {
+		if all := p.fleet.all(); len(all) > 0 {
+			return all[0]
+		}
+	}
 }
+
+// browserPID returns the main process of that browser.
+func (p *Pool) browserPID() int { return p.current().proc.cmd.Process.Pid }
 
 // eventually waits for a condition on a process or a counter that nothing
 // signals.

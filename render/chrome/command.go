@@ -3,6 +3,7 @@ package chrome
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"syscall"
 )
@@ -24,15 +25,27 @@ func Command(ctx context.Context, cfg Config) (cmd *exec.Cmd, remove func() erro
 	if err != nil {
 		return nil, nil, errors.Join(err, h.remove())
 	}
-	return command(cfg, h, profile), h.remove, nil
+	if cmd, err = command(cfg, h, profile); err != nil {
+		return nil, nil, errors.Join(err, h.remove())
+	}
+	return cmd, h.remove, nil
 }
 
 // command returns the browser's command without its pipes. Its process group is
 // its own, so that it can be killed with its helpers.
-func command(cfg Config, h home, profile string) *exec.Cmd {
-	cmd := exec.Command(cfg.Binary, commandLine(cfg, profile)...) //nolint:noctx // It ends with its pipe, not with a job.
+func command(cfg Config, h home, profile string) (*exec.Cmd, error) {
+	words, user := []string{cfg.Binary}, h.cred
+	if cfg.Confine != nil {
+		lock, err := cfg.Confine(h.cred, h.user, profile)
+		if err != nil {
+			return nil, fmt.Errorf("chrome: confine the browser: %w", err)
+		}
+		words, user = append(lock, words...), nil
+	}
+	words = append(words, commandLine(cfg, profile)...)
+	cmd := exec.Command(words[0], words[1:]...) //nolint:noctx // It ends with its pipe, not with a job.
 	cmd.Env, cmd.Dir = h.environment(), h.user
 	cmd.WaitDelay = leaveTimeout // A helper may hold stderr open after the main process left.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.cred, Setpgid: true}
-	return cmd
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user, Setpgid: true}
+	return cmd, nil
 }

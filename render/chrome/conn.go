@@ -1,12 +1,12 @@
 package chrome
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -14,18 +14,17 @@ import (
 	"time"
 )
 
-const (
-	// maxMessage bounds one message from the browser. The largest legitimate
-	// one is a screenshot of 100 megapixels in Base64.
-	maxMessage = 512 << 20
-	// writeTimeout bounds the wait for a browser that no longer reads its
-	// pipe. Its reader is a thread of its own, so this means that it hangs.
-	writeTimeout = 10 * time.Second
-)
+// writeTimeout bounds the wait for a browser that no longer reads its pipe. Its
+// reader is a thread of its own, so this means that it hangs.
+const writeTimeout = 10 * time.Second
 
 // errConnClosed means that the browser is gone or no longer speaks the
 // protocol.
 var errConnClosed = errors.New("chrome: the connection to the browser is closed")
+
+// eventOversize is told to the session of an event that was too long to be
+// read. It is followed by the name of that event.
+const eventOversize = "oversize:"
 
 // eventLost is told to every session when the connection ends. It is not part
 // of the protocol: a page that waits for an event would otherwise wait for ever.
@@ -58,27 +57,53 @@ type conn struct {
 
 	mu       sync.Mutex
 	lastID   int
-	pending  map[int]chan<- reply
+	pending  map[int]waiting
 	handlers map[string]func(method string, params json.RawMessage)
 	closed   bool
 	done     chan struct{}
+	frames   *framer
+}
+
+// waiting is who gets an answer, and where the data in it goes: nil means into
+// the answer.
+type waiting struct {
+	answer chan<- reply
+	data   *sink
 }
 
 type reply struct {
-	result json.RawMessage
-	err    *protocolError
+	result   json.RawMessage
+	err      *protocolError
+	oversize bool
 }
 
 // newConn starts reading from in. The connection owns both files.
 func newConn(in, out *os.File) *conn {
 	c := &conn{
 		in: in, out: out,
-		pending:  map[int]chan<- reply{},
+		pending:  map[int]waiting{},
 		handlers: map[string]func(string, json.RawMessage){},
 		done:     make(chan struct{}),
 	}
+	c.frames = newFramer(in, c.sinkFor)
 	go c.readLoop()
 	return c
+}
+
+// received returns how many bytes arrived so far: a browser from which some do
+// is not hanging.
+func (c *conn) received() int64 { return c.frames.total.Load() }
+
+// sinkFor returns where the data of an answer goes that begins like this, or
+// nil.
+func (c *conn) sinkFor(head []byte) *sink {
+	id := answers(head)
+	if id == 0 || !bytes.Contains(head[:min(len(head), headSize)], dataMark) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pending[id].data
 }
 
 // session returns a handle on the target with this session id; the empty id is
@@ -123,24 +148,32 @@ func (c *conn) readLoop() {
 	defer c.tellLost()
 	defer close(c.done)
 	defer c.shut()
-	r := bufio.NewReaderSize(c.in, 256<<10)
-	var long []byte
 	for {
-		part, err := r.ReadSlice(0)
-		if errors.Is(err, bufio.ErrBufferFull) && len(long) < maxMessage {
-			long = append(long, part...)
-			continue
-		}
+		f, err := c.frames.next()
 		if err != nil {
 			return
 		}
-		if len(long) > 0 {
-			part = append(long, part...)
-			long = nil
-		}
-		if !c.dispatch(bytes.TrimSuffix(part, []byte{0})) {
+		if f.cut {
+			c.dispatchCut(f)
+		} else if !c.dispatch(f.data) {
 			return
 		}
+	}
+}
+
+// dispatchCut tells whom a message concerns that it was too long.
+func (c *conn) dispatchCut(f frame) {
+	id := answers(f.data)
+	c.mu.Lock()
+	to := c.pending[id]
+	delete(c.pending, id)
+	fn := c.handlers[f.session()]
+	c.mu.Unlock()
+	switch {
+	case to.answer != nil:
+		to.answer <- reply{oversize: true}
+	case id == 0 && fn != nil:
+		fn(eventOversize+f.method(), nil)
 	}
 }
 
@@ -177,11 +210,11 @@ func (c *conn) dispatch(data []byte) bool {
 		return true
 	}
 	c.mu.Lock()
-	ch := c.pending[msg.ID]
+	to := c.pending[msg.ID]
 	delete(c.pending, msg.ID)
 	c.mu.Unlock()
-	if ch != nil {
-		ch <- reply{msg.Result, msg.Error}
+	if to.answer != nil {
+		to.answer <- reply{result: msg.Result, err: msg.Error}
 	}
 	return true
 }
@@ -196,11 +229,16 @@ type pendingCall struct {
 
 // send writes a command without waiting for its answer.
 func (c *conn) send(sessionID string, req request) (pendingCall, error) {
+	return c.sendInto(sessionID, req, nil)
+}
+
+// sendInto is send for a command whose answer holds data for a sink.
+func (c *conn) sendInto(sessionID string, req request, data *sink) (pendingCall, error) {
 	answer := make(chan reply, 1)
 	c.mu.Lock()
 	c.lastID++
 	id := c.lastID
-	c.pending[id] = answer
+	c.pending[id] = waiting{answer: answer, data: data}
 	c.mu.Unlock()
 	call := pendingCall{conn: c, id: id, method: req.ProtoReq(), answer: answer}
 
@@ -259,6 +297,9 @@ func (p pendingCall) wait(ctx context.Context, result any) error {
 }
 
 func (p pendingCall) read(r reply, result any) error {
+	if r.oversize {
+		return fmt.Errorf("%w (%s)", errOversize, p.method)
+	}
 	if r.err != nil {
 		r.err.Method = p.method
 		return r.err
@@ -291,6 +332,26 @@ func (s session) call(ctx context.Context, req request, result any) error {
 		return err
 	}
 	return p.wait(ctx, result)
+}
+
+// callData sends a command whose answer is data in Base64, and writes that to w
+// as it arrives. w is not used after the return.
+func (s session) callData(ctx context.Context, req request, w io.Writer) error {
+	data := &sink{w: w}
+	p, err := s.conn.sendInto(s.id, req, data)
+	if err != nil {
+		return err
+	}
+	var out struct {
+		Data []byte `json:"data"`
+	}
+	err = p.wait(ctx, &out)
+	poured, fault := data.close()
+	if err != nil || poured {
+		return errors.Join(err, fault)
+	}
+	_, err = w.Write(out.Data)
+	return err
 }
 
 // batch sends commands together and waits for all: the browser works through

@@ -71,26 +71,32 @@ func printLater(ctx context.Context, p *Pool, job Job) <-chan result {
 // what crashed before a moment longer.
 func (g *gate) crash(t *testing.T, p *Pool) {
 	t.Helper()
-	root := p.current.root
 	eventually(t, "a target shows "+g.url, func() bool {
-		var list proto.TargetGetTargetsResult
-		if err := root.call(t.Context(), proto.TargetGetTargets{}, &list); err != nil {
+		return slices.ContainsFunc(p.fleet.all(), func(b *browser) bool { return g.crashIn(t, b.root) })
+	})
+}
+
+// crashIn ends the renderer that shows the gate's page in a browser, and
+// reports whether it found one.
+func (g *gate) crashIn(t *testing.T, root session) bool {
+	t.Helper()
+	var list proto.TargetGetTargetsResult
+	if err := root.call(t.Context(), proto.TargetGetTargets{}, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range list.TargetInfos {
+		if info.URL != g.url || slices.Contains(g.crashed, info.TargetID) {
+			continue
+		}
+		var attached proto.TargetAttachToTargetResult
+		if err := root.call(t.Context(), proto.TargetAttachToTarget{TargetID: info.TargetID, Flatten: true}, &attached); err != nil {
 			t.Fatal(err)
 		}
-		for _, info := range list.TargetInfos {
-			if info.URL != g.url || slices.Contains(g.crashed, info.TargetID) {
-				continue
-			}
-			var attached proto.TargetAttachToTargetResult
-			if err := root.call(t.Context(), proto.TargetAttachToTarget{TargetID: info.TargetID, Flatten: true}, &attached); err != nil {
-				t.Fatal(err)
-			}
-			g.crashed = append(g.crashed, info.TargetID)
-			root.conn.session(string(attached.SessionID)).post(proto.PageCrash{})
-			return true
-		}
-		return false
-	})
+		g.crashed = append(g.crashed, info.TargetID)
+		root.conn.session(string(attached.SessionID)).post(proto.PageCrash{})
+		return true
+	}
+	return false
 }
 
 func TestCrashedRendererIsRetriedOnce(t *testing.T) {
@@ -98,7 +104,7 @@ func TestCrashedRendererIsRetriedOnce(t *testing.T) {
 	g := newGate(s, "once")
 	p := startWithSite(t, s)
 	pid := p.browserPID()
-	done := printLater(t.Context(), p, Job{Tenant: "a", URL: g.url})
+	done := printLater(t.Context(), p, Job{Account: "a", URL: g.url})
 	g.await(t, done)
 	g.crash(t, p)
 	g.await(t, done) // The second attempt.
@@ -121,9 +127,9 @@ func TestSecondCrashFailsTheJobAndNobodyElse(t *testing.T) {
 	bad, good := newGate(s, "bad"), newGate(s, "good")
 	p := startWithSite(t, s)
 	pid := p.browserPID()
-	other := printLater(t.Context(), p, Job{Tenant: "b", URL: good.url})
+	other := printLater(t.Context(), p, Job{Account: "b", URL: good.url})
 	good.await(t, other)
-	done := printLater(t.Context(), p, Job{Tenant: "a", URL: bad.url})
+	done := printLater(t.Context(), p, Job{Account: "a", URL: bad.url})
 	for range 2 {
 		bad.await(t, done)
 		bad.crash(t, p)
@@ -134,27 +140,41 @@ func TestSecondCrashFailsTheJobAndNobodyElse(t *testing.T) {
 	close(good.open)
 	r := <-other
 	if r.err != nil {
-		t.Fatalf("the other tenant's job: %v", r.err)
+		t.Fatalf("the other account's job: %v", r.err)
 	}
 	contains(t, pdfText(t, r.doc), "gate passed")
 	if p.browserPID() != pid {
 		t.Error("the browser itself was replaced")
 	}
-	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "next job"}), "next job")
+	contains(t, textOf(t, p, Job{Account: "a", HTML: "next job"}), "next job")
+}
+
+// idlePage returns a warm page of an account that nobody uses.
+func idlePage(t *testing.T, p *Pool, name string, k kind) (pg *page) {
+	t.Helper()
+	eventually(t, "a page is idle", func() bool {
+		for _, b := range p.fleet.all() {
+			b.mu.Lock()
+			if a := b.accounts[name]; a != nil && len(a.idle[k]) > 0 {
+				pg = a.idle[k][0]
+			}
+			b.mu.Unlock()
+		}
+		return pg != nil
+	})
+	return pg
 }
 
 func TestWarmPageIsReplacedAfterACrash(t *testing.T) {
 	p := startPool(t, nil)
+	b := p.current()
 	for _, lane := range []Lane{Inline, Realm} {
-		contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "before"}), "before")
-		b := p.current
-		b.mu.Lock()
-		pg := b.tenants["a"].idle[kind{lane: lane, still: true}][0]
-		b.mu.Unlock()
+		contains(t, textOf(t, p, Job{Account: "a", Lane: lane, HTML: "before"}), "before")
+		pg := idlePage(t, p, "a", kind{lane: lane, still: true})
 		pg.post(proto.PageCrash{})
 		eventually(t, "the crash is noticed", pg.spent)
-		contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "after"}), "after")
-		if p.current != b {
+		contains(t, textOf(t, p, Job{Account: "a", Lane: lane, HTML: "after"}), "after")
+		if p.current() != b {
 			t.Errorf("%s lane: the crash of an idle page took the browser with it", lane)
 		}
 	}
@@ -164,7 +184,7 @@ func TestKilledBrowserIsReplacedAndTheJobSucceeds(t *testing.T) {
 	s := newSite(t)
 	g := newGate(s, "kill")
 	p := startWithSite(t, s)
-	done := printLater(t.Context(), p, Job{Tenant: "a", URL: g.url})
+	done := printLater(t.Context(), p, Job{Account: "a", URL: g.url})
 	g.await(t, done)
 	if err := syscall.Kill(p.browserPID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -188,7 +208,7 @@ func TestIdleBrowserIsReplacedWhenItDies(t *testing.T) {
 	if err := p.Healthy(t.Context()); err != nil {
 		t.Error(err)
 	}
-	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "works"}), "works")
+	contains(t, textOf(t, p, Job{Account: "a", HTML: "works"}), "works")
 }
 
 func TestEndlessScripts(t *testing.T) {
@@ -205,15 +225,15 @@ func TestEndlessScripts(t *testing.T) {
 	for name, c := range cases {
 		for _, lane := range []Lane{Realm, Once} {
 			t.Run(name+"/"+lane.String(), func(t *testing.T) {
-				// The tenant's other pages go on meanwhile.
-				contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "before"}), "before")
+				// The account's other pages go on meanwhile.
+				contains(t, textOf(t, p, Job{Account: "a", Lane: lane, HTML: "before"}), "before")
 				var endless sync.WaitGroup
 				defer endless.Wait()
 				endless.Go(func() {
-					timesOut(t, p, Job{Tenant: "a", Lane: lane, HTML: c.html, Timeout: 1500 * time.Millisecond}, c.step)
+					timesOut(t, p, Job{Account: "a", Lane: lane, HTML: c.html, Timeout: 1500 * time.Millisecond}, c.step)
 				})
 				for range 3 {
-					contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "meanwhile"}), "meanwhile")
+					contains(t, textOf(t, p, Job{Account: "a", Lane: lane, HTML: "meanwhile"}), "meanwhile")
 				}
 			})
 		}
@@ -235,7 +255,7 @@ func TestCancelledJobFreesItsSlot(t *testing.T) {
 	g := newGate(s, "cancel")
 	p := startWithSite(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
-	done := printLater(ctx, p, Job{Tenant: "a", URL: g.url})
+	done := printLater(ctx, p, Job{Account: "a", URL: g.url})
 	g.await(t, done)
 	start := time.Now()
 	cancel()
@@ -246,7 +266,7 @@ func TestCancelledJobFreesItsSlot(t *testing.T) {
 	if took := time.Since(start); took > defaultTimeout/2 { // Its own deadline would end it, too.
 		t.Errorf("the cancelled job ended after %s", took)
 	}
-	if st := p.Stats(); st.Busy != 0 || st.Queued != 0 {
+	if st := p.Stats(); st.Queue.Busy != 0 || st.Queue.Waiting != 0 {
 		t.Errorf("after the cancelled job: %+v", st)
 	}
 }
@@ -255,7 +275,7 @@ func TestCloseEndsRunningJobs(t *testing.T) {
 	s := newSite(t)
 	g := newGate(s, "close")
 	p := startWithSite(t, s)
-	done := printLater(t.Context(), p, Job{Tenant: "a", URL: g.url})
+	done := printLater(t.Context(), p, Job{Account: "a", URL: g.url})
 	g.await(t, done)
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
@@ -263,7 +283,7 @@ func TestCloseEndsRunningJobs(t *testing.T) {
 	if r := <-done; !errors.Is(r.err, ErrClosed) {
 		t.Errorf("%v, want ErrClosed", r.err)
 	}
-	if _, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: "x"}, PDF{}); !errors.Is(err, ErrClosed) {
+	if _, err := p.PDF(t.Context(), Job{Account: "a", HTML: "x"}, PDF{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v, want ErrClosed", err)
 	}
 	if err := p.Healthy(t.Context()); !errors.Is(err, ErrClosed) {
@@ -275,11 +295,11 @@ func TestFullPoolIsBusy(t *testing.T) {
 	s := newSite(t)
 	g := newGate(s, "busy")
 	p := startPool(t, func(c *Config) { c.Proxy, c.Slots, c.Queue = s.proxy.URL, 1, 1 })
-	first := printLater(t.Context(), p, Job{Tenant: "a", URL: g.url})
+	first := printLater(t.Context(), p, Job{Account: "a", URL: g.url})
 	g.await(t, first)
-	second := printLater(t.Context(), p, Job{Tenant: "a", HTML: "second"})
-	eventually(t, "the second job waits", func() bool { return p.Stats().Queued == 1 })
-	_, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: "third"}, PDF{})
+	second := printLater(t.Context(), p, Job{Account: "a", HTML: "second"})
+	eventually(t, "the second job waits", func() bool { return p.Stats().Queue.Waiting == 1 })
+	_, err := p.PDF(t.Context(), Job{Account: "a", HTML: "third"}, PDF{})
 	var busy *BusyError
 	if !errors.As(err, &busy) || busy.RetryAfter < time.Second || busy.RetryAfter%time.Second != 0 {
 		t.Errorf("a third job: %v, want ErrBusy with whole seconds", err)
@@ -302,7 +322,7 @@ func TestRecyclingLosesNoJob(t *testing.T) {
 		wg.Go(func() {
 			for n := range jobs {
 				lane := lanes[n%len(lanes)]
-				doc, err := p.PDF(t.Context(), Job{Tenant: "t" + string(rune('0'+w)), Lane: lane, HTML: "works"}, PDF{})
+				doc, err := p.PDF(t.Context(), Job{Account: "t" + string(rune('0'+w)), Lane: lane, HTML: "works"}, PDF{})
 				if err != nil {
 					t.Errorf("job %d: %v", n, err)
 					continue
@@ -328,39 +348,36 @@ func TestRecyclingLosesNoJob(t *testing.T) {
 func TestRecyclingByMemory(t *testing.T) {
 	p := startPool(t, func(c *Config) { c.RecycleBytes = 1 << 20 })
 	pid := p.browserPID()
-	eventually(t, "the browser is recycled", func() bool { return p.Stats().Restarts > 0 })
-	if p.browserPID() == pid {
-		t.Error("the browser is still the same")
-	}
+	eventually(t, "the browser is recycled", func() bool { return p.Stats().Restarts > 0 && p.browserPID() != pid })
 	eventually(t, "the old browser is gone", func() bool { return syscall.Kill(pid, 0) != nil })
-	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "works"}), "works")
+	contains(t, textOf(t, p, Job{Account: "a", HTML: "works"}), "works")
 }
 
 func TestIdleContextsAreDropped(t *testing.T) {
 	p := startPool(t, func(c *Config) { c.IdleContext = 100 * time.Millisecond })
-	for _, tenant := range []string{"a", "b"} {
-		textOf(t, p, Job{Tenant: tenant, HTML: "x"})
+	for _, account := range []string{"a", "b"} {
+		textOf(t, p, Job{Account: account, HTML: "x"})
 	}
-	b := p.current
-	eventually(t, "no tenant has a context", func() bool {
+	b := p.current()
+	eventually(t, "no account has a context", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		return len(b.tenants) == 0
+		return len(b.accounts) == 0
 	})
-	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "works"}), "works")
+	contains(t, textOf(t, p, Job{Account: "a", HTML: "works"}), "works")
 }
 
-func TestWarmContextsAreBounded(t *testing.T) {
-	p := startPool(t, func(c *Config) { c.Slots = 1 })
-	for i := range warmPerSlot + 4 {
-		textOf(t, p, Job{Tenant: string(rune('a' + i)), HTML: "x"})
-	}
-	b := p.current
-	eventually(t, "only so many contexts are kept", func() bool {
+func TestWarmPagesAreBounded(t *testing.T) {
+	p := startPool(t, func(c *Config) { c.Slots, c.Browsers, c.WarmPages = 1, 1, 3 })
+	for i := range 8 {
+		textOf(t, p, Job{Account: string(rune('a' + i)), HTML: "x"})
+		b := p.current()
 		b.mu.Lock()
-		defer b.mu.Unlock()
-		return len(b.tenants) == warmPerSlot
-	})
+		if len(b.accounts) > 3 || i < 3 && len(b.accounts) != i+1 || b.accounts[string(rune('a'+i))] == nil {
+			t.Errorf("after %d accounts %d have warm pages, want the 3 that came last", i+1, len(b.accounts))
+		}
+		b.mu.Unlock()
+	}
 }
 
 func TestHangingBrowserIsReplaced(t *testing.T) {
@@ -378,14 +395,14 @@ func TestHangingBrowserIsReplaced(t *testing.T) {
 		t.Error("a browser that does not answer is called healthy")
 	}
 	eventually(t, "another browser runs", func() bool { return p.browserPID() != pid })
-	contains(t, textOf(t, p, Job{Tenant: "a", HTML: "works"}), "works")
+	contains(t, textOf(t, p, Job{Account: "a", HTML: "works"}), "works")
 }
 
 func TestIdlePagesRest(t *testing.T) {
 	p := startPool(t, nil)
 	const html = `<style>@keyframes k{to{margin-left:500px}} p{animation:k .5s infinite alternate}</style><p>moving`
 	for _, lane := range []Lane{Inline, Realm} {
-		textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html + "<script>setInterval(() => { for (let i = 0; i < 1e7; i++); }, 1)</script>"})
+		textOf(t, p, Job{Account: "a", Lane: lane, HTML: html + "<script>setInterval(() => { for (let i = 0; i < 1e7; i++); }, 1)</script>"})
 	}
 	eventually(t, "no renderer is busy any more", func() bool { return idle(t, p) })
 }
@@ -403,7 +420,7 @@ func TestStepsAreObserved(t *testing.T) {
 			}
 		}
 	})
-	textOf(t, p, Job{Tenant: "a", HTML: "x"})
+	textOf(t, p, Job{Account: "a", HTML: "x"})
 	mu.Lock()
 	defer mu.Unlock()
 	for _, s := range []Step{StepQueue, StepPage, StepLoad, StepSettle, StepPrint} {
@@ -411,7 +428,7 @@ func TestStepsAreObserved(t *testing.T) {
 			t.Errorf("step %s was observed %d times, want once", s, seen[s])
 		}
 	}
-	if got := p.Stats(); got.Renders != 1 || got.Slots != 2 || got.Busy != 0 {
+	if got := p.Stats(); got.Renders != 1 || got.Queue.Slots != 2 || got.Queue.Busy != 0 {
 		t.Errorf("%+v, want one render on two slots", got)
 	}
 }

@@ -5,16 +5,19 @@ import (
 	"fmt"
 	"time"
 
+	"relaypdf/render/queue"
 	"relaypdf/render/spool"
 )
 
 var (
 	// ErrBusy means that the queue is full. The error is a *BusyError.
-	ErrBusy = errors.New("chrome: all slots are taken and the queue is full")
+	ErrBusy = queue.ErrBusy
 	// ErrTimeout means that the job's deadline passed. The error is a
 	// *TimeoutError.
 	ErrTimeout = errors.New("chrome: the deadline passed")
-	// ErrCrashed means that the renderer or the browser died twice on the job.
+	// ErrCrashed means that the renderer or the browser died twice on the job,
+	// or that the document made them do what no document may; then the error
+	// is a *HarmError.
 	ErrCrashed = errors.New("chrome: the browser crashed on this document")
 	// ErrTooLarge means that the result is over one of its limits. The error
 	// is a *LimitError.
@@ -31,23 +34,28 @@ var (
 var (
 	errTargetCrashed = errors.New("chrome: the renderer crashed")
 	errNeedsNetwork  = errors.New("chrome: a document in a lane without network uses the network")
+	errOversize      = fmt.Errorf("chrome: a message of the browser is over %d MiB", maxMessage>>20)
 	errDeadline      = errors.New("chrome: deadline")
 )
 
 // BusyError is ErrBusy with an estimate of when to come back.
-type BusyError struct{ RetryAfter time.Duration } // whole seconds, at least one
+type BusyError = queue.BusyError
 
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("%s: try again in %s", ErrBusy, e.RetryAfter)
-}
+// HarmError is ErrCrashed with what the document did.
+type HarmError struct{ What string } // goes on from "the document"
 
-// Is reports that the error is an ErrBusy.
-func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+func (e *HarmError) Error() string { return "chrome: the document " + e.What }
+
+// Is reports that the error is an ErrCrashed.
+func (e *HarmError) Is(target error) bool { return target == ErrCrashed }
 
 // TimeoutError is ErrTimeout with what the job was doing.
 type TimeoutError struct {
 	Step  Step
 	After time.Duration
+	// Slowed is for how long the account has fewer slots now, because its jobs
+	// keep running into their deadlines; zero where it has not.
+	Slowed time.Duration
 }
 
 func (e *TimeoutError) Error() string {
@@ -85,6 +93,14 @@ func (e *PageRangeError) Error() string {
 		return fmt.Sprintf("chrome: page ranges %q are malformed", e.Ranges)
 	}
 	return fmt.Sprintf("chrome: page ranges %q reach beyond the end; the document has %d pages", e.Ranges, e.Pages)
+}
+
+// HeaderError means that a header or footer loads something in a spelling that
+// is only there to hide it: Chromium's renderer would crash on it.
+type HeaderError struct{ Name string } // header or footer
+
+func (e *HeaderError) Error() string {
+	return "chrome: the " + e.Name + " loads something, with @import or url() spelled by escapes"
 }
 
 // LimitError is ErrTooLarge with the name of the limit.

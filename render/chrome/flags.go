@@ -2,12 +2,13 @@ package chrome
 
 import (
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// commandLine returns Chromium's arguments. Each stands here for a reason; no
-// flag turns the sandbox off.
+// commandLine returns Chromium's arguments. Each stands here for a reason; the
+// sandbox is off only in a browser that is locked in from outside.
 func commandLine(cfg Config, profile string) []string {
 	args := []string{
 		"--headless",              // Only needed by full Chromium; the headless shell knows nothing else.
@@ -40,7 +41,7 @@ func commandLine(cfg Config, profile string) []string {
 		"--disable-speech-api",
 		// A navigation leaves no frozen document behind that could come back.
 		"--disable-back-forward-cache",
-		// Tenants are separated by browser context, and contexts never share a
+		// Accounts are separated by browser context, and contexts never share a
 		// process. Inside one document a process per site would only split its
 		// frames over several sessions, each of which would have to be watched.
 		"--disable-site-isolation-trials",
@@ -59,12 +60,20 @@ func commandLine(cfg Config, profile string) []string {
 		"--window-size=800,600",
 		"--lang=en-US",
 
+		// A script ends at this size of its heap, before its process does.
+		"--js-flags=--max-old-space-size=" + strconv.FormatInt(cfg.RendererBytes*3/4>>20, 10),
+
 		"--mute-audio",
 		"--disable-breakpad", // Crash reports would write documents to disk.
 		"--disable-crash-reporter",
 		"--password-store=basic", // No keyring service is asked for.
 	}
-	if smallSharedMemory() {
+	if cfg.Confine != nil {
+		// Its zygotes would insist on namespaces, or end the browser.
+		args = append(args, "--no-sandbox", "--no-zygote")
+	}
+	if cfg.Confine != nil || smallSharedMemory() {
+		// The temporary folder is its own, and /dev/shm is everybody's.
 		// Containers have 64 MB of /dev/shm, on which large pages crash.
 		args = append(args, "--disable-dev-shm-usage")
 	}

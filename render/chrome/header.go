@@ -3,7 +3,9 @@ package chrome
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/html"
 )
@@ -50,8 +52,7 @@ var (
 // withoutLoads takes links, imports and addresses out of a template. Chromium
 // loads nothing for headers and footers, and its renderer crashes on a style
 // sheet or a font that it would have to load. This is for the customer's sake
-// and not a defence: what it overlooks crashes the renderer or goes to the
-// egress proxy like everything else.
+// and not a defence: what it overlooks, loads finds.
 func withoutLoads(template string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(template))
@@ -90,4 +91,56 @@ func withoutAddresses(css string) string {
 		}
 		return "url(data:,)"
 	})
+}
+
+// loads says whether a template still loads something, in whatever spelling: the
+// browser reads references in attributes, and escapes in CSS.
+func loads(template string) bool {
+	if !strings.Contains(template, `\`) && !strings.Contains(template, "&") {
+		return false // withoutLoads has read what the browser will
+	}
+	tokens := html.NewTokenizer(strings.NewReader(template))
+	style := false
+	for {
+		kind := tokens.Next()
+		switch kind {
+		case html.ErrorToken:
+			return false
+		case html.StartTagToken, html.SelfClosingTagToken:
+			token := tokens.Token()
+			style = token.Data == "style"
+			for _, attribute := range token.Attr {
+				if cssLoads(attribute.Val) {
+					return true
+				}
+			}
+		case html.TextToken:
+			if style && cssLoads(string(tokens.Raw())) {
+				return true
+			}
+		default:
+			style = false
+		}
+	}
+}
+
+// cssLoads says whether CSS imports something or has an address outside of it.
+func cssLoads(css string) bool {
+	css = cssEscape.ReplaceAllStringFunc(css, unescaped)
+	return cssImport.MatchString(css) || css != withoutAddresses(css)
+}
+
+// cssEscape is a backslash with a code point, or with the character that it is for.
+var cssEscape = regexp.MustCompile(`\\(?:([0-9A-Fa-f]{1,6})[ \t\r\n\f]?|([^\r\n\f]))`)
+
+func unescaped(escape string) string {
+	found := cssEscape.FindStringSubmatch(escape)
+	if found[1] == "" {
+		return found[2]
+	}
+	code, err := strconv.ParseUint(found[1], 16, 32)
+	if err != nil || code > unicode.MaxRune {
+		return string(unicode.ReplacementChar)
+	}
+	return string(rune(code))
 }

@@ -146,7 +146,7 @@ func (h home) reachable() error {
 }
 
 func (h home) environment() []string {
-	return []string{"HOME=" + h.user, "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
+	return []string{"HOME=" + h.user, "TMPDIR=" + h.user, "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
 }
 
 // importCA puts the certificates of a PEM file into the NSS database that

@@ -77,8 +77,8 @@ func (tr trace) document(script string) string {
 	})()</script>`, script, tr.read)
 }
 
-func (tr trace) job(lane Lane, tenant, url, script string) Job {
-	j := Job{Tenant: tenant, Lane: lane, WaitForSelector: ".done"}
+func (tr trace) job(lane Lane, account, url, script string) Job {
+	j := Job{Account: account, Lane: lane, WaitForSelector: ".done"}
 	if url != "" {
 		j.URL = url
 	} else {
@@ -97,7 +97,7 @@ func left(t *testing.T, text string) bool {
 }
 
 // The storage of one page of a site never reaches the next visit, by the same
-// tenant or another. That a document finds its own trace shows that the test
+// account or another. That a document finds its own trace shows that the test
 // would notice.
 func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
 	s := newSite(t)
@@ -121,9 +121,9 @@ func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
 		if !left(t, textOf(t, p, tr.job(Once, "a", leave, ""))) {
 			t.Errorf("%s: the document does not find its own trace, so this proves nothing", tr.name)
 		}
-		for _, tenant := range []string{"a", "b"} {
-			if text := textOf(t, p, tr.job(Once, tenant, find, "")); left(t, text) {
-				t.Errorf("%s reached the next document of tenant %s: %s", tr.name, tenant, text)
+		for _, account := range []string{"a", "b"} {
+			if text := textOf(t, p, tr.job(Once, account, find, "")); left(t, text) {
+				t.Errorf("%s reached the next document of account %s: %s", tr.name, account, text)
 			}
 		}
 	}
@@ -137,9 +137,9 @@ func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
 			if !left(t, textOf(t, p, tr.job(lane, "a", "", tr.write))) {
 				t.Errorf("%s lane, %s: the document does not find its own trace, so this proves nothing", lane, tr.name)
 			}
-			for _, tenant := range []string{"a", "b"} {
-				if text := textOf(t, p, tr.job(lane, tenant, "", "")); left(t, text) {
-					t.Errorf("%s lane, %s reached the next document of tenant %s: %s", lane, tr.name, tenant, text)
+			for _, account := range []string{"a", "b"} {
+				if text := textOf(t, p, tr.job(lane, account, "", "")); left(t, text) {
+					t.Errorf("%s lane, %s reached the next document of account %s: %s", lane, tr.name, account, text)
 				}
 			}
 		}
@@ -188,7 +188,7 @@ func TestNetworkOfALocalDocumentLeavesNothing(t *testing.T) {
 	rounds := 0
 	for name, way := range ways {
 		for range 2 {
-			contains(t, textOf(t, p, Job{Tenant: "a", Lane: way.lane, HTML: way.html}), "styled")
+			contains(t, textOf(t, p, Job{Account: "a", Lane: way.lane, HTML: way.html}), "styled")
 			rounds++
 			got := s.requests("/style.css")
 			if len(got) != rounds {
@@ -210,7 +210,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 	s := newSite(t)
 	s.page("site.test/", "")
 	p := startWithSite(t, s)
-	b := p.current
+	b := p.current()
 	ways := []string{
 		`fetch('http://site.test/hit')`,
 		`new Image().src = 'http://site.test/hit'`,
@@ -242,7 +242,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 		}
 	}
 	// The control: the same script with a network gets there.
-	textOf(t, p, Job{Tenant: "a", Lane: Once, HTML: "<script>" + ways[0] + "</script>", WaitUntil: WaitNetworkIdle0})
+	textOf(t, p, Job{Account: "a", Lane: Once, HTML: "<script>" + ways[0] + "</script>", WaitUntil: WaitNetworkIdle0})
 	if len(s.requests("/hit")) == 0 {
 		t.Error("the control did not reach the network either")
 	}
@@ -255,11 +255,11 @@ func TestRefreshDoesNotSpoilTheNextDocument(t *testing.T) {
 	for _, target := range []string{"about:blank", "http://site.test/", "about:srcdoc"} {
 		for _, delay := range []string{"0", "1"} {
 			html := `<meta http-equiv="refresh" content="` + delay + `;url=` + target + `"><p>before`
-			doc, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: html}, PDF{})
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: html}, PDF{})
 			if err == nil {
 				doc.Body.Close()
 			}
-			job := Job{Tenant: "a", HTML: "<p>after", WaitForTimeout: 1200 * time.Millisecond}
+			job := Job{Account: "a", HTML: "<p>after", WaitForTimeout: 1200 * time.Millisecond}
 			contains(t, textOf(t, p, job), "after")
 		}
 	}
@@ -275,7 +275,7 @@ func TestTemplateScriptReachesNothing(t *testing.T) {
 		this.parentNode.append('T:' + [document.body.innerText.includes('SECRET'), parent === self, opener, frames.length, origin].join())`
 	opt := PDF{MarginTop: 1, Header: `<b>head</b><img src="data:," onerror="` + script + `"><script>` + script + `</script>`}
 	for _, lane := range []Lane{Inline, Realm} {
-		doc, err := p.PDF(t.Context(), Job{Tenant: "a", Lane: lane, HTML: "SECRET"}, opt)
+		doc, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: "SECRET"}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}

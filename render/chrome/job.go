@@ -13,11 +13,11 @@ type Lane int
 
 const (
 	// Inline is for documents without script and without any reference to the
-	// network. They are set on the tenant's warm page, on which script
+	// network. They are set on the account's warm page, on which script
 	// execution is disabled and no network exists.
 	Inline Lane = iota
 	// Realm is for documents with script that do not use the network. Each
-	// gets a new JavaScript realm on one of the tenant's pages, which has no
+	// gets a new JavaScript realm on one of the account's pages, which has no
 	// network either.
 	Realm
 	// Once is for everything else: URLs, cookies, headers, documents with
@@ -45,10 +45,10 @@ func (l Lane) String() string {
 // started over in the lane Once, and jobs with a URL, cookies or headers always
 // use Once.
 type Job struct {
-	Tenant string // the account: warm pages are shared within it only
-	Lane   Lane
-	HTML   string // exactly one of HTML and URL
-	URL    string // http or https
+	Account string // warm pages are shared within it only
+	Lane    Lane
+	HTML    string // exactly one of HTML and URL
+	URL     string // http or https
 
 	// Timeout is the job's one deadline, counted from when it got a slot;
 	// waiting in the queue is excluded. Zero means 30 seconds.

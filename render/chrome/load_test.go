@@ -18,8 +18,8 @@ func TestURL(t *testing.T) {
 	})
 	s.page("other.test/there", "arrived")
 	p := startWithSite(t, s)
-	contains(t, textOf(t, p, Job{Tenant: "a", URL: "http://site.test/"}), "front page")
-	contains(t, textOf(t, p, Job{Tenant: "a", URL: "http://site.test/moved", Lane: Realm}), "arrived")
+	contains(t, textOf(t, p, Job{Account: "a", URL: "http://site.test/"}), "front page")
+	contains(t, textOf(t, p, Job{Account: "a", URL: "http://site.test/moved", Lane: Realm}), "arrived")
 	if got := len(s.requests("/picture.svg")); got != 1 {
 		t.Errorf("the picture was asked for %d times, want once", got)
 	}
@@ -31,7 +31,7 @@ func TestOnlyHTTPIsNavigatedTo(t *testing.T) {
 		"file:///etc/passwd", "FILE:///etc/passwd", "view-source:http://a.test", "chrome://version", "javascript:1",
 		"data:text/html,x", "about:blank", "ftp://a.test", "blob:null/1", "//a.test", "http:", "http:///x", " http://a.test\n", "\x00",
 	} {
-		_, err := p.PDF(t.Context(), Job{Tenant: "a", URL: url}, PDF{})
+		_, err := p.PDF(t.Context(), Job{Account: "a", URL: url}, PDF{})
 		var load *LoadError
 		if !errors.As(err, &load) {
 			t.Errorf("%q: %v, want a LoadError", url, err)
@@ -72,16 +72,16 @@ func TestLoadErrors(t *testing.T) {
 		"https://site.test/":               {reason: "net::ERR_TUNNEL_CONNECTION_FAILED"},
 	}
 	for url, want := range cases {
-		_, err := p.PDF(t.Context(), Job{Tenant: "a", URL: url, Timeout: 10 * time.Second}, PDF{})
+		_, err := p.PDF(t.Context(), Job{Account: "a", URL: url, Timeout: 10 * time.Second}, PDF{})
 		var load *LoadError
 		if !errors.As(err, &load) || load.Status != want.status || load.Reason != want.reason {
 			t.Errorf("%s: %v, want status %d %s", url, err, want.status, want.reason)
 		}
 	}
-	contains(t, textOf(t, p, Job{Tenant: "a", URL: "http://site.test/broken"}), "frame is missing")
+	contains(t, textOf(t, p, Job{Account: "a", URL: "http://site.test/broken"}), "frame is missing")
 
 	dead := startPool(t, nil)
-	_, err := dead.PDF(t.Context(), Job{Tenant: "a", URL: "http://site.test/"}, PDF{})
+	_, err := dead.PDF(t.Context(), Job{Account: "a", URL: "http://site.test/"}, PDF{})
 	var load *LoadError
 	if !errors.As(err, &load) || load.Reason != "net::ERR_PROXY_CONNECTION_FAILED" {
 		t.Errorf("without a proxy: %v", err)
@@ -99,7 +99,7 @@ func TestDocumentThatLeadsItselfAway(t *testing.T) {
 		{HTML: `<p>before<script>location = 'https://refused.test/'</script>`, WaitForTimeout: time.Second},
 		{URL: "http://site.test/away", WaitForTimeout: time.Second},
 	} {
-		job.Tenant, job.Lane = "a", Once
+		job.Account, job.Lane = "a", Once
 		doc, err := p.PDF(t.Context(), job, PDF{})
 		for err == nil && job.WaitForTimeout < 10*time.Second { // It was printed before it went.
 			doc.Body.Close()
@@ -134,14 +134,14 @@ func TestWaitUntil(t *testing.T) {
 	s.page("site.test/long", `<p id=x>two open</p><img src="/slow.svg?1"><img src="/slow.svg?2">`)
 	p := startWithSite(t, s)
 	text := func(path, until string) (string, error) {
-		doc, err := p.PDF(t.Context(), Job{Tenant: "a", URL: "http://site.test" + path, WaitUntil: until}, PDF{})
+		doc, err := p.PDF(t.Context(), Job{Account: "a", URL: "http://site.test" + path, WaitUntil: until}, PDF{})
 		if err != nil {
 			return "", err
 		}
 		return pdfText(t, doc), nil
 	}
 	for _, until := range []string{WaitLoad, WaitNetworkIdle0} {
-		timesOut(t, p, Job{Tenant: "a", URL: "http://site.test/slow", WaitUntil: until, Timeout: 2 * time.Second}, StepLoad)
+		timesOut(t, p, Job{Account: "a", URL: "http://site.test/slow", WaitUntil: until, Timeout: 2 * time.Second}, StepLoad)
 	}
 	if got, err := text("/long", WaitNetworkIdle2); err != nil || !strings.Contains(got, "two open") {
 		t.Errorf("networkidle2 with two requests open: %q, %v", got, err)
@@ -165,14 +165,14 @@ func TestWaitForSelector(t *testing.T) {
 		if lane != Inline {
 			html = `<script>setTimeout(() => document.body.innerHTML = '<p class=ready>there', 300)</script>`
 		}
-		text := textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html, WaitForSelector: "p.ready"})
+		text := textOf(t, p, Job{Account: "a", Lane: lane, HTML: html, WaitForSelector: "p.ready"})
 		contains(t, text, "there")
 
-		_, err := p.PDF(t.Context(), Job{Tenant: "a", Lane: lane, HTML: html, WaitForSelector: "p..["}, PDF{})
+		_, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: html, WaitForSelector: "p..["}, PDF{})
 		if !errors.Is(err, ErrSelector) {
 			t.Errorf("%s lane, invalid selector: %v, want ErrSelector", lane, err)
 		}
-		timesOut(t, p, Job{Tenant: "a", Lane: lane, HTML: html, WaitForSelector: "#never", Timeout: time.Second}, StepSelector)
+		timesOut(t, p, Job{Account: "a", Lane: lane, HTML: html, WaitForSelector: "#never", Timeout: time.Second}, StepSelector)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestWaitForSelectorAcrossANavigation(t *testing.T) {
 	s.page("site.test/", `first<script>setTimeout(() => location = '/next', 200)</script>`)
 	s.page("site.test/next", `<p id=done>second`)
 	p := startWithSite(t, s)
-	contains(t, textOf(t, p, Job{Tenant: "a", URL: "http://site.test/", WaitForSelector: "#done"}), "second")
+	contains(t, textOf(t, p, Job{Account: "a", URL: "http://site.test/", WaitForSelector: "#done"}), "second")
 }
 
 func TestWaitForTimeout(t *testing.T) {
@@ -189,8 +189,8 @@ func TestWaitForTimeout(t *testing.T) {
 	html := func(ms int) string {
 		return fmt.Sprintf(`<p id=x>early<script>setTimeout(() => x.textContent = 'late', %d)</script>`, ms)
 	}
-	contains(t, textOf(t, p, Job{Tenant: "a", Lane: Realm, HTML: html(60_000)}), "early")
-	contains(t, textOf(t, p, Job{Tenant: "a", Lane: Realm, HTML: html(200), WaitForTimeout: 2 * time.Second}), "late")
+	contains(t, textOf(t, p, Job{Account: "a", Lane: Realm, HTML: html(60_000)}), "early")
+	contains(t, textOf(t, p, Job{Account: "a", Lane: Realm, HTML: html(200), WaitForTimeout: 2 * time.Second}), "late")
 }
 
 func TestDialogsDoNotStopAPage(t *testing.T) {
@@ -198,7 +198,7 @@ func TestDialogsDoNotStopAPage(t *testing.T) {
 	for _, lane := range []Lane{Realm, Once} {
 		html := `<p id=x></p><script>alert(1); confirm(2); prompt(3); print(); onbeforeunload = e => e.preventDefault(); x.textContent = 'went on'</script>`
 		for range 2 {
-			contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html}), "went on")
+			contains(t, textOf(t, p, Job{Account: "a", Lane: lane, HTML: html}), "went on")
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestHeadersGoOnlyWhereTheyBelong(t *testing.T) {
 	s.page("site.test/own", "")
 	p := startWithSite(t, s)
 	headers := map[string]string{"Authorization": "Bearer secret", "X-Team": "blue"}
-	textOf(t, p, Job{Tenant: "a", URL: "http://site.test/page", Headers: headers, WaitUntil: WaitNetworkIdle0})
+	textOf(t, p, Job{Account: "a", URL: "http://site.test/page", Headers: headers, WaitUntil: WaitNetworkIdle0})
 	want := map[string]bool{"/page": true, "/own": true, "/away": true, "/port": false, "/foreign": false, "/redirected": false, "/fetched": false}
 	for path, belongs := range want {
 		got := s.requests(path)
@@ -229,7 +229,7 @@ func TestHeadersGoOnlyWhereTheyBelong(t *testing.T) {
 		}
 	}
 	// To an inline document http sub-resources are not trusted with them.
-	textOf(t, p, Job{Tenant: "a", HTML: `<img src="http://foreign.test/inline">`, Headers: headers})
+	textOf(t, p, Job{Account: "a", HTML: `<img src="http://foreign.test/inline">`, Headers: headers})
 	for _, r := range s.requests("/inline") {
 		if r.Header.Get("Authorization") != "" {
 			t.Error("an inline document's header went out unencrypted")
@@ -245,7 +245,7 @@ func TestCookies(t *testing.T) {
 	s.page("site.test/", `<p id=x></p><script>x.textContent = document.cookie</script>`)
 	s.page("www.site.test/", "")
 	p := startWithSite(t, s)
-	text := textOf(t, p, Job{Tenant: "a", URL: "http://site.test/", Cookies: []Cookie{
+	text := textOf(t, p, Job{Account: "a", URL: "http://site.test/", Cookies: []Cookie{
 		{Name: "own", Value: "1"}, {Name: "domain", Value: "2", Domain: "site.test"},
 		{Name: "path", Value: "3", Path: "/deep"}, {Name: "other", Value: "4", Domain: "other.test"},
 	}})

@@ -225,6 +225,14 @@ func (p *page) spoil(cause error) {
 func (p *page) event(method string, params json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if name, long := strings.CutPrefix(method, eventOversize); long {
+		// What does not fit into a message is a data: URL, not an address that
+		// anything could be loaded from.
+		if !strings.HasPrefix(name, "Network.") {
+			p.spoil(errOversize)
+		}
+		return
+	}
 	switch method {
 	case "Inspector.targetCrashed", "Inspector.detached":
 		p.spoil(errTargetCrashed)

@@ -3,12 +3,14 @@ package chrome
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 
 	"github.com/go-rod/rod/lib/proto"
 
 	"relaypdf/render/pagerange"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/spool"
 )
 
@@ -19,7 +21,27 @@ const (
 	// in one message instead of a stream: that saves a tenth of the time, and
 	// such a document cannot grow into a large PDF.
 	directHTML = 256 << 10
+
+	// How a printed file is returned.
+	asData   = "ReturnAsBase64"
+	asStream = "ReturnAsStream"
 )
+
+// largePrint reports whether a document without script may print as a large
+// file, which has to be read in parts.
+func largePrint(html string) bool { return len(html) > directHTML || drawsPixels(html) }
+
+// drawsPixels reports whether a document can make the browser compute a
+// picture, which has no size that its text would tell. A backslash can hide any
+// name in a style.
+func drawsPixels(html string) bool {
+	for _, name := range [...]string{"filter", "feturb", "shadow", "mask", "blend", "gradient", "pattern", "opacity", "image", "\\", "&#"} {
+		if containsFold(html, name) {
+			return true
+		}
+	}
+	return false
+}
 
 // maxDirectPage is the highest page that is asked for without counting first.
 // It bounds the list of pages made for a document that may have only one.
@@ -66,6 +88,11 @@ func (o PDF) normalized() (PDF, error) {
 	if o.MarginLeft+o.MarginRight >= width || o.MarginTop+o.MarginBottom >= height {
 		return o, ErrNoContentArea
 	}
+	for name, template := range map[string]string{"header": o.Header, "footer": o.Footer} {
+		if loads(withoutLoads(template)) {
+			return o, &HeaderError{Name: name}
+		}
+	}
 	return o, nil
 }
 
@@ -92,12 +119,12 @@ func (o PDF) params(ranges string, stream bool) printToPDF {
 		Landscape: o.Landscape, PrintBackground: o.PrintBackground, PreferCSSPageSize: o.PreferCSSPageSize,
 		Scale: o.Scale, PaperWidth: o.Width, PaperHeight: o.Height,
 		MarginTop: o.MarginTop, MarginBottom: o.MarginBottom, MarginLeft: o.MarginLeft, MarginRight: o.MarginRight,
-		PageRanges: ranges, TransferMode: "ReturnAsBase64",
+		PageRanges: ranges, TransferMode: asData,
 		// Chromium makes the outline from the tags: without them it leaves it out.
 		Tagged: o.Tagged || o.Outline, Outline: o.Outline,
 	}
 	if stream {
-		p.TransferMode = "ReturnAsStream"
+		p.TransferMode = asStream
 	}
 	p.HeaderTemplate, p.FooterTemplate, p.DisplayHeaderFooter = o.templates()
 	return p
@@ -181,7 +208,7 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 		}
 		return Document{}, err
 	}
-	pages, err := countPages(body.Open(), body.Size())
+	pages, err := countPages(body)
 	if err != nil {
 		return Document{}, err
 	}
@@ -192,22 +219,33 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 	return Document{Body: body, Pages: pages}, nil
 }
 
+// countPages returns the number of pages of what was printed.
+func countPages(body *spool.File) (int, error) {
+	f, err := pdffile.ReadPrinted(body.Open(), body.Size())
+	if err != nil {
+		return 0, fmt.Errorf("chrome: count pages: %w", err)
+	}
+	n, err := f.Pages()
+	if err != nil {
+		return 0, fmt.Errorf("chrome: count pages: %w", err)
+	}
+	return n, nil
+}
+
 // transfer prints and writes the file to w.
 func (p printer) transfer(ctx context.Context, params printToPDF, w io.Writer) error {
-	var out struct {
-		Data   []byte               `json:"data"`
-		Stream proto.IOStreamHandle `json:"stream"`
-	}
 	// Printing a page whose renderer has crashed kills the whole browser; ctx
 	// has ended when that was reported.
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := p.page.call(ctx, params, &out); err != nil {
-		return err
+	if params.TransferMode == asData {
+		return p.page.callData(ctx, params, w)
 	}
-	if out.Stream == "" {
-		_, err := w.Write(out.Data)
+	var out struct {
+		Stream proto.IOStreamHandle `json:"stream"`
+	}
+	if err := p.page.call(ctx, params, &out); err != nil {
 		return err
 	}
 	defer p.page.post(proto.IOClose{Handle: out.Stream})

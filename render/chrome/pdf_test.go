@@ -26,7 +26,7 @@ func TestPDFFromEveryLane(t *testing.T) {
 				if lane != Inline {
 					html += `<p id=x></p><script>x.textContent = 'script ran ' + document.title</script>`
 				}
-				text := textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html})
+				text := textOf(t, p, Job{Account: "a", Lane: lane, HTML: html})
 				contains(t, text, fmt.Sprintf("Grüße №%d", i))
 				if lane != Inline {
 					contains(t, text, "script ran T")
@@ -41,7 +41,7 @@ func TestPDFFromEveryLane(t *testing.T) {
 
 func TestInlineRunsNoScript(t *testing.T) {
 	p := startPool(t, nil)
-	text := textOf(t, p, Job{Tenant: "a", HTML: `<p id=x>before</p><script>x.textContent='after'</script>
+	text := textOf(t, p, Job{Account: "a", HTML: `<p id=x>before</p><script>x.textContent='after'</script>
 		<img src="data:," onerror="x.textContent='after'"><noscript>noscript shown</noscript>`})
 	contains(t, text, "before")
 	if strings.Contains(text, "after") {
@@ -64,7 +64,7 @@ func TestPDFPaper(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			doc, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: c.html}, c.opt)
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: c.html}, c.opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestPDFPaper(t *testing.T) {
 func TestPDFMarginsScaleAndBackground(t *testing.T) {
 	p := startPool(t, nil)
 	left := func(opt PDF) float64 {
-		doc, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: `<body style="margin:0">mark`}, opt)
+		doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: `<body style="margin:0">mark`}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,12 +89,12 @@ func TestPDFMarginsScaleAndBackground(t *testing.T) {
 	if got := left(PDF{}); got != 0 {
 		t.Errorf("text starts at %g pt without margins, want 0", got)
 	}
-	_, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: "x"}, PDF{MarginLeft: 5, MarginRight: 5})
+	_, err := p.PDF(t.Context(), Job{Account: "a", HTML: "x"}, PDF{MarginLeft: 5, MarginRight: 5})
 	if !errors.Is(err, ErrNoContentArea) {
 		t.Errorf("margins wider than the paper: %v, want ErrNoContentArea", err)
 	}
 	for _, printed := range []bool{false, true} {
-		doc, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: `<body style="background:#f00">`}, PDF{PrintBackground: printed})
+		doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: `<body style="background:#f00">`}, PDF{PrintBackground: printed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestPDFPageRanges(t *testing.T) {
 		"1, last":  "1 7",
 		"odd,even": "1 2 3 4 5 6 7",
 	}
-	job := Job{Tenant: "a", HTML: pagesOf(7)}
+	job := Job{Account: "a", HTML: pagesOf(7)}
 	for ranges, want := range cases {
 		doc, err := p.PDF(t.Context(), job, PDF{PageRanges: ranges})
 		if err != nil {
@@ -145,7 +145,7 @@ func TestPDFLimits(t *testing.T) {
 	p := startPool(t, nil)
 	for what, opt := range map[string]PDF{"pages": {MaxPages: 6}, "bytes": {MaxBytes: 1000}} {
 		for _, lane := range lanes {
-			_, err := p.PDF(t.Context(), Job{Tenant: "a", Lane: lane, HTML: pagesOf(7)}, opt)
+			_, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: pagesOf(7)}, opt)
 			var limit *LimitError
 			if !errors.As(err, &limit) || limit.What != what || !errors.Is(err, ErrTooLarge) {
 				t.Errorf("%s, %s lane: %v, want a LimitError", what, lane, err)
@@ -161,7 +161,7 @@ func TestPDFHeaderAndFooter(t *testing.T) {
 		Header: `<b>Report <span class="title"></span></b>`,
 		Footer: `<span class="pageNumber"></span> of <span class="totalPages"></span>, <span class="date"></span>`,
 	}
-	job := Job{Tenant: "a", HTML: "<title>Quarter</title>" + pagesOf(3)}
+	job := Job{Account: "a", HTML: "<title>Quarter</title>" + pagesOf(3)}
 	doc, err := p.PDF(t.Context(), job, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestPDFHeaderAndFooter(t *testing.T) {
 func TestHeaderIsReadableAndItsOwnStyleWins(t *testing.T) {
 	p := startPool(t, nil)
 	word := func(header string) (x, height float64) {
-		doc, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: "body"}, PDF{MarginTop: 1, MarginLeft: 1, Header: header})
+		doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: "body"}, PDF{MarginTop: 1, MarginLeft: 1, Header: header})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestHeaderIsReadableAndItsOwnStyleWins(t *testing.T) {
 func TestPDFTaggedAndOutlineOnlyWhenAsked(t *testing.T) {
 	p := startPool(t, nil)
 	for _, on := range []bool{false, true} {
-		doc, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: "<h1>One</h1><p>x<h1>Two</h1>"}, PDF{Tagged: on, Outline: on})
+		doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: "<h1>One</h1><p>x<h1>Two</h1>"}, PDF{Tagged: on, Outline: on})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestLargePDFIsStreamed(t *testing.T) {
 		const g = c.getContext('2d'), d = g.createImageData(1400, 1400);
 		for (let i = 0; i < d.data.length; i++) d.data[i] = i % 4 == 3 ? 255 : 256 * Math.random();
 		g.putImageData(d, 0, 0)</script>`
-	doc, err := p.PDF(t.Context(), Job{Tenant: "a", Lane: Realm, HTML: html}, PDF{})
+	doc, err := p.PDF(t.Context(), Job{Account: "a", Lane: Realm, HTML: html}, PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestPageCountAgreesWithPoppler(t *testing.T) {
 	p := startPool(t, nil)
 	for _, n := range []int{1, 2, 8, 9, 65, 600} { // Skia's page tree gets deeper at 8, 64 and 512.
 		for _, tagged := range []bool{false, true} {
-			doc, err := p.PDF(t.Context(), Job{Tenant: "a", HTML: pagesOf(n)}, PDF{Tagged: tagged, Outline: tagged})
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: pagesOf(n)}, PDF{Tagged: tagged, Outline: tagged})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestScriptsSeeTheRoomOnThePaper(t *testing.T) {
 		"window 408 x 528":  {Scale: 2},
 	} {
 		for _, lane := range []Lane{Realm, Once} {
-			doc, err := p.PDF(t.Context(), Job{Tenant: "a", Lane: lane, HTML: html}, opt)
+			doc, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: html}, opt)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,11 +3,13 @@ package chrome
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
+
+	"relaypdf/render/queue"
 )
 
 // Config says how a Pool runs its browser. Only Proxy is required.
@@ -28,23 +30,37 @@ type Config struct {
 	// User is who the browser runs as when the program is root, so that its
 	// sandbox stays on. Empty means relaypdf, or nobody where that is unknown.
 	User string
+	// Confine is for machines that refuse the browser its own sandbox, which is
+	// off when it is set. It returns the command that locks itself in, becomes
+	// that user if there is one, and then the program that follows it; folders
+	// are all that the browser writes.
+	Confine func(user *syscall.Credential, folders ...string) ([]string, error)
 	// Slots is the number of renders at once; zero means the number of cores.
 	Slots int
 	// Queue is the number of renders that may wait before ErrBusy. Zero means
 	// 32 a slot: with typical documents of 10 to 100 ms the last in line then
 	// waits three seconds at most, and with heavy ones of 0.6 s twenty. While
-	// others have jobs, one tenant may have 5 a slot waiting.
+	// others have jobs, one account may have 5 a slot waiting.
 	Queue int
-	// RecycleDocs replaces the browser after so many renders; zero means 5000.
+	// Browsers is how many browsers may run at once; zero means two more than
+	// slots, so that one is free while each runs a job and another rests.
+	Browsers int
+	// WarmPages is how many pages the browsers keep for accounts that may come
+	// again; zero means eight a slot.
+	WarmPages int
+	// RecycleDocs replaces a browser after so many renders; zero means 5000.
 	RecycleDocs int
-	// RecycleBytes replaces the browser when its processes hold more memory
-	// than this; zero means 2 GiB plus 512 MiB a slot.
+	// RecycleBytes replaces a browser when its processes hold more memory than
+	// this; zero means 1 GiB plus 512 MiB a slot.
 	RecycleBytes int64
-	// IdleContext is how long a tenant's warm context is kept without use;
+	// RendererBytes is what one process of a browser may hold: one with more is
+	// killed, and the job fails. Zero means 2 GiB.
+	RendererBytes int64
+	// IdleContext is how long an account's warm context is kept without use;
 	// zero means two minutes.
 	IdleContext time.Duration
 	// Logger gets restarts and crashes; nil discards them. Documents, URLs and
-	// tenants are not logged.
+	// accounts are not logged.
 	Logger *slog.Logger
 	// Observe gets the duration of every step; nil means nobody.
 	Observe func(step Step, d time.Duration)
@@ -69,9 +85,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.RecycleDocs <= 0 {
 		c.RecycleDocs = 5000
 	}
-	if c.RecycleBytes <= 0 {
-		c.RecycleBytes = 2<<30 + int64(c.Slots)*512<<20
-	}
+	c = c.withMemory()
 	if c.IdleContext <= 0 {
 		c.IdleContext = 2 * time.Minute
 	}
@@ -84,29 +98,45 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
+// extraSlots is how many renders more than Config.Slots may run, each of an
+// account that has no other: a newcomer beside one that uses every slot.
+const extraSlots = 1
+
+// spareBrowsers are those beside one for each slot: for a newcomer, and for one
+// that rests.
+const spareBrowsers = 2
+
+// withMemory fills in the bounds of what is held.
+func (c Config) withMemory() Config {
+	if c.Browsers <= 0 {
+		c.Browsers = c.Slots + spareBrowsers
+	}
+	if c.WarmPages <= 0 {
+		c.WarmPages = 8 * c.Slots
+	}
+	if c.RecycleBytes <= 0 {
+		c.RecycleBytes = 1<<30 + int64(c.Slots)*512<<20
+	}
+	if c.RendererBytes <= 0 {
+		c.RendererBytes = 2 << 30
+	}
+	return c
+}
+
 // Pool renders documents. Its methods are safe for concurrent use.
 type Pool struct {
 	cfg   Config
 	home  home
-	queue *queue
-	count counters
+	queue *queue.Queue
+	fleet *fleet
+	count *counters
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
 	tasks  sync.WaitGroup // background work, jobs included
 
-	mu        sync.Mutex
-	closed    bool
-	current   *browser
-	starting  *start // a start under way
-	recycling bool
-	made      int // browsers started so far, for names
-}
-
-// start is one attempt to start a browser, which several jobs may wait for.
-type start struct {
-	done chan struct{}
-	err  error
+	mu     sync.Mutex
+	closed bool
 }
 
 // Start starts a browser and returns when it has rendered a first document.
@@ -120,14 +150,18 @@ func Start(ctx context.Context, cfg Config) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{cfg: cfg, home: h, queue: newQueue(cfg.Slots, cfg.Queue, cfg.Now)}
+	p := &Pool{cfg: cfg, home: h, count: &counters{}, queue: queue.New(queue.Config{
+		Slots: cfg.Slots, Extra: extraSlots, Limit: cfg.Queue, Now: cfg.Now,
+	})}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
-	b, err := p.browser(ctx)
+	p.fleet = newFleet(p.ctx, &p.tasks, cfg, h, p.count)
+	v, err := p.fleet.visit(ctx, "", true)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	p.done(b, 0)
+	p.fleet.leave(v, 0, nil)
 	p.tasks.Go(p.tend)
+	p.tasks.Go(p.guard)
 	return p, nil
 }
 
@@ -141,19 +175,19 @@ func (p *Pool) Close() error {
 	}
 	p.closed = true
 	p.mu.Unlock()
-	p.queue.close()
+	p.queue.Close()
+	p.fleet.close()
 	p.cancel(ErrClosed)
 	p.tasks.Wait()
-	var err error
-	if b := p.current; b != nil { // No lock: nobody else is left.
-		p.current = nil
-		err = b.stop()
+	var faults []error
+	for _, b := range p.fleet.all() { // Nobody else is left.
+		faults = append(faults, b.stop())
 	}
-	return errors.Join(err, p.home.remove())
+	return errors.Join(append(faults, p.home.remove())...)
 }
 
-// Healthy makes a real call to the browser, and starts one if there is none.
-// It is bounded by five seconds and by ctx.
+// Healthy makes a real call to a browser that is not busy, and starts one if
+// there is none. It is bounded by five seconds and by ctx.
 func (p *Pool) Healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -161,12 +195,12 @@ func (p *Pool) Healthy(ctx context.Context) error {
 		return ErrClosed
 	}
 	defer p.tasks.Done()
-	b, err := p.browser(ctx)
+	v, err := p.fleet.visit(ctx, "", true)
 	if err != nil {
 		return err
 	}
-	defer p.done(b, 0)
-	return b.probe(ctx)
+	defer p.fleet.leave(v, 0, nil)
+	return v.probe(ctx)
 }
 
 // PDF loads a document and prints it. The errors are those of errors.go, the
@@ -185,7 +219,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 		emulated: emulation{media: mediaOverride(job.Media, "print"), viewport: opt.window(job.Lane)},
 		lazy:     true,
 		work: func(ctx context.Context, pg *page) (err error) {
-			stream := pg.lane != Inline || len(job.HTML) > directHTML
+			stream := pg.lane != Inline || largePrint(job.HTML)
 			doc, err = printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}.selection(ctx)
 			return err
 		},
@@ -193,10 +227,18 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 	return doc, err
 }
 
-// Admit returns the *BusyError with which a job of the tenant would be turned
+// Admit returns the *BusyError with which a job of the account would be turned
 // away now, or nil. It is for callers that have something costly to do before
 // the job; the job itself is the one that gets a place.
-func (p *Pool) Admit(tenant string) error { return p.queue.admit(tenant) }
+func (p *Pool) Admit(account string) error { return fromQueue(p.queue.Admit(account)) }
+
+// fromQueue makes an error of the queue one of this package.
+func fromQueue(err error) error {
+	if errors.Is(err, queue.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
 
 // Screenshot loads a document and photographs it. The errors are as for PDF.
 func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, error) {
@@ -240,93 +282,4 @@ func (p *Pool) enter() bool {
 	}
 	p.tasks.Add(1)
 	return true
-}
-
-// browser returns the current browser for one job, to be given back with done.
-// Where there is none it starts one, or waits for the start under way.
-func (p *Pool) browser(ctx context.Context) (*browser, error) {
-	for {
-		p.mu.Lock()
-		if b := p.current; b != nil && b.alive() {
-			b.running++
-			p.mu.Unlock()
-			return b, nil
-		}
-		s := p.startLocked()
-		p.mu.Unlock()
-		select {
-		case <-s.done:
-			if s.err != nil {
-				return nil, s.err
-			}
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-p.ctx.Done():
-			return nil, ErrClosed
-		}
-	}
-}
-
-// startLocked begins to start a browser unless that is under way already.
-func (p *Pool) startLocked() *start {
-	if p.starting != nil {
-		return p.starting
-	}
-	s := &start{done: make(chan struct{})}
-	p.starting = s
-	p.tasks.Go(func() {
-		b, err := p.launch()
-		p.mu.Lock()
-		dead := p.current
-		p.current, p.starting = b, nil
-		p.mu.Unlock()
-		s.err = err
-		close(s.done)
-		if dead != nil {
-			p.bury(dead)
-		}
-	})
-	return s
-}
-
-// launch starts a browser and watches for its end.
-func (p *Pool) launch() (*browser, error) {
-	p.mu.Lock()
-	p.made++
-	name := fmt.Sprintf("profile-%d", p.made)
-	p.mu.Unlock()
-	b, err := startBrowser(p.ctx, p.cfg, p.home, name)
-	if err != nil {
-		p.cfg.Logger.Error("browser did not start", "error", err)
-		return nil, err
-	}
-	p.tasks.Go(func() { p.watch(b) })
-	return b, nil
-}
-
-// watch replaces the browser when it dies by itself.
-func (p *Pool) watch(b *browser) {
-	select {
-	case <-b.proc.conn.done:
-	case <-b.proc.exited:
-		b.proc.conn.shut() // A helper may hold the pipe open.
-	case <-p.ctx.Done():
-		return
-	}
-	p.mu.Lock()
-	if p.current != b || p.closed { // Retired, or not in service yet.
-		p.mu.Unlock()
-		return
-	}
-	p.startLocked()
-	p.mu.Unlock()
-	p.count.crashes.Add(1)
-	p.cfg.Logger.Error("browser died, starting another", "stderr", b.proc.log.String())
-}
-
-// bury removes what a dead browser left behind.
-func (p *Pool) bury(b *browser) {
-	if err := b.stop(); err != nil {
-		p.cfg.Logger.Warn("could not remove the dead browser's folder", "error", err)
-	}
 }

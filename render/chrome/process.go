@@ -50,12 +50,15 @@ func (p *process) start(cfg Config, h home) error {
 	}
 	defer theirOut.Close()
 
-	p.cmd = command(cfg, h, p.profile)
+	if p.cmd, err = command(cfg, h, p.profile); err != nil {
+		return errors.Join(err, ourIn.Close(), ourOut.Close())
+	}
 	p.cmd.ExtraFiles = []*os.File{theirIn, theirOut} // Descriptors 3 and 4, as Chromium expects.
 	p.cmd.Stderr = p.log
 	if err := p.cmd.Start(); err != nil {
 		return errors.Join(err, ourIn.Close(), ourOut.Close())
 	}
+	yieldMemory(p.cmd.Process.Pid)
 	p.conn = newConn(ourIn, ourOut)
 	go func() {
 		defer close(p.exited)

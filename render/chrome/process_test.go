@@ -56,7 +56,7 @@ func processorTime(t testing.TB, p *Pool) (ticks int) {
 
 func TestBrowserRunsUnprivilegedAndSandboxed(t *testing.T) {
 	p := startPool(t, nil)
-	textOf(t, p, Job{Tenant: "a", HTML: "x"})
+	textOf(t, p, Job{Account: "a", HTML: "x"})
 	for _, pid := range tree(p.browserPID()) {
 		cmdline := strings.ReplaceAll(procFile(t, pid, "cmdline"), "\x00", " ")
 		for line := range strings.Lines(procFile(t, pid, "status")) {
@@ -104,7 +104,7 @@ func TestBrowserSeesNoneOfOurEnvironment(t *testing.T) {
 func TestCloseLeavesNoProcess(t *testing.T) {
 	p := startPool(t, nil)
 	for _, lane := range lanes {
-		textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: "x"})
+		textOf(t, p, Job{Account: "a", Lane: lane, HTML: "x"})
 	}
 	pids := tree(p.browserPID())
 	if len(pids) < 4 {

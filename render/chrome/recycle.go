@@ -1,6 +1,8 @@
 package chrome
 
-import "time"
+import (
+	"time"
+)
 
 const (
 	// tendEvery is how often idle pages, memory and age are looked at.
@@ -10,113 +12,135 @@ const (
 	// drainTimeout ends a retired browser whose jobs do not end; their own
 	// deadlines are at most a minute.
 	drainTimeout = 2 * time.Minute
-	// warmPerSlot bounds the tenants with warm pages, at 50 to 100 MB each.
-	warmPerSlot = 8
 )
 
-// done gives a browser back after it rendered so many documents, and recycles
-// it when that is due.
-func (p *Pool) done(b *browser, docs int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b.running--
-	b.docs += docs
-	if b.retired && b.running == 0 {
-		close(b.drained)
-	}
-	if b.docs >= p.cfg.RecycleDocs {
-		p.recycleLocked(b, "documents")
-	}
-}
-
-// recycleLocked replaces the current browser: the next one is started and
-// warmed first, then takes over, and the old one leaves when its jobs are done.
-func (p *Pool) recycleLocked(old *browser, reason string) {
-	if p.recycling || p.closed || p.current != old || p.starting != nil {
+// recycleLocked replaces a browser: the next one is started and warmed first,
+// then takes over, and the old one leaves when its jobs are done.
+func (f *fleet) recycleLocked(old *browser, reason string) {
+	if old.recycling || f.closed || !old.alive() {
 		return
 	}
-	p.recycling = true
-	p.tasks.Go(func() {
-		next, err := p.launch()
-		p.mu.Lock()
-		p.recycling = false
-		if err != nil || p.current != old || p.starting != nil {
-			// The old one died meanwhile and was replaced, or the new one does
-			// not start: then the old one goes on, and the next round tries again.
-			p.mu.Unlock()
-			if next != nil {
-				p.retire(next)
-			}
+	old.recycling = true
+	f.tasks.Go(func() {
+		next, err := f.launch()
+		f.mu.Lock()
+		old.recycling = false
+		if err != nil { // The old one goes on, and the next round tries again.
+			f.mu.Unlock()
 			return
 		}
-		p.current = next
-		p.mu.Unlock()
-		p.count.restarts.Add(1)
-		p.cfg.Logger.Info("browser recycled", "reason", reason, "documents", old.docs)
-		p.retire(old)
+		f.browsers = append(f.browsers, next)
+		took := f.dropLocked(old)
+		f.signalLocked()
+		f.mu.Unlock()
+		if !took { // It died meanwhile.
+			return
+		}
+		f.count.restarts.Add(1)
+		f.cfg.Logger.Info("browser recycled", "reason", reason, "documents", old.docs)
+		f.retire(old)
 	})
 }
 
-// retire ends a browser that gets no new jobs, when its last job is done.
-func (p *Pool) retire(b *browser) {
-	p.mu.Lock()
+// retire ends a browser that is out of service, when its last job is done.
+func (f *fleet) retire(b *browser) {
+	f.mu.Lock()
 	b.retired = true
 	if b.running == 0 {
 		close(b.drained)
 	}
-	p.mu.Unlock()
+	f.mu.Unlock()
 	timer := time.NewTimer(drainTimeout)
 	defer timer.Stop()
 	select {
 	case <-b.drained:
 	case <-timer.C:
-	case <-p.ctx.Done():
+	case <-f.ctx.Done():
 	}
-	p.bury(b)
+	f.bury(b)
 }
 
-// tend looks after the browser until the Pool is closed.
+// tend looks after the browsers until the Pool is closed.
 func (p *Pool) tend() {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
 	for round := 0; ; round++ {
 		select {
 		case <-ticker.C:
-			p.tendOnce(round)
+			p.fleet.tend(round)
 		case <-p.ctx.Done():
 			return
 		}
 	}
 }
 
-func (p *Pool) tendOnce(round int) {
-	p.queue.prune()
-	p.mu.Lock()
-	b := p.current
-	p.mu.Unlock()
-	if b == nil || !b.alive() {
-		return
-	}
+func (f *fleet) tend(round int) {
+	f.ready()
+	f.shrink()
 	now := time.Now()
-	b.dropIdle(p.ctx, now.Add(-p.cfg.IdleContext), warmPerSlot*p.cfg.Slots)
-	b.emptyIdle(now.Add(-tendEvery))
-	if round%memoryEvery != 0 {
+	var total int64
+	for _, b := range f.all() {
+		if !b.alive() {
+			continue
+		}
+		b.dropIdle(f.ctx, now.Add(-f.cfg.IdleContext))
+		b.emptyIdle(now.Add(-tendEvery))
+		if round%memoryEvery == 0 {
+			total += f.measure(b)
+			f.tasks.Go(func() { f.look(b) })
+		}
+	}
+	if round%memoryEvery == 0 {
+		f.count.memory.Store(total)
+	}
+}
+
+// shrink ends the browser that was unused longest, when more run than are kept
+// ready and nobody needed them for a while.
+func (f *fleet) shrink() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.livingLocked() <= readyBrowsers {
 		return
 	}
+	since := time.Now().Add(-f.cfg.IdleContext)
+	for _, b := range f.browsers {
+		if b.vacant() && !b.recycling && b.used.Before(since) {
+			f.dropLocked(b)
+			f.tasks.Go(func() { f.retire(b) })
+			return
+		}
+	}
+}
+
+// measure returns the memory of a browser, and has it replaced when that is too
+// much.
+func (f *fleet) measure(b *browser) int64 {
 	memory := treeMemory(b.proc.cmd.Process.Pid)
-	p.count.memory.Store(memory)
-	err := b.probe(p.ctx)
-	if err != nil {
-		err = b.probe(p.ctx) // A machine that is very busy deserves a second look.
+	if memory > f.cfg.RecycleBytes {
+		f.mu.Lock()
+		f.recycleLocked(b, "memory")
+		f.mu.Unlock()
 	}
-	if err != nil && p.ctx.Err() == nil {
-		p.cfg.Logger.Error("browser does not answer, killing it", "error", err)
-		b.proc.kill() // The watcher starts another.
+	return memory
+}
+
+// look probes a browser, and kills one that hangs: it does not answer, and
+// nothing of any job arrives either.
+func (f *fleet) look(b *browser) {
+	if !b.looking.CompareAndSwap(false, true) {
 		return
 	}
-	if memory > p.cfg.RecycleBytes {
-		p.mu.Lock()
-		p.recycleLocked(b, "memory")
-		p.mu.Unlock()
+	defer b.looking.Store(false)
+	for range 2 { // A machine that is very busy deserves a second look.
+		seen := b.proc.conn.received()
+		err := b.probe(f.ctx)
+		if err == nil || f.ctx.Err() != nil || b.proc.conn.received() != seen {
+			return
+		}
+	}
+	if b.alive() {
+		f.cfg.Logger.Error("browser does not answer, killing it")
+		b.proc.kill() // The watcher starts another.
 	}
 }

@@ -3,6 +3,7 @@ package chrome
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -16,9 +17,8 @@ type task struct {
 }
 
 // run carries a job through queue, page, load and task.
-func (p *Pool) run(ctx context.Context, job Job, t task) error {
-	job, err := job.normalized()
-	if err != nil {
+func (p *Pool) run(ctx context.Context, job Job, t task) (err error) {
+	if job, err = job.normalized(); err != nil {
 		return err
 	}
 	if !p.enter() {
@@ -26,11 +26,18 @@ func (p *Pool) run(ctx context.Context, job Job, t task) error {
 	}
 	defer p.tasks.Done()
 	start := time.Now()
-	release, err := p.queue.acquire(ctx, job.Tenant)
+	slot, err := p.queue.Acquire(ctx, job.Account)
 	if err != nil {
-		return err
+		return fromQueue(err)
 	}
-	defer release()
+	defer func() {
+		var late *TimeoutError
+		timedOut := errors.As(err, &late)
+		slot.Release(timedOut)
+		if timedOut {
+			late.Slowed = p.queue.Slowed(job.Account)
+		}
+	}()
 	p.observe(StepQueue, time.Since(start))
 
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout, errDeadline)
@@ -67,6 +74,8 @@ func (r *running) carryOut(ctx context.Context) error {
 		case errors.Is(err, errNeedsNetwork):
 			r.pool.count.escalated.Add(1)
 			r.job.Lane = Once
+		case errors.Is(err, errOversize):
+			return &HarmError{What: fmt.Sprintf("made the browser send a message of over %d MiB", maxMessage>>20)}
 		case !errors.Is(err, errTargetCrashed) && !errors.Is(err, errConnClosed):
 			return err
 		case retried:
@@ -78,18 +87,18 @@ func (r *running) carryOut(ctx context.Context) error {
 }
 
 // attempt renders the document on one page.
-func (r *running) attempt(ctx context.Context) error {
-	var b *browser
+func (r *running) attempt(ctx context.Context) (err error) {
+	var v *visit
 	var pg *page
-	err := r.do(StepPage, func() (err error) {
-		if b, err = r.pool.browser(ctx); err != nil {
+	err = r.do(StepPage, func() (err error) {
+		if v, err = r.pool.fleet.visit(ctx, r.job.Account, r.gentle()); err != nil {
 			return err
 		}
-		pg, err = b.lease(ctx, r.job.Tenant, kind{lane: r.job.Lane, still: r.still()})
+		pg, err = v.lease(ctx, r.job.Account, kind{lane: r.job.Lane, still: r.still()})
 		return err
 	})
-	if b != nil {
-		defer r.pool.done(b, 1)
+	if v != nil {
+		defer func() { r.pool.fleet.leave(v, 1, err) }()
 	}
 	if err != nil {
 		return err
@@ -103,8 +112,30 @@ func (r *running) attempt(ctx context.Context) error {
 	if errors.Is(err, errTargetCrashed) {
 		r.pool.count.crashes.Add(1)
 	}
-	b.release(ctx, r.job.Tenant, pg, err == nil)
+	if err != nil && v.overfilled() && (errors.Is(err, errTargetCrashed) || errors.Is(err, errConnClosed)) {
+		err = &HarmError{What: fmt.Sprintf("needed more than %d MiB of memory", r.pool.cfg.RendererBytes>>20)}
+	}
+	// Renderers that had to step back stay slow.
+	v.release(ctx, r.job.Account, pg, err == nil && time.Since(v.began) < slowAfter)
 	return err
+}
+
+// gentleHTML is the size up to which setting a document does not keep the
+// browser busy.
+const gentleHTML = 1 << 20
+
+// gentle reports that the job cannot stall its browser: it runs no script, and
+// neither the document nor a photograph of it is large.
+func (r *running) gentle() bool {
+	return r.job.Lane == Inline && r.task.step == StepPrint && len(r.job.HTML) <= gentleHTML
+}
+
+// wrong reports that an attempt ended in a way that may have left its browser
+// busy: whoever wrote the document is not trusted for a while.
+func wrong(err error) bool {
+	var refused *protocolError
+	var load *LoadError
+	return err != nil && !errors.Is(err, errNeedsNetwork) && !errors.Is(err, ErrClosed) && !errors.As(err, &refused) && !errors.As(err, &load)
 }
 
 // render takes the document through its steps.

@@ -1,7 +1,6 @@
 package chrome
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"image"
@@ -59,22 +58,22 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 	if err != nil {
 		return Image{}, err
 	}
-	var out struct {
-		Data []byte `json:"data"`
+	body := spool.New(dir, o.MaxBytes)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, body.Close())
+		}
+	}()
+	err = p.callData(ctx, params, body)
+	if errors.Is(err, spool.ErrTooLarge) {
+		return Image{}, &LimitError{What: "bytes", Max: o.MaxBytes}
 	}
-	if err := p.call(ctx, params, &out); err != nil {
-		return Image{}, err
-	}
-	size, _, err := image.DecodeConfig(bytes.NewReader(out.Data))
 	if err != nil {
 		return Image{}, err
 	}
-	body := spool.New(dir, o.MaxBytes)
-	if _, err := body.Write(out.Data); err != nil {
-		if errors.Is(err, spool.ErrTooLarge) {
-			err = &LimitError{What: "bytes", Max: o.MaxBytes}
-		}
-		return Image{}, errors.Join(err, body.Close())
+	size, _, err := image.DecodeConfig(body.Open())
+	if err != nil {
+		return Image{}, err
 	}
 	return Image{Body: body, Width: size.Width, Height: size.Height}, nil
 }

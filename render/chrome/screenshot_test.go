@@ -13,7 +13,7 @@ func TestScreenshotTypes(t *testing.T) {
 	magic := map[string]string{"png": "\x89PNG", "jpeg": "\xff\xd8\xff", "webp": "RIFF", "": "\x89PNG"}
 	for _, lane := range lanes {
 		for kind, want := range magic {
-			img, err := p.Screenshot(t.Context(), Job{Tenant: "a", Lane: lane, HTML: "<h1>x"}, Screenshot{Type: kind, Quality: 50})
+			img, err := p.Screenshot(t.Context(), Job{Account: "a", Lane: lane, HTML: "<h1>x"}, Screenshot{Type: kind, Quality: 50})
 			if err != nil {
 				t.Fatal(lane, kind, err)
 			}
@@ -46,7 +46,7 @@ func TestScreenshotSizes(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			img, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: html}, c.opt)
+			img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: html}, c.opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestScreenshotSizes(t *testing.T) {
 func TestScreenshotClipBelowTheViewport(t *testing.T) {
 	p := startPool(t, nil)
 	opt := Screenshot{CaptureBeyondViewport: true, Clip: &Rect{Y: 1500, Width: 20, Height: 20}}
-	img, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: `<body style="margin:0;height:2000px;background:#0f0">`}, opt)
+	img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: `<body style="margin:0;height:2000px;background:#0f0">`}, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +92,13 @@ func TestScreenshotRefusesImpossibleSizes(t *testing.T) {
 		"own max side": {"x", Screenshot{MaxSide: 799}},
 	}
 	for name, c := range cases {
-		_, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: c.html}, c.opt)
+		_, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: c.html}, c.opt)
 		var size *SizeError
 		if !errors.As(err, &size) {
 			t.Errorf("%s: %v, want a SizeError", name, err)
 		}
 	}
-	_, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: "x"}, Screenshot{MaxBytes: 10})
+	_, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: "x"}, Screenshot{MaxBytes: 10})
 	if !errors.Is(err, ErrTooLarge) {
 		t.Errorf("10 bytes at most: %v, want ErrTooLarge", err)
 	}
@@ -110,7 +110,7 @@ func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 	const html = `<style>body{background:#0f0} @media print{body{background:#f00}} @media (max-width:500px){body{background:#00f}}</style>`
 	shoot := func(lane Lane, html, media string, opt Screenshot) []byte {
 		t.Helper()
-		img, err := p.Screenshot(t.Context(), Job{Tenant: "a", Lane: lane, HTML: html, Media: media}, opt)
+		img, err := p.Screenshot(t.Context(), Job{Account: "a", Lane: lane, HTML: html, Media: media}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 				return shoot(lane, `<body style="height:3000px"><p autofocus tabindex=1 style="margin-top:2500px">`, "", Screenshot{})
 			},
 			"a pdf": func() []byte {
-				return []byte(textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html, Media: "screen"}))
+				return []byte(textOf(t, p, Job{Account: "a", Lane: lane, HTML: html, Media: "screen"}))
 			},
 		}
 		for what, do := range changed {
@@ -151,7 +151,7 @@ func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 func TestScreenshotBackground(t *testing.T) {
 	p := startPool(t, nil)
 	for kind, want := range map[string]string{"png": "00000000", "webp": "00000000", "jpeg": "ffffffff"} {
-		img, err := p.Screenshot(t.Context(), Job{Tenant: "a", HTML: "<p>x"}, Screenshot{Type: kind, OmitBackground: true})
+		img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: "<p>x"}, Screenshot{Type: kind, OmitBackground: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func TestWhatIsDrawnLaterIsThere(t *testing.T) {
 	for name, html := range cases {
 		for _, lane := range []Lane{Realm, Once} {
 			t.Run(name+"/"+lane.String(), func(t *testing.T) {
-				contains(t, textOf(t, p, Job{Tenant: "a", Lane: lane, HTML: html}), "drawn")
+				contains(t, textOf(t, p, Job{Account: "a", Lane: lane, HTML: html}), "drawn")
 			})
 		}
 	}
@@ -44,7 +44,7 @@ func TestWebFontsAreAwaited(t *testing.T) {
 	face := `<style>@font-face{font-family:F;src:url(%s)} p{font-family:F}</style><p>text in F`
 	inline := "data:font/ttf;base64," + base64.StdEncoding.EncodeToString(font)
 	for lane, src := range map[Lane]string{Inline: inline, Realm: inline, Once: "http://site.test/font.ttf"} {
-		doc, err := p.PDF(t.Context(), Job{Tenant: "a", Lane: lane, HTML: fmt.Sprintf(face, src)}, PDF{})
+		doc, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: fmt.Sprintf(face, src)}, PDF{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestAFontThatNeverComesDoesNotStopTheDocument(t *testing.T) {
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/font.ttf", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := startWithSite(t, s)
-	text := textOf(t, p, Job{Tenant: "a", Lane: Once, WaitUntil: WaitDOMContentLoaded, Timeout: 20 * time.Second,
+	text := textOf(t, p, Job{Account: "a", Lane: Once, WaitUntil: WaitDOMContentLoaded, Timeout: 20 * time.Second,
 		HTML: `<style>@font-face{font-family:F;src:url(http://site.test/font.ttf)} p{font-family:F, sans-serif}</style><p>still here`})
 	contains(t, text, "still here")
 }
@@ -80,7 +80,7 @@ func TestAnImageThatNeverComesDoesNotStopTheDocument(t *testing.T) {
 	s.mux.HandleFunc("site.test/never.png", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := startWithSite(t, s)
 	html := `<p>still here<div style="height:9000px"></div><img loading="lazy" src="http://site.test/never.png">`
-	contains(t, textOf(t, p, Job{Tenant: "a", Lane: Once, HTML: html, Timeout: 20 * time.Second}), "still here")
+	contains(t, textOf(t, p, Job{Account: "a", Lane: Once, HTML: html, Timeout: 20 * time.Second}), "still here")
 }
 
 func TestLazyImagesAreLoaded(t *testing.T) {
@@ -94,7 +94,7 @@ func TestLazyImagesAreLoaded(t *testing.T) {
 	inline := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(svg))
 	for lane, src := range map[Lane]string{Inline: inline, Realm: inline, Once: "http://site.test/box.svg"} {
 		html := `<body style="margin:0"><div style="height:9000px"></div><img loading="lazy" width=40 height=40 src="` + src + `">`
-		img, err := p.Screenshot(t.Context(), Job{Tenant: "a", Lane: lane, HTML: html}, Screenshot{FullPage: true})
+		img, err := p.Screenshot(t.Context(), Job{Account: "a", Lane: lane, HTML: html}, Screenshot{FullPage: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,8 @@ package chrome
 import (
 	"sync/atomic"
 	"time"
+
+	"relaypdf/render/queue"
 )
 
 // Step is a part of a job that takes time. Config.Observe gets each with its
@@ -45,12 +47,12 @@ func (s Step) doing() string {
 
 // Stats is a snapshot of a Pool.
 type Stats struct {
-	Slots, Busy, Queued int
-	Renders             int64 // jobs that returned a result
-	Escalated           int64 // jobs whose lane had no network and that needed it
-	Restarts            int64 // planned replacements of the browser
-	Crashes             int64 // renderers and browsers that died
-	MemoryBytes         int64 // of the browser's process tree, measured every few seconds
+	Queue       queue.State
+	Renders     int64 // jobs that returned a result
+	Escalated   int64 // jobs whose lane had no network and that needed it
+	Restarts    int64 // planned replacements of browsers
+	Crashes     int64 // renderers and browsers that died
+	MemoryBytes int64 // of the browsers' processes, measured every few seconds
 }
 
 // counters are the parts of Stats that only grow.
@@ -60,9 +62,8 @@ type counters struct {
 
 // Stats returns the current figures.
 func (p *Pool) Stats() Stats {
-	busy, waiting := p.queue.load()
 	return Stats{
-		Slots: p.cfg.Slots, Busy: busy, Queued: waiting,
+		Queue:       p.queue.State(),
 		Renders:     p.count.renders.Load(),
 		Escalated:   p.count.escalated.Load(),
 		Restarts:    p.count.restarts.Load(),

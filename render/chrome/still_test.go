@@ -40,7 +40,7 @@ func TestStillPagesPrintTheSame(t *testing.T) {
 		"invoice":          invoice(),
 	}
 	for name, html := range documents {
-		job := Job{Tenant: "a", HTML: html}
+		job := Job{Account: "a", HTML: html}
 		if strings.Contains(html, "<script") {
 			job.Lane = Realm
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,11 @@ type allowList struct {
 	names    map[string][]uint16
 	prefixes []allowedPrefix
 	table    addrTable
+	// own are the addresses of this machine; ownNames and ownAddrs are how the
+	// service is reached from outside.
+	own      *ownAddrs
+	ownNames []string
+	ownAddrs []netip.Addr
 }
 
 type allowedPrefix struct {
@@ -66,7 +72,11 @@ func (l *allowList) checkName(t target) error {
 	if t.addr.IsValid() {
 		return l.checkAddr(t.addr, t)
 	}
-	if v := judgeName(t.host); v.reason != "" && !l.opensName(t) {
+	v := judgeName(t.host)
+	if v.reason == "" && slices.Contains(l.ownNames, t.host) {
+		v = verdict{ReasonName, "this service"}
+	}
+	if v.reason != "" && !l.opensName(t) {
 		return t.refuse(v)
 	}
 	return nil
@@ -75,6 +85,9 @@ func (l *allowList) checkName(t target) error {
 // checkAddr judges one address of t.
 func (l *allowList) checkAddr(addr netip.Addr, t target) error {
 	v := l.table.judge(addr)
+	if v.reason == "" && (l.own.has(addr) || slices.Contains(l.ownAddrs, addr.Unmap())) {
+		v = verdict{ReasonAddress, "this machine's own"}
+	}
 	switch {
 	case v.reason == "":
 		return nil

@@ -3,7 +3,8 @@
 // (file fetches, callbacks, webhooks) and one HTTP proxy in front of the
 // programs that render pages (Chromium, wkhtmltopdf).
 //
-// The rule is one: only addresses of the public internet are reached. It is
+// The rule is one: only addresses of the public internet are reached, and of
+// those none of this machine. It is
 // applied to the text of a URL early, so that a customer gets an answer at
 // once, and to the address itself when it is dialled, which is what counts: a
 // name is resolved once, all its addresses are checked, and a checked address
@@ -14,6 +15,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -76,6 +78,13 @@ type Config struct {
 	// to an entry that is that single address: credentials should not be within
 	// reach because a network was opened.
 	AllowHosts []string
+	// OwnHosts are the names and addresses under which this service itself is
+	// reached. They are refused like this machine's addresses, unless opened.
+	OwnHosts []string
+	// Interfaces lists the addresses of this machine, which are refused, public
+	// ones too, unless opened; nil means net.InterfaceAddrs. It is asked again now
+	// and then.
+	Interfaces func() ([]net.Addr, error)
 	// ExtraCA is the complete set of roots TLS connections are verified
 	// against: the system's and the operator's. Nil means the system's.
 	ExtraCA *x509.CertPool
@@ -89,8 +98,8 @@ type Config struct {
 	OnRefuse func(host string, reason Reason)
 }
 
-// Policy decides what may be reached, and reaches it. It does not change after
-// New and is safe for concurrent use.
+// Policy decides what may be reached, and reaches it. But for the addresses of
+// this machine it does not change after New. It is safe for concurrent use.
 type Policy struct {
 	allow    allowList
 	roots    *x509.CertPool
@@ -105,6 +114,18 @@ func New(c Config) (*Policy, error) {
 	allow, err := parseAllowList(c.AllowHosts)
 	if err != nil {
 		return nil, err
+	}
+	allow.own = newOwnAddrs(c.Interfaces)
+	for _, host := range c.OwnHosts {
+		t, err := parseTarget(host)
+		if err != nil {
+			return nil, fmt.Errorf("own host %q: not a host", host)
+		}
+		if t.addr.IsValid() {
+			allow.ownAddrs = append(allow.ownAddrs, t.addr.Unmap())
+		} else {
+			allow.ownNames = append(allow.ownNames, t.host)
+		}
 	}
 	p := &Policy{allow: allow, roots: c.ExtraCA, resolver: c.Resolver, log: c.Logger, onRefuse: c.OnRefuse}
 	if p.resolver == nil {

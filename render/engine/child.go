@@ -200,4 +200,7 @@ func (c *child) end() {
 	<-c.ended
 	_, _ = c.in.Close(), c.out.Close()
 	_ = os.RemoveAll(c.folder)
+	if !c.report.Private {
+		removePipes(c.report.UID)
+	}
 }

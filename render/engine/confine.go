@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,11 +40,24 @@ type confinement struct {
 	// base is the child's folder, which becomes a file system of its own.
 	base    string
 	private bool
+	// shared is why the list of processes is the system's, and list is that list.
+	// Exposed means that it was shown.
+	shared  error
+	list    *os.File
+	exposed bool
+	listing sync.Mutex // one reads the list
 	// mapped is the memory that the fresh process has, in bytes.
 	mapped int64
 	// thread starts and ends all programs.
 	thread *thread
 }
+
+// The names of the protections that decide on how well files are closed: either
+// of them is enough.
+const (
+	OwnFileSystem = "own file system"
+	Landlock      = "Landlock"
+)
 
 // protections are applied in this order, before the first job is read. A
 // required one that fails ends the child; without one of the others it works,
@@ -58,12 +72,14 @@ var protections = []struct {
 	{"limit of processes", false, limitProcesses},
 	{"own processes", false, ownNamespace(unix.CLONE_NEWPID)},
 	{"own network, which leads nowhere", false, ownNamespace(unix.CLONE_NEWNET)},
-	{"own file system", false, changeRoot},
-	{"limit of memory of all programs together", false, ownFileSystem},
-	{"unprivileged user", true, becomeUser},
+	{OwnFileSystem, false, changeRoot},
+	{"own list of processes", false, ownProcessList},
+	{"limit of memory of all programs together", false, openProcesses},
+	{"no rights of root", true, becomeUser},
+	{"unprivileged user", false, ownUser},
 	{"no capabilities", true, dropCapabilities},
 	{"no new privileges", true, checkNoNewPrivileges},
-	{"Landlock", false, restrictFiles},
+	{Landlock, false, restrictFiles},
 	{"filter of system calls", false, filterCalls},
 	{"death with the server", true, dieWithParent},
 }
@@ -80,7 +96,7 @@ func confine(s setup) (*confinement, report, error) {
 	var r report
 	for _, p := range protections {
 		err := p.apply(c)
-		if err != nil && p.required {
+		if err != nil && (p.required || errors.Is(err, errExposed)) {
 			return nil, report{}, fmt.Errorf("%s: %w", p.name, err)
 		}
 		state := Protection{Name: p.name, On: err == nil}
@@ -101,14 +117,6 @@ func ownNamespace(flag uintptr) func(*confinement) error {
 		}
 		return c.lost()
 	}
-}
-
-// ownFileSystem reports on what needs a view of the child's processes only.
-func ownFileSystem(c *confinement) error {
-	if c.private {
-		return nil
-	}
-	return errors.New("needs a file system of its own")
 }
 
 // lost is why a child has no namespaces.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
 )
 
 // What Landlock permits. Files that a job writes cannot be executed.
@@ -28,36 +29,85 @@ const referVersion = 2
 // no signals to processes outside, as far as this kernel knows how. In a child
 // with a file system of its own it is the second line, else the first.
 func restrictFiles(c *confinement) error {
+	err := c.landlock()
+	if err != nil && c.exposed {
+		return fmt.Errorf("%w: %w", errExposed, err)
+	}
+	return err
+}
+
+// errExposed ends a child that would see more of other processes than their
+// names.
+var errExposed = errors.New("the system's list of processes is open")
+
+func (c *confinement) landlock() error {
+	rules, err := usable(c.base)
+	if err != nil {
+		return err
+	}
+	paths := readable
+	if !c.private {
+		// Without a name of its user the office does not start.
+		paths = append([]string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf"}, paths...)
+		// It can have its pipes nowhere else. See removePipes.
+		rules = append(rules, landlock.PathAccess(ll.AccessFSMakeSock|ll.AccessFSResolveUnix, sharedTemp).IgnoreIfMissing())
+	}
+	if c.private {
+		paths = append([]string{"/etc"}, paths...)
+	}
+	if c.private && c.shared == nil {
+		paths = append([]string{proc}, paths...)
+	} else {
+		// What is asked by name: of itself all, of other processes what is no secret.
+		rules = append(rules, landlock.PathAccess(ll.AccessFSReadFile, proc).IgnoreIfMissing())
+	}
+	shown, err := visible(paths)
+	if err != nil {
+		return err
+	}
+	return landlock.V11.BestEffort().Restrict(append(rules, shown...)...)
+}
+
+// CheckLandlock says why there is no Landlock here, if there is none.
+func CheckLandlock() error {
 	version, err := ll.LandlockGetABIVersion()
+	if err == nil && version < 1 {
+		err = unix.EOPNOTSUPP
+	}
 	if err != nil {
 		return fmt.Errorf("the kernel has no Landlock, or it is off: %w", err)
 	}
-	if version < 1 {
-		return errors.New("the kernel has no Landlock")
+	return nil
+}
+
+// usable are the rules for devices, and for folders that may be written.
+func usable(folders ...string) ([]landlock.Rule, error) {
+	if err := CheckLandlock(); err != nil {
+		return nil, err
 	}
 	var write landlock.AccessFSSet = mayWrite
-	if version >= referVersion {
+	if version, err := ll.LandlockGetABIVersion(); err == nil && version >= referVersion {
 		write |= ll.AccessFSRefer
 	}
-	rules := []landlock.Rule{
+	return []landlock.Rule{
 		landlock.PathAccess(mayUse, devices...).IgnoreIfMissing(),
-		landlock.PathAccess(write, c.base),
-	}
-	paths := readable
-	if c.private {
-		paths = append([]string{"/etc", "/proc"}, paths...)
-	}
+		landlock.PathAccess(write, folders...),
+	}, nil
+}
+
+// visible are the rules for files and folders that may be read and executed.
+func visible(paths []string) (rules []landlock.Rule, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return err
+			return nil, err
 		case info.IsDir():
 			rules = append(rules, landlock.PathAccess(mayRead, path))
 		default:
 			rules = append(rules, landlock.PathAccess(mayRead&^ll.AccessFSReadDir, path))
 		}
 	}
-	return landlock.V11.BestEffort().Restrict(rules...)
+	return rules, nil
 }

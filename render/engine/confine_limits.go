@@ -91,10 +91,10 @@ func (s setup) jobMemory(asked int64) int64 {
 // watchMemory ends the child when its processes together take more than limit:
 // many small programs are as bad as a large one.
 func (c *confinement) watchMemory(stop <-chan struct{}, limit int64) {
-	if !c.private {
+	if c.list == nil {
 		return
 	}
-	watch(stop, func() error { return checkMemory(limit) }, func(err error) {
+	watch(stop, func() error { return c.checkMemory(limit) }, func(err error) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	})

@@ -83,10 +83,10 @@ func (c *confinement) buildRoot() error {
 			return err
 		}
 	}
-	const closed = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	if err := mountAt(c.base+"/proc", "proc", closed, ""); err != nil {
+	if err := c.mountProc(); err != nil {
 		return err
 	}
+	const closed = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	uid, gid := os.Getuid(), os.Getgid()
 	if c.Identity.UID != 0 {
 		uid, gid = c.Identity.UID, c.Identity.GID

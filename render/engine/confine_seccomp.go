@@ -49,11 +49,29 @@ const namespaceFlags = namespaces | unix.CLONE_NEWUSER | unix.CLONE_NEWCGROUP
 
 // filterCalls makes the forbidden calls fail, in all threads and programs.
 func filterCalls(c *confinement) error {
+	calls := forbidden
+	if !c.has(unix.CLONE_NEWPID) {
+		// Nothing may leave the process group, by which it is killed.
+		calls = append([]uint32{unix.SYS_SETSID, unix.SYS_SETPGID}, calls...)
+	}
+	return installFilter(calls, unixSockets)
+}
+
+// unixSockets permits sockets to programs of the same child only.
+var unixSockets = []bpf.Instruction{
+	bpf.LoadAbsolute{Off: offsetArgument, Size: 4},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipFalse: 1},
+	bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW},
+	bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)},
+}
+
+// installFilter makes calls fail, and socket end as in the program for it.
+func installFilter(calls []uint32, sockets []bpf.Instruction) error {
 	arch, known := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 	if !known {
 		return errors.New("not written for " + runtime.GOARCH)
 	}
-	code, err := bpf.Assemble(callFilter(arch, c.has(unix.CLONE_NEWPID)))
+	code, err := bpf.Assemble(callFilter(arch, calls, sockets))
 	if err != nil {
 		return err
 	}
@@ -70,9 +88,8 @@ func filterCalls(c *confinement) error {
 	return nil
 }
 
-// callFilter returns the filter's program. Where the child has no process
-// namespace, nothing may leave its process group, by which it is killed.
-func callFilter(arch uint32, ownProcesses bool) []bpf.Instruction {
+// callFilter returns the filter's program.
+func callFilter(arch uint32, calls []uint32, sockets []bpf.Instruction) []bpf.Instruction {
 	refuse := func(errno uint32) bpf.Instruction { return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | errno} }
 	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 	unless := func(value uint32, next uint8) bpf.Instruction {
@@ -92,15 +109,9 @@ func callFilter(arch uint32, ownProcesses bool) []bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: namespaceFlags, SkipTrue: 1},
 		refuse(uint32(unix.EPERM)),
 		allow,
-		unless(unix.SYS_SOCKET, 4),
-		bpf.LoadAbsolute{Off: offsetArgument, Size: 4},
-		unless(unix.AF_UNIX, 1), allow,
-		refuse(uint32(unix.EACCES)),
+		unless(unix.SYS_SOCKET, uint8(len(sockets))),
 	}
-	calls := forbidden
-	if !ownProcesses {
-		calls = append([]uint32{unix.SYS_SETSID, unix.SYS_SETPGID}, calls...)
-	}
+	filter = append(filter, sockets...)
 	for _, call := range calls {
 		filter = append(filter, unless(call, 1), refuse(uint32(unix.EPERM)))
 	}

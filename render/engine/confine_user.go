@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"io"
 	"os"
 	"syscall"
@@ -24,6 +25,15 @@ func becomeUser(c *confinement) error {
 		return err
 	}
 	return syscall.Setresuid(c.Identity.UID, c.Identity.UID, c.Identity.UID)
+}
+
+// ownUser says whether the service is of another user, whose files and processes
+// the kernel keeps from this one whatever else fails.
+func ownUser(c *confinement) error {
+	if c.Identity.UID != 0 {
+		return nil
+	}
+	return errors.New("it is that of the service; start the service as root, and it gives engines and browsers another")
 }
 
 // dropCapabilities gives up, in all threads, what the kernel has left to this

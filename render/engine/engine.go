@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"relaypdf/render/queue"
 	"relaypdf/render/scratch"
 )
 
@@ -36,8 +37,13 @@ type Config struct {
 	// "engine", reached through the kernel, so that it works when the file
 	// has been replaced or lies where only root may look.
 	Command []string
-	// Size is the number of children. Default: one per core.
+	// Size is the number of jobs at once. Default: one per core.
 	Size int
+	// Extra is how many more may run, each of an account that has no other; see
+	// queue.Config. There is a child for each of both.
+	Extra int
+	// Queue is how many jobs may wait. Default: 32 for each of Size.
+	Queue int
 	// Dir holds the pool's folder, and that the children's: each 0700 and
 	// emptied after every job. What a killed server left behind in Dir is
 	// removed at the next start. Default: the system's temporary folder.
@@ -48,8 +54,8 @@ type Config struct {
 	User string
 	// MaxJobs is after how many jobs a child is replaced. Default: 1000.
 	MaxJobs int
-	// MaxTime bounds a job whose context has a later deadline or none.
-	// Default: five minutes.
+	// MaxTime bounds a job that names no time of its own, or more. Default: five
+	// minutes.
 	MaxTime time.Duration
 	// Memory is how many bytes each process of a child may allocate.
 	// Default: 1 GiB.
@@ -80,6 +86,7 @@ type Pool struct {
 	// spawner starts every child and lives as long as the pool.
 	spawner *thread
 	folder  *scratch.Folder
+	queue   *queue.Queue
 	jobs    chan *request
 	once    sync.Once
 	workers sync.WaitGroup
@@ -94,11 +101,14 @@ type Pool struct {
 	protections []Protection
 	reported    chan struct{}
 	firstReport sync.Once
+	// failures gets the first failed starts of children.
+	failures chan error
 }
 
 // request is a job on its way to a worker, which always answers it.
 type request struct {
 	ctx    context.Context
+	late   *TimeoutError // the cause of the job's own deadline
 	job    Job
 	header jobHeader
 	reply  chan outcome
@@ -126,27 +136,63 @@ func Start(cfg Config) (*Pool, error) {
 		spawner.close()
 		return nil, errors.Join(fmt.Errorf("engine: give up new privileges: %w", err), dir.Close())
 	}
-	p := &Pool{cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), reported: make(chan struct{})}
+	p := &Pool{
+		cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), reported: make(chan struct{}),
+		queue:    queue.New(queue.Config{Slots: cfg.Size, Extra: cfg.Extra, Limit: cfg.Queue}),
+		failures: make(chan error, startAttempts),
+	}
 	ways := isolations(os.Geteuid() == 0)
 	p.isolations.Store(&ways)
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
-	for range cfg.Size {
+	for range cfg.Size + cfg.Extra {
 		w := worker{pool: p, pause: minPause}
 		p.workers.Go(w.run)
 	}
 	return p, nil
 }
 
-// Run does a job and returns its result. It waits for a free child and for the
-// answer, both until ctx ends; a job under way is then killed. Errors are
-// ErrKilled, ErrCrashed, ErrUnavailable, ErrTooLarge, ErrClosed, a *JobError,
-// the error of reading an input, or the context's when the job never began.
+// Run does a job and returns its result. It waits for a slot until ctx ends; the
+// job's own time begins when a child takes it, and a job that exceeds it is
+// killed. Errors are a *queue.BusyError, ErrKilled (with a *TimeoutError where
+// it was the job's own time), ErrCrashed, ErrUnavailable, ErrTooLarge,
+// ErrClosed, a *JobError, the error of reading an input, or the context's when
+// the job never began.
 func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
+	if job.Time <= 0 || job.Time > p.cfg.MaxTime {
+		job.Time = p.cfg.MaxTime
+	}
+	slot, err := p.queue.Acquire(ctx, job.Account)
+	switch {
+	case errors.Is(err, queue.ErrClosed):
+		return Result{}, ErrClosed
+	case err != nil && ctx.Err() != nil:
+		return Result{}, waiting(ctx)
+	case err != nil:
+		return Result{}, err
+	}
+	start := time.Now()
+	result, err := p.try(ctx, job)
+	if job.Retry && errors.Is(err, ErrCrashed) && ctx.Err() == nil {
+		result, err = p.try(ctx, job)
+	}
+	var late *TimeoutError
+	own := errors.As(err, &late)
+	// Leaving shortly before the deadline does not make it another's fault.
+	slot.Release(own || ctx.Err() != nil && time.Since(start) > job.Time/2)
+	if own {
+		late.Slowed = p.queue.Slowed(job.Account)
+	}
+	return result, err
+}
+
+// try gives a job to a child.
+func (p *Pool) try(ctx context.Context, job Job) (Result, error) {
 	r, err := newRequest(job)
 	if err != nil {
 		return Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.MaxTime)
+	// Beside the job's own time a child may have to be started.
+	ctx, cancel := context.WithTimeoutCause(ctx, job.Time+p.cfg.startTime(), errNotReady)
 	defer cancel()
 	r.ctx = ctx
 	select {
@@ -160,6 +206,30 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	return got.result, got.err
 }
 
+// errNotReady is the cause of a wait for a child that took too long.
+var errNotReady = fmt.Errorf("%w: none became ready in time", ErrUnavailable)
+
+// startTime bounds the start of a child with all that it does first.
+func (c Config) startTime() time.Duration {
+	if c.Prepare != nil {
+		return startTime + c.MaxTime
+	}
+	return startTime
+}
+
+// Admit returns the *queue.BusyError with which a job of an account would be
+// turned away now, ErrClosed, or nil.
+func (p *Pool) Admit(account string) error {
+	err := p.queue.Admit(account)
+	if errors.Is(err, queue.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
+
+// Load returns how many jobs run and wait.
+func (p *Pool) Load() queue.State { return p.queue.State() }
+
 // Do is Run for jobs whose whole result is what the handler returns.
 func (p *Pool) Do(ctx context.Context, job Job) ([]byte, error) {
 	result, err := p.Run(ctx, job)
@@ -171,6 +241,7 @@ func (p *Pool) Do(ctx context.Context, job Job) ([]byte, error) {
 // Further calls do nothing.
 func (p *Pool) Close() (err error) {
 	p.once.Do(func() {
+		p.queue.Close()
 		p.cancel(ErrClosed)
 		p.workers.Wait()
 		p.spawner.close()
@@ -179,10 +250,16 @@ func (p *Pool) Close() (err error) {
 	return err
 }
 
-func (c Config) withDefaults() Config {
-	if len(c.Command) == 0 {
-		c.Command = []string{"/proc/self/exe", "engine"}
+// Command returns the command of Config.Command, or its default.
+func Command(configured []string) []string {
+	if len(configured) == 0 {
+		return []string{"/proc/self/exe", "engine"}
 	}
+	return configured
+}
+
+func (c Config) withDefaults() Config {
+	c.Command = Command(c.Command)
 	if c.Size <= 0 {
 		c.Size = runtime.NumCPU()
 	}

@@ -26,6 +26,9 @@ import (
 // start starts a pool that the test closes.
 func start(t testing.TB, cfg engine.Config) *engine.Pool {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts engines")
+	}
 	if cfg.Dir == "" {
 		cfg.Dir = sharedDir(t)
 	}

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"relaypdf/render/spool"
 )
@@ -34,6 +36,20 @@ var (
 	// ErrNoProgram means that a program the job needs is not installed.
 	ErrNoProgram = errors.New("engine: program is not installed")
 )
+
+// TimeoutError means that a job took longer than its own time. It stands beside
+// ErrKilled.
+type TimeoutError struct {
+	After time.Duration
+	// Slowed is for how long the account has fewer slots now, because its jobs
+	// keep running into their deadlines; zero where it has not.
+	Slowed time.Duration
+}
+
+func (e *TimeoutError) Error() string { return fmt.Sprintf("engine: not done after %s", e.After) }
+
+// Is reports that the error is a context.DeadlineExceeded.
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // JobError is an error that a handler returned.
 type JobError struct {
@@ -116,6 +132,14 @@ const (
 type Job struct {
 	// Name is the handler's name.
 	Name string
+	// Account is whose work it is: slots are shared fairly between accounts.
+	Account string
+	// Time is how long it may take from when a child has it. Default, and the
+	// most: Config.MaxTime.
+	Time time.Duration
+	// Retry tries a job once more whose child crashed, where that may have had
+	// another cause than the job.
+	Retry bool
 	// Args are the handler's arguments. They cross the pipe as JSON.
 	Args any
 	// Body is a small document to work on, held in memory on both sides.
@@ -180,7 +204,7 @@ func newRequest(job Job) (*request, error) {
 		seen[f.Name] = true
 		header.Files = append(header.Files, fileHeader{Name: f.Name, Size: f.Content.Size()})
 	}
-	return &request{job: job, header: header, reply: make(chan outcome, 1)}, nil
+	return &request{late: &TimeoutError{After: job.Time}, job: job, header: header, reply: make(chan outcome, 1)}, nil
 }
 
 // plainName says whether name is one file's name and nothing else.

@@ -20,42 +20,37 @@ const again = "ENGINE_TEST_AGAIN"
 // TestModes runs the tests of this package again: as an ordinary user, and as
 // one who may not make namespaces, as in many containers.
 func TestModes(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("runs all tests of the package twice")
+	}
 	if os.Getenv(again) != "" {
 		t.Skip("it is running already")
 	}
 	// Where the engines' user may read the program.
 	dir := sharedDir(t)
-	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(dir, "engine.test")
-	if err := os.WriteFile(path, program, 0o755); err != nil {
-		t.Fatal(err)
+	// Without the race detector, which watches the same tests in this process and
+	// multiplies the time of every start of an engine.
+	if out, err := exec.Command("go", "test", "-c", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go test -c: %v\n%s", err, out)
 	}
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	ordinary := []string{"env"}
-	if os.Geteuid() == 0 {
-		u, err := user.Lookup("nobody")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ordinary = []string{"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--clear-groups"}
-	}
 	// The limit holds for the namespaces inside of this one.
-	refused := slices.Concat(ordinary, []string{"unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
+	refused := slices.Concat(ordinary(t, "daemon"), []string{"unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
 		`echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all "$@"`, "sh"})
 	for _, mode := range []struct {
 		name    string
 		command []string
 		env     string
 	}{
-		{"ordinary user", ordinary, ""},
+		{"ordinary user", ordinary(t, "nobody"), ""},
 		{"without namespaces", refused, withoutNamespaces + "=1"},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
 			if mode.name == "ordinary user" && os.Geteuid() != 0 {
 				t.Skip("this is what the other tests have done")
 			}
@@ -70,4 +65,19 @@ func TestModes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ordinary is what starts a command as a user who is not root. Each mode has one
+// of its own: the system counts processes by user, and the modes run side by
+// side.
+func ordinary(t *testing.T, name string) []string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return []string{"env"}
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--clear-groups"}
 }

@@ -1,6 +1,9 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Protection is one of the ways in which children are locked in, and whether
 // it works on this machine.
@@ -24,15 +27,45 @@ func (p *Pool) Protections(ctx context.Context) ([]Protection, error) {
 	}
 }
 
-// note keeps what the first child reports, and warns of what is missing.
+// note keeps what the first child reports.
 func (p *Pool) note(r report) {
 	p.firstReport.Do(func() {
 		p.protections = r.Protections
 		for _, protection := range r.Protections {
 			if !protection.On {
-				p.cfg.Logger.Warn("engines lack a protection", "protection", protection.Name, "why", protection.Why)
+				p.cfg.Logger.Debug("engines lack a protection", "protection", protection.Name, "why", protection.Why)
 			}
 		}
 		close(p.reported)
 	})
+}
+
+// startAttempts is how many children must fail to start before it is said that
+// none can: a machine that is very busy deserves another look.
+const startAttempts = 3
+
+// Ready returns when a first child has started, or the reason why none can. It
+// is for a program's start, and called once. The error matches ErrUnavailable.
+func (p *Pool) Ready(ctx context.Context) error {
+	var last error
+	for range startAttempts {
+		select {
+		case <-p.reported:
+			return nil
+		case last = <-p.failures:
+		case <-p.ctx.Done():
+			return ErrClosed
+		case <-ctx.Done():
+			return waiting(ctx)
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, last)
+}
+
+// noteFailure keeps why a child could not start.
+func (p *Pool) noteFailure(err error) {
+	select {
+	case p.failures <- err:
+	default: // the first ones said enough
+	}
 }

@@ -2,11 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,29 +48,12 @@ func (c *innerChild) sweepSessions() error {
 	// What forks faster than it is killed is not worth more attempts.
 	const attempts = 20
 	for range attempts {
-		found := 0
-		entries, err := os.ReadDir(proc)
-		if err != nil {
+		pids, err := c.strangers()
+		if err != nil || len(pids) == 0 {
 			return err
 		}
-		for _, e := range entries {
-			pid, err := strconv.Atoi(e.Name())
-			if err != nil || pid == os.Getpid() {
-				continue
-			}
-			s, err := readState(pid)
-			kept := slices.Contains(c.kept, s.session)
-			switch {
-			case err != nil: // it has ended by now
-			case s.code == 'Z' && s.parent == os.Getpid() && !slices.Contains(c.kept, pid):
-				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-			case !kept && s.code != 'Z':
-				found++
-				c.killAndWait(pid)
-			}
-		}
-		if found == 0 {
-			return nil
+		for _, pid := range pids {
+			c.killAndWait(pid)
 		}
 	}
 	return errStrays
@@ -92,20 +70,4 @@ func (c *innerChild) killAndWait(pid int) {
 		const milliseconds = 100
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, milliseconds) // looked at again anyway
 	}
-}
-
-// state is what matters here of a process.
-type state struct {
-	code            byte // 'Z' has ended
-	parent, session int
-}
-
-func readState(pid int) (s state, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return s, err
-	}
-	// The name, in parentheses, may hold anything.
-	_, err = fmt.Sscanf(string(text[strings.LastIndexByte(string(text), ')')+1:]), " %c %d %d %d", &s.code, &s.parent, new(int), &s.session)
-	return s, err
 }

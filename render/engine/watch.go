@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -55,34 +53,4 @@ func checkFolder(path string, limit int64) error {
 		}
 		return nil
 	})
-}
-
-// proc is where the kernel lists processes.
-const proc = "/proc"
-
-// checkMemory says whether all processes of this namespace together hold more
-// than limit bytes of memory of their own.
-func checkMemory(limit int64) error {
-	entries, err := os.ReadDir(proc)
-	if err != nil {
-		return err
-	}
-	var pages int64
-	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(proc, e.Name(), "statm"))
-		if err != nil {
-			continue // it has ended by now
-		}
-		var size, resident, shared int64
-		if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err == nil {
-			pages += resident - shared
-		}
-	}
-	if pages*int64(os.Getpagesize()) > limit {
-		return fmt.Errorf("memory of all processes: %w", errOvergrown)
-	}
-	return nil
 }

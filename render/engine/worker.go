@@ -87,6 +87,7 @@ func (w *worker) adopt(s started) error {
 	if s.err != nil {
 		if w.pool.ctx.Err() == nil {
 			w.pool.cfg.Logger.Error("engine cannot start", "error", s.err)
+			w.pool.noteFailure(s.err)
 		}
 		w.pause = min(2*w.pause, maxPause)
 		if w.child != nil {
@@ -105,6 +106,7 @@ func (w *worker) serve(r *request) {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(w.pool.ctx, func() { cancel(ErrClosed) })()
+	var stop context.CancelFunc
 	r.ctx = ctx
 	if w.child == nil {
 		w.begin()
@@ -119,6 +121,8 @@ func (w *worker) serve(r *request) {
 			return
 		}
 	}
+	r.ctx, stop = context.WithTimeoutCause(ctx, r.job.Time, r.late)
+	defer stop()
 	result, err := w.child.do(r, w.pool.cfg)
 	r.reply <- outcome{result: result, err: err}
 	w.settle(r.job.Name, err)

@@ -175,3 +175,16 @@ func plainText(n ast.Node, src []byte) string {
 	})
 	return html.UnescapeString(b.String())
 }
+
+// MarkdownFragment turns Markdown into HTML for a place inside of a document.
+// HTML in the source is left out, and links that run script with it, so that the
+// result may be shown although the source is not trusted. Like Markdown it can
+// take very long.
+func MarkdownFragment(src []byte) ([]byte, error) {
+	md := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote, extension.DefinitionList))
+	var out bytes.Buffer
+	if err := md.Convert(src, &out); err != nil {
+		return nil, fmt.Errorf("render markdown: %w", err)
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
+}

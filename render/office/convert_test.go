@@ -48,6 +48,9 @@ func testMain(m *testing.M) int {
 // convert converts a document and returns what it became.
 func convert(t testing.TB, p *Pool, content []byte, name, password string, to Target) ([]byte, error) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts an office")
+	}
 	source, err := Sniff(strings.NewReader(string(content)), name)
 	if err != nil {
 		return nil, err
@@ -176,6 +179,9 @@ func TestDocumentsThatCannotBeConverted(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts an office")
+	}
 	content := []byte(strings.Repeat("line\n", 400))
 	c := Conversion{Content: spool.FromBytes(content), Source: Source{KindText, FormatText}, To: ToPDF, MaxPages: 2, MaxBytes: 1 << 20}
 	var failed *Error

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"relaypdf/render/engine"
 )
@@ -14,19 +13,9 @@ var (
 	// ErrUnavailable means that the programs are not installed, or do not
 	// start. Nothing is wrong with the document.
 	ErrUnavailable = errors.New("office: not available")
-	// ErrBusy means that the queue is full. The error is a *BusyError.
-	ErrBusy = errors.New("office: all slots are taken and the queue is full")
 	// ErrClosed means that the Pool is closed.
 	ErrClosed = errors.New("office: the pool is closed")
 )
-
-// BusyError is ErrBusy with an estimate of when to come back.
-type BusyError struct{ RetryAfter time.Duration } // whole seconds, at least one
-
-func (e *BusyError) Error() string { return fmt.Sprintf("%s: try again in %s", ErrBusy, e.RetryAfter) }
-
-// Is reports that the error is an ErrBusy.
-func (e *BusyError) Is(target error) bool { return target == ErrBusy }
 
 // Reason is why a document could not be converted.
 type Reason string

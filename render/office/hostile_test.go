@@ -139,6 +139,9 @@ func TestMacrosMayNotRun(t *testing.T) {
 // another one is converted beside them.
 func TestBombsEnd(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts an office")
+	}
 	p := New(Config{Engine: engine.Config{Size: 2}})
 	t.Cleanup(func() { _ = p.Close() })
 	const times = 3_000_000

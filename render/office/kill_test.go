@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/queue"
 	"relaypdf/render/spool"
 )
 
@@ -89,50 +90,41 @@ func TestDeadlineEndsOffice(t *testing.T) {
 	eventually(t, "the office ends with the deadline", func() bool { return !slices.Contains(offices(t), pid) })
 }
 
-// TestQueueIsBounded fills the only slot and all places of the queue.
-func TestQueueIsBounded(t *testing.T) {
-	t.Parallel()
-	p := New(Config{Engine: engine.Config{Size: 1}, Queue: 3})
+// TestFullQueueTurnsAway fills the only office and all places of its queue, which
+// is the children's: a newcomer takes the newest job's place of the longest line.
+func TestFullQueueTurnsAway(t *testing.T) {
+	p, pid := only(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := p.acquire(ctx, "greedy"); err != nil {
-		t.Fatal(err)
+	ended := make(chan error, 4)
+	start := func() {
+		go func() {
+			_, _, err := p.Convert(ctx, Conversion{
+				Account: "greedy", Content: spool.FromBytes(long()), Source: Source{KindWeb, FormatHTML}, To: ToDOCX, MaxPages: 2000, MaxBytes: 200 << 20,
+			})
+			ended <- err
+		}()
 	}
-	ended := make(chan error, 3)
-	wait := func(tenant string) { go func() { ended <- p.acquire(ctx, tenant) }() }
-	waiting := func(n int) func() bool {
-		return func() bool {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			return p.waiting == n
-		}
+	start()
+	atWork(t, []int{pid})
+	for range 3 {
+		start()
 	}
-	wait("greedy")
-	eventually(t, "one waits", waiting(1))
-	if err := p.Admit("greedy"); !errors.Is(err, ErrBusy) {
-		t.Errorf("Admit of who holds half of the places: got %v, want ErrBusy", err)
+	eventually(t, "three wait", func() bool { return p.Load().Waiting == 3 })
+	var busy *queue.BusyError
+	if err := p.Admit("greedy"); !errors.As(err, &busy) || busy.RetryAfter < time.Second {
+		t.Errorf("Admit of who fills the queue: got %v, want a *queue.BusyError", err)
 	}
 	if err := p.Admit("other"); err != nil {
-		t.Errorf("Admit of another: %v", err)
-	}
-	wait("other")
-	wait("third")
-	eventually(t, "three wait", waiting(3))
-	var busy *BusyError
-	if err := p.Admit("fourth"); !errors.As(err, &busy) || busy.RetryAfter < time.Second {
-		t.Errorf("Admit to a full queue: got %v, want a *BusyError", err)
-	}
-	if err := p.acquire(ctx, "fourth"); !errors.Is(err, ErrBusy) {
-		t.Errorf("acquire: got %v, want ErrBusy", err)
+		t.Errorf("Admit of another: %v, want a place", err)
 	}
 	cancel()
-	for range 3 {
+	for range 4 {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want the context's error", err)
 		}
 	}
-	p.release("greedy")
-	if len(p.held) != 0 || len(p.slots) != 0 {
-		t.Errorf("held %v and %d slots at the end", p.held, len(p.slots))
+	if now := p.Load(); now.Busy != 0 || now.Waiting != 0 {
+		t.Errorf("%d documents are under way and %d wait at the end", now.Busy, now.Waiting)
 	}
 }
 

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,13 +12,14 @@ import (
 	"time"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/queue"
 	"relaypdf/render/spool"
 )
 
 // What a child may take. An office document is a compressed archive, of which
 // much more is in memory.
 const (
-	officeMemory = 1536 << 20
+	officeMemory = 1536 << 20 // unless the configuration says otherwise
 	officeDisk   = 1 << 30
 	// maxJobs is after how many documents an office is replaced: it loses some
 	// memory with each.
@@ -25,20 +27,17 @@ const (
 	// lifeCPU bounds the processor time of an office's whole life. The time of
 	// a job is bounded by its deadline.
 	lifeCPU = 4 * time.Hour
-	// maxTime bounds a job, and the start of an office.
-	maxTime = 2 * time.Minute
+	// maxTime bounds the start of an office, convertTime a conversion.
+	maxTime     = 2 * time.Minute
+	convertTime = time.Minute
 	// queuePerSlot is how many may wait for each office.
 	queuePerSlot = 16
-	// maxWait is how long a document waits for an office at most.
-	maxWait = 30 * time.Second
-	// retryAfter is when to come back to a full queue.
-	retryAfter = 5 * time.Second
 )
 
 // Config says how to run offices. Its zero value works.
 type Config struct {
-	// Engine is the configuration of the children: Command, Dir, User and
-	// Logger. Size is the number of offices, one per core when it is 0. The
+	// Engine is the configuration of the children: Command, Dir, User, Memory
+	// and Logger. Size is the number of offices, one per core when it is 0. The
 	// rest is this package's.
 	Engine engine.Config
 	// Queue is how many documents may wait; 0 means 16 per office.
@@ -47,15 +46,11 @@ type Config struct {
 
 // Pool runs a number of offices. It is safe for concurrent use.
 type Pool struct {
-	cfg   Config
-	slots chan struct{}
+	cfg Config
 
 	mu      sync.Mutex
 	engines *engine.Pool // nil until it is needed
 	closed  bool
-	waiting int
-	// held counts the documents of each tenant, waiting or under way.
-	held map[string]int
 }
 
 // New returns a Pool whose offices start with Warm or with the first document.
@@ -67,9 +62,10 @@ func New(cfg Config) *Pool {
 		cfg.Queue = queuePerSlot * cfg.Engine.Size
 	}
 	e := &cfg.Engine
-	e.Memory, e.Disk, e.CPU, e.MaxTime, e.MaxJobs = officeMemory, officeDisk, lifeCPU, maxTime, maxJobs
+	e.Memory = cmp.Or(e.Memory, officeMemory)
+	e.Disk, e.CPU, e.MaxTime, e.MaxJobs, e.Queue = officeDisk, lifeCPU, maxTime, maxJobs, cfg.Queue
 	e.Prepare = &engine.Job{Name: startJob}
-	return &Pool{cfg: cfg, slots: make(chan struct{}, e.Size), held: map[string]int{}}
+	return &Pool{cfg: cfg}
 }
 
 // Installed returns ErrUnavailable where the programs are missing.
@@ -109,28 +105,39 @@ func (p *Pool) start() (*engine.Pool, error) {
 	return engines, nil
 }
 
-// Admit returns the *BusyError that Convert would return to a tenant at this
-// moment, or nil.
-func (p *Pool) Admit(tenant string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.room(tenant)
+// Admit returns the *queue.BusyError that Convert would return to an account at
+// this moment, or nil.
+func (p *Pool) Admit(account string) error {
+	engines := p.started()
+	if engines == nil {
+		return nil
+	}
+	err := engines.Admit(account)
+	if errors.Is(err, engine.ErrClosed) {
+		return ErrClosed
+	}
+	return err
 }
 
-// room says whether there is a place for one more document of a tenant. Nobody
-// gets more than half of the places, so that others always find one.
-func (p *Pool) room(tenant string) error {
-	share := max(1, (cap(p.slots)+p.cfg.Queue)/2)
-	if len(p.slots) == cap(p.slots) && p.waiting >= p.cfg.Queue || p.held[tenant] >= share {
-		return &BusyError{RetryAfter: retryAfter}
+// started returns the children, or nil when there are none.
+func (p *Pool) started() *engine.Pool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.engines
+}
+
+// Load returns how many documents are converted and wait.
+func (p *Pool) Load() queue.State {
+	if engines := p.started(); engines != nil {
+		return engines.Load()
 	}
-	return nil
+	return queue.State{Slots: p.cfg.Engine.Size, Limit: p.cfg.Queue}
 }
 
 // Conversion is one document to convert.
 type Conversion struct {
-	// Tenant is whose document it is.
-	Tenant   string
+	// Account is whose document it is.
+	Account  string
 	Content  engine.Content
 	Source   Source
 	To       Target
@@ -142,9 +149,9 @@ type Conversion struct {
 
 // Convert converts a document to PDF, DOCX, XLSX or HTML. The caller closes the
 // result. A crash that may have had another cause than the document is
-// tried again, once. Errors are *Error, *PairError, ErrBusy, ErrUnavailable,
-// ErrClosed, engine.ErrOutputTooLarge and that of ctx, which bounds the wait
-// and the conversion.
+// tried again, once. Errors are *Error, *PairError, *queue.BusyError,
+// *engine.TimeoutError, ErrUnavailable, ErrClosed, engine.ErrOutputTooLarge and
+// that of ctx.
 func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, error) {
 	if err := c.Source.Check(c.To); err != nil {
 		return nil, Made{}, err
@@ -153,19 +160,12 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 	if err != nil {
 		return nil, Made{}, err
 	}
-	if err := p.acquire(ctx, c.Tenant); err != nil {
-		return nil, Made{}, err
-	}
-	defer p.release(c.Tenant)
 	job := engine.Job{
-		Name:  convertJob,
+		Name: convertJob, Account: c.Account, Time: convertTime, Retry: true,
 		Args:  convertArgs{Source: c.Source, To: c.To, Password: c.Password, MaxPages: c.MaxPages},
 		Files: []engine.File{{Name: inputName, Content: c.Content}}, MaxOutput: c.MaxBytes,
 	}
 	result, err := engines.Run(ctx, job)
-	if errors.Is(err, engine.ErrCrashed) && ctx.Err() == nil {
-		result, err = engines.Run(ctx, job)
-	}
 	if err != nil {
 		return nil, Made{}, convertError(ctx, err)
 	}
@@ -178,56 +178,16 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 
 // convertError turns the errors of an engine into those of Convert.
 func convertError(ctx context.Context, err error) error {
+	var late *engine.TimeoutError
 	switch {
-	case ctx.Err() != nil && !errors.Is(err, engine.ErrKilled):
-		return fmt.Errorf("%w: no office became ready: %w", ErrUnavailable, err)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	}
-	return FromJob(err)
-}
-
-// acquire waits for a slot, which release gives back.
-func (p *Pool) acquire(ctx context.Context, tenant string) error {
-	p.mu.Lock()
-	if err := p.room(tenant); err != nil {
-		p.mu.Unlock()
+	case errors.As(err, &late):
+		return late
+	case errors.Is(err, queue.ErrBusy):
 		return err
 	}
-	p.held[tenant]++
-	p.waiting++
-	p.mu.Unlock()
-	patience := time.NewTimer(maxWait)
-	defer patience.Stop()
-	var err error
-	select {
-	case p.slots <- struct{}{}:
-	case <-patience.C:
-		err = &BusyError{RetryAfter: retryAfter}
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	p.mu.Lock()
-	p.waiting--
-	p.mu.Unlock()
-	if err != nil {
-		p.forget(tenant)
-	}
-	return err
-}
-
-func (p *Pool) release(tenant string) {
-	p.forget(tenant)
-	<-p.slots
-}
-
-// forget takes a document off a tenant's count.
-func (p *Pool) forget(tenant string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held[tenant]--; p.held[tenant] == 0 {
-		delete(p.held, tenant)
-	}
+	return FromJob(err)
 }
 
 // Close ends the offices and what they work on.

@@ -85,6 +85,9 @@ type rawAnswer struct {
 // profile.
 func startRaw(t testing.TB, settings string) *raw {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts an office")
+	}
 	dir := t.TempDir()
 	user := filepath.Join(dir, "profile", "user")
 	if err := os.MkdirAll(user, 0o700); err != nil {

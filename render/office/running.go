@@ -3,12 +3,15 @@ package office
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"relaypdf/render/engine"
 )
@@ -33,9 +36,6 @@ const (
 	officeProgram = "soffice"
 	// workerProgram is the system's own Python: only it has Debian's UNO.
 	workerProgram = "/usr/bin/python3"
-	// pipeName is that of the office's pipe. Every child has a file system of
-	// its own, so one name does for all.
-	pipeName = "relaypdf"
 	// maxAnswer bounds an answer of the worker in bytes.
 	maxAnswer = 64 << 10
 )
@@ -83,18 +83,26 @@ func (r *running) start(_ context.Context, w *engine.Work) (err error) {
 	if err != nil {
 		return err
 	}
+	// The system's list of extensions may exist and be closed, which ends an
+	// office, or be new to it, at which it starts again.
+	noExtensions := filepath.Join(dir, "extensions")
 	profile, temporary := filepath.Join(dir, "profile"), filepath.Join(dir, "tmp")
 	user := filepath.Join(profile, "user")
+	extensions := filepath.Join(user, "extensions")
 	err = errors.Join(os.MkdirAll(user, 0o700), os.MkdirAll(temporary, 0o700),
 		os.WriteFile(filepath.Join(user, "registrymodifications.xcu"), settings, 0o600),
+		os.MkdirAll(extensions, 0o700), os.WriteFile(filepath.Join(extensions, "buildid"), buildID(), 0o600),
 		os.WriteFile(filepath.Join(dir, "fonts.conf"), fonts, 0o600))
 	if err != nil {
 		return fmt.Errorf("office profile: %w", err)
 	}
+	// Where children share a /tmp, two offices with one name would take each
+	// other's documents, and whoever knows it could talk to them.
+	pipeName := "relaypdf-" + rand.Text()
 	r.office, err = w.Keep(engine.Program{
 		Name: officeProgram,
 		Args: []string{
-			"-env:UserInstallation=file://" + profile, "--accept=pipe,name=" + pipeName + ";urp;",
+			"-env:UserInstallation=file://" + profile, "-env:UNO_SHARED_PACKAGES_CACHE=file://" + noExtensions, "--accept=pipe,name=" + pipeName + ";urp;",
 			"--headless", "--invisible", "--nologo", "--nodefault", "--norestore", "--nolockcheck", "--nofirststartwizard",
 		},
 		// What it keeps there lives longer than a job.
@@ -150,4 +158,27 @@ func (r *running) ask(o order) (answer, error) {
 		return answer{}, fmt.Errorf("%w: %w", engine.ErrCrashed, err)
 	}
 	return r.hear()
+}
+
+// buildID returns the version that a profile has to name as its own: with
+// another one, or none, LibreOffice empties its list of extensions and starts
+// again. That takes time, and is impossible where it may not remove its pipe.
+func buildID() []byte {
+	program, err := exec.LookPath(officeProgram)
+	if err != nil {
+		return nil
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(program), "versionrc"))
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		if id, ok := strings.CutPrefix(line, "buildid="); ok {
+			return []byte(strings.TrimSpace(id))
+		}
+	}
+	return nil
 }

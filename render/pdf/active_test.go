@@ -9,10 +9,10 @@ import (
 // clicked on.
 func activePDF() []byte {
 	s := three()
-	s.catalog = "/OpenAction << /S /JavaScript /JS (OPENED) >> /AA << /WC << /S /JavaScript /JS (CLOSED) >> >> " +
+	s.Catalog = "/OpenAction << /S /JavaScript /JS (OPENED) >> /AA << /WC << /S /JavaScript /JS (CLOSED) >> >> " +
 		"/Names << /JavaScript << /Names [(a) << /S /JavaScript /JS (LOADED) >>] >> >>"
-	s.annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Rect [0 0 300 400] /A << /S /Launch /F (CLICKED) >> >>"}
-	return s.write()
+	s.Annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Rect [0 0 300 400] /A << /S /Launch /F (CLICKED) >> >>"}
+	return s.Write()
 }
 
 // TestActiveContent is docs/adr/0010: results keep what acts in a document as

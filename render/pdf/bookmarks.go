@@ -2,9 +2,10 @@ package pdf
 
 import (
 	"context"
-	"strconv"
+	"slices"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
 )
 
 // Outline is the arguments of BookmarksJob.
@@ -30,7 +31,7 @@ func addBookmarks(ctx context.Context, w *engine.Work, args Outline) ([]byte, er
 	if err := checkPages(doc.pages); err != nil {
 		return nil, err
 	}
-	if err := doc.checkBookmarks("bookmarks", args.Bookmarks); err != nil {
+	if err := doc.checkBookmarks(nil, args.Bookmarks); err != nil {
 		return nil, err
 	}
 	nodes, catalog, err := doc.outline(s)
@@ -38,22 +39,22 @@ func addBookmarks(ctx context.Context, w *engine.Work, args Outline) ([]byte, er
 		return nil, err
 	}
 	catalog["/PageMode"] = "/UseOutlines"
-	changes := s.newUpdate()
-	changes.setOutline(s.root(), catalog, append(nodes, bookmarkNodes(s, args.Bookmarks)...))
-	if err := changes.appendTo(doc, s.objects); err != nil {
+	changes := s.NewUpdate()
+	setOutline(changes, s.Root(), catalog, append(nodes, bookmarkNodes(s, args.Bookmarks)...))
+	if err := doc.change(changes); err != nil {
 		return nil, err
 	}
 	return nil, doc.write(ctx, qpdfJob{})
 }
 
 // checkBookmarks names the first bookmark that leads beyond the end.
-func (d *document) checkBookmarks(at string, bookmarks []Bookmark) error {
+func (d *document) checkBookmarks(above []int, bookmarks []Bookmark) error {
 	for i, b := range bookmarks {
-		field := at + "[" + strconv.Itoa(i) + "]"
+		way := append(slices.Clone(above), i)
 		if b.Page > d.pages {
-			return &Error{Kind: BeyondEnd, Input: d.number, Pages: d.pages, Argument: field + ".page"}
+			return &Error{Kind: BeyondEnd, Input: d.number, Pages: d.pages, Bookmark: way}
 		}
-		if err := d.checkBookmarks(field+".children", b.Children); err != nil {
+		if err := d.checkBookmarks(way, b.Children); err != nil {
 			return err
 		}
 	}
@@ -63,7 +64,7 @@ func (d *document) checkBookmarks(at string, bookmarks []Bookmark) error {
 func bookmarkNodes(s *structure, bookmarks []Bookmark) (nodes []outlineNode) {
 	for _, b := range bookmarks {
 		nodes = append(nodes, outlineNode{
-			entry: dict{"/Title": "u:" + b.Title, "/Dest": s.topOf(b.Page)}, open: true, kids: bookmarkNodes(s, b.Children),
+			entry: pdffile.Dict{"/Title": "u:" + b.Title, "/Dest": s.topOf(b.Page)}, open: true, kids: bookmarkNodes(s, b.Children),
 		})
 	}
 	return nodes

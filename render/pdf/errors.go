@@ -33,9 +33,11 @@ const (
 	// Exhausted is a document that needs more time, memory or disk space than a
 	// job may have, or that crashed what worked on it.
 	Exhausted Kind = "exhausted"
-	// Invalid is another argument that does not fit the document. Text says
-	// what is wrong with it, in words that go on from the argument's name.
-	Invalid Kind = "invalid"
+	// NoSelection is a selection of pages that is none. Text says why.
+	NoSelection Kind = "no_selection"
+	// TooFine is a resolution at which the image of a Page would be over the
+	// limits of MaxSide and MaxPixels: Width × Height.
+	TooFine Kind = "too_fine"
 )
 
 // Error is why a job of this package failed, as far as the document or the
@@ -46,17 +48,22 @@ type Error struct {
 	Input int `json:",omitempty"`
 	Pages int `json:",omitempty"`
 	Max   int `json:",omitempty"`
-	// Argument is the name of the argument that is Invalid or BeyondEnd, where
-	// a job has several.
-	Argument string `json:",omitempty"`
-	Text     string `json:",omitempty"`
-	cause    error
+	// Bookmark is the way to the bookmark that is BeyondEnd: its number among
+	// its siblings on each level, from 0.
+	Bookmark []int `json:",omitempty"`
+	// Page, Width and Height are of what is TooFine, in pixels.
+	Page   int     `json:",omitempty"`
+	Width  float64 `json:",omitempty"`
+	Height float64 `json:",omitempty"`
+	// Text is why a selection is none.
+	Text  string `json:",omitempty"`
+	cause error
 }
 
 func (e *Error) Error() string {
 	text := fmt.Sprintf("pdf: input %d: %s", e.Input, e.Kind)
 	if e.Text != "" {
-		text += ": " + e.Argument + " " + e.Text
+		text += ": " + e.Text
 	}
 	if e.cause != nil {
 		text += ": " + e.cause.Error()

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
 )
 
 // Selection is the arguments of a job on some pages of a document. Pages is in
@@ -76,10 +77,10 @@ func (d *document) keep(ctx context.Context, s *structure, numbers []int) error 
 	for _, n := range numbers {
 		kept[n] = true
 	}
-	changes := s.newUpdate()
+	changes := s.NewUpdate()
 	for i, page := range s.Pages {
 		if !kept[i+1] {
-			changes.set(page.Object, dict{"/Type": "/Page", "/MediaBox": []any{0, 0, 1, 1}, "/Resources": dict{}})
+			changes.Set(page.Object, pdffile.Dict{"/Type": "/Page", "/MediaBox": []any{0, 0, 1, 1}, "/Resources": pdffile.Dict{}})
 		}
 	}
 	if len(s.Outlines) > 0 {
@@ -87,9 +88,9 @@ func (d *document) keep(ctx context.Context, s *structure, numbers []int) error 
 		if err != nil {
 			return err
 		}
-		changes.setOutline(s.root(), catalog, keptOutline(s.Outlines, nodes, kept))
+		setOutline(changes, s.Root(), catalog, keptOutline(s.Outlines, nodes, kept))
 	}
-	if err := changes.appendTo(d, s.objects); err != nil {
+	if err := d.change(changes); err != nil {
 		return err
 	}
 	return d.write(ctx, qpdfJob{

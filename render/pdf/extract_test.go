@@ -7,28 +7,6 @@ import (
 	"testing"
 )
 
-// linked is a document whose pages, outline, form and names refer to one
-// another in the ways that documents do.
-func linked() source {
-	return source{
-		pages:   []string{"alpha", "beta", "gamma"},
-		catalog: "/Outlines 100 0 R /PageMode /UseOutlines /Dests << /named [14 0 R /Fit] >> /AcroForm << /Fields [104 0 R 105 0 R] /DA (/Helv 0 Tf) >>",
-		objects: []string{
-			"<< /Type /Outlines /First 101 0 R /Last 103 0 R /Count 2 >>",
-			"<< /Title (Start) /Parent 100 0 R /Next 103 0 R /First 102 0 R /Last 102 0 R /Count -1 /A 106 0 R >>",
-			"<< /Title (Middle) /Parent 101 0 R /Dest [12 0 R /Fit] /C [1 0 0] /F 2 >>",
-			"<< /Title (End) /Parent 100 0 R /Prev 101 0 R /Dest /named >>",
-			"<< /Type /Annot /Subtype /Widget /FT /Tx /T (first) /V (kept value) /Rect [10 10 90 30] /P 10 0 R >>",
-			"<< /Type /Annot /Subtype /Widget /FT /Tx /T (second) /V (secret value) /Rect [10 10 90 30] /P 12 0 R >>",
-			"<< /S /GoTo /D [10 0 R /XYZ 0 300 null] >>",
-		},
-		annots: map[int]string{
-			0: "104 0 R << /Type /Annot /Subtype /Link /Rect [0 0 9 9] /Dest [12 0 R /Fit] >> << /Type /Annot /Subtype /Link /Rect [0 0 9 9] /Dest /named >>",
-			1: "105 0 R",
-		},
-	}
-}
-
 func TestExtractKeepsOrderAndRepeats(t *testing.T) {
 	for _, test := range []struct {
 		pages string
@@ -39,7 +17,7 @@ func TestExtractKeepsOrderAndRepeats(t *testing.T) {
 		{"last,-2", []string{"gamma", "alpha", "beta"}},
 		{"even", []string{"beta"}},
 	} {
-		got := make1(t, ExtractJob, Selection{Input: input(""), Pages: test.pages}, linked().write())
+		got := make1(t, ExtractJob, Selection{Input: input(""), Pages: test.pages}, linked().Write())
 		sound(t, got, "", len(test.want))
 		if texts := pageTexts(t, got, ""); !reflect.DeepEqual(texts, test.want) {
 			t.Errorf("pages %q: got %q, want %q", test.pages, texts, test.want)
@@ -56,7 +34,7 @@ func TestExtractKeepsTheOutlineOfKeptPages(t *testing.T) {
 		{"2", []string{"Start -", "  Middle 1"}},
 		{"3,1", []string{"Start 2", "End 1"}},
 	} {
-		got := make1(t, ExtractJob, Selection{Input: input(""), Pages: test.pages}, linked().write())
+		got := make1(t, ExtractJob, Selection{Input: input(""), Pages: test.pages}, linked().Write())
 		if outline := outlineOf(t, got); !reflect.DeepEqual(outline, test.want) {
 			t.Errorf("pages %q: outline %q, want %q", test.pages, outline, test.want)
 		}
@@ -66,7 +44,7 @@ func TestExtractKeepsTheOutlineOfKeptPages(t *testing.T) {
 // TestExtractLeavesNothingBehind looks for the content of removed pages where
 // it could hide: behind links, outline entries and fields.
 func TestExtractLeavesNothingBehind(t *testing.T) {
-	content := linked().write()
+	content := linked().Write()
 	packed := transform(t, content, "--object-streams=generate")
 	for name, got := range map[string][]byte{
 		"extract":        make1(t, ExtractJob, Selection{Input: input(""), Pages: "1,3"}, content),
@@ -93,7 +71,7 @@ func TestExtractLeavesNothingBehind(t *testing.T) {
 }
 
 func TestSelectionsAreRefused(t *testing.T) {
-	doc := three().write()
+	doc := three().Write()
 	for _, job := range []string{ExtractJob, DeletePagesJob} {
 		failed := fails(t, BeyondEnd, job, Selection{Input: input(""), Pages: "2-4"}, doc)
 		if failed.Pages != 3 {
@@ -106,13 +84,13 @@ func TestSelectionsAreRefused(t *testing.T) {
 	}
 	many := strings.TrimSuffix(strings.Repeat("1-30,", 67), ",")
 	if failed := fails(t, TooManyPages, ExtractJob, Selection{Input: input(""), Pages: many},
-		source{pages: make([]string, 30)}.write()); failed.Max != MaxPages {
+		source{Pages: make([]string, 30)}.Write()); failed.Max != MaxPages {
 		t.Errorf("the limit is %d pages, want %d", failed.Max, MaxPages)
 	}
 }
 
 func TestDeletePages(t *testing.T) {
-	got := make1(t, DeletePagesJob, Selection{Input: input(""), Pages: "2"}, linked().write())
+	got := make1(t, DeletePagesJob, Selection{Input: input(""), Pages: "2"}, linked().Write())
 	if texts, want := pageTexts(t, got, ""), []string{"alpha", "gamma"}; !reflect.DeepEqual(texts, want) {
 		t.Errorf("got %q, want %q", texts, want)
 	}

@@ -29,35 +29,20 @@ const (
 
 // Field is one field of a form.
 type Field struct {
-	// Name is the whole name: those of the field and of what it is in, joined
-	// by dots.
-	Name string    `json:"name"`
-	Type FieldType `json:"type"`
-	// Value is a string for a text, radio button or choice, a list of strings
-	// for a list that takes several, and a bool for a checkbox and for a
-	// signature, which is there or not. It is nil where nothing is chosen.
-	Value        any `json:"value"`
-	DefaultValue any `json:"defaultValue"`
-	// Options are the values that a radio button, choice or list can have; for
-	// a checkbox, the one that means true.
-	Options []string `json:"options"`
-	// Labels are the options as they are shown, where that differs.
-	Labels    []string `json:"labels,omitempty"`
-	Required  bool     `json:"required"`
-	ReadOnly  bool     `json:"readOnly"`
-	Multiline bool     `json:"multiline"`
-	// Multiple is whether a list takes several of its options at once.
-	Multiple bool `json:"multiple"`
-	// Editable is whether a choice takes other text than its options.
-	Editable bool `json:"editable"`
-	// MaxLength is in characters; nil is without limit.
-	MaxLength *int `json:"maxLength"`
-	// Page is the number of the page, from 1, that the field is first on, and
-	// Rect its place there in points: left, bottom, right and top, counted
-	// from the origin of the page's own coordinates. Page is nil and Rect
-	// empty where the field is on no page.
-	Page *int      `json:"page"`
-	Rect []float64 `json:"rect"`
+	Name         string    `json:"name" jsonschema:"required" jsonschema_description:"The whole name: those of the field and of what it is in, joined by dots."`
+	Type         FieldType `json:"type" jsonschema:"required,enum=text,enum=checkbox,enum=radio,enum=choice,enum=list,enum=button,enum=signature" jsonschema_description:"What the field is: a choice is a list that opens, a list one that is always open."`
+	Value        any       `json:"value" jsonschema:"required" jsonschema_description:"A string for a text, radio button or choice, an array of strings for a list that takes several, and a boolean for a checkbox and for a signature, which is there or not; null where nothing is chosen."`
+	DefaultValue any       `json:"defaultValue" jsonschema:"required" jsonschema_description:"The value of a form that is cleared, of the same types."`
+	Options      []string  `json:"options" jsonschema:"required" jsonschema_description:"Values that a radio button, choice or list can have; for a checkbox, the one that means true."`
+	Labels       []string  `json:"labels,omitempty" jsonschema_description:"The options as they are shown, where that differs."`
+	Required     bool      `json:"required" jsonschema:"required" jsonschema_description:"Whether the form asks for a value."`
+	ReadOnly     bool      `json:"readOnly" jsonschema:"required" jsonschema_description:"Whether the form forbids to change it."`
+	Multiline    bool      `json:"multiline" jsonschema:"required" jsonschema_description:"Whether a text may have several lines."`
+	Multiple     bool      `json:"multiple" jsonschema:"required" jsonschema_description:"Whether a list takes several of its options at once."`
+	Editable     bool      `json:"editable" jsonschema:"required" jsonschema_description:"Whether a choice takes other text than its options."`
+	MaxLength    *int      `json:"maxLength" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"The most characters that a text may have; null is without limit."`
+	Page         *int      `json:"page" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Number of the page, from 1, that the field is first on; null where it is on none."`
+	Rect         []float64 `json:"rect" jsonschema:"required" jsonschema_description:"Its place there in points: left, bottom, right and top, from the origin of the page's own coordinates; empty where it is on no page."`
 
 	// undrawn is whether a value has no appearance of its own.
 	undrawn          bool
@@ -67,7 +52,7 @@ type Field struct {
 
 // Form is the result of a FormFieldsJob.
 type Form struct {
-	Fields []Field `json:"fields"`
+	Fields []Field `json:"fields" jsonschema:"required" jsonschema_description:"The fields in the order of the form; none where there is no form."`
 }
 
 // FormFieldsArgs are the arguments of a FormFieldsJob.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
 )
 
 // FormFillArgs are the arguments of a FormFillJob. Values are by the names of
@@ -59,37 +61,44 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 	if err != nil {
 		return nil, err
 	}
-	if name, err = doc.dropUsageRights(ctx, name); err != nil {
+	if name, err = doc.tidyCatalog(ctx, name, args.Flatten); err != nil {
 		return nil, err
 	}
 	return nil, finish(ctx, &original, encrypted, name)
 }
 
-// dropUsageRights removes Adobe's signature that lets its free reader save a
-// form. What is filled in breaks it, and the reader then complains at every
-// opening. It returns the name of the result.
-func (d *document) dropUsageRights(ctx context.Context, name string) (string, error) {
-	const rights = "/UR3"
-	if there, err := contains(d.work.Path(name), rights); !there || err != nil {
+// tidyCatalog removes what filling leaves in the catalog to no purpose, and
+// returns the name of the result: Adobe's signature that lets its free reader save
+// a form, which what is filled in breaks, and of which the reader then complains at
+// every opening; and, of a flattened document, a form that has no fields any more.
+func (d *document) tidyCatalog(ctx context.Context, name string, flattened bool) (string, error) {
+	const rights, form = "/UR3", "/AcroForm"
+	signed, err := contains(d.work.Path(name), rights)
+	if err != nil || !signed && !flattened {
 		return name, err
 	}
 	filled := &document{work: d.work, name: name}
-	o, err := filled.soundObjects(ctx)
+	f, err := filled.soundFile(ctx)
 	if err != nil {
 		return name, err
 	}
-	catalog := o.value(o.root())
-	permissions := o.entry(catalog["/Perms"])
-	if permissions[rights] == nil {
-		return name, nil
+	catalog := f.Catalog()
+	tidy := pdffile.Without(catalog)
+	if permissions := f.Entry(catalog["/Perms"]); permissions[rights] != nil {
+		delete(tidy, "/Perms")
+		if left := pdffile.Without(permissions, rights); len(left) > 0 {
+			tidy["/Perms"] = left
+		}
 	}
-	changes := o.newUpdate()
-	catalog = without(catalog, "/Perms")
-	if left := without(permissions, rights); len(left) > 0 {
-		catalog["/Perms"] = left
+	if fields, read := f.Target(f.Entry(catalog[form])["/Fields"]).([]any); flattened && read && len(fields) == 0 {
+		delete(tidy, form)
 	}
-	changes.set(o.root(), catalog)
-	return filled.name, changes.appendTo(filled, o)
+	if reflect.DeepEqual(tidy, catalog) {
+		return filled.name, nil
+	}
+	changes := f.NewUpdate()
+	changes.Set(f.Root(), tidy)
+	return filled.name, filled.change(changes)
 }
 
 // entry is one field to be filled.

@@ -62,7 +62,7 @@ func TestFormFields(t *testing.T) {
 }
 
 func TestFormFieldsOfNoForm(t *testing.T) {
-	result, err := do(t, FormFieldsJob, FormFieldsArgs{Input: input("")}, three().write())
+	result, err := do(t, FormFieldsJob, FormFieldsArgs{Input: input("")}, three().Write())
 	if err != nil || string(result.Body) != `{"fields":[]}` {
 		t.Errorf("%s, %v; want no fields", result.Body, err)
 	}
@@ -147,6 +147,9 @@ func TestFormFlatten(t *testing.T) {
 	if left := readFields(t, flat, ""); len(left) != 0 {
 		t.Errorf("fields are left: %v", left)
 	}
+	if catalog := tool(t, "mutool", "show", save(t, flat), "trailer/Root"); strings.Contains(catalog, "/AcroForm") {
+		t.Errorf("an empty form is left in the catalog: %s", catalog)
+	}
 	shows(t, flat)
 	for page := 1; page <= 2; page++ {
 		if share := differing(t, draw(t, filled, page), draw(t, flat, page)); share > 0.01 {
@@ -204,7 +207,7 @@ func TestFormFillFaults(t *testing.T) {
 			t.Errorf("%s:\ngot  %q\nwant %q", name, got, test.want)
 		}
 	}
-	result, err := do(t, FormFillJob, FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}}, three().write())
+	result, err := do(t, FormFillJob, FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}}, three().Write())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,13 +268,13 @@ func TestFormFillJoinsArabic(t *testing.T) {
 // takes for its own.
 func TestFormFillNames(t *testing.T) {
 	document := source{
-		pages: []string{"x"}, annots: map[int]string{0: "100 0 R 101 0 R"},
-		catalog: "/AcroForm << /Fields [100 0 R 101 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >>",
-		objects: []string{
+		Pages: []string{"x"}, Annots: map[int]string{0: "100 0 R 101 0 R"},
+		Catalog: "/AcroForm << /Fields [100 0 R 101 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >>",
+		Objects: []string{
 			"<< /Type /Annot /Subtype /Widget /F 4 /Rect [10 10 200 30] /FT /Tx /T <FEFF00470072006F00DF00656771> /DA (/Helv 12 Tf 0 g) >>",
 			"<< /Type /Annot /Subtype /Widget /F 4 /Rect [10 50 200 70] /FT /Tx /T (a<b>&\"c\") /DA (/Helv 12 Tf 0 g) >>",
 		},
-	}.write()
+	}.Write()
 	values := map[string]any{"Große東": "eins", `a<b>&"c"`: "two"}
 	got := readFields(t, fillForm(t, FormFillArgs{Input: input(""), Values: values}, document), "")
 	for name, want := range values {
@@ -288,13 +291,13 @@ func TestFormOfNumberedStates(t *testing.T) {
 		return "<< /Type /Annot /Subtype /Widget /F 4 /Rect [" + left + " 10.125 578.872 30] /Parent 100 0 R /AS /Off /AP << /N << /" + state + " 103 0 R /Off 103 0 R >> >> >>"
 	}
 	document := source{
-		pages: []string{"x"}, annots: map[int]string{0: "101 0 R 102 0 R"},
-		catalog: "/AcroForm << /Fields [100 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >>",
-		objects: []string{
+		Pages: []string{"x"}, Annots: map[int]string{0: "101 0 R 102 0 R"},
+		Catalog: "/AcroForm << /Fields [100 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >>",
+		Objects: []string{
 			"<< /FT /Btn /Ff 49152 /T (colour) /V /Off /Opt [(Gr\374n) (Rot)] /Kids [101 0 R 102 0 R] >>", widget("10", "0"), widget("50", "1"),
 			"<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 1 >>\nstream\nn\nendstream",
 		},
-	}.write()
+	}.Write()
 	field := readFields(t, document, "")["colour"]
 	want := Field{
 		Name: "colour", Type: RadioField, Options: []string{"0", "1"}, Labels: []string{"Grün", "Rot"}, Page: new(1), Rect: []float64{10, 10.125, 578.872, 30},
@@ -314,13 +317,13 @@ func TestFormOfNumberedStates(t *testing.T) {
 // change breaks, and keeps what else there is.
 func TestFormFillDropsUsageRights(t *testing.T) {
 	document := source{
-		pages: []string{"x"}, annots: map[int]string{0: "100 0 R"},
-		catalog: "/AcroForm << /Fields [100 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >> /Perms << /UR3 101 0 R /DocMDP 102 0 R >>",
-		objects: []string{
+		Pages: []string{"x"}, Annots: map[int]string{0: "100 0 R"},
+		Catalog: "/AcroForm << /Fields [100 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >> /Perms << /UR3 101 0 R /DocMDP 102 0 R >>",
+		Objects: []string{
 			"<< /Type /Annot /Subtype /Widget /F 4 /Rect [10 10 200 30] /FT /Tx /T (name) /DA (/Helv 12 Tf 0 g) >>",
 			"<< /Type /Sig /Filter /Adobe.PPKLite >>", "<< /Type /Sig /Filter /Other >>",
 		},
-	}.write()
+	}.Write()
 	for name, variant := range map[string][]byte{"plain": document, "object streams": transform(t, document, "--object-streams=generate")} {
 		filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"name": "Ada"}}, variant)
 		sound(t, filled, "", 1)

@@ -15,20 +15,20 @@ import (
 // hostile are documents that try to keep their reader busy for ever.
 func hostile() map[string][]byte {
 	loop := linked()
-	loop.objects[1] = "<< /Title (Start) /Parent 100 0 R /First 101 0 R /Last 101 0 R /Next 101 0 R /Dest [10 0 R /Fit] >>"
+	loop.Objects[1] = "<< /Title (Start) /Parent 100 0 R /First 101 0 R /Last 101 0 R /Next 101 0 R /Dest [10 0 R /Fit] >>"
 	tree := three()
-	tree.catalog = "/Names << /Dests 100 0 R >>"
-	tree.objects = []string{"<< /Kids [100 0 R 100 0 R] /Names [(a) 100 0 R] >>"}
-	tree.annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /Dest (a) >>"}
+	tree.Catalog = "/Names << /Dests 100 0 R >>"
+	tree.Objects = []string{"<< /Kids [100 0 R 100 0 R] /Names [(a) 100 0 R] >>"}
+	tree.Annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /Dest (a) >>"}
 	nested := three()
-	nested.objects = []string{strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), strings.Repeat("<</Dest", 5_000)}
-	pages := three().write()
+	nested.Objects = []string{strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), strings.Repeat("<</Dest", 5_000)}
+	pages := three().Write()
 	kids := strings.Repeat("10 0 R ", 10_000)
 	lie := strings.Replace(string(pages), "/Kids [", "/Kids ["+strings.Repeat(kids, 2), 1)
 	return map[string][]byte{
-		"outline loop":   loop.write(),
-		"name tree loop": tree.write(),
-		"nesting":        nested.write(),
+		"outline loop":   loop.Write(),
+		"name tree loop": tree.Write(),
+		"nesting":        nested.Write(),
 		"page tree loop": []byte(strings.Replace(string(pages), "/Kids [10 0 R", "/Kids [2 0 R", 1)),
 		"many pages":     []byte(strings.NewReplacer("/Kids [", "/Kids ["+kids, "/Count 3", "/Count 10003").Replace(string(pages))),
 		"lying count":    []byte(lie),
@@ -78,17 +78,23 @@ func attempt(t *testing.T, job string, args any, content []byte) (engine.Result,
 // TestHostileDocuments gives them to every job. Each ends in time, with a
 // result or in words, and leaves the engines in order.
 func TestHostileDocuments(t *testing.T) {
-	for name, content := range hostile() {
-		t.Run(name, func(t *testing.T) {
-			for job, args := range jobsOnOne() {
-				result, failed := attempt(t, job, args, content)
-				if failed == nil && len(result.Body) == 0 && (result.Output(0) == nil || result.Output(0).Size() == 0) {
-					t.Errorf("%s: an empty result", job)
-				}
-			}
-		})
+	if testing.Short() {
+		t.Skip("takes a minute")
 	}
-	got := make1(t, ExtractJob, Selection{Input: input(""), Pages: "2"}, three().write())
+	t.Run("jobs", func(t *testing.T) {
+		for name, content := range hostile() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				for job, args := range jobsOnOne() {
+					result, failed := attempt(t, job, args, content)
+					if failed == nil && len(result.Body) == 0 && (result.Output(0) == nil || result.Output(0).Size() == 0) {
+						t.Errorf("%s: an empty result", job)
+					}
+				}
+			})
+		}
+	})
+	got := make1(t, ExtractJob, Selection{Input: input(""), Pages: "2"}, three().Write())
 	if texts, want := pageTexts(t, got, ""), []string{"beta"}; !reflect.DeepEqual(texts, want) {
 		t.Errorf("afterwards: pages %q, want %q", texts, want)
 	}
@@ -98,6 +104,9 @@ func TestHostileDocuments(t *testing.T) {
 // the jobs that read outlines. Several of them at a time must not fill that of
 // the child.
 func TestOutlineLoop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
 	content, jobs := hostile()["outline loop"], jobsOnOne()
 	four := make([]MergeInput, 4)
 	for i := range four {
@@ -115,8 +124,8 @@ func TestOutlineLoop(t *testing.T) {
 // FuzzDocuments gives mutated documents to the job that reads most of them. A
 // document that needs too much is refused by its child, which goes on.
 func FuzzDocuments(f *testing.F) {
-	f.Add(three().write())
-	f.Add(linked().write())
+	f.Add(three().Write())
+	f.Add(linked().Write())
 	for _, content := range hostile() {
 		if len(content) < 10_000 {
 			f.Add(content)

@@ -3,8 +3,6 @@ package pdf
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,10 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
 )
 
 // Info is the result of InfoJob: what a document says of itself.
@@ -29,8 +26,8 @@ type Info struct {
 	Keywords        []string    `json:"keywords" jsonschema:"required" jsonschema_description:"Keywords."`
 	Creator         string      `json:"creator" jsonschema:"required" jsonschema_description:"Program that the document was written with."`
 	Producer        string      `json:"producer" jsonschema:"required" jsonschema_description:"Program that made the PDF."`
-	CreatedAt       *time.Time  `json:"createdAt" jsonschema:"required" jsonschema_description:"When the document was made; null where it does not say."`
-	ModifiedAt      *time.Time  `json:"modifiedAt" jsonschema:"required" jsonschema_description:"When the document was last changed; null where it does not say."`
+	CreatedAt       *time.Time  `json:"createdAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the document was made; null where it does not say."`
+	ModifiedAt      *time.Time  `json:"modifiedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the document was last changed; null where it does not say."`
 	Encrypted       bool        `json:"encrypted" jsonschema:"required" jsonschema_description:"Whether the document is encrypted."`
 	Permissions     Permissions `json:"permissions" jsonschema:"required" jsonschema_description:"What whoever opens the document with the user's password may do with it; everything where it is not encrypted."`
 	Tagged          bool        `json:"tagged" jsonschema:"required" jsonschema_description:"Whether the document has the structure that screen readers use."`
@@ -84,15 +81,15 @@ func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 	if err := doc.checkHeader(); err != nil {
 		return Info{}, err
 	}
-	result, objects, err := doc.readInfo()
+	result, file, err := doc.readInfo()
 	if err != nil {
-		result, objects, err = doc.askInfo(ctx)
+		result, file, err = doc.askInfo(ctx)
 	}
 	if err != nil {
 		return Info{}, err
 	}
 	result.PageCount = len(result.Pages)
-	if err := doc.describeCatalog(objects, &result); err != nil {
+	if err := doc.describeCatalog(file, &result); err != nil {
 		return Info{}, err
 	}
 	result.Linearized, result.SizeBytes, err = linearized(w.Path(args.Name))
@@ -100,7 +97,7 @@ func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 }
 
 // askInfo asks qpdf and poppler what there is to say of a document.
-func (d *document) askInfo(ctx context.Context) (Info, *objects, error) {
+func (d *document) askInfo(ctx context.Context) (Info, *pdffile.File, error) {
 	f, err := d.openFacts(ctx)
 	if err != nil {
 		return Info{}, nil, err
@@ -113,8 +110,8 @@ func (d *document) askInfo(ctx context.Context) (Info, *objects, error) {
 	if result.Pages, err = d.measurePages(ctx); err != nil {
 		return Info{}, nil, err
 	}
-	o, err := d.soundObjects(ctx)
-	return result, o, err
+	file, err := d.soundFile(ctx)
+	return result, file, err
 }
 
 // openFacts reads what qpdf says, and repairs a document where that fails.
@@ -167,16 +164,16 @@ func (f *facts) info() Info {
 }
 
 // describeCatalog reads the catalog and the document information.
-func (d *document) describeCatalog(o *objects, result *Info) error {
-	catalog := o.value(o.root())
+func (d *document) describeCatalog(f *pdffile.File, result *Info) error {
+	catalog := f.Catalog()
 	if catalog == nil {
 		return d.fail(Damaged, errNoCatalog)
 	}
-	result.HasOutline = o.entry(catalog["/Outlines"])["/First"] != nil
-	result.Tagged = o.entry(catalog["/MarkInfo"])["/Marked"] == true
-	result.PDFVersion = o.version()
-	about := o.entry(o.trailer["/Info"])
-	text := func(key string) string { return text(o.target(about[key])) }
+	result.HasOutline = f.Entry(catalog["/Outlines"])["/First"] != nil
+	result.Tagged = f.Entry(catalog["/MarkInfo"])["/Marked"] == true
+	result.PDFVersion = f.Version()
+	about := f.Entry(f.Trailer("/Info"))
+	text := func(key string) string { return pdffile.Text(f.Target(about[key])) }
 	result.Title, result.Author, result.Subject = text("/Title"), text("/Author"), text("/Subject")
 	result.Creator, result.Producer = text("/Creator"), text("/Producer")
 	for word := range strings.FieldsFuncSeq(text("/Keywords"), func(r rune) bool { return r == ',' || r == ';' }) {
@@ -186,51 +183,6 @@ func (d *document) describeCatalog(o *objects, result *Info) error {
 	}
 	result.CreatedAt, result.ModifiedAt = date(text("/CreationDate")), date(text("/ModDate"))
 	return nil
-}
-
-// text returns a text string of a PDF, empty where v is none.
-func text(v any) string {
-	s, _ := v.(string)
-	if unicode, ok := strings.CutPrefix(s, "u:"); ok {
-		return strings.TrimRight(unicode, "\x00")
-	}
-	digits, ok := strings.CutPrefix(s, "b:")
-	if !ok {
-		return ""
-	}
-	raw, err := hex.DecodeString(digits)
-	if err != nil {
-		return ""
-	}
-	switch {
-	case bytes.HasPrefix(raw, []byte("\xFE\xFF")):
-		return decodeUTF16(raw[2:], binary.BigEndian)
-	case bytes.HasPrefix(raw, []byte("\xFF\xFE")): // not in the standard, but in files
-		return decodeUTF16(raw[2:], binary.LittleEndian)
-	case utf8.Valid(raw):
-		return strings.TrimRight(strings.TrimPrefix(string(raw), "\uFEFF"), "\x00")
-	}
-	runes := make([]rune, len(raw))
-	for i, b := range raw {
-		runes[i] = rune(b)
-		if at := int(b) - firstSpecial; at >= 0 && at < len(specials) {
-			runes[i] = specials[at]
-		}
-	}
-	return string(runes)
-}
-
-// PDFDocEncoding, which is Latin-1 but for this stretch.
-const firstSpecial = 0x80
-
-var specials = []rune("•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\uFFFD€") //nolint:gochecknoglobals // never changed
-
-func decodeUTF16(raw []byte, order binary.ByteOrder) string {
-	units := make([]uint16, len(raw)/2)
-	for i := range units {
-		units[i] = order.Uint16(raw[2*i:])
-	}
-	return strings.TrimRight(string(utf16.Decode(units)), "\x00")
 }
 
 var datePattern = regexp.MustCompile(`^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:([+-])(\d{2})'?(\d{2})?'?|Z.*)?$`)
@@ -279,7 +231,7 @@ func linearized(path string) (bool, int64, error) {
 	if err != nil {
 		return false, 0, err
 	}
-	start := make([]byte, headerWithin)
+	start := make([]byte, pdffile.HeaderWithin)
 	n, err := f.Read(start)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return false, 0, err

@@ -3,46 +3,54 @@ package pdf
 import (
 	"math"
 	"strconv"
+
+	"relaypdf/render/pdffile"
 )
 
 // readInfo reads what qpdf and poppler would say of a document, where the
 // document is one that can be read without them: see readSelf. It returns the
-// document's objects as well. The error is errUnread where they have to be asked.
-func (d *document) readInfo() (Info, *objects, error) {
-	o, err := d.readSelf()
+// document's objects as well. The error is pdffile.ErrUnread where they have to be asked.
+func (d *document) readInfo() (Info, *pdffile.File, error) {
+	f, err := d.readSelf()
 	if err != nil {
 		return Info{}, nil, err
 	}
-	catalog := o.value(o.root())
+	result, err := infoOf(f)
+	d.pages = len(result.Pages)
+	return result, f, err
+}
+
+// infoOf is readInfo for a file that is sound.
+func infoOf(f *pdffile.File) (Info, error) {
+	catalog := f.Catalog()
 	// Fields and attached files are for qpdf to count.
-	if names := o.entry(catalog["/Names"]); catalog["/AcroForm"] != nil || names["/EmbeddedFiles"] != nil || names == nil && catalog["/Names"] != nil {
-		return Info{}, nil, errUnread
+	if names := f.Entry(catalog["/Names"]); catalog["/AcroForm"] != nil || names["/EmbeddedFiles"] != nil || names == nil && catalog["/Names"] != nil {
+		return Info{}, pdffile.ErrUnread
 	}
-	pages, err := o.pages()
+	pages, err := f.Pages(maxInputPages)
 	if err != nil {
-		return Info{}, nil, err
+		return Info{}, err
 	}
 	// It is not encrypted, so everything is allowed.
 	var plain facts
 	plain.Encryption.Allow = allows{Extract: true, Annotate: true, Assemble: true, Fill: true, Modify: true, High: true, Low: true}
 	result := plain.info()
 	for i, page := range pages {
-		measured, err := measure(page.entries)
+		measured, err := measure(page.Entries)
 		if err != nil {
-			return Info{}, nil, err
+			return Info{}, err
 		}
 		measured.Page = i + 1
 		result.Pages = append(result.Pages, measured)
 	}
-	d.pages = len(pages)
-	return result, o, nil
+	return result, nil
 }
 
 // measure returns the size and the rotation of a page as poppler has them.
-func measure(page dict) (PageInfo, error) {
+func measure(page pdffile.Dict) (PageInfo, error) {
 	for _, key := range []string{"/Contents", "/Annots"} {
-		if _, isList := page[key].([]any); page[key] != nil && !isList && reference(page[key]) == "" {
-			return PageInfo{}, errUnread // poppler gives such a page up
+		if _, isList := page[key].([]any); page[key] != nil && !isList && pdffile.Reference(page[key]) == "" {
+			return PageInfo{}, pdffile.ErrUnread // poppler gives such a page up
 		}
 	}
 	media, err := readBox(page["/MediaBox"])
@@ -52,14 +60,14 @@ func measure(page dict) (PageInfo, error) {
 	visible := media
 	if page["/CropBox"] != nil {
 		if visible, err = readBox(page["/CropBox"]); err != nil || !visible.within(media) {
-			return PageInfo{}, errUnread
+			return PageInfo{}, pdffile.ErrUnread
 		}
 	}
 	turned := 0.0
 	if page["/Rotate"] != nil {
 		var ok bool
 		if turned, ok = page["/Rotate"].(float64); !ok || math.Mod(turned, 90) != 0 {
-			return PageInfo{}, errUnread
+			return PageInfo{}, pdffile.ErrUnread
 		}
 	}
 	rotation := math.Mod(math.Mod(turned, 360)+360, 360)
@@ -72,16 +80,16 @@ type box [4]float64
 func readBox(v any) (b box, err error) {
 	sides, _ := v.([]any)
 	if len(sides) != len(b) {
-		return b, errUnread
+		return b, pdffile.ErrUnread
 	}
 	for i, side := range sides {
 		var ok bool
 		if b[i], ok = side.(float64); !ok {
-			return b, errUnread
+			return b, pdffile.ErrUnread
 		}
 	}
 	if b[0] >= b[2] || b[1] >= b[3] {
-		return b, errUnread
+		return b, pdffile.ErrUnread
 	}
 	return b, nil
 }

@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -23,12 +24,12 @@ func about(t *testing.T, content []byte, password string) Info {
 
 func TestInfoOfAFullDocument(t *testing.T) {
 	doc := linked()
-	doc.version = "1.4"
-	doc.info = "/Title <FEFF005A00FC007200690063006800206F225B57> /Author (J\\374rgen) /Subject 109 0 R /Keywords (one, two;three,,) " +
+	doc.Version = "1.4"
+	doc.Info = "/Title <FEFF005A00FC007200690063006800206F225B57> /Author (J\\374rgen) /Subject 109 0 R /Keywords (one, two;three,,) " +
 		"/Creator (C) /Producer (P) /CreationDate (D:20260102030405+02'30') /ModDate (D:2026)"
-	doc.catalog += " /MarkInfo << /Marked true >> /Version /1.6 /Names << /EmbeddedFiles << /Names [(a.txt) 107 0 R] >> >>"
-	doc.objects = append(doc.objects, "<< /Type /Filespec /F (a.txt) /UF (a.txt) /EF << /F 108 0 R >> >>", "<< /Length 2 >>\nstream\nhi\nendstream", "(S)")
-	content := doc.write()
+	doc.Catalog += " /MarkInfo << /Marked true >> /Version /1.6 /Names << /EmbeddedFiles << /Names [(a.txt) 107 0 R] >> >>"
+	doc.Objects = append(doc.Objects, "<< /Type /Filespec /F (a.txt) /UF (a.txt) /EF << /F 108 0 R >> >>", "<< /Length 2 >>\nstream\nhi\nendstream", "(S)")
+	content := doc.Write()
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 9000))
 	modified := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	want := Info{
@@ -51,7 +52,7 @@ func TestInfoOfAFullDocument(t *testing.T) {
 }
 
 func TestInfoOfABareDocument(t *testing.T) {
-	content := transform(t, three().write(), "--linearize")
+	content := transform(t, three().Write(), "--linearize")
 	want := Info{
 		PageCount: 3, PDFVersion: "1.7", Keywords: []string{}, Permissions: everything, Linearized: true, SizeBytes: int64(len(content)),
 		Pages: []PageInfo{{1, 300, 400, 0}, {2, 301, 400, 0}, {3, 302, 400, 0}},
@@ -65,7 +66,7 @@ func TestInfoOfABareDocument(t *testing.T) {
 }
 
 func TestInfoOfAnEncryptedDocument(t *testing.T) {
-	content := transform(t, three().write(), "--linearize", "--encrypt", "u", "o", "256", "--extract=n", "--print=low", "--")
+	content := transform(t, three().Write(), "--linearize", "--encrypt", "u", "o", "256", "--extract=n", "--print=low", "--")
 	got := about(t, content, "u")
 	allow := everything
 	allow.Copy, allow.HighRes = false, false
@@ -95,6 +96,29 @@ func TestDates(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestInfoReadsWhatIsDamaged asks for what only an object tells.
+func TestInfoReadsWhatIsDamaged(t *testing.T) {
+	plain := linked().Write()
+	start := bytes.LastIndex(plain, []byte("startxref"))
+	for name, content := range map[string][]byte{
+		"no table":  append(bytes.Clone(plain[:start]), "startxref\n7\n%%EOF\n"...),
+		"encrypted": transform(t, plain, "--encrypt", "", "o", "256", "--"),
+	} {
+		result, err := do(t, InfoJob, input(""), content)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var about Info
+		if err := json.Unmarshal(result.Body, &about); err != nil {
+			t.Fatal(err)
+		}
+		if about.PageCount != 3 || !about.HasOutline {
+			t.Errorf("%s: %+v, want three pages and an outline", name, about)
 		}
 	}
 }

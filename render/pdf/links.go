@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strconv"
+
+	"relaypdf/render/pdffile"
 )
 
 // qpdf drops the links between pages that move to another document: when it
@@ -13,31 +15,25 @@ import (
 
 // rewriteDests passes every destination of the document's objects but those that
 // are to be left out through f, which returns another one or false, and adds
-// what changed to an update. It tells whether anything did.
-func (s *structure) rewriteDests(u *update, leave []string, f func(dest any) (any, bool)) (changed bool) {
+// what changed to an update.
+func (s *structure) rewriteDests(u *pdffile.Update, leave []string, f func(dest any) (any, bool)) {
 	left := map[string]bool{}
 	for _, ref := range leave {
 		left[ref] = true
 	}
-	for _, ref := range s.linking() {
+	for _, ref := range s.Containing("/Dest", "/GoTo") {
 		if left[ref] {
 			continue
 		}
-		value, body, err := s.read(ref)
+		value, body, err := s.Object(ref)
 		if err == nil && body == 0 && rewriteDests(value, 0, f) {
-			u.set(ref, value)
-			changed = true
+			u.Set(ref, value)
 		}
 	}
-	return changed
 }
 
-// maxTreeDepth bounds name trees and nested values, which a hostile document
-// may tie into loops.
-const maxTreeDepth = 32
-
 func rewriteDests(v any, depth int, f func(dest any) (any, bool)) (changed bool) {
-	if depth > maxTreeDepth {
+	if depth > pdffile.MaxDepth {
 		return false
 	}
 	switch v := v.(type) {
@@ -45,7 +41,7 @@ func rewriteDests(v any, depth int, f func(dest any) (any, bool)) (changed bool)
 		for _, item := range v {
 			changed = rewriteDests(item, depth+1, f) || changed
 		}
-	case dict:
+	case pdffile.Dict:
 		for key, item := range v {
 			if key == "/Dest" || key == "/D" && v["/S"] == "/GoTo" {
 				if dest, ok := f(item); ok {
@@ -72,23 +68,23 @@ func (s *structure) dests() *dests {
 	for i, page := range s.Pages {
 		d.numbers[page.Object] = i
 	}
-	catalog := s.value(s.root())
-	for name, dest := range d.entry(catalog["/Dests"]) {
+	catalog := s.Catalog()
+	for name, dest := range d.Entry(catalog["/Dests"]) {
 		d.add(name, dest)
 	}
-	d.addTree(d.entry(catalog["/Names"])["/Dests"], 0)
+	d.addTree(d.Entry(catalog["/Names"])["/Dests"], 0)
 	return d
 }
 
 func (d *dests) addTree(node any, depth int) {
-	ref := reference(node)
-	if depth > maxTreeDepth || d.seen[ref] {
+	ref := pdffile.Reference(node)
+	if depth > pdffile.MaxDepth || d.seen[ref] {
 		return
 	}
 	if ref != "" {
 		d.seen[ref] = true
 	}
-	entries := d.entry(node)
+	entries := d.Entry(node)
 	names, _ := entries["/Names"].([]any)
 	for i := 0; i+1 < len(names); i += 2 {
 		if name, ok := names[i].(string); ok {
@@ -103,7 +99,7 @@ func (d *dests) addTree(node any, depth int) {
 
 // add keeps a destination: an array, or a dictionary with one.
 func (d *dests) add(name string, dest any) {
-	if entries := d.entry(dest); entries["/D"] != nil {
+	if entries := d.Entry(dest); entries["/D"] != nil {
 		dest = entries["/D"]
 	}
 	if view := d.array(dest); view != nil {
@@ -113,9 +109,9 @@ func (d *dests) add(name string, dest any) {
 
 // array returns the array that v is or refers to.
 func (d *dests) array(v any) []any {
-	if ref := reference(v); ref != "" {
+	if ref := pdffile.Reference(v); ref != "" {
 		// What cannot be read is no destination.
-		v, _, _ = d.read(ref)
+		v, _, _ = d.Object(ref)
 	}
 	view, _ := v.([]any)
 	return view

@@ -13,7 +13,11 @@ import (
 // TestVariants does everything to the same document in the ways in which it can
 // be written: the results have its pages and its text.
 func TestVariants(t *testing.T) {
-	plain := linked().write()
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	plain := linked().Write()
 	encrypt := func(options ...string) []string {
 		return append([]string{"--allow-weak-crypto", "--encrypt", "u", "o"}, append(options, "--")...)
 	}
@@ -24,6 +28,7 @@ func TestVariants(t *testing.T) {
 		"encrypted object streams": append([]string{"--object-streams=generate"}, encrypt("256")...), "PDF 2.0": {"--force-version=2.0"}, "QDF": {"--qdf"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			variant, password := transform(t, plain, options...), ""
 			if strings.Contains(strings.Join(options, " "), "--encrypt") {
 				password = "u"
@@ -104,6 +109,9 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 // TestOfficeForm fills a form that LibreOffice has made of text fields, a
 // checkbox and a list, and does everything to it.
 func TestOfficeForm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an office")
+	}
 	form := officePDF(t, "testdata/form.fodt")
 	types := map[string]FieldType{}
 	for name, field := range readFields(t, form, "") {

@@ -1,7 +1,6 @@
 package pdf
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"testing"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdf/pdftest"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/spool"
 )
 
@@ -155,67 +156,14 @@ func pageTexts(t testing.TB, content []byte, password string) []string {
 	return pages[:len(pages)-1]
 }
 
-// source is a document written by hand: one page for each text, with what a
-// test needs beside it.
-type source struct {
-	pages   []string
-	version string
-	info    string
-	catalog string   // more entries of the catalog
-	objects []string // from number 100 on
-	annots  map[int]string
-}
-
-// write makes the PDF. The page of number i, from 0, is object 10+2i.
-func (s source) write() []byte {
-	objects := map[int]string{
-		1: "<< /Type /Catalog /Pages 2 0 R " + s.catalog + " >>",
-		3: "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-		4: "<< " + s.info + " >>",
-	}
-	var kids strings.Builder
-	for i, text := range s.pages {
-		fmt.Fprintf(&kids, "%d 0 R ", 10+2*i)
-		objects[10+2*i] = fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %d 400] /Contents %d 0 R /Annots [%s] "+
-			"/Resources << /Font << /F1 3 0 R >> >> >>", 300+i, 11+2*i, s.annots[i])
-		content := "BT /F1 24 Tf 40 300 Td (" + text + ") Tj ET"
-		objects[11+2*i] = fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content)
-	}
-	objects[2] = fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d >>", kids.String(), len(s.pages))
-	for i, object := range s.objects {
-		objects[100+i] = object
-	}
-	version := s.version
-	if version == "" {
-		version = "1.7"
-	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%%PDF-%s\n%%\xe2\xe3\xcf\xd3\n", version)
-	highest, offsets := 0, map[int]int{}
-	for n := range objects {
-		highest = max(highest, n)
-	}
-	for n := 1; n <= highest; n++ {
-		if objects[n] != "" {
-			offsets[n] = b.Len()
-			fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", n, objects[n])
-		}
-	}
-	xref := b.Len()
-	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", highest+1)
-	for n := 1; n <= highest; n++ {
-		if offsets[n] == 0 {
-			b.WriteString("0000000000 00000 f \n")
-			continue
-		}
-		fmt.Fprintf(&b, "%010d 00000 n \n", offsets[n])
-	}
-	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R /Info 4 0 R >>\nstartxref\n%d\n%%%%EOF\n", highest+1, xref)
-	return b.Bytes()
-}
+// source is a document written by hand.
+type source = pdftest.Source
 
 // three is a plain document.
-func three() source { return source{pages: []string{"alpha", "beta", "gamma"}} }
+func three() source { return pdftest.Three() }
+
+// linked has an outline, links and fields.
+func linked() source { return pdftest.Linked() }
 
 // outlineOf returns the outline of a document as lines "title → page", indented
 // by level.
@@ -226,8 +174,8 @@ func outlineOf(t testing.TB, content []byte) []string {
 		t.Fatal(err)
 	}
 	var lines []string
-	var walk func(items []outlineItem, indent string)
-	walk = func(items []outlineItem, indent string) {
+	var walk func(items []pdffile.OutlineItem, indent string)
+	walk = func(items []pdffile.OutlineItem, indent string) {
 		for _, item := range items {
 			page := "-"
 			if item.Page != nil {

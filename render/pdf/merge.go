@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
 )
 
 // Merge is the arguments of MergeJob: the inputs in their order.
@@ -156,15 +157,12 @@ func (p *part) carry(m mark) error {
 	}
 	number := s.dests().number(p.first, m)
 	p.outline = movedOutline(s.outlineNodes(s.Outlines), number)
-	changes := s.newUpdate()
-	changed := s.rewriteDests(changes, outlineObjects(s.Outlines), number)
-	if kept, err := s.reachable(changes, "/StructTreeRoot", "/Outlines"); err == nil {
-		return changes.replaceTable(p.document, s.objects, kept)
+	changes := s.NewUpdate()
+	s.rewriteDests(changes, outlineObjects(s.Outlines), number)
+	if tail, err := changes.Replace("/StructTreeRoot", "/Outlines"); err == nil {
+		return p.append(tail)
 	}
-	if !changed {
-		return nil
-	}
-	return changes.appendTo(p.document, s.objects)
+	return p.change(changes)
 }
 
 // files names the parts to qpdf.
@@ -214,16 +212,15 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 
 // newFrame makes a document without pages that has an outline.
 func newFrame(nodes []outlineNode) []byte {
-	const root, pages = "1 0 R", "2 0 R"
-	u := &update{changed: map[string]any{}, next: 3}
-	u.set(pages, dict{"/Type": "/Pages", "/Kids": []any{}, "/Count": 0})
-	catalog := dict{"/Type": "/Catalog", "/Pages": pages}
+	u, root := pdffile.NewDocument()
+	pages := u.Reserve()
+	u.Set(pages, pdffile.Dict{"/Type": "/Pages", "/Kids": []any{}, "/Count": 0})
+	catalog := pdffile.Dict{"/Type": "/Catalog", "/Pages": pages}
 	if len(nodes) > 0 {
 		catalog["/PageMode"] = "/UseOutlines"
 	}
-	u.setOutline(root, catalog, nodes)
-	header := []byte("%PDF-1.3\n")
-	return append(header, u.section(len(header), dict{"/Root": root})...)
+	setOutline(u, root, catalog, nodes)
+	return u.Document(root)
 }
 
 // pagesOf returns the references of the pages in a file that qpdf has joined.
@@ -237,20 +234,11 @@ func pagesOf(path string) ([]string, error) {
 
 // flatPages is pagesOf for the file's content. qpdf lists all pages in one array.
 func flatPages(content []byte) ([]string, error) {
-	o, err := readTable(content)
+	f, err := pdffile.ReadTable(content)
 	if err != nil {
 		return nil, err
 	}
-	tree := o.entry(o.value(o.root())["/Pages"])
-	kids, _ := tree["/Kids"].([]any)
-	if count, ok := tree["/Count"].(float64); !ok || int(count) != len(kids) {
-		return nil, errUnread
-	}
-	pages := make([]string, len(kids))
-	for i, kid := range kids {
-		pages[i] = reference(kid)
-	}
-	return pages, nil
+	return f.FlatPages()
 }
 
 // placeMarks puts pages in the place of their marks.
@@ -280,7 +268,7 @@ func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
 			title = fmt.Sprintf("Document %d", i+1)
 		}
 		top := []any{m.page(p.first), "/XYZ", nil, nil, nil}
-		nodes = append(nodes, outlineNode{entry: dict{"/Title": "u:" + title, "/Dest": top}, open: true, kids: p.outline})
+		nodes = append(nodes, outlineNode{entry: pdffile.Dict{"/Title": "u:" + title, "/Dest": top}, open: true, kids: p.outline})
 	}
 	if !outlined {
 		return nil
@@ -293,17 +281,17 @@ func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
 // titles, their looks, addresses.
 func movedOutline(nodes []outlineNode, move func(dest any) (any, bool)) (moved []outlineNode) {
 	for _, node := range nodes {
-		entry := dict{}
+		entry := pdffile.Dict{}
 		for _, key := range []string{"/Title", "/C", "/F"} {
-			if v := node.entry[key]; v != nil && reference(v) == "" {
+			if v := node.entry[key]; v != nil && pdffile.Reference(v) == "" {
 				entry[key] = v
 			}
 		}
-		action, _ := node.entry["/A"].(dict)
+		action, _ := node.entry["/A"].(pdffile.Dict)
 		if dest, ok := move(node.dest()); ok {
 			entry["/Dest"] = dest
-		} else if action["/S"] == "/URI" && reference(action["/URI"]) == "" {
-			entry["/A"] = dict{"/S": "/URI", "/URI": action["/URI"]}
+		} else if action["/S"] == "/URI" && pdffile.Reference(action["/URI"]) == "" {
+			entry["/A"] = pdffile.Dict{"/S": "/URI", "/URI": action["/URI"]}
 		}
 		moved = append(moved, outlineNode{entry: entry, open: node.open, kids: movedOutline(node.kids, move)})
 	}

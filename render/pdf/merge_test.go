@@ -18,10 +18,10 @@ func mergeOf(passwords, titles []string) Merge {
 }
 
 func TestMergeTakesEveryKindOfPDF(t *testing.T) {
-	plain := three().write()
+	plain := three().Write()
 	variants := map[string][]byte{
 		"plain":           plain,
-		"pdf20":           source{pages: []string{"alpha", "beta", "gamma"}, version: "2.0"}.write(),
+		"pdf20":           source{Pages: []string{"alpha", "beta", "gamma"}, Version: "2.0"}.Write(),
 		"object streams":  transform(t, plain, "--object-streams=generate"),
 		"linearized":      transform(t, plain, "--linearize"),
 		"rc4 40":          transform(t, plain, "--allow-weak-crypto", "--encrypt", "geheim", "o", "40", "--"),
@@ -50,13 +50,13 @@ func TestMergeTakesEveryKindOfPDF(t *testing.T) {
 
 func TestMergeNestsOutlines(t *testing.T) {
 	second := three()
-	second.catalog = "/Outlines 100 0 R /Names << /Dests << /Names [(there) 101 0 R] >> >>"
-	second.objects = []string{
+	second.Catalog = "/Outlines 100 0 R /Names << /Dests << /Names [(there) 101 0 R] >> >>"
+	second.Objects = []string{
 		"<< /Type /Outlines /First 102 0 R /Last 103 0 R /Count 2 >>", "<< /D [12 0 R /FitH 200] >>",
 		"<< /Title <FEFF00C40062> /Parent 100 0 R /Next 103 0 R /Dest (there) >>",
 		"<< /Title (Site) /Parent 100 0 R /Prev 102 0 R /A 104 0 R >>", "<< /S /URI /URI (https://example.com/) >>",
 	}
-	got := make1(t, MergeJob, mergeOf([]string{"", "", ""}, []string{"One", "", "Zwö"}), linked().write(), three().write(), second.write())
+	got := make1(t, MergeJob, mergeOf([]string{"", "", ""}, []string{"One", "", "Zwö"}), linked().Write(), three().Write(), second.Write())
 	sound(t, got, "", 9)
 	want := []string{"One 1", "  Start 1", "    Middle 2", "  End 3", "Document 2 4", "Zwö 7", "  Äb 8", "  Site -"}
 	if outline := outlineOf(t, got); !reflect.DeepEqual(outline, want) {
@@ -65,15 +65,15 @@ func TestMergeNestsOutlines(t *testing.T) {
 	if !bytes.Contains(got, []byte("https://example.com/")) {
 		t.Error("the entry for an address has lost it")
 	}
-	if plain := make1(t, MergeJob, mergeOf([]string{"", ""}, []string{"One", "Two"}), three().write(), three().write()); outlineOf(t, plain) != nil {
+	if plain := make1(t, MergeJob, mergeOf([]string{"", ""}, []string{"One", "Two"}), three().Write(), three().Write()); outlineOf(t, plain) != nil {
 		t.Errorf("documents without outlines became one with %q", outlineOf(t, plain))
 	}
 }
 
 // TestMergeKeepsLinks follows links by page and by name in each of the parts.
 func TestMergeKeepsLinks(t *testing.T) {
-	locked := transform(t, linked().write(), "--object-streams=generate", "--encrypt", "u", "o", "256", "--")
-	got := make1(t, MergeJob, mergeOf([]string{"", "", "u"}, []string{"One", "Two", "Three"}), linked().write(), three().write(), locked)
+	locked := transform(t, linked().Write(), "--object-streams=generate", "--encrypt", "u", "o", "256", "--")
+	got := make1(t, MergeJob, mergeOf([]string{"", "", "u"}, []string{"One", "Two", "Three"}), linked().Write(), three().Write(), locked)
 	path := save(t, got)
 	for _, link := range []struct {
 		from, number int // the link is that annotation of the page, from 1
@@ -91,8 +91,8 @@ func TestMergeKeepsLinks(t *testing.T) {
 // value under a name of its own.
 func TestMergeKeepsFormsApart(t *testing.T) {
 	form := linked()
-	other := bytes.ReplaceAll(form.write(), []byte("kept value"), []byte("more value"))
-	got := transform(t, make1(t, MergeJob, mergeOf([]string{"", ""}, []string{"", ""}), form.write(), other), "--qdf", "--object-streams=disable")
+	other := bytes.ReplaceAll(form.Write(), []byte("kept value"), []byte("more value"))
+	got := transform(t, make1(t, MergeJob, mergeOf([]string{"", ""}, []string{"", ""}), form.Write(), other), "--qdf", "--object-streams=disable")
 	for _, want := range []string{"(kept value)", "(more value)"} {
 		if !bytes.Contains(got, []byte(want)) {
 			t.Errorf("the result lacks %s", want)
@@ -104,7 +104,7 @@ func TestMergeKeepsFormsApart(t *testing.T) {
 }
 
 func TestMergeNamesTheInputAtFault(t *testing.T) {
-	doc := three().write()
+	doc := three().Write()
 	locked := transform(t, doc, "--encrypt", "geheim", "o", "256", "--")
 	for _, test := range []struct {
 		content  []byte
@@ -121,7 +121,7 @@ func TestMergeNamesTheInputAtFault(t *testing.T) {
 			t.Errorf("%s: input %d, want 2", test.want, failed.Input)
 		}
 	}
-	long := source{pages: make([]string, 1001)}.write()
+	long := source{Pages: make([]string, 1001)}.Write()
 	if failed := fails(t, TooManyPages, MergeJob, mergeOf([]string{"", ""}, []string{"", ""}), long, long); failed.Max != MaxPages {
 		t.Errorf("the limit is %d pages, want %d", failed.Max, MaxPages)
 	}

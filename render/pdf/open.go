@@ -12,6 +12,7 @@ import (
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pagerange"
+	"relaypdf/render/pdffile"
 )
 
 // document is an input that can be read.
@@ -134,15 +135,14 @@ func (d *document) claimedPages() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	o, err := readTable(content)
-	if err != nil || !o.whole() {
+	f, err := pdffile.ReadTable(content)
+	if err != nil {
 		return 0, nil //nolint:nilerr // qpdf will count them
 	}
-	count, _ := o.entry(o.value(o.root())["/Pages"])["/Count"].(float64)
-	if count < 1 || count > maxInputPages {
-		return 0, nil
+	if n := f.ClaimedPages(); n <= maxInputPages {
+		return n, nil
 	}
-	return int(count), nil
+	return 0, nil
 }
 
 // openOne opens the only input of a job.
@@ -150,17 +150,13 @@ func openOne(ctx context.Context, w *engine.Work, in Input) (*document, error) {
 	return open(ctx, w, 0, in)
 }
 
-// headerWithin is how far from its start a file may have its header. Readers
-// have allowed that much since the first of them did.
-const headerWithin = 1024
-
 // checkHeader refuses what is no PDF before a program sees it.
 func (d *document) checkHeader() error {
 	f, err := os.Open(d.work.Path(d.name))
 	if err != nil {
 		return fmt.Errorf("open input: %w", err)
 	}
-	start, err := io.ReadAll(io.LimitReader(f, headerWithin))
+	start, err := io.ReadAll(io.LimitReader(f, pdffile.HeaderWithin))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("read input: %w", err)
 	}
@@ -186,8 +182,8 @@ func (d *document) content() ([]byte, error) {
 
 // count sets the number of pages.
 func (d *document) count(ctx context.Context) error {
-	if o, err := d.readSelf(); err == nil {
-		if pages, err := o.pages(); err == nil {
+	if f, err := d.readSelf(); err == nil {
+		if pages, err := f.Pages(maxInputPages); err == nil {
 			d.pages = len(pages)
 			return d.checkCount()
 		}
@@ -261,7 +257,7 @@ func (d *document) resolve(selection string) ([]int, error) {
 	}
 	parsed, err := pagerange.Parse(selection)
 	if err != nil {
-		return nil, &Error{Kind: Invalid, Input: d.number, Argument: "pages", Text: err.Error()}
+		return nil, &Error{Kind: NoSelection, Input: d.number, Text: err.Error()}
 	}
 	numbers, err := parsed.Resolve(d.pages)
 	return numbers, beyond(d.number, err)

@@ -1,23 +1,25 @@
 package pdf
 
+import "relaypdf/render/pdffile"
+
 // outlineNode is one entry of an outline that is to be written.
 type outlineNode struct {
 	// entry has what the entry shows and where it leads, but not how it hangs
 	// together with others.
-	entry dict
+	entry pdffile.Dict
 	open  bool
 	kids  []outlineNode
 }
 
 // outline returns the document's own outline. catalog is read beside it.
-func (d *document) outline(s *structure) (nodes []outlineNode, catalog dict, err error) {
-	if catalog = s.value(s.root()); catalog == nil {
+func (d *document) outline(s *structure) (nodes []outlineNode, catalog pdffile.Dict, err error) {
+	if catalog = s.Catalog(); catalog == nil {
 		return nil, nil, d.fail(Damaged, errNoCatalog)
 	}
 	return s.outlineNodes(s.Outlines), catalog, nil
 }
 
-func outlineObjects(items []outlineItem) (references []string) {
+func outlineObjects(items []pdffile.OutlineItem) (references []string) {
 	for _, item := range items {
 		references = append(references, item.Object)
 		references = append(references, outlineObjects(item.Kids)...)
@@ -26,13 +28,13 @@ func outlineObjects(items []outlineItem) (references []string) {
 }
 
 // outlineNodes reads the entries of an outline.
-func (s *structure) outlineNodes(items []outlineItem) (nodes []outlineNode) {
+func (s *structure) outlineNodes(items []pdffile.OutlineItem) (nodes []outlineNode) {
 	for _, item := range items {
-		entry := without(s.value(item.Object), "/Parent", "/Prev", "/Next", "/First", "/Last", "/Count")
+		entry := pdffile.Without(s.Dict(item.Object), "/Parent", "/Prev", "/Next", "/First", "/Last", "/Count")
 		if entry["/Title"] == nil {
-			entry = dict{"/Title": "u:" + item.Title, "/Dest": item.Dest}
+			entry = pdffile.Dict{"/Title": "u:" + item.Title, "/Dest": item.Dest}
 		}
-		if action := s.value(reference(entry["/A"])); action != nil {
+		if action := s.Dict(pdffile.Reference(entry["/A"])); action != nil {
 			entry["/A"] = action
 		}
 		nodes = append(nodes, outlineNode{entry: entry, open: item.Open, kids: s.outlineNodes(item.Kids)})
@@ -41,13 +43,13 @@ func (s *structure) outlineNodes(items []outlineItem) (nodes []outlineNode) {
 }
 
 // keptOutline is the outline without what leads to pages that are not kept.
-func keptOutline(items []outlineItem, nodes []outlineNode, keep map[int]bool) (kept []outlineNode) {
+func keptOutline(items []pdffile.OutlineItem, nodes []outlineNode, keep map[int]bool) (kept []outlineNode) {
 	for i, item := range items {
 		node := nodes[i]
 		node.kids = keptOutline(item.Kids, node.kids, keep)
 		gone := item.Page == nil || !keep[*item.Page]
 		if gone && leadsToPage(node.entry) {
-			node.entry = without(node.entry, "/Dest", "/A", "/SE")
+			node.entry = pdffile.Without(node.entry, "/Dest", "/A", "/SE")
 		}
 		if gone && node.entry["/A"] == nil && len(node.kids) == 0 {
 			continue
@@ -62,7 +64,7 @@ func (n *outlineNode) dest() any {
 	if dest := n.entry["/Dest"]; dest != nil {
 		return dest
 	}
-	if action, ok := n.entry["/A"].(dict); ok && action["/S"] == "/GoTo" {
+	if action, ok := n.entry["/A"].(pdffile.Dict); ok && action["/S"] == "/GoTo" {
 		return action["/D"]
 	}
 	return nil
@@ -70,35 +72,35 @@ func (n *outlineNode) dest() any {
 
 // leadsToPage tells an entry for a page of the document from one for an
 // address or another file.
-func leadsToPage(entry dict) bool {
-	action, ok := entry["/A"].(dict)
+func leadsToPage(entry pdffile.Dict) bool {
+	action, ok := entry["/A"].(pdffile.Dict)
 	return !ok || action["/S"] == "/GoTo"
 }
 
 // setOutline makes nodes the outline of a document. An empty outline is none.
-func (u *update) setOutline(root string, catalog dict, nodes []outlineNode) {
-	catalog = without(catalog, "/Outlines")
+func setOutline(u *pdffile.Update, root string, catalog pdffile.Dict, nodes []outlineNode) {
+	catalog = pdffile.Without(catalog, "/Outlines")
 	if len(nodes) > 0 {
-		top := u.reserve()
-		links, visible := u.addOutline(top, nodes)
+		top := u.Reserve()
+		links, visible := addOutline(u, top, nodes)
 		links["/Type"], links["/Count"] = "/Outlines", visible
-		u.set(top, links)
+		u.Set(top, links)
 		catalog["/Outlines"] = top
 	} else if catalog["/PageMode"] == "/UseOutlines" {
 		delete(catalog, "/PageMode")
 	}
-	u.set(root, catalog)
+	u.Set(root, catalog)
 }
 
 // addOutline adds the entries below a parent, and returns the parent's links to
 // them and how many of them show while the parent is open.
-func (u *update) addOutline(parent string, nodes []outlineNode) (links dict, visible int) {
+func addOutline(u *pdffile.Update, parent string, nodes []outlineNode) (links pdffile.Dict, visible int) {
 	references := make([]string, len(nodes))
 	for i := range nodes {
-		references[i] = u.reserve()
+		references[i] = u.Reserve()
 	}
 	for i, node := range nodes {
-		entry := without(node.entry)
+		entry := pdffile.Without(node.entry)
 		entry["/Parent"] = parent
 		if i > 0 {
 			entry["/Prev"] = references[i-1]
@@ -108,7 +110,7 @@ func (u *update) addOutline(parent string, nodes []outlineNode) (links dict, vis
 		}
 		visible++
 		if len(node.kids) > 0 {
-			below, shown := u.addOutline(references[i], node.kids)
+			below, shown := addOutline(u, references[i], node.kids)
 			entry["/First"], entry["/Last"] = below["/First"], below["/Last"]
 			entry["/Count"] = -shown
 			if node.open {
@@ -116,7 +118,7 @@ func (u *update) addOutline(parent string, nodes []outlineNode) (links dict, vis
 				visible += shown
 			}
 		}
-		u.set(references[i], entry)
+		u.Set(references[i], entry)
 	}
-	return dict{"/First": references[0], "/Last": references[len(references)-1]}, visible
+	return pdffile.Dict{"/First": references[0], "/Last": references[len(references)-1]}, visible
 }

@@ -119,9 +119,7 @@ func (r *rasterizer) checkSizes(ctx context.Context, pages []int) (err error) {
 		}
 		width, height := r.pixels(size.width), r.pixels(size.height)
 		if width > MaxSide || height > MaxSide || width*height > MaxPixels {
-			return &Error{Kind: Invalid, Argument: "dpi", Text: fmt.Sprintf(
-				"is too high for page %d: its image would have %.0f × %.0f pixels; the limits are %d a side and %d in all",
-				page, width, height, MaxSide, MaxPixels)}
+			return &Error{Kind: TooFine, Page: page, Width: width, Height: height}
 		}
 	}
 	return nil

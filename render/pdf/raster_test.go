@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -17,12 +18,12 @@ import (
 // colored is a page that has colours, a crop box with an odd origin and a
 // turn: 200 by 100 points are shown, red at the left as it is stored.
 func colored(rotate int) []byte {
-	s := source{pages: []string{"x"}, objects: []string{
+	s := source{Pages: []string{"x"}, Objects: []string{
 		fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 500 500] /CropBox [37 41 237 141] /Rotate %d /Contents 101 0 R >>", rotate),
 		"<< /Length 54 >>\nstream\n1 0 0 rg 0 0 137 500 re f 0 0 1 rg 137 0 400 500 re f\nendstream",
 	}}
 	// The page takes the place of the one of the source.
-	return bytes.Replace(s.write(), []byte("/Kids [10 0 R ]"), []byte("/Kids [100 0 R]"), 1)
+	return bytes.Replace(s.Write(), []byte("/Kids [10 0 R ]"), []byte("/Kids [100 0 R]"), 1)
 }
 
 func TestRasterOnePage(t *testing.T) {
@@ -63,7 +64,7 @@ func TestRasterOnePage(t *testing.T) {
 
 // TestRasterIsWhatPopplerDraws compares our PNG with poppler's own.
 func TestRasterIsWhatPopplerDraws(t *testing.T) {
-	for name, document := range map[string][]byte{"grey": three().write(), "colours": colored(0), "form": formPDF(t)} {
+	for name, document := range map[string][]byte{"grey": three().Write(), "colours": colored(0), "form": formPDF(t)} {
 		result, err := do(t, RasterJob, RasterArgs{Input: input(""), Pages: "1", DPI: 100}, document)
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +92,7 @@ func TestRasterSeveralPages(t *testing.T) {
 	for i := range texts {
 		texts[i] = fmt.Sprint("page ", i+1)
 	}
-	document := source{pages: texts}.write() // of widths from 300 on
+	document := source{Pages: texts}.Write() // of widths from 300 on
 	result, err := do(t, RasterJob, RasterArgs{Input: input(""), Pages: "12,3-5,4,20-", DPI: 36}, document)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func TestRasterSeveralPages(t *testing.T) {
 }
 
 func TestRasterPasswords(t *testing.T) {
-	document := transform(t, three().write(), "--encrypt", "user", "owner", "256", "--")
+	document := transform(t, three().Write(), "--encrypt", "user", "owner", "256", "--")
 	for _, password := range []string{"user", "owner"} {
 		if _, err := do(t, RasterJob, RasterArgs{Input: input(password), Pages: "last", DPI: 36}, document); err != nil {
 			t.Errorf("%s: %v", password, err)
@@ -136,17 +137,17 @@ func TestRasterPasswords(t *testing.T) {
 }
 
 func TestRasterRefuses(t *testing.T) {
-	if got := fails(t, BeyondEnd, RasterJob, RasterArgs{Input: input(""), Pages: "4", DPI: 36}, three().write()); got.Pages != 3 {
+	if got := fails(t, BeyondEnd, RasterJob, RasterArgs{Input: input(""), Pages: "4", DPI: 36}, three().Write()); got.Pages != 3 {
 		t.Errorf("%d pages, want 3", got.Pages)
 	}
 	fails(t, NotPDF, RasterJob, RasterArgs{Input: input(""), DPI: 36}, []byte("GIF89a"))
-	huge := bytes.Replace(three().write(), []byte("[0 0 301 400]"), []byte("[0 0 99999 9]"), 1)
-	got := fails(t, Invalid, RasterJob, RasterArgs{Input: input(""), Pages: "1-2", DPI: 36}, huge)
-	if got.Argument != "dpi" || !strings.HasPrefix(got.Text, "is too high for page 2: its image would have 50000 × ") {
-		t.Errorf("the fault is %s %s", got.Argument, got.Text)
+	huge := bytes.Replace(three().Write(), []byte("[0 0 301 400]"), []byte("[0 0 99999 9]"), 1)
+	got := fails(t, TooFine, RasterJob, RasterArgs{Input: input(""), Pages: "1-2", DPI: 36}, huge)
+	if math.Round(got.Width) != 50000 || got.Page != 2 || got.Height < 1 {
+		t.Errorf("page %d is too fine with %.0f × %.0f pixels, want page 2 with 50000 × a few", got.Page, got.Width, got.Height)
 	}
-	square := bytes.Replace(three().write(), []byte("[0 0 300 400]"), []byte("[0 0 1800 1800]"), 1)
-	fails(t, Invalid, RasterJob, RasterArgs{Input: input(""), Pages: "1", DPI: 600}, square)
+	square := bytes.Replace(three().Write(), []byte("[0 0 300 400]"), []byte("[0 0 1800 1800]"), 1)
+	fails(t, TooFine, RasterJob, RasterArgs{Input: input(""), Pages: "1", DPI: 600}, square)
 }
 
 // TestEncodePNG reads back what is written, in each way of filtering lines.
@@ -201,7 +202,7 @@ func BenchmarkRaster(b *testing.B) {
 	for i := range texts {
 		texts[i] = strings.Repeat(fmt.Sprint("page ", i+1, " "), 3)
 	}
-	document := bytes.ReplaceAll(source{pages: texts}.write(), []byte(" 400]"), []byte(" 800]"))
+	document := bytes.ReplaceAll(source{Pages: texts}.Write(), []byte(" 400]"), []byte(" 800]"))
 	path := save(b, document)
 	for name, jpeg := range map[string]bool{"png": false, "jpeg": true} {
 		b.Run(name, func(b *testing.B) {

@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
 // TestRealPages looks at the pages of documents from the wild, stamps them and
 // fills their forms. Of those with forms it takes more.
 func TestRealPages(t *testing.T) {
+	t.Parallel()
 	paths := realDocuments(t)
-	done, forms := 0, 0
+	done := 0
+	var forms atomic.Int32
 	for i, path := range paths {
 		isForm := strings.Contains(strings.ToLower(path), "form") && i%10 == 0
 		if i%everyNth != 0 && !isForm {
@@ -29,15 +32,18 @@ func TestRealPages(t *testing.T) {
 		}
 		done++
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
 			lookAtPages(t, content, about.PageCount)
 			if fillAny(t, content, about.PageCount) {
-				forms++
+				forms.Add(1)
 			}
 		})
 	}
-	if done < len(paths)/everyNth/2 || forms == 0 {
-		t.Errorf("only %d of %d documents could be read, and %d forms filled", done, len(paths)/everyNth, forms)
-	}
+	t.Cleanup(func() { // when all of them are done
+		if done < len(paths)/everyNth/2 || forms.Load() == 0 {
+			t.Errorf("only %d of %d documents could be read, and %d forms filled", done, len(paths)/everyNth, forms.Load())
+		}
+	})
 }
 
 // lookAtPages reads, draws and stamps a document.

@@ -42,6 +42,7 @@ func realDocuments(t *testing.T) (paths []string) {
 // is sound and has the right pages, and what cannot be done is refused in
 // words.
 func TestRealDocuments(t *testing.T) {
+	t.Parallel()
 	paths := realDocuments(t)
 	done := 0
 	for i := 0; i < len(paths); i += everyNth {
@@ -62,7 +63,10 @@ func TestRealDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		done++
-		t.Run(name, func(t *testing.T) { doEverything(t, content, about) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			doEverything(t, content, about)
+		})
 	}
 	if done < len(paths)/everyNth/2 {
 		t.Errorf("only %d of %d documents could be read", done, len(paths)/everyNth)

@@ -90,32 +90,32 @@ func TestStampLayersAndOpacity(t *testing.T) {
 	if got := extent(below, green); !got.Empty() {
 		t.Errorf("a stamp below what fills the page is seen at %v", got)
 	}
-	onText := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Below = true }), three().write(), stamp), 2)
+	onText := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Below = true }), three().Write(), stamp), 2)
 	if got := extent(onText, green); got.Dx() < 29 {
 		t.Errorf("a stamp below a text is seen at %v", got)
 	}
-	half := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Opacity = 0.5 }), three().write(), stamp), 1)
+	half := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Opacity = 0.5 }), three().Write(), stamp), 1)
 	if got, want := half.At(150, 200), (color.RGBA{R: 127, G: 255, B: 127, A: 255}); !near(got, want) {
 		t.Errorf("half a stamp is %v, want %v", got, want)
 	}
 }
 
 func TestStampPages(t *testing.T) {
-	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "1,last,1" }), three().write(), plate(t, green, 40, 20))
+	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "1,last,1" }), three().Write(), plate(t, green, 40, 20))
 	sound(t, stamped, "", 3)
 	for page, want := range map[int]bool{1: true, 2: false, 3: true} {
 		if got := !extent(draw(t, stamped, page), green).Empty(); got != want {
 			t.Errorf("page %d is stamped: %v, want %v", page, got, want)
 		}
 	}
-	fails(t, BeyondEnd, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "9" }), three().write(), plate(t, green, 4, 2))
+	fails(t, BeyondEnd, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "9" }), three().Write(), plate(t, green, 4, 2))
 }
 
 // TestStampOfPDF stamps a page of a PDF, twice, and finds all texts.
 func TestStampOfPDF(t *testing.T) {
-	other := source{pages: []string{"STAMP"}}.write()
+	other := source{Pages: []string{"STAMP"}}.Write()
 	args := stampArgs(func(a *StampArgs) { a.Image, a.Scale = false, 0.5 })
-	once := make1(t, StampJob, args, three().write(), other)
+	once := make1(t, StampJob, args, three().Write(), other)
 	args.Position = new("bottom")
 	stamped := make1(t, StampJob, args, once, other)
 	sound(t, stamped, "", 3)
@@ -130,7 +130,7 @@ func oneLine(text string) string { return string(bytes.Join(bytes.Fields([]byte(
 
 func TestStampKeepsEncryptionAndStreams(t *testing.T) {
 	stamp := plate(t, green, 40, 20)
-	document := transform(t, three().write(), "--object-streams=generate", "--encrypt", "user", "owner", "256", "--")
+	document := transform(t, three().Write(), "--object-streams=generate", "--encrypt", "user", "owner", "256", "--")
 	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Input.Password = "user" }), document, stamp)
 	for _, password := range []string{"user", "owner"} {
 		sound(t, stamped, password, 3)
@@ -143,7 +143,7 @@ func TestStampKeepsEncryptionAndStreams(t *testing.T) {
 
 func TestStampImageFaults(t *testing.T) {
 	for kind, image := range map[Kind][]byte{NotImage: []byte("hello"), DamagedImage: plate(t, red, 4, 4)[:60], LargeImage: claim(plate(t, red, 4, 4), 60_000, 60_000)} {
-		if got := fails(t, kind, StampJob, stampArgs(nil), three().write(), image); got.Input != 1 {
+		if got := fails(t, kind, StampJob, stampArgs(nil), three().Write(), image); got.Input != 1 {
 			t.Errorf("%s: input %d is blamed, want 1", kind, got.Input)
 		}
 	}

@@ -8,9 +8,11 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
 )
 
 // readHere says how much of a document is read without another program.
@@ -21,11 +23,11 @@ type readHere struct{ structure, info bool }
 func compareReaders(t *testing.T, content []byte) (here readHere) {
 	t.Helper()
 	path := save(t, content)
-	o, err := readWhole(content)
+	o, err := pdffile.Read(content)
 	if err != nil {
 		return here
 	}
-	if got, err := o.structure(); err == nil {
+	if got, err := selfDescribed(o); err == nil {
 		here.structure = true
 		var want structure
 		if err := json.Unmarshal(askQPDF(t, path, "pages", "outlines"), &want); err != nil {
@@ -83,7 +85,7 @@ type entryOf struct {
 	Kids   []entryOf
 }
 
-func summary(items []outlineItem) (entries []entryOf) {
+func summary(items []pdffile.OutlineItem) (entries []entryOf) {
 	for _, item := range items {
 		entry := entryOf{Object: item.Object, Open: item.Open, Kids: summary(item.Kids)}
 		if item.Page != nil {
@@ -97,7 +99,7 @@ func summary(items []outlineItem) (entries []entryOf) {
 // TestReadersAgree compares the readers on documents of all sorts.
 func TestReadersAgree(t *testing.T) {
 	documents := hostile()
-	documents["linked"], documents["three"] = linked().write(), three().write()
+	documents["linked"], documents["three"] = linked().Write(), three().Write()
 	documents["form"] = load(t, filepath.Join("testdata", "form.pdf"))
 	for name, content := range documents {
 		t.Run(name, func(t *testing.T) { compareReaders(t, content) })
@@ -110,33 +112,37 @@ func TestReadersAgree(t *testing.T) {
 // TestReadersAgreeOnRealDocuments compares them on documents from the wild, most
 // of which need nobody else.
 func TestReadersAgreeOnRealDocuments(t *testing.T) {
+	t.Parallel()
 	paths := realDocuments(t)
-	read := 0
+	var read atomic.Int32
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
 			if compareReaders(t, load(t, path)).structure {
-				read++
+				read.Add(1)
 			}
 		})
 	}
-	if read < len(paths)*9/10 {
-		t.Errorf("only %d of %d documents were read", read, len(paths))
-	}
+	t.Cleanup(func() { // when all of them are done
+		if int(read.Load()) < len(paths)*9/10 {
+			t.Errorf("only %d of %d documents were read", read.Load(), len(paths))
+		}
+	})
 }
 
 // TestReadStructure reads what a document says of its pages and its outline.
 func TestReadStructure(t *testing.T) {
 	doc := three()
-	doc.catalog = "/Outlines 100 0 R"
-	doc.objects = []string{
+	doc.Catalog = "/Outlines 100 0 R"
+	doc.Objects = []string{
 		"<< /First 101 0 R >>", "<< /Title (a) /Next 103 0 R /First 102 0 R /Count -1 /A << /S /GoTo /D 104 0 R >> >>",
 		"<< /Title (b) /Dest [12 0 R /Fit] >>", "<< /Title (c) /A << /S /URI /URI (x:) >> >>", "[10 0 R /Fit]",
 	}
-	o, err := readWhole(doc.write())
+	o, err := pdffile.Read(doc.Write())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := o.structure()
+	s, err := selfDescribed(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,11 +162,11 @@ func TestReadStructure(t *testing.T) {
 func TestUnreadStructure(t *testing.T) {
 	outlined := func(top string, entries ...string) []byte {
 		doc := three()
-		doc.catalog, doc.objects = "/Outlines 100 0 R", append([]string{top}, entries...)
-		return doc.write()
+		doc.Catalog, doc.Objects = "/Outlines 100 0 R", append([]string{top}, entries...)
+		return doc.Write()
 	}
 	swap := func(pairs ...string) []byte {
-		return []byte(strings.NewReplacer(pairs...).Replace(string(three().write())))
+		return []byte(strings.NewReplacer(pairs...).Replace(string(three().Write())))
 	}
 	for name, content := range map[string][]byte{
 		"page twice":       swap("/Kids [10 0 R 12 0 R", "/Kids [10 0 R 10 0 R"),
@@ -177,31 +183,57 @@ func TestUnreadStructure(t *testing.T) {
 		"named":            outlined("<< /First 101 0 R >>", "<< /Title (a) /Dest (there) >>"),
 		"count elsewhere":  outlined("<< /First 101 0 R >>", "<< /Title (a) /Count 3 0 R >>"),
 	} {
-		o, err := readWhole(content)
+		o, err := pdffile.Read(content)
 		if err != nil {
 			t.Errorf("%s: its table: %v", name, err)
 			continue
 		}
-		if _, err := o.structure(); !errors.Is(err, errUnread) {
-			t.Errorf("%s: error %v, want errUnread", name, err)
+		if _, err := selfDescribed(o); !errors.Is(err, pdffile.ErrUnread) {
+			t.Errorf("%s: error %v, want ErrUnread", name, err)
 		}
 	}
 }
 
 // TestUnreadInfo gives what is out of the ordinary to the reader of boxes.
 func TestUnreadInfo(t *testing.T) {
-	if got, err := measure(dict{"/MediaBox": []any{0.0, 0.0, 595.276, 841.8898}, "/CropBox": []any{5.0, 5.0, 105.0, 205.0}, "/Rotate": -90.0}); err != nil || got != (PageInfo{0, 100, 200, 270}) {
+	if got, err := measure(pdffile.Dict{"/MediaBox": []any{0.0, 0.0, 595.276, 841.8898}, "/CropBox": []any{5.0, 5.0, 105.0, 205.0}, "/Rotate": -90.0}); err != nil || got != (PageInfo{0, 100, 200, 270}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	media := []any{0.0, 0.0, 300.0, 400.0}
-	for name, page := range map[string]dict{
+	for name, page := range map[string]pdffile.Dict{
 		"no box": {}, "three sides": {"/MediaBox": media[:3]}, "upside down": {"/MediaBox": []any{0.0, 400.0, 300.0, 0.0}},
 		"reference": {"/MediaBox": []any{0.0, 0.0, "4 0 R", 400.0}}, "larger crop": {"/MediaBox": media, "/CropBox": []any{-9.0, 0.0, 9.0, 9.0}},
 		"45 degrees": {"/MediaBox": media, "/Rotate": 45.0}, "no degrees": {"/MediaBox": media, "/Rotate": "/Up"},
 		"no content": {"/MediaBox": media, "/Contents": "/Up"},
 	} {
-		if got, err := measure(page); !errors.Is(err, errUnread) {
-			t.Errorf("%s: %+v, %v; want errUnread", name, got, err)
+		if got, err := measure(page); !errors.Is(err, pdffile.ErrUnread) {
+			t.Errorf("%s: %+v, %v; want ErrUnread", name, got, err)
 		}
 	}
+}
+
+// FuzzInfo reads mutated documents as info does. Whatever is in them, it ends,
+// and says nothing that cannot be.
+func FuzzInfo(f *testing.F) {
+	f.Add(three().Write())
+	f.Add(transform(f, linked().Write(), "--object-streams=generate"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		file, err := pdffile.Read(content)
+		if err != nil {
+			return
+		}
+		about, err := infoOf(file)
+		if err != nil {
+			return
+		}
+		for _, page := range about.Pages {
+			if page.Width <= 0 || page.Height <= 0 || page.Rotation%90 != 0 || page.Rotation < 0 {
+				t.Errorf("a page of %+v", page)
+			}
+		}
+		d := &document{}
+		if err := d.describeCatalog(file, &about); err != nil {
+			t.Errorf("its catalog: %v", err)
+		}
+	})
 }

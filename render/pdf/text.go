@@ -28,8 +28,15 @@ type TextArgs struct {
 // PageText is the text of one page, in the order in which it is read: columns
 // one after the other.
 type PageText struct {
-	Page int    `json:"page"`
-	Text string `json:"text"`
+	Page int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
+	Text string `json:"text" jsonschema:"required" jsonschema_description:"Its text; empty where it has none."`
+}
+
+// Text is the result of a TextJob: the text of each page, or that of all.
+type Text struct {
+	PageCount int        `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages."`
+	Pages     []PageText `json:"pages,omitempty" jsonschema_description:"The pages in their order; absent with mergePages."`
+	Text      *string    `json:"text,omitempty" jsonschema_description:"With mergePages, the text of all pages, with a form feed between them."`
 }
 
 // textOutput is the name of a TextJob's output.
@@ -53,19 +60,13 @@ func extractText(ctx context.Context, w *engine.Work, args TextArgs) ([]byte, er
 	}
 	if args.Merge {
 		// A form feed stands between pages, so none may stand within one.
-		return nil, writeJSON(w, textOutput, struct {
-			PageCount int    `json:"pageCount"`
-			Text      string `json:"text"`
-		}{doc.pages, strings.Join(texts, "\f")})
+		return nil, writeJSON(w, textOutput, Text{PageCount: doc.pages, Text: new(strings.Join(texts, "\f"))})
 	}
 	pages := make([]PageText, len(texts))
 	for i, text := range texts {
 		pages[i] = PageText{Page: i + 1, Text: text}
 	}
-	return nil, writeJSON(w, textOutput, struct {
-		PageCount int        `json:"pageCount"`
-		Pages     []PageText `json:"pages"`
-	}{doc.pages, pages})
+	return nil, writeJSON(w, textOutput, Text{PageCount: doc.pages, Pages: pages})
 }
 
 // minTextRun is how many pages are worth another run of the program, which reads

@@ -23,7 +23,7 @@ func readTexts(t *testing.T, args TextArgs, document []byte) textResult {
 }
 
 func TestText(t *testing.T) {
-	documents := map[string][]byte{"plain": three().write()}
+	documents := map[string][]byte{"plain": three().Write()}
 	documents["object streams"] = transform(t, documents["plain"], "--object-streams=generate")
 	documents["encrypted"] = transform(t, documents["plain"], "--encrypt", "", "owner", "256", "--")
 	for name, document := range documents {
@@ -39,7 +39,7 @@ func TestText(t *testing.T) {
 }
 
 func TestTextOfEmptyPages(t *testing.T) {
-	got := readTexts(t, TextArgs{Input: input("")}, source{pages: []string{"", "only", ""}}.write())
+	got := readTexts(t, TextArgs{Input: input("")}, source{Pages: []string{"", "only", ""}}.Write())
 	want := []PageText{{1, ""}, {2, "only"}, {3, ""}}
 	if !reflect.DeepEqual(got.Pages, want) {
 		t.Errorf("got %+v, want %+v", got.Pages, want)
@@ -47,7 +47,7 @@ func TestTextOfEmptyPages(t *testing.T) {
 }
 
 func TestTextPasswords(t *testing.T) {
-	document := transform(t, three().write(), "--encrypt", "user", "owner", "128", "--use-aes=y", "--")
+	document := transform(t, three().Write(), "--encrypt", "user", "owner", "128", "--use-aes=y", "--")
 	if got := readTexts(t, TextArgs{Input: input("user")}, document); got.PageCount != 3 {
 		t.Errorf("%d pages, want 3", got.PageCount)
 	}
@@ -63,7 +63,7 @@ func columns() []byte {
 		lines.WriteString(") Tj ET BT /F1 9 Tf 1 0 0 1 30 " + []string{"300", "289", "278"}[i] + " Tm (" + rows[i])
 		lines.WriteString(") Tj ET BT /F1 9 Tf 1 0 0 1 160 " + []string{"300", "289", "278"}[i] + " Tm (" + rows[3+i])
 	}
-	return source{pages: []string{lines.String()}}.write()
+	return source{Pages: []string{lines.String()}}.Write()
 }
 
 func TestTextReadsColumnsInOrder(t *testing.T) {
@@ -79,15 +79,15 @@ func TestTextReadsColumnsInOrder(t *testing.T) {
 func TestTextOfManyPages(t *testing.T) {
 	var doc source
 	for i := range 4*minTextRun + 3 {
-		doc.pages = append(doc.pages, strings.Repeat(fmt.Sprintf("page %d ", i+1), i%3))
+		doc.Pages = append(doc.Pages, strings.Repeat(fmt.Sprintf("page %d ", i+1), i%3))
 	}
-	content := doc.write()
+	content := doc.Write()
 	got := readTexts(t, TextArgs{Input: input(""), Merge: true}, content)
 	whole := strings.Split(tool(t, "pdftotext", "-enc", "UTF-8", save(t, content), "-"), "\f")
 	for i := range whole {
 		whole[i] = strings.TrimRight(whole[i], "\n")
 	}
-	if want := strings.Join(whole[:len(whole)-1], "\f"); got.Text != want || got.PageCount != len(doc.pages) {
+	if want := strings.Join(whole[:len(whole)-1], "\f"); got.Text != want || got.PageCount != len(doc.Pages) {
 		t.Errorf("%d pages %q, want %q", got.PageCount, got.Text, want)
 	}
 }

@@ -3,6 +3,7 @@
 package seal
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
@@ -11,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"time"
 
 	"github.com/minio/sio"
 )
@@ -22,54 +25,153 @@ const MinSecret = 32
 // another purpose, or with another secret.
 var ErrSealed = errors.New("sealed bytes cannot be opened")
 
-// Box seals and opens with keys derived from one secret. It is safe for
-// concurrent use.
+// What is sealed begins with the version of its form and the id of its key, so
+// that the secret can be changed while what was sealed before still opens.
+const (
+	version    = 1
+	keyIDSize  = 4
+	headerSize = 1 + keyIDSize
+)
+
+// refresh is how long a Box goes on with the secrets it has read.
+const refresh = 10 * time.Second
+
+// Box seals and opens with keys derived from secrets. It is safe for concurrent
+// use.
 type Box struct {
-	secret []byte
+	load func() ([][]byte, error) // nil: the secrets never change
+
+	mu     sync.Mutex
+	read   time.Time
+	newest [keyIDSize]byte
+	ring   map[[keyIDSize]byte][]byte
 }
 
-// New returns a Box for a secret of at least MinSecret bytes.
-func New(secret []byte) (*Box, error) {
-	if len(secret) < MinSecret {
-		return nil, fmt.Errorf("the secret key has %d bytes; it must have at least %d", len(secret), MinSecret)
+// New returns a Box that seals with the first of the secrets, and opens with any
+// of them. Each has at least MinSecret bytes.
+func New(secrets ...[]byte) (*Box, error) {
+	b := &Box{}
+	err := b.use(secrets)
+	return b, err
+}
+
+// NewLoaded returns a Box whose secrets are read again from time to time, and
+// when something was sealed with one that it does not know.
+func NewLoaded(load func() ([][]byte, error)) (*Box, error) {
+	b := &Box{load: load, read: time.Now()}
+	secrets, err := load()
+	if err != nil {
+		return nil, err
 	}
-	return &Box{secret: secret}, nil
+	err = b.use(secrets)
+	return b, err
+}
+
+func (b *Box) use(secrets [][]byte) error {
+	if len(secrets) == 0 {
+		return errors.New("there is no secret key")
+	}
+	ring := make(map[[keyIDSize]byte][]byte, len(secrets))
+	for _, secret := range secrets {
+		if len(secret) < MinSecret {
+			return fmt.Errorf("the secret key has %d bytes; it must have at least %d", len(secret), MinSecret)
+		}
+		ring[idOf(secret)] = secret
+	}
+	b.ring, b.newest = ring, idOf(secrets[0])
+	return nil
+}
+
+// idOf names a secret, and says nothing of it.
+func idOf(secret []byte) (id [keyIDSize]byte) {
+	sum := sha256.Sum256(append([]byte("relaypdf key id "), secret...))
+	copy(id[:], sum[:])
+	return id
+}
+
+// refreshed reads the secrets again if it is time, or must be. What cannot be
+// read leaves those of before.
+func (b *Box) refreshed(must bool) {
+	age := time.Since(b.read)
+	if b.load == nil || age < time.Second || !must && age < refresh {
+		return
+	}
+	b.read = time.Now()
+	if secrets, err := b.load(); err == nil {
+		_ = b.use(secrets)
+	}
+}
+
+// sealing returns the secret to seal with, and how what is sealed begins.
+func (b *Box) sealing() (secret, header []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refreshed(false)
+	return b.ring[b.newest], append([]byte{version}, b.newest[:]...)
+}
+
+// opening returns the secret that what begins so was sealed with.
+func (b *Box) opening(header []byte) ([]byte, error) {
+	if len(header) < headerSize || header[0] != version {
+		return nil, fmt.Errorf("%w: they are of another form", ErrSealed)
+	}
+	id := [keyIDSize]byte(header[1:headerSize])
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ring[id] == nil {
+		b.refreshed(true)
+	}
+	if secret := b.ring[id]; secret != nil {
+		return secret, nil
+	}
+	return nil, fmt.Errorf("%w: their secret key is not among those that are set", ErrSealed)
+}
+
+// Newest reports whether sealed bytes are of the secret that is sealed with now.
+func (b *Box) Newest(sealed []byte) bool {
+	_, header := b.sealing()
+	return bytes.HasPrefix(sealed, header)
 }
 
 // key derives the key of a purpose. Purposes that name a record, such as
 // "webhook we_…", keep sealed bytes from being moved to another record.
-func (b *Box) key(purpose string) ([]byte, error) {
-	return hkdf.Key(sha256.New, b.secret, nil, "relaypdf "+purpose, 32)
+func key(secret []byte, purpose string) ([]byte, error) {
+	return hkdf.Key(sha256.New, secret, nil, "relaypdf "+purpose, 32)
 }
 
 // Seal encrypts a short secret with AES-256-GCM.
 func (b *Box) Seal(purpose string, plain []byte) ([]byte, error) {
-	aead, err := b.aead(purpose)
+	secret, header := b.sealing()
+	aead, err := aeadOf(secret, purpose)
 	if err != nil {
 		return nil, err
 	}
-	return aead.Seal(nil, nil, plain, nil), nil //nolint:gosec // It makes its own nonce.
+	return aead.Seal(header, nil, plain, nil), nil //nolint:gosec // It makes its own nonce.
 }
 
 // Open returns what Seal was given for the same purpose, or ErrSealed.
 func (b *Box) Open(purpose string, sealed []byte) ([]byte, error) {
-	aead, err := b.aead(purpose)
+	secret, err := b.opening(sealed)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := aead.Open(nil, nil, sealed, nil)
+	aead, err := aeadOf(secret, purpose)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := aead.Open(nil, nil, sealed[headerSize:], nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the secret key may have been changed", ErrSealed)
 	}
 	return plain, nil
 }
 
-func (b *Box) aead(purpose string) (cipher.AEAD, error) {
-	key, err := b.key(purpose)
+func aeadOf(secret []byte, purpose string) (cipher.AEAD, error) {
+	derived, err := key(secret, purpose)
 	if err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(key)
+	block, err := aes.NewCipher(derived)
 	if err != nil {
 		return nil, err
 	}
@@ -80,21 +182,33 @@ func (b *Box) aead(purpose string) (cipher.AEAD, error) {
 // authenticated. A purpose must be used for one stream only. Close ends the
 // stream and leaves w open.
 func (b *Box) Writer(purpose string, w io.Writer) (io.WriteCloser, error) {
-	key, err := b.key(purpose)
+	secret, header := b.sealing()
+	derived, err := key(secret, purpose)
 	if err != nil {
 		return nil, err
 	}
-	return sio.EncryptWriter(keepOpen{w}, config(key))
+	if _, err := w.Write(header); err != nil {
+		return nil, err
+	}
+	return sio.EncryptWriter(keepOpen{w}, config(derived))
 }
 
 // Reader decrypts what a Writer of the same purpose has written. Reading fails
 // with ErrSealed where the stream was changed or cut off.
 func (b *Box) Reader(purpose string, r io.Reader) (io.Reader, error) {
-	key, err := b.key(purpose)
+	header := make([]byte, headerSize)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSealed, err)
+	}
+	secret, err := b.opening(header)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := sio.DecryptReader(r, config(key))
+	derived, err := key(secret, purpose)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := sio.DecryptReader(r, config(derived))
 	if err != nil {
 		return nil, err
 	}

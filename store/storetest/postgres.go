@@ -57,6 +57,9 @@ var durableServer = sync.OnceValues(func() (server, error) { return startCluster
 // test has ended.
 func createDatabase(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts PostgreSQL")
+	}
 	address, drop, err := newDatabase(theServer)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,139 @@
+// Package call carries out what is asked of the operations and charges it: the
+// one paid path, jobs and their workers, and the reaper that makes good what
+// dead processes left behind. Doors hand it requests of callers that they know.
+package call
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"relaypdf/api/limit"
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/render"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/store/seal"
+)
+
+// Config is what a Pipeline is made of and how it behaves.
+type Config struct {
+	Store *store.Store
+	// Render makes the documents. It is nil in a process that makes none.
+	Render *render.Renderer
+	// Callbacks refuses addresses of callbacks.
+	Callbacks Callbacks
+	// Box encrypts the inputs of jobs.
+	Box *seal.Box
+	// Payments is where money comes from; nil means that only the operator
+	// credits accounts.
+	Payments Payments
+	// Table is the product, Prices what its operations cost.
+	Table  *op.Table[*operation.Env]
+	Prices map[string]credit.Amount
+	// Limiter counts requests.
+	Limiter limit.Limiter
+	// Lease is the id of the process's lease, which its holds carry.
+	Lease string
+	// Links makes the addresses of jobs and files.
+	Links Links
+	// Region names where this process runs; rate counters are kept by region.
+	Region string
+	// MaxFile is the most that one file of a request may have, in bytes.
+	MaxFile int64
+	// NoBilling meters and prices calls without asking for money, NoRateLimits
+	// turns the rate limits off.
+	NoBilling, NoRateLimits bool
+	// Registry takes the metrics.
+	Registry prometheus.Registerer
+	Logger   *slog.Logger
+	// Now is the clock.
+	Now func() time.Time
+	// AfterStep is told of each step of a paid call that was passed.
+	AfterStep func(step string)
+}
+
+// Callbacks is what decides which addresses may be called back.
+type Callbacks interface {
+	// CheckURL refuses, by its text, an address that is not https or not public.
+	CheckURL(address string) error
+}
+
+// Pipeline carries calls out. Its methods are safe for concurrent use.
+type Pipeline struct {
+	Links Links
+	Files Files
+
+	store      *store.Store
+	render     *render.Renderer
+	callbacks  Callbacks
+	box        *seal.Box
+	wallets    *Wallets
+	limiter    limit.Limiter
+	table      *op.Table[*operation.Env]
+	prices     map[string]credit.Amount
+	metrics    *metrics
+	log        *slog.Logger
+	now        func() time.Time
+	reached    func(step string)
+	lease      string
+	region     string
+	files      op.Files
+	inputs     *op.Budget
+	billing    bool
+	rateLimits bool
+	running    sync.WaitGroup // paid calls under way
+	underWay   sync.Map       // ids of the calls that this process works on
+}
+
+// New returns a Pipeline.
+func New(cfg Config) *Pipeline {
+	p := &Pipeline{
+		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, box: cfg.Box, limiter: cfg.Limiter,
+		table: cfg.Table, prices: cfg.Prices, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
+		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits,
+	}
+	p.inputs = op.NewBudget(inputBudget)
+	p.files = op.Files{Limit: cfg.MaxFile, Open: func() op.Sink { return render.NewFile() }}
+	p.Files = Files{store: cfg.Store, blobs: cfg.Store.Blobs(), log: cfg.Logger, now: cfg.Now}
+	p.wallets = &Wallets{store: cfg.Store, payments: cfg.Payments, log: cfg.Logger, running: &p.running, reached: cfg.AfterStep}
+	p.metrics = newMetrics(cfg.Registry, p.RenderStats)
+	return p
+}
+
+// Wallets returns what fills the wallets.
+func (p *Pipeline) Wallets() *Wallets { return p.wallets }
+
+// RenderStats returns how busy the renderer is; one that is not there is idle.
+func (p *Pipeline) RenderStats() render.Stats {
+	if p.render == nil {
+		return render.Stats{}
+	}
+	return p.render.Stats()
+}
+
+// Wait returns when no paid call is under way, or when ctx ends. Calls that
+// were cut off still have a hold to release.
+func (p *Pipeline) Wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		p.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// Free closes what a call no longer needs. A failure costs disk space, not the call.
+func (p *Pipeline) Free(ctx context.Context, c io.Closer) {
+	if err := c.Close(); err != nil {
+		p.log.LogAttrs(ctx, slog.LevelWarn, "file of a call not freed", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,114 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/limit"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// Kind is what a caller is.
+type Kind string
+
+const (
+	// ByKey is a program with an API key.
+	ByKey Kind = "key"
+	// ByGrant is an agent that a person has let in.
+	ByGrant Kind = "grant"
+	// ByPerson is the account's owner, signed in.
+	ByPerson Kind = "account"
+)
+
+// Caller is who asks, as a door has found out. It carries no secret.
+type Caller struct {
+	Account store.Account
+	Kind    Kind
+	// ID is the key's or the grant's; a person's is empty.
+	ID string
+	// Operations are those that the caller may use; empty is all of them, and
+	// all else that the account may do.
+	Operations []string
+	// Cap is the most that one call may cost; nil leaves that to the limits of
+	// the key and of the account, which are checked when the price is held.
+	Cap *credit.Amount
+}
+
+// OfKey is the caller that has shown a key.
+func OfKey(account store.Account, key store.Key) Caller {
+	return Caller{Account: account, Kind: ByKey, ID: key.ID, Operations: key.Operations}
+}
+
+// Full tells whether the caller may do all that the account may do.
+func (c Caller) Full() bool { return len(c.Operations) == 0 }
+
+// May tells whether the caller may use an operation.
+func (c Caller) May(operation string) bool {
+	return c.Full() || slices.Contains(c.Operations, operation)
+}
+
+// Bucket names what the caller's requests are counted by: its key, its grant,
+// or, for a person, the account.
+func (c Caller) Bucket() string {
+	if c.ID == "" {
+		return string(ByPerson) + ":" + c.Account.ID
+	}
+	return string(c.Kind) + ":" + c.ID
+}
+
+// keyID is the key that the call is written down with, or empty.
+func (c Caller) keyID() string {
+	if c.Kind != ByKey {
+		return ""
+	}
+	return c.ID
+}
+
+// The limits of the interface, section 8.
+var (
+	burstWindow = limit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second}
+	trialWindow = limit.Window{Name: "minute", Limit: 20, Length: time.Minute}
+	paidWindow  = limit.Window{Name: "minute", Limit: 60, Length: time.Minute}
+)
+
+// Limit counts a POST in its caller's windows.
+func (p *Pipeline) Limit(ctx context.Context, caller Caller) (limit.Verdict, error) {
+	if !p.rateLimits {
+		return limit.Verdict{Allowed: true}, nil
+	}
+	minute := trialWindow
+	if caller.Account.RateTier() == "paid" {
+		minute = paidWindow
+	}
+	verdict, err := p.limiter.Take(ctx, p.LimitKey(caller.Bucket()), burstWindow, minute)
+	if err != nil || !verdict.Allowed {
+		return verdict, OverRate(verdict, err)
+	}
+	return verdict, nil
+}
+
+// LimitKey names a counter; counters are kept per region.
+func (p *Pipeline) LimitKey(scope ...string) string {
+	return "rl:" + p.region + ":" + strings.Join(scope, ":")
+}
+
+// OverRate is the refusal of a verdict, or the error with which there is none.
+func OverRate(verdict limit.Verdict, err error) error {
+	if err != nil {
+		return err
+	}
+	refusal := &fault.Error{Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter)}
+	for _, w := range verdict.States {
+		if w.Name == verdict.Refused {
+			text := fmt.Sprintf("allows %d requests in %d seconds", w.Limit, int(w.Length.Seconds()))
+			refusal.Message = fmt.Sprintf("Too many requests: the limit %q %s. Wait for the seconds in Retry-After.", w.Name, text)
+			refusal.Details = []fault.Detail{{Field: w.Name, Message: text}}
+		}
+	}
+	return refusal
+}

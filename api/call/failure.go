@@ -1,0 +1,94 @@
+package call
+
+import (
+	"errors"
+	"fmt"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/operation"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// Fault gives any error its code. This is the only place that does, so the
+// packages below speak of causes and never of codes.
+func Fault(err error) *fault.Error {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	for _, classify := range []func(error) *fault.Error{operation.Failure, moneyError, quotaError, webhookError} {
+		if e := classify(err); e != nil {
+			e.Cause = err
+			return e
+		}
+	}
+	if errors.Is(err, store.ErrBadList) {
+		e := fault.Invalid("cursor", "must be the nextCursor of an earlier page, or absent")
+		e.Cause = err
+		return e
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return &fault.Error{Code: fault.NotFound, Cause: err}
+	}
+	return &fault.Error{Code: fault.InternalError, Cause: err}
+}
+
+// UploadField is what errors call the file of an upload.
+const UploadField = "file"
+
+// quotaError refuses an upload that the account has no room for.
+func quotaError(err error) *fault.Error {
+	var e *store.QuotaError
+	if !errors.As(err, &e) {
+		return nil
+	}
+	text := fmt.Sprintf("an account keeps at most %d uploads of %d GiB in all, and yours has %d with %d bytes; delete some, or wait for the 24 hours that each lasts",
+		store.MaxUploads, store.MaxUploadBytes>>30, e.Files, e.Bytes)
+	return &fault.Error{Code: fault.InvalidRequest, Message: "There is no room for the file: " + text + ".", Details: []fault.Detail{{Field: UploadField, Message: "finds no room: " + text}}}
+}
+
+func moneyError(err error) *fault.Error {
+	var funds *store.FundsError
+	var limit *store.LimitError
+	switch {
+	case errors.As(err, &funds):
+		text := fmt.Sprintf("The wallet holds %v and this call costs %v. Add funds to go on.", funds.Balance, funds.Quote)
+		return &fault.Error{Code: fault.PaymentRequired, Message: text, Details: []fault.Detail{{
+			Field: "wallet", Message: "does not cover the call", QuotedMicrodollars: &funds.Quote, LimitMicrodollars: &funds.Balance,
+		}}}
+	case errors.As(err, &limit):
+		return overLimit(limit.Limit, limit.Quote, limit.Microdollars)
+	case errors.Is(err, store.ErrSuspended):
+		return &fault.Error{Code: fault.AccountSuspended}
+	}
+	return nil
+}
+
+// overLimit refuses a call whose quote a spending limit does not allow.
+func overLimit(name string, quote, limit credit.Amount) *fault.Error {
+	return &fault.Error{
+		Code:    fault.PaymentRequired,
+		Message: fmt.Sprintf("This call costs %v, which %s (%v) does not allow.", quote, name, limit),
+		Details: []fault.Detail{{Field: name, Message: "does not allow the call", QuotedMicrodollars: &quote, LimitMicrodollars: &limit}},
+	}
+}
+
+// webhookError words what the store refuses about endpoints and deliveries.
+func webhookError(err error) *fault.Error {
+	switch {
+	case errors.Is(err, store.ErrTooManyWebhooks):
+		return invalidText(fmt.Sprintf("An account has at most %d webhook endpoints. Delete one that is not needed any more.", store.MaxWebhooks))
+	case errors.Is(err, store.ErrWebhookOff):
+		return invalidText("The endpoint is disabled or deleted, so that nothing can be sent to it. Enable it first.")
+	case errors.Is(err, store.ErrNotFailed):
+		return invalidText("Only a delivery that has failed for good can be replayed; this one is pending or delivered.")
+	case errors.Is(err, store.ErrCallback):
+		return invalidText("This is the delivery of a callback, which cannot be replayed. Ask for the job at its pollUrl.")
+	}
+	return nil
+}
+
+func invalidText(text string) *fault.Error {
+	return &fault.Error{Code: fault.InvalidRequest, Message: text}
+}

@@ -1,0 +1,202 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/store"
+)
+
+// FileLifetime is how long a stored result can be downloaded.
+const FileLifetime = 24 * time.Hour
+
+// Files keeps results.
+type Files struct {
+	store *store.Store
+	blobs store.Blobs
+	log   *slog.Logger
+	now   func() time.Time
+}
+
+// put writes an outcome's body to the blobs and returns the row that
+// points to it, which the caller stores.
+func (f Files) put(ctx context.Context, outcome *Outcome) (*store.File, error) {
+	key := store.ResultKey(outcome.CallID, outcome.try)
+	size, err := f.blobs.Put(ctx, key, outcome.Body.Open())
+	if err != nil {
+		return nil, &fault.Error{Code: fault.StorageUnavailable, Cause: err}
+	}
+	now := f.now()
+	return &store.File{
+		ID: outcome.ResultID, CallID: outcome.CallID, Filename: outcome.Filename, ContentType: outcome.ContentType,
+		Size: size, BlobKey: key, CreatedAt: now, ExpiresAt: now.Add(FileLifetime),
+	}, nil
+}
+
+// Keep stores the result of a settled call whose client could not be reached:
+// it was paid for, and waits a day for its owner.
+func (f Files) Keep(ctx context.Context, outcome *Outcome) {
+	if outcome.File != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
+	defer cancel()
+	file, err := f.put(ctx, outcome)
+	if err == nil {
+		err = f.store.AddFile(ctx, outcome.CallID, *file)
+	}
+	if err != nil {
+		f.log.LogAttrs(ctx, slog.LevelError, "undelivered result not kept", slog.String("call", outcome.CallID), slog.Any("error", err))
+	}
+}
+
+// drop deletes the blob of a call that failed to settle. When it cannot be
+// told whether the settlement was written, the blob stays: a document without
+// an owner costs less than an owner without a document.
+func (f Files) drop(ctx context.Context, outcome *Outcome) {
+	call, err := f.store.Call(ctx, outcome.CallID)
+	if err == nil && call.Status == store.CallFailed {
+		err = f.blobs.Delete(ctx, outcome.File.BlobKey)
+	}
+	if err != nil {
+		f.log.LogAttrs(ctx, slog.LevelWarn, "blob not deleted", slog.String("call", outcome.CallID), slog.Any("error", err))
+	}
+}
+
+// replay answers with the stored result of an earlier call.
+func (c *paidCall) replay(ctx context.Context, callID string) error {
+	call, err := c.store.Call(ctx, callID)
+	if err != nil {
+		return err
+	}
+	if call.Mode == op.Async {
+		c.outcome = &Outcome{CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true}
+		return errReplayed
+	}
+	file, err := c.store.PublicFile(ctx, call.ResultID)
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.Invalid("Idempotency-Key", "belongs to a call whose result has been deleted; take a new key")
+	}
+	if err != nil {
+		return err
+	}
+	c.outcome = &Outcome{
+		CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true,
+		Filename: file.Filename, ContentType: file.ContentType, File: &file,
+	}
+	if call.Mode == op.Binary {
+		if c.outcome.Body, err = c.Files.Open(ctx, file.BlobKey); err != nil {
+			return err
+		}
+	}
+	return errReplayed
+}
+
+// stored opens a file of the call's account. A job gets what it pinned, although
+// that may have expired or been deleted since.
+func (c *paidCall) stored(ctx context.Context, id string) (op.Body, error) {
+	var file store.File
+	var err error
+	if c.job != nil {
+		file, err = c.store.PinnedFile(ctx, c.id, id)
+	} else {
+		file, err = c.store.AccountFile(ctx, c.Caller.Account.ID, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Files.Open(ctx, file.BlobKey)
+}
+
+// unpinned names the fields of a job's request whose files cannot be read.
+func (c *paidCall) unpinned(missing *store.PinError) error {
+	var faults op.Faults
+	for _, file := range c.call.StoredFiles() {
+		if slices.Contains(missing.FileIDs, file.ID) {
+			faults.Add(file.Field, operation.Unreadable)
+		}
+	}
+	return faults
+}
+
+// textBody is a short result in memory.
+type textBody []byte
+
+func (b textBody) Size() int64         { return int64(len(b)) }
+func (b textBody) Open() io.ReadSeeker { return bytes.NewReader(b) }
+func (b textBody) Close() error        { return nil }
+
+// Blob is a stored result as a Body.
+type Blob struct {
+	Content store.BlobContent
+	size    int64
+}
+
+// Open opens a stored result. The caller closes it.
+func (f Files) Open(ctx context.Context, key string) (*Blob, error) {
+	content, size, err := f.blobs.Open(ctx, key)
+	if errors.Is(err, store.ErrNoBlob) {
+		return nil, f.missing(ctx, key, err)
+	}
+	if err != nil {
+		return nil, &fault.Error{Code: fault.StorageUnavailable, Cause: err}
+	}
+	return &Blob{content, size}, nil
+}
+
+// missing tells a blob whose file was deleted just now from one that is lost.
+func (f Files) missing(ctx context.Context, key string, cause error) error {
+	used, err := f.store.InUse(ctx, key)
+	if err == nil && !used {
+		return fmt.Errorf("%w: deleted meanwhile", store.ErrNotFound)
+	}
+	return &fault.Error{Code: fault.StorageUnavailable, Cause: errors.Join(cause, err)}
+}
+
+// Size is the number of its bytes.
+func (b *Blob) Size() int64 { return b.size }
+
+// Open reads it from the start.
+func (b *Blob) Open() io.ReadSeeker { return io.NewSectionReader(b.Content, 0, b.size) }
+
+// Close frees what holds its bytes here; they stay where they are stored.
+func (b *Blob) Close() error { return b.Content.Close() }
+
+// claimPatience is how long a request waits for the one that holds its
+// idempotency key: longer than any render may take.
+const claimPatience = 70 * time.Second
+
+// claimWait paces the looks at a claim that another request holds.
+type claimWait struct {
+	deadline time.Time
+	pause    time.Duration
+}
+
+func newClaimWait() *claimWait {
+	return &claimWait{deadline: time.Now().Add(claimPatience), pause: 20 * time.Millisecond}
+}
+
+// next waits for the next look. It returns rate_limited when patience ends.
+func (w *claimWait) next(ctx context.Context) error {
+	if time.Now().After(w.deadline) {
+		return &fault.Error{Code: fault.RateLimited, Message: "Another request with this Idempotency-Key is still running.", RetryAfter: 5}
+	}
+	timer := time.NewTimer(w.pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		w.pause = min(2*w.pause, 500*time.Millisecond)
+		return nil
+	}
+}

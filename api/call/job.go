@@ -1,0 +1,217 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"slices"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// workersPerCore is how many jobs run at once: while one is rendered, another is
+// read or stored.
+const workersPerCore = 2
+
+// DefaultWorkers is how many jobs run at once unless it is said otherwise.
+func DefaultWorkers() int { return workersPerCore * runtime.NumCPU() }
+
+// Work runs jobs until ctx ends, as many at once as told, 0 being
+// DefaultWorkers; then those under way may take grace to end, and are put back
+// into the queue when they do not.
+func (p *Pipeline) Work(ctx context.Context, workers int, grace time.Duration) error {
+	workers = cmp.Or(workers, DefaultWorkers())
+	return p.store.RunQueue(ctx, store.QueueConfig{Workers: workers, Work: p.workOff, Grace: grace})
+}
+
+// workOff takes on jobs until none waits.
+func (p *Pipeline) workOff(ctx context.Context, stopping <-chan struct{}) {
+	for ctx.Err() == nil {
+		select {
+		case <-stopping:
+			return
+		default:
+		}
+		job, err := p.store.ClaimJob(ctx, p.lease)
+		if err != nil {
+			if !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
+				p.log.LogAttrs(ctx, slog.LevelError, "no job taken on", slog.Any("error", err))
+			}
+			return
+		}
+		p.reached("claimed")
+		p.runJob(ctx, job)
+	}
+}
+
+// runJob carries a job out, from the step at which its request left off.
+func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
+	p.running.Add(1)
+	defer p.running.Done()
+	call := job.Call
+	p.underWay.Store(call.ID, nil)
+	c := &paidCall{
+		Pipeline: p, job: &job, id: call.ID, result: call.ResultID, quote: call.Quote, held: true, started: time.Now(),
+		Request: Request{Caller: Caller{Account: store.Account{ID: call.AccountID}, Kind: ByKey, ID: call.KeyID}},
+	}
+	c.RequestID = call.RequestID
+	outcome, charged := "ok", credit.Amount(0)
+	err := c.carryOut(ctx, jobSteps)
+	if err == nil {
+		charged = c.outcome.Charged
+	} else {
+		failure := Fault(err)
+		outcome = string(failure.Code)
+		switch {
+		case ctx.Err() != nil:
+			outcome = "returned" // to the queue, see giveUp
+		case failure.Code == fault.InternalError:
+			p.log.LogAttrs(ctx, slog.LevelError, "job failed", slog.String("call", call.ID), slog.Any("error", err))
+		}
+	}
+	p.metrics.call(call.Operation, outcome, charged)
+	p.dropSpent(context.WithoutCancel(ctx), job)
+	p.log.LogAttrs(ctx, slog.LevelInfo, "job", slog.String("call", call.ID), slog.String("requestId", call.RequestID),
+		slog.String("operation", call.Operation), slog.String("outcome", outcome), slog.Int("try", job.Tries),
+		slog.Duration("took", time.Since(c.started)))
+	if c.outcome != nil && c.outcome.Body != nil {
+		p.Free(ctx, c.outcome.Body)
+	}
+}
+
+// standing refuses a job whose account was suspended, or whose key was revoked,
+// while it waited.
+func (p *Pipeline) standing(ctx context.Context, call store.Call) error {
+	account, err := p.store.Account(ctx, call.AccountID)
+	switch {
+	case err != nil:
+		return err
+	case account.Suspended:
+		return &fault.Error{Code: fault.AccountSuspended}
+	case call.KeyID == "":
+		return nil
+	}
+	keys, err := p.store.Keys(ctx, account.ID)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(keys, func(k store.Key) bool { return k.ID == call.KeyID && k.RevokedAt == nil }) {
+		return &fault.Error{Code: fault.Unauthorized, Message: "The API key that asked for this job was revoked."}
+	}
+	return nil
+}
+
+// load reads a job's input again.
+func (c *paidCall) load(ctx context.Context) error {
+	c.Operation = c.table.Lookup(operationName(c))
+	if c.Operation == nil {
+		return fmt.Errorf("job of operation %q, which this release does not know", operationName(c))
+	}
+	sealed, err := c.openInput(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Free(ctx, sealed)
+	input, err := c.box.Reader(inputPurpose(c.id), sealed.Open())
+	if err != nil {
+		return err
+	}
+	c.call, err = c.Operation.Bind(ctx, input, c.files)
+	return err
+}
+
+// openInput opens a job's input where it lies.
+func (c *paidCall) openInput(ctx context.Context) (op.Body, error) {
+	if c.job.Input != nil {
+		return textBody(c.job.Input), nil
+	}
+	return c.Files.Open(ctx, c.job.InputKey)
+}
+
+// inputPurpose names the key that a call's input is encrypted with.
+func inputPurpose(callID string) string { return "input " + callID }
+
+// newJob encrypts the call's input, from which a worker will go on: into the
+// database where it is short, and else into a blob.
+func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
+	sealed := render.NewFile()
+	defer c.Free(ctx, sealed)
+	w, err := c.box.Writer(inputPurpose(c.id), sealed)
+	if err == nil {
+		err = errors.Join(c.call.WriteInput(w), w.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	job := &store.NewJob{}
+	for _, file := range c.call.StoredFiles() {
+		job.Pins = append(job.Pins, file.ID)
+	}
+	if sealed.Size() <= store.MaxJobInput {
+		job.Input, err = io.ReadAll(sealed.Open())
+		return job, err
+	}
+	job.InputKey = store.LeasedKey(c.lease)
+	if _, err := c.Files.blobs.Put(ctx, job.InputKey, sealed.Open()); err != nil {
+		return nil, &fault.Error{Code: fault.StorageUnavailable, Cause: err}
+	}
+	return job, nil
+}
+
+// dropInput deletes an input that no job will read.
+func (p *Pipeline) dropInput(ctx context.Context, job *store.NewJob) {
+	if job.InputKey == "" {
+		return
+	}
+	if err := p.Files.blobs.Delete(ctx, job.InputKey); err != nil {
+		p.log.LogAttrs(ctx, slog.LevelWarn, "input not deleted", slog.Any("error", err))
+	}
+}
+
+// dropSpent deletes the input of a job that has ended. What fails here is made
+// good by the reaper.
+func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
+	if job.InputKey == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, afterwardsTimeout)
+	defer cancel()
+	call, err := p.store.Call(ctx, job.Call.ID)
+	if err == nil && call.Status != store.CallRunning {
+		err = p.store.DropInput(ctx, call.ID, job.InputKey)
+	}
+	if err != nil {
+		p.log.LogAttrs(ctx, slog.LevelWarn, "input not deleted", slog.String("call", job.Call.ID), slog.Any("error", err))
+	}
+}
+
+// busyPause is the least time after which a job that found the renderers busy
+// tries again. It was accepted, so it waits and does not fail.
+const busyPause = 200 * time.Millisecond
+
+// runPatiently runs a job's call, and waits where everything is busy.
+func (c *paidCall) runPatiently(ctx context.Context) (op.Result, error) {
+	for {
+		result, err := c.call.Run(ctx, c.env())
+		var busy *render.BusyError
+		if c.job == nil || !errors.As(err, &busy) {
+			return result, err
+		}
+		timer := time.NewTimer(max(busyPause, min(busy.RetryAfter, time.Second)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return result, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}

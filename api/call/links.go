@@ -1,0 +1,69 @@
+package call
+
+import (
+	"time"
+
+	"relaypdf/api/op"
+	"relaypdf/api/wire"
+	"relaypdf/store"
+)
+
+// Links are the addresses that answers and events name.
+type Links struct {
+	// BaseURL is the public address of the service, without a final slash.
+	BaseURL string
+}
+
+// Job is where a job is polled.
+func (l Links) Job(id string) string { return l.BaseURL + "/v1/jobs/" + id }
+
+// poll is Job for a call that is a job, and empty for any other.
+func (l Links) poll(call store.Call) string {
+	if call.Mode != op.Async {
+		return ""
+	}
+	return l.Job(call.ResultID)
+}
+
+// Accepted is the answer to a request for a job.
+func (l Links) Accepted(id string) wire.JobStatus {
+	return wire.JobStatus{ID: id, Status: wire.JobProcessing, PollURL: l.Job(id)}
+}
+
+// Completed describes a call whose result is in file.
+func (l Links) Completed(call store.Call, file *store.File) wire.JobStatus {
+	link := l.File(file)
+	return wire.JobStatus{
+		ID: call.ResultID, Status: wire.JobCompleted, PollURL: l.poll(call), URL: link.URL,
+		Filename: link.Filename, SizeBytes: link.SizeBytes, ExpiresAt: &link.ExpiresAt,
+	}
+}
+
+// Failed describes a call that came to nothing.
+func (l Links) Failed(call store.Call, why store.Failure) wire.JobStatus {
+	return wire.JobStatus{
+		ID: call.ResultID, Status: wire.JobFailed, PollURL: l.poll(call), Error: &wire.JobError{Code: why.Code, Message: why.Message},
+	}
+}
+
+// notice tells of a call's end: jobs to the account's endpoints, and any call
+// to its callback.
+func notice(call store.Call, status wire.JobStatus) *store.Notice {
+	n := &store.Notice{Data: status}
+	switch {
+	case call.Mode != op.Async:
+	case status.Status == wire.JobCompleted:
+		n.Event = store.EventJobCompleted
+	default:
+		n.Event = store.EventJobFailed
+	}
+	return n
+}
+
+// File is where a stored result can be fetched.
+func (l Links) File(file *store.File) wire.FileURL {
+	return wire.FileURL{
+		ID: file.ID, Status: "completed", URL: l.BaseURL + "/v1/files/" + file.ID,
+		Filename: file.Filename, SizeBytes: file.Size, ExpiresAt: file.ExpiresAt.UTC().Truncate(time.Millisecond),
+	}
+}

@@ -1,0 +1,465 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/limit"
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// Request is what a door hands to the pipeline: one request for an operation.
+type Request struct {
+	Operation *op.Operation[*operation.Env]
+	// Caller is who asks, as the door has found out.
+	Caller Caller
+	// Body is the input, one JSON object.
+	Body io.Reader
+	// IdempotencyKey is empty when the client sent none.
+	IdempotencyKey string
+	// MaxCharge is the most that the client agreed to pay, or nil.
+	MaxCharge *credit.Amount
+	RequestID string
+	// Faults are what is wrong with the request beside its body. They are told
+	// together with the body's, to a caller who has shown a key.
+	Faults op.Faults
+}
+
+// Outcome is what a successful call came to. Its content is in Body, or in the
+// stored File, or in both.
+type Outcome struct {
+	CallID   string
+	ResultID string
+	Mode     string
+	Charged  credit.Amount
+	// Replayed marks the answer of an earlier call with the same Idempotency-Key.
+	Replayed    bool
+	Filename    string
+	ContentType string
+	Body        op.Body
+	File        *store.File
+
+	try int // which attempt of a job made it
+}
+
+// step is one stage of a paid call.
+type step struct {
+	name string
+	do   func(*paidCall, context.Context) error
+}
+
+// steps is the order in which every paid call is carried out. A failure in any
+// of them ends the call; one after hold also releases what was held. A job's
+// request leaves off after hold, and a worker goes on from there with jobSteps.
+var (
+	steps    = slices.Concat(requestSteps, runSteps)
+	jobSteps = slices.Concat([]step{{"standing", func(c *paidCall, ctx context.Context) error { return c.standing(ctx, c.job.Call) }}, {"load", (*paidCall).load}}, runSteps)
+)
+
+var requestSteps = []step{
+	{"limit", (*paidCall).limit},
+	{"decode", (*paidCall).decode},
+	{"authorize", (*paidCall).authorize},
+	{"quote", (*paidCall).quoteCall},
+	{"pin", (*paidCall).pin},
+	{"admit", (*paidCall).admit},
+	{"hold", (*paidCall).hold},
+}
+
+var runSteps = []step{
+	{"run", (*paidCall).run},
+	{"settle", (*paidCall).settle},
+}
+
+// What leaves the steps early with success: the outcome is an earlier call's,
+// or the rest is a worker's.
+var (
+	errReplayed = errors.New("replayed")
+	errEnqueued = errors.New("enqueued")
+)
+
+// inputBudget bounds the memory that the inputs of all calls under way take
+// together, in bytes. Their files are on disk.
+const inputBudget = 192 << 20
+
+// Settlement must be attempted although the client has gone, but not for ever.
+const afterwardsTimeout = 20 * time.Second
+
+// paidCall is one request on its way through the steps, each of which fills in
+// what the next ones need.
+type paidCall struct {
+	*Pipeline
+	Request
+	// job is set in a worker, which goes on with a call that was held before.
+	job *store.Job
+
+	verdict limit.Verdict
+	call    *op.Call[*operation.Env]
+	id      string
+	result  string // the result's id
+	quote   credit.Amount
+	held    bool
+	started time.Time
+	outcome *Outcome
+}
+
+// Do carries a request out. The caller closes the outcome's Body. The verdict
+// of the rate limits comes back in any case.
+func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, limit.Verdict, error) {
+	p.running.Add(1)
+	defer p.running.Done()
+	c := &paidCall{Pipeline: p, Request: request}
+	err := c.carryOut(ctx, steps)
+	switch {
+	case errors.Is(err, errReplayed):
+		p.metrics.call(request.Operation.Name, "replayed", 0)
+	case errors.Is(err, errEnqueued):
+		p.metrics.call(request.Operation.Name, "enqueued", 0)
+	case err != nil && ctx.Err() != nil:
+		p.metrics.call(request.Operation.Name, "canceled", 0)
+		return nil, c.verdict, err
+	case err != nil:
+		p.metrics.call(request.Operation.Name, string(Fault(err).Code), 0)
+		return nil, c.verdict, err
+	default:
+		p.metrics.call(request.Operation.Name, "ok", c.outcome.Charged)
+	}
+	return c.outcome, c.verdict, nil
+}
+
+func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in %s: %v\n%s", operationName(c), p, debug.Stack())
+		}
+		if err != nil && c.held {
+			c.giveUp(ctx, err)
+		}
+		c.underWay.Delete(c.id)
+		if c.call != nil {
+			c.Free(ctx, c.call)
+		}
+	}()
+	for _, step := range steps {
+		begin := time.Now()
+		err := step.do(c, ctx)
+		c.metrics.step(operationName(c), step.name, time.Since(begin))
+		if err != nil {
+			return err
+		}
+		c.reached(step.name)
+	}
+	return nil
+}
+
+// operationName names the operation, which a job knows before it is loaded.
+func operationName(c *paidCall) string {
+	if c.job != nil {
+		return c.job.Call.Operation
+	}
+	return c.Operation.Name
+}
+
+func (c *paidCall) limit(ctx context.Context) (err error) {
+	c.verdict, err = c.Limit(ctx, c.Caller)
+	return err
+}
+
+func (c *paidCall) decode(ctx context.Context) (err error) {
+	files := c.files
+	files.Share = c.inputs.Share(c.Caller.Account.ID)
+	c.call, err = c.Operation.Bind(ctx, c.Body, files)
+	var faults op.Faults
+	if len(c.Faults) > 0 && (err == nil || errors.As(err, &faults)) {
+		return slices.Concat(c.Faults, faults)
+	}
+	if err != nil {
+		return err
+	}
+	if c.call.Response == "" {
+		c.call.Response = op.Binary
+	}
+	return c.checkCallback(c.call.CallbackURL)
+}
+
+// checkCallback refuses a callback that could not be sent to. What its name
+// resolves to is looked at when it is dialled.
+func (p *Pipeline) checkCallback(address string) error {
+	if address == "" {
+		return nil
+	}
+	if err := p.callbacks.CheckURL(address); err != nil {
+		return &operation.URLError{Field: "callbackUrl", Cause: err}
+	}
+	return nil
+}
+
+// authorize holds the caller to what the account's owner allowed it.
+func (c *paidCall) authorize(context.Context) error {
+	if !c.Caller.May(c.Operation.Name) {
+		return &fault.Error{Code: fault.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + c.Operation.Name + "."}
+	}
+	return nil
+}
+
+// quoteCall prices the call, and refuses it when the client's cap is lower.
+func (c *paidCall) quoteCall(context.Context) error {
+	c.quote = c.prices[c.Operation.Name]
+	if c.MaxCharge != nil && c.quote > *c.MaxCharge {
+		return overLimit(wire.MaxChargeHeader, c.quote, *c.MaxCharge)
+	}
+	if c.Caller.Cap != nil && c.quote > *c.Caller.Cap {
+		return overLimit(string(c.Caller.Kind)+"'s cap", c.quote, *c.Caller.Cap)
+	}
+	return nil
+}
+
+// pin fixes which version of a template the call has, so that a job is not what
+// was published after it was accepted.
+func (c *paidCall) pin(ctx context.Context) error { return c.call.Pin(ctx, c.env()) }
+
+// admit refuses what the run would refuse at once, before it costs a hold and
+// its release. An earlier call's answer needs no run, so a call that may be a
+// repeat goes on.
+func (c *paidCall) admit(context.Context) error {
+	if c.IdempotencyKey != "" || c.call.Response == op.Async {
+		return nil
+	}
+	return c.call.Admit(c.env())
+}
+
+// env is what the run may use.
+func (c *paidCall) env() *operation.Env {
+	return &operation.Env{Render: c.render.For(c.Caller.Account.ID), MaxFile: c.files.Limit, Stored: c.stored, Templates: storedTemplates{c.store, c.Caller.Account.ID}}
+}
+
+// hold reserves the quote, in one transaction with the limits, the claim of
+// the idempotency key, the call's row and, for a job, its place in the queue.
+func (c *paidCall) hold(ctx context.Context) (err error) {
+	c.result = c.store.NewID("file")
+	c.id = store.CallID(c.result)
+	c.started = time.Now()
+	call := store.NewCall{
+		ID: c.id, ResultID: c.result, AccountID: c.Caller.Account.ID, KeyID: c.Caller.keyID(),
+		Operation: c.Operation.Name, Mode: c.call.Response, RequestID: c.RequestID,
+		Quote: c.quote, Lease: c.lease, Metered: !c.billing, CallbackURL: c.call.CallbackURL,
+		IdempotencyKey: c.IdempotencyKey, BodyHash: c.call.Digest[:],
+	}
+	// A client that leaves must not make it unknown whether the hold was written.
+	certain := context.WithoutCancel(ctx)
+	if c.call.Response != op.Async {
+		c.underWay.Store(c.id, nil)
+		c.held, err = c.begin(ctx, call)
+		return err
+	}
+	call.Lease = ""
+	if call.Job, err = c.newJob(certain); err != nil {
+		return err
+	}
+	if c.held, err = c.begin(ctx, call); err != nil {
+		if !c.held {
+			c.dropInput(certain, call.Job)
+		}
+		return err
+	}
+	// From here on the hold is the job's.
+	c.held, c.outcome = false, &Outcome{CallID: c.id, ResultID: c.result, Mode: op.Async}
+	c.reached("hold")
+	return errEnqueued
+}
+
+// begin writes a hold, and reports whether it may have been written. The loser
+// of an idempotency key waits, and gets the winner's answer.
+func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, err error) {
+	for wait := newClaimWait(); ; {
+		err := c.store.Begin(context.WithoutCancel(ctx), call)
+		var claimed *store.ClaimedError
+		var missing *store.PinError
+		switch {
+		case err == nil:
+			c.wallets.soon(ctx, c.Caller.Account)
+			return true, nil
+		case errors.As(err, &missing):
+			return false, c.unpinned(missing)
+		case errors.Is(err, store.ErrNotFound):
+			return false, &fault.Error{Code: fault.Unauthorized, Message: "This API key was revoked."}
+		case !errors.As(err, &claimed):
+			c.refusedFunds(ctx, err)
+			// The database failed, and may have written the hold all the same.
+			return moneyError(err) == nil, err
+		case !bytes.Equal(claimed.Claim.BodyHash, c.call.Digest[:]):
+			return false, fault.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
+		case claimed.Claim.State == store.ClaimDone || call.Job != nil:
+			// A job's answer is ready as soon as it waits.
+			return false, c.replay(ctx, claimed.Claim.CallID)
+		}
+		if err := wait.next(ctx); err != nil {
+			return false, err
+		}
+	}
+}
+
+// refusedFunds tells the account's endpoints of an empty wallet.
+func (c *paidCall) refusedFunds(ctx context.Context, err error) {
+	var funds *store.FundsError
+	if !errors.As(err, &funds) {
+		return
+	}
+	c.wallets.soon(ctx, c.Caller.Account)
+	if err := c.store.AlertEmptyWallet(context.WithoutCancel(ctx), c.Caller.Account.ID, funds.Quote); err != nil {
+		c.log.LogAttrs(ctx, slog.LevelError, "empty wallet not told of", slog.Any("error", err))
+	}
+}
+
+func (c *paidCall) run(ctx context.Context) error {
+	result, err := c.runPatiently(ctx)
+	if err != nil {
+		return err
+	}
+	body := result.Body
+	if body == nil {
+		text, err := json.Marshal(result.JSON)
+		if err != nil {
+			return err
+		}
+		body, result.ContentType, result.Extension = textBody(text), "application/json", ".json"
+	}
+	charge, err := chargeFor(operationName(c), c.quote, result)
+	if err != nil {
+		return errors.Join(err, body.Close())
+	}
+	c.outcome = &Outcome{
+		CallID: c.id, ResultID: c.result, Mode: c.call.Response, Charged: charge,
+		Filename:    operation.Filename(c.call.Filename, result.Stem, result.Extension),
+		ContentType: result.ContentType, Body: body, try: c.try(),
+	}
+	return nil
+}
+
+// chargeFor returns what a result costs: the quote, or what the run asks for in
+// its place, which the caller has agreed to only up to the quote.
+func chargeFor(operation string, quote credit.Amount, result op.Result) (credit.Amount, error) {
+	if result.Charge == nil {
+		return quote, nil
+	}
+	if *result.Charge < 0 || *result.Charge > quote {
+		return 0, fmt.Errorf("%s asks for %v, and was quoted at %v", operation, *result.Charge, quote)
+	}
+	return *result.Charge, nil
+}
+
+// settle charges the call, in one transaction with its file, the result of its
+// idempotency key and the news of its end. A result that outlives the answer is
+// on disk before.
+func (c *paidCall) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
+	defer cancel()
+	end := store.Settlement{CallID: c.id, Charge: c.outcome.Charged, Duration: time.Since(c.started)}
+	if c.outcome.Mode != op.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "" {
+		file, err := c.Files.put(ctx, c.outcome)
+		if err != nil {
+			return err
+		}
+		end.File, c.outcome.File = file, file
+		c.reached("stored")
+	}
+	if c.announced() {
+		end.Notice = notice(c.row(), c.Links.Completed(c.row(), end.File))
+	}
+	end.Job = c.job
+	err := c.store.Settle(ctx, end)
+	var unknown *store.UnknownError
+	if errors.As(err, &unknown) {
+		return &fault.Error{Code: fault.InternalError, Message: uncertain, Cause: err}
+	}
+	return err
+}
+
+// uncertain is told where a charge was repeated for as long as a client waits,
+// and the database has not said whether it happened.
+const uncertain = "The database did not answer when this call was to be charged, so that nobody knows yet whether it was. Look it up in a minute, or send it again with the same Idempotency-Key: it is not charged twice."
+
+// announced tells whether anybody but the caller hears of the call's end.
+func (c *paidCall) announced() bool {
+	return c.job != nil || c.call != nil && c.call.CallbackURL != ""
+}
+
+// row is what the pipeline knows of the call's row.
+func (c *paidCall) row() store.Call {
+	if c.job != nil {
+		return c.job.Call
+	}
+	return store.Call{ID: c.id, ResultID: c.result, AccountID: c.Caller.Account.ID, Mode: c.call.Response}
+}
+
+// try counts how often the call was begun before this time.
+func (c *paidCall) try() int {
+	if c.job != nil {
+		return c.job.Tries
+	}
+	return 0
+}
+
+// cutOff is the failure of a call whose client left, or whose server stopped,
+// whatever the run made of that.
+var cutOff = &fault.Error{Code: fault.InternalError, Message: "The call was cut off before it was done, because its connection was closed. Nothing was charged."}
+
+// giveUp ends a held call that failed. A job that was cut off because its
+// process stops goes back into the queue.
+func (c *paidCall) giveUp(ctx context.Context, cause error) {
+	stopped := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
+	defer cancel()
+	switch {
+	case !stopped:
+		c.release(ctx, Fault(cause))
+	case c.job == nil:
+		c.release(ctx, cutOff)
+	default:
+		if err := c.store.ReturnJob(ctx, *c.job); err != nil {
+			// The lease's reaper queues it again when this process is gone.
+			c.log.LogAttrs(ctx, slog.LevelError, "job not returned", slog.String("call", c.id), slog.Any("error", err))
+		}
+	}
+	if c.outcome == nil {
+		return
+	}
+	if c.job == nil {
+		c.Free(ctx, c.outcome.Body)
+	}
+	if c.outcome.File != nil {
+		c.Files.drop(ctx, c.outcome)
+	}
+}
+
+// release gives back what was held, and tells of it.
+func (c *paidCall) release(ctx context.Context, failure *fault.Error) {
+	why := store.Failure{Code: string(failure.Code), Message: failure.Error()}
+	var news *store.Notice
+	if c.announced() {
+		news = notice(c.row(), c.Links.Failed(c.row(), why))
+	}
+	var err error
+	if c.job != nil {
+		err = c.store.ReleaseJob(ctx, *c.job, why, news)
+	} else {
+		err = c.store.Release(ctx, c.id, why, news)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		// The lease's reaper returns the hold when this process is gone.
+		c.log.LogAttrs(ctx, slog.LevelError, "release failed", slog.String("call", c.id), slog.Any("error", err))
+	}
+}

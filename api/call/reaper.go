@@ -1,0 +1,132 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/store"
+)
+
+const (
+	// reapEvery is how often dead processes' holds and jobs, and what has
+	// expired, are looked for. With a lease of ten minutes, a hold is back
+	// within a quarter of an hour.
+	reapEvery = time.Minute
+	// reapBatch bounds what one statement of a round takes on.
+	reapBatch = 500
+	// lostAfter is how old a call must be to count as lost by this process: more
+	// than the time between its writing and its beginning.
+	lostAfter = time.Minute
+)
+
+// Reaper makes good what dead processes left behind.
+type Reaper struct{ *Pipeline }
+
+// Reaper returns the reaper of the pipeline's calls.
+func (p *Pipeline) Reaper() Reaper { return Reaper{p} }
+
+// Run gives back what dead processes held, queues their jobs again, and
+// deletes what has expired: at once and then each on its own clock, until ctx
+// ends. Any number of processes may do so; they share the work, but for what
+// only the process itself can know to be lost.
+func (r Reaper) Run(ctx context.Context) {
+	r.failed(ctx, r.reap(ctx))
+	_, err := r.store.DeleteOrphanBlobs(ctx, reapBatch)
+	r.failed(ctx, err)
+	var tasks sync.WaitGroup
+	tasks.Go(func() { r.store.RunTasks(ctx, r.tasks()) })
+	ticker := time.NewTicker(reapEvery)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		r.failed(ctx, r.lost(ctx))
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+	tasks.Wait()
+}
+
+// tasks are what one process at a time does for all.
+func (r Reaper) tasks() []store.Task {
+	return append(r.store.Upkeep(),
+		store.Task{Name: "reap", Every: reapEvery, Do: r.reap},
+		store.Task{Name: "refill wallets", Every: reapEvery, Do: r.wallets.refillDue},
+	)
+}
+
+// reap takes care of the calls of processes that are gone.
+func (r Reaper) reap(ctx context.Context) error {
+	released, err := r.store.Reap(ctx)
+	if released > 0 {
+		r.log.LogAttrs(ctx, slog.LevelWarn, "released holds of a process that is gone", slog.Int("calls", released))
+	}
+	return errors.Join(err, r.strays(ctx))
+}
+
+// Once is one round. Its parts are independent: one that fails is tried
+// again in the next round, and keeps no other from its work.
+func (r Reaper) Once(ctx context.Context) {
+	r.failed(ctx, r.reap(ctx))
+	r.failed(ctx, r.lost(ctx))
+	r.failed(ctx, r.store.DeleteExpired(ctx, reapBatch))
+	r.failed(ctx, r.wallets.refillDue(ctx))
+}
+
+func (r Reaper) failed(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.log.LogAttrs(ctx, slog.LevelError, "reaping failed", slog.Any("error", err))
+	}
+}
+
+// strays takes care of the calls of dead processes of whose end somebody is
+// told: jobs go back into the queue, or fail when their tries are used up.
+func (r Reaper) strays(ctx context.Context) error {
+	calls, err := r.store.StrayCalls(ctx, reapBatch)
+	jobs, jobsErr := r.store.StrayJobs(ctx, reapBatch)
+	faults := []error{err, jobsErr}
+	for _, stray := range append(calls, jobs...) {
+		faults = append(faults, r.stray(ctx, stray))
+	}
+	return errors.Join(faults...)
+}
+
+// lost takes care of the calls that carry this process's lease although it
+// does not work on them: the database failed when one was taken on, or when its
+// end was to be written.
+func (r Reaper) lost(ctx context.Context) error {
+	calls, err := r.store.LeasedCalls(ctx, r.lease, r.now().Add(-lostAfter), reapBatch)
+	faults := []error{err}
+	for _, call := range calls {
+		if _, works := r.underWay.Load(call.Call.ID); !works {
+			faults = append(faults, r.stray(ctx, call))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// exhausted is the failure of a job that was begun as often as it may be.
+var exhausted = store.Failure{
+	Code:    string(fault.InternalError),
+	Message: "The server stopped each time this job was run. Nothing was charged.",
+}
+
+func (r Reaper) stray(ctx context.Context, stray store.Stray) error {
+	why := store.Abandoned
+	if stray.Call.Mode == op.Async {
+		if stray.Tries < store.MaxTries {
+			queued, err := r.store.RequeueStray(ctx, stray)
+			if queued {
+				r.log.LogAttrs(ctx, slog.LevelWarn, "queued a job that nothing works on", slog.String("call", stray.Call.ID), slog.Int("try", stray.Tries))
+			}
+			return err
+		}
+		why = exhausted
+	}
+	return r.store.ReleaseStray(ctx, stray, why, notice(stray.Call, r.Links.Failed(stray.Call, why)))
+}

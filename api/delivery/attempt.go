@@ -1,0 +1,173 @@
+package delivery
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"relaypdf/render"
+	"relaypdf/store"
+	"relaypdf/webhook"
+)
+
+const (
+	// attemptTimeout bounds an attempt, from the look-up of the name to the end
+	// of the answer.
+	attemptTimeout = 15 * time.Second
+	// keptResponse is how much of an answer is kept for the owner.
+	keptResponse = 1 << 10
+)
+
+// send makes one attempt.
+func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Attempt {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	r, err := d.deliveryRequest(ctx, due)
+	if err != nil {
+		d.log.LogAttrs(ctx, slog.LevelError, "delivery not signed", slog.String("delivery", due.ID), slog.Any("error", err))
+		return store.Attempt{Error: "The event could not be signed. Roll the endpoint's secret."}
+	}
+	begun := time.Now()
+	response, err := d.client.Do(r)
+	took := time.Since(begun)
+	switch {
+	case errors.Is(err, render.ErrRefused):
+		// Nothing of the target is told, not even how long it took.
+		return store.Attempt{Error: "The address is not allowed: use https and a public host."}
+	case err != nil:
+		return store.Attempt{Error: sendFailure(err), Duration: &took}
+	}
+	defer response.Body.Close()
+	// An answer that breaks off after its status is still an answer.
+	body, _ := io.ReadAll(io.LimitReader(response.Body, keptResponse))
+	took = time.Since(begun)
+	attempt := store.Attempt{
+		StatusCode: response.StatusCode, Response: bytes.ToValidUTF8(body, []byte("\uFFFD")), Duration: &took,
+		Delivered:  response.StatusCode >= 200 && response.StatusCode < 300,
+		Gone:       response.StatusCode == http.StatusGone,
+		RetryAfter: retryAfter(response.Header.Get("Retry-After"), d.now()),
+	}
+	if !attempt.Delivered {
+		attempt.Error = statusFailure(response.StatusCode)
+	}
+	return attempt
+}
+
+// deliveryRequest is the request of one attempt. Those of endpoints are signed;
+// callbacks have nothing to be signed with.
+func (d *Dispatcher) deliveryRequest(ctx context.Context, due store.DueDelivery) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, due.URL, bytes.NewReader(due.Body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "relaypdf-webhook/1")
+	r.Header.Set(webhook.IDHeader, due.EventID)
+	if due.Webhook != nil {
+		err = d.signDelivery(r.Header, due)
+	}
+	return r, err
+}
+
+// signDelivery sets the headers of an endpoint's delivery. Standard Webhooks
+// takes the signatures of all secrets that are valid. Clients keep one of
+// Service-Signature, so that it follows the secret that the owner has put into use.
+func (d *Dispatcher) signDelivery(h http.Header, due store.DueDelivery) error {
+	current, previous, err := d.webhookSecrets(due.Webhook)
+	if err != nil {
+		return err
+	}
+	at, inUse := d.now(), current
+	signatures, err := webhook.SignStandard(current, due.EventID, at, due.Body)
+	if err != nil {
+		return err
+	}
+	if previous != "" {
+		inUse = previous
+		second, err := webhook.SignStandard(previous, due.EventID, at, due.Body)
+		if err != nil {
+			return err
+		}
+		signatures += " " + second
+	}
+	h.Set(webhook.TimestampHeader, strconv.FormatInt(at.Unix(), 10))
+	h.Set(webhook.StandardHeader, signatures)
+	d.setDelivery(h, webhook.EventHeader, due.EventType)
+	d.setDelivery(h, webhook.SignatureHeader, webhook.Sign(inUse, at, due.Body))
+	return nil
+}
+
+// setDelivery sets a header of a delivery and its branded copy.
+func (d *Dispatcher) setDelivery(h http.Header, name, value string) {
+	h.Set(name, value)
+	if d.brand != "" {
+		h.Set(d.brand+strings.TrimPrefix(name, "Service"), value)
+	}
+}
+
+// SecretPurpose names the key that an endpoint's secrets are encrypted with.
+func SecretPurpose(endpointID string) string { return "webhook " + endpointID }
+
+// webhookSecrets opens an endpoint's secrets. The previous one is empty where
+// the current one is in use.
+func (d *Dispatcher) webhookSecrets(endpoint *store.Webhook) (current, previous string, err error) {
+	open := func(sealed []byte) string {
+		plain, openErr := d.box.Open(SecretPurpose(endpoint.ID), sealed)
+		err = errors.Join(err, openErr)
+		return string(plain)
+	}
+	current = open(endpoint.Secret)
+	if endpoint.PreviousSecret != nil {
+		previous = open(endpoint.PreviousSecret)
+	}
+	return current, previous, err
+}
+
+// retryAfter reads the header of that name: seconds, or a date. What cannot be
+// read, and what is over, is 0.
+func retryAfter(text string, now time.Time) time.Duration {
+	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
+}
+
+func statusFailure(status int) string {
+	if status >= 300 && status < 400 {
+		return fmt.Sprintf("The endpoint answered with status %d. Redirects are not followed: change the endpoint's address.", status)
+	}
+	return fmt.Sprintf("The endpoint answered with status %d.", status)
+}
+
+// sendFailure words for the owner why there was no answer.
+func sendFailure(err error) string {
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var handshake tls.AlertError
+	var record tls.RecordHeaderError
+	var timeout net.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Sprintf("The endpoint did not answer within %d seconds.", int(attemptTimeout.Seconds()))
+	case errors.As(err, &name):
+		return "The name of the host could not be resolved."
+	case errors.As(err, &certificate):
+		return "The certificate of the host is not valid for it."
+	case errors.As(err, &handshake), errors.As(err, &record):
+		return "The host does not speak TLS as it should."
+	}
+	return "The connection was refused or broke off."
+}

@@ -1,0 +1,59 @@
+// Package limit counts requests in sliding windows: in this process's memory,
+// or in Redis for all processes of a region together.
+package limit
+
+import (
+	"context"
+	"time"
+)
+
+// Window allows Limit events in any span of Length.
+type Window struct {
+	Name   string
+	Limit  int
+	Length time.Duration
+}
+
+// Limiter counts events in exact sliding windows. An event is counted in all
+// of the windows or, when one of them is full, in none.
+type Limiter interface {
+	// Take counts one event for key, or refuses it.
+	Take(ctx context.Context, key string, windows ...Window) (Verdict, error)
+	// Peek tells what Take would answer, and counts nothing.
+	Peek(ctx context.Context, key string, windows ...Window) (Verdict, error)
+}
+
+// Verdict is a limiter's answer.
+type Verdict struct {
+	Allowed bool
+	// Refused names the window that is full for longest, where one is.
+	Refused string
+	// RetryAfter is how long until the event would be allowed, if nothing else is counted meanwhile.
+	RetryAfter time.Duration
+	// States tells of each window, in the order given.
+	States []WindowState
+}
+
+// WindowState is what a window holds after the verdict.
+type WindowState struct {
+	Window
+	Remaining int
+	// Reset is when the next place becomes free; zero when none is taken.
+	Reset time.Duration
+}
+
+// refuse notes that a window is full for some time yet.
+func (v *Verdict) refuse(w Window, wait time.Duration) {
+	v.Allowed = false
+	if v.Refused == "" || wait > v.RetryAfter {
+		v.Refused, v.RetryAfter = w.Name, wait
+	}
+}
+
+func longest(windows []Window) time.Duration {
+	var length time.Duration
+	for _, w := range windows {
+		length = max(length, w.Length)
+	}
+	return length
+}

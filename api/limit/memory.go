@@ -1,0 +1,138 @@
+package limit
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+)
+
+// maxKeys bounds how many keys a process remembers. The one that was counted
+// longest ago is forgotten for a new one: whoever floods it with addresses
+// gains no more than with those addresses.
+const maxKeys = 100_000
+
+// memory keeps the time of every counted event of this process.
+type memory struct {
+	now  func() time.Time
+	most int
+	mu   sync.Mutex
+	keys map[string]*list.Element
+	// recent has the logs, the one that was counted last in front.
+	recent *list.List
+}
+
+// events is what is remembered of one key.
+type events struct {
+	key string
+	at  []time.Time
+	// kept is the longest window that the key was counted in.
+	kept time.Duration
+}
+
+// NewMemory returns a Limiter for one process. now may be nil.
+func NewMemory(now func() time.Time) Limiter { return newMemory(now, maxKeys) }
+
+func newMemory(now func() time.Time, most int) *memory {
+	if now == nil {
+		now = time.Now
+	}
+	return &memory{now: now, most: most, keys: map[string]*list.Element{}, recent: list.New()}
+}
+
+func (m *memory) Take(_ context.Context, key string, windows ...Window) (Verdict, error) {
+	return m.judge(key, windows, count), nil
+}
+
+func (m *memory) Peek(_ context.Context, key string, windows ...Window) (Verdict, error) {
+	return m.judge(key, windows, look), nil
+}
+
+// What judge does with the event.
+const (
+	look   = iota // only tells
+	count         // counts it where it is allowed
+	record        // counts it in any case: it was allowed elsewhere
+)
+
+func (m *memory) judge(key string, windows []Window, do int) Verdict {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	m.forget(now)
+	var log []time.Time
+	if found := m.keys[key]; found != nil {
+		log = eventsOf(found).at
+	}
+	verdict := Verdict{Allowed: true}
+	for _, w := range windows {
+		// The event that must leave the window before another may enter.
+		inside := since(log, now.Add(-w.Length))
+		if len(inside) >= w.Limit {
+			verdict.refuse(w, inside[len(inside)-w.Limit].Add(w.Length).Sub(now))
+		}
+	}
+	if do == record || do == count && verdict.Allowed {
+		log = m.add(key, now, longest(windows))
+	}
+	for _, w := range windows {
+		inside := since(log, now.Add(-w.Length))
+		state := WindowState{Window: w, Remaining: max(0, w.Limit-len(inside))}
+		if len(inside) > 0 {
+			state.Reset = inside[0].Add(w.Length).Sub(now)
+		}
+		verdict.States = append(verdict.States, state)
+	}
+	return verdict
+}
+
+// add counts an event and returns the key's log.
+func (m *memory) add(key string, now time.Time, length time.Duration) []time.Time {
+	found := m.keys[key]
+	if found == nil {
+		if len(m.keys) >= m.most {
+			m.drop(m.recent.Back())
+		}
+		found = m.recent.PushFront(&events{key: key})
+		m.keys[key] = found
+	}
+	m.recent.MoveToFront(found)
+	log := eventsOf(found)
+	log.kept = max(log.kept, length)
+	inside := since(log.at, now.Add(-log.kept))
+	// What lies before is let go, and not only stepped over.
+	log.at = append(log.at[:copy(log.at, inside)], now)
+	return log.at
+}
+
+// forget drops keys that no window remembers.
+func (m *memory) forget(now time.Time) {
+	for back := m.recent.Back(); back != nil; back = m.recent.Back() {
+		log := eventsOf(back)
+		if now.Sub(log.at[len(log.at)-1]) < max(log.kept, time.Minute) {
+			return
+		}
+		m.drop(back)
+	}
+}
+
+func (m *memory) drop(e *list.Element) {
+	delete(m.keys, eventsOf(e).key)
+	m.recent.Remove(e)
+}
+
+// eventsOf is what add has put into the list.
+func eventsOf(e *list.Element) *events {
+	return e.Value.(*events) //nolint:errcheck // add puts nothing else there
+}
+
+// since returns the events after start. An event exactly a window's length old
+// is out of it, so that waiting RetryAfter out succeeds.
+func since(events []time.Time, start time.Time) []time.Time {
+	for i, at := range events {
+		if at.After(start) {
+			return events[i:]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package limit
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// server is a Redis of the test, on a socket of its own.
+type server struct {
+	socket string
+	cmd    *exec.Cmd
+}
+
+func startRedis(t *testing.T, socket string) *server {
+	t.Helper()
+	cmd := exec.CommandContext(context.Background(), "redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", filepath.Dir(socket))
+	// It ends with the test process, however that ends.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v: run `make setup`", err)
+	}
+	s := &server{socket: socket, cmd: cmd}
+	t.Cleanup(s.stop)
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	defer client.Close()
+	for deadline := time.Now().Add(20 * time.Second); client.Ping(t.Context()).Err() != nil; <-time.After(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("Redis does not answer")
+		}
+	}
+	return s
+}
+
+func (s *server) stop() {
+	if s.cmd.ProcessState == nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+	}
+}
+
+func socketPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "relaypdf-redis-") //nolint:usetesting // A socket has a path of 107 bytes at most.
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
+}
+
+// logged collects log lines.
+type logged struct {
+	mu    sync.Mutex
+	lines bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.Write(p)
+}
+
+func (l *logged) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.lines.String(), text)
+}
+
+func newRedis(t *testing.T, socket string, to *logged) *Redis {
+	t.Helper()
+	r, err := NewRedis("unix://"+socket, slog.New(slog.NewTextHandler(to, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// TestProcessesShareLimits lets two processes of a region count as fast as they
+// can. Together they never let more through than one would, nor less.
+func TestProcessesShareLimits(t *testing.T) {
+	socket := socketPath(t)
+	startRedis(t, socket)
+	windows := []Window{{"burst", 7, 60 * time.Millisecond}, {"minute", 15, 200 * time.Millisecond}}
+	type event struct {
+		at      int64
+		allowed bool
+	}
+	var mu sync.Mutex
+	var events []event
+	var wait sync.WaitGroup
+	for range 2 {
+		process := newRedis(t, socket, new(logged))
+		for range 3 {
+			wait.Go(func() {
+				for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+					verdict, at, err := process.ask(t.Context(), "rl:fra:key", windows, count)
+					if err != nil {
+						continue // the machine is busy; the event may count all the same
+					}
+					mu.Lock()
+					events = append(events, event{at, verdict.Allowed})
+					mu.Unlock()
+					<-time.After(time.Duration(rand.IntN(4)) * time.Millisecond)
+				}
+			})
+		}
+	}
+	wait.Wait()
+	slices.SortStableFunc(events, func(a, b event) int { return int(a.at - b.at) })
+	var allowed []int64
+	refused := 0
+	for _, e := range events {
+		full := false
+		for _, w := range windows {
+			inside := 0
+			for _, at := range allowed {
+				if at > e.at-w.Length.Microseconds() {
+					inside++
+				}
+			}
+			if e.allowed && inside >= w.Limit {
+				t.Fatalf("one more is allowed beside %d within %v, want %d at most", inside, w.Length, w.Limit)
+			}
+			full = full || inside >= w.Limit
+		}
+		switch {
+		case e.allowed:
+			allowed = append(allowed, e.at)
+		case !full:
+			t.Error("refused, although both windows had room")
+		default:
+			refused++
+		}
+	}
+	if len(allowed) < 30 || refused < 30 {
+		t.Errorf("%d allowed, %d refused: too few to tell", len(allowed), refused)
+	}
+}
+
+// TestRedisAnswersLikeMemory compares the verdicts of both limiters.
+func TestRedisAnswersLikeMemory(t *testing.T) {
+	socket := socketPath(t)
+	startRedis(t, socket)
+	shared := newRedis(t, socket, new(logged))
+	start := time.Now()
+	var clock time.Time
+	own := newMemory(func() time.Time { return clock }, maxKeys)
+	windows := []Window{{"burst", 3, time.Hour}, {"minute", 5, 2 * time.Hour}}
+	for i, w := range [][]Window{windows, windows[:1], windows[1:], windows, windows, windows[1:], windows[1:], windows} {
+		do := []int{count, look}[i/4%2]
+		if i > 5 {
+			do = count
+		}
+		got, at, err := shared.ask(t.Context(), "rl:fra:a", w, do)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock = time.UnixMicro(at)
+		want := own.judge("rl:fra:a", w, do)
+		if got.Allowed != want.Allowed || got.Refused != want.Refused || got.RetryAfter != want.RetryAfter || !slices.Equal(got.States, want.States) {
+			t.Errorf("step %d: Redis answers %+v, memory %+v", i, got, want)
+		}
+	}
+	if clock.Before(start.Add(-time.Second)) {
+		t.Errorf("Redis's time is %v", clock)
+	}
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	defer client.Close()
+	if left := client.PTTL(t.Context(), "rl:fra:a").Val(); left <= 0 || left > 2*time.Hour+2*time.Second {
+		t.Errorf("the key expires after %v, want with its longest window", left)
+	}
+	if n := client.DBSize(t.Context()).Val(); n != 1 {
+		t.Errorf("Redis has %d keys, want 1", n)
+	}
+}
+
+// TestRedisGone takes Redis away and gives it back: no check fails, what the
+// process counted holds, and each change is said once.
+func TestRedisGone(t *testing.T) {
+	socket := socketPath(t)
+	window := Window{"minute", 6, time.Minute}
+	lines := new(logged)
+	r := newRedis(t, socket, lines)
+	take := func() bool {
+		t.Helper()
+		begin := time.Now()
+		verdict, err := r.Take(t.Context(), "rl:fra:key", window)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("a check took %v", took)
+		}
+		return verdict.Allowed
+	}
+	redisServer := startRedis(t, socket)
+	for range 3 {
+		if !take() {
+			t.Fatal("refused with room left")
+		}
+	}
+	if !r.Shared() {
+		t.Error("not shared while Redis answers")
+	}
+	redisServer.stop()
+	_ = os.Remove(socket)
+	for i := range 3 {
+		if !take() {
+			t.Fatalf("event %d is refused without Redis, with room left", i+4)
+		}
+	}
+	if take() {
+		t.Error("a seventh is allowed: what was counted in Redis is forgotten without it")
+	}
+	if r.Shared() || r.Alone() < 4 {
+		t.Errorf("shared %v, %d checks alone; want false and 4", r.Shared(), r.Alone())
+	}
+	startRedis(t, socket) // with nothing in it
+	for deadline := time.Now().Add(20 * time.Second); !r.Shared() && time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+		if _, err := r.Take(t.Context(), "rl:fra:other", Window{"minute", 1 << 20, time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !r.Shared() {
+		t.Fatal("Redis answers, and is not used")
+	}
+	if take() {
+		t.Error("allowed after Redis came back: what was counted without it is forgotten")
+	}
+	if gone, back := lines.count("does not answer"), lines.count("answers again"); gone != 1 || back != 1 {
+		t.Errorf("said %d times that Redis is gone and %d times that it is back, want once each", gone, back)
+	}
+}
+
+// TestRedisThatHangs asks a server that takes connections and says nothing.
+func TestRedisThatHangs(t *testing.T) {
+	socket := socketPath(t)
+	redisServer := startRedis(t, socket)
+	r := newRedis(t, socket, new(logged))
+	window := Window{"minute", 1, time.Minute}
+	if err := redisServer.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false, false} {
+		begin := time.Now()
+		verdict, err := r.Take(t.Context(), "rl:fra:key", window)
+		if err != nil || verdict.Allowed != want {
+			t.Errorf("check %d: allowed %v, %v; want %v", i, verdict.Allowed, err, want)
+		}
+		if took := time.Since(begin); took > 3*time.Second {
+			t.Errorf("check %d took %v", i, took)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.until.Store(0)
+	if _, err := r.Take(ctx, "rl:fra:key", window); err == nil {
+		t.Error("a client that has gone gets a verdict")
+	}
+}
+
+func TestRedisAddressIsNotRepeated(t *testing.T) {
+	if _, err := NewRedis("http://user:secret@host", nil); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error %v, want one without the address", err)
+	}
+}

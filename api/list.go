@@ -1,0 +1,62 @@
+package api
+
+import (
+	"time"
+
+	"relaypdf/api/op"
+	"relaypdf/store"
+)
+
+// listQuery asks for a part of a list.
+type listQuery struct {
+	Limit  int    `json:"limit,omitempty" in:"query" jsonschema:"minimum=1,maximum=100,default=20" jsonschema_description:"How many entries to answer with at most."`
+	Cursor string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"The nextCursor of the page before."`
+}
+
+// list is what the store is asked for.
+func (q listQuery) list() store.List { return store.List{Limit: q.Limit, Cursor: q.Cursor} }
+
+// nextCursor is null at the end of a list.
+func nextCursor(next string) *string { return orNull(next) }
+
+// deliveryQuery asks for deliveries.
+type deliveryQuery struct {
+	Limit      int    `json:"limit,omitempty" in:"query" jsonschema:"minimum=1,maximum=100,default=100" jsonschema_description:"How many entries to answer with at most."`
+	Cursor     string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"The nextCursor of the page before."`
+	EndpointID string `json:"endpointId,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"Only those to this endpoint."`
+	Status     string `json:"status,omitempty" in:"query" jsonschema:"enum=pending,enum=delivered,enum=failed" jsonschema_description:"Only those of which this has become."`
+	Event      string `json:"event,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Only those of this type of event."`
+	Before     string `json:"before,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Only those made before: a date, or a time in RFC 3339."`
+	After      string `json:"after,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Only those made at this time or later: a date, or a time in RFC 3339."`
+}
+
+// Validate holds the parameters to what times look like.
+func (q deliveryQuery) Validate() error {
+	var faults op.Faults
+	checkTime(&faults, "before", q.Before)
+	checkTime(&faults, "after", q.After)
+	return faults.OrNil()
+}
+
+// filter is what the store is asked for.
+func (q deliveryQuery) filter(accountID string) store.DeliveryFilter {
+	before, _ := parseTime(q.Before)
+	after, _ := parseTime(q.After)
+	if q.Limit == 0 {
+		q.Limit = store.MaxList
+	}
+	return store.DeliveryFilter{
+		List:      store.List{Limit: q.Limit, Cursor: q.Cursor, Before: before, After: after},
+		AccountID: accountID, EndpointID: q.EndpointID, Status: q.Status, EventType: q.Event,
+	}
+}
+
+// checkTime faults a parameter that is given and is no time.
+func checkTime(faults *op.Faults, name, text string) {
+	if _, ok := parseTime(text); text != "" && !ok {
+		faults.Add(name, "must be a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z")
+	}
+}
+
+// shownMillis rounds a time to what JSON shows of it.
+func shownMillis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
+	"relaypdf/store/storetest"
+)
+
+// TestLists reads lists page by page, and holds them to their filters.
+func TestLists(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		_, _, strange := s.NewAccount(t, "strange@example.com")
+		get := func(path string) apitest.Response {
+			return s.Send(t, apitest.Request{Method: "GET", Path: path})
+		}
+		var jobs []string
+		for range 3 {
+			s.Clock.Advance(time.Second)
+			jobs = append(jobs, s.Enqueue(t, apitest.Request{Path: echo, Body: async}).ID)
+		}
+		slices.Reverse(jobs)
+		var got []string
+		cursor := ""
+		for page := range 2 {
+			list := decode[wire.JobList](t, get("/v1/jobs?limit=2&cursor="+cursor).OK(t))
+			for _, job := range list.Jobs {
+				got = append(got, job.ID)
+				if job.Status != "processing" || job.Operation != "test.echo" || job.PollURL != s.URL+"/v1/jobs/"+job.ID || job.EndedAt != nil {
+					t.Errorf("the entry is %+v", job)
+				}
+			}
+			if end := list.NextCursor == nil; end != (page == 1) {
+				t.Fatalf("page %d has the next cursor %v", page, list.NextCursor)
+			} else if !end {
+				cursor = *list.NextCursor
+			}
+		}
+		if !slices.Equal(got, jobs) {
+			t.Errorf("the jobs are %v, want %v", got, jobs)
+		}
+		s.Work(t)
+		for _, id := range jobs {
+			s.Await(t, id)
+		}
+		s.Clock.Advance(time.Second)
+		upload := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"})).ID
+		for path, want := range map[string]int{
+			"/v1/jobs": 3, "/v1/jobs?status=completed": 3, "/v1/jobs?status=failed": 0, "/v1/jobs?status=processing": 0,
+			"/v1/jobs?operation=test.echo": 3, "/v1/jobs?operation=pdf.create": 0, "/v1/jobs?limit=1": 1,
+			"/v1/files": 4, "/v1/files?limit=3": 3, "/v1/webhooks/deliveries": 0,
+		} {
+			if n := strings.Count(get(path).OK(t).Body, `"id":`); n != want {
+				t.Errorf("%s has %d entries, want %d", path, n, want)
+			}
+		}
+		files := decode[wire.FileList](t, get("/v1/files").OK(t)).Files
+		if files[0].ID != upload || files[0].Kind != "upload" || files[1].Kind != "result" || files[1].SizeBytes != 1 {
+			t.Errorf("the files are %+v", files)
+		}
+		for _, path := range []string{"/v1/jobs", "/v1/files", "/v1/webhooks/deliveries"} {
+			answer := s.Send(t, apitest.Request{Method: "GET", Path: path, Header: bearerOf(strange)}).OK(t)
+			if strings.Contains(answer.Body, `"id":`) || !strings.Contains(answer.Body, `"nextCursor":null`) {
+				t.Errorf("%s shows a stranger %s", path, answer.Body)
+			}
+		}
+	})
+}
+
+// TestListFaults names everything that is wrong with a query at once.
+func TestListFaults(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	for query, fields := range map[string]string{
+		"/v1/jobs?limit=0":                       "limit",
+		"/v1/jobs?limit=101":                     "limit",
+		"/v1/jobs?limit=x&status=lost":           "limit status",
+		"/v1/jobs?limt=5&limit=1&limit=2":        "limit limt",
+		"/v1/jobs?limt=5":                        "limt",
+		"/v1/files?status=completed":             "status",
+		"/v1/account?verbose=1":                  "verbose",
+		"/v1/jobs/file_x?id=file_y":              "id",
+		"/v1/files?cursor=%00":                   "cursor",
+		"/v1/billing/usage?from=x&to=y&verbose=": "from to verbose",
+		"/v1/webhooks/deliveries?before=x&after=2026-13-01&status=lost": "after before status",
+	} {
+		answer := s.Send(t, apitest.Request{Method: http.MethodGet, Path: query})
+		var got []string
+		for _, detail := range answer.Refused(t, fault.InvalidRequest).Details {
+			got = append(got, detail.Field)
+		}
+		slices.Sort(got)
+		if fmt.Sprint(got) != "["+fields+"]" {
+			t.Errorf("%s: the faults are of %v, want %s", query, got, fields)
+		}
+	}
+	if hint := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs?limt=5"}).Failure(t).Message; !strings.Contains(hint, "did you mean limit?") {
+		t.Errorf("the message is %q, want the name that was meant", hint)
+	}
+}
+
+// TestMissingSpeaksTheLanguageOfItsSide: JSON under the interface, a page elsewhere.
+func TestMissingSpeaksTheLanguageOfItsSide(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	near := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/test/ecko"}).Refused(t, fault.NotFound)
+	if !strings.Contains(near.Message, "Did you mean /v1/test/echo?") {
+		t.Errorf("the message is %q, want the nearest path", near.Message)
+	}
+	if far := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/nothing/like/that"}).Refused(t, fault.NotFound); strings.Contains(far.Message, "mean") {
+		t.Errorf("the message is %q, want no suggestion", far.Message)
+	}
+	for path, want := range map[string]string{
+		"/opnapi.json": `<a href="/openapi.json">`, "/<script>alert(1)</script>": "There is no page",
+	} {
+		page := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path, Header: without()})
+		if page.Status != http.StatusNotFound || page.Header.Get("Content-Type") != "text/html; charset=utf-8" ||
+			!strings.Contains(page.Body, want) || strings.Contains(page.Body, "<script") {
+			t.Errorf("%s: status %d, %s", path, page.Status, page.Body)
+		}
+	}
+}

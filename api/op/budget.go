@@ -1,0 +1,86 @@
+package op
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// Budget bounds the memory that all inputs under way take together, estimated
+// in bytes. What is a file in an input does not count: it is on disk.
+type Budget struct {
+	mu     sync.Mutex
+	limit  int64
+	used   int64
+	owners map[string]int64
+}
+
+// NewBudget returns a budget of limit bytes.
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit, owners: map[string]int64{}} }
+
+// Used returns how many bytes are taken.
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// Share returns what one request of an owner takes from the budget. An owner
+// never gets more than half of it, so that nobody can keep all others out.
+func (b *Budget) Share(owner string) *Share { return &Share{budget: b, owner: owner} }
+
+// Share is the part of a Budget that one request has taken.
+type Share struct {
+	budget *Budget
+	owner  string
+	// owed is what was not asked for yet, and held what was granted.
+	owed, held int64
+}
+
+// BusyError means that the inputs under way leave no room for another.
+type BusyError struct{ RetryAfter time.Duration }
+
+func (e *BusyError) Error() string { return errBusy.Error() }
+
+var errBusy = errors.New("the inputs being read leave no room for another; try again")
+
+const (
+	// shareStep is how much is asked for at a time. Most requests never do.
+	shareStep = 64 << 10
+	// busyRetry is how long a client is asked to wait: long enough for calls to end.
+	busyRetry = 2 * time.Second
+)
+
+func (s *Share) take(n int64) error {
+	if s == nil {
+		return nil
+	}
+	if s.owed += n; s.owed < shareStep {
+		return nil
+	}
+	b := s.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used+s.owed > b.limit || b.owners[s.owner]+s.owed > b.limit/2 {
+		return &BusyError{RetryAfter: busyRetry}
+	}
+	b.used += s.owed
+	b.owners[s.owner] += s.owed
+	s.held, s.owed = s.held+s.owed, 0
+	return nil
+}
+
+// Close gives back what was taken.
+func (s *Share) Close() {
+	if s == nil || s.held == 0 {
+		return
+	}
+	b := s.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= s.held
+	if b.owners[s.owner] -= s.held; b.owners[s.owner] == 0 {
+		delete(b.owners, s.owner)
+	}
+	s.held = 0
+}

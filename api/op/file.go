@@ -1,0 +1,96 @@
+package op
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/invopop/jsonschema"
+)
+
+// Files says where the files that come inside a request are kept. The zero
+// value keeps them in memory, of any size.
+type Files struct {
+	// Open returns a place for one more file.
+	Open func() Sink
+	// Limit is the most one file may have, in bytes.
+	Limit int64
+	// Share is what the rest of the input is counted against while the call
+	// lasts; nil counts nothing.
+	Share *Share
+}
+
+// memory is a Sink in memory.
+type memory struct{ bytes.Buffer }
+
+func (m *memory) Size() int64         { return int64(m.Len()) }
+func (m *memory) Open() io.ReadSeeker { return bytes.NewReader(m.Bytes()) }
+func (m *memory) Close() error        { return nil }
+
+// Sink takes the decoded bytes of one file as they arrive, and holds them as a
+// Body afterwards.
+type Sink interface {
+	io.Writer
+	Body
+}
+
+// File is a field that holds a file as Base64 text, in the standard or the
+// URL-safe alphabet, with or without padding and a data URI before it.
+type File struct{ *Inline }
+
+// JSONSchema says that a File is a Base64 string.
+func (File) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
+}
+
+// SetJSON takes the file that was decoded on the way.
+func (f *File) SetJSON(v any) error {
+	inline, ok := v.(*Inline)
+	if !ok {
+		return fmt.Errorf("a file field was given as %T", v)
+	}
+	f.Inline = inline
+	return nil
+}
+
+// NewFile returns a File that holds content in memory, for an example.
+func NewFile(content []byte) File {
+	m := new(memory)
+	m.Write(content)
+	return File{&Inline{Sink: m, sum: sha256.New()}}
+}
+
+// IsZero tells whether no file was given.
+func (f File) IsZero() bool { return f.Inline == nil }
+
+// MarshalJSON writes the content as Base64.
+func (f File) MarshalJSON() ([]byte, error) {
+	content, err := io.ReadAll(f.Open())
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(content)
+}
+
+// Inline is a file that came inside a request, already decoded.
+type Inline struct {
+	Sink
+	sum hash.Hash
+}
+
+// MarshalJSON stands for the content in a call's digest.
+func (f *Inline) MarshalJSON() ([]byte, error) {
+	return []byte(`"sha256:` + hex.EncodeToString(f.sum.Sum(nil)) + `"`), nil
+}
+
+// isCorrupt tells whether a text was not Base64.
+func isCorrupt(err error) bool {
+	var corrupt base64.CorruptInputError
+	return errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF)
+}

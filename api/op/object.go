@@ -1,0 +1,93 @@
+package op
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/invopop/jsonschema"
+)
+
+// MaxObject is the size that an Object may have, in bytes. It does not count
+// against the JSON around it.
+const MaxObject = 5 << 20
+
+// verbatimFormat marks an Object in its schema.
+const verbatimFormat = "json-object"
+
+// Object is a field that holds any JSON object, kept as the text that it is: with
+// the order of its members, and every digit of its numbers.
+type Object struct{ json.RawMessage }
+
+// JSONSchema says that an Object is any object.
+func (Object) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Format: verbatimFormat}
+}
+
+// SetJSON takes the text, or an empty object in another spelling.
+func (o *Object) SetJSON(v any) error {
+	switch v := v.(type) {
+	case json.RawMessage:
+		o.RawMessage = v
+		return nil
+	case nil:
+		o.RawMessage = nil
+		return nil
+	}
+	text, err := json.Marshal(v)
+	o.RawMessage = text
+	return err
+}
+
+// MarshalJSON writes the text.
+func (o Object) MarshalJSON() ([]byte, error) {
+	if o.RawMessage == nil {
+		return []byte("{}"), nil
+	}
+	return o.RawMessage, nil
+}
+
+// IsZero tells whether no object was given.
+func (o Object) IsZero() bool { return o.RawMessage == nil }
+
+// verbatim reads an object for its syntax, and keeps its text.
+func (d *decoder) verbatim() (any, error) {
+	d.free, d.tape = true, &tape{most: MaxObject}
+	tape := d.tape
+	_, err := d.value(nil, false)
+	d.free, d.tape = false, nil
+	switch {
+	case errors.Is(err, errTape):
+		return nil, &SizeError{Field: d.field(), Limit: MaxObject}
+	case err != nil:
+		return nil, err
+	}
+	return json.RawMessage(tape.text), d.keep.Share.take(int64(len(tape.text)))
+}
+
+// pinned is an input that fixes what it depends on when its call is accepted: it
+// changes the decoded input, which is what a job's worker reads again.
+type pinned[Env any] interface {
+	Pin(ctx context.Context, env Env, input map[string]any) error
+}
+
+// tree is a decoded input, which is an object.
+func tree(input any) (map[string]any, error) {
+	object, ok := input.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("an input was decoded as %T", input)
+	}
+	return object, nil
+}
+
+// Tree decodes a JSON object into what inputs are decoded to.
+func Tree(text json.RawMessage) (map[string]any, error) {
+	d := newDecoder(context.Background(), bytes.NewReader(text), nil, Files{})
+	v, err := d.value(nil, true)
+	if err != nil {
+		return nil, err
+	}
+	return tree(v)
+}

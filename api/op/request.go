@@ -1,0 +1,181 @@
+package op
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// Request binds what a route is asked to the struct In: members with a tag such
+// as in:"query" come from there (path, query or header), and the others are the
+// members of a JSON body.
+type Request[In any] struct {
+	// Params are the members that the body does not hold, in their order.
+	Params []Param
+	// Body describes the body, nil where the route takes none.
+	Body *jsonschema.Schema
+
+	params, body *rule
+}
+
+// Param is a member of a request that its body does not hold.
+type Param struct {
+	Name string
+	// In is path, query or header.
+	In       string
+	Required bool
+	Schema   *jsonschema.Schema
+}
+
+// Value is a parameter as a request gives it.
+type Value struct{ Name, Text string }
+
+// NewRequest compiles the schema of a struct type.
+func NewRequest[In any]() (*Request[In], error) {
+	shape := reflect.TypeFor[In]()
+	doc := describe(shape, false)
+	places := map[string]string{}
+	ignored := map[string]bool{}
+	collectPlaces(shape, places, ignored)
+	r := &Request[In]{}
+	params, body := part(doc), part(doc)
+	for name, member := range members(doc) {
+		to := body
+		if place := places[name]; place != "" {
+			to = params
+			r.Params = append(r.Params, Param{name, place, slices.Contains(doc.Required, name), member})
+		}
+		to.Properties.Set(name, member)
+		if slices.Contains(doc.Required, name) {
+			to.Required = append(to.Required, name)
+		}
+	}
+	for name := range ignored {
+		body.Properties.Set(name, &jsonschema.Schema{Description: "Is ignored; the path tells it."})
+	}
+	var err, bodyErr error
+	r.params, err = newRule(params)
+	if body.Properties.Len() > 0 {
+		r.Body = body
+		r.body, bodyErr = newRule(body)
+	}
+	return r, errors.Join(err, bodyErr)
+}
+
+// part returns an object's schema without its members.
+func part(doc *jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema, Description: doc.Description}
+}
+
+// collectPlaces finds the members that stand elsewhere than in the body, and those
+// of them that a body may repeat without anything coming of it: a record that was
+// read is sent back with its id.
+func collectPlaces(shape reflect.Type, found map[string]string, ignored map[string]bool) {
+	for field := range shape.Fields() {
+		if field.Anonymous && field.Type.Kind() == reflect.Struct {
+			collectPlaces(field.Type, found, ignored)
+			continue
+		}
+		if place := field.Tag.Get("in"); place != "" {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			found[name] = place
+			if field.Tag.Get("body") == "ignored" {
+				ignored[name] = true
+			}
+		}
+	}
+}
+
+// Bind reads the parameters, unknown ones included, and the body, which is left
+// alone where the route takes none. Its error lists the faults of both.
+func (r *Request[In]) Bind(ctx context.Context, params []Value, body io.Reader) (*In, error) {
+	text, err := r.encode(params)
+	if err != nil {
+		return nil, err
+	}
+	tree := map[string]any{}
+	var faults Faults
+	if err := readPart(ctx, bytes.NewReader(text), r.params, tree, &faults); err != nil {
+		return nil, err
+	}
+	if r.body != nil {
+		if err := readPart(ctx, body, r.body, tree, &faults); err != nil {
+			return nil, err
+		}
+	}
+	faults.sort()
+	in := new(In)
+	if err := assign(tree, in); err != nil && len(faults) == 0 {
+		return nil, err
+	}
+	if in, ok := any(in).(checked); ok {
+		if err := merge(&faults, in.Validate()); err != nil {
+			return nil, err
+		}
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return in, nil
+}
+
+// readPart reads one JSON object into the tree.
+func readPart(ctx context.Context, text io.Reader, rule *rule, tree map[string]any, faults *Faults) error {
+	d := newDecoder(ctx, text, rule, Files{})
+	v, err := d.read()
+	var broken Faults
+	if err != nil && !errors.As(err, &broken) {
+		return err
+	}
+	for _, fault := range append(d.faults, broken...) {
+		faults.Add(fault.Field, "%s", fault.Message)
+	}
+	object, _ := v.(map[string]any)
+	for name, member := range object {
+		if _, taken := tree[name]; !taken { // a parameter is not the body's to change
+			tree[name] = member
+		}
+	}
+	return nil
+}
+
+// encode writes parameters as a JSON object, numbers where their schema asks
+// for them.
+func (r *Request[In]) encode(params []Value) ([]byte, error) {
+	var b bytes.Buffer
+	for i, p := range params {
+		b.WriteByte("{,"[min(i, 1)])
+		name, err := json.Marshal(p.Name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(p.Text)
+		if err != nil {
+			return nil, err
+		}
+		if _, isInt := strconv.ParseInt(p.Text, 10, 64); isInt == nil && r.numeric(p.Name) {
+			value = []byte(strings.TrimPrefix(p.Text, "+"))
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	if len(params) == 0 {
+		b.WriteByte('{')
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func (r *Request[In]) numeric(name string) bool {
+	i := slices.IndexFunc(r.Params, func(p Param) bool { return p.Name == name })
+	return i >= 0 && r.Params[i].Schema.Type == "integer"
+}

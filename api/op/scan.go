@@ -1,0 +1,395 @@
+package op
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// scanner reads the tokens of a JSON text. It hands strings out in pieces, as
+// they arrive, which is what the decoders of Go do not do; that is why it
+// exists. A fuzz test holds it to jsontext: the same texts, the same values.
+type scanner struct {
+	r  *bufio.Reader
+	at int64 // bytes read
+	// left is how much more may be read, beside what is free: the contents of
+	// long texts and files, which have limits of their own.
+	left int64
+	free bool
+	// tape takes what is read, where it is not nil, up to its capacity.
+	tape *tape
+}
+
+// tape is a value's text as it stands in the request.
+type tape struct {
+	text []byte
+	most int64
+}
+
+// scanBuffer is how much of a body is read at a time, in bytes.
+const scanBuffer = 16 << 10
+
+var (
+	// errStructure means that the text has more structure than is taken.
+	errStructure = errors.New("too much JSON beside the long texts and files")
+	// errTape means that a value is longer than its tape.
+	errTape = errors.New("too long a value")
+	// errCut means that the text ends too early.
+	errCut = errors.New("ends before the JSON does")
+)
+
+// syntaxError means that what stands at a place is not JSON.
+type syntaxError struct{ at int64 }
+
+func (e *syntaxError) Error() string {
+	return "is not valid JSON in UTF-8 (at byte " + strconv.FormatInt(e.at, 10) + ")"
+}
+
+func newScanner(r io.Reader, limit int64) *scanner {
+	return &scanner{r: bufio.NewReaderSize(r, scanBuffer), left: limit}
+}
+
+// buffered returns what can be looked at without waiting, one byte at least.
+func (s *scanner) buffered() ([]byte, error) {
+	if s.r.Buffered() == 0 {
+		if _, err := s.r.Peek(1); err != nil {
+			return nil, cut(err)
+		}
+	}
+	return s.r.Peek(s.r.Buffered())
+}
+
+func cut(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errCut
+	}
+	return err
+}
+
+// skip takes n buffered bytes.
+func (s *scanner) skip(n int) error {
+	s.at += int64(n)
+	if !s.free {
+		if s.left -= int64(n); s.left < 0 {
+			return errStructure
+		}
+	}
+	if s.tape != nil {
+		text, err := s.r.Peek(n)
+		if err != nil {
+			return cut(err)
+		}
+		if s.tape.text = append(s.tape.text, text...); int64(len(s.tape.text)) > s.tape.most {
+			return errTape
+		}
+	}
+	_, err := s.r.Discard(n)
+	return err
+}
+
+// peek returns the next byte that is no white space, and leaves it there.
+func (s *scanner) peek() (byte, error) {
+	for {
+		text, err := s.buffered()
+		if err != nil {
+			return 0, err
+		}
+		rest := bytes.TrimLeft(text, " \t\r\n")
+		if err := s.skip(len(text) - len(rest)); err != nil {
+			return 0, err
+		}
+		if len(rest) > 0 {
+			return rest[0], nil
+		}
+	}
+}
+
+// next takes the next byte, white space or not.
+func (s *scanner) next() (byte, error) {
+	text, err := s.buffered()
+	if err != nil {
+		return 0, err
+	}
+	c := text[0]
+	return c, s.skip(1)
+}
+
+// expect takes the byte c, after any white space.
+func (s *scanner) expect(c byte) error {
+	got, err := s.peek()
+	if err != nil {
+		return err
+	}
+	if got != c {
+		return s.invalid()
+	}
+	return s.skip(1)
+}
+
+// invalid faults the text from the next byte on.
+func (s *scanner) invalid() error { return &syntaxError{s.at} }
+
+// literal takes true, false or null, of which the first byte has been seen.
+func (s *scanner) literal(word string) error {
+	start := s.at
+	for i := range len(word) {
+		c, err := s.next()
+		if err != nil {
+			return err
+		}
+		if c != word[i] {
+			return &syntaxError{start}
+		}
+	}
+	return nil
+}
+
+// number takes a number and returns its text, which is valid until the next call.
+func (s *scanner) number(scratch []byte) ([]byte, error) {
+	start, text := s.at, scratch[:0]
+	for {
+		part, err := s.buffered()
+		if errors.Is(err, errCut) {
+			break // a number ends where the text does
+		}
+		if err != nil {
+			return nil, err
+		}
+		n := 0
+		for n < len(part) && isNumeric(part[n]) {
+			n++
+		}
+		text = append(text, part[:n]...)
+		rest := len(part) - n
+		if err := s.skip(n); err != nil {
+			return nil, err
+		}
+		if rest > 0 {
+			break
+		}
+	}
+	if !isNumber(text) {
+		if digitsLack(text) {
+			if _, err := s.buffered(); errors.Is(err, errCut) {
+				return nil, errCut
+			}
+		}
+		return nil, &syntaxError{start}
+	}
+	return text, nil
+}
+
+func isNumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
+}
+
+// digitsLack tells whether a number could go on.
+func digitsLack(text []byte) bool { return isNumber(append(bytes.Clone(text), '0')) }
+
+// isNumber checks JSON's grammar of numbers.
+func isNumber(text []byte) bool {
+	text = bytes.TrimPrefix(text, []byte("-"))
+	whole := countDigits(text)
+	if whole == 0 || whole > 1 && text[0] == '0' {
+		return false
+	}
+	text = text[whole:]
+	if len(text) > 0 && text[0] == '.' {
+		decimals := countDigits(text[1:])
+		if decimals == 0 {
+			return false
+		}
+		text = text[1+decimals:]
+	}
+	if len(text) > 0 && (text[0] == 'e' || text[0] == 'E') {
+		text = text[1:]
+		if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
+			text = text[1:]
+		}
+		digits := countDigits(text)
+		return digits > 0 && digits == len(text)
+	}
+	return len(text) == 0
+}
+
+func countDigits(text []byte) int {
+	n := 0
+	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// stringReader reads the characters of a JSON string, of which the opening
+// quote has been taken, with its escapes undone. io.EOF is its closing quote.
+type stringReader struct {
+	s *scanner
+	// spare holds what an escape stood for and was not taken yet.
+	spare []byte
+	held  [2 * utf8.UTFMax]byte
+	done  bool
+	err   error
+}
+
+func (t *stringReader) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) && !t.done && t.err == nil {
+		if len(t.spare) > 0 {
+			m := copy(p[n:], t.spare)
+			n, t.spare = n+m, t.spare[m:]
+			continue
+		}
+		var m int
+		m, t.err = t.piece(p[n:])
+		n += m
+	}
+	switch {
+	case n > 0:
+		return n, nil
+	case t.err != nil:
+		return 0, t.err
+	case t.done:
+		return 0, io.EOF
+	}
+	return 0, nil
+}
+
+// piece copies characters that stand for themselves, or else undoes one escape.
+func (t *stringReader) piece(p []byte) (int, error) {
+	text, err := t.s.buffered()
+	if err != nil {
+		return 0, err
+	}
+	if n := plain(text[:min(len(text), len(p))]); n > 0 {
+		copy(p, text[:n])
+		return n, t.s.skip(n)
+	}
+	switch c := text[0]; {
+	case c == '"':
+		t.done = true
+		return 0, t.s.skip(1)
+	case c == '\\':
+		return 0, t.escape()
+	case c < ' ':
+		return 0, t.s.invalid()
+	}
+	// A character that is cut by the buffer's end, or none at all.
+	if text, err = t.s.r.Peek(utf8.UTFMax); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	r, size := utf8.DecodeRune(text)
+	if r == utf8.RuneError && size <= 1 {
+		if !utf8.FullRune(text) {
+			return 0, errCut
+		}
+		return 0, t.s.invalid()
+	}
+	t.spare = append(t.held[:0], text[:size]...)
+	return 0, t.s.skip(size)
+}
+
+const (
+	everyByte = 0x0101010101010101
+	highBits  = 0x8080808080808080
+)
+
+// plain returns how many bytes at the start of a text are whole characters that
+// stand for themselves in a JSON string.
+func plain(text []byte) int {
+	n := 0
+	for n < len(text) {
+		for n+8 <= len(text) {
+			// A high bit marks a byte that is below a space, a quote, a backslash or not ASCII.
+			x := binary.LittleEndian.Uint64(text[n:])
+			quote, escape := x^(everyByte*'"'), x^(everyByte*'\\')
+			if ((x-everyByte*' ')|(quote-everyByte)|(escape-everyByte)|x)&highBits != 0 {
+				break
+			}
+			n += 8
+		}
+		if n == len(text) {
+			break
+		}
+		switch c := text[n]; {
+		case c < ' ' || c == '"' || c == '\\':
+			return n
+		case c < utf8.RuneSelf:
+			n++
+		default:
+			r, size := utf8.DecodeRune(text[n:])
+			if r == utf8.RuneError && size <= 1 {
+				return n
+			}
+			n += size
+		}
+	}
+	return n
+}
+
+// shortEscapes are the escapes of one letter.
+var shortEscapes = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// escape undoes one escape into spare. Half of a surrogate pair is none.
+func (t *stringReader) escape() error {
+	start := t.s.at
+	if err := t.s.skip(1); err != nil {
+		return err
+	}
+	c, err := t.s.next()
+	if err != nil {
+		return err
+	}
+	if c != 'u' {
+		short, ok := shortEscapes[c]
+		if !ok {
+			return &syntaxError{start}
+		}
+		t.spare = append(t.held[:0], short)
+		return nil
+	}
+	r, err := t.hex(start)
+	if err != nil {
+		return err
+	}
+	if utf16.IsSurrogate(r) {
+		for _, want := range []byte(`\u`) {
+			if c, err = t.s.next(); err != nil {
+				return err
+			}
+			if c != want {
+				return &syntaxError{start}
+			}
+		}
+		low, err := t.hex(start)
+		if err != nil {
+			return err
+		}
+		if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+			return &syntaxError{start}
+		}
+	}
+	t.spare = utf8.AppendRune(t.held[:0], r)
+	return nil
+}
+
+// hex reads the four digits of an escape.
+func (t *stringReader) hex(start int64) (rune, error) {
+	var digits [4]byte
+	for i := range digits {
+		c, err := t.s.next()
+		if err != nil {
+			return 0, err
+		}
+		digits[i] = c
+	}
+	code, err := strconv.ParseUint(string(digits[:]), 16, 16)
+	if err != nil {
+		return 0, &syntaxError{start}
+	}
+	return rune(code), nil
+}

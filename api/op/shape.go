@@ -1,0 +1,127 @@
+package op
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/invopop/jsonschema"
+)
+
+// Shape binds inputs to the struct In, whose tags are their documentation and
+// rules: of operations, and of any other route.
+type Shape[In any] struct {
+	// Schema describes the input, in JSON Schema 2020-12, without references.
+	Schema *jsonschema.Schema
+	rule   *rule
+}
+
+// NewShape compiles the schema of a struct type.
+func NewShape[In any]() (*Shape[In], error) {
+	doc := describe(reflect.TypeFor[In](), false)
+	compiled, err := newRule(doc)
+	if err != nil {
+		return nil, err
+	}
+	return &Shape[In]{Schema: doc, rule: compiled}, nil
+}
+
+// Bind reads one JSON object that has no files in it. Its error is that of
+// Operation.Bind. Null is an absent member, but where the member's type sets
+// itself (SetJSON) and its schema has null as an alternative: it is set then, so
+// that a PATCH can tell the two apart.
+func (s *Shape[In]) Bind(ctx context.Context, body io.Reader) (*In, error) {
+	bound, err := s.bind(ctx, body, Files{})
+	if err != nil {
+		return nil, err
+	}
+	return bound.in, nil
+}
+
+// bound is an input that was read.
+type bound[In any] struct {
+	in    *In
+	tree  any // as decoded, with its files in place
+	close func() error
+}
+
+func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files) (_ *bound[In], err error) {
+	d := newDecoder(ctx, body, s.rule, files)
+	done := func() error {
+		files.Share.Close()
+		return d.close()
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, done())
+		}
+	}()
+	tree, err := d.read()
+	if err != nil {
+		return nil, err
+	}
+	d.faults.sort()
+	in := new(In)
+	if tree != nil {
+		if err := assign(tree, in); err != nil && len(d.faults) == 0 {
+			return nil, err
+		}
+		if in, ok := any(in).(checked); ok {
+			if err := merge(&d.faults, in.Validate()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(d.faults) > 0 {
+		return nil, d.faults
+	}
+	return &bound[In]{in: in, tree: tree, close: done}, nil
+}
+
+// merge adds the faults that the input's own rules found, except in fields
+// whose shape is wrong anyway. Any other error is returned.
+func merge(faults *Faults, err error) error {
+	var more Faults
+	if !errors.As(err, &more) {
+		return err
+	}
+	found := *faults
+	for _, fault := range more {
+		if !found.has(fault.Field) && !faults.Add(fault.Field, "%s", fault.Message) {
+			break
+		}
+	}
+	return nil
+}
+
+// assign sets the fields of the struct that in points to from a decoded input,
+// without copying its strings. Fields of a wrong type are left alone.
+func assign(tree, in any) error {
+	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
+		Result: in, TagName: "json", Squash: true, DecodeHook: setJSON, DecodeNil: true,
+	})
+	if err != nil {
+		return err
+	}
+	return decoder.Decode(tree)
+}
+
+// setJSON lets fields of several JSON types set themselves.
+func setJSON(from, to reflect.Value) (any, error) {
+	var v any
+	// The library shows null to a struct as a map that is nil.
+	if from.IsValid() && (from.Kind() != reflect.Map || !from.IsNil()) {
+		v = from.Interface()
+	}
+	target := reflect.New(to.Type())
+	field, ok := target.Interface().(jsonValue)
+	if !ok {
+		return v, nil
+	}
+	if err := field.SetJSON(v); err != nil {
+		return nil, err
+	}
+	return target.Elem().Interface(), nil
+}

@@ -1,0 +1,158 @@
+package op
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// short reads a name, or a string that is part of the structure.
+func (d *decoder) short() (string, error) {
+	in, text := &stringReader{s: d.scanner}, d.scratch[:0]
+	for {
+		if len(text) == cap(text) {
+			text = slices.Grow(text, len(text))
+		}
+		n, err := in.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if errors.Is(err, io.EOF) {
+			return string(text), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// text reads a string.
+func (d *decoder) text(whole, r *rule, keep bool) (any, error) {
+	if err := d.skip(1); err != nil {
+		return nil, err
+	}
+	if !keep {
+		return d.passed()
+	}
+	if r != nil && r.longest > 0 {
+		return d.long(whole, r)
+	}
+	v, err := d.short()
+	if err != nil {
+		return nil, err
+	}
+	if r != nil && !r.fitsLength(v) || !r.fits(v) {
+		return v, d.misfit(whole, v)
+	}
+	return v, d.weigh(len(v))
+}
+
+// fitsLength holds a string to the number of characters that the schema allows.
+func (r *rule) fitsLength(v string) bool {
+	least, most := r.doc.MinLength, r.doc.MaxLength
+	if least == nil && most == nil {
+		return true
+	}
+	n := uint64(utf8.RuneCountInString(v))
+	return (least == nil || n >= *least) && (most == nil || n <= *most)
+}
+
+// passedString stands for a string that was not kept.
+type passedString int64
+
+// passed reads a string for its syntax only, and keeps it where it is short
+// enough for a message. It takes no memory, and whoever sends a file where none
+// is taken is to be told that, and not that it is large: its length is free.
+func (d *decoder) passed() (any, error) {
+	d.free = true
+	defer func() { d.free = false }()
+	in, size := &stringReader{s: d.scanner}, 0
+	var begin []byte
+	for {
+		n, err := in.Read(d.scratch)
+		if begin = append(begin, d.scratch[:min(n, maxPreview+1)]...); len(begin) > maxPreview {
+			begin = begin[:maxPreview+1]
+		}
+		size += n
+		switch {
+		case errors.Is(err, io.EOF) && size <= maxPreview:
+			return string(begin), nil
+		case errors.Is(err, io.EOF):
+			return passedString(size), nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// chunk is how much of a long text is read at a time, in bytes.
+const chunk = 128 << 10
+
+// long reads a text that has a limit of its own. Its parts are joined once, so
+// that it never stands in memory more than twice.
+func (d *decoder) long(whole, r *rule) (any, error) {
+	d.free = true
+	defer func() { d.free = false }()
+	in := &stringReader{s: d.scanner}
+	var parts [][]byte
+	part, size := make([]byte, 0, 1<<10), int64(0)
+	for {
+		if len(part) == cap(part) {
+			parts, part = append(parts, part), make([]byte, 0, min(chunk, 2*cap(part)))
+		}
+		n, err := in.Read(part[len(part):cap(part)])
+		part, size = part[:len(part)+n], size+int64(n)
+		if size > r.longest {
+			return nil, &SizeError{Field: d.field(), Limit: r.longest}
+		}
+		if err := d.keep.Share.take(int64(n)); err != nil {
+			return nil, err
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	var text strings.Builder
+	text.Grow(int(size))
+	for _, part := range append(parts, part) {
+		text.Write(part)
+	}
+	if v := text.String(); r.fitsLength(v) && r.fits(v) {
+		return v, nil
+	}
+	return text.String(), d.misfit(whole, text.String())
+}
+
+// file decodes a file while it streams by, from Base64 into a sink.
+func (d *decoder) file() (any, error) {
+	if err := d.skip(1); err != nil {
+		return nil, err
+	}
+	d.free = true
+	defer func() { d.free = false }()
+	in := &stringReader{s: d.scanner}
+	file := &Inline{Sink: d.keep.Open(), sum: sha256.New()}
+	d.files = append(d.files, file)
+	// One byte over the limit is enough to know.
+	size, err := io.Copy(io.MultiWriter(file.Sink, file.sum), io.LimitReader(newBase64Reader(in), d.keep.Limit+1))
+	switch {
+	case in.err != nil:
+		return nil, in.err
+	case isCorrupt(err):
+		if _, err := io.Copy(io.Discard, in); err != nil {
+			return nil, err
+		}
+		return file, d.fault("must be Base64, with or without a data URI before it")
+	case err != nil:
+		return nil, err
+	case size > d.keep.Limit:
+		return nil, &SizeError{Field: d.field(), Limit: d.keep.Limit}
+	case size == 0:
+		return file, d.fault("must not be empty")
+	}
+	return file, nil
+}

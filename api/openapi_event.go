@@ -1,0 +1,55 @@
+package api
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/op"
+	"relaypdf/api/wire"
+	"relaypdf/store"
+)
+
+// callbackName names what is sent to a call's callbackUrl.
+const callbackName = "ended"
+
+// addEvents describes what the service sends by itself: events, to the
+// endpoints that ask for them, and the end of a call, to its callback.
+func addEvents(doc *document) {
+	doc.Webhooks = map[string]map[string]*endpoint{}
+	for _, kind := range store.EventKinds() {
+		name := componentName(kind.Type, "Event")
+		doc.Components.Schemas[name] = eventSchema(kind.Type)
+		doc.Webhooks[kind.Type] = map[string]*endpoint{"post": notification(strings.ReplaceAll(kind.Type, ".", "_")+"_event", kind.Summary,
+			"Signed, and sent again until it is accepted, eight times at most.", schemaRef(name))}
+	}
+	ended := notification("call_ended", "A call ended",
+		"Sent in every response mode, again until it is accepted, eight times at most. It is not signed.", addSchema(doc, wire.JobStatus{}))
+	doc.Components.Callbacks = map[string]callbackDoc{callbackName: {"{$request.body#/callbackUrl}": {"post": ended}}}
+}
+
+// notification describes a request that the service sends.
+func notification(id, summary, description string, body reference) *endpoint {
+	return &endpoint{
+		OperationID: id, Summary: summary, Description: description,
+		Tags: []string{"webhooks"}, Security: []map[string][]string{},
+		RequestBody: &requestBody{Required: true, Content: map[string]mediaType{"application/json": {Schema: body}}},
+		Responses:   map[string]responseDoc{"2XX": {Description: "It is accepted. Redirects are not followed."}},
+	}
+}
+
+// eventSchema describes the body of an event.
+func eventSchema(kind string) *jsonschema.Schema {
+	data := reflect.TypeFor[wire.JobStatus]()
+	if strings.HasPrefix(kind, "wallet.") {
+		data = reflect.TypeFor[store.WalletNews]()
+	}
+	schema := op.AnswerSchema(reflect.TypeFor[store.Envelope]())
+	named, _ := schema.Properties.Get("type")
+	named.Const = kind
+	described := op.AnswerSchema(data)
+	described.Description = "What happened."
+	schema.Properties.Set("data", described)
+	return schema
+}

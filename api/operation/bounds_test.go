@@ -1,0 +1,35 @@
+package operation
+
+import (
+	"testing"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/op"
+)
+
+// TestEveryInputIsBounded holds the inputs of all operations to a bound on every
+// string, array and map, so that what one request makes the service read, check
+// and answer has an end.
+func TestEveryInputIsBounded(t *testing.T) {
+	table, err := op.NewTable(Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, operation := range table.All() {
+		for _, place := range op.Unbounded(operation.Schema) {
+			t.Errorf("%s: %s", operation.Name, place)
+		}
+	}
+	for want, doc := range map[string]*jsonschema.Schema{
+		"a string without maxLength": {Type: "string"}, "an array without maxItems": {Type: "array"},
+		"a map without maxProperties": {Type: "object"},
+	} {
+		properties := jsonschema.NewProperties()
+		properties.Set("field", &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number"}, doc}})
+		got := op.Unbounded(&jsonschema.Schema{Type: "object", Properties: properties, AdditionalProperties: jsonschema.FalseSchema})
+		if len(got) != 1 || got[0] != "field is "+want {
+			t.Errorf("found %q, want field is %s", got, want)
+		}
+	}
+}

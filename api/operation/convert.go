@@ -1,0 +1,209 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store/credit"
+)
+
+// convertPrice is what convert.create costs.
+const convertPrice = 3000 * credit.Microdollar
+
+// ConvertInput is the input of convert.create.
+type ConvertInput struct {
+	op.Common
+	FileSource
+
+	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file and fileId."`
+	SourceFilename string         `json:"sourceFilename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the source. What it is shows in its content; of text the extension tells csv, md, html and txt apart. Default: txt."`
+	Password       string         `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens the source, where it is protected."`
+	To             string         `json:"to,omitempty" jsonschema:"enum=pdf,enum=docx,enum=xlsx,enum=html,enum=png,default=pdf" jsonschema_description:"What to make. html is one file with its images in it; png is one image of a document of one page, else a ZIP archive of page-001.png and so on. Word processing documents and text become pdf, docx, html and png; spreadsheets pdf, xlsx, html and png; presentations pdf, html and png; HTML and Markdown all but what they are; PDFs docx, html and png; images pdf, html and png."`
+	Engine         string         `json:"engine,omitempty" jsonschema:"enum=libreoffice,enum=wkhtmltopdf,default=libreoffice" jsonschema_description:"What converts. libreoffice takes any source, a url being an http or https address of a file. wkhtmltopdf makes a pdf of html, of the https page at url, or of a file that holds HTML."`
+	Options        ConvertOptions `json:"options,omitzero" jsonschema_description:"How the result is made."`
+}
+
+// ConvertOptions are the options of convert.create.
+type ConvertOptions struct {
+	TOC bool `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents made of the headings in front, with links and page numbers. Only with the engine wkhtmltopdf."`
+}
+
+// engineWebKit is the name of the engine for HTML.
+const engineWebKit = "wkhtmltopdf"
+
+// Validate checks what the schema cannot state.
+func (in *ConvertInput) Validate() error {
+	var faults op.Faults
+	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"file", nil}, {"fileId", in.FileID}}
+	if !in.File.IsZero() {
+		sources[2].value = new("given")
+	}
+	if err := checkSources(&faults, sources...); err != nil {
+		return err
+	}
+	checkPassword(&faults, "password", in.Password)
+	switch {
+	case in.Engine != engineWebKit && in.Options.TOC:
+		faults.Add("options.toc", "needs the engine %s", engineWebKit)
+	case in.Engine == engineWebKit && in.target() != render.ConvertPDF:
+		faults.Add("to", "must be pdf with the engine %s", engineWebKit)
+	}
+	return failures(faults)
+}
+
+func (in *ConvertInput) target() render.ConvertTarget {
+	return render.ConvertTarget(cmp.Or(in.To, string(render.ConvertPDF)))
+}
+
+// Admit says whether there is room in the queue of the engine.
+func (in *ConvertInput) Admit(env *Env) error {
+	switch {
+	case env.Render == nil:
+		return nil
+	case in.Engine == engineWebKit:
+		return env.Render.AdmitTool()
+	}
+	return env.Render.AdmitConvert()
+}
+
+// runConvert converts the source.
+func runConvert(ctx context.Context, env *Env, in *ConvertInput) (op.Result, error) {
+	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target()}
+	if in.HTML != nil {
+		conversion.Name = "document.html"
+		in.File = op.NewFile([]byte(*in.HTML))
+	}
+	if in.Engine == engineWebKit {
+		return in.runPage(ctx, env)
+	}
+	result, err := withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
+		conversion.Content = files[0]
+		made, err := env.Render.Convert(ctx, conversion)
+		if err != nil {
+			return op.Result{}, err
+		}
+		return convertResult(in, made), nil
+	})
+	return result, in.fault(err)
+}
+
+// runPage converts HTML, or the page of an address, with wkhtmltopdf.
+func (in *ConvertInput) runPage(ctx context.Context, env *Env) (result op.Result, err error) {
+	if in.URL == nil {
+		result, err = withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
+			body, err := env.Render.ConvertPage(ctx, render.PageConversion{Content: files[0], TOC: in.Options.TOC})
+			if err != nil {
+				return op.Result{}, err
+			}
+			return convertResult(in, render.Converted{Body: body}), nil
+		})
+		return result, in.fault(err)
+	}
+	body, err := env.Render.ConvertPage(ctx, render.PageConversion{URL: *in.URL, TOC: in.Options.TOC})
+	switch {
+	case err == nil:
+		return convertResult(in, render.Converted{Body: body}), nil
+	case errors.Is(err, render.ErrRefused):
+		return op.Result{}, &URLError{Field: "url", Cause: err}
+	}
+	return op.Result{}, in.fault(err)
+}
+
+// convertTypes are the content types of the targets.
+var convertTypes = map[render.ConvertTarget]string{
+	render.ConvertPDF:  "application/pdf",
+	render.ConvertDOCX: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	render.ConvertXLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	render.ConvertHTML: "text/html",
+	render.ConvertPNG:  "image/png",
+}
+
+// convertResult names the result after its source.
+func convertResult(in *ConvertInput, made render.Converted) op.Result {
+	stem := strings.TrimSuffix(in.SourceFilename, path.Ext(in.SourceFilename))
+	result := op.Result{
+		Stem: cmp.Or(Filename(stem, "document", ""), "document"), Extension: "." + string(in.target()),
+		ContentType: convertTypes[in.target()], Body: made.Body,
+	}
+	if made.Archive {
+		result.Extension, result.ContentType = ".zip", "application/zip"
+	}
+	return result
+}
+
+// fault names the field that an error of the renderer is about, where it is
+// about one.
+func (in *ConvertInput) fault(err error) error {
+	var pair *render.ConvertPairError
+	var failed *render.ConvertError
+	switch {
+	case errors.As(err, &pair):
+		var possible []string
+		for _, target := range pair.Possible {
+			possible = append(possible, string(target))
+		}
+		return op.Faults{{Field: "to", Message: fmt.Sprintf("must be one of %s for a source of this kind (%s); got %s",
+			strings.Join(possible, ", "), pair.Kind, pair.To)}}
+	case errors.As(err, &failed):
+		field := in.field("")
+		if in.HTML != nil {
+			field = "html"
+		}
+		return &convertError{field: field, cause: failed}
+	}
+	return err
+}
+
+// convertError is a document that cannot be converted.
+type convertError struct {
+	field string // that holds it
+	cause *render.ConvertError
+}
+
+func (e *convertError) Error() string { return e.field + ": " + e.cause.Error() }
+
+// Unwrap returns the renderer's error.
+func (e *convertError) Unwrap() error { return e.cause }
+
+// detail says which field is at fault, and how.
+func (e *convertError) detail() fault.Detail {
+	switch e.cause.Reason {
+	case render.ConvertUnknown:
+		return fault.Detail{Field: e.field, Message: "is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"}
+	case render.ConvertNotHTML:
+		return fault.Detail{Field: e.field, Message: "is not HTML, and the engine " + engineWebKit + " converts nothing else"}
+	case render.ConvertPasswordRequired:
+		return fault.Detail{Field: "password", Message: "is required: the document is protected and does not open without one"}
+	case render.ConvertWrongPassword:
+		return fault.Detail{Field: "password", Message: "is wrong: it does not open the document"}
+	case render.ConvertExhausted:
+		return fault.Detail{Field: e.field, Message: "needs more memory or disk space than one document may have, or crashes what reads it"}
+	}
+	return fault.Detail{Field: e.field, Message: "is damaged, or of a kind that cannot be read"}
+}
+
+// convertRetryAfter is when a client should come back whom the office programs
+// could not serve, in seconds: one starts in less.
+const convertRetryAfter = 5
+
+// convertFailure words the failures of conversions for the customer.
+func convertFailure(err error) *fault.Error {
+	var failed *convertError
+	switch {
+	case errors.As(err, &failed):
+		detail := failed.detail()
+		return &fault.Error{
+			Code: fault.ProcessingFailed, Message: "The file could not be converted: " + detail.Field + " " + detail.Message + ".", Details: []fault.Detail{detail},
+		}
+	case errors.Is(err, render.ErrConvertUnavailable):
+		return &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: convertRetryAfter}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package operation
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// URLError refuses an address that a field holds.
+type URLError struct {
+	Field string
+	Cause error
+}
+
+func (e *URLError) Error() string { return e.Field + ": " + e.Cause.Error() }
+
+// Unwrap returns the policy's refusal.
+func (e *URLError) Unwrap() error { return e.Cause }
+
+// Failure words what an input or a run can fail with for the customer. It
+// returns nil for any other error.
+func Failure(err error) *fault.Error {
+	for _, classify := range []func(error) *fault.Error{inputError, templateError, fileError, convertFailure, renderError} {
+		if e := classify(err); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+func inputError(err error) *fault.Error {
+	var faults op.Faults
+	var size *op.SizeError
+	var body *http.MaxBytesError
+	var address *URLError
+	var full *op.BusyError
+	switch {
+	case errors.As(err, &faults):
+		e := &fault.Error{Code: fault.InvalidRequest, Message: faults.Error()}
+		for _, found := range faults {
+			e.Details = append(e.Details, fault.Detail{Field: found.Field, Message: found.Message})
+		}
+		return e
+	case errors.As(err, &size):
+		text := "is larger than " + megabytes(size.Limit)
+		if size.Beside {
+			text += " beside its long texts and files"
+		}
+		return &fault.Error{Code: fault.PayloadTooLarge, Message: size.Field + " " + text + ".", Details: []fault.Detail{{Field: size.Field, Message: text}}}
+	case errors.As(err, &body):
+		return &fault.Error{Code: fault.PayloadTooLarge, Message: "The request body is larger than " + megabytes(body.Limit) + "."}
+	case errors.As(err, &full):
+		return &fault.Error{Code: fault.RateLimited, Message: "Too many large requests are under way.", RetryAfter: fault.Seconds(full.RetryAfter)}
+	case errors.As(err, &address):
+		text := "must be an https address of a public host"
+		return &fault.Error{Code: fault.URLNotAllowed, Message: address.Field + " " + text + ".", Details: []fault.Detail{{Field: address.Field, Message: text}}}
+	}
+	return nil
+}
+
+func megabytes(n int64) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return strconv.FormatInt(n>>20, 10) + " MiB"
+	}
+	return strconv.FormatInt(n, 10) + " bytes"
+}
+
+// slowedText tells an account whose calls keep running into their deadlines that
+// it has fewer slots for a while, and for how long.
+func slowedText(left time.Duration) string {
+	if left <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Because several calls of this account ran into their time limits, it has half of the usual slots for the next %v.",
+		max(left.Round(time.Second), time.Second))
+}
+
+// renderError words the failures of a render for the customer: what failed,
+// why, and where there is something to do about it, what.
+func renderError(err error) *fault.Error {
+	var busy *render.BusyError
+	var load *render.LoadError
+	var limit *render.LimitError
+	var size *render.SizeError
+	var timeout *render.TimeoutError
+	var harm *render.HarmError
+	switch {
+	case errors.As(err, &busy):
+		return &fault.Error{
+			Code: fault.RateLimited, Message: "All renderers are busy and the queue is full." + slowedText(busy.Slowed), RetryAfter: fault.Seconds(busy.RetryAfter),
+		}
+	case errors.As(err, &timeout):
+		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf(
+			"The document was not done after %v: time ran out while %s. Raise options.timeout (at most 60000 ms), or make the document lighter.", timeout.After, timeout.Step) + slowedText(timeout.Slowed)}
+	case errors.As(err, &load) && load.Status != 0:
+		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: its server answered with status %d.", load.Status)}
+	case errors.As(err, &load):
+		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", load.Reason)}
+	case errors.As(err, &harm):
+		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The document could not be rendered: it %s.", harm.What)}
+	case errors.Is(err, render.ErrCrashed):
+		return &fault.Error{Code: fault.RenderFailed, Message: "The browser crashed on this document, and again when it was retried."}
+	case errors.As(err, &limit):
+		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf("The result is over its limit of %d %s.", limit.Max, limit.What)}
+	case errors.As(err, &size):
+		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf(
+			"The image would be %d × %d pixels; the limits are %d pixels a side and %d pixels in all.", size.Width, size.Height, size.MaxSide, size.MaxPixels)}
+	case errors.Is(err, render.ErrTooLarge):
+		return &fault.Error{Code: fault.ProcessingFailed, Message: "The result is over its size limit."}
+	}
+	return nil
+}

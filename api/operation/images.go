@@ -1,0 +1,138 @@
+package operation
+
+import (
+	"context"
+	"math"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+const (
+	// maxSide and maxPixels are the limits of an image in device pixels.
+	maxSide, maxPixels = 16_384, 100_000_000
+	// The viewport that a page is laid out in when none is given, in CSS pixels.
+	defaultViewportWidth, defaultViewportHeight = 1280, 720
+	defaultQuality                              = 80
+)
+
+// ImageInput is the input of images.create.
+type ImageInput struct {
+	op.Common
+
+	HTML *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url and templateId."`
+	URL  *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
+	TemplateInput
+	Options ImageOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and captured."`
+}
+
+// ImageOptions are the options of images.create.
+type ImageOptions struct {
+	Type                  string   `json:"type,omitempty" jsonschema:"enum=png,enum=jpeg,enum=webp,default=png" jsonschema_description:"Image format."`
+	Quality               int      `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=80" jsonschema_description:"Quality of a jpeg or webp, from 1 to 100; ignored for png."`
+	FullPage              bool     `json:"fullPage,omitempty" jsonschema:"default=false" jsonschema_description:"Captures the whole page, not only the viewport. Images that load on scrolling are loaded. At most 16384 pixels a side and 100 megapixels."`
+	Viewport              Viewport `json:"viewport,omitzero" jsonschema_description:"Window that the page is laid out in."`
+	Clip                  *Clip    `json:"clip,omitempty" jsonschema_description:"Part of the page to capture, in CSS pixels from its top left. Cannot stand beside fullPage."`
+	OmitBackground        bool     `json:"omitBackground,omitempty" jsonschema:"default=false" jsonschema_description:"Leaves out the white page background, so that png and webp can be transparent; ignored for jpeg, which cannot."`
+	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_description:"Captures a clip that reaches beyond the viewport whole instead of cutting it there. Default: true with clip, false otherwise."`
+
+	LoadOptions
+	TemplateOptions
+}
+
+// Viewport is the window a page is laid out in.
+type Viewport struct {
+	Width             int     `json:"width,omitempty" jsonschema:"minimum=1,maximum=16384,default=1280" jsonschema_description:"Width in CSS pixels."`
+	Height            int     `json:"height,omitempty" jsonschema:"minimum=1,maximum=16384,default=720" jsonschema_description:"Height in CSS pixels."`
+	DeviceScaleFactor float64 `json:"deviceScaleFactor,omitempty" jsonschema:"minimum=0.1,maximum=10,default=1" jsonschema_description:"Image pixels per CSS pixel, from 0.1 to 10; 2 makes a sharp image for high-resolution screens."`
+}
+
+// Clip is a part of a page.
+type Clip struct {
+	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=1000000" jsonschema_description:"Distance of the left edge from the page's, in CSS pixels."`
+	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=1000000" jsonschema_description:"Distance of the top edge from the page's, in CSS pixels."`
+	Width  float64 `json:"width" jsonschema:"required,minimum=1,maximum=16384" jsonschema_description:"Width in CSS pixels."`
+	Height float64 `json:"height" jsonschema:"required,minimum=1,maximum=16384" jsonschema_description:"Height in CSS pixels."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *ImageInput) Validate() error {
+	var faults op.Faults
+	if err := checkSources(&faults, source{"html", in.HTML}, source{"url", in.URL}, source{"templateId", in.TemplateID}); err != nil {
+		return err
+	}
+	o := &in.Options
+	view := o.Viewport.withDefaults()
+	view.checkImage(&faults, "options.viewport", float64(view.Width), float64(view.Height))
+	if o.Clip != nil {
+		view.checkImage(&faults, "options.clip", o.Clip.Width, o.Clip.Height)
+		if o.FullPage {
+			faults.Add("options.clip", "cannot stand beside options.fullPage")
+		}
+	}
+	o.LoadOptions.validate(&faults, in.URL != nil)
+	o.TemplateOptions.validate(&faults)
+	in.validate(&faults)
+	return failures(faults)
+}
+
+func (v Viewport) withDefaults() Viewport {
+	return Viewport{
+		Width:             either(nonZero(v.Width), defaultViewportWidth),
+		Height:            either(nonZero(v.Height), defaultViewportHeight),
+		DeviceScaleFactor: either(nonZero(v.DeviceScaleFactor), 1),
+	}
+}
+
+// checkImage faults an area, in CSS pixels, whose image would be too large at
+// the viewport's scale. One outside the schema's own limits has its fault.
+func (v Viewport) checkImage(faults *op.Faults, field string, width, height float64) {
+	w, h := math.Ceil(width*v.DeviceScaleFactor), math.Ceil(height*v.DeviceScaleFactor)
+	switch {
+	case w > maxSide || h > maxSide:
+		faults.Add(field, "makes an image of %.0f by %.0f pixels with its deviceScaleFactor; at most %d a side can be made", w, h, maxSide)
+	case w*h > maxPixels:
+		faults.Add(field, "makes an image of %.0f by %.0f pixels with its deviceScaleFactor; at most %d megapixels can be made", w, h, maxPixels/1_000_000)
+	}
+}
+
+// capture returns the options as the renderer takes them.
+func (o *ImageOptions) capture() render.Screenshot {
+	view := o.Viewport.withDefaults()
+	shot := render.Screenshot{
+		Type: either(nonZero(o.Type), "png"), Quality: either(nonZero(o.Quality), defaultQuality),
+		FullPage: o.FullPage, OmitBackground: o.OmitBackground,
+		CaptureBeyondViewport: either(o.CaptureBeyondViewport, o.Clip != nil),
+		Viewport:              render.Viewport{Width: view.Width, Height: view.Height, Scale: view.DeviceScaleFactor},
+		MaxSide:               maxSide, MaxPixels: maxPixels,
+	}
+	if c := o.Clip; c != nil {
+		shot.Clip = &render.Rect{X: c.X, Y: c.Y, Width: c.Width, Height: c.Height}
+	}
+	return shot
+}
+
+// Admit asks the browser's queue.
+func (in *ImageInput) Admit(env *Env) error { return env.admit() }
+
+// Pin fixes the template's version.
+func (in *ImageInput) Pin(ctx context.Context, env *Env, input map[string]any) error {
+	return in.pin(ctx, env, input, pageOption)
+}
+
+// runImage captures the source.
+func runImage(ctx context.Context, env *Env, in *ImageInput) (op.Result, error) {
+	src, page := render.Source{HTML: text(in.HTML), URL: text(in.URL)}, in.Options.page(in.URL != nil)
+	if in.TemplateID != nil {
+		var err error
+		if src.HTML, err = in.fill(ctx, env, in.Options.TemplateOptions, &page); err != nil {
+			return op.Result{}, err
+		}
+	}
+	shot := in.Options.capture()
+	image, err := env.Render.Screenshot(ctx, src, page, shot)
+	if err != nil {
+		return op.Result{}, fieldError(err)
+	}
+	return op.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body}, nil
+}

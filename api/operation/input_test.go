@@ -1,0 +1,337 @@
+package operation
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// bind reads a body as the input of an operation and returns its faults as
+// "field message" lines.
+func bind(t *testing.T, name, body string) []string {
+	t.Helper()
+	table, err := op.NewTable(Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = table.Lookup(name).Bind(t.Context(), strings.NewReader(body), op.Files{})
+	var faults op.Faults
+	if err != nil && !errors.As(err, &faults) {
+		t.Fatalf("%.80s: error %v, want faults", body, err)
+	}
+	var lines []string
+	for _, fault := range faults {
+		lines = append(lines, fault.Field+" "+fault.Message)
+	}
+	return lines
+}
+
+// with puts options into an inline document's request.
+func with(options string) string { return `{"html":"x","options":{` + options + `}}` }
+
+// withURL puts options into a page's request.
+func withURL(options string) string {
+	return `{"url":"https://example.com","options":{` + options + `}}`
+}
+
+// TestOperationsAreATable checks the rules of the table; what is in it is in
+// prices.golden.
+func TestOperationsAreATable(t *testing.T) {
+	table, err := op.NewTable(Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := table.All()[0].Path(); got != "/v1/pdf" {
+		t.Errorf("the first operation is %s, want /v1/pdf", got)
+	}
+}
+
+func TestInputsAccept(t *testing.T) {
+	header := `"extraHTTPHeaders":{"Authorization":"Bearer x","X-A":"","Accept-Language":"de"}`
+	for _, test := range []struct{ name, body string }{
+		{"pdf.create", `{"html":"<p>x</p>"}`},
+		{"pdf.create", `{"markdown":"# x","response":"url","filename":"x"}`},
+		{"pdf.create", `{"url":"https://example.com"}`},
+		{"pdf.create", `{"html":"x","url":null,"markdown":null,"options":[]}`},
+		{"pdf.create", with(`"format":"a4","landscape":true,"printBackground":false,"preferCSSPageSize":true,"scale":0.1`)},
+		{"pdf.create", with(`"format":"LEDGER","scale":2`)},
+		{"pdf.create", with(`"width":800,"height":"1000","margin":{"top":"1cm","bottom":" 10 mm ","left":10,"right":"0.5in"}`)},
+		{"pdf.create", with(`"width":"8.5IN","height":"14400pt","margin":{"top":0}`)},
+		{"pdf.create", with(`"margin":[]`)},
+		{"pdf.create", with(`"pageRanges":"1-3,5,7-,even"`)},
+		{"pdf.create", with(`"headerTemplate":"<span class=pageNumber></span>","footerTemplate":"","mediaType":"screen"`)},
+		{"pdf.create", with(`"metadata":{"title":"T","author":"A","subject":"S","keywords":"a, b"},"tagged":true,"outline":true`)},
+		{"pdf.create", with(`"metadata":{"keywords":["a","b"]}`)},
+		{"pdf.create", with(`"waitUntil":"networkidle2","timeout":60000,"waitForSelector":"#done","waitForTimeout":30000`)},
+		{"pdf.create", with(`"timeout":1`)},
+		{"pdf.create", withURL(header)},
+		{"pdf.create", withURL(`"cookies":[{"name":"sid","value":"a, \"b\""},{"name":"x","value":"","domain":".example.com","path":"/a"}]`)},
+		{"pdf.create", with(`"cookies":[{"name":"sid","value":"1","domain":"127.0.0.1"}]`)},
+		{"images.create", `{"html":"x"}`},
+		{"images.create", withURL(`"type":"webp","quality":100,"fullPage":true,"omitBackground":true,"captureBeyondViewport":false`)},
+		{"images.create", with(`"type":"jpeg","omitBackground":true,"quality":1`)},
+		{"images.create", with(`"viewport":{"width":16384,"height":6103}`)},
+		{"images.create", with(`"viewport":{"width":1280,"height":720,"deviceScaleFactor":10}`)},
+		{"images.create", with(`"clip":{"x":0,"y":0.5,"width":10.5,"height":20}`)},
+	} {
+		if faults := bind(t, test.name, test.body); faults != nil {
+			t.Errorf("%s %s: %q", test.name, test.body, faults)
+		}
+	}
+}
+
+func TestInputsRefuse(t *testing.T) {
+	const (
+		length  = "must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm"
+		sources = "give exactly one of html, url, markdown, templateId"
+	)
+	for _, test := range []struct {
+		name, body string
+		want       []string
+	}{
+		// Sources.
+		{"pdf.create", `{}`, []string{"html is required, or another source in its place: " + sources}},
+		{"pdf.create", `{"html":""}`, []string{"html must not be empty"}},
+		{"pdf.create", `{"url":""}`, []string{"url must not be empty"}},
+		{"pdf.create", `{"html":"x","url":"https://a.example","markdown":"x"}`, []string{
+			"url cannot stand beside html: " + sources, "markdown cannot stand beside html: " + sources}},
+		{"pdf.create", `{"html":"x","templateId":"a"}`, []string{"templateId cannot stand beside html: give exactly one of html, url, markdown, templateId"}},
+		{"pdf.create", `{"html":"x","strict":true,"templateData":{}}`, []string{"templateData can only stand beside templateId", "strict can only stand beside templateId"}},
+		{"images.create", `{"markdown":"x"}`, []string{
+			"markdown is not a known field", "html is required, or another source in its place: give exactly one of html, url, templateId"}},
+		// Paper.
+		{"pdf.create", with(`"format":"A7"`), []string{`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "A7"`}},
+		{"pdf.create", with(`"width":"wide"`), []string{"options.width " + length + `; got "wide"`}},
+		{"pdf.create", with(`"width":""`), []string{"options.width " + length + `; got ""`}},
+		{"pdf.create", with(`"width":"1e3"`), []string{"options.width " + length + `; got "1e3"`}},
+		{"pdf.create", with(`"width":"10em"`), []string{"options.width " + length + `; got "10em"`}},
+		{"pdf.create", with(`"width":true`), []string{"options.width must be a number, or a string of at most 64 characters; got true"}},
+		{"pdf.create", with(`"width":-5`), []string{"options.width must be between 0.1in and 200in; got -0.052in"}},
+		{"pdf.create", with(`"height":"-1cm"`), []string{"options.height must be between 0.1in and 200in; got -0.394in"}},
+		{"pdf.create", with(`"height":0`), []string{"options.height must be between 0.1in and 200in; got 0in"}},
+		{"pdf.create", with(`"height":1e300`), []string{"options.height must be between 0.1in and 200in; got 1.042e+298in"}},
+		{"pdf.create", with(`"height":"201in"`), []string{"options.height must be between 0.1in and 200in; got 201in"}},
+		{"pdf.create", with(`"margin":{"top":"-1px"}`), []string{"options.margin.top must be between 0in and 11in; got -0.01in"}},
+		{"pdf.create", with(`"margin":{"left":"9in"}`), []string{"options.margin.left must be between 0in and 8.5in; got 9in"}},
+		{"pdf.create", with(`"landscape":true,"margin":{"top":"9in"}`), []string{"options.margin.top must be between 0in and 8.5in; got 9in"}},
+		{"pdf.create", with(`"margin":{"top":"6in","bottom":"5in"}`), []string{
+			"options.margin.bottom leaves no room: top and bottom are 11in together, the page is 11in high"}},
+		{"pdf.create", with(`"width":200,"margin":{"left":"1in","right":"2in"}`), []string{
+			"options.margin.right leaves no room: left and right are 3in together, the page is 2.083in wide"}},
+		{"pdf.create", with(`"margin":{"middle":"1in"}`), []string{"options.margin.middle is not a known field"}},
+		{"pdf.create", with(`"margin":"1in"`), []string{`options.margin must be an object; got "1in"`}},
+		{"pdf.create", with(`"scale":9`), []string{"options.scale must be between 0.1 and 2; got 9"}},
+		{"pdf.create", with(`"scale":0`), []string{"options.scale must be between 0.1 and 2; got 0"}},
+		{"pdf.create", with(`"mediaType":"tv"`), []string{`options.mediaType must be one of print, screen; got "tv"`}},
+		{"pdf.create", with(`"metadata":{"keywords":[1]}`), []string{
+			"options.metadata.keywords[0] must be a string of at most 1000 characters; got 1"}},
+		// Page ranges.
+		{"pdf.create", with(`"pageRanges":""`), []string{`options.pageRanges must be a string of 1 to 1000 characters; got ""`}},
+		{"pdf.create", with(`"pageRanges":"3-1"`), []string{"options.pageRanges has the range 3-1, which runs backwards; give " + render.PageRangesSyntax}},
+		{"pdf.create", with(`"pageRanges":"0"`), []string{"options.pageRanges names page 0, but pages count from 1; give " + render.PageRangesSyntax}},
+		// Waiting.
+		{"pdf.create", with(`"timeout":60001`), []string{"options.timeout must be between 1 and 60000; got 60001"}},
+		{"pdf.create", with(`"timeout":0`), []string{"options.timeout must be between 1 and 60000; got 0"}},
+		{"pdf.create", with(`"waitForTimeout":30001`), []string{"options.waitForTimeout must be between 0 and 30000; got 30001"}},
+		{"pdf.create", with(`"timeout":500,"waitForTimeout":500`), []string{"options.waitForTimeout must be shorter than options.timeout (500 ms); got 500"}},
+		{"pdf.create", with(`"waitUntil":"soon"`), []string{`options.waitUntil must be one of load, domcontentloaded, networkidle0, networkidle2; got "soon"`}},
+		{"pdf.create", with(`"waitForSelector":""`), []string{`options.waitForSelector must be a string of 1 to 1024 characters; got ""`}},
+		// Cookies.
+		{"pdf.create", with(`"cookies":[{"name":"a","value":"b"}]`), []string{
+			"options.cookies[0].domain is required when the document is not loaded from url"}},
+		{"pdf.create", withURL(`"cookies":[{"value":"b"},{"name":"a"}]`), []string{
+			"options.cookies[0].name is required", "options.cookies[1].value is required"}},
+		{"pdf.create", withURL(`"cookies":[{"name":"a b","value":"b;c"}]`), []string{
+			"options.cookies[0].name must be one or more letters, digits and !#$%&'*+-.^_`|~",
+			"options.cookies[0].value must be printable ASCII without a semicolon; percent-encode the rest"}},
+		{"pdf.create", withURL(`"cookies":[{"name":"a","value":"é"}]`), []string{
+			"options.cookies[0].value must be printable ASCII without a semicolon; percent-encode the rest"}},
+		{"pdf.create", withURL(`"cookies":[{"name":"a","value":"` + strings.Repeat("x", 4096) + `"}]`), []string{
+			"options.cookies[0].value is too long: name and value have 4096 bytes together at most"}},
+		{"pdf.create", withURL(`"cookies":[{"name":"a","value":"b","domain":"https://a.example","path":"a;b"}]`), []string{
+			"options.cookies[0].domain must be a host name such as example.com or .example.com",
+			"options.cookies[0].path must start with / and be printable ASCII without spaces and semicolons"}},
+		// Headers.
+		{"pdf.create", with(`"extraHTTPHeaders":{"X-A":1}`), []string{"options.extraHTTPHeaders.X-A must be a string of at most 16384 characters; got 1"}},
+		{"pdf.create", with(`"extraHTTPHeaders":{"HOST":"a","Proxy-Authorization":"b","content-length":"1","Transfer-Encoding":"chunked"}`), []string{
+			"options.extraHTTPHeaders.HOST cannot be set: it belongs to the connection",
+			"options.extraHTTPHeaders.Proxy-Authorization cannot be set: it belongs to the connection",
+			"options.extraHTTPHeaders.Transfer-Encoding cannot be set: it belongs to the connection",
+			"options.extraHTTPHeaders.content-length cannot be set: it belongs to the connection"}},
+		{"pdf.create", with(`"extraHTTPHeaders":{"X A":"b"}`), []string{
+			"options.extraHTTPHeaders has a name that is not a valid header name: use letters, digits and !#$%&'*+-.^_`|~"}},
+		{"pdf.create", with(`"extraHTTPHeaders":{"X-A":"b\r\nX-B: c"}`), []string{
+			"options.extraHTTPHeaders.X-A has a value with line breaks or other control characters"}},
+		{"pdf.create", with(`"extraHTTPHeaders":{"X-A":"1","x-a":"2"}`), []string{"options.extraHTTPHeaders.x-a is given twice, also as X-A"}},
+		{"pdf.create", with(`"extraHTTPHeaders":{"X-A":"` + strings.Repeat("x", 16<<10) + `"}`), []string{
+			"options.extraHTTPHeaders must be at most 50 headers of 16384 bytes together; got 1 headers of 16387 bytes"}},
+		// Images.
+		{"images.create", with(`"type":"gif"`), []string{`options.type must be one of png, jpeg, webp; got "gif"`}},
+		{"images.create", with(`"quality":101`), []string{"options.quality must be between 1 and 100; got 101"}},
+		{"images.create", with(`"quality":0`), []string{"options.quality must be between 1 and 100; got 0"}},
+		{"images.create", with(`"viewport":{"width":16385}`), []string{"options.viewport.width must be between 1 and 16384; got 16385"}},
+		{"images.create", with(`"viewport":{"width":2000,"deviceScaleFactor":9}`), []string{
+			"options.viewport makes an image of 18000 by 6480 pixels with its deviceScaleFactor; at most 16384 a side can be made"}},
+		{"images.create", with(`"viewport":{"width":16000,"height":7000}`), []string{
+			"options.viewport makes an image of 16000 by 7000 pixels with its deviceScaleFactor; at most 100 megapixels can be made"}},
+		{"images.create", with(`"clip":{"x":-1,"y":0,"width":0,"height":5}`), []string{
+			"options.clip.width must be between 1 and 16384; got 0", "options.clip.x must be between 0 and 1000000; got -1"}},
+		{"images.create", with(`"clip":{"x":0,"y":0,"width":9000,"height":5},"viewport":{"deviceScaleFactor":2}`), []string{
+			"options.clip makes an image of 18000 by 10 pixels with its deviceScaleFactor; at most 16384 a side can be made"}},
+		{"images.create", with(`"clip":{"x":0,"y":0,"width":5,"height":5},"fullPage":true`), []string{"options.clip cannot stand beside options.fullPage"}},
+		{"images.create", with(`"clip":{"x":0,"y":0}`), []string{"options.clip.height is required", "options.clip.width is required"}},
+		{"images.create", with(`"format":"A4"`), []string{"options.format is not a known field"}},
+		// All at once.
+		{"pdf.create", with(`"scale":9,"format":"B5","pageRanges":"0","cookies":[{"name":"a","value":"b"}]`), []string{
+			"options.scale must be between 0.1 and 2; got 9",
+			`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "B5"`,
+			"options.pageRanges names page 0, but pages count from 1; give " + render.PageRangesSyntax,
+			"options.cookies[0].domain is required when the document is not loaded from url"}},
+	} {
+		if got := bind(t, test.name, test.body); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s %.120s\n got %q\nwant %q", test.name, test.body, got, test.want)
+		}
+	}
+}
+
+func TestInputsRefuseLargeTexts(t *testing.T) {
+	table, err := op.NewTable(Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Repeat("x", maxText+1)
+	for field, name := range map[string]string{"html": "pdf.create", "markdown": "pdf.create"} {
+		_, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(`{"`+field+`":"`+large+`"}`), op.Files{})
+		var size *op.SizeError
+		if !errors.As(err, &size) || size.Field != field || size.Limit != maxText {
+			t.Errorf("%s: error %v, want a SizeError", field, err)
+		}
+		if _, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(`{"`+field+`":"`+large[1:]+`"}`), op.Files{}); err != nil {
+			t.Errorf("%s of exactly 10 MiB: %v", field, err)
+		}
+	}
+}
+
+func TestLengthInches(t *testing.T) {
+	for raw, want := range map[any]float64{
+		int64(96): 1, 48.0: 0.5, "96": 1, "96px": 1, "1in": 1, "2.54cm": 1, "25.4 mm": 1, " 72PT ": 1, ".5in": 0.5, "1.in": 1, "+1in": 1, "-1in": -1,
+	} {
+		if got, err := (Length{raw}).inches(); err != nil || got != want {
+			t.Errorf("%v: %v, %v; want %v", raw, got, err, want)
+		}
+	}
+}
+
+func TestPDFOptionsPrint(t *testing.T) {
+	inch := func(n float64) *float64 { return &n }
+	for name, test := range map[string]struct {
+		options PDFOptions
+		want    render.PDF
+	}{
+		"defaults": {PDFOptions{}, render.PDF{Width: 8.5, Height: 11, Scale: 1, PrintBackground: true}},
+		"everything": {
+			PDFOptions{
+				Format: "Ledger", Landscape: true, Scale: 0.5, PrintBackground: new(false), PreferCSSPageSize: true,
+				Margin:     Margin{Top: Length{"1in"}, Left: Length{int64(0)}},
+				PageRanges: "1", HeaderTemplate: "h", FooterTemplate: "f", Tagged: true, Outline: true,
+				Metadata: Metadata{Title: "t", Author: "a", Subject: "s", Keywords: Keywords{"k"}},
+			},
+			render.PDF{
+				Width: 17, Height: 11, Landscape: true, Scale: 0.5, PreferCSSPageSize: true,
+				Margin:     render.Margin{Top: inch(1), Left: inch(0)},
+				PageRanges: "1", Header: "h", Footer: "f", Tagged: true, Outline: true,
+				Metadata: render.Metadata{Title: "t", Author: "a", Subject: "s", Keywords: "k"},
+			},
+		},
+		"format before width": {
+			PDFOptions{Format: "tabloid", Width: Length{"1in"}}, render.PDF{Width: 11, Height: 17, Scale: 1, PrintBackground: true},
+		},
+		"width alone": {PDFOptions{Width: Length{"96"}}, render.PDF{Width: 1, Height: 11, Scale: 1, PrintBackground: true}},
+	} {
+		if got := test.options.settings(); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, test.want)
+		}
+	}
+}
+
+func TestLoadOptionsPage(t *testing.T) {
+	for name, test := range map[string]struct {
+		options LoadOptions
+		hasURL  bool
+		want    render.Page
+	}{
+		"inline":      {LoadOptions{}, false, render.Page{WaitUntil: "load", Timeout: 30 * time.Second}},
+		"url":         {LoadOptions{}, true, render.Page{WaitUntil: "networkidle0", Timeout: 30 * time.Second}},
+		"longer wait": {LoadOptions{WaitForTimeout: 5000}, false, render.Page{WaitUntil: "load", Timeout: 35 * time.Second, WaitForTimeout: 5 * time.Second}},
+		"longest":     {LoadOptions{WaitForTimeout: 30000}, false, render.Page{WaitUntil: "load", Timeout: time.Minute, WaitForTimeout: 30 * time.Second}},
+		"all": {
+			LoadOptions{
+				WaitUntil: "domcontentloaded", WaitForSelector: "p", Timeout: 1500,
+				ExtraHTTPHeaders: map[string]string{"A": "b"}, Cookies: []Cookie{{"n", "v", "d.example", "/p"}},
+			}, true,
+			render.Page{
+				WaitUntil: "domcontentloaded", WaitForSelector: "p", Timeout: 1500 * time.Millisecond,
+				Headers: map[string]string{"A": "b"}, Cookies: []render.Cookie{{Name: "n", Value: "v", Domain: "d.example", Path: "/p"}},
+			},
+		},
+	} {
+		if got := test.options.page(test.hasURL); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, test.want)
+		}
+	}
+}
+
+func TestImageOptionsCapture(t *testing.T) {
+	defaults := render.Screenshot{
+		Type: "png", Quality: 80, Viewport: render.Viewport{Width: 1280, Height: 720, Scale: 1}, MaxSide: 16384, MaxPixels: 100_000_000,
+	}
+	if got := new(ImageOptions).capture(); !reflect.DeepEqual(got, defaults) {
+		t.Errorf("defaults: %+v, want %+v", got, defaults)
+	}
+	clipped := defaults
+	clipped.Clip, clipped.CaptureBeyondViewport = &render.Rect{X: 1, Y: 2, Width: 3, Height: 4}, true
+	if got := (&ImageOptions{Clip: &Clip{1, 2, 3, 4}}).capture(); !reflect.DeepEqual(got, clipped) {
+		t.Errorf("with a clip: %+v, want %+v", got, clipped)
+	}
+}
+
+func TestFieldErrors(t *testing.T) {
+	var address *URLError
+	if err := fieldError(&render.RefusedError{}); !errors.As(err, &address) || address.Field != "url" {
+		t.Errorf("a refusal: %v, want a URLError on url", err)
+	}
+	for field, err := range map[string]error{
+		"options.pageRanges": &render.PageRangeError{Pages: 3}, "options.waitForSelector": render.ErrSelector,
+		"options.margin": render.ErrNoContentArea, "options.footerTemplate": &render.HeaderError{Name: "footer"},
+	} {
+		var faults op.Faults
+		if !errors.As(fieldError(err), &faults) || len(faults) != 1 || faults[0].Field != field {
+			t.Errorf("%v: %v, want one fault on %s", err, faults, field)
+		}
+	}
+	if got := fieldError(render.ErrBusy); !errors.Is(got, render.ErrBusy) {
+		t.Errorf("got %v, want the error itself", got)
+	}
+}
+
+// TestToolFaults names fields for what the renderer says of arguments.
+func TestToolFaults(t *testing.T) {
+	files, sources := []openFile{{field: "file"}}, []placed{{}}
+	for want, failed := range map[string]*render.PDFError{
+		"pages goes beyond the end; the document's page count is 3":                                     {Kind: render.PDFBeyondEnd, Pages: 3},
+		"bookmarks[0].page goes beyond the end; the document's page count is 3":                         {Kind: render.PDFBeyondEnd, Pages: 3, Bookmark: []int{0}},
+		"bookmarks[4].children[0].children[2].page goes beyond the end; the document's page count is 1": {Kind: render.PDFBeyondEnd, Pages: 1, Bookmark: []int{4, 0, 2}},
+		"pages is empty": {Kind: render.PDFNoSelection, Text: "is empty"},
+		"dpi is too high for page 2: its image would have 50000 × 5 pixels; the limits are 16384 a side and 100000000 in all": {Kind: render.PDFTooFine, Page: 2, Width: 49999.6, Height: 4.5001},
+	} {
+		var faults op.Faults
+		if err := toolFault(failed, files, sources); !errors.As(err, &faults) || len(faults) != 1 || faults[0].Field+" "+faults[0].Message != want {
+			t.Errorf("%+v: %v, want %s", failed, err, want)
+		}
+	}
+}

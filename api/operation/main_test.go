@@ -1,0 +1,21 @@
+package operation
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"relaypdf/render"
+)
+
+// TestMain makes this program the engine of the renderers that its tests start.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "engine" {
+		if err := render.ServeEngine(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,229 @@
+package operation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/invopop/jsonschema"
+	"golang.org/x/net/http/httpguts"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+const (
+	// maxText is the size in bytes that html and markdown may have each.
+	maxText = 10 << 20
+	// maxTimeout is the longest a render may take, in milliseconds.
+	maxTimeout = 60_000
+	// defaultTimeout is the time a render has without waitForTimeout, in milliseconds.
+	defaultTimeout = 30_000
+	// maxHeaders and maxHeaderBytes keep extra headers within what web servers
+	// accept; above that every one of them would answer 400 or 431.
+	maxHeaders, maxHeaderBytes = 50, 16 << 10
+	// maxCookie is the size of name and value above which Chromium drops a cookie.
+	maxCookie = 4096
+)
+
+// LoadOptions say how a page is requested and when it counts as loaded.
+type LoadOptions struct {
+	WaitUntil        string   `json:"waitUntil,omitempty" jsonschema:"enum=load,enum=domcontentloaded,enum=networkidle0,enum=networkidle2" jsonschema_description:"When the page counts as loaded: load, domcontentloaded, or networkidle0 and networkidle2, which wait until at most 0 or 2 requests have been under way for 500 ms. Default: networkidle0 for url, load otherwise."`
+	WaitForSelector  string   `json:"waitForSelector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of an element to wait for after the page has loaded."`
+	WaitForTimeout   int      `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Time to wait after the page has loaded and the selector has matched, in milliseconds, at most 30000."`
+	Timeout          int      `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_description:"Time that loading and rendering may take together, in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
+	ExtraHTTPHeaders Headers  `json:"extraHTTPHeaders,omitempty" jsonschema_description:"Request headers by name. With url they are sent to the page's own origin, otherwise to https sub-resources. At most 50 headers of 16 KiB together; Host, Content-Length, hop-by-hop and Proxy- headers are refused."`
+	Cookies          []Cookie `json:"cookies,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Cookies set before the page loads, at most 100."`
+}
+
+// Headers are request headers by name.
+type Headers map[string]string
+
+// JSONSchema bounds how many headers there are, and how long each.
+func (Headers) JSONSchema() *jsonschema.Schema {
+	most, long := uint64(maxHeaders), uint64(maxHeaderBytes)
+	return &jsonschema.Schema{
+		Type: "object", MaxProperties: &most, AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &long},
+	}
+}
+
+// Cookie is one cookie of a page.
+type Cookie struct {
+	Name   string `json:"name" jsonschema:"required,maxLength=4096" jsonschema_description:"Name of the cookie."`
+	Value  string `json:"value" jsonschema:"required,maxLength=4096" jsonschema_description:"Value of the cookie. Name and value have 4096 bytes together at most."`
+	Domain string `json:"domain,omitempty" jsonschema:"maxLength=253" jsonschema_description:"Host that the cookie is sent to, with its subdomains where it starts with a dot. Default: the host of url; required without url."`
+	Path   string `json:"path,omitempty" jsonschema:"maxLength=1024,default=/" jsonschema_description:"Path below which the cookie is sent."`
+}
+
+// validate adds what is wrong with the options of a request that renders a
+// url, or else an inline document.
+func (o *LoadOptions) validate(faults *op.Faults, hasURL bool) {
+	if o.Timeout > 0 && o.WaitForTimeout >= o.Timeout {
+		faults.Add("options.waitForTimeout", "must be shorter than options.timeout (%d ms); got %d", o.Timeout, o.WaitForTimeout)
+	}
+	checkHeaders(faults, "options.extraHTTPHeaders", o.ExtraHTTPHeaders)
+	for i := range o.Cookies {
+		o.Cookies[i].validate(faults, fmt.Sprintf("options.cookies[%d]", i), hasURL)
+	}
+}
+
+// page returns the options as the renderer takes them.
+func (o *LoadOptions) page(hasURL bool) render.Page {
+	page := render.Page{
+		WaitUntil:       o.WaitUntil,
+		WaitForSelector: o.WaitForSelector,
+		WaitForTimeout:  milliseconds(o.WaitForTimeout),
+		Timeout:         milliseconds(o.Timeout),
+		Headers:         o.ExtraHTTPHeaders,
+	}
+	if page.WaitUntil == "" {
+		page.WaitUntil = "load"
+		if hasURL {
+			page.WaitUntil = "networkidle0"
+		}
+	}
+	if o.Timeout == 0 {
+		page.Timeout = milliseconds(min(maxTimeout, defaultTimeout+o.WaitForTimeout))
+	}
+	for _, c := range o.Cookies {
+		page.Cookies = append(page.Cookies, render.Cookie{Name: c.Name, Value: c.Value, Domain: c.Domain, Path: c.Path})
+	}
+	return page
+}
+
+func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func (c *Cookie) validate(faults *op.Faults, field string, hasURL bool) {
+	switch {
+	case !httpguts.ValidHeaderFieldName(c.Name):
+		faults.Add(field+".name", "must be one or more letters, digits and !#$%%&'*+-.^_`|~")
+	case len(c.Name)+len(c.Value) > maxCookie:
+		faults.Add(field+".value", "is too long: name and value have %d bytes together at most", maxCookie)
+	}
+	if strings.ContainsFunc(c.Value, func(r rune) bool { return r < ' ' || r > '~' || r == ';' }) {
+		faults.Add(field+".value", "must be printable ASCII without a semicolon; percent-encode the rest")
+	}
+	switch {
+	case c.Domain == "" && !hasURL:
+		faults.Add(field+".domain", "is required when the document is not loaded from url")
+	case c.Domain != "" && !validDomain(c.Domain):
+		faults.Add(field+".domain", "must be a host name such as example.com or .example.com")
+	}
+	if c.Path != "" && (c.Path[0] != '/' || strings.ContainsFunc(c.Path, func(r rune) bool { return r <= ' ' || r > '~' || r == ';' })) {
+		faults.Add(field+".path", "must start with / and be printable ASCII without spaces and semicolons")
+	}
+}
+
+// validDomain accepts host names and IPv4 addresses in ASCII, with one dot
+// before them or without.
+func validDomain(domain string) bool {
+	for label := range strings.SplitSeq(strings.TrimPrefix(domain, "."), ".") {
+		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool {
+			return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// ownedHeaders are set by the connection, not by the page: a second value would
+// break the request or let it be read in two ways.
+var ownedHeaders = []string{
+	"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "te", "trailer",
+	"transfer-encoding", "upgrade",
+}
+
+func checkHeaders(faults *op.Faults, field string, headers map[string]string) {
+	total, seen := 0, map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		value, lower := headers[name], strings.ToLower(name)
+		total += len(name) + len(value)
+		at := field + "." + name
+		switch {
+		case !httpguts.ValidHeaderFieldName(name):
+			// The name is not repeated: it may hold anything.
+			faults.Add(field, "has a name that is not a valid header name: use letters, digits and !#$%%&'*+-.^_`|~")
+		case slices.Contains(ownedHeaders, lower) || strings.HasPrefix(lower, "proxy-"):
+			faults.Add(at, "cannot be set: it belongs to the connection")
+		case seen[lower] != "":
+			faults.Add(at, "is given twice, also as %s", seen[lower])
+		case !httpguts.ValidHeaderFieldValue(value):
+			faults.Add(at, "has a value with line breaks or other control characters")
+		}
+		seen[lower] = name
+	}
+	if len(headers) > maxHeaders || total > maxHeaderBytes {
+		faults.Add(field, "must be at most %d headers of %d bytes together; got %d headers of %d bytes", maxHeaders, maxHeaderBytes, len(headers), total)
+	}
+}
+
+// source is one field that a document can come from.
+type source struct {
+	field string
+	value *string
+}
+
+// checkSources faults a request that does not have exactly one source with
+// something in it. Its error is an *op.SizeError for a text over maxText.
+func checkSources(faults *op.Faults, sources ...source) error {
+	var names, given []string
+	for _, s := range sources {
+		names = append(names, s.field)
+		if s.value == nil {
+			continue
+		}
+		given = append(given, s.field)
+		if *s.value == "" {
+			faults.Add(s.field, "must not be empty")
+		}
+		if len(*s.value) > maxText {
+			return &op.SizeError{Field: s.field, Limit: maxText}
+		}
+	}
+	all := strings.Join(names, ", ")
+	switch {
+	case len(given) == 0:
+		faults.Add(names[0], "is required, or another source in its place: give exactly one of %s", all)
+	case len(given) > 1:
+		for _, field := range given[1:] {
+			faults.Add(field, "cannot stand beside %s: give exactly one of %s", given[0], all)
+		}
+	}
+	return nil
+}
+
+// failures returns the faults as an error, or nil where there is none.
+func failures(faults op.Faults) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return faults
+}
+
+// text returns the string that s points to, or the empty one.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// either returns the value that v points to, or the default in its absence.
+func either[T any](v *T, otherwise T) T {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
+
+// nonZero returns a pointer to v, or nil where it is zero and so was not given.
+func nonZero[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,219 @@
+package operation
+
+import (
+	"context"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// PDFInput is the input of pdf.create.
+type PDFInput struct {
+	op.Common
+
+	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, markdown and templateId."`
+	URL      *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
+	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: Markdown as GitHub writes it (tables, task lists, footnotes, highlighted code), at most 10 MiB. HTML in it is kept."`
+	TemplateInput
+	Options PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed."`
+}
+
+// PDFOptions are the options of pdf.create.
+type PDFOptions struct {
+	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It takes the place of width and height where both are given."`
+	Width             Length   `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
+	Height            Length   `json:"height,omitzero" jsonschema_description:"Paper height, written like width. Default: that of Letter."`
+	Landscape         bool     `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"Turns the paper by swapping its width and height."`
+	Margin            Margin   `json:"margin,omitzero" jsonschema_description:"Page margins. Nothing is added to them for headers and footers: leave at least 15mm where one is printed."`
+	Scale             float64  `json:"scale,omitempty" jsonschema:"minimum=0.1,maximum=2,default=1" jsonschema_description:"Zoom of the page's content, from 0.1 to 2."`
+	PrintBackground   *bool    `json:"printBackground,omitempty" jsonschema:"default=true" jsonschema_description:"Prints background colours and images."`
+	PreferCSSPageSize bool     `json:"preferCSSPageSize,omitempty" jsonschema:"default=false" jsonschema_description:"Lets the size in the page's @page rule win over format, width and height."`
+	PageRanges        string   `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to print, such as 1-3,5, 7- (to the end), -3 (the first three), even, odd or last. They are printed in the document's order. Default: all."`
+	HeaderTemplate    string   `json:"headerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML printed in the top margin of each page. Elements of the classes pageNumber, totalPages, date and title are filled in. Give margin.top room for it."`
+	FooterTemplate    string   `json:"footerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML printed in the bottom margin of each page, like headerTemplate. Give margin.bottom room for it."`
+	MediaType         string   `json:"mediaType,omitempty" jsonschema:"enum=print,enum=screen,default=print" jsonschema_description:"CSS media type that the page is laid out for."`
+	Metadata          Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
+	Tagged            bool     `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"Adds the structure that screen readers use. Large documents become much larger."`
+	Outline           bool     `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"Adds bookmarks made of the page's headings."`
+
+	LoadOptions
+	TemplateOptions
+}
+
+// Margin holds the four page margins.
+type Margin struct {
+	Top    Length `json:"top,omitzero" jsonschema_description:"Top margin: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). A margin in the page's own @page rule wins. Default: 0; for markdown 18mm at top and bottom, 16mm at the sides."`
+	Right  Length `json:"right,omitzero" jsonschema_description:"Right margin, written like top."`
+	Bottom Length `json:"bottom,omitzero" jsonschema_description:"Bottom margin, written like top."`
+	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, written like top."`
+}
+
+// Metadata is what a PDF says of itself.
+type Metadata struct {
+	Title    string   `json:"title,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Title of the document. Default: the title of the page."`
+	Author   string   `json:"author,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Author of the document."`
+	Subject  string   `json:"subject,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Subject of the document."`
+	Keywords Keywords `json:"keywords,omitzero" jsonschema_description:"Keywords: a string, or an array of strings that are joined by commas."`
+}
+
+// Keywords is a string or an array of strings.
+type Keywords struct{ text string }
+
+// JSONSchema says that Keywords are a string or an array of strings.
+func (Keywords) JSONSchema() *jsonschema.Schema {
+	long, many := uint64(1000), uint64(100)
+	word := &jsonschema.Schema{Type: "string", MaxLength: &long}
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{word, {Type: "array", Items: word, MaxItems: &many}}}
+}
+
+// SetJSON joins an array's strings by commas.
+func (k *Keywords) SetJSON(v any) error {
+	switch v := v.(type) {
+	case string:
+		k.text = v
+	case []any:
+		words := make([]string, 0, len(v))
+		for _, word := range v {
+			if word, ok := word.(string); ok {
+				words = append(words, word)
+			}
+		}
+		k.text = strings.Join(words, ", ")
+	}
+	return nil
+}
+
+// MarshalText writes the keywords as one string.
+func (k Keywords) MarshalText() ([]byte, error) { return []byte(k.text), nil }
+
+// paper is a size in inches.
+type paper struct{ width, height float64 }
+
+const mmPerInch = 25.4
+
+var formats = map[string]paper{
+	"letter": {8.5, 11}, "legal": {8.5, 14}, "tabloid": {11, 17}, "ledger": {17, 11},
+	"a0": {841 / mmPerInch, 1189 / mmPerInch}, "a1": {594 / mmPerInch, 841 / mmPerInch},
+	"a2": {420 / mmPerInch, 594 / mmPerInch}, "a3": {297 / mmPerInch, 420 / mmPerInch},
+	"a4": {210 / mmPerInch, 297 / mmPerInch}, "a5": {148 / mmPerInch, 210 / mmPerInch},
+	"a6": {105 / mmPerInch, 148 / mmPerInch},
+}
+
+// paperBounds are a page's limits in inches. 200 is the largest page of a PDF
+// that every reader opens (14,400 units); below a tenth Chromium fails.
+var paperBounds = bounds{low: 0.1, high: 200}
+
+// defaultPaper is Letter.
+var defaultPaper = formats["letter"]
+
+// Validate checks what the schema cannot state.
+func (in *PDFInput) Validate() error {
+	var faults op.Faults
+	err := checkSources(&faults, source{"html", in.HTML}, source{"url", in.URL}, source{"markdown", in.Markdown}, source{"templateId", in.TemplateID})
+	if err != nil {
+		return err
+	}
+	in.Options.check(&faults, in.URL != nil)
+	in.validate(&faults)
+	return failures(faults)
+}
+
+// check faults options that cannot be.
+func (o *PDFOptions) check(faults *op.Faults, hasURL bool) {
+	o.layout(faults)
+	if o.PageRanges != "" {
+		if err := render.CheckPageRanges(o.PageRanges); err != nil {
+			faults.Add("options.pageRanges", "%s; give %s", err, render.PageRangesSyntax)
+		}
+	}
+	o.LoadOptions.validate(faults, hasURL)
+	o.TemplateOptions.validate(faults)
+}
+
+// layout returns the paper and its margins in inches, and faults what cannot
+// be printed on.
+func (o *PDFOptions) layout(faults *op.Faults) (paper, render.Margin) {
+	size := paper{
+		width:  o.Width.check(faults, "options.width", paperBounds, defaultPaper.width),
+		height: o.Height.check(faults, "options.height", paperBounds, defaultPaper.height),
+	}
+	if o.Format != "" {
+		named, ok := formats[strings.ToLower(o.Format)]
+		if !ok {
+			faults.Add("options.format", "must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got %.20q", o.Format)
+		} else {
+			size = named
+		}
+	}
+	return size, o.Margin.fit(faults, size, o.Landscape)
+}
+
+// fit returns the margins in inches, and faults those that leave no room on a
+// paper of that size.
+func (m *Margin) fit(faults *op.Faults, size paper, landscape bool) render.Margin {
+	if landscape {
+		size.width, size.height = size.height, size.width
+	}
+	side := func(name string, l Length, room float64) *float64 {
+		if l.IsZero() {
+			return nil
+		}
+		n := l.check(faults, "options.margin."+name, bounds{high: room}, 0)
+		return &n
+	}
+	margin := render.Margin{
+		Top: side("top", m.Top, size.height), Right: side("right", m.Right, size.width),
+		Bottom: side("bottom", m.Bottom, size.height), Left: side("left", m.Left, size.width),
+	}
+	if sum := either(margin.Top, 0) + either(margin.Bottom, 0); sum >= size.height {
+		faults.Add("options.margin.bottom", "leaves no room: top and bottom are %s together, the page is %s high", inchText(sum), inchText(size.height))
+	}
+	if sum := either(margin.Left, 0) + either(margin.Right, 0); sum >= size.width {
+		faults.Add("options.margin.right", "leaves no room: left and right are %s together, the page is %s wide", inchText(sum), inchText(size.width))
+	}
+	return margin
+}
+
+// settings returns the options as the renderer takes them.
+func (o *PDFOptions) settings() render.PDF {
+	var checked op.Faults // by Validate, which found none
+	size, margin := o.layout(&checked)
+	return render.PDF{
+		Width: size.width, Height: size.height, Margin: margin, Landscape: o.Landscape,
+		Scale: either(nonZero(o.Scale), 1), PrintBackground: either(o.PrintBackground, true), PreferCSSPageSize: o.PreferCSSPageSize,
+		Header: o.HeaderTemplate, Footer: o.FooterTemplate, PageRanges: o.PageRanges,
+		Tagged: o.Tagged, Outline: o.Outline,
+		Metadata: render.Metadata{
+			Title: o.Metadata.Title, Author: o.Metadata.Author, Subject: o.Metadata.Subject, Keywords: o.Metadata.Keywords.text,
+		},
+	}
+}
+
+// Admit asks the browser's queue.
+func (in *PDFInput) Admit(env *Env) error { return env.admit() }
+
+// Pin fixes the template's version.
+func (in *PDFInput) Pin(ctx context.Context, env *Env, input map[string]any) error {
+	return in.pin(ctx, env, input, anyOption)
+}
+
+// runPDF prints the source.
+func runPDF(ctx context.Context, env *Env, in *PDFInput) (op.Result, error) {
+	page := in.Options.page(in.URL != nil)
+	page.Media = in.Options.MediaType
+	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown)}
+	if in.TemplateID != nil {
+		var err error
+		if src.HTML, err = in.fill(ctx, env, in.Options.TemplateOptions, &page); err != nil {
+			return op.Result{}, err
+		}
+	}
+	doc, err := env.Render.PDF(ctx, src, page, in.Options.settings())
+	if err != nil {
+		return op.Result{}, fieldError(err)
+	}
+	return op.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body}, nil
+}

@@ -1,0 +1,97 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// BookmarksInput is the input of pdf.bookmarks.
+type BookmarksInput struct {
+	op.Common
+	PDFSource
+
+	Bookmarks Bookmarks `json:"bookmarks" jsonschema:"required" jsonschema_description:"The bookmarks in their order, at most 2000 in each array. They come after those that the PDF has already."`
+}
+
+// Bookmarks are entries of an outline.
+type Bookmarks []Bookmark
+
+// Bookmark is one entry of an outline.
+type Bookmark struct {
+	Title    string    `json:"title"`
+	Page     int       `json:"page"`
+	Children Bookmarks `json:"children,omitempty"`
+}
+
+// maxBookmarkDepth is how deep bookmarks may nest. Their schema is as deep,
+// because schemas stand without references.
+const maxBookmarkDepth = 6
+
+// JSONSchema describes bookmarks and the ones below them.
+func (Bookmarks) JSONSchema() *jsonschema.Schema {
+	schema := bookmarksSchema(maxBookmarkDepth)
+	least := uint64(1)
+	schema.MinItems = &least
+	return schema
+}
+
+func bookmarksSchema(depth int) *jsonschema.Schema {
+	short, long, many := uint64(1), uint64(1000), uint64(2000)
+	members := jsonschema.NewProperties()
+	members.Set("title", &jsonschema.Schema{
+		Type: "string", MinLength: &short, MaxLength: &long, Description: "Text of the bookmark.",
+	})
+	members.Set("page", &jsonschema.Schema{
+		Type: "integer", Minimum: json.Number("1"), Maximum: json.Number("999999"), Description: "Number of the page that it leads to, from 1.",
+	})
+	if depth > 1 {
+		below := bookmarksSchema(depth - 1)
+		below.Description = "Bookmarks below this one."
+		members.Set("children", below)
+	}
+	return &jsonschema.Schema{Type: "array", MaxItems: &many, Items: &jsonschema.Schema{
+		Type: "object", Properties: members, Required: []string{"title", "page"}, AdditionalProperties: jsonschema.FalseSchema,
+	}}
+}
+
+// SetJSON takes bookmarks of the right shape. Others have their fault already.
+func (b *Bookmarks) SetJSON(v any) error {
+	items, _ := v.([]any)
+	for _, item := range items {
+		members, _ := item.(map[string]any)
+		bookmark := Bookmark{}
+		bookmark.Title, _ = members["title"].(string)
+		bookmark.Page = int(pageNumber(members["page"]))
+		if err := bookmark.Children.SetJSON(members["children"]); err != nil {
+			return err
+		}
+		*b = append(*b, bookmark)
+	}
+	return nil
+}
+
+// render returns the bookmarks as the renderer takes them.
+func (b Bookmarks) render() (bookmarks []render.PDFBookmark) {
+	for _, bookmark := range b {
+		bookmarks = append(bookmarks, render.PDFBookmark{Title: bookmark.Title, Page: bookmark.Page, Children: bookmark.Children.render()})
+	}
+	return bookmarks
+}
+
+// Validate checks what the schema cannot state.
+func (in *BookmarksInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	return failures(faults)
+}
+
+func runBookmarks(ctx context.Context, env *Env, in *BookmarksInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult("document")(env.Render.AddBookmarks(ctx, file, in.Bookmarks.render()))
+	})
+}

@@ -1,0 +1,72 @@
+package operation
+
+import (
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// PDFFileInput is the input of the operations that take a PDF and nothing more.
+type PDFFileInput struct {
+	op.Common
+	PDFSource
+}
+
+// Validate checks what the schema cannot state.
+func (in *PDFFileInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	return failures(faults)
+}
+
+func runCompress(ctx context.Context, env *Env, in *PDFFileInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult("compressed")(env.Render.CompressPDF(ctx, file))
+	})
+}
+
+func runInfo(ctx context.Context, env *Env, in *PDFFileInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		info, err := env.Render.DescribePDF(ctx, file)
+		return op.Result{Stem: "info", JSON: info}, err
+	})
+}
+
+// examplePDF is a source for the examples of the table.
+func examplePDF() PDFSource {
+	return PDFSource{FileSource: FileSource{File: op.NewFile([]byte(tinyPDF))}}
+}
+
+// exampleFile is examplePDF as one of several files.
+func exampleFile(name string) FileItem {
+	return FileItem{FileSource: examplePDF().FileSource, Filename: name}
+}
+
+// tinyPDF is a document of two empty pages.
+const tinyPDF = `%PDF-1.4
+1 0 obj
+<< /Type /Catalog /Pages 2 0 R >>
+endobj
+2 0 obj
+<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 /MediaBox [0 0 200 100] >>
+endobj
+3 0 obj
+<< /Type /Page /Parent 2 0 R >>
+endobj
+4 0 obj
+<< /Type /Page /Parent 2 0 R >>
+endobj
+xref
+0 5
+0000000000 65535 f 
+0000000009 00000 n 
+0000000058 00000 n 
+0000000145 00000 n 
+0000000192 00000 n 
+trailer
+<< /Size 5 /Root 1 0 R >>
+startxref
+239
+%%EOF
+`

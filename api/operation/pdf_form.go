@@ -1,0 +1,123 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// FormFillInput is the input of pdf.form.fill.
+type FormFillInput struct {
+	op.Common
+	PDFSource
+
+	Fields  FormValues `json:"fields" jsonschema:"required" jsonschema_description:"Values by the names of their fields, as form/fields lists them: a text, a number, true or false for a checkbox, an option for a radio button, choice or list, an array of options for a list that takes several, null to clear a field."`
+	Flatten bool       `json:"flatten,omitempty" jsonschema:"default=false" jsonschema_description:"Draws the values on the pages and removes the form. Otherwise they stay editable."`
+}
+
+// maxFields bounds the values of one request.
+const maxFields = 5000
+
+// FormValues are the values of a form by the names of its fields.
+type FormValues map[string]any
+
+// JSONSchema bounds how many values there are. What each may be is up to its field.
+func (FormValues) JSONSchema() *jsonschema.Schema {
+	most := uint64(maxFields)
+	return &jsonschema.Schema{Type: "object", MaxProperties: &most}
+}
+
+// Validate checks what the schema cannot state. Which fields there are, and
+// what they take, is known when the PDF has been read.
+func (in *FormFillInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	return failures(faults)
+}
+
+func runFormFields(ctx context.Context, env *Env, in *PDFFileInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		form, err := env.Render.PDFFormFields(ctx, file)
+		return op.Result{Stem: "fields", JSON: form}, err
+	})
+}
+
+func runFormFill(ctx context.Context, env *Env, in *FormFillInput) (op.Result, error) {
+	values := make(map[string]any, len(in.Fields))
+	for name, value := range in.Fields {
+		if n, ok := value.(int64); ok {
+			value = strconv.FormatInt(n, 10) // a long number keeps its digits
+		}
+		values[name] = value
+	}
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		filled, err := env.Render.FillPDFForm(ctx, file, values, in.Flatten)
+		return pdfResult("filled")(filled, formFault(err))
+	})
+}
+
+// formFault names the fields of the request that an error of filling is about,
+// where it is about some.
+func formFault(err error) error {
+	var form *render.FormError
+	if !errors.As(err, &form) {
+		return err
+	}
+	var faults op.Faults
+	for _, name := range slices.Sorted(maps.Keys(form.Faults)) {
+		field := "fields"
+		if name != "" {
+			field += "." + name
+		}
+		faults = append(faults, op.Fault{Field: field, Message: form.Faults[name]})
+	}
+	return faults
+}
+
+// exampleForm is a source for the examples of the table.
+func exampleForm() PDFSource {
+	return PDFSource{FileSource: FileSource{File: op.NewFile([]byte(tinyForm))}}
+}
+
+// tinyForm is a page with a field for text and one to choose in.
+const tinyForm = `%PDF-1.4
+1 0 obj
+<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [4 0 R 5 0 R] /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 6 0 R >> >> >> >>
+endobj
+2 0 obj
+<< /Type /Pages /Kids [3 0 R] /Count 1 /MediaBox [0 0 300 100] >>
+endobj
+3 0 obj
+<< /Type /Page /Parent 2 0 R /Annots [4 0 R 5 0 R] >>
+endobj
+4 0 obj
+<< /Type /Annot /Subtype /Widget /F 4 /Rect [20 60 280 80] /FT /Tx /T (name) /DA (/Helv 12 Tf 0 g) >>
+endobj
+5 0 obj
+<< /Type /Annot /Subtype /Widget /F 4 /Rect [20 20 280 40] /FT /Ch /Ff 131072 /T (country) /Opt [(France) (Japan)] /DA (/Helv 12 Tf 0 g) >>
+endobj
+6 0 obj
+<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>
+endobj
+xref
+0 7
+0000000000 65535 f 
+0000000009 00000 n 
+0000000152 00000 n 
+0000000233 00000 n 
+0000000302 00000 n 
+0000000419 00000 n 
+0000000574 00000 n 
+trailer
+<< /Size 7 /Root 1 0 R >>
+startxref
+644
+%%EOF
+`

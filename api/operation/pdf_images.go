@@ -1,0 +1,92 @@
+package operation
+
+import (
+	"context"
+	"strings"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// FromImagesInput is the input of pdf.from-images.
+type FromImagesInput struct {
+	op.Common
+
+	Files   []FileItem     `json:"files" jsonschema:"required,minItems=1,maxItems=100" jsonschema_description:"The images in their order, 1 to 100 of them, of 200 MiB together at most: PNG, JPEG, WebP, TIFF (each of its pages) or GIF (its first picture)."`
+	Options FromImagesPage `json:"options,omitzero" jsonschema_description:"What the pages look like."`
+}
+
+// FromImagesPage are the options of pdf.from-images.
+type FromImagesPage struct {
+	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It takes the place of width and height where both are given. Default: each page is as large as its image."`
+	Width     Length `json:"width,omitzero" jsonschema_description:"Width of the pages: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Needs height."`
+	Height    Length `json:"height,omitzero" jsonschema_description:"Height of the pages, written like width. Needs width."`
+	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"Turns the paper by swapping its width and height."`
+	Margin    Margin `json:"margin,omitzero" jsonschema_description:"Page margins. Default: 0."`
+	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,enum=none,default=contain" jsonschema_description:"How an image is fitted between the margins of a page whose size is given: contain shows all of it as large as it can be, cover fills the page and cuts off the rest, fill distorts it, none keeps its size unless it is too large."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *FromImagesInput) Validate() error {
+	var faults op.Faults
+	for i := range in.Files {
+		in.Files[i].check(&faults, fileAt(i))
+	}
+	in.Options.layout(&faults)
+	return failures(faults)
+}
+
+// pointsPerInch is PDF's fixed ratio.
+const pointsPerInch = 72
+
+// layout returns the pages as the renderer takes them, and faults what cannot
+// be.
+func (o *FromImagesPage) layout(faults *op.Faults) render.ImagePages {
+	var paperSize paper
+	switch {
+	case o.Format != "":
+		named, ok := formats[strings.ToLower(o.Format)]
+		if !ok {
+			faults.Add("options.format", "must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got %.20q", o.Format)
+		}
+		paperSize = named
+	case o.Width.IsZero() != o.Height.IsZero():
+		missing, given := "width", "height"
+		if o.Height.IsZero() {
+			missing, given = given, missing
+		}
+		faults.Add("options."+missing, "is required beside options.%s", given)
+	case !o.Width.IsZero():
+		paperSize.width = o.Width.check(faults, "options.width", paperBounds, defaultPaper.width)
+		paperSize.height = o.Height.check(faults, "options.height", paperBounds, defaultPaper.height)
+	}
+	room := paperSize
+	if room.width == 0 || room.height == 0 {
+		room = paper{paperBounds.high, paperBounds.high}
+	}
+	margin := o.Margin.fit(faults, room, o.Landscape)
+	if o.Landscape {
+		paperSize.width, paperSize.height = paperSize.height, paperSize.width
+	}
+	points := func(inches *float64) float64 { return either(inches, 0) * pointsPerInch }
+	return render.ImagePages{
+		Width: paperSize.width * pointsPerInch, Height: paperSize.height * pointsPerInch, Fit: o.Fit,
+		Margin: render.PageMargin{Top: points(margin.Top), Right: points(margin.Right), Bottom: points(margin.Bottom), Left: points(margin.Left)},
+	}
+}
+
+func runFromImages(ctx context.Context, env *Env, in *FromImagesInput) (op.Result, error) {
+	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
+	var checked op.Faults // by Validate, which found none
+	pages := in.Options.layout(&checked)
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+		var images []render.FileContent
+		for _, file := range files {
+			images = append(images, file)
+		}
+		return pdfResult("images")(env.Render.PDFFromImages(ctx, images, pages))
+	})
+}
+
+// examplePNG is an image of one pixel.
+const examplePNG = "\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU\x00\x00\x00\x0aIDATx\x9cch\x00\x00\x00\x82\x00\x81w\xcdr\xb6\x00\x00\x00\x00IEND\xaeB`\x82"

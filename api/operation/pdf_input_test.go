@@ -1,0 +1,125 @@
+package operation
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"relaypdf/render"
+)
+
+// aPDF is a source that passes the checks of an input.
+const aPDF = `"file":"JVBERi0="`
+
+func TestPDFInputsAccept(t *testing.T) {
+	for _, test := range []struct{ name, body string }{
+		{"pdf.merge", `{"files":[{` + aPDF + `,"filename":"a.pdf","password":"x"},{"url":"http://example.com/b.pdf"},{"fileId":"file_x"}]}`},
+		{"pdf.extract", `{` + aPDF + `}`},
+		{"pdf.extract", `{` + aPDF + `,"pages":"7-,even,last,-3","password":"x","filename":"x","response":"url"}`},
+		{"pdf.extract", `{` + aPDF + `,"pages":[3,1,1],"url":null,"fileId":null}`},
+		{"pdf.protect", `{` + aPDF + `,"userPassword":"-x","permissions":[]}`},
+		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","ownerPassword":"y","permissions":{"print":false,"copy":true,"fill":false}}`},
+		{"pdf.unlock", `{"url":"https://example.com/a.pdf","password":"x"}`},
+		{"pdf.unlock", `{` + aPDF + `,"password":""}`},
+		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"x","page":1,"children":[{"title":"y","page":2,"children":[]}]}]}`},
+		{"pdf.rotate", `{` + aPDF + `,"degrees":-270}`},
+		{"pdf.delete-pages", `{` + aPDF + `,"pages":[1]}`},
+		{"pdf.extract", `{` + aPDF + `,"pages":[` + strings.Repeat("999999,", 1999) + `1]}`},
+		{"pdf.compress", `{` + aPDF + `}`},
+		{"pdf.info", `{"fileId":"file_x","password":""}`},
+	} {
+		if faults := bind(t, test.name, test.body); faults != nil {
+			t.Errorf("%s %s: %q", test.name, test.body, faults)
+		}
+	}
+}
+
+func TestPDFInputsRefuse(t *testing.T) {
+	const sources = "give exactly one of url, file, fileId"
+	missing := "file is required, or another source in its place: " + sources
+	long := `"` + strings.Repeat("ä", 100) + `"`
+	for _, test := range []struct {
+		name, body string
+		want       []string
+	}{
+		// Sources.
+		{"pdf.info", `{}`, []string{missing}},
+		{"pdf.info", `{"file":""}`, []string{"file must not be empty"}},
+		{"pdf.info", `{"file":"%%%"}`, []string{"file must be Base64, with or without a data URI before it"}},
+		{"pdf.info", `{"url":""}`, []string{"url must not be empty"}},
+		{"pdf.info", `{` + aPDF + `,"url":"https://a.example","fileId":"x"}`, []string{
+			"file cannot stand beside url: " + sources, "fileId cannot stand beside url: " + sources}},
+		{"pdf.info", `{"fileId":""}`, []string{`fileId must be a string of 1 to 255 characters; got ""`}},
+		{"pdf.info", `{` + aPDF + `,"password":"a\nb"}`, []string{"password must not contain line breaks or NUL characters"}},
+		{"pdf.info", `{` + aPDF + `,"pages":"1"}`, []string{"pages is not a known field"}},
+		{"pdf.merge", `{}`, []string{"files is required"}},
+		{"pdf.merge", `{"files":[{` + aPDF + `}]}`, []string{"files must be an array of 2 to 20 items; got an array of 1 item"}},
+		{"pdf.merge", `{"files":[{` + aPDF + `},{},{"url":"x",` + aPDF + `},{"fileId":"x","password":"\u0000"}]}`, []string{
+			"files[1].file is required, or another source in its place: " + sources,
+			"files[2].file cannot stand beside url: " + sources,
+			"files[3].password must not contain line breaks or NUL characters"}},
+		// Pages.
+		{"pdf.delete-pages", `{` + aPDF + `}`, []string{"pages is required"}},
+		{"pdf.extract", `{` + aPDF + `,"pages":""}`, []string{
+			`pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got ""`}},
+		{"pdf.extract", `{` + aPDF + `,"pages":[]}`, []string{
+			"pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got an array of 0 items"}},
+		{"pdf.extract", `{` + aPDF + `,"pages":[1,0,"2"]}`, []string{
+			"pages[1] must be between 1 and 999999; got 0", `pages[2] must be a whole number between 1 and 999999; got "2"`}},
+		{"pdf.extract", `{` + aPDF + `,"pages":true}`, []string{
+			"pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got true"}},
+		{"pdf.extract", `{` + aPDF + `,"pages":"3-1"}`, []string{
+			"pages has the range 3-1, which runs backwards; give " + render.PageRangesSyntax + ", or an array of page numbers"}},
+		// Their own fields.
+		{"pdf.rotate", `{` + aPDF + `}`, []string{"degrees is required"}},
+		{"pdf.rotate", `{` + aPDF + `,"degrees":45}`, []string{"degrees must be one of -270, -180, -90, 90, 180, 270; got 45"}},
+		{"pdf.rotate", `{` + aPDF + `,"degrees":0}`, []string{"degrees must be one of -270, -180, -90, 90, 180, 270; got 0"}},
+		{"pdf.protect", `{` + aPDF + `}`, []string{"userPassword is required"}},
+		{"pdf.protect", `{` + aPDF + `,"userPassword":""}`, []string{`userPassword must be a string of 1 to 127 characters; got ""`}},
+		{"pdf.protect", `{` + aPDF + `,"userPassword":` + long + `}`, []string{"userPassword must be at most 127 bytes in UTF-8; got 200"}},
+		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","ownerPassword":"x"}`, []string{
+			"ownerPassword must differ from userPassword, or every reader is the owner"}},
+		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","permissions":{"print":false,"highres":true,"edit":true}}`, []string{
+			"permissions.edit is not a known field", "permissions.highres cannot be true while permissions.print is false"}},
+		{"pdf.unlock", `{` + aPDF + `}`, []string{"password is required"}},
+		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[]}`, []string{"bookmarks must be an array of 1 to 2000 items; got an array of 0 items"}},
+		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"","page":0},{"title":"x","page":1e20},{"page":1,"children":[{"title":"x","level":2}]}]}`, []string{
+			"bookmarks[0].page must be between 1 and 999999; got 0",
+			`bookmarks[0].title must be a string of 1 to 1000 characters; got ""`,
+			"bookmarks[1].page must be between 1 and 999999; got 1e+20",
+			"bookmarks[2].children[0].level is not a known field", "bookmarks[2].children[0].page is required", "bookmarks[2].title is required"}},
+	} {
+		if got := bind(t, test.name, test.body); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s %.200s:\n got  %q\n want %q", test.name, test.body, got, test.want)
+		}
+	}
+}
+
+// TestPagesOfArrays spells arrays as expressions, in their order.
+func TestPagesOfArrays(t *testing.T) {
+	for want, in := range map[string][]any{
+		"1-3,5":   {int64(1), int64(2), int64(3), int64(5)},
+		"3,2,1-2": {int64(3), int64(2), int64(1), int64(2)},
+		"4,4,4":   {int64(4), int64(4), int64(4)},
+		"2-3,1":   {2.0, int64(3), 1.0},
+	} {
+		var pages Pages
+		if err := pages.SetJSON(in); err != nil || pages.text() != want {
+			t.Errorf("%v: got %q, %v, want %q", in, pages.text(), err, want)
+		}
+	}
+}
+
+func TestMergeTitles(t *testing.T) {
+	address := func(s string) FileSource { return FileSource{URL: &s} }
+	for want, file := range map[string]MergeFile{
+		"Annual report": {FileItem: FileItem{Filename: "Annual report.pdf"}},
+		"b":             {FileItem: FileItem{Filename: `C:\a\b.pdf`, FileSource: address("https://example.com/c.pdf")}},
+		"c d":           {FileItem: FileItem{FileSource: address("https://example.com/x/c%20d.PDF?e=f.pdf")}},
+		"":              {FileItem: FileItem{FileSource: address("https://example.com/")}},
+	} {
+		if got := file.title(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

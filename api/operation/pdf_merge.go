@@ -1,0 +1,64 @@
+package operation
+
+import (
+	"context"
+	"net/url"
+	"path"
+	"strings"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// MergeInput is the input of pdf.merge.
+type MergeInput struct {
+	op.Common
+
+	Files []MergeFile `json:"files" jsonschema:"required,minItems=2,maxItems=20" jsonschema_description:"The PDFs in their order, 2 to 20 of them, of 200 MiB together at most."`
+}
+
+// MergeFile is one PDF of a merge.
+type MergeFile struct {
+	FileItem
+
+	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens this PDF, where it is encrypted. The result is not encrypted."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *MergeInput) Validate() error {
+	var faults op.Faults
+	for i := range in.Files {
+		at := fileAt(i)
+		in.Files[i].check(&faults, at)
+		checkPassword(&faults, at+"password", in.Files[i].Password)
+	}
+	return failures(faults)
+}
+
+// title is what the file is called in the result's outline: its name without
+// the extension.
+func (f *MergeFile) title() string {
+	name := f.Filename
+	if address, err := url.Parse(text(f.URL)); name == "" && err == nil {
+		name = path.Base(address.Path)
+	}
+	name = strings.TrimSuffix(path.Base(strings.ReplaceAll(name, `\`, "/")), path.Ext(name))
+	if name == "." || name == "/" {
+		return ""
+	}
+	return name
+}
+
+// runMerge joins the files.
+func runMerge(ctx context.Context, env *Env, in *MergeInput) (op.Result, error) {
+	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+		var inputs []render.MergeInput
+		for i, file := range files {
+			inputs = append(inputs, render.MergeInput{
+				PDFFile: render.PDFFile{Content: file, Password: in.Files[i].Password}, Title: in.Files[i].title(),
+			})
+		}
+		return pdfResult("merged")(env.Render.MergePDFs(ctx, inputs))
+	})
+}

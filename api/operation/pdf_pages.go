@@ -1,0 +1,68 @@
+package operation
+
+import (
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// ExtractInput is the input of pdf.extract.
+type ExtractInput struct {
+	op.Common
+	PDFSource
+
+	Pages Pages `json:"pages,omitzero" jsonschema_description:"Pages of the result, in this order, repeats included: text such as 1-3,5, 7- (to the end), -3 (the first three), even, odd or last, or an array of page numbers. Default: all."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *ExtractInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+
+// RotateInput is the input of pdf.rotate.
+type RotateInput struct {
+	op.Common
+	PDFSource
+
+	Degrees int   `json:"degrees" jsonschema:"required,enum=-270,enum=-180,enum=-90,enum=90,enum=180,enum=270" jsonschema_description:"Clockwise turn in degrees, in addition to the one that a page has: a multiple of 90 from -270 to 270, but not 0."`
+	Pages   Pages `json:"pages,omitzero" jsonschema_description:"Pages to turn: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *RotateInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+
+// DeletePagesInput is the input of pdf.delete-pages.
+type DeletePagesInput struct {
+	op.Common
+	PDFSource
+
+	Pages Pages `json:"pages" jsonschema:"required" jsonschema_description:"Pages to delete: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. At least one page must stay."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *DeletePagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+
+// validatePages checks the fields that operations on pages share.
+func validatePages(source *PDFSource, pages Pages) error {
+	var faults op.Faults
+	source.validate(&faults)
+	pages.check(&faults, "pages")
+	return failures(faults)
+}
+
+func runExtract(ctx context.Context, env *Env, in *ExtractInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult("pages")(env.Render.ExtractPages(ctx, file, in.Pages.text()))
+	})
+}
+
+func runRotate(ctx context.Context, env *Env, in *RotateInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult("rotated")(env.Render.RotatePages(ctx, file, in.Degrees, in.Pages.text()))
+	})
+}
+
+func runDeletePages(ctx context.Context, env *Env, in *DeletePagesInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult("pages")(env.Render.DeletePages(ctx, file, in.Pages.text()))
+	})
+}

@@ -1,0 +1,93 @@
+package operation
+
+import (
+	"context"
+	"crypto/rand"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// ProtectInput is the input of pdf.protect.
+type ProtectInput struct {
+	op.Common
+	PDFSource
+
+	UserPassword  string      `json:"userPassword" jsonschema:"required,minLength=1,maxLength=127" jsonschema_description:"Password that opens the result for reading, at most 127 bytes."`
+	OwnerPassword string      `json:"ownerPassword,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password that opens the result with all permissions, at most 127 bytes. Default: a random one that nobody knows."`
+	Permissions   Permissions `json:"permissions,omitzero" jsonschema_description:"What a reader who knows only the user's password may do. Programs keep to it by courtesy. Default: everything."`
+}
+
+// Permissions say what a reader may do with a protected PDF.
+type Permissions struct {
+	Print    *bool `json:"print,omitempty" jsonschema:"default=true" jsonschema_description:"Print."`
+	HighRes  *bool `json:"highres,omitempty" jsonschema:"default=true" jsonschema_description:"Print in full quality; without it, printing is only possible in low resolution."`
+	Copy     *bool `json:"copy,omitempty" jsonschema:"default=true" jsonschema_description:"Copy text and images. Reading aloud stays possible."`
+	Modify   *bool `json:"modify,omitempty" jsonschema:"default=true" jsonschema_description:"Change the content of pages."`
+	Annotate *bool `json:"annotate,omitempty" jsonschema:"default=true" jsonschema_description:"Add and change comments."`
+	Fill     *bool `json:"fill,omitempty" jsonschema:"default=true" jsonschema_description:"Fill in form fields."`
+	Assemble *bool `json:"assemble,omitempty" jsonschema:"default=true" jsonschema_description:"Insert, delete and turn pages."`
+}
+
+// allow returns the permissions as the renderer takes them.
+func (p Permissions) allow() render.PDFPermissions {
+	return render.PDFPermissions{
+		Print: either(p.Print, true), HighRes: either(p.HighRes, true), Copy: either(p.Copy, true), Modify: either(p.Modify, true),
+		Annotate: either(p.Annotate, true), Fill: either(p.Fill, true), Assemble: either(p.Assemble, true),
+	}
+}
+
+// maxPassword is how many bytes of a password the encryption looks at.
+const maxPassword = 127
+
+// Validate checks what the schema cannot state.
+func (in *ProtectInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	for _, p := range []struct{ field, value string }{{"userPassword", in.UserPassword}, {"ownerPassword", in.OwnerPassword}} {
+		checkPassword(&faults, p.field, p.value)
+		if len(p.value) > maxPassword {
+			faults.Add(p.field, "must be at most %d bytes in UTF-8; got %d", maxPassword, len(p.value))
+		}
+	}
+	if in.OwnerPassword != "" && in.OwnerPassword == in.UserPassword {
+		faults.Add("ownerPassword", "must differ from userPassword, or every reader is the owner")
+	}
+	if !either(in.Permissions.Print, true) && either(in.Permissions.HighRes, false) {
+		faults.Add("permissions.highres", "cannot be true while permissions.print is false")
+	}
+	return failures(faults)
+}
+
+func runProtect(ctx context.Context, env *Env, in *ProtectInput) (op.Result, error) {
+	protection := render.PDFProtection{UserPassword: in.UserPassword, OwnerPassword: in.OwnerPassword, Allow: in.Permissions.allow()}
+	if protection.OwnerPassword == "" {
+		protection.OwnerPassword = rand.Text()
+	}
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult("protected")(env.Render.ProtectPDF(ctx, file, protection))
+	})
+}
+
+// UnlockInput is the input of pdf.unlock.
+type UnlockInput struct {
+	op.Common
+	FileSource
+
+	Password string `json:"password" jsonschema:"required,maxLength=127" jsonschema_description:"Password that opens the PDF: the user's or the owner's. Empty for one that opens without, but forbids something."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *UnlockInput) Validate() error {
+	var faults op.Faults
+	in.check(&faults, "")
+	checkPassword(&faults, "password", in.Password)
+	return failures(faults)
+}
+
+func runUnlock(ctx context.Context, env *Env, in *UnlockInput) (op.Result, error) {
+	source := PDFSource{FileSource: in.FileSource, Password: in.Password}
+	return withPDF(ctx, env, &source, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult("unlocked")(env.Render.UnlockPDF(ctx, file))
+	})
+}

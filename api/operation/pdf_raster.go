@@ -1,0 +1,47 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store/credit"
+)
+
+// rasterPrice is what pdf.raster costs, however many pages it draws.
+const rasterPrice = 1000 * credit.Microdollar
+
+// RasterInput is the input of pdf.raster.
+type RasterInput struct {
+	op.Common
+	PDFSource
+
+	Pages Pages  `json:"pages,omitzero" jsonschema_description:"Pages to draw: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Several make a ZIP archive of page-001.png and so on, named by the number of the page. Default: 1."`
+	Type  string `json:"type,omitempty" jsonschema:"enum=png,enum=jpeg,default=png" jsonschema_description:"Image format."`
+	DPI   int    `json:"dpi,omitempty" jsonschema:"minimum=36,maximum=600,default=150" jsonschema_description:"Resolution in pixels per inch, from 36 to 600. An image has at most 16384 pixels a side and 100 megapixels."`
+}
+
+const (
+	defaultDPI = 150
+	firstPage  = "1"
+)
+
+// Validate checks what the schema cannot state.
+func (in *RasterInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+
+func runRaster(ctx context.Context, env *Env, in *RasterInput) (op.Result, error) {
+	how := render.Raster{Pages: cmp.Or(in.Pages.text(), firstPage), JPEG: in.Type == "jpeg", DPI: cmp.Or(in.DPI, defaultDPI)}
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		image, archive, err := env.Render.RasterPages(ctx, file, how)
+		switch {
+		case err != nil:
+			return op.Result{}, err
+		case archive:
+			return op.Result{Stem: "pages", Extension: ".zip", ContentType: "application/zip", Body: image}, nil
+		case how.JPEG:
+			return op.Result{Stem: "page", Extension: ".jpeg", ContentType: "image/jpeg", Body: image}, nil
+		}
+		return op.Result{Stem: "page", Extension: ".png", ContentType: "image/png", Body: image}, nil
+	})
+}

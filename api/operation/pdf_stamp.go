@@ -1,0 +1,161 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	"golang.org/x/image/colornames"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// StampInput is the input of pdf.stamp.
+type StampInput struct {
+	op.Common
+	PDFSource
+
+	Text     string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text to stamp, in any script; lines are separated by line feeds. Give exactly one of text and image."`
+	Image    FileItem `json:"image,omitzero" jsonschema_description:"Image to stamp: PNG, JPEG, WebP, TIFF or GIF. One that is larger than a page is fitted into it before scale counts."`
+	Pages    Pages    `json:"pages,omitzero" jsonschema_description:"Pages to stamp: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Position Position `json:"position,omitzero" jsonschema_description:"Where the stamp is: center, top, bottom, top-left, top-right, bottom-left or bottom-right, which are 24 points from the edge; or an object of x and y, the stamp's top left in points from the top left of the page as it is shown. Default: center."`
+	Opacity  *float64 `json:"opacity,omitempty" jsonschema:"minimum=0,maximum=1,default=1" jsonschema_description:"Opacity, from 0 (invisible) to 1 (solid)."`
+	FontSize float64  `json:"fontSize,omitempty" jsonschema:"minimum=1,maximum=1000,default=48" jsonschema_description:"Size of the text in points, from 1 to 1000."`
+	Color    string   `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Colour of the text: a CSS colour such as #c00, #cc0000 or crimson."`
+	Rotate   float64  `json:"rotate,omitempty" jsonschema:"minimum=-360,maximum=360,default=0" jsonschema_description:"Turn of the stamp about its centre in degrees, counter-clockwise. Its position is that of the turned stamp."`
+	Scale    float64  `json:"scale,omitempty" jsonschema:"minimum=0.01,maximum=100,default=1" jsonschema_description:"Enlargement of the stamp, from 0.01 to 100."`
+	Layer    string   `json:"layer,omitempty" jsonschema:"enum=above,enum=below,default=above" jsonschema_description:"Whether the stamp is above or below what is on the page."`
+}
+
+// Position is the name of a place on a page, or a point. Its zero value means
+// that none was given.
+type Position struct {
+	name *string // empty for a point
+	x, y float64
+}
+
+// PositionAt returns the Position of a name.
+func PositionAt(name string) Position { return Position{name: &name} }
+
+// JSONSchema says that a Position is one of some names, or a point that is no
+// farther from the page's corner than a page may reach.
+func (Position) JSONSchema() *jsonschema.Schema {
+	coordinate := &jsonschema.Schema{Type: "number", Minimum: "-14400", Maximum: "14400"}
+	point := jsonschema.NewProperties()
+	point.Set("x", coordinate)
+	point.Set("y", coordinate)
+	names := []any{"center", "top", "bottom", "top-left", "top-right", "bottom-left", "bottom-right"}
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		{Type: "string", Enum: names},
+		{Type: "object", Properties: point, Required: []string{"x", "y"}, AdditionalProperties: jsonschema.FalseSchema},
+	}}
+}
+
+// SetJSON takes a name or a point.
+func (p *Position) SetJSON(v any) error {
+	switch v := v.(type) {
+	case string:
+		p.name = &v
+	case map[string]any:
+		*p = Position{name: new(""), x: coordinate(v["x"]), y: coordinate(v["y"])}
+	}
+	return nil
+}
+
+// coordinate returns a number as JSON decodes it.
+func coordinate(v any) float64 {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return 0
+}
+
+// MarshalJSON writes the position as it came.
+func (p Position) MarshalJSON() ([]byte, error) {
+	if p.name != nil && *p.name != "" {
+		return json.Marshal(*p.name)
+	}
+	return json.Marshal(map[string]float64{"x": p.x, "y": p.y})
+}
+
+// IsZero tells whether no position was given.
+func (p Position) IsZero() bool { return p.name == nil }
+
+// The defaults of a stamp.
+const (
+	defaultFontSize = 48
+	defaultColor    = "#000000"
+	defaultPosition = "center"
+)
+
+var hexColor = regexp.MustCompile(`^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$`)
+
+// validColor tells whether a text is a colour of CSS, in hexadecimal or by
+// name.
+func validColor(text string) bool {
+	name := strings.ToLower(text)
+	_, known := colornames.Map[name]
+	return known || name == "rebeccapurple" || name == "transparent" || hexColor.MatchString(text)
+}
+
+// Validate checks what the schema cannot state.
+func (in *StampInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	in.Pages.check(&faults, "pages")
+	image := in.Image.URL != nil || in.Image.File.Inline != nil || in.Image.FileID != nil
+	hasText := strings.TrimSpace(in.Text) != ""
+	switch {
+	case image && in.Text != "":
+		faults.Add("image", "cannot stand beside text: give exactly one of text, image")
+	case image:
+		in.Image.check(&faults, "image.")
+	case !hasText && in.Text != "":
+		faults.Add("text", "must not be only spaces")
+	case !hasText:
+		faults.Add("text", "is required, or another stamp in its place: give exactly one of text, image")
+	}
+	if in.Color != "" && !validColor(in.Color) {
+		faults.Add("color", "must be a CSS colour such as #c00, #cc0000 or crimson; got %.30q", in.Color)
+	}
+	return failures(faults)
+}
+
+func runStamp(ctx context.Context, env *Env, in *StampInput) (op.Result, error) {
+	sources := []placed{{&in.FileSource, ""}}
+	if in.Text == "" {
+		sources = append(sources, placed{&in.Image.FileSource, "image."})
+	}
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+		stamp := in.stamp()
+		if in.Text == "" {
+			stamp.Image = files[1]
+		}
+		file := render.PDFFile{Content: files[0], Password: in.Password}
+		return pdfResult("stamped")(env.Render.StampPDF(ctx, file, stamp))
+	})
+}
+
+// stamp returns the stamp as the renderer takes it, but for its image.
+func (in *StampInput) stamp() render.Stamp {
+	s := render.Stamp{
+		Text: in.Text, FontSize: cmp.Or(in.FontSize, defaultFontSize), Color: cmp.Or(in.Color, defaultColor),
+		Pages: in.Pages.text(), Opacity: either(in.Opacity, 1), Rotate: in.Rotate, Scale: cmp.Or(in.Scale, 1), Below: in.Layer == "below",
+	}
+	switch {
+	case in.Position.IsZero():
+		s.Position = new(defaultPosition)
+	case *in.Position.name != "":
+		s.Position = in.Position.name
+	default:
+		s.X, s.Y = in.Position.x, in.Position.y
+	}
+	return s
+}

@@ -1,0 +1,33 @@
+package operation
+
+import (
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// TextInput is the input of pdf.text.
+type TextInput struct {
+	op.Common
+	PDFSource
+
+	MergePages bool `json:"mergePages,omitempty" jsonschema:"default=false" jsonschema_description:"Answers one text with a form feed between pages, in place of a text for each page."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *TextInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	return failures(faults)
+}
+
+func runText(ctx context.Context, env *Env, in *TextInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		text, err := env.Render.PDFText(ctx, file, in.MergePages)
+		if err != nil {
+			return op.Result{}, err
+		}
+		return op.Result{Stem: "text", Extension: ".json", ContentType: "application/json", Body: text}, nil
+	})
+}

@@ -1,0 +1,178 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store/credit"
+)
+
+// toolPrice is what an operation on a PDF costs, unless its row says otherwise.
+const toolPrice = 500 * credit.Microdollar
+
+// pdfTool returns the facts of an operation whose result is a PDF, at the usual
+// price.
+func pdfTool(name, summary string) op.Info {
+	return op.Info{Name: name, Summary: summary, Price: toolPrice, Produces: []string{"application/pdf"}}
+}
+
+// validate faults a source that is not exactly one, and a password that no
+// program can be told.
+func (s *PDFSource) validate(faults *op.Faults) {
+	s.check(faults, "")
+	checkPassword(faults, "password", s.Password)
+}
+
+// checkPassword faults a password with line breaks or a NUL, which neither
+// people nor other programs could type.
+func checkPassword(faults *op.Faults, field, password string) {
+	if strings.ContainsAny(password, "\r\n\x00") {
+		faults.Add(field, "must not contain line breaks or NUL characters")
+	}
+}
+
+// pdfResult makes the result of an operation of the PDF that it made.
+func pdfResult(stem string) func(render.File, error) (op.Result, error) {
+	return func(file render.File, err error) (op.Result, error) {
+		if err != nil {
+			return op.Result{}, err
+		}
+		return op.Result{Stem: stem, Extension: ".pdf", ContentType: "application/pdf", Body: file}, nil
+	}
+}
+
+// Admit says whether there is room in the queue of those who work on files.
+func (s *PDFSource) Admit(env *Env) error {
+	if env.Render == nil {
+		return nil
+	}
+	return env.Render.AdmitTool()
+}
+
+// withPDF gets the PDF of a source and runs do with it. Errors name the field
+// that they are about.
+func withPDF[T any](ctx context.Context, env *Env, src *PDFSource, do func(context.Context, render.PDFFile) (T, error)) (T, error) {
+	return withFiles(ctx, env, []placed{{&src.FileSource, ""}}, func(ctx context.Context, files []openFile) (T, error) {
+		return do(ctx, render.PDFFile{Content: files[0], Password: src.Password})
+	})
+}
+
+// withFiles gets the files of several sources and runs do with them, as
+// withPDF does with one.
+func withFiles[T any](ctx context.Context, env *Env, sources []placed, do func(context.Context, []openFile) (T, error)) (result T, err error) {
+	bounded, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	files, err := env.openSources(bounded, sources)
+	if err != nil && ctx.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded) {
+		return result, errFetchTimeout
+	}
+	if err == nil {
+		defer closeFiles(files)
+		result, err = do(ctx, files)
+	}
+	return result, toolFault(err, files, sources)
+}
+
+// errFetchTimeout means that the files of a request were not there in time.
+var errFetchTimeout = errors.New("fetching files timed out")
+
+// toolFault names the field of the request that an error of the renderer is
+// about, where it is about one.
+func toolFault(err error, files []openFile, sources []placed) error {
+	var failed *render.PDFError
+	if !errors.As(err, &failed) || failed.Input >= len(files) {
+		return err
+	}
+	source := sources[failed.Input]
+	switch failed.Kind {
+	case render.PDFBeyondEnd:
+		return op.Faults{{
+			Field:   cmp.Or(bookmarkField(failed.Bookmark), "pages"),
+			Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", failed.Pages),
+		}}
+	case render.PDFAllPages:
+		return op.Faults{{Field: "pages", Message: fmt.Sprintf("selects all pages of the document, which has %d; at least one must stay", failed.Pages)}}
+	case render.PDFNoSelection:
+		return op.Faults{{Field: "pages", Message: failed.Text}}
+	case render.PDFTooFine:
+		return op.Faults{{Field: "dpi", Message: fmt.Sprintf(
+			"is too high for page %d: its image would have %.0f × %.0f pixels; the limits are %d a side and %d in all",
+			failed.Page, failed.Width, failed.Height, render.MaxPageSide, render.MaxPagePixels)}}
+	}
+	return &documentError{field: files[failed.Input].field, password: source.at + "password", cause: failed}
+}
+
+// bookmarkField is the page of the bookmark that a way leads to, or empty.
+func bookmarkField(way []int) string {
+	if len(way) == 0 {
+		return ""
+	}
+	field := "bookmarks"
+	for level, i := range way {
+		if level > 0 {
+			field += ".children"
+		}
+		field += "[" + strconv.Itoa(i) + "]"
+	}
+	return field + ".page"
+}
+
+// documentError is a PDF that cannot be worked on.
+type documentError struct {
+	field    string // that holds it
+	password string // the field of its password
+	cause    *render.PDFError
+}
+
+func (e *documentError) Error() string { return e.field + ": " + e.cause.Error() }
+
+// Unwrap returns the renderer's error.
+func (e *documentError) Unwrap() error { return e.cause }
+
+// detail says which field is at fault, and how.
+func (e *documentError) detail() fault.Detail {
+	switch e.cause.Kind {
+	case render.PDFNot:
+		return fault.Detail{Field: e.field, Message: "is not a PDF"}
+	case render.ImageNot:
+		return fault.Detail{Field: e.field, Message: "is not a PNG, JPEG, WebP, TIFF or GIF image"}
+	case render.ImageDamaged:
+		return fault.Detail{Field: e.field, Message: "is a damaged image, or of a kind that cannot be read"}
+	case render.ImageLarge:
+		return fault.Detail{Field: e.field, Message: e.cause.Text}
+	case render.PDFPasswordRequired:
+		return fault.Detail{Field: e.password, Message: "is required: the PDF is encrypted and does not open without one"}
+	case render.PDFWrongPassword:
+		return fault.Detail{Field: e.password, Message: "is wrong: it does not open the PDF"}
+	case render.PDFExhausted:
+		return fault.Detail{Field: e.field, Message: "needs more time, memory or disk space than one document may have"}
+	}
+	return fault.Detail{Field: e.field, Message: "is damaged, and could not be repaired"}
+}
+
+// toolError words the failures of operations on PDFs for the customer.
+func toolError(err error) *fault.Error {
+	var document *documentError
+	var late *render.ToolTimeoutError
+	switch {
+	case errors.As(err, &document):
+		detail := document.detail()
+		return &fault.Error{
+			Code: fault.ProcessingFailed, Message: "The file could not be processed: " + detail.Field + " " + detail.Message + ".", Details: []fault.Detail{detail},
+		}
+	case errors.Is(err, errFetchTimeout):
+		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf(
+			"The files were not fetched within %v. Send smaller files, or upload them first.", fetchTimeout)}
+	case errors.As(err, &late):
+		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf(
+			"The file was not processed within %v, which is the limit for this operation. Send a smaller or simpler file, or split the work.", late.After) + slowedText(late.Slowed)}
+	}
+	return nil
+}

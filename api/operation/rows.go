@@ -1,0 +1,217 @@
+// Package operation is the product: one row for each operation, their inputs,
+// and what is done with them.
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store/credit"
+)
+
+// Env is what the run of an operation may use.
+type Env struct {
+	// Render works for the account that pays. Nothing of one account's documents
+	// is within reach of another's.
+	Render *render.Account
+	// Templates are the account's.
+	Templates Templates
+	// MaxFile is the most that one file may have, in bytes, however it comes.
+	MaxFile int64
+	// Stored opens an upload or an earlier result of the account, which the
+	// caller closes. It returns store.ErrNotFound where the account has no such file.
+	Stored func(ctx context.Context, id string) (op.Body, error)
+}
+
+// admit returns the error with which the browser would turn the account away now.
+func (e *Env) admit() error {
+	if e.Render == nil {
+		return nil
+	}
+	return e.Render.Admit()
+}
+
+type row[In any] = op.Spec[*Env, In]
+
+// Rows is the product on one screen: paths, tools, commands, prices,
+// documentation and forms all derive from these rows.
+var Rows = []op.Row[*Env]{
+	row[PDFInput]{
+		Info: op.Info{
+			Name: "pdf.create", Summary: "Make a PDF from HTML, a web page, Markdown or a template",
+			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
+		},
+		Example: PDFInput{
+			HTML:    new("<h1>Invoice 42</h1><p>Total: 99.00 EUR</p>"),
+			Options: PDFOptions{Format: "A4", Margin: Margin{Top: Length{"20mm"}, Bottom: Length{"20mm"}}},
+		},
+		Run: runPDF,
+	},
+	row[PreviewInput]{
+		Info: op.Info{
+			Name: "templates.preview", Summary: "Make a PDF of the draft of a template, or of one that is not stored",
+			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
+		},
+		Example: PreviewInput{
+			HTML: new("<h1>{{title}}</h1>{{#each items}}<p>{{this}}</p>{{/each}}"), SampleData: op.Object{RawMessage: []byte(`{"title":"Invoice 42","items":["Pen","Ink"]}`)},
+		},
+		Run: runPreview,
+	},
+	row[ImageInput]{
+		Info: op.Info{
+			Name: "images.create", Summary: "Make an image of HTML, a web page or a template",
+			Price: 1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
+		},
+		Example: ImageInput{
+			HTML:    new("<h1>Hello</h1>"),
+			Options: ImageOptions{Viewport: Viewport{Width: 1200, Height: 630}},
+		},
+		Run: runImage,
+	},
+	row[MergeInput]{
+		Info:    pdfTool("pdf.merge", "Merge PDFs in order"),
+		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
+		Run:     runMerge,
+	},
+	row[ExtractInput]{
+		Info:    pdfTool("pdf.extract", "Make a PDF of some pages of another, in any order"),
+		Example: ExtractInput{PDFSource: examplePDF(), Pages: SelectPages("2,1")},
+		Run:     runExtract,
+	},
+	row[ProtectInput]{
+		Info:    pdfTool("pdf.protect", "Encrypt a PDF with a password"),
+		Example: ProtectInput{PDFSource: examplePDF(), UserPassword: "correct horse", Permissions: Permissions{Copy: new(false)}},
+		Run:     runProtect,
+	},
+	row[UnlockInput]{
+		Info:    pdfTool("pdf.unlock", "Take the encryption off a PDF"),
+		Example: UnlockInput{FileSource: examplePDF().FileSource, Password: "correct horse"},
+		Run:     runUnlock,
+	},
+	row[BookmarksInput]{
+		Info: pdfTool("pdf.bookmarks", "Add bookmarks to a PDF"),
+		Example: BookmarksInput{PDFSource: examplePDF(), Bookmarks: Bookmarks{
+			{Title: "Report", Page: 1, Children: Bookmarks{{Title: "Figures", Page: 2}}},
+		}},
+		Run: runBookmarks,
+	},
+	row[RotateInput]{
+		Info:    pdfTool("pdf.rotate", "Turn pages of a PDF"),
+		Example: RotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: SelectPages("even")},
+		Run:     runRotate,
+	},
+	row[DeletePagesInput]{
+		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF"),
+		Example: DeletePagesInput{PDFSource: examplePDF(), Pages: SelectPages("last")},
+		Run:     runDeletePages,
+	},
+	row[PDFFileInput]{
+		Info:    pdfTool("pdf.compress", "Make a PDF smaller without losing anything"),
+		Example: PDFFileInput{PDFSource: examplePDF()},
+		Run:     runCompress,
+	},
+	row[PDFFileInput]{
+		Info: op.Info{
+			Name: "pdf.info", Summary: "Read the metadata, the page sizes and the permissions of a PDF",
+			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFInfo](),
+		},
+		Example: PDFFileInput{PDFSource: examplePDF()},
+		Run:     runInfo,
+	},
+	row[RasterInput]{
+		Info: op.Info{
+			Name: "pdf.raster", Summary: "Make images of the pages of a PDF",
+			Price: rasterPrice, Produces: []string{"image/png", "image/jpeg", "application/zip"},
+		},
+		Example: RasterInput{PDFSource: examplePDF(), Pages: SelectPages("1-2"), DPI: 72},
+		Run:     runRaster,
+	},
+	row[FromImagesInput]{
+		Info: pdfTool("pdf.from-images", "Make a PDF of images"),
+		Example: FromImagesInput{
+			Files:   []FileItem{{FileSource: FileSource{File: op.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
+			Options: FromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
+		},
+		Run: runFromImages,
+	},
+	row[StampInput]{
+		Info:    pdfTool("pdf.stamp", "Stamp a text or an image on pages of a PDF"),
+		Example: StampInput{PDFSource: examplePDF(), Text: "DRAFT", Opacity: new(0.3), Rotate: 45, Color: "crimson"},
+		Run:     runStamp,
+	},
+	row[TextInput]{
+		Info: op.Info{
+			Name: "pdf.text", Summary: "Read the text of a PDF, page by page",
+			Price: toolPrice, PriceNote: "The text layer is read; pictures of text are not.",
+			Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFTextResult](),
+		},
+		Example: TextInput{PDFSource: examplePDF()},
+		Run:     runText,
+	},
+	row[PDFFileInput]{
+		Info: op.Info{
+			Name: "pdf.form.fields", Summary: "List the fields of a PDF's form",
+			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFForm](),
+		},
+		Example: PDFFileInput{PDFSource: exampleForm()},
+		Run:     runFormFields,
+	},
+	row[FormFillInput]{
+		Info:    pdfTool("pdf.form.fill", "Fill the form of a PDF"),
+		Example: FormFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
+		Run:     runFormFill,
+	},
+	row[BarcodeInput]{
+		Info: op.Info{
+			Name: "barcodes.create", Summary: "Make a barcode or a QR code",
+			Price: barcodePrice, Produces: []string{"image/png", "image/svg+xml"},
+		},
+		Example: BarcodeInput{Type: "qr", Text: "https://example.com/?a=1", Scale: 4},
+		Run:     runBarcode,
+	},
+	row[ZipInput]{
+		Info: op.Info{
+			Name: "zip.create", Summary: "Make a ZIP archive of files",
+			Price: zipPrice, Produces: []string{"application/zip"},
+		},
+		Example: ZipInput{Files: []NamedFile{{FileSource: examplePDF().FileSource, Filename: "letters/may.pdf"}}},
+		Run:     runZip,
+	},
+	row[ConvertInput]{
+		Info: op.Info{
+			Name: "convert.create", Summary: "Convert an office document, HTML, Markdown, text, a PDF or an image",
+			Price: convertPrice,
+			Produces: []string{
+				convertTypes[render.ConvertPDF], convertTypes[render.ConvertDOCX], convertTypes[render.ConvertXLSX],
+				convertTypes[render.ConvertHTML], convertTypes[render.ConvertPNG], "application/zip",
+			},
+		},
+		Example: ConvertInput{FileSource: FileSource{File: op.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
+		Run:     runConvert,
+	},
+}
+
+// fieldError names the field of the request that an error of the renderer is
+// about, where it is about one.
+func fieldError(err error) error {
+	var beyond *render.PageRangeError
+	var header *render.HeaderError
+	switch {
+	case errors.As(err, &header):
+		return op.Faults{{Field: "options." + header.Name + "Template", Message: "must not load anything: @import and url() of an address are spelled by escapes in it"}}
+	case errors.Is(err, render.ErrRefused):
+		return &URLError{Field: "url", Cause: err}
+	case errors.As(err, &beyond):
+		return op.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", beyond.Pages)}}
+	case errors.Is(err, render.ErrNoContentArea):
+		// The size in the page's own @page rule, which only Chromium knows.
+		return op.Faults{{Field: "options.margin", Message: "leaves no room for content on the page"}}
+	case errors.Is(err, render.ErrSelector):
+		return op.Faults{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
+	}
+	return err
+}

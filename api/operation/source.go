@@ -1,0 +1,269 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store"
+)
+
+const (
+	// maxInputs is the size in bytes that all files of one request may have.
+	maxInputs = 200 << 20
+	// fetchTimeout bounds the fetching of all files of a request, and archiveTimeout
+	// the packing of them. How long anything else is worked on follows the kind of
+	// work, from when its turn comes: see render.ReadTime.
+	fetchTimeout   = maxTimeout * time.Millisecond
+	archiveTimeout = maxTimeout * time.Millisecond
+)
+
+// FileSource says where a file comes from. Exactly one of its fields is given.
+type FileSource struct {
+	URL    *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: public http or https address of the file, at most 50 MiB. Give exactly one of url, file and fileId."`
+	File   op.File `json:"file,omitzero" jsonschema_description:"Source: the file as Base64, with or without a data URI before it, at most 50 MiB."`
+	FileID *string `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an upload or an earlier result of this account that has not expired."`
+}
+
+// FileItem is a FileSource that stands in an array or an object of its own.
+type FileItem struct {
+	FileSource
+
+	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the file."`
+}
+
+// PDFSource is where an operation on one PDF takes it from.
+type PDFSource struct {
+	FileSource
+
+	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens the PDF, where it is encrypted: the user's or the owner's."`
+}
+
+// check faults a source that is not exactly one. at is the path before its
+// fields: empty, or such as "files[2].".
+func (s *FileSource) check(faults *op.Faults, at string) {
+	const names = "give exactly one of url, file, fileId"
+	var given []string
+	for _, field := range []struct {
+		name  string
+		there bool
+	}{{"url", s.URL != nil}, {"file", s.File.Inline != nil}, {"fileId", s.FileID != nil}} {
+		if field.there {
+			given = append(given, field.name)
+		}
+	}
+	if s.URL != nil && *s.URL == "" {
+		faults.Add(at+"url", "must not be empty")
+	}
+	switch {
+	case len(given) == 0:
+		faults.Add(at+"file", "is required, or another source in its place: %s", names)
+	case len(given) > 1:
+		for _, name := range given[1:] {
+			faults.Add(at+name, "cannot stand beside %s: %s", given[0], names)
+		}
+	}
+}
+
+// field returns the path of the field that is given.
+func (s *FileSource) field(at string) string {
+	switch {
+	case s.URL != nil:
+		return at + "url"
+	case s.FileID != nil:
+		return at + "fileId"
+	}
+	return at + "file"
+}
+
+// openFile is the content of a source, with the path of its field for errors.
+type openFile struct {
+	op.Body
+	field string
+}
+
+// placed is a source and the path before its fields.
+type placed struct {
+	*FileSource
+	at string
+}
+
+// placeFiles returns the sources of the n items of the field files.
+func placeFiles(n int, source func(i int) *FileSource) []placed {
+	sources := make([]placed, n)
+	for i := range sources {
+		sources[i] = placed{source(i), fileAt(i)}
+	}
+	return sources
+}
+
+// fileAt is the path before the fields of an item of files.
+func fileAt(i int) string { return fmt.Sprintf("files[%d].", i) }
+
+// openSources gets the contents of several sources side by side, in their
+// order. The caller closes them. What is wrong with one is said of its field.
+func (env *Env) openSources(ctx context.Context, sources []placed) (_ []openFile, err error) {
+	files := make([]openFile, len(sources))
+	defer func() {
+		if err != nil {
+			closeFiles(files)
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failures := make([]error, len(sources))
+	var group sync.WaitGroup
+	for i, source := range sources {
+		group.Go(func() {
+			body, err := env.openSource(ctx, source)
+			files[i] = openFile{Body: body, field: source.field(source.at)}
+			if failures[i] = err; err != nil && !errors.As(err, new(op.Faults)) {
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	if err := worst(failures); err != nil {
+		return nil, err
+	}
+	var total int64
+	for _, file := range files {
+		total += file.Size()
+	}
+	if total > maxInputs {
+		return nil, &op.SizeError{Field: sources[0].container(), Limit: maxInputs}
+	}
+	return files, nil
+}
+
+// worst returns all faults of the sources where there are some, and else the
+// first failure that was not caused by another.
+func worst(failures []error) error {
+	var faults, more op.Faults
+	var first error
+	for _, err := range failures {
+		switch {
+		case errors.As(err, &more):
+			for _, fault := range more {
+				faults.Add(fault.Field, "%s", fault.Message)
+			}
+		case err != nil && (first == nil || errors.Is(first, context.Canceled)):
+			first = err
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	return first
+}
+
+// container is the path of what holds a source's fields.
+func (s placed) container() string {
+	if s.at == "" {
+		return s.field("")
+	}
+	return "files"
+}
+
+// openSource gets the content of one source.
+func (env *Env) openSource(ctx context.Context, s placed) (op.Body, error) {
+	switch {
+	case s.URL != nil:
+		return env.fetch(ctx, s.at+"url", *s.URL)
+	case s.FileID != nil:
+		return env.openStored(ctx, s.at+"fileId", *s.FileID)
+	}
+	// The call owns a file that came with it.
+	return kept{s.File}, nil
+}
+
+// kept is a Body that somebody else closes.
+type kept struct{ op.Body }
+
+// Close does nothing.
+func (kept) Close() error { return nil }
+
+// closeFiles frees the contents of sources. What fails leaves nothing behind
+// but a descriptor, since their files have no name.
+func closeFiles(files []openFile) {
+	for _, file := range files {
+		if file.Body != nil {
+			_ = file.Close()
+		}
+	}
+}
+
+// fetch gets a file from its address.
+func (env *Env) fetch(ctx context.Context, field, address string) (op.Body, error) {
+	file, err := env.Render.Fetch(ctx, address, env.MaxFile)
+	var failed *render.FetchError
+	switch {
+	case err == nil && file.Size() == 0:
+		return nil, errors.Join(op.Faults{{Field: field, Message: "leads to an empty file"}}, file.Close())
+	case err == nil:
+		return file, nil
+	case errors.Is(err, render.ErrRefused):
+		return nil, &fileURLError{field: field, cause: err}
+	case errors.Is(err, render.ErrFileTooLarge):
+		return nil, &op.SizeError{Field: field, Limit: env.MaxFile}
+	case errors.As(err, &failed):
+		return nil, &fetchError{field: field, cause: failed}
+	}
+	return nil, err
+}
+
+// Unreadable is said of a stored file's field. Whether an id belongs to another
+// account, has expired or never was, nobody can tell from it.
+const Unreadable = "is not the id of a file of this account that can still be read"
+
+// openStored opens an upload or an earlier result of the account.
+func (env *Env) openStored(ctx context.Context, field, id string) (op.Body, error) {
+	body, err := env.Stored(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, op.Faults{{Field: field, Message: Unreadable}}
+	}
+	return body, err
+}
+
+// fileURLError refuses the address of a file. A *URLError, which is for pages,
+// would ask for https.
+type fileURLError struct {
+	field string
+	cause error
+}
+
+func (e *fileURLError) Error() string { return e.field + ": " + e.cause.Error() }
+func (e *fileURLError) Unwrap() error { return e.cause }
+
+// fetchError is a file that could not be fetched.
+type fetchError struct {
+	field string
+	cause *render.FetchError
+}
+
+func (e *fetchError) Error() string { return e.field + ": " + e.cause.Error() }
+func (e *fetchError) Unwrap() error { return e.cause }
+
+// fileError words the failures of operations on files for the customer. A file
+// that cannot be fetched is a 502, as is a page that does not load: the same
+// request may work later.
+func fileError(err error) *fault.Error {
+	var refused *fileURLError
+	var fetch *fetchError
+	switch {
+	case errors.As(err, &refused):
+		text := "must be an http or https address of a public host"
+		return &fault.Error{Code: fault.URLNotAllowed, Message: refused.field + " " + text + ".", Details: []fault.Detail{{Field: refused.field, Message: text}}}
+	case errors.As(err, &fetch):
+		return &fault.Error{
+			Code: fault.ProcessingFailed, Message: fmt.Sprintf("The file in %s could not be fetched: %s.", fetch.field, fetch.cause),
+			Details: []fault.Detail{{Field: fetch.field, Message: "could not be fetched: " + fetch.cause.Error()}},
+		}
+	}
+	return toolError(err)
+}

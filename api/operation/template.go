@@ -1,0 +1,233 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store"
+)
+
+// Templates are those of the account that pays. Errors are store.ErrNotFound where
+// there is no such template or version.
+type Templates interface {
+	// Find returns a published version by the id or the slug of its template; 0 is
+	// the last one.
+	Find(ctx context.Context, ref string, version int) (TemplateVersion, error)
+	// Pinned returns a version that was found before, although its template may have
+	// been deleted since.
+	Pinned(ctx context.Context, id string, version int) (TemplateVersion, error)
+	// Draft returns what a template shows: its draft, or else its last version.
+	Draft(ctx context.Context, ref string) (TemplateVersion, error)
+	// Partials returns the partials of the account as they are now.
+	Partials(ctx context.Context) (map[string]string, error)
+}
+
+// TemplateVersion is what is filled.
+type TemplateVersion struct {
+	ID       string
+	Version  int
+	HTML     string
+	Sample   json.RawMessage
+	Options  json.RawMessage
+	Partials map[string]string
+}
+
+// TemplateInput are the fields with which an operation takes a template.
+type TemplateInput struct {
+	TemplateID      *string   `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a published template of the account. Its own options are the defaults of options."`
+	TemplateVersion int       `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_description:"Version of the template; 0 or nothing is the latest."`
+	TemplateData    op.Object `json:"templateData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB."`
+	Strict          bool      `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these. Otherwise what is missing stays empty."`
+}
+
+// validate faults what only a template takes.
+func (t *TemplateInput) validate(faults *op.Faults) {
+	if t.TemplateID != nil {
+		return
+	}
+	for _, field := range []struct {
+		name  string
+		there bool
+	}{{"templateVersion", t.TemplateVersion != 0}, {"templateData", !t.TemplateData.IsZero()}, {"strict", t.Strict}} {
+		if field.there {
+			faults.Add(field.name, "can only stand beside templateId")
+		}
+	}
+}
+
+// TemplateOptions are the options that only a template has.
+type TemplateOptions struct {
+	Locale   string `json:"locale,omitempty" jsonschema:"maxLength=35,default=en-US" jsonschema_description:"Locale in which a template's helpers write numbers, money and dates, such as de or pt-BR."`
+	TimeZone string `json:"timeZone,omitempty" jsonschema:"maxLength=64,default=UTC" jsonschema_description:"Time zone in which a template's helpers write dates, such as Europe/Berlin."`
+}
+
+func (o *TemplateOptions) validate(faults *op.Faults) {
+	if o.Locale != "" {
+		if err := render.CheckLocale(o.Locale); err != nil {
+			faults.Add("options.locale", "%s", err)
+		}
+	}
+	if o.TimeZone != "" {
+		if err := render.CheckTimeZone(o.TimeZone); err != nil {
+			faults.Add("options.timeZone", "%s", err)
+		}
+	}
+}
+
+// pin fixes the version of a template in an input, with the options that it has of
+// itself; takes tells which of them the operation takes.
+func (t *TemplateInput) pin(ctx context.Context, env *Env, input map[string]any, takes func(name string) bool) error {
+	if t.TemplateID == nil {
+		return nil
+	}
+	found, err := env.Templates.Find(ctx, *t.TemplateID, t.TemplateVersion)
+	if err != nil {
+		return templateNotFound(err, *t.TemplateID, t.TemplateVersion)
+	}
+	input["templateId"], input["templateVersion"] = found.ID, int64(found.Version)
+	return defaultOptions(input, found.Options, takes)
+}
+
+// defaultOptions puts a template's options under those of an input.
+func defaultOptions(input map[string]any, options json.RawMessage, takes func(name string) bool) error {
+	own, err := op.Tree(options)
+	if err != nil {
+		return fmt.Errorf("options of a template: %w", err)
+	}
+	maps.DeleteFunc(own, func(name string, _ any) bool { return !takes(name) })
+	given, _ := input["options"].(map[string]any)
+	input["options"] = under(own, given)
+	return nil
+}
+
+// under returns the members of own with those of given in their place, objects
+// member by member.
+func under(own, given map[string]any) map[string]any {
+	merged := maps.Clone(own)
+	if merged == nil {
+		merged = map[string]any{}
+	}
+	for name, value := range given {
+		below, isObject := merged[name].(map[string]any)
+		above, alsoObject := value.(map[string]any)
+		if isObject && alsoObject {
+			value = under(below, above)
+		}
+		merged[name] = value
+	}
+	// A format takes the place of a size, and so would one of the template's.
+	_, width := given["width"]
+	_, height := given["height"]
+	if _, format := given["format"]; (width || height) && !format {
+		delete(merged, "format")
+	}
+	return merged
+}
+
+// anyOption takes all of a template's options.
+func anyOption(string) bool { return true }
+
+// pageOptions are those of a template's options that an image takes too.
+var pageOptions = []string{"waitUntil", "waitForSelector", "waitForTimeout", "timeout", "extraHTTPHeaders", "cookies", "locale", "timeZone"}
+
+func pageOption(name string) bool { return slices.Contains(pageOptions, name) }
+
+// templateNotFound is what is told of a template that cannot be filled.
+func templateNotFound(err error, ref string, version int) error {
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	text := fmt.Sprintf("There is no published template %.100q.", ref)
+	if version != 0 {
+		text = fmt.Sprintf("There is no published template %.100q with a version %d.", ref, version)
+	}
+	return &fault.Error{Code: fault.NotFound, Message: text, Details: []fault.Detail{{Field: "templateId", Message: "is not the id or slug of a published template"}}}
+}
+
+// fill makes HTML of the template, and takes the time off the page's.
+func (t *TemplateInput) fill(ctx context.Context, env *Env, o TemplateOptions, page *render.Page) (string, error) {
+	found, err := env.Templates.Pinned(ctx, *t.TemplateID, t.TemplateVersion)
+	if err != nil {
+		return "", templateNotFound(err, *t.TemplateID, t.TemplateVersion)
+	}
+	return env.fill(ctx, render.Template{
+		Template: render.TemplateSource{HTML: found.HTML, Partials: found.Partials}, Data: t.TemplateData.RawMessage, Strict: t.Strict,
+		Locale: o.Locale, Zone: o.TimeZone,
+	}, page)
+}
+
+func (e *Env) fill(ctx context.Context, call render.Template, page *render.Page) (string, error) {
+	began := time.Now()
+	var open []op.Body
+	defer func() {
+		for _, file := range open {
+			_ = file.Close() // it was only read
+		}
+	}()
+	html, err := e.Render.FillTemplate(ctx, call, func(ctx context.Context, id string) (render.TemplateImage, error) {
+		file, err := e.Stored(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, render.ErrNoImage
+		}
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, file)
+		return file, nil
+	})
+	if page.Timeout > 0 {
+		page.Timeout = max(page.Timeout-time.Since(began), time.Millisecond)
+	}
+	return html, err
+}
+
+// templateError words the failures of templates for the customer.
+func templateError(err error) *fault.Error {
+	var faults *render.TemplateError
+	var missing *render.TemplateMissingError
+	var limit *render.TemplateLimitError
+	switch {
+	case errors.As(err, &faults):
+		e := &fault.Error{Code: fault.InvalidRequest, Message: "The template cannot be filled: " + faults.Error() + "."}
+		for _, found := range faults.Faults {
+			e.Details = append(e.Details, fault.Detail{Field: "template", Message: found.String()})
+		}
+		return e
+	case errors.As(err, &missing):
+		e := &fault.Error{Code: fault.InvalidRequest, Message: "templateData lacks what the template uses: " + missingText(missing) + "."}
+		for _, path := range missing.Paths {
+			e.Details = append(e.Details, fault.Detail{Field: "templateData." + path.Path, Message: "is missing (" + path.Where() + ")"})
+		}
+		return e
+	case errors.As(err, &limit):
+		return &fault.Error{Code: fault.ProcessingFailed, Message: limit.Message}
+	}
+	return nil
+}
+
+// missingText names the first of the missing paths.
+func missingText(missing *render.TemplateMissingError) string {
+	const shown = 5
+	text, seen := "", map[string]bool{}
+	for _, path := range missing.Paths {
+		if seen[path.Path] {
+			continue
+		}
+		if seen[path.Path] = true; len(seen) > shown {
+			return text + fmt.Sprintf(" and more (%d places)", len(missing.Paths))
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += path.Path
+	}
+	return text
+}

@@ -1,0 +1,90 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store"
+)
+
+// PreviewInput is the input of templates.preview.
+type PreviewInput struct {
+	op.Common
+
+	TemplateID   *string    `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a template of the account, whose draft is shown; without a draft its published version. Give exactly one of html and templateId."`
+	HTML         *string    `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a template, at most 10 MiB."`
+	SampleData   op.Object  `json:"sampleData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB. Default: the template's own sample data."`
+	TemplateData op.Object  `json:"templateData,omitzero" jsonschema_description:"The same under its other name."`
+	Strict       bool       `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these."`
+	Engine       string     `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
+	Options      PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed. The template's own options are the defaults."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *PreviewInput) Validate() error {
+	var faults op.Faults
+	if err := checkSources(&faults, source{"html", in.HTML}, source{"templateId", in.TemplateID}); err != nil {
+		return err
+	}
+	if !in.SampleData.IsZero() && !in.TemplateData.IsZero() {
+		faults.Add("templateData", "cannot stand beside sampleData, which is the same")
+	}
+	in.Options.check(&faults, false)
+	return failures(faults)
+}
+
+// Pin puts the draft as it is now in the place of its name.
+func (in *PreviewInput) Pin(ctx context.Context, env *Env, input map[string]any) error {
+	if in.TemplateID == nil {
+		return nil
+	}
+	found, err := env.Templates.Draft(ctx, *in.TemplateID)
+	if errors.Is(err, store.ErrNotFound) {
+		return &fault.Error{
+			Code: fault.NotFound, Message: fmt.Sprintf("There is no template %.100q.", *in.TemplateID),
+			Details: []fault.Detail{{Field: "templateId", Message: "is not the id or slug of a template"}},
+		}
+	}
+	if err != nil {
+		return err
+	}
+	delete(input, "templateId")
+	input["html"] = found.HTML
+	if in.SampleData.IsZero() && in.TemplateData.IsZero() {
+		input["sampleData"] = found.Sample
+	}
+	return defaultOptions(input, found.Options, anyOption)
+}
+
+// Admit asks the browser's queue.
+func (in *PreviewInput) Admit(env *Env) error { return env.admit() }
+
+// runPreview fills and prints the template.
+func runPreview(ctx context.Context, env *Env, in *PreviewInput) (op.Result, error) {
+	page := in.Options.page(false)
+	page.Media = in.Options.MediaType
+	partials, err := env.Templates.Partials(ctx)
+	if err != nil {
+		return op.Result{}, err
+	}
+	data := in.SampleData
+	if data.IsZero() {
+		data = in.TemplateData
+	}
+	html, err := env.fill(ctx, render.Template{
+		Template: render.TemplateSource{HTML: text(in.HTML), Partials: partials}, Data: data.RawMessage, Strict: in.Strict,
+		Locale: in.Options.Locale, Zone: in.Options.TimeZone,
+	}, &page)
+	if err != nil {
+		return op.Result{}, err
+	}
+	doc, err := env.Render.PDF(ctx, render.Source{HTML: html}, page, in.Options.settings())
+	if err != nil {
+		return op.Result{}, fieldError(err)
+	}
+	return op.Result{Stem: "preview", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body}, nil
+}

@@ -1,0 +1,56 @@
+package operation
+
+import (
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store/credit"
+)
+
+// zipPrice is what zip.create costs.
+const zipPrice = 200 * credit.Microdollar
+
+// ZipInput is the input of zip.create.
+type ZipInput struct {
+	op.Common
+
+	Files []NamedFile `json:"files" jsonschema:"required,minItems=1,maxItems=30" jsonschema_description:"The files in their order, 1 to 30 of them, of 200 MiB together at most."`
+}
+
+// NamedFile is a file that goes by a name.
+type NamedFile struct {
+	FileSource
+
+	Filename string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Name of the file in the archive, which may be in folders: letters/may.pdf. Names that lead upwards or are absolute lose their folders; the second of two equal names is numbered."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *ZipInput) Validate() error {
+	var faults op.Faults
+	for i := range in.Files {
+		in.Files[i].check(&faults, fileAt(i))
+	}
+	return failures(faults)
+}
+
+// runZip puts the files in an archive.
+func runZip(ctx context.Context, env *Env, in *ZipInput) (op.Result, error) {
+	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+		var entries []render.ZipEntry
+		for i, file := range files {
+			entries = append(entries, render.ZipEntry{Name: in.Files[i].Filename, Content: file})
+		}
+		bounded, cancel := context.WithTimeoutCause(ctx, archiveTimeout, &render.ToolTimeoutError{After: archiveTimeout})
+		defer cancel()
+		archive, err := render.Zip(bounded, entries)
+		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+			err = context.Cause(bounded)
+		}
+		if err != nil {
+			return op.Result{}, err
+		}
+		return op.Result{Stem: "archive", Extension: ".zip", ContentType: "application/zip", Body: archive}, nil
+	})
+}

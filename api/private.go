@@ -1,0 +1,59 @@
+package api
+
+import (
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"relaypdf/render"
+)
+
+// newRegistry returns a registry of metrics that has the process's own.
+func newRegistry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
+}
+
+// watchLimits shows how often a limiter that counts for several processes could not.
+func (a *API) watchLimits() {
+	shared, ok := a.limiter.(sharedLimiter)
+	if !ok {
+		return
+	}
+	a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "relaypdf_limits_alone_total", Help: "Rate limits checked by this process for itself, because Redis did not answer.",
+	}, func() float64 { return float64(shared.Alone()) }))
+}
+
+// watchSandbox shows the level of the sandbox: 1 at the one in force.
+func (a *API) watchSandbox() {
+	if a.render == nil {
+		return
+	}
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "relaypdf_sandbox", Help: "How well browsers and engines are locked in: 1 at the level in force.",
+	}, []string{"level"})
+	level, _ := a.render.Sandbox()
+	for _, one := range render.Sandboxes() {
+		gauge.WithLabelValues(string(one)).Set(0)
+	}
+	gauge.WithLabelValues(string(level)).Set(1)
+	a.registry.MustRegister(gauge)
+}
+
+// PrivateHandler serves metrics and profiles. It has no authentication and
+// belongs on an address that only operators reach.
+func (a *API) PrivateHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}

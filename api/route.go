@@ -1,0 +1,193 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
+)
+
+// access says who may call a route.
+type access string
+
+const (
+	public  access = "public"
+	withKey access = "key"
+	// withFullKey is for what concerns the whole account: a key that may not use
+	// all operations may not do that either.
+	withFullKey access = "full key"
+)
+
+// facts are what a row of the table of routes says besides its function.
+type facts struct {
+	method, pattern string
+	access          access
+	summary         string
+	// verb is the last word of the route's operationId; empty is the method's.
+	verb string
+	// status is that of a success; 0 is 200.
+	status int
+	// refused is the status of a negative answer of the same shape.
+	refused int
+	// body is the most that a request's may have, in bytes; 0 is maxPatch.
+	body int64
+	// content is the type of an answer that is no JSON of the route's type, and
+	// headers are those that it carries.
+	content string
+	headers []string
+	// others are further answers: by status, their description.
+	others map[int]string
+	// upload tells of a body that is no JSON, by its content type.
+	upload map[string]mediaType
+	// codes are the errors that only this route may answer with.
+	codes []fault.Code
+}
+
+// maxBody bounds the body of a request, in bytes.
+func (f facts) maxBody() int64 { return cmp.Or(f.body, maxPatch) }
+
+// route is one line of the interface.
+type route struct {
+	facts
+	handle func(http.ResponseWriter, *http.Request) error
+	// params, body and answer describe what goes in and out; body and answer are
+	// nil where there is none in JSON.
+	params []op.Param
+	body   *jsonschema.Schema
+	answer reflect.Type
+	// operation is set on the routes that the table of operations gives.
+	operation *op.Operation[*operation.Env]
+}
+
+// maxPatch bounds the body of a route that is no operation, in bytes.
+const maxPatch = 64 << 10
+
+// nothing is the input of a route that takes none.
+type nothing struct{}
+
+// received is an input that reads the rest of its request itself: a stream.
+type received interface {
+	receive(a *API, w http.ResponseWriter, r *http.Request) error
+}
+
+// sent is an answer that is no JSON: it sends itself.
+type sent interface {
+	send(w http.ResponseWriter, r *http.Request) error
+}
+
+// headed is an answer that says more than its JSON does. A status of 0 is the
+// route's own.
+type headed interface {
+	head(h http.Header) (status int)
+}
+
+// plain makes a route of a function. What In and Out are is the route's
+// documentation, and what holds its requests to it.
+func plain[In, Out any](a *API, f facts, run func(context.Context, call.Caller, In) (Out, error)) route {
+	request, err := op.NewRequest[In]()
+	if err != nil {
+		panic(f.method + " " + f.pattern + ": " + err.Error()) // a mistake in the table, found by every test
+	}
+	answer := reflect.TypeFor[Out]()
+	if f.content != "" {
+		answer = nil
+	}
+	return route{
+		facts: f, params: request.Params, body: request.Body, answer: answer,
+		handle: func(w http.ResponseWriter, r *http.Request) error {
+			in, err := bindRequest(a, w, r, request, f)
+			if err != nil {
+				return err
+			}
+			out, err := run(r.Context(), callerFrom(r.Context()), *in)
+			if err != nil {
+				return err
+			}
+			return sendAnswer(w, r, f.status, out)
+		},
+	}
+}
+
+// bindRequest reads the input of a route.
+func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request *op.Request[In], f facts) (*In, error) {
+	values, faults := paramsOf(r, request.Params, f.access == public)
+	var body io.Reader
+	switch {
+	case request.Body == nil:
+	case r.ContentLength == 0 && len(request.Body.Required) == 0:
+		body = strings.NewReader("{}") // what asks for nothing needs no body
+	default:
+		body = &httpBody{r: r, limit: http.MaxBytesReader(w, pace(w, r.Body), f.maxBody())}
+	}
+	in, err := request.Bind(r.Context(), values, body)
+	var found op.Faults
+	if len(faults) > 0 && (err == nil || errors.As(err, &found)) {
+		err = slices.Concat(faults, found)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if stream, ok := any(in).(received); ok {
+		return in, stream.receive(a, w, r)
+	}
+	return in, nil
+}
+
+// paramsOf collects a request's parameters, and those that it should not have.
+// Public addresses travel, and get parameters on their way that are nobody's:
+// open leaves those out.
+func paramsOf(r *http.Request, params []op.Param, open bool) (values []op.Value, faults op.Faults) {
+	for _, p := range params {
+		switch p.In {
+		case "path":
+			values = append(values, op.Value{Name: p.Name, Text: chi.URLParam(r, p.Name)})
+		case "header":
+			if text := r.Header.Get(p.Name); text != "" {
+				values = append(values, op.Value{Name: p.Name, Text: strings.ToValidUTF8(text, "\uFFFD")})
+			}
+		}
+	}
+	query := r.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		i := slices.IndexFunc(params, func(p op.Param) bool { return p.Name == name && p.In == "query" })
+		switch text := query.Get(name); {
+		case i < 0 && open, i >= 0 && text == "" && len(query[name]) == 1:
+		case i < 0 && slices.ContainsFunc(params, func(p op.Param) bool { return p.Name == name }):
+			faults.Add(name, "is not a query parameter")
+		case len(query[name]) > 1:
+			faults.Add(name, "is given twice")
+		default:
+			values = append(values, op.Value{Name: name, Text: strings.ToValidUTF8(text, "\uFFFD")})
+		}
+	}
+	return values, faults
+}
+
+// sendAnswer sends what a route's function has returned.
+func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) error {
+	if stream, ok := out.(sent); ok {
+		return stream.send(w, r)
+	}
+	if status == 0 {
+		status = http.StatusOK
+	}
+	if special, ok := out.(headed); ok {
+		if own := special.head(w.Header()); own != 0 {
+			status = own
+		}
+	}
+	return writeJSON(w, status, out)
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
+)
+
+// galleries answers for the layouts that templates may start from.
+type galleries struct{ *API }
+
+// galleryQuery selects layouts.
+type galleryQuery struct {
+	Category string `json:"category,omitempty" in:"query" jsonschema:"maxLength=64,example=invoice" jsonschema_description:"Only layouts of this category."`
+	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200,example=serif elegant" jsonschema_description:"Only layouts in whose name, description, category or tags each of these words occurs."`
+}
+
+// galleryList is the gallery as it may be kept by caches.
+type galleryList struct{ wire.GalleryList }
+
+func (galleryList) head(h http.Header) int {
+	h.Set("Cache-Control", edgeCache)
+	return 0
+}
+
+func (g galleries) list(_ context.Context, _ call.Caller, in galleryQuery) (galleryList, error) {
+	if categories := g.gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
+		return galleryList{}, fault.Invalid("category", "must be one of "+strings.Join(categories, ", "))
+	}
+	list := wire.GalleryList{Templates: []wire.GalleryTemplate{}}
+	for _, l := range g.gallery.List(in.Category, in.Search) {
+		list.Templates = append(list.Templates, wire.GalleryTemplate{
+			ID: l.ID, Slug: l.ID, Name: l.Name, Category: l.Category, Description: l.Description,
+			Href: l.Href(), ThumbnailURL: g.baseURL + l.ThumbnailPath(), Tags: l.Tags,
+		})
+	}
+	return galleryList{list}, nil
+}
+
+// thumbnailName names a picture: the layout, and the hash of its bytes.
+type thumbnailName struct {
+	Name string `json:"name" in:"path" jsonschema:"required" jsonschema_description:"Name of the picture, which holds its hash."`
+}
+
+// thumbnail is a picture on its way out. No cache ever needs to ask for it again.
+type thumbnail []byte
+
+func (g galleries) thumbnail(_ context.Context, _ call.Caller, in thumbnailName) (thumbnail, error) {
+	image := g.gallery.ThumbnailFile(in.Name)
+	if image == nil {
+		return nil, &fault.Error{Code: fault.NotFound}
+	}
+	return image, nil
+}
+
+func (t thumbnail) send(w http.ResponseWriter, _ *http.Request) error {
+	h := w.Header()
+	h.Set("Content-Type", "image/webp")
+	h.Set("Content-Length", strconv.Itoa(len(t)))
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	w.WriteHeader(http.StatusOK)
+	_, err := w.Write(t)
+	return undelivered(err)
+}

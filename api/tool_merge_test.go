@@ -1,0 +1,28 @@
+package api_test
+
+import (
+	"reflect"
+	"testing"
+
+	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+)
+
+// TestMergeNamesEveryMissingFile merges with two ids that are none: both are
+// named at once, and nothing is charged.
+func TestMergeNamesEveryMissingFile(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	before, _ := s.Balance(t)
+	failure := s.Send(t, apitest.Request{
+		Path: "/v1/pdf/merge",
+		Body: `{"files":[{"fileId":"file_missing"},{"file":` + inline(letters("alpha")) + `},{"fileId":"file_gone"}]}`,
+	}).Refused(t, fault.InvalidRequest)
+	const message = "is not the id of a file of this account that can still be read"
+	if want := []fault.Detail{{Field: "files[0].fileId", Message: message}, {Field: "files[2].fileId", Message: message}}; !reflect.DeepEqual(failure.Details, want) {
+		t.Errorf("details %+v, want %+v", failure.Details, want)
+	}
+	if after, held := s.Balance(t); after != before || held != 0 {
+		t.Errorf("the failed call cost %d and holds %d, want nothing", before-after, held)
+	}
+}

@@ -1,0 +1,78 @@
+package client
+
+import (
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
+	"relaypdf/store/credit"
+)
+
+// Amount is money in microdollars: 1 USD is 1,000,000.
+type Amount = credit.Amount
+
+type (
+	// Error is a refusal by the service.
+	Error = fault.Error
+	// Code is the machine-readable name of an error.
+	Code = fault.Code
+	// Detail is one of the fields, headers or limits that were at fault.
+	Detail = fault.Detail
+)
+
+// The codes of errors.
+const (
+	InvalidRequest     = fault.InvalidRequest
+	URLNotAllowed      = fault.URLNotAllowed
+	Unauthorized       = fault.Unauthorized
+	PaymentRequired    = fault.PaymentRequired
+	AccountSuspended   = fault.AccountSuspended
+	NotFound           = fault.NotFound
+	MethodNotAllowed   = fault.MethodNotAllowed
+	PreconditionFailed = fault.PreconditionFailed
+	PayloadTooLarge    = fault.PayloadTooLarge
+	RateLimited        = fault.RateLimited
+	RenderFailed       = fault.RenderFailed
+	ProcessingFailed   = fault.ProcessingFailed
+	ConvertUnavailable = fault.ConvertUnavailable
+	AIUnavailable      = fault.AIUnavailable
+	StorageUnavailable = fault.StorageUnavailable
+	InternalError      = fault.InternalError
+)
+
+// What the service answers with.
+type (
+	// JobStatus is what has become of a job.
+	JobStatus = wire.JobStatus
+	// JobError is why a job failed.
+	JobError = wire.JobError
+	// FileURL is where a stored result can be fetched.
+	FileURL = wire.FileURL
+	// Upload is a file that was sent.
+	Upload = wire.Upload
+	// Acknowledged is the answer to a deletion.
+	Acknowledged = wire.Acknowledged
+	// AccountSnapshot is an account and its wallet.
+	AccountSnapshot = wire.AccountSnapshot
+	// Wallet is the part of the snapshot that concerns money.
+	Wallet = wire.Wallet
+	// Price is one line of the price list.
+	Price = wire.Price
+	// PriceList is what the operations cost.
+	PriceList = wire.PriceList
+	// Usage is what successful calls of a span came to.
+	Usage = wire.Usage
+	// OperationUsage is the calls of one operation.
+	OperationUsage = wire.OperationUsage
+	// DayUsage is the calls of one UTC day.
+	DayUsage = wire.DayUsage
+	// Limits is an account's own spending limits.
+	Limits = wire.Limits
+	// Health is what a running service says of itself.
+	Health = wire.Health
+)
+
+// The values of JobStatus.Status.
+const (
+	JobProcessing = wire.JobProcessing
+	JobCompleted  = wire.JobCompleted
+	JobFailed     = wire.JobFailed
+)

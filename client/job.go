@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"relaypdf/api/wire"
+)
+
+// Job tells what has become of a job.
+func (c *Client) Job(ctx context.Context, id string) (JobStatus, error) {
+	job, _, err := c.job(ctx, id)
+	return job, err
+}
+
+// job returns a job, and after how long it should be asked for again.
+func (c *Client) job(ctx context.Context, id string) (job JobStatus, pause time.Duration, err error) {
+	response, err := c.send(ctx, message{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(id)})
+	if err != nil {
+		return job, 0, err
+	}
+	pause = time.Second
+	if seconds := retryAfterOf(response); seconds > 0 {
+		pause = min(time.Duration(seconds)*time.Second, maxRetryWait)
+	}
+	err = readAnswer(response, &job)
+	return job, pause, err
+}
+
+// WaitJob polls a job until it is completed or failed, as often as the service
+// asks for, or until ctx ends. A failed job is no error of WaitJob.
+func (c *Client) WaitJob(ctx context.Context, id string) (JobStatus, error) {
+	for {
+		job, pause, err := c.job(ctx, id)
+		if err != nil || job.Status != wire.JobProcessing {
+			return job, err
+		}
+		if err := c.wait(ctx, pause); err != nil {
+			return job, err
+		}
+	}
+}

@@ -1,0 +1,216 @@
+// Command assets bundles what the program embeds of npm's packages. It installs
+// them as package-lock.json pins them, and does nothing when all bundles are
+// newer than what they are made of.
+//
+//	go run ./cmd/assets
+//
+// Nothing of a third party is committed: a fresh clone holds placeholders in the
+// folders that bundles go to, so that it compiles, and `make assets` fills them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// folder holds package.json, seen from the root of the checkout.
+const folder = ".ci/assets"
+
+// bundle is one file that is made of packages.
+type bundle struct {
+	out    string // seen from the root of the checkout
+	entry  string // the source that imports what the bundle is to hold
+	format api.Format
+	target api.Target
+	global string            // what an IIFE's exports are called
+	stubs  map[string]string // packages in whose place a file of folder is taken
+	// source is a file of ours that is the entry, in the place of its text. What
+	// it refers to beside scripts and styles stays as it is.
+	source string
+}
+
+// copied is a file of a package that is taken as it is.
+type copied struct{ out, from string }
+
+// pages holds the sources of what browsers fetch, dist what becomes of them.
+const (
+	pages = "static/src/"
+	dist  = "static/dist/"
+)
+
+// bundles is all that is embedded.
+var bundles = []bundle{
+	{
+		// The compiler, whose lexer render/template replaces.
+		out: "render/template/assets/compiler.js", format: api.FormatIIFE, target: api.ES2017, global: "Handlebars",
+		entry: `export { default } from "handlebars/lib/handlebars.js";`,
+		stubs: map[string]string{"source-map": "sourcenode.js"},
+	},
+	{
+		// What a compiled template needs to run.
+		out: "render/template/assets/runtime.js", format: api.FormatIIFE, target: api.ES2017, global: "Handlebars",
+		entry: `export { default } from "handlebars/lib/handlebars.runtime.js";`,
+	},
+	{out: dist + "app.css", source: pages + "app.css", target: api.ES2022},
+	{out: dist + "app.js", source: pages + "app.js", format: api.FormatIIFE, target: api.ES2022},
+}
+
+// copies are embedded as they are.
+var copies = []copied{
+	{dist + "inter.woff2", folder + "/node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2"},
+	{dist + "jetbrains-mono.woff2", folder + "/node_modules/@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2"},
+	{dist + "mark.svg", pages + "mark.svg"},
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "assets:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if _, err := os.Stat(filepath.Join(folder, "package.json")); err != nil {
+		return fmt.Errorf("run it in the root of the checkout: %w", err)
+	}
+	if upToDate() {
+		return nil
+	}
+	if err := install(); err != nil {
+		return err
+	}
+	for _, b := range bundles {
+		if err := b.build(); err != nil {
+			return fmt.Errorf("%s: %w", b.out, err)
+		}
+	}
+	for _, c := range copies {
+		content, err := os.ReadFile(c.from)
+		if err == nil {
+			err = replace(c.out, content)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.out, err)
+		}
+	}
+	return nil
+}
+
+// outputs are all files that are made.
+func outputs() []string {
+	var all []string
+	for _, b := range bundles {
+		all = append(all, b.out)
+	}
+	for _, c := range copies {
+		all = append(all, c.out)
+	}
+	return all
+}
+
+// upToDate says whether everything that is made is newer than everything that
+// it is made of.
+func upToDate() bool {
+	newest := max(newestOf(folder), newestOf(pages), newestOf("cmd/assets"))
+	for _, out := range outputs() {
+		if info, err := os.Stat(out); err != nil || info.ModTime().UnixNano() < newest {
+			return false
+		}
+	}
+	return true
+}
+
+// newestOf returns when the newest file of a folder was changed, in nanoseconds
+// since 1970, and a time to come where that cannot be read.
+func newestOf(folder string) int64 {
+	newest := int64(0)
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if entry.Name() == "node_modules" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		info, err := entry.Info()
+		if err == nil {
+			newest = max(newest, info.ModTime().UnixNano())
+		}
+		return err
+	})
+	if err != nil {
+		return math.MaxInt64
+	}
+	return newest
+}
+
+// install fetches the packages that package-lock.json pins, and runs nothing of
+// theirs.
+func install() error {
+	npm := exec.CommandContext(context.Background(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=5")
+	npm.Dir, npm.Stdout, npm.Stderr = folder, os.Stderr, os.Stderr
+	if err := npm.Run(); err != nil {
+		return fmt.Errorf("npm ci in %s: %w; npm comes with Node.js, and the network has to be there", folder, err)
+	}
+	return nil
+}
+
+// build makes the bundle.
+func (b bundle) build() error {
+	here, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	alias := map[string]string{}
+	for name, file := range b.stubs {
+		alias[name] = filepath.Join(here, file)
+	}
+	options := api.BuildOptions{
+		Bundle:           true,
+		External:         []string{"*.woff2"},
+		Format:           b.format,
+		Target:           b.target,
+		GlobalName:       b.global,
+		Alias:            alias,
+		MinifyWhitespace: true,
+		MinifySyntax:     true,
+		LegalComments:    api.LegalCommentsInline,
+		LogLevel:         api.LogLevelSilent,
+	}
+	if b.source != "" {
+		options.EntryPoints = []string{b.source}
+	} else {
+		options.Stdin = &api.StdinOptions{Contents: b.entry, ResolveDir: here, Sourcefile: "entry.js"}
+	}
+	result := api.Build(options)
+	var faults []error
+	for _, message := range result.Errors {
+		faults = append(faults, errors.New(message.Text))
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	return replace(b.out, result.OutputFiles[0].Contents)
+}
+
+// replace writes a file, whole or not at all.
+func replace(name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // holds nothing secret
+		return err
+	}
+	part := name + ".part"
+	if err := os.WriteFile(part, content, 0o644); err != nil { //nolint:gosec // holds nothing secret
+		return err
+	}
+	return os.Rename(part, name)
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"relaypdf/api"
+	"relaypdf/api/limit"
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/edge"
+	"relaypdf/mail"
+	"relaypdf/store/seal"
+	"relaypdf/web"
+)
+
+// openPost prepares the sending of mails, where a server is set for them.
+func (a *App) openPost(box *seal.Box) (err error) {
+	if a.config.SMTPURL == "" {
+		return nil
+	}
+	a.post, err = mail.New(mail.Config{Store: a.Store, Box: box, Server: a.config.SMTPURL, From: a.config.MailFrom, Logger: a.log})
+	if err != nil {
+		return fmt.Errorf("RELAYPDF_SMTP_URL and RELAYPDF_MAIL_FROM: %w", err)
+	}
+	return nil
+}
+
+// openPages prepares the pages, where the process has their role.
+func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, error) {
+	if err := a.openPost(box); err != nil || !a.has(roleWeb) {
+		return nil, err
+	}
+	table, err := op.NewTable(operation.Rows)
+	if err != nil {
+		return nil, err
+	}
+	prices, err := operation.Prices(table, a.config.Prices)
+	if err != nil {
+		return nil, err
+	}
+	if limiter == nil {
+		limiter = limit.NewMemory(nil)
+	}
+	config := web.Config{
+		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.config.BaseURL, Version: version, SignUp: a.config.SignUp, Trial: a.config.Trial,
+		Prices: prices, Local: api.Loopback(a.config.BaseURL), Logger: a.log,
+		ClientIP:  func(r *http.Request) string { return edge.ClientIP(r, a.config.TrustedIPHeader) },
+		RequestID: edge.RequestID, CheckURL: a.render.CheckURL,
+	}
+	for _, row := range table.All() {
+		config.Operations = append(config.Operations, row.Name)
+	}
+	if a.post != nil {
+		config.Mail = a.post
+	}
+	pages, err := web.New(config)
+	if err != nil {
+		return nil, errors.Join(errors.New("the pages cannot be served"), err)
+	}
+	return pages.Handler(), nil
+}

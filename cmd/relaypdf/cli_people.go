@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/store"
+)
+
+// signInLife is how long a link that signs in works.
+const signInLife = 15 * time.Minute
+
+// newPeopleCommand administers those who sign in to the pages.
+func newPeopleCommand() *cobra.Command {
+	return newGroup("people", "List the people who sign in, print links for them, and name operators",
+		newPeopleList(), newPeopleLink(), newPeoplePromote(), newPeopleRemove())
+}
+
+// personByEmail finds the person that a command is about.
+func personByEmail(ctx context.Context, s *store.Store, email string) (store.Person, error) {
+	person, err := s.People().ByEmail(ctx, email)
+	if errors.Is(err, store.ErrNotFound) {
+		return person, usagef("nobody signs in with %s; relaypdf people list shows who does", email)
+	}
+	return person, err
+}
+
+func newPeopleList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List those who sign in",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
+				people, err := s.People().All(ctx)
+				if err != nil {
+					return err
+				}
+				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				fmt.Fprintln(table, "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE")
+				for _, p := range people {
+					fmt.Fprintf(table, "%s\t%s\t%t\t%t\t%t\t%s\n", p.Email, p.Name, p.VerifiedAt != nil, len(p.Factor) > 0, p.Operator, p.CreatedAt.Format(time.DateOnly))
+				}
+				return table.Flush()
+			})
+		},
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+func newPeopleLink() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "link EMAIL",
+		Short: "Print a link that signs a person in once, within 15 minutes, and verifies the address",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(cmd, func(ctx context.Context, s *store.Store, config Config) error {
+				person, err := personByEmail(ctx, s, args[0])
+				if err != nil {
+					return err
+				}
+				link, err := signInLink(ctx, s, config.BaseURL, person)
+				if err != nil {
+					return err
+				}
+				return printLine(cmd, link)
+			})
+		},
+	}
+	addSettings(cmd.Flags(), append(dataSettings, "base-url", "listen")...)
+	return cmd
+}
+
+// signInLink makes a link that signs a person in once.
+func signInLink(ctx context.Context, s *store.Store, baseURL string, person store.Person) (string, error) {
+	secret, err := s.People().NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: time.Now().Add(signInLife)})
+	if err != nil {
+		return "", err
+	}
+	err = s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: "link.made", Object: person.Email, Operator: true})
+	return baseURL + "/login/link?token=" + secret, err
+}
+
+func newPeoplePromote() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "promote EMAIL",
+		Short: "Make a person an operator of this installation",
+		Args:  cobra.ExactArgs(1),
+	}
+	no := cmd.Flags().Bool("no", false, "end it instead")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
+			person, err := personByEmail(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := s.People().SetOperator(ctx, person.ID, !*no); err != nil {
+				return err
+			}
+			action, words := "operator.named", "is an operator"
+			if *no {
+				action, words = "operator.ended", "is no operator any more"
+			}
+			if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: action, Object: person.Email, Operator: true}); err != nil {
+				return err
+			}
+			return printLine(cmd, person.Email+" "+words)
+		})
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+func newPeopleRemove() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "remove EMAIL",
+		Short: "Remove a person; accounts that nobody else owns keep their keys and can be joined again by accounts create",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
+				person, err := personByEmail(ctx, s, args[0])
+				if err != nil {
+					return err
+				}
+				if err := s.People().Remove(ctx, person.ID); err != nil {
+					return err
+				}
+				if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: "person.removed", Object: person.Email, Operator: true}); err != nil {
+					return err
+				}
+				return printLine(cmd, person.Email+" is removed")
+			})
+		},
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+// ensureOwner makes sure that an account has an owner who can sign in: the
+// person with its address, whom the operator vouches for.
+func ensureOwner(ctx context.Context, s *store.Store, account store.Account) (store.Person, error) {
+	person, err := s.People().Create(ctx, store.NewPerson{Email: account.Email, Verified: true})
+	if errors.Is(err, store.ErrExists) {
+		person, err = s.People().ByEmail(ctx, account.Email)
+	}
+	if err != nil {
+		return person, err
+	}
+	err = s.Members().Add(ctx, account.ID, person.ID, store.RoleOwner)
+	if errors.Is(err, store.ErrExists) {
+		err = nil
+	}
+	return person, err
+}

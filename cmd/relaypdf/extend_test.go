@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// edit is one change of the source: a new file, or text put before a place in
+// one that is there.
+type edit struct{ file, before, text string }
+
+// additions are what docs/architecture.md says of adding things: as many edits
+// as there are files in its table.
+var additions = map[string][]edit{
+	"an operation": {
+		{"api/operation/spare.go", "", "package operation\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/op\"\n)\n\n" +
+			"type SpareInput struct {\n\top.Common\n}\n\n" +
+			"func runSpare(context.Context, *Env, *SpareInput) (op.Result, error) {\n\treturn op.Result{Stem: \"spare\", JSON: map[string]any{}}, nil\n}\n"},
+		{"api/operation/rows.go", "\trow[ZipInput]{", "\trow[SpareInput]{Info: op.Info{Name: \"spare.create\", Summary: \"Spare\", Price: zipPrice, Produces: []string{\"application/json\"}}, Run: runSpare},\n"},
+	},
+	"a route": {
+		{"api/routes_spare.go", "", "package api\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/call\"\n\t\"relaypdf/api/wire\"\n)\n\n" +
+			"func (a *API) spare(context.Context, call.Caller, nothing) (wire.Acknowledged, error) {\n\treturn wire.Acknowledged{OK: true}, nil\n}\n"},
+		{"api/handler.go", "\t\tplain(a, facts{method: \"GET\", pattern: \"/openapi.json\"", "\t\tplain(a, facts{method: \"GET\", pattern: \"/v1/spare\", access: withKey, summary: \"Spare\"}, a.spare),\n"},
+	},
+	"a setting": {
+		{"cmd/relaypdf/config_table.go", "\t{\n\t\tname: \"listen\"", "\t{\n\t\tname: \"spare\", group: groupServer, fallback: \"on\", doc: \"Spare.\",\n\t\tapply: into(func(c *Config) *bool { return &c.Spare }, parseSwitch),\n\t},\n"},
+		{"cmd/relaypdf/config.go", "\tRateLimits      bool\n", "\tSpare bool\n"},
+	},
+	"an event": {
+		{"store/event.go", "\t\t{EventWalletTopUp, ", "\t\t{\"job.spare\", \"Spare\"},\n"},
+	},
+	"a page": {
+		// What templ would make of views/spare.templ.
+		{"views/spare_templ.go", "", "package views\n\nimport \"github.com/a-h/templ\"\n\nfunc SparePage(Page) templ.Component { return templ.NopComponent }\n"},
+		{"web/spare.go", "", "package web\n\nimport \"relaypdf/views\"\n\nfunc (w *Web) showSpare(v *visit) error { return v.show(200, views.SparePage(v.page(\"Spare\", \"\"))) }\n"},
+		{"web/table.go", "\t\t{\"GET\", \"/login\", anybody", "\t\t{\"GET\", \"/spare\", signedIn, w.showSpare},\n"},
+	},
+}
+
+// TestAdditionsTakeAFewEdits adds one of each to a copy of the source, and
+// builds that: nothing else has to change.
+func TestAdditionsTakeAFewEdits(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the program again")
+	}
+	dir := copySource(t)
+	for what, edits := range additions {
+		for _, e := range edits {
+			if err := e.apply(dir); err != "" {
+				t.Errorf("add %s: %s: %s", what, e.file, err)
+			}
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, "built"), "./cmd/relaypdf")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+}
+
+func (e edit) apply(dir string) string {
+	path := filepath.Join(dir, e.file)
+	old, err := os.ReadFile(path)
+	text := []byte(e.text)
+	switch {
+	case e.before == "" && err == nil:
+		return "is there already"
+	case e.before != "" && bytes.Count(old, []byte(e.before)) != 1:
+		return "does not have the place of the edit once"
+	case e.before != "":
+		text = bytes.Replace(old, []byte(e.before), []byte(e.text+e.before), 1)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// copySource copies the files that git knows to a folder of the test's.
+func copySource(t *testing.T) string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z")
+	list.Dir = "../.."
+	names, err := list.Output()
+	if err != nil {
+		t.Skipf("the source is no git repository: %v", err)
+	}
+	dir := t.TempDir()
+	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

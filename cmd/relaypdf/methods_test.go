@@ -1,0 +1,83 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// maxMethods is how many methods a type may declare: a type that does more does
+// more than one thing.
+const maxMethods = 25
+
+// largerTypes have more methods than that, at most so many.
+var largerTypes = map[string]int{
+	"cmd/bench.lab":         40,
+	"render.Account":        37,
+	"render/chrome.page":    28,
+	"render/pdf.document":   45,
+	"render/template.lexer": 30,
+}
+
+func TestTypesHaveFewMethods(t *testing.T) {
+	methods := map[string]int{}
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		source, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range source.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil {
+				methods[filepath.ToSlash(pkg)+"."+receiver(fn.Recv.List[0].Type)]++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(methods) < 100 {
+		t.Fatalf("found %d types with methods, want all of the program", len(methods))
+	}
+	for name, count := range methods {
+		if most := max(maxMethods, largerTypes[name]); count > most {
+			t.Errorf("%s has %d methods, want at most %d: split it by what its methods are about", name, count, most)
+		}
+		if largerTypes[name] > 0 && count <= maxMethods {
+			t.Errorf("%s has %d methods: take it off the list of larger types", name, count)
+		}
+	}
+}
+
+// receiver returns the name of a method's type.
+func receiver(expr ast.Expr) string {
+	switch x := expr.(type) {
+	case *ast.StarExpr:
+		return receiver(x.X)
+	case *ast.IndexExpr:
+		return receiver(x.X)
+	case *ast.IndexListExpr:
+		return receiver(x.X)
+	case *ast.Ident:
+		return x.Name
+	}
+	return "?"
+}

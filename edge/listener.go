@@ -1,0 +1,85 @@
+package edge
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// writePatience is how long a client may take for the next part of an
+	// answer. One that reads slowly gets all of it; one that does not read goes.
+	writePatience = 30 * time.Second
+	// writePart is what it has to take in that time, in bytes.
+	writePart = 64 << 10
+)
+
+// Listen makes a listener keep at most most connections at once, and give up
+// those that do not read what is sent to them. Further ones wait to be accepted.
+func Listen(l net.Listener, most int) net.Listener {
+	return &listener{Listener: l, places: make(chan struct{}, most), done: make(chan struct{}), patience: writePatience}
+}
+
+type listener struct {
+	net.Listener
+
+	places   chan struct{}
+	done     chan struct{}
+	once     sync.Once
+	patience time.Duration
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case l.places <- struct{}{}:
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+	inner, err := l.Listener.Accept()
+	if err != nil {
+		<-l.places
+		return nil, err
+	}
+	return &conn{Conn: inner, patience: l.patience, leave: sync.OnceFunc(func() { <-l.places })}, nil
+}
+
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return l.Listener.Close()
+}
+
+// conn gives every part of what is written a deadline of its own.
+type conn struct {
+	net.Conn
+
+	patience time.Duration
+	leave    func()
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	written := 0
+	for {
+		part := p[written:min(len(p), written+writePart)]
+		if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+			return written, err
+		}
+		n, err := c.Conn.Write(part)
+		if written += n; err != nil || written == len(p) {
+			return written, err
+		}
+	}
+}
+
+// CloseWrite lets the server end an answer before it lets go of the connection,
+// so that a client which still sends can read it.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+func (c *conn) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}

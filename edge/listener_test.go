@@ -1,0 +1,109 @@
+package edge
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serveOn serves a large answer on a listener with little patience, and returns its
+// address.
+func serveOn(t *testing.T, most int, patience time.Duration, ended chan<- error) string {
+	t.Helper()
+	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Listen(inner, most).(*listener)
+	l.patience = patience
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := io.Copy(w, strings.NewReader(strings.Repeat("x", 16<<20)))
+		if ended != nil {
+			ended <- err
+		}
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return inner.Addr().String()
+}
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestReaderThatDoesNotReadGoes pipelines requests and reads no answer.
+func TestReaderThatDoesNotReadGoes(t *testing.T) {
+	ended := make(chan error, 1)
+	address := serveOn(t, 10, 200*time.Millisecond, ended)
+	c := dial(t, address)
+	if _, err := io.WriteString(c, strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 50)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("an answer of 16 MiB went out to a client that does not read")
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the connection of a client that does not read stays")
+	}
+}
+
+// TestSlowReaderGetsAll reads with pauses that together are longer than the patience.
+func TestSlowReaderGetsAll(t *testing.T) {
+	c := dial(t, serveOn(t, 10, 2*time.Second, nil))
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	got, buffer := 0, make([]byte, 1<<20)
+	for {
+		n, err := io.ReadFull(c, buffer)
+		got += n
+		if err != nil {
+			break
+		}
+		<-time.After(200 * time.Millisecond) // 3 s in all
+	}
+	if got < 16<<20 {
+		t.Errorf("a slow reader got %d bytes, want 16 MiB", got)
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	address := serveOn(t, 2, time.Minute, nil)
+	status := func(c net.Conn) error {
+		fmt.Fprint(c, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+		_, err := io.ReadFull(c, make([]byte, 12))
+		return err
+	}
+	first, second, third := dial(t, address), dial(t, address), dial(t, address)
+	for _, c := range []net.Conn{first, second} {
+		if err := status(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := third.SetReadDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if err := status(third); err == nil {
+		t.Error("a third connection is served beside two")
+	}
+	_ = first.Close()
+	if err := third.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(third, make([]byte, 12)); err != nil {
+		t.Errorf("the third is not served after one has ended: %v", err)
+	}
+}

@@ -1,0 +1,116 @@
+package edge
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// StatusClientClosed is what the log shows for a client that left before its
+// answer; nobody receives it.
+const StatusClientClosed = 499
+
+// Answer watches what a handler sends, for the log.
+type Answer struct {
+	http.ResponseWriter
+	// Status is 0 until it has gone out.
+	Status int
+
+	route  string
+	size   int64
+	fields []slog.Attr
+}
+
+// WriteHeader sends the status, and remembers it.
+func (a *Answer) WriteHeader(status int) {
+	if a.Status == 0 {
+		a.Status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *Answer) Write(p []byte) (int, error) {
+	if a.Status == 0 {
+		a.Status = http.StatusOK
+	}
+	n, err := a.ResponseWriter.Write(p)
+	a.size += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *Answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// AnswerOf returns the watched answer that Log put around w, or watches w itself.
+func AnswerOf(w http.ResponseWriter) *Answer {
+	for inner := w; ; {
+		if a, ok := inner.(*Answer); ok {
+			return a
+		}
+		wrapper, ok := inner.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return &Answer{ResponseWriter: w}
+		}
+		inner = wrapper.Unwrap()
+	}
+}
+
+// Note adds a field to the request's log line.
+func Note(w http.ResponseWriter, field slog.Attr) {
+	a := AnswerOf(w)
+	a.fields = append(a.fields, field)
+}
+
+// SetRoute names the route that a request took, for the log and the metrics.
+func SetRoute(w http.ResponseWriter, pattern string) { AnswerOf(w).route = pattern }
+
+// latencyBuckets reach from the paid path (below a millisecond) to the longest
+// render, in seconds.
+var latencyBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+
+// Log logs one line for each request and counts it: by the route's pattern and
+// never the path, which may hold a file's id, nor the query, which may hold a
+// key. It belongs outside of everything that may answer.
+func Log(log *slog.Logger, registry prometheus.Registerer) func(http.Handler) http.Handler {
+	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "relaypdf_request_seconds", Help: "HTTP requests by route and status.", Buckets: latencyBuckets,
+	}, []string{"method", "route", "status"})
+	registry.MustRegister(requests)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			begin := time.Now()
+			seen := &Answer{ResponseWriter: w, route: "unmatched"}
+			next.ServeHTTP(seen, r)
+			took := time.Since(begin)
+			requests.WithLabelValues(methodLabel(r.Method), seen.route, strconv.Itoa(seen.Status)).Observe(took.Seconds())
+			log.LogAttrs(r.Context(), slog.LevelInfo, "request", append([]slog.Attr{
+				slog.String("requestId", RequestID(r.Context())),
+				slog.String("method", r.Method),
+				slog.String("route", seen.route),
+				slog.Int("status", seen.Status),
+				slog.Int64("bytes", seen.size),
+				slog.Duration("took", took),
+			}, seen.fields...)...)
+		})
+	}
+}
+
+// Methods are those that a route may take.
+func Methods() []string {
+	return []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	}
+}
+
+// methodLabel is a method as the metrics name it: clients invent methods, and
+// each label is kept for ever.
+func methodLabel(method string) string {
+	if slices.Contains(Methods(), method) {
+		return method
+	}
+	return "other"
+}

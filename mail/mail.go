@@ -1,0 +1,206 @@
+// Package mail sends letters over SMTP: kept in the store until they are sent,
+// and tried again when the server does not take them.
+package mail
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"relaypdf/store"
+	"relaypdf/store/seal"
+	"relaypdf/views"
+)
+
+// Letter is one mail: its text and its page say the same.
+type Letter struct {
+	To      string   `json:"to"`
+	Subject string   `json:"subject"`
+	Lines   []string `json:"lines"` // the paragraphs
+	// Link is the one thing to do; without an address there is none.
+	Link Link `json:"link"`
+}
+
+// Link is the button of a letter.
+type Link struct {
+	Text string `json:"text"`
+	URL  string `json:"url"`
+}
+
+// Config says which server takes the letters, and who they come from.
+type Config struct {
+	Store *store.Store
+	Box   *seal.Box
+	// Server is smtp://user:password@host:port, whose connection is encrypted
+	// by STARTTLS where the server offers it and has to be elsewhere than on this
+	// machine, or smtps://…, whose is from the start.
+	Server string
+	// From is the sender, such as "relaypdf <noreply@example.com>".
+	From   string
+	Logger *slog.Logger
+}
+
+// Post sends letters. Its methods are safe for concurrent use.
+type Post struct {
+	cfg     Config
+	letters *store.Letters
+	host    string
+	options []gomail.Option
+	wake    chan struct{}
+}
+
+const (
+	// sendTimeout bounds one letter.
+	sendTimeout = time.Minute
+	// look is how often letters are looked for that other processes have
+	// written, or that were put off.
+	look = 5 * time.Second
+	// batch is how many letters are taken on at once.
+	batch = 10
+)
+
+// New returns a post. It connects to no server yet.
+func New(cfg Config) (*Post, error) {
+	server, err := url.Parse(cfg.Server)
+	if err != nil || server.Hostname() == "" || server.Scheme != "smtp" && server.Scheme != "smtps" {
+		return nil, errors.New("the address of the mail server must be like smtp://user:password@host:587 or smtps://user:password@host:465")
+	}
+	p := &Post{cfg: cfg, letters: cfg.Store.Letters(), host: server.Hostname(), wake: make(chan struct{}, 1)}
+	if err := gomail.NewMsg().From(cfg.From); err != nil {
+		return nil, fmt.Errorf("the sender of mails must be an address such as relaypdf <noreply@example.com>: %w", err)
+	}
+	p.options = append(p.options, gomail.WithTimeout(sendTimeout), gomail.WithTLSPolicy(gomail.TLSMandatory))
+	switch {
+	case server.Scheme == "smtps":
+		p.options = append(p.options, gomail.WithSSLPort(false))
+	case server.Hostname() == "localhost" || strings.HasPrefix(server.Hostname(), "127.") || server.Hostname() == "::1":
+		p.options = append(p.options, gomail.WithTLSPolicy(gomail.TLSOpportunistic))
+	}
+	if text := server.Port(); text != "" {
+		port, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, fmt.Errorf("the port of the mail server: %w", err)
+		}
+		p.options = append(p.options, gomail.WithPort(port))
+	}
+	if user := server.User; user != nil {
+		password, _ := user.Password()
+		p.options = append(p.options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(user.Username()), gomail.WithPassword(password))
+	}
+	return p, nil
+}
+
+func purpose(id string) string { return "letter " + id }
+
+// Enqueue keeps a letter until it is sent, although the process ends.
+func (p *Post) Enqueue(ctx context.Context, letter Letter) error {
+	text, err := json.Marshal(letter)
+	if err != nil {
+		return err
+	}
+	id := p.cfg.Store.NewID("let")
+	sealed, err := p.cfg.Box.Seal(purpose(id), text)
+	if err != nil {
+		return err
+	}
+	if err := p.letters.Add(ctx, id, sealed); err != nil {
+		return err
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Run sends what is due until ctx ends.
+func (p *Post) Run(ctx context.Context) {
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		if err := p.sendDue(ctx); err != nil && ctx.Err() == nil {
+			p.cfg.Logger.LogAttrs(ctx, slog.LevelError, "send letters failed", slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-p.wake:
+		}
+	}
+}
+
+func (p *Post) sendDue(ctx context.Context) error {
+	for ctx.Err() == nil {
+		due, err := p.letters.Claim(ctx, batch)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		for _, kept := range due {
+			if err := p.deliver(ctx, kept); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deliver sends one letter, or puts it off.
+func (p *Post) deliver(ctx context.Context, kept store.Letter) error {
+	text, err := p.cfg.Box.Open(purpose(kept.ID), kept.Sealed)
+	var letter Letter
+	if err == nil {
+		err = json.Unmarshal(text, &letter)
+	}
+	if err == nil {
+		err = p.send(ctx, letter)
+	}
+	if err == nil {
+		return p.letters.Remove(ctx, kept.ID)
+	}
+	ended, failed := p.letters.Fail(ctx, kept)
+	// The address stays out of the log.
+	p.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "letter not sent", slog.String("letter", kept.ID), slog.Int("attempt", kept.Attempts), slog.Bool("givenUp", ended), slog.Any("error", err))
+	return failed
+}
+
+func (p *Post) send(ctx context.Context, letter Letter) error {
+	message := gomail.NewMsg()
+	if err := errors.Join(message.From(p.cfg.From), message.To(letter.To)); err != nil {
+		return err
+	}
+	message.Subject(letter.Subject)
+	message.SetDate()
+	message.SetMessageID()
+	message.SetBodyString(gomail.TypeTextPlain, letter.plain())
+	var page bytes.Buffer
+	if err := views.LetterPage(views.Letter{Subject: letter.Subject, Lines: letter.Lines, Link: views.Link{URL: letter.Link.URL, Text: letter.Link.Text}}).Render(ctx, &page); err != nil {
+		return err
+	}
+	message.AddAlternativeString(gomail.TypeTextHTML, page.String())
+	client, err := gomail.NewClient(p.host, p.options...)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	return client.DialAndSendWithContext(ctx, message)
+}
+
+// plain is the letter as a text.
+func (l Letter) plain() string {
+	text := strings.Join(l.Lines, "\n\n") + "\n"
+	if l.Link.URL != "" {
+		text += "\n" + l.Link.Text + ":\n" + l.Link.URL + "\n"
+	}
+	return text
+}

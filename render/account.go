@@ -1,0 +1,34 @@
+package render
+
+import "errors"
+
+// Account is a Renderer as one account uses it. Its documents never meet those
+// of another, and its work waits in a line of its own, so that no account keeps
+// another from the slots. It is safe for concurrent use, and costs nothing to
+// make.
+type Account struct {
+	render *Renderer
+	id     string
+}
+
+// For returns the Renderer as an account uses it; nil for a nil Renderer.
+func (r *Renderer) For(account string) *Account {
+	if r == nil {
+		return nil
+	}
+	return &Account{render: r, id: account}
+}
+
+// Admit returns the *BusyError that PDF and Screenshot would return at this
+// moment because the queue is full, or nil.
+func (a *Account) Admit() error { return a.render.browser.Admit(a.id) }
+
+// AdmitTool returns the *BusyError that work on files would return at this
+// moment because the queue is full, or nil.
+func (a *Account) AdmitTool() error {
+	err := a.render.engines.Admit(a.id)
+	if err != nil && !errors.Is(err, ErrBusy) {
+		return ErrClosed
+	}
+	return err
+}

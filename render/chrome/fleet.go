@@ -1,0 +1,358 @@
+package chrome
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// fleet is the running browsers, and who may use which.
+//
+// All of a browser's pages share one main thread and one pipe, and there is
+// much that a script can do to stall both. So a browser serves one account at a
+// time: what a document does to its browser hurts the jobs of its own account.
+// Only gentle jobs (see Job.gentle) share a browser with those of others. A
+// browser whose job went wrong rests: it serves nobody until it answers
+// quickly, and is replaced when it does not.
+type fleet struct {
+	cfg   Config
+	home  home
+	count *counters
+
+	ctx   context.Context // ends with the Pool
+	tasks *sync.WaitGroup // of the Pool
+
+	mu       sync.Mutex
+	closed   bool
+	browsers []*browser    // in service, the longest serving first
+	starting *start        // a start under way
+	changed  chan struct{} // closed and replaced when a browser came or got free
+	suspects map[string]time.Time
+	made     int // browsers started so far, for names
+}
+
+// start is one attempt to start a browser, which several jobs may wait for.
+type start struct {
+	done chan struct{}
+	err  error
+}
+
+// visit is the use of a browser by one job.
+type visit struct {
+	*browser
+	account string
+	gentle  bool
+	began   time.Time
+}
+
+const (
+	// suspicion is how long an account whose document went wrong has its
+	// documents, gentle ones too, in a browser apart.
+	suspicion = 5 * time.Minute
+	// restTimeout is what a browser may take to answer after a job went wrong.
+	// It takes a millisecond; one that takes this long is replaced in less.
+	restTimeout = time.Second
+	// guestJobs is how many jobs of one account a browser takes before the
+	// account gets another browser too.
+	guestJobs = 4
+	// readyBrowsers are kept running although nobody needs them: one in use,
+	// and one for the next account.
+	readyBrowsers = 2
+)
+
+func newFleet(ctx context.Context, tasks *sync.WaitGroup, cfg Config, h home, count *counters) *fleet {
+	return &fleet{
+		cfg: cfg, home: h, count: count, ctx: ctx, tasks: tasks,
+		changed: make(chan struct{}), suspects: map[string]time.Time{},
+	}
+}
+
+// visit finds a browser for a job, to be given back with leave. It starts one,
+// or waits for one, where there is none.
+func (f *fleet) visit(ctx context.Context, account string, gentle bool) (*visit, error) {
+	for {
+		f.mu.Lock()
+		v := f.admitLocked(account, gentle)
+		var s *start
+		if v == nil || !slices.ContainsFunc(f.browsers, (*browser).vacant) {
+			s = f.growLocked()
+		}
+		changed := f.changed
+		f.mu.Unlock()
+		if v != nil {
+			return v, nil
+		}
+		if err := f.await(ctx, s, changed); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// await waits until another look may find a browser.
+func (f *fleet) await(ctx context.Context, s *start, changed <-chan struct{}) error {
+	var started <-chan struct{}
+	if s != nil {
+		started = s.done
+	}
+	select {
+	case <-started:
+		return s.err
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-f.ctx.Done():
+		return ErrClosed
+	}
+}
+
+// admitLocked takes the best browser for a job, or returns nil.
+func (f *fleet) admitLocked(account string, gentle bool) *visit {
+	until, suspect := f.suspects[account]
+	if suspect && time.Now().After(until) {
+		delete(f.suspects, account)
+		suspect = false
+	}
+	gentle = gentle && !suspect
+	var best *browser
+	most := 0
+	for _, b := range f.browsers {
+		if n := b.fitness(account, gentle, suspect); n > most {
+			best, most = b, n
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	best.guests[account]++
+	best.running++
+	if !gentle {
+		best.rough++
+	}
+	if best.running == 1 {
+		best.busySince = time.Now()
+	}
+	best.used = time.Now()
+	best.quarantine = suspect
+	return &visit{browser: best, account: account, gentle: gentle, began: time.Now()}
+}
+
+// fitness says how well a browser suits a job, and is zero where it may not
+// take it.
+func (b *browser) fitness(account string, gentle, suspect bool) int {
+	if b.retired || b.resting || !b.alive() {
+		return 0
+	}
+	own := b.guests[account]
+	others := len(b.guests) > 0 && (len(b.guests) > 1 || own == 0)
+	if others && (!gentle || b.rough > 0) {
+		return 0
+	}
+	fit := 1
+	if own > 0 && own < guestJobs {
+		fit += 16 // Its own jobs are the least harm.
+	}
+	if b.knows(account) {
+		fit += 8
+	}
+	if b.quarantine == suspect {
+		fit += 4
+	}
+	if !others {
+		fit += 2
+	}
+	if own >= guestJobs {
+		fit = 1
+	}
+	return fit
+}
+
+// vacant reports that a browser could serve a newcomer at once.
+func (b *browser) vacant() bool {
+	return b.running == 0 && !b.retired && !b.resting && b.alive()
+}
+
+// leave gives a browser back. A job that went wrong makes the browser rest when
+// it is free, and its account suspect.
+func (f *fleet) leave(v *visit, docs int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := v.browser
+	b.running--
+	b.docs += docs
+	if b.guests[v.account]--; b.guests[v.account] == 0 {
+		delete(b.guests, v.account)
+	}
+	if !v.gentle {
+		b.rough--
+	}
+	if wrong(err) {
+		b.tired = true
+		if v.account != "" && !errors.Is(err, context.Canceled) {
+			f.suspects[v.account] = time.Now().Add(suspicion)
+		}
+	}
+	switch {
+	case b.retired:
+		if b.running == 0 {
+			close(b.drained)
+		}
+	case b.docs >= f.cfg.RecycleDocs:
+		f.recycleLocked(b, "documents")
+	case b.tired && b.running == 0:
+		b.tired, b.resting = false, true
+		f.tasks.Go(func() { f.rest(b) })
+	}
+	f.signalLocked()
+}
+
+// signalLocked wakes who waits for a browser.
+func (f *fleet) signalLocked() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// rest waits until a browser answers quickly again, and replaces it if it does
+// not: what it was made to do may keep it busy for a long time.
+func (f *fleet) rest(b *browser) {
+	ctx, cancel := context.WithTimeout(f.ctx, restTimeout)
+	err := b.recovered(ctx)
+	cancel()
+	f.mu.Lock()
+	b.resting = false
+	f.signalLocked()
+	f.mu.Unlock()
+	if err != nil && f.ctx.Err() == nil && b.alive() {
+		f.cfg.Logger.Info("browser is still busy with a document that went wrong, replacing it")
+		f.remove(b)
+	}
+}
+
+// remove takes a browser out of service and ends it at once.
+func (f *fleet) remove(b *browser) {
+	f.mu.Lock()
+	if !f.dropLocked(b) {
+		f.mu.Unlock()
+		return
+	}
+	f.growLocked()
+	f.mu.Unlock()
+	b.proc.kill()
+	f.bury(b)
+}
+
+// dropLocked takes a browser off the list, and reports whether it was on it.
+func (f *fleet) dropLocked(b *browser) bool {
+	i := slices.Index(f.browsers, b)
+	if i < 0 {
+		return false
+	}
+	f.browsers = slices.Delete(f.browsers, i, i+1)
+	f.signalLocked()
+	return true
+}
+
+// growLocked begins to start a browser, unless one is being started or there
+// are as many as there may be. It returns the start under way, or nil.
+func (f *fleet) growLocked() *start {
+	if f.starting != nil || f.closed || f.livingLocked() >= f.cfg.Browsers {
+		return f.starting
+	}
+	s := &start{done: make(chan struct{})}
+	f.starting = s
+	f.tasks.Go(func() {
+		b, err := f.launch()
+		f.mu.Lock()
+		f.starting, s.err = nil, err
+		if b != nil {
+			f.browsers = append(f.browsers, b)
+			f.signalLocked()
+		}
+		f.mu.Unlock()
+		close(s.done)
+	})
+	return s
+}
+
+// livingLocked counts the browsers in service that have not died.
+func (f *fleet) livingLocked() (n int) {
+	for _, b := range f.browsers {
+		if b.alive() {
+			n++
+		}
+	}
+	return n
+}
+
+// ready starts browsers until as many run as are kept ready.
+func (f *fleet) ready() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.livingLocked() < min(readyBrowsers, f.cfg.Browsers) {
+		f.growLocked()
+	}
+}
+
+// launch starts a browser and watches for its end.
+func (f *fleet) launch() (*browser, error) {
+	f.mu.Lock()
+	f.made++
+	name := fmt.Sprintf("profile-%d", f.made)
+	f.mu.Unlock()
+	b, err := startBrowser(f.ctx, f.cfg, f.home, name)
+	if err != nil {
+		if f.ctx.Err() == nil {
+			f.cfg.Logger.Error("browser did not start", "error", err)
+		}
+		return nil, err
+	}
+	f.tasks.Go(func() { f.watch(b) })
+	return b, nil
+}
+
+// watch replaces a browser that dies by itself.
+func (f *fleet) watch(b *browser) {
+	select {
+	case <-b.proc.conn.done:
+	case <-b.proc.exited:
+		b.proc.conn.shut() // A helper may hold the pipe open.
+	case <-f.ctx.Done():
+		return
+	}
+	f.mu.Lock()
+	died := f.dropLocked(b) && !f.closed
+	if died {
+		f.growLocked()
+	}
+	f.mu.Unlock()
+	if !died { // Retired, removed, or not in service yet.
+		return
+	}
+	f.count.crashes.Add(1)
+	f.cfg.Logger.Error("browser died, starting another", "stderr", b.proc.log.String())
+	f.bury(b)
+}
+
+// bury removes what a dead browser left behind.
+func (f *fleet) bury(b *browser) {
+	if err := b.stop(); err != nil {
+		f.cfg.Logger.Warn("could not remove the dead browser's folder", "error", err)
+	}
+}
+
+// all returns the browsers in service.
+func (f *fleet) all() []*browser {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.browsers)
+}
+
+// close refuses further browsers. Those that run are ended by stop.
+func (f *fleet) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+}

@@ -1,0 +1,112 @@
+package chrome
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const (
+	// guardEvery is how often the processes of running jobs are looked at. A
+	// document fills about a gigabyte a second.
+	guardEvery = 250 * time.Millisecond
+	// guardAfter is the age from which a job is looked at; most are done by
+	// then.
+	guardAfter = 150 * time.Millisecond
+	// slowAfter is the age from which a job's renderers step back behind
+	// everybody else's.
+	slowAfter = time.Second
+	// slowNice is how far they do: to about a tenth of the others' share.
+	slowNice = 10
+	// killScore is added to a browser's chance to be the one that the kernel
+	// ends when memory runs out, so that it is not the server or a database.
+	killScore = 500
+)
+
+// guard watches the processes of the jobs under way until the Pool is closed.
+func (p *Pool) guard() {
+	ticker := time.NewTicker(guardEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			p.fleet.guard()
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+// guard ends processes that hold too much memory, and lets others go before
+// those that compute for long.
+func (f *fleet) guard() {
+	now := time.Now()
+	var watched []*browser
+	slow := map[*browser]bool{}
+	f.mu.Lock()
+	for _, b := range f.browsers {
+		if b.running > 0 && now.Sub(b.busySince) > guardAfter {
+			watched = append(watched, b)
+			slow[b] = b.rough > 0 && now.Sub(b.busySince) > slowAfter
+		}
+	}
+	f.mu.Unlock()
+	if len(watched) == 0 {
+		return
+	}
+	processes := processParents()
+	for _, b := range watched {
+		main := b.proc.cmd.Process.Pid
+		for pid := range processes {
+			if !descends(processes, pid, main) {
+				continue
+			}
+			private, shared := residentBytes(pid)
+			if private+shared > f.cfg.RendererBytes {
+				f.overfull(b, pid)
+			} else if slow[b] && pid != main {
+				stepBack(pid)
+			}
+		}
+	}
+}
+
+// overfull ends a process that holds too much memory, and notes it for the jobs
+// of its browser.
+func (f *fleet) overfull(b *browser, pid int) {
+	b.overfull.Store(time.Now().UnixNano())
+	f.cfg.Logger.Info("ending a process of a browser that holds too much memory", "limit", f.cfg.RendererBytes)
+	if pid == b.proc.cmd.Process.Pid {
+		b.proc.kill()
+		return
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL) // It may have ended by itself.
+}
+
+// overfilled reports that a process of the browser held too much memory during
+// a visit.
+func (v *visit) overfilled() bool { return v.overfull.Load() > v.began.UnixNano() }
+
+// stepBack lowers the priority of a process's threads. Those that it makes
+// later have that of their makers.
+func stepBack(pid int) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
+	if err != nil {
+		return // Only a malformed pattern fails.
+	}
+	for _, path := range threads {
+		if tid, err := strconv.Atoi(filepath.Base(path)); err == nil {
+			_ = syscall.Setpriority(syscall.PRIO_PROCESS, tid, slowNice) // It may have ended.
+		}
+	}
+}
+
+// yieldMemory makes a new browser, and what it will start, the first that the
+// kernel ends when memory runs out. Where that is not allowed the kernel
+// chooses by size alone.
+func yieldMemory(pid int) {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(killScore)), 0)
+}

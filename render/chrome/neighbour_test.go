@@ -1,0 +1,170 @@
+package chrome
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/render/hostile"
+)
+
+// attackTime is the deadline of the hostile jobs. With a longer one every attack
+// is made in every lane.
+var attackTime = flag.Duration("attack", usualAttack, "how long each attack of TestAttacksHurtNobodyElse may go on")
+
+var (
+	hostileTime = flag.Duration("hostile", 10*time.Second, "how long TestHostileHTML goes on")
+	hostileSeed = flag.Uint64("hostile-seed", 0, "what TestHostileHTML makes its documents from; 0 takes a new one")
+)
+
+const (
+	usualAttack = 3 * time.Second
+	// neighbourWait is what another account's document may take beside an
+	// attack. It is a third of a second on an idle machine of two cores; the
+	// tests share theirs, and allow for what it takes without one.
+	neighbourWait = 3 * time.Second
+	// serverMemory bounds the growth of this process. It is generous because
+	// the race detector multiplies what a program holds.
+	serverMemory = 400 << 20
+)
+
+// TestAttacksHurtNobodyElse prints an account's small documents beside
+// another's attack of each kind.
+func TestAttacksHurtNobodyElse(t *testing.T) {
+	p := startPool(t, nil)
+	for i, a := range hostile.Attacks() {
+		for _, lane := range attackLanes(a, i) {
+			t.Run(a.Name+"/"+lane.String(), func(t *testing.T) { attack(t, p, a, lane) })
+		}
+	}
+}
+
+// attackLanes returns the lanes that a document is sent to: those that it can be
+// in, or one of them.
+func attackLanes(a hostile.Attack, i int) []Lane {
+	lanes := []Lane{Realm, Once}
+	switch {
+	case !strings.Contains(a.HTML, "<script"):
+		return []Lane{Inline}
+	case *attackTime > usualAttack:
+		return lanes
+	}
+	return lanes[i%2 : i%2+1]
+}
+
+func attack(t *testing.T, p *Pool, a hostile.Attack, lane Lane) {
+	t.Helper()
+	var alone time.Duration
+	for range 5 {
+		alone = max(alone, neighbour(t, p))
+	}
+	before := peakMemory(t)
+	done := make(chan error, 1)
+	go func() { done <- strike(t.Context(), p, a, lane) }()
+	var worst time.Duration
+	var err error
+	for attacking := true; attacking; {
+		select {
+		case err = <-done:
+			attacking = false
+		default:
+		}
+		worst = max(worst, neighbour(t, p))
+	}
+	grown := peakMemory(t) - before
+	t.Logf("neighbour waited %s at most, %s alone; server grew by %d MiB, the attack got: %v", worst.Round(time.Millisecond), alone.Round(time.Millisecond), grown>>20, err)
+	if want := neighbourWait + 3*alone; worst > want {
+		t.Errorf("the neighbour waited %s, want at most %s", worst, want)
+	}
+	if grown > serverMemory {
+		t.Errorf("the server grew by %d MiB, want at most %d", grown>>20, serverMemory>>20)
+	}
+	if err != nil && !ownFault(err) {
+		t.Errorf("the attack got %v, want an error that says what its document did", err)
+	}
+}
+
+// neighbour prints a small document and returns how long that took.
+func neighbour(t *testing.T, p *Pool) time.Duration {
+	t.Helper()
+	start := time.Now()
+	doc, err := p.PDF(t.Context(), Job{Account: "neighbour", HTML: "<p>neighbour", Timeout: time.Minute}, PDF{})
+	if err != nil {
+		t.Fatalf("the neighbour's document: %v", err)
+	}
+	if err := doc.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	return time.Since(start)
+}
+
+// strike does what the attacker's call does.
+func strike(ctx context.Context, p *Pool, a hostile.Attack, lane Lane) error {
+	job := Job{Account: "attacker", Lane: lane, HTML: a.HTML, Timeout: *attackTime}
+	if a.Screenshot {
+		img, err := p.Screenshot(ctx, job, Screenshot{FullPage: true, MaxBytes: 200 << 20})
+		if err == nil {
+			err = img.Body.Close()
+		}
+		return err
+	}
+	doc, err := p.PDF(ctx, job, PDF{PrintBackground: true, MaxPages: 2000, MaxBytes: 200 << 20})
+	if err == nil {
+		err = doc.Body.Close()
+	}
+	return err
+}
+
+// ownFault reports that an error is told to the customer as the document's.
+func ownFault(err error) bool {
+	var load *LoadError
+	var size *SizeError
+	return errors.As(err, &size) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrCrashed) || errors.Is(err, ErrTooLarge) || errors.As(err, &load)
+}
+
+// peakMemory returns the most that this process held since the last call.
+func peakMemory(t *testing.T) int64 {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kib int64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}
+
+// TestHostileHTML renders generated documents, and after each that the browsers
+// still serve another account.
+func TestHostileHTML(t *testing.T) {
+	seed := *hostileSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, seed))
+	p := startPool(t, nil)
+	for n, end := 0, time.Now().Add(*hostileTime); time.Now().Before(end); n++ {
+		a := hostile.Attack{HTML: hostile.Generate(random), Screenshot: random.IntN(4) == 0}
+		lane := Inline // It is not trusted: without a script there is nothing to hinder.
+		if strings.Contains(a.HTML, "<script") {
+			lane = Lane(1 + random.IntN(2))
+		}
+		err := strike(t.Context(), p, a, lane)
+		if took := neighbour(t, p); (err != nil && !ownFault(err)) || took > 10*neighbourWait {
+			t.Errorf("document %d of seed %d in lane %s: %v; the neighbour waited %s: %.2000s", n, seed, lane, err, took, a.HTML)
+		}
+	}
+}

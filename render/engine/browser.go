@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Browser says how a browser is locked in that cannot make a sandbox of its own,
+// because namespaces are refused. All its processes get the same: what pages
+// could do inside is what the whole browser can do.
+type Browser struct {
+	// UID and GID are whom it becomes; 0 means that it stays who it is.
+	UID, GID int `json:",omitempty"`
+	// Folders are all that it may write, and read of what is not the system's.
+	Folders []string
+	// Port of TCP is all that it may connect to, where the kernel knows how.
+	Port uint16
+	// Open means to go on where there is no Landlock.
+	Open bool `json:",omitempty"`
+}
+
+// Args are the arguments of the program that carries them out with
+// ExecBrowser, before the browser's own command.
+func (b Browser) Args() ([]string, error) {
+	text, err := json.Marshal(b)
+	return []string{"browser", string(text)}, err
+}
+
+// browserReads is what a browser reads besides what all engines do.
+var browserReads = []string{
+	"/etc/ssl", "/etc/ca-certificates", "/usr/share/ca-certificates", "/etc/chromium", "/etc/chromium.d", "/etc/passwd", "/etc/group",
+	"/etc/nsswitch.conf", "/etc/host.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/gai.conf", "/etc/machine-id",
+	proc, "/sys/devices/system/cpu",
+}
+
+// internetStreams permits what the browser speaks to the proxy with, and nothing
+// that could go around it: no datagrams, no raw or kernel sockets.
+var internetStreams = []bpf.Instruction{
+	bpf.LoadAbsolute{Off: offsetArgument, Size: 4},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 5},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 1},
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_INET6, SkipTrue: 4},
+	bpf.LoadAbsolute{Off: offsetArgument + 8, Size: 4},
+	bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf}, // the rest are flags
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SOCK_STREAM, SkipTrue: 1},
+	bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW},
+	bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)},
+}
+
+// ExecBrowser locks this process in and makes it the browser. args are those of
+// Browser.Args after the first, and the browser's command. It returns only an
+// error.
+func ExecBrowser(args []string) error {
+	if len(args) < 2 {
+		return errors.New("engine: the browser's command is missing")
+	}
+	var b Browser
+	if err := json.Unmarshal([]byte(args[0]), &b); err != nil {
+		return fmt.Errorf("engine: how to confine the browser: %w", err)
+	}
+	command := args[1:]
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := b.confine(command[0]); err != nil {
+		return fmt.Errorf("engine: confine the browser: %w", err)
+	}
+	return syscall.Exec(command[0], command, os.Environ()) //nolint:forbidigo // It is handed on, and not read.
+}
+
+func (b Browser) confine(program string) error {
+	c := &confinement{setup: setup{Identity: identity{UID: b.UID, GID: b.GID}}}
+	if err := becomeUser(c); err != nil {
+		return fmt.Errorf("unprivileged user: %w", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return err
+	}
+	// Of this thread, from which Landlock and the filter take it to the others.
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := b.landlock(program); err != nil && !b.Open {
+		return fmt.Errorf("Landlock: %w", err) //nolint:staticcheck // a name
+	}
+	return installFilter(forbidden, internetStreams)
+}
+
+// landlock is all that keeps the browser from the files of the service where
+// both are the same user.
+func (b Browser) landlock(program string) error {
+	rules, err := usable(b.Folders...)
+	if err != nil {
+		return err
+	}
+	paths := slices.Concat(readable, browserReads)
+	if target, err := filepath.EvalSymlinks(program); err == nil {
+		paths = append(paths, filepath.Dir(target))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	shown, err := visible(paths)
+	if err != nil {
+		return err
+	}
+	rules = append(append(rules, shown...), landlock.ConnectTCP(b.Port))
+	return landlock.V11.BestEffort().Restrict(rules...)
+}

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// proc is where the kernel lists processes.
+const proc = "/proc"
+
+// mountProc gives the new root at base a list of the child's own processes.
+// The kernel refuses one where a part of the system's is hidden, as container
+// runtimes do. Then the system's is shown, without which Java and LibreOffice do
+// not start, provided that Landlock keeps what it tells of other processes
+// closed: their environment, memory, files and folders. Landlock also forbids to
+// list it, see restrictFiles.
+func (c *confinement) mountProc() error {
+	const closed = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	err := mountAt(c.base+proc, "proc", closed, "")
+	if err == nil {
+		return nil
+	}
+	c.shared = fmt.Errorf("%w: the container hides parts of %s", err, proc)
+	if lockErr := CheckLandlock(); lockErr != nil {
+		c.shared = fmt.Errorf("%w, and %w", c.shared, lockErr)
+		return nil // without any, most programs work
+	}
+	c.exposed = true
+	return expose(c.base, proc, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+}
+
+// ownProcessList reports on it.
+func ownProcessList(c *confinement) error {
+	if !c.private {
+		return errNoRoot
+	}
+	return c.shared
+}
+
+var errNoRoot = errors.New("needs a file system of its own")
+
+// openProcesses keeps the list of processes open, which Landlock is going to
+// close for everybody else, and so makes it possible to count their memory.
+func openProcesses(c *confinement) (err error) {
+	if c.list, err = os.Open(proc); err != nil {
+		return err
+	}
+	if _, err := c.family(); err != nil {
+		_ = c.list.Close() // nothing was written
+		c.list = nil
+		return err
+	}
+	return nil
+}
+
+// relative is this process or one that descends from it.
+type relative struct {
+	// pid and session are numbers as this process sees them; the list may have
+	// others.
+	pid, session int
+	code         byte // 'Z' has ended
+	orphan       bool // this process is its parent
+	pages        int64
+}
+
+// entry is a process of the list, with the list's own numbers.
+type entry struct {
+	parent int
+	relative
+}
+
+// family returns this process and all its descendants. None of them can leave:
+// who loses its parent becomes a child of this process.
+func (c *confinement) family() ([]relative, error) {
+	c.listing.Lock()
+	defer c.listing.Unlock()
+	if _, err := c.list.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	names, err := c.list.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	link, err := os.Readlink(filepath.Join(proc, "self"))
+	if err != nil {
+		return nil, err
+	}
+	self, err := strconv.Atoi(link)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]entry{}
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if e, err := readEntry(pid); err == nil { // else it has ended by now
+				all[pid] = e
+			}
+		}
+	}
+	var family []relative
+	for pid, e := range all {
+		for up, steps := pid, 0; up != 0 && steps <= len(all); up, steps = all[up].parent, steps+1 {
+			if up == self {
+				e.orphan = e.parent == self
+				family = append(family, e.relative)
+				break
+			}
+		}
+	}
+	return family, nil
+}
+
+// readEntry reads what the list says of a process.
+func readEntry(pid int) (e entry, err error) {
+	status, err := os.ReadFile(fmt.Sprintf("%s/%d/status", proc, pid))
+	if err != nil {
+		return e, err
+	}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		fields := strings.Fields(value)
+		if len(fields) == 0 {
+			continue
+		}
+		switch name {
+		case "State":
+			e.code = fields[0][0]
+		case "PPid":
+			e.parent, err = strconv.Atoi(fields[0])
+		case "NSpid": // the outermost namespace first
+			e.pid, err = strconv.Atoi(fields[len(fields)-1])
+		case "NSsid":
+			e.session, err = strconv.Atoi(fields[len(fields)-1])
+		}
+		if err != nil {
+			return e, err
+		}
+	}
+	text, err := os.ReadFile(fmt.Sprintf("%s/%d/statm", proc, pid))
+	if err != nil {
+		return e, err
+	}
+	var size, resident, shared int64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err == nil {
+		e.pages = resident - shared
+	}
+	return e, nil
+}
+
+// checkMemory says whether all processes of the child together hold more than
+// limit bytes of memory of their own.
+func (c *confinement) checkMemory(limit int64) error {
+	family, err := c.family()
+	if err != nil {
+		return err
+	}
+	var pages int64
+	for _, r := range family {
+		pages += r.pages
+	}
+	if pages*int64(os.Getpagesize()) > limit {
+		return fmt.Errorf("memory of all processes: %w", errOvergrown)
+	}
+	return nil
+}
+
+// strangers are the living processes of the family but this one and those in
+// the sessions of kept programs. It takes those that have ended off the table.
+func (c *innerChild) strangers() (pids []int, err error) {
+	family, err := c.family()
+	for _, r := range family {
+		switch {
+		case r.pid == os.Getpid():
+		case r.code == 'Z':
+			if r.orphan && !slices.Contains(c.kept, r.pid) {
+				_, _ = unix.Wait4(r.pid, nil, unix.WNOHANG, nil)
+			}
+		case !slices.Contains(c.kept, r.session):
+			pids = append(pids, r.pid)
+		}
+	}
+	return pids, err
+}

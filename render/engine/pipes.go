@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// sharedTemp is where LibreOffice makes its pipes, whatever TMPDIR says.
+const sharedTemp = "/tmp"
+
+// removePipes removes what offices of this user have left there that had no file
+// system of their own: they may make sockets in it, and remove nothing.
+func removePipes(uid int) {
+	if uid == 0 {
+		uid = os.Getuid()
+	}
+	left, err := filepath.Glob(filepath.Join(sharedTemp, "OSL_PIPE_*"))
+	if err != nil {
+		return // only a malformed pattern fails
+	}
+	for _, path := range left {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode().Type() != fs.ModeSocket {
+			continue
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != uid {
+			continue
+		}
+		conn, err := new(net.Dialer).DialContext(context.Background(), "unix", path)
+		switch {
+		case err == nil:
+			_ = conn.Close() // a living office's, which takes it for a client that left
+		case errors.Is(err, unix.ECONNREFUSED):
+			_ = os.Remove(path) // another process may have been first
+		}
+	}
+}

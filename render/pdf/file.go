@@ -1,0 +1,60 @@
+package pdf
+
+import (
+	"context"
+
+	"relaypdf/render/pdffile"
+)
+
+// readSelf reads where the document's objects are from the document alone.
+func (d *document) readSelf() (*pdffile.File, error) {
+	content, err := d.content()
+	if err != nil {
+		return nil, err
+	}
+	return pdffile.Read(content)
+}
+
+// readFile reads where the document's objects are. qpdf tells that of every
+// file; the table of a plain one can be read in a fraction of its time.
+func (d *document) readFile(ctx context.Context) (*pdffile.File, error) {
+	content, err := d.content()
+	if err != nil {
+		return nil, err
+	}
+	if f, err := pdffile.Read(content); err == nil {
+		return f, nil
+	}
+	return d.askFile(ctx, content)
+}
+
+// askFile asks qpdf where the objects are in the document's file.
+func (d *document) askFile(ctx context.Context, content []byte) (*pdffile.File, error) {
+	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "showXref": "", "showObject": "trailer"})
+	if err != nil {
+		return nil, err
+	}
+	f, err := pdffile.ReadListed(out, content)
+	if err != nil {
+		return nil, d.fail(Damaged, err)
+	}
+	return f, nil
+}
+
+// soundFile is readFile for a document that is rewritten where it must be.
+func (d *document) soundFile(ctx context.Context) (*pdffile.File, error) {
+	return readSound(ctx, d, d.readFile)
+}
+
+// readSound reads something of a document, which is rewritten first where it
+// cannot be read as it stands.
+func readSound[T interface{ Sound() bool }](ctx context.Context, d *document, read func(context.Context) (T, error)) (T, error) {
+	found, err := read(ctx)
+	if err != nil || found.Sound() {
+		return found, err
+	}
+	if err := d.rewrite(ctx); err != nil {
+		return found, err
+	}
+	return read(ctx)
+}

@@ -1,0 +1,33 @@
+package render
+
+import "relaypdf/render/queue"
+
+// Stats is the state of a Renderer at one moment.
+type Stats struct {
+	Pools    []Pool // in the order in which people think of them: the browser's first
+	Renders  int64  // results made so far
+	Restarts int64  // browsers replaced as planned
+	Crashes  int64  // pages and browsers that died
+	Memory   int64  // bytes that the browser's processes hold
+}
+
+// Pool is the state of one kind of programs and of the queue before them.
+type Pool struct {
+	// Name is browser, files, texts or office.
+	Name string
+	queue.State
+}
+
+// Full tells that nobody finds a place in the queue.
+func (p Pool) Full() bool { return p.Waiting > 0 && p.Waiting >= p.Limit }
+
+// Stats returns the present state.
+func (r *Renderer) Stats() Stats {
+	now := r.browser.Stats()
+	return Stats{
+		Pools: []Pool{
+			{"browser", now.Queue}, {"files", r.engines.Load()}, {"texts", r.markup.Load()}, {"office", r.office.Load()},
+		},
+		Renders: now.Renders, Restarts: now.Restarts, Crashes: now.Crashes, Memory: now.MemoryBytes,
+	}
+}

@@ -1,0 +1,78 @@
+package template
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+
+	"github.com/dop251/goja"
+)
+
+// maxCached is how many bytes of sources a process keeps the programs of. A
+// program takes some twenty times its source.
+const maxCached = 4 << 20
+
+// digest names a program by all that it depends on, and the account that it was
+// compiled for: that an account's template is known already must not tell another
+// that somebody has the same.
+type digest [sha256.Size]byte
+
+func digestOf(tenant, source string, strict bool) digest {
+	h := sha256.New()
+	var size [9]byte
+	binary.BigEndian.PutUint64(size[:], uint64(len(tenant)))
+	if strict {
+		size[8] = 1
+	}
+	_, _ = h.Write(size[:])
+	_, _ = h.Write([]byte(tenant))
+	_, _ = h.Write([]byte(source))
+	return digest(h.Sum(nil))
+}
+
+// cache keeps the programs that were used last.
+type cache struct {
+	once  sync.Once // see serve
+	mu    sync.Mutex
+	size  int
+	order list.List // of *cached, the last used first
+	items map[digest]*list.Element
+}
+
+type cached struct {
+	key     digest
+	size    int
+	program *goja.Program
+}
+
+func newCache() *cache { return &cache{items: map[digest]*list.Element{}} }
+
+func (c *cache) get(key digest) *goja.Program {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.items[key]
+	if !ok {
+		return nil
+	}
+	c.order.MoveToFront(found)
+	return found.Value.(*cached).program //nolint:errcheck // put makes them
+}
+
+func (c *cache) put(key digest, size int, program *goja.Program) {
+	const least = 16 << 10 // what the smallest program takes, in the same measure
+	size = max(size, least)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.items[key]; ok || size > maxCached/2 {
+		return
+	}
+	c.items[key] = c.order.PushFront(&cached{key, size, program})
+	c.size += size
+	for c.size > maxCached {
+		oldest := c.order.Back()
+		item := c.order.Remove(oldest).(*cached) //nolint:errcheck // put makes them
+		delete(c.items, item.key)
+		c.size -= item.size
+	}
+}

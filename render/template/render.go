@@ -1,0 +1,386 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+
+	"relaypdf/render/barcode"
+	"relaypdf/render/markup"
+)
+
+// image is an uploaded file that a template shows, as a data URI.
+type images map[string]string
+
+// renders is one render under way.
+type renders struct {
+	realm
+
+	ctx      context.Context
+	call     *Call
+	tenant   string
+	cache    *cache
+	format   formatter
+	images   images
+	wanted   []string // images that are not there
+	missing  []Missing
+	seen     map[Missing]bool
+	programs *programs
+}
+
+// render fills a template. Where it shows images that were not given, their names
+// are returned in place of the document.
+func (c *cache) render(ctx context.Context, tenant string, call *Call, given images) (html string, wanted []string, err error) {
+	if err := call.check(); err != nil {
+		return "", nil, err
+	}
+	r := &renders{ctx: ctx, call: call, tenant: tenant, cache: c, images: given, seen: map[Missing]bool{}}
+	if r.format, err = newFormatter(call.Locale, call.Zone); err != nil {
+		return "", nil, err
+	}
+	if r.programs, err = loadPrograms(); err != nil {
+		return "", nil, err
+	}
+	main, err := r.program(call.HTML, "")
+	if err != nil {
+		return "", nil, err
+	}
+	html, err = r.run(main)
+	switch {
+	case err != nil:
+		return "", nil, r.locate(err)
+	case len(r.missing) > 0:
+		return "", nil, &MissingError{Paths: r.missing}
+	case len(r.wanted) > 0:
+		return "", r.wanted, nil
+	case len(html) > MaxOutput:
+		return "", nil, &LimitError{Message: fmt.Sprintf("The document that the template makes is over its limit of %d bytes.", MaxOutput)}
+	}
+	return html, nil, nil
+}
+
+// check holds a call to the limits of its parts.
+func (c *Call) check() error {
+	size := len(c.HTML)
+	for _, partial := range c.Partials {
+		size += len(partial)
+	}
+	switch {
+	case size > MaxSource:
+		return &LimitError{Message: fmt.Sprintf("The template and its partials are over their limit of %d bytes.", MaxSource)}
+	case len(c.Data) > MaxData:
+		return &LimitError{Message: fmt.Sprintf("The data is over its limit of %d bytes.", MaxData)}
+	}
+	return nil
+}
+
+// program returns a source's program, from the cache where it is there.
+func (r *renders) program(source, partial string) (*goja.Program, error) {
+	key := digestOf(r.tenant, source, r.call.Strict)
+	if found := r.cache.get(key); found != nil {
+		return found, nil
+	}
+	program, err := compileSource(r.ctx, source, partial, r.call.Strict)
+	if err != nil {
+		return nil, err
+	}
+	r.cache.put(key, len(source), program)
+	return program, nil
+}
+
+// run renders in a new realm.
+func (r *renders) run(main *goja.Program) (string, error) {
+	r.vm = goja.New()
+	hb, err := handlebars(r.vm, r.programs.runtime)
+	if err != nil {
+		return "", err
+	}
+	setUp, err := function(r.vm, r.programs.render)
+	if err != nil {
+		return "", err
+	}
+	limits := r.vm.NewObject()
+	if err := errors.Join(limits.Set("items", MaxItems), limits.Set("depth", MaxDepth), limits.Set("text", 2*MaxOutput)); err != nil {
+		return "", err
+	}
+	defer r.guard(r.ctx, MaxTime, "Rendering the template")()
+	out, err := r.try(func() (goja.Value, error) {
+		v, err := setUp(goja.Undefined(), hb, r.host(), limits)
+		if err != nil {
+			return nil, err
+		}
+		render, ok := goja.AssertFunction(v)
+		if !ok {
+			return nil, errors.New("template: render.js gives no function")
+		}
+		spec, err := r.vm.RunProgram(main)
+		if err != nil {
+			return nil, err
+		}
+		data := string(r.call.Data)
+		if strings.TrimSpace(data) == "" {
+			data = "{}"
+		}
+		return render(goja.Undefined(), spec, r.vm.ToValue(data))
+	})
+	if err != nil {
+		return "", thrown(err)
+	}
+	return out.String(), nil
+}
+
+// host is what the realm may ask of us: functions of values, and nothing else.
+func (r *renders) host() *goja.Object {
+	h := r.vm.NewObject()
+	set := func(name string, value any) {
+		if err := h.Set(name, value); err != nil {
+			panic(err) // the object is new and plain
+		}
+	}
+	names := slices.Sorted(maps.Keys(r.call.Partials))
+	list := make([]any, len(names))
+	for i, name := range names {
+		list[i] = name
+	}
+	set("partials", r.vm.NewArray(list...))
+	set("strict", r.call.Strict)
+	set("partial", r.partial)
+	set("fail", r.fail)
+	set("limit", func(call goja.FunctionCall) goja.Value {
+		r.stop(&LimitError{Message: call.Argument(0).String()})
+		return nil
+	})
+	set("unknown", func(call goja.FunctionCall) goja.Value { return r.vm.ToValue(unknownHelper(call.Argument(0).String())) })
+	set("missing", r.lacks)
+	set("format", r.formatted)
+	set("arithmetic", r.arithmetic)
+	set("compare", func(call goja.FunctionCall) goja.Value {
+		return r.vm.ToValue(compare(call.Argument(0), call.Argument(1)))
+	})
+	set("equal", func(call goja.FunctionCall) goja.Value {
+		return r.vm.ToValue(equal(call.Argument(0), call.Argument(1)))
+	})
+	set("order", func(call goja.FunctionCall) goja.Value {
+		return r.vm.ToValue(order(call.Argument(0), call.Argument(1)))
+	})
+	set("markdown", r.markdown)
+	set("barcode", r.barcode)
+	set("image", r.image)
+	return h
+}
+
+// partial gives the compiled form of a partial.
+func (r *renders) partial(call goja.FunctionCall) goja.Value {
+	name := call.Argument(0).String()
+	program, err := r.program(r.call.Partials[name], name)
+	if err != nil {
+		r.stop(err)
+	}
+	spec, err := r.vm.RunProgram(program)
+	if err != nil {
+		r.stop(err)
+	}
+	return spec
+}
+
+// fail ends the render with a fault: (message, partial, line, column).
+func (r *renders) fail(call goja.FunctionCall) goja.Value {
+	fault := Fault{Message: call.Argument(0).String(), Partial: call.Argument(1).String()}
+	if line := int(call.Argument(2).ToInteger()); line > 0 {
+		fault.Line, fault.Column = line, int(call.Argument(3).ToInteger())+1
+	}
+	r.stop(&Error{Faults: []Fault{fault}})
+	return nil
+}
+
+// lacks notes a missing path: (path, context's path, partial, line, column, end
+// line, end column).
+func (r *renders) lacks(call goja.FunctionCall) goja.Value {
+	number := func(i int) int { return int(call.Argument(i).ToInteger()) }
+	found := Missing{Path: call.Argument(0).String()}
+	found.Partial, found.Line, found.Column = call.Argument(2).String(), number(3), number(4)+1
+	if found.Path == "" {
+		source := r.call.HTML
+		if found.Partial != "" {
+			source = r.call.Partials[found.Partial]
+		}
+		found.Path = excerpt(source, number(3), number(4), number(5), number(6))
+		if base := call.Argument(1).String(); base != "" && plainPath(found.Path) {
+			found.Path = base + "." + found.Path
+		}
+	}
+	found.Path = strings.TrimPrefix(found.Path, "@root.")
+	found.Message = fmt.Sprintf("the data has no %s", found.Path)
+	if !r.seen[found] && len(r.missing) < maxMissing {
+		r.seen[found] = true
+		r.missing = append(r.missing, found)
+	}
+	return goja.Undefined()
+}
+
+// plainPath says whether a path of the source begins at the context.
+func plainPath(path string) bool {
+	return !strings.HasPrefix(path, "@") && !strings.HasPrefix(path, ".") && !strings.HasPrefix(path, "this")
+}
+
+// complain calls the function with which a helper reports a fault at its place.
+func (r *renders) complain(with goja.Value, err error) {
+	report, ok := goja.AssertFunction(with)
+	if !ok {
+		r.stop(err)
+	}
+	if _, thrown := report(goja.Undefined(), r.vm.ToValue(err.Error())); thrown != nil {
+		panic(thrown)
+	}
+}
+
+// elements returns the elements of a JavaScript array.
+func (r *renders) elements(v goja.Value) []goja.Value {
+	object, ok := v.(*goja.Object)
+	if !ok {
+		return nil
+	}
+	n := int(object.Get("length").ToInteger())
+	values := make([]goja.Value, 0, min(n, 1<<16))
+	for i := range n {
+		values = append(values, object.Get(strconv.Itoa(i)))
+	}
+	return values
+}
+
+// fields returns the own fields of an object.
+func (r *renders) fields(v goja.Value) map[string]goja.Value {
+	object, ok := v.(*goja.Object)
+	if !ok {
+		return nil
+	}
+	values := map[string]goja.Value{}
+	for _, key := range object.Keys() {
+		values[key] = object.Get(key)
+	}
+	return values
+}
+
+// formatted is (name, arguments, hash, fault).
+func (r *renders) formatted(call goja.FunctionCall) goja.Value {
+	text, err := r.format.format(call.Argument(0).String(), r.elements(call.Argument(1)), r.fields(call.Argument(2)))
+	if err != nil {
+		r.complain(call.Argument(3), err)
+	}
+	return r.vm.ToValue(text)
+}
+
+// arithmetic is (name, arguments, fault).
+func (r *renders) arithmetic(call goja.FunctionCall) goja.Value {
+	v, err := arithmetic(r.vm, call.Argument(0).String(), r.elements(call.Argument(1)))
+	if err != nil {
+		r.complain(call.Argument(2), err)
+	}
+	return v
+}
+
+func (r *renders) markdown(call goja.FunctionCall) goja.Value {
+	html, err := markup.MarkdownFragment([]byte(call.Argument(0).String()))
+	if err != nil {
+		r.stop(err)
+	}
+	return r.vm.ToValue(string(html))
+}
+
+// barcode is (type, text, hash, fault).
+func (r *renders) barcode(call goja.FunctionCall) goja.Value {
+	hash := r.fields(call.Argument(2))
+	request := barcode.Request{Type: barcode.Type(call.Argument(0).String()), Text: call.Argument(1).String(), Format: barcode.SVG, Scale: 3}
+	if scale := hash["scale"]; !missing(scale) {
+		request.Scale = int(scale.ToInteger())
+	}
+	if text := hash["includetext"]; !missing(text) {
+		request.IncludeText = text.ToBoolean()
+	}
+	svg, err := barcode.Make(request)
+	var content *barcode.ContentError
+	switch {
+	case errors.As(err, &content):
+		err = errors.New("the text " + content.Message)
+	case errors.Is(err, barcode.ErrType):
+		err = fmt.Errorf("%.20q is no type; give one of qr, code128, code39, ean13, upca, pdf417, datamatrix", request.Type)
+	case errors.Is(err, barcode.ErrScale):
+		err = fmt.Errorf("scale must be from %d to %d; got %d", barcode.MinScale, barcode.MaxScale, request.Scale)
+	}
+	if err != nil {
+		r.complain(call.Argument(3), err)
+	}
+	return r.vm.ToValue(strings.TrimSpace(string(svg)))
+}
+
+// image gives an upload's data URI, or notes that it is wanted.
+func (r *renders) image(call goja.FunctionCall) goja.Value {
+	id := call.Argument(0).String()
+	uri, ok := r.images[id]
+	if !ok && !slices.Contains(r.wanted, id) {
+		if len(r.wanted) == maxImages {
+			r.stop(&LimitError{Message: fmt.Sprintf("The template shows more than %d images.", maxImages)})
+		}
+		r.wanted = append(r.wanted, id)
+	}
+	return r.vm.ToValue(uri)
+}
+
+// maxImages is how many uploads one document may show.
+const maxImages = 100
+
+// locate gives a place to a fault of a partial's name, which Handlebars throws
+// without one.
+func (r *renders) locate(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Faults[0].Line > 0 {
+		return err
+	}
+	name, ok := strings.CutPrefix(e.Faults[0].Message, "The partial ")
+	if !ok {
+		return err
+	}
+	name, _, _ = strings.Cut(name, " could not be found")
+	c, failed := newCompiler()
+	if failed != nil {
+		return err
+	}
+	defer c.guard(r.ctx, MaxCompile, "Looking for the partial")()
+	for partial, source := range r.sources() {
+		tree, fault, failed := c.parse(source)
+		if failed != nil || fault != nil {
+			continue
+		}
+		uses, failed := c.analyse(tree, nil)
+		if failed != nil {
+			continue
+		}
+		for _, use := range uses.Partials {
+			if use.Name == name {
+				e.Faults[0] = Fault{Message: unknownPartial(name, slices.Sorted(maps.Keys(r.call.Partials))), Line: use.Line, Column: use.Column + 1, Partial: partial}
+				return e
+			}
+		}
+	}
+	return err
+}
+
+// sources goes through the template and its partials.
+func (r *renders) sources() func(yield func(partial, source string) bool) {
+	return func(yield func(partial, source string) bool) {
+		if !yield("", r.call.HTML) {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(r.call.Partials)) {
+			if !yield(name, r.call.Partials[name]) {
+				return
+			}
+		}
+	}
+}

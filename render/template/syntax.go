@@ -1,0 +1,259 @@
+package template
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// fault is what is told of a syntaxFault, in words of a template's author.
+func (f *syntaxFault) fault(partial string) Fault {
+	fault := Fault{Message: f.Message, Line: f.Line, Partial: partial}
+	if f.Line > 0 {
+		fault.Column = f.Column + 1
+	}
+	if !f.Syntax {
+		return fault
+	}
+	got := "the end of the template"
+	if f.Text != "" {
+		got = fmt.Sprintf("%.40q", f.Text)
+	}
+	fault.Message = "unexpected " + got
+	var wanted []string
+	for _, name := range f.Expected {
+		if word, ok := terminals[name]; ok && !slices.Contains(wanted, word) {
+			wanted = append(wanted, word)
+		}
+	}
+	if len(wanted) > 0 && len(wanted) <= 6 {
+		fault.Message += "; expected " + strings.Join(wanted, " or ")
+	}
+	return fault
+}
+
+// terminals are the grammar's terminals as authors know them.
+var terminals = map[string]string{
+	"CLOSE": "}}", "CLOSE_UNESCAPED": "}}}", "CLOSE_RAW_BLOCK": "}}}}", "CLOSE_SEXPR": ")", "OPEN_SEXPR": "(", "ID": "a name",
+	"STRING": "a text in quotes", "NUMBER": "a number", "BOOLEAN": "true or false", "EQUALS": "=", "DATA": "@", "UNDEFINED": "undefined", "NULL": "null",
+	"OPEN_ENDBLOCK": "{{/", "INVERSE": "{{else}}", "EOF": "the end", "SEP": ".", "CLOSE_BLOCK_PARAMS": "|", "END_RAW_BLOCK": "the end of the raw block",
+}
+
+// tag is a mustache that opens, divides or closes a block.
+type tag struct {
+	token      int    // index of its opening token
+	name       string // of the block
+	start, end int    // in the source, in UTF-16 units
+	line, col  int
+}
+
+// syntax finds all that is wrong with a source that cannot be parsed: blocks that
+// do not match first, as the parser would tell of each only what follows from
+// it. Then what the parser complains of is blanked, and the rest parsed again.
+func (c *compiler) syntax(source, partial string) ([]Fault, error) {
+	units := utf16.Encode([]rune(source))
+	faults := structure(units, source, partial)
+	for range maxFaults {
+		text := string(utf16.Decode(units))
+		_, fault, err := c.parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if fault == nil || len(faults) >= maxFaults {
+			break
+		}
+		faults = append(faults, fault.fault(partial))
+		if !blankAt(units, tokenize(text), fault.Line, fault.Column) {
+			break
+		}
+	}
+	slices.SortStableFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return slices.CompactFunc(faults, func(a, b Fault) bool { return a.Line == b.Line && a.Column == b.Column }), nil
+}
+
+// structure finds blocks that are not closed, closed by another name or closed
+// without having been opened, and blanks their tags.
+func structure(units []uint16, source, partial string) []Fault {
+	var faults []Fault
+	var open []tag
+	report := func(t tag, format string, args ...any) {
+		faults = append(faults, Fault{Message: fmt.Sprintf(format, args...), Line: t.line, Column: t.col + 1, Partial: partial})
+		blank(units, t.start, t.end)
+	}
+	tokens := tokenize(source)
+	for i := range tokens {
+		switch tokens[i].kind {
+		case tokenOpenBlock, tokenOpenPartialBlock:
+			open = append(open, readTag(tokens, i))
+		case tokenOpenInverse:
+			if t := readTag(tokens, i); t.name != "" {
+				open = append(open, t)
+			}
+		case tokenOpenEndBlock:
+			end := readTag(tokens, i)
+			at := len(open) - 1
+			for at >= 0 && open[at].name != end.name {
+				at--
+			}
+			if at < 0 {
+				if len(open) > 0 && nearest(end.name, []string{open[len(open)-1].name}) != "" {
+					last := open[len(open)-1]
+					open = open[:len(open)-1]
+					report(end, "{{/%s}} closes nothing; {{#%s}} of line %d is open here", end.name, last.name, last.line)
+					blank(units, last.start, last.end)
+					continue
+				}
+				report(end, "{{/%s}} closes a block that is not open", end.name)
+				continue
+			}
+			for _, inner := range open[at+1:] {
+				report(inner, "{{#%s}} is not closed before {{/%s}} of line %d", inner.name, end.name, end.line)
+			}
+			open = open[:at]
+		}
+		if len(faults) >= maxFaults {
+			return faults
+		}
+	}
+	for _, t := range open {
+		report(t, "{{#%s}} is not closed: {{/%s}} is missing", t.name, t.name)
+	}
+	return faults
+}
+
+// readTag reads the tag whose opening token is at i.
+func readTag(tokens []token, i int) tag {
+	t := tag{token: i, start: tokens[i].start, line: tokens[i].line, col: tokens[i].column, end: tokens[i].end}
+	var name strings.Builder
+	naming := true
+	for _, next := range tokens[i+1:] {
+		if opens(next.kind) || next.kind == tokenContent || next.kind == tokenEOF || next.kind == tokenLexical {
+			break
+		}
+		t.end = next.end
+		if next.kind == tokenClose {
+			break
+		}
+		switch next.kind {
+		case tokenID, tokenSep, tokenData, tokenString, tokenNumber:
+			// A space ends the name: a token that does not touch the one before.
+			if naming && (name.Len() == 0 || next.start == tokens[i].end) {
+				name.WriteString(string(utf16.Decode(next.text)))
+				tokens[i].end = next.end
+				continue
+			}
+		}
+		naming = false
+	}
+	t.name = name.String()
+	return t
+}
+
+// opens says whether a token opens a mustache.
+func opens(kind int) bool {
+	switch kind {
+	case tokenOpen, tokenOpenBlock, tokenOpenEndBlock, tokenOpenInverse, tokenOpenInverseChain, tokenOpenPartial, tokenOpenPartialBlock,
+		tokenOpenUnescaped, tokenOpenRawBlock:
+		return true
+	}
+	return false
+}
+
+// blankAt blanks the mustache that a place is in, and where it opens or closes a
+// block the block's other tags with it.
+func blankAt(units []uint16, tokens []token, line, column int) bool {
+	at := -1
+	for i, t := range tokens {
+		if t.line > line || t.line == line && t.column > column {
+			break
+		}
+		at = i
+	}
+	for at >= 0 && !opens(tokens[at].kind) {
+		at--
+	}
+	if at < 0 {
+		return false
+	}
+	first := tokens[at]
+	end := len(units)
+	for _, t := range tokens[at+1:] {
+		if opens(t.kind) || t.kind == tokenContent {
+			end = t.start
+			break
+		}
+		if t.kind == tokenClose || t.kind == tokenCloseUnescaped || t.kind == tokenCloseRawBlock || t.kind == tokenEndRawBlock {
+			end = t.end
+			break
+		}
+	}
+	if !blank(units, first.start, end) {
+		return false
+	}
+	blankPartner(units, tokens, at)
+	return true
+}
+
+// blankPartner blanks the tags of a block whose other tag is gone.
+func blankPartner(units []uint16, tokens []token, at int) {
+	depth := 0
+	step := 1
+	switch tokens[at].kind {
+	case tokenOpenBlock, tokenOpenPartialBlock, tokenOpenInverse:
+	case tokenOpenEndBlock:
+		step = -1
+	default:
+		return
+	}
+	for i := at + step; i >= 0 && i < len(tokens); i += step {
+		var opening int
+		switch tokens[i].kind {
+		case tokenOpenBlock, tokenOpenPartialBlock:
+			opening = 1
+		case tokenOpenEndBlock:
+			opening = -1
+		case tokenInverse, tokenOpenInverseChain:
+			if depth == 0 {
+				t := readTag(slices.Clone(tokens), i)
+				blank(units, t.start, t.end)
+			}
+			continue
+		default:
+			continue
+		}
+		if depth += opening * step; depth < 0 {
+			t := readTag(slices.Clone(tokens), i)
+			blank(units, t.start, t.end)
+			return
+		}
+	}
+}
+
+// blank overwrites with spaces, so that places stay what they were. It returns
+// false where nothing was left to blank.
+func blank(units []uint16, start, end int) bool {
+	changed := false
+	for i := start; i < min(end, len(units)); i++ {
+		if units[i] != '\n' && units[i] != '\r' && units[i] != ' ' {
+			units[i], changed = ' ', true
+		}
+	}
+	return changed
+}
+
+// excerpt returns the part of a source between two places of Handlebars'.
+func excerpt(source string, line, column, endLine, endColumn int) string {
+	lines := strings.Split(source, "\n")
+	if line != endLine || line < 1 || line > len(lines) {
+		return ""
+	}
+	units := utf16.Encode([]rune(lines[line-1]))
+	if column < 0 || endColumn > len(units) || column > endColumn {
+		return ""
+	}
+	return string(utf16.Decode(units[column:endColumn]))
+}

@@ -1,0 +1,124 @@
+// Package template fills templates with data: Handlebars.js itself, run by goja
+// in the engines' processes, with helpers for documents.
+//
+// A template's author is a customer, and so hostile. Handlebars' compiler turns a
+// template into JavaScript in a realm that is made for it and dropped; the result
+// is kept, as it holds no state. Each render then has a realm of its own, so that
+// nothing can pass from one document to another, whoever's they are.
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The limits of one render.
+const (
+	MaxSource = 10 << 20 // of a template, and of all its partials together, in bytes
+	MaxData   = 5 << 20  // of the data as JSON, in bytes
+	MaxOutput = 10 << 20 // of the document, in bytes
+	// MaxTime is what a render may take, its compilation not counted.
+	MaxTime = 2 * time.Second
+	// MaxCompile is what the compilation of a template and its partials may take.
+	MaxCompile = 10 * time.Second
+	// MaxDepth is how deep partials may be nested in one another.
+	MaxDepth = 100
+	// MaxItems is what range and times give at most.
+	MaxItems = 10_000
+	// maxCalls is how deep JavaScript may call itself.
+	maxCalls = 2000
+	// maxHeap is how many bytes a process may hold while it renders.
+	maxHeap = 640 << 20
+	// maxFaults is how many faults are told at once.
+	maxFaults = 100
+	// maxMissing is how many missing paths are told at once.
+	maxMissing = 500
+)
+
+// Template is what is filled: a source and the partials that it may name.
+type Template struct {
+	HTML     string            `json:"html"`
+	Partials map[string]string `json:"partials,omitempty"`
+}
+
+// Call is one render. Its zero values are the defaults.
+type Call struct {
+	Template
+
+	// Data is a JSON object; empty means {}.
+	Data json.RawMessage `json:"data,omitempty"`
+	// Strict makes every path that the data lacks a fault.
+	Strict bool `json:"strict,omitempty"`
+	// Locale is a BCP 47 tag, Zone a name of the IANA's.
+	Locale string `json:"locale,omitempty"`
+	Zone   string `json:"zone,omitempty"`
+}
+
+// Fault is one thing that the author of a template can mend.
+type Fault struct {
+	Message string `json:"message"`
+	// Line and Column are counted from 1; 0 is unknown. Columns are UTF-16 units.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
+	// Partial is the name of the partial that holds the fault; empty is the
+	// template itself.
+	Partial string `json:"partial,omitempty"`
+	// Absent marks a partial that there is not, Ring the names of partials that
+	// show one another without end.
+	Absent bool   `json:"absent,omitempty"`
+	Ring   string `json:"ring,omitempty"`
+}
+
+// Where names the place of the fault.
+func (f Fault) Where() string {
+	var at []string
+	if f.Partial != "" {
+		at = append(at, fmt.Sprintf("partial %q", f.Partial))
+	}
+	if f.Line > 0 {
+		at = append(at, fmt.Sprintf("line %d, column %d", f.Line, f.Column))
+	}
+	return strings.Join(at, ", ")
+}
+
+func (f Fault) String() string {
+	if at := f.Where(); at != "" {
+		return at + ": " + f.Message
+	}
+	return f.Message
+}
+
+// Error says what is wrong with a template.
+type Error struct{ Faults []Fault }
+
+func (e *Error) Error() string {
+	text := e.Faults[0].String()
+	if more := len(e.Faults) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}
+
+// Missing is a path that the data lacks, where the template uses it.
+type Missing struct {
+	Path string `json:"path"` // such as items[2].name
+	Fault
+}
+
+// MissingError says which paths strict found missing.
+type MissingError struct{ Paths []Missing }
+
+func (e *MissingError) Error() string {
+	names := make([]string, 0, len(e.Paths))
+	for _, path := range e.Paths {
+		names = append(names, path.Path)
+	}
+	return "the data lacks " + strings.Join(names, ", ")
+}
+
+// LimitError says which limit a render reached.
+type LimitError struct{ Message string }
+
+func (e *LimitError) Error() string { return e.Message }

@@ -1,0 +1,96 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/template"
+)
+
+type (
+	// Template is what is filled with data, and how.
+	Template = template.Call
+	// TemplateSource is a template's source with the partials that it may name.
+	TemplateSource = template.Template
+	// TemplateReport is what can be said of a template without rendering it.
+	TemplateReport = template.Report
+	// TemplateFault is one thing that the author of a template can mend.
+	TemplateFault = template.Fault
+	// TemplateError says what is wrong with a template.
+	TemplateError = template.Error
+	// TemplateMissingError says which paths the data lacks.
+	TemplateMissingError = template.MissingError
+	// TemplateLimitError says which limit a template reached.
+	TemplateLimitError = template.LimitError
+	// TemplateImage is the bytes of an upload.
+	TemplateImage = engine.Content
+	// TemplateImages opens uploads that a template shows. Its error is
+	// ErrNoImage where there is no such file.
+	TemplateImages = template.Images
+)
+
+// ErrNoImage means that an account has no such upload.
+var ErrNoImage = template.ErrNoImage
+
+// The limits of templates, in bytes.
+const (
+	MaxTemplate     = template.MaxSource
+	MaxTemplateData = template.MaxData
+)
+
+// CheckTemplates returns an error that says what to do where this program was
+// built without Handlebars.js.
+func CheckTemplates() error { return template.Check() }
+
+// CheckLocale says what is wrong with the tag of a locale, such as de-AT.
+func CheckLocale(tag string) error { return template.CheckLocale(tag) }
+
+// CheckTimeZone says what is wrong with the name of a time zone.
+func CheckTimeZone(name string) error { return template.CheckZone(name) }
+
+// templateTime bounds all that is done for one template, where the limits of
+// JavaScript do not reach.
+const templateTime = 30 * time.Second
+
+// FillTemplate makes HTML of a template and its data, in an engine's process. The
+// errors are a *TemplateError, *TemplateMissingError or *TemplateLimitError, what
+// images returned, a *BusyError, or that of ctx.
+func (a *Account) FillTemplate(ctx context.Context, call Template, images TemplateImages) (string, error) {
+	defer func(start time.Time) { a.render.observe("template", time.Since(start)) }(time.Now())
+	html, err := template.Render(ctx, a.runTemplate, a.id, call, images)
+	return html, templateFailure(ctx, err)
+}
+
+// ValidateTemplate says what is wrong with a template, and what it uses. The
+// errors are a *TemplateLimitError, a *BusyError, or that of ctx.
+func (a *Account) ValidateTemplate(ctx context.Context, call Template) (TemplateReport, error) {
+	report, err := template.Validate(ctx, a.runTemplate, call)
+	return report, templateFailure(ctx, err)
+}
+
+func (a *Account) runTemplate(ctx context.Context, job engine.Job) (engine.Result, error) {
+	job.Account, job.Time = a.id, templateTime
+	return a.render.markup.Run(ctx, job)
+}
+
+// templateFailure turns the end of an engine's process into the limit that ended
+// it.
+func templateFailure(ctx context.Context, err error) error {
+	var late *ToolTimeoutError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &late):
+		return &TemplateLimitError{Message: fmt.Sprintf("The template takes more than %s.", templateTime)}
+	case errors.Is(err, engine.ErrCrashed):
+		return &TemplateLimitError{Message: "The template takes too much memory."}
+	case errors.Is(err, engine.ErrTooLarge):
+		return &TemplateLimitError{Message: "The template and its data are too large."}
+	}
+	return err
+}

@@ -1,0 +1,151 @@
+// What pages do beyond links and forms. Every page works without this file.
+
+const root = document.documentElement;
+root.classList.add("js");
+
+const remembered = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
+const remember = (theme) => { try { localStorage.setItem("theme", theme); } catch { /* storage is off */ } };
+
+const showTheme = (theme) => {
+  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+  else delete root.dataset.theme;
+};
+showTheme(remembered());
+
+const switchThemes = (field) => {
+  field.hidden = false;
+  for (const radio of field.querySelectorAll("input")) {
+    radio.checked = radio.value === (root.dataset.theme ?? "auto");
+    radio.addEventListener("change", () => { remember(radio.value); showTheme(radio.value); });
+  }
+};
+
+const announce = (text) => {
+  let box = document.querySelector(".toasts");
+  if (!box) {
+    box = document.createElement("div");
+    box.className = "toasts";
+    box.setAttribute("role", "status");
+    document.body.append(box);
+  }
+  const toast = document.createElement("div");
+  toast.className = "toast";
+  toast.textContent = text;
+  box.append(toast);
+  setTimeout(() => toast.remove(), 2500);
+};
+
+const copies = (button) => {
+  if (!navigator.clipboard) return;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      announce("Copied");
+    } catch {
+      announce("The browser did not allow copying");
+    }
+  });
+};
+
+// A link to a form's own page opens it as a dialog of this one.
+const opensDialog = (link) => link.addEventListener("click", (event) => {
+  const dialog = document.getElementById(link.dataset.dialog);
+  if (!dialog?.showModal || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  dialog.showModal();
+});
+
+const closesDialog = (link) => link.addEventListener("click", (event) => {
+  const dialog = link.closest("dialog");
+  if (!dialog) return;
+  event.preventDefault();
+  dialog.close();
+});
+
+// A field for another amount is shown when "Other" is chosen.
+const showsOther = (field) => {
+  const form = field.closest("form");
+  const show = () => {
+    const other = new FormData(form).get(field.dataset.other) === "other";
+    field.hidden = !other;
+  };
+  form.addEventListener("change", show);
+  show();
+};
+
+// fresh fetches this page again and returns its main part, or null.
+const fresh = async () => {
+  try {
+    const answer = await fetch(location.href, { headers: { "X-Refresh": "1" } });
+    if (!answer.ok || answer.redirected) return null;
+    return new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("#main");
+  } catch {
+    return null;
+  }
+};
+
+// A page that waits for something looks again until it has come.
+const refreshes = (part) => {
+  const again = async () => {
+    if (document.hidden) return setTimeout(again, 1000);
+    const main = await fresh();
+    if (main) {
+      document.querySelector("#main").replaceWith(main);
+      prepare(main);
+      return;
+    }
+    setTimeout(again, 5000);
+  };
+  setTimeout(again, 1000 * Number(part.dataset.refresh || 2));
+};
+
+// The first document takes the place of the page that waits for it.
+const awaitsFirst = (part) => {
+  const look = async () => {
+    if (!part.isConnected) return;
+    try {
+      const answer = await fetch("/dashboard/first", { headers: { Accept: "application/json" } });
+      const { url } = answer.ok ? await answer.json() : {};
+      if (url) return location.assign(url);
+    } catch { /* looked at again below */ }
+    setTimeout(look, document.hidden ? 5000 : 1000);
+  };
+  look();
+};
+
+const each = (scope, selector, does) => scope.querySelectorAll(selector).forEach(does);
+
+const prepare = (scope) => {
+  each(scope, "[data-theme-switch]", switchThemes);
+  each(scope, "[data-copy]", copies);
+  each(scope, "[data-dialog]", opensDialog);
+  each(scope, "[data-close]", closesDialog);
+  each(scope, "[data-submit]", (control) => control.addEventListener("change", () => control.form.requestSubmit()));
+  each(scope, "[data-other]", showsOther);
+  each(scope, "[data-refresh]", refreshes);
+  each(scope, "[data-first-document]", awaitsFirst);
+};
+
+// Keys: / searches, g and a letter goes to a section.
+const sections = { o: "/dashboard", p: "/dashboard/playground", t: "/dashboard/templates", d: "/dashboard/documents", w: "/dashboard/webhooks", k: "/dashboard/keys", m: "/dashboard/wallet", s: "/dashboard/settings" };
+let going = 0;
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, [contenteditable]")) return;
+  if (event.key === "/") {
+    const search = document.querySelector('input[type="search"]');
+    if (search) { event.preventDefault(); search.focus(); }
+  } else if (event.key === "g") {
+    going = event.timeStamp;
+  } else if (event.timeStamp - going < 1500 && document.querySelector(".nav") && sections[event.key]) {
+    going = 0;
+    location.assign(sections[event.key]);
+  }
+});
+
+addEventListener("submit", (event) => {
+  const button = event.submitter;
+  if (button && event.target.method === "post") queueMicrotask(() => { if (!event.defaultPrevented) button.setAttribute("aria-busy", "true"); });
+});
+addEventListener("pageshow", () => each(document, "[aria-busy=true]", (button) => button.removeAttribute("aria-busy")));
+addEventListener("DOMContentLoaded", () => prepare(document));

@@ -1,0 +1,154 @@
+// Package static holds what browsers fetch beside the pages: style, scripts,
+// fonts and pictures, bundled by `make assets`. Their addresses carry a hash
+// of the content, so that they may be kept for ever.
+package static
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed all:dist
+var bundled embed.FS
+
+// Prefix is where the files are served.
+const Prefix = "/static/"
+
+// ErrMissing means that the program was built without its assets.
+var ErrMissing = errors.New("the pages' assets are not built into this program; run `make assets`, then build again")
+
+// Files are the bundled assets. Their content never changes.
+type Files struct {
+	byName map[string]*file
+	byPath map[string]*file
+}
+
+type file struct {
+	name, path, kind string
+	content          []byte
+	zipped           []byte // the same, gzipped; nil where that saves nothing
+}
+
+// Open reads the bundled assets. It returns ErrMissing where there are none.
+func Open() (*Files, error) {
+	dist, err := fs.Sub(bundled, "dist")
+	if err != nil {
+		return nil, err
+	}
+	return open(dist)
+}
+
+func open(dist fs.FS) (*Files, error) {
+	f := &Files{byName: map[string]*file{}, byPath: map[string]*file{}}
+	err := fs.WalkDir(dist, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasPrefix(path.Base(name), ".") {
+			return err
+		}
+		content, err := fs.ReadFile(dist, name)
+		if err != nil {
+			return err
+		}
+		f.add(name, content)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the assets: %w", err)
+	}
+	if len(f.byName) == 0 {
+		return nil, ErrMissing
+	}
+	f.link()
+	return f, nil
+}
+
+func (f *Files) add(name string, content []byte) {
+	kind := mime.TypeByExtension(path.Ext(name))
+	if path.Ext(name) == ".woff2" {
+		kind = "font/woff2"
+	}
+	f.byName[name] = &file{name: name, kind: kind, content: content}
+}
+
+// link gives every file its address. Style sheets refer to fonts by their
+// plain names, which become their addresses.
+func (f *Files) link() {
+	for _, sheets := range []bool{false, true} {
+		for _, one := range f.byName {
+			if (path.Ext(one.name) == ".css") != sheets {
+				continue
+			}
+			if sheets {
+				for _, other := range f.byName {
+					if other.path != "" {
+						one.content = bytes.ReplaceAll(one.content, []byte("./"+other.name), []byte(other.path))
+					}
+				}
+			}
+			sum := sha256.Sum256(one.content)
+			ext := path.Ext(one.name)
+			one.path = Prefix + strings.TrimSuffix(one.name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+			one.zipped = zip(one)
+			f.byPath[one.path] = one
+		}
+	}
+}
+
+// zip returns a file's content gzipped; fonts are compressed already.
+func zip(f *file) []byte {
+	if path.Ext(f.name) == ".woff2" {
+		return nil
+	}
+	var zipped bytes.Buffer
+	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(f.content)
+	}
+	if err = errors.Join(err, w.Close()); err != nil || zipped.Len() >= len(f.content) {
+		return nil
+	}
+	return zipped.Bytes()
+}
+
+// URL returns the address of a file. It panics for a name that is not
+// bundled: pages name their assets in their source.
+func (f *Files) URL(name string) string {
+	one, ok := f.byName[name]
+	if !ok {
+		panic("static: no asset is named " + name)
+	}
+	return one.path
+}
+
+// ServeHTTP sends a file by its address, to be kept for ever.
+func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	one, ok := f.byPath[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", one.kind)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	content := one.content
+	if one.zipped != nil {
+		h.Set("Vary", "Accept-Encoding")
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			h.Set("Content-Encoding", "gzip")
+			content = one.zipped
+		}
+	}
+	http.ServeContent(w, r, one.name, time.Time{}, bytes.NewReader(content))
+}

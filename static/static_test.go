@@ -1,0 +1,72 @@
+package static
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestFilesAreServedByTheirContent(t *testing.T) {
+	style := strings.Repeat("p { color: red }\n", 100) + `@font-face { src: url("./inter.woff2") }`
+	files, err := open(fstest.MapFS{
+		"app.css": {Data: []byte(style)}, "inter.woff2": {Data: []byte("font")}, ".placeholder": {Data: []byte("x")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path, encoding string) *http.Response {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("Accept-Encoding", encoding)
+		w := httptest.NewRecorder()
+		files.ServeHTTP(w, r)
+		return w.Result()
+	}
+	answer := get(files.URL("app.css"), "")
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Replace(style, "./inter.woff2", files.URL("inter.woff2"), 1); string(body) != want {
+		t.Errorf("got %q, want the font's address in it", body[len(body)-60:])
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "text/css; charset=utf-8", "Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff", "Vary": "Accept-Encoding",
+	} {
+		if got := answer.Header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	zipped := get(files.URL("app.css"), "br, gzip")
+	plain, err := gzip.NewReader(zipped.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unzipped, err := io.ReadAll(plain); err != nil || !bytes.Equal(unzipped, body) {
+		t.Errorf("gzipped: got %d bytes, %v; want the same %d", len(unzipped), err, len(body))
+	}
+	if font := get(files.URL("inter.woff2"), "gzip"); font.Header.Get("Content-Type") != "font/woff2" || font.Header.Get("Content-Encoding") != "" {
+		t.Errorf("the font came as %v", font.Header)
+	}
+	for _, path := range []string{"/static/app.css", "/static/", "/static/.placeholder", "/static/../static.go"} {
+		if got := get(path, "").StatusCode; got != http.StatusNotFound {
+			t.Errorf("%s: got status %d, want 404", path, got)
+		}
+	}
+}
+
+func TestMissingAssetsAreTold(t *testing.T) {
+	if _, err := open(fstest.MapFS{".placeholder": {}}); !errors.Is(err, ErrMissing) {
+		t.Errorf("got %v, want ErrMissing", err)
+	}
+	if files, err := Open(); err != nil {
+		t.Errorf("this checkout's assets are not built: %v", err)
+	} else if files.URL("app.css") == "" {
+		t.Error("app.css has no address")
+	}
+}

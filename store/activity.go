@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+// Activity is what an account did in a span.
+type Activity struct {
+	Usage
+
+	Failed     int64            // calls that failed
+	FailedDays map[int64]int64  // the same by UTC day, as days since 1970
+	P95        time.Duration    // of the latest calls, at most latencySample
+	Median     time.Duration    // of the same
+	Keys       map[string]Spent // by key, of the span
+}
+
+// Spent is how often a key was used, and what that cost.
+type Spent struct {
+	Calls  int64
+	Amount credit.Amount
+}
+
+// latencySample is how many of the latest calls say how long calls take.
+const latencySample = 500
+
+// Activity sums up the account's calls from the UTC day of from until the end of
+// the UTC day of to.
+func (s LedgerStore) Activity(ctx context.Context, accountID string, from, to time.Time) (Activity, error) {
+	usage, err := s.Usage(ctx, accountID, from, to)
+	if err != nil {
+		return Activity{}, err
+	}
+	a := Activity{Usage: usage, FailedDays: map[int64]int64{}, Keys: map[string]Spent{}}
+	err = s.inSnapshot(ctx, func(ctx context.Context, tx bun.Tx) error {
+		var failed []struct{ Day, Count int64 }
+		err := tx.NewSelect().TableExpr("calls").ColumnExpr("day, COUNT(*) AS count").
+			Where("account_id = ? AND status = 'failed' AND status <> 'done' AND id >= ?", accountID, "call_"+idTime(usage.From)).
+			Where("day BETWEEN ? AND ?", dayOf(from), dayOf(to)).Group("day").Scan(ctx, &failed)
+		if err != nil {
+			return err
+		}
+		for _, f := range failed {
+			a.FailedDays[f.Day] = f.Count
+			a.Failed += f.Count
+		}
+		var keys []struct {
+			KeyID  string
+			Calls  int64
+			Amount credit.Amount
+		}
+		err = tx.NewSelect().TableExpr("usage_days").ColumnExpr("key_id, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(amount) AS BIGINT) AS amount").
+			Where("account_id = ? AND day BETWEEN ? AND ?", accountID, dayOf(from), dayOf(to)).Group("key_id").Scan(ctx, &keys)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			a.Keys[k.KeyID] = Spent{k.Calls, k.Amount}
+		}
+		return a.readLatency(ctx, tx, accountID)
+	})
+	if err != nil {
+		return Activity{}, fmt.Errorf("read activity: %w", err)
+	}
+	return a, nil
+}
+
+func (a *Activity) readLatency(ctx context.Context, tx bun.Tx, accountID string) error {
+	var micros []int64
+	err := tx.NewSelect().TableExpr("calls").Column("duration").Where("account_id = ? AND status = 'done'", accountID).
+		OrderExpr("id DESC").Limit(latencySample).Scan(ctx, &micros)
+	if err != nil || len(micros) == 0 {
+		return err
+	}
+	slices.Sort(micros)
+	at := func(share float64) time.Duration {
+		return time.Duration(micros[int(share*float64(len(micros)-1))]) * time.Microsecond
+	}
+	a.P95, a.Median = at(.95), at(.5)
+	return nil
+}

@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// AuditEntry says who changed what.
+type AuditEntry struct {
+	ID        string
+	AccountID string // empty for what concerns the installation
+	PersonID  string // empty for the command line and the service itself
+	Who       string // as shown: an address, "command line"
+	Action    string // "key.made", "member.removed"
+	Object    string // what was changed, as shown
+	Note      string
+	Address   string // the client's
+	Operator  bool   // done by an operator as such
+	At        time.Time
+}
+
+type auditRow struct {
+	bun.BaseModel `bun:"table:audit,alias:u"`
+
+	ID        string `bun:",pk"`
+	AccountID *string
+	PersonID  *string
+	Who       string
+	Action    string
+	Object    string
+	Note      string
+	Address   string
+	Operator  bool
+	CreatedAt int64
+}
+
+func (r *auditRow) entry() AuditEntry {
+	e := AuditEntry{ID: r.ID, Who: r.Who, Action: r.Action, Object: r.Object, Note: r.Note, Address: r.Address, Operator: r.Operator, At: fromMicros(r.CreatedAt)}
+	if r.AccountID != nil {
+		e.AccountID = *r.AccountID
+	}
+	if r.PersonID != nil {
+		e.PersonID = *r.PersonID
+	}
+	return e
+}
+
+// Audit is the log of changes of keys, money, members, webhooks, limits and
+// sign-ins.
+type Audit struct{ store *Store }
+
+// Audit returns the audit log of the store.
+func (s *Store) Audit() *Audit { return &Audit{s} }
+
+// Add writes an entry.
+func (a *Audit) Add(ctx context.Context, e AuditEntry) error {
+	row := auditRow{
+		ID: a.store.NewID("aud"), AccountID: orNull(e.AccountID), PersonID: orNull(e.PersonID), Who: clean(e.Who, 300), Action: e.Action,
+		Object: clean(e.Object, 300), Note: clean(e.Note, 1000), Address: clean(e.Address, 64), Operator: e.Operator, CreatedAt: toMicros(a.store.now()),
+	}
+	return wrapped("write audit entry", a.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+		return err
+	}))
+}
+
+// Of returns entries of an account, the latest first, from before the id
+// before; empty is from the latest on.
+func (a *Audit) Of(ctx context.Context, accountID, before string, limit int) ([]AuditEntry, error) {
+	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("account_id = ?", accountID) }, before, limit)
+}
+
+// ByOperators returns what operators did, the latest first.
+func (a *Audit) ByOperators(ctx context.Context, before string, limit int) ([]AuditEntry, error) {
+	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("operator") }, before, limit)
+}
+
+func (a *Audit) list(ctx context.Context, which func(*bun.SelectQuery) *bun.SelectQuery, before string, limit int) ([]AuditEntry, error) {
+	var rows []auditRow
+	query := which(a.store.read.NewSelect().Model(&rows)).Order("id DESC").Limit(int64(limit))
+	if before != "" {
+		query.Where("id < ?", before)
+	}
+	err := query.Scan(ctx)
+	list := make([]AuditEntry, len(rows))
+	for i := range rows {
+		list[i] = rows[i].entry()
+	}
+	return list, wrapped("read audit log", err)
+}
+
+// orNull returns nil for an empty text.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

@@ -1,0 +1,64 @@
+package store_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// TestMonthsAreClosed checks the books over three months, one of them without a
+// posting, and finds what was changed in a closed one.
+func TestMonthsAreClosed(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		f.settle(t, f.begin(t, f.newCall(3000)).ID, 2000)
+		november := f.clock.Now()
+		spanning := f.begin(t, f.newCall(500))
+		f.clock.Advance(12 * 24 * time.Hour) // 2 December
+		if err := f.CloseMonths(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.settle(t, spanning.ID, 400)
+		f.clock.Advance(60 * 24 * time.Hour) // 31 January
+		f.post(t, store.KindPayment, credit.Dollar, "pay_1")
+		before, err := f.CheckLedger(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := f.CloseMonths(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after, err := f.CheckLedger(t.Context())
+		if err != nil || after.Wallets != before.Wallets || after.Revenue != 2400 || after.Postings != before.Postings || len(after.Problems) > 0 {
+			t.Errorf("after closing: got %+v, %v; want %+v", after, err, before)
+		}
+		var closed []string
+		if err := f.DB().NewRaw("SELECT month || ' ' || wallet || ' ' || held FROM closings ORDER BY month").Scan(t.Context(), &closed); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"24322 4997500 500", "24323 4997600 0"}; !slices.Equal(closed, want) {
+			t.Errorf("closings: got %q, want %q", closed, want)
+		}
+		january := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+		if got := f.export(t, store.LedgerQuery{From: january}); len(got) != 2 || !strings.HasSuffix(got[1], "payment wallet 1000000  \"\" = 5997600") {
+			t.Errorf("January's export: got %q", got)
+		}
+		for _, month := range []time.Time{november, november.AddDate(0, 1, 0)} {
+			if problems, err := f.CheckMonth(t.Context(), month); err != nil || len(problems) > 0 {
+				t.Errorf("%v: got %q, %v", month, problems, err)
+			}
+		}
+		if _, err := f.DB().NewRaw("UPDATE journal SET revenue = revenue - 1, wallet = wallet + 1 WHERE cause = ? AND kind = 'settle'", spanning.ID).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.sound(t) // It does not read history.
+		if problems, err := f.CheckMonth(t.Context(), november.AddDate(0, 1, 0)); err != nil || len(problems) != 1 || !strings.Contains(problems[0], f.acc.ID) {
+			t.Errorf("changed history: got %q, %v; want a problem with %s", problems, err, f.acc.ID)
+		}
+	})
+}

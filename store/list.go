@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// List says which part of a list is meant. Lists are sorted by time, the newest
+// first, which is the order of ids.
+type List struct {
+	Limit  int    // 1 to MaxList; 0 is DefaultList
+	Cursor string // Page.Next of the page before; empty is the first page
+	// After and Before bound the times when the rows were made, to the
+	// millisecond: from After on, and before Before. A zero time is no bound.
+	After, Before time.Time
+}
+
+// Bounds of List.Limit.
+const (
+	DefaultList = 20
+	MaxList     = 100
+)
+
+// ErrBadList means that no list has such a limit or cursor.
+var ErrBadList = errors.New("no such part of a list")
+
+// Page is a part of a list.
+type Page[Item any] struct {
+	Items []Item
+	Next  string // Cursor of the next page; empty at the end
+}
+
+// listed is a row that lists show.
+type listed[Item any] interface {
+	key() string
+	item(now time.Time) Item
+}
+
+// readPage reads the rows that meet the filter. Kind is that of their ids.
+func readPage[Item any, Row any, PtrRow interface {
+	*Row
+	listed[Item]
+}](ctx context.Context, s *core, kind string, l List, filter func(*bun.SelectQuery)) (Page[Item], error) {
+	if l.Limit == 0 {
+		l.Limit = DefaultList
+	}
+	if l.Limit < 1 || l.Limit > MaxList || !storable(l.Cursor) {
+		return Page[Item]{}, fmt.Errorf("%w: a list has a limit of 1 to %d and a cursor of its own", ErrBadList, MaxList)
+	}
+	var rows []Row
+	query := s.read.NewSelect().Model(&rows).OrderExpr("id DESC").Limit(int64(l.Limit + 1))
+	if l.Cursor != "" {
+		query.Where("id < ?", l.Cursor)
+	}
+	if !l.After.IsZero() {
+		query.Where("id >= ?", kind+"_"+idTime(l.After))
+	}
+	if !l.Before.IsZero() {
+		query.Where("id < ?", kind+"_"+idTime(l.Before))
+	}
+	filter(query)
+	if err := query.Scan(ctx); err != nil {
+		return Page[Item]{}, err
+	}
+	page := Page[Item]{Items: make([]Item, 0, min(len(rows), l.Limit))}
+	now := s.now()
+	for i := range rows[:min(len(rows), l.Limit)] {
+		page.Items = append(page.Items, PtrRow(&rows[i]).item(now))
+	}
+	if len(rows) > l.Limit {
+		page.Next = PtrRow(&rows[l.Limit-1]).key()
+	}
+	return page, nil
+}
+
+// equal narrows a query to the rows whose column has the value, where there is
+// one.
+func equal(query *bun.SelectQuery, column, value string) {
+	if value != "" {
+		query.Where("? = ?", bun.Ident(column), value)
+	}
+}
+
+// CallFilter says which calls are meant. An empty field means any.
+type CallFilter struct {
+	List
+
+	AccountID string // needed
+	Operation string
+	KeyID     string
+	Status    string // CallRunning, CallDone or CallFailed
+	Mode      string // Async are the jobs
+}
+
+func (r *callRow) key() string         { return r.ID }
+func (r *callRow) item(time.Time) Call { return r.call() }
+
+// Calls lists the calls of an account.
+func (s CallStore) Calls(ctx context.Context, f CallFilter) (Page[Call], error) {
+	page, err := readPage[Call, callRow](ctx, s.core, "call", f.List, func(q *bun.SelectQuery) {
+		q.Where("account_id = ?", f.AccountID)
+		equal(q, "operation", f.Operation)
+		equal(q, "key_id", f.KeyID)
+		equal(q, "mode", f.Mode)
+		equal(q, "status", f.Status)
+		if f.Status == CallRunning || f.Status == CallFailed {
+			q.Where("status <> 'done'") // SQLite looks for the words of its index.
+		}
+	})
+	if err != nil {
+		return page, fmt.Errorf("list calls: %w", err)
+	}
+	return page, nil
+}
+
+// Jobs lists the jobs of an account that can still be asked for.
+func (s JobStore) Jobs(ctx context.Context, f CallFilter) (Page[Call], error) {
+	f.Mode = Async
+	if oldest := s.now().Add(-JobRetention); f.After.Before(oldest) {
+		f.After = oldest
+	}
+	return s.calls.Calls(ctx, f)
+}
+
+// FileFilter says which files are meant.
+type FileFilter struct {
+	List
+
+	AccountID string // needed
+	Uploads   bool   // no results
+}
+
+func (r *fileRow) key() string         { return r.ID }
+func (r *fileRow) item(time.Time) File { return r.file() }
+
+// Files lists the account's files that have neither expired nor been deleted.
+func (s FileStore) Files(ctx context.Context, f FileFilter) (Page[File], error) {
+	page, err := readPage[File, fileRow](ctx, s.core, "file", f.List, func(q *bun.SelectQuery) {
+		q.Where("account_id = ? AND deleted_at IS NULL AND expires_at > ?", f.AccountID, toMicros(s.now()))
+		if f.Uploads {
+			q.Where("call_id IS NULL")
+		}
+	})
+	if err != nil {
+		return page, fmt.Errorf("list files: %w", err)
+	}
+	return page, nil
+}
+
+// DeliveryFilter says which deliveries are meant. An empty field means any.
+type DeliveryFilter struct {
+	List
+
+	AccountID  string // needed
+	EndpointID string
+	Status     string // DeliveryPending, DeliveryDelivered or DeliveryFailed
+	EventType  string
+}
+
+func (r *deliveryRow) key() string             { return r.ID }
+func (r *deliveryRow) item(time.Time) Delivery { return r.delivery() }
+
+// Deliveries lists the deliveries of an account.
+func (s DeliveryStore) Deliveries(ctx context.Context, f DeliveryFilter) (Page[Delivery], error) {
+	page, err := readPage[Delivery, deliveryRow](ctx, s.core, "dlv", f.List, func(q *bun.SelectQuery) {
+		q.Where("account_id = ?", f.AccountID)
+		equal(q, "endpoint_id", f.EndpointID)
+		equal(q, "status", f.Status)
+		equal(q, "event_type", f.EventType)
+	})
+	if err != nil {
+		return page, fmt.Errorf("list deliveries: %w", err)
+	}
+	return page, nil
+}
+
+// AccountFilter says which accounts are meant.
+type AccountFilter struct {
+	List
+
+	Email string // how the address begins; empty means any
+}
+
+func (r *accountRow) key() string                { return r.ID }
+func (r *accountRow) item(now time.Time) Account { return r.account(now) }
+
+// Accounts lists accounts.
+func (s AccountStore) Accounts(ctx context.Context, f AccountFilter) (Page[Account], error) {
+	page, err := readPage[Account, accountRow](ctx, s.core, "acc", f.List, func(q *bun.SelectQuery) {
+		if f.Email != "" && storable(f.Email) {
+			q.Where("email >= ?0 AND email < ?0 || ?1", f.Email, "\U0010FFFF")
+		}
+	})
+	if err != nil {
+		return page, fmt.Errorf("list accounts: %w", err)
+	}
+	return page, nil
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+// Posted is a row of the journal, as its account sees it.
+type Posted struct {
+	ID        string
+	AccountID string
+	Kind      string // one of the Kind constants
+	CallID    string // empty where no call is the cause
+	Reference string
+	Reason    string
+	Currency  string
+	// What the posting added to the wallet, to what is held, and to what is owed.
+	Wallet, Held, Owed credit.Amount
+	CreatedAt          time.Time
+}
+
+// PostingFilter says which postings are meant. An empty field means any.
+type PostingFilter struct {
+	List
+
+	AccountID    string // needed
+	Kind         string
+	WithoutCalls bool // only those whose cause is no call
+}
+
+type journalRow struct {
+	bun.BaseModel `bun:"table:journal,alias:j"`
+
+	ID        string `bun:",pk"`
+	AccountID string
+	Kind      string
+	Cause     string
+	Reference string
+	Reason    string
+	Currency  string
+	Held      credit.Amount
+	Debt      credit.Amount
+	Wallet    credit.Amount
+	CreatedAt int64
+}
+
+func (r *journalRow) key() string { return r.ID }
+
+func (r *journalRow) item(time.Time) Posted {
+	return Posted{
+		ID: r.ID, AccountID: r.AccountID, Kind: r.Kind, CallID: r.Cause, Reference: r.Reference, Reason: r.Reason, Currency: r.Currency,
+		Wallet: r.Wallet, Held: r.Held, Owed: -r.Debt, CreatedAt: fromMicros(r.CreatedAt),
+	}
+}
+
+// outsideCalls is the condition of an index.
+const outsideCalls = "kind NOT IN ('hold', 'settle', 'release')"
+
+// Postings lists the journal of an account.
+func (s LedgerStore) Postings(ctx context.Context, f PostingFilter) (Page[Posted], error) {
+	page, err := readPage[Posted, journalRow](ctx, s.core, "jrn", f.List, func(q *bun.SelectQuery) {
+		q.Where("account_id = ?", f.AccountID)
+		equal(q, "kind", f.Kind)
+		if f.WithoutCalls || adds[f.Kind] != nil || takes[f.Kind] != nil {
+			q.Where(outsideCalls)
+		}
+	})
+	if err != nil {
+		return page, fmt.Errorf("list postings: %w", err)
+	}
+	return page, nil
+}

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// On PostgreSQL each table that grows with every call is partitioned by month on
+// its ids, whose time comes first, so that a row is found in one partition and
+// old months rest. A row whose month has no partition goes into the table's
+// default partition, and moves when the month gets its own.
+
+// partitionedTables are those tables, with the kinds of their ids.
+var partitionedTables = []struct{ table, kind string }{
+	{"calls", "call"}, {"journal", "jrn"}, {"files", "file"}, {"events", "evt"}, {"deliveries", "dlv"},
+}
+
+// monthsAhead is how many months have their partitions before they begin.
+const monthsAhead = 3
+
+// month counts months from the year 0.
+type month int64
+
+func monthOf(at time.Time) month {
+	at = at.UTC()
+	return month(at.Year()*12 + int(at.Month()) - 1)
+}
+
+// start is the month's first instant.
+func (m month) start() time.Time {
+	return time.Date(int(m/12), time.Month(m%12+1), 1, 0, 0, 0, 0, time.UTC)
+}
+
+func (m month) String() string { return m.start().Format("2006-01") }
+
+// firstID is below all ids of the kind and the month, and above those before it.
+func (m month) firstID(kind string) string { return kind + "_" + idTime(m.start()) }
+
+// partition is one month of a table.
+type partition struct {
+	table, kind string
+	month       month
+}
+
+func (p partition) name() string {
+	return p.table + "_" + strings.ReplaceAll(p.month.String(), "-", "_")
+}
+
+// create makes the partition beside its table, takes over what waits in the
+// default one, and joins it to the table, whose readers and writers go on.
+func (p partition) create() string {
+	return fmt.Sprintf(`CREATE TABLE %[1]s (LIKE %[2]s INCLUDING ALL);
+		WITH moved AS (DELETE FROM %[2]s_default WHERE id >= '%[3]s' AND id < '%[4]s' RETURNING *) INSERT INTO %[1]s SELECT * FROM moved;
+		ALTER TABLE %[2]s ATTACH PARTITION %[1]s FOR VALUES FROM ('%[3]s') TO ('%[4]s');`,
+		p.name(), p.table, p.month.firstID(p.kind), (p.month + 1).firstID(p.kind))
+}
+
+// makePartitions makes the partitions of this month and of the next ones that
+// are missing. It does nothing on SQLite.
+func makePartitions(ctx context.Context, db *bun.DB, dialect string, now time.Time) error {
+	if dialect != Postgres {
+		return nil
+	}
+	return db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		// What waits for a lock keeps others waiting behind it.
+		lock := fmt.Sprintf("SET LOCAL lock_timeout = '5s'; SELECT pg_advisory_xact_lock(%d)", int64(partitionLock))
+		if _, err := tx.Tx.ExecContext(ctx, lock); err != nil {
+			return err
+		}
+		missing, err := missingPartitions(ctx, tx, now)
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+		var statements strings.Builder
+		for _, t := range partitionedTables {
+			fmt.Fprintf(&statements, "CREATE TABLE IF NOT EXISTS %[1]s_default PARTITION OF %[1]s DEFAULT;", t.table)
+		}
+		for _, p := range missing {
+			statements.WriteString(p.create())
+		}
+		_, err = tx.Tx.ExecContext(ctx, statements.String())
+		return err
+	})
+}
+
+// partitionLock is the PostgreSQL advisory lock under which partitions are made
+// ("relaypar" in ASCII).
+const partitionLock = 0x72656c6179706172
+
+func missingPartitions(ctx context.Context, tx bun.Tx, now time.Time) ([]partition, error) {
+	var names []string
+	err := tx.NewRaw("SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid").Scan(ctx, &names)
+	if err != nil {
+		return nil, err
+	}
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[name] = true
+	}
+	var missing []partition
+	for _, t := range partitionedTables {
+		for ahead := range month(monthsAhead + 1) {
+			p := partition{t.table, t.kind, monthOf(now) + ahead}
+			if !there[p.name()] {
+				missing = append(missing, p)
+			}
+		}
+	}
+	return missing, nil
+}
+
+// MakePartitions makes the partitions of the next months.
+func (s UpkeepStore) MakePartitions(ctx context.Context) error {
+	if err := makePartitions(ctx, s.write, s.dialect, s.now()); err != nil {
+		return fmt.Errorf("make partitions: %w", err)
+	}
+	return nil
+}

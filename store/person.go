@@ -1,0 +1,316 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Person is somebody who can sign in. What they may do depends on their role
+// in each account.
+type Person struct {
+	ID            string
+	Email         string // unique, lower-case
+	Name          string
+	Password      string // its hash; empty is none
+	PasswordSetAt *time.Time
+	VerifiedAt    *time.Time // when the address was shown to be theirs
+	Factor        []byte     // the sealed secret of their authenticator; empty is none
+	FactorStep    int64      // the last time step whose code was used
+	Operator      bool       // of the installation
+	Identity      string     // "issuer subject" at an outside provider; empty is none
+	CreatedAt     time.Time
+}
+
+// NewPerson describes a person to be made.
+type NewPerson struct {
+	Email, Name, Password string
+	Verified              bool
+}
+
+type personRow struct {
+	bun.BaseModel `bun:"table:people,alias:p"`
+
+	ID            string `bun:",pk"`
+	Email         string
+	Name          string
+	Password      string
+	PasswordSetAt *int64
+	VerifiedAt    *int64
+	Factor        []byte
+	FactorStep    int64
+	Operator      bool
+	Identity      *string
+	CreatedAt     int64
+}
+
+func (r *personRow) person() Person {
+	p := Person{
+		ID: r.ID, Email: r.Email, Name: r.Name, Password: r.Password, Factor: r.Factor, FactorStep: r.FactorStep,
+		Operator: r.Operator, PasswordSetAt: fromMicrosPtr(r.PasswordSetAt), VerifiedAt: fromMicrosPtr(r.VerifiedAt), CreatedAt: fromMicros(r.CreatedAt),
+	}
+	if r.Identity != nil {
+		p.Identity = *r.Identity
+	}
+	return p
+}
+
+// People are those who sign in, with their passwords, links and second factors.
+type People struct{ store *Store }
+
+// People returns the people of the store.
+func (s *Store) People() *People { return &People{s} }
+
+// ErrUsed means that a link or a code does not work: it was used before, has
+// expired, or never existed.
+var ErrUsed = errors.New("the link or code was used before, or has expired")
+
+// MailAddress returns an e-mail address as it is stored, or an error that says
+// what is wrong with it.
+func MailAddress(text string) (string, error) {
+	address := strings.ToLower(strings.TrimSpace(text))
+	at := strings.LastIndexByte(address, '@')
+	if !storable(text) || at < 1 || at == len(address)-1 || len(address) > 254 || strings.ContainsAny(address, " \t\r\n<>,;:\"\\") {
+		return "", errors.New("must be an email address such as maya@example.com")
+	}
+	return address, nil
+}
+
+// Create adds a person. It returns ErrExists when the address has one.
+func (p *People) Create(ctx context.Context, n NewPerson) (Person, error) {
+	var made Person
+	err := p.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+		made, err = p.create(ctx, tx, n)
+		return err
+	})
+	return made, wrapped("create person", err)
+}
+
+func (p *People) create(ctx context.Context, tx bun.Tx, n NewPerson) (Person, error) {
+	email, err := MailAddress(n.Email)
+	if err != nil {
+		return Person{}, err
+	}
+	now := toMicros(p.store.now())
+	row := personRow{ID: p.store.NewID("per"), Email: email, Name: clean(n.Name, 100), Password: n.Password, CreatedAt: now}
+	if n.Password != "" {
+		row.PasswordSetAt = &now
+	}
+	if n.Verified {
+		row.VerifiedAt = &now
+	}
+	added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT (email) DO NOTHING").Exec(ctx))
+	if err == nil && !added {
+		err = ErrExists
+	}
+	return row.person(), err
+}
+
+// ByID returns a person, or ErrNotFound.
+func (p *People) ByID(ctx context.Context, id string) (Person, error) {
+	return p.where(ctx, "id = ?", id)
+}
+
+// ByEmail returns the person with an address in any case, or ErrNotFound.
+func (p *People) ByEmail(ctx context.Context, email string) (Person, error) {
+	return p.where(ctx, "email = ?", strings.ToLower(strings.TrimSpace(email)))
+}
+
+// ByIdentity returns the person linked to an outside identity, or ErrNotFound.
+func (p *People) ByIdentity(ctx context.Context, identity string) (Person, error) {
+	return p.where(ctx, "identity = ?", identity)
+}
+
+func (p *People) where(ctx context.Context, where, arg string) (Person, error) {
+	var row personRow
+	if !storable(arg) || arg == "" {
+		return Person{}, fmt.Errorf("read person: %w", ErrNotFound)
+	}
+	if err := p.store.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
+		return Person{}, fmt.Errorf("read person: %w", notFound(err))
+	}
+	return row.person(), nil
+}
+
+// All returns everybody who signs in.
+func (p *People) All(ctx context.Context) ([]Person, error) {
+	var rows []personRow
+	if err := p.store.read.NewSelect().Model(&rows).Order("email").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read people: %w", err)
+	}
+	list := make([]Person, len(rows))
+	for i := range rows {
+		list[i] = rows[i].person()
+	}
+	return list, nil
+}
+
+// SetPassword stores the hash of a new password. Links to set another end, and
+// so does every session but the one whose stored token is kept.
+func (p *People) SetPassword(ctx context.Context, id, hash, keepSession string) error {
+	return p.update(ctx, "set password", func(ctx context.Context, tx bun.Tx) error {
+		if err := p.set(ctx, tx, id, "password = ?, password_set_at = ?", hash, toMicros(p.store.now())); err != nil {
+			return err
+		}
+		if _, err := tx.NewDelete().Table("tokens").Where("person_id = ? AND purpose IN (?)", id, bun.List([]string{TokenReset, TokenSignIn})).Exec(ctx); err != nil {
+			return err
+		}
+		_, err := tx.NewDelete().Table("sessions").Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx)
+		return err
+	})
+}
+
+// SetName changes a person's name.
+func (p *People) SetName(ctx context.Context, id, name string) error {
+	return p.change(ctx, "set name", id, "name = ?", clean(name, 100))
+}
+
+// SetEmail changes a person's address, which they have shown to be theirs. It
+// returns ErrExists when another person has it.
+func (p *People) SetEmail(ctx context.Context, id, email string) error {
+	email, err := MailAddress(email)
+	if err != nil {
+		return err
+	}
+	return p.update(ctx, "set email", func(ctx context.Context, tx bun.Tx) error {
+		taken, err := tx.NewSelect().Table("people").Where("email = ? AND id <> ?", email, id).Exists(ctx)
+		switch {
+		case err != nil:
+			return err
+		case taken:
+			return ErrExists
+		}
+		return p.set(ctx, tx, id, "email = ?, verified_at = ?", email, toMicros(p.store.now()))
+	})
+}
+
+// Verify records that a person's address is theirs, and reports whether that
+// was not known before.
+func (p *People) Verify(ctx context.Context, id string) (first bool, err error) {
+	err = p.update(ctx, "verify person", func(ctx context.Context, tx bun.Tx) (err error) {
+		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(p.store.now())).
+			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
+		return err
+	})
+	return first, err
+}
+
+// SetOperator makes a person an operator of the installation, or ends that.
+func (p *People) SetOperator(ctx context.Context, id string, operator bool) error {
+	return p.change(ctx, "set operator", id, "operator = ?", operator)
+}
+
+// SetIdentity links a person to an outside identity; empty ends that. It
+// returns ErrExists when the identity is another person's.
+func (p *People) SetIdentity(ctx context.Context, id, identity string) error {
+	return p.update(ctx, "set identity", func(ctx context.Context, tx bun.Tx) error {
+		if identity == "" {
+			return p.set(ctx, tx, id, "identity = NULL")
+		}
+		taken, err := tx.NewSelect().Table("people").Where("identity = ? AND id <> ?", identity, id).Exists(ctx)
+		switch {
+		case err != nil:
+			return err
+		case taken:
+			return ErrExists
+		}
+		return p.set(ctx, tx, id, "identity = ?", identity)
+	})
+}
+
+// SetFactor stores the sealed secret of a person's authenticator and the
+// recovery codes that replace those before; an empty secret ends both.
+func (p *People) SetFactor(ctx context.Context, id string, sealed []byte, codes []string) error {
+	return p.update(ctx, "set second factor", func(ctx context.Context, tx bun.Tx) error {
+		if err := p.set(ctx, tx, id, "factor = ?", sealed); err != nil {
+			return err
+		}
+		if _, err := tx.NewDelete().Table("recovery_codes").Where("person_id = ?", id).Exec(ctx); err != nil {
+			return err
+		}
+		for _, code := range codes {
+			hash := sha256.Sum256([]byte(code))
+			row := map[string]any{"person_id": id, "hash": hash[:]}
+			if _, err := tx.NewInsert().Model(&row).TableExpr("recovery_codes").Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// UseFactorStep records the time step of a code, so that the code works once.
+// It returns ErrUsed when the step, or a later one, was used before.
+func (p *People) UseFactorStep(ctx context.Context, id string, step int64) error {
+	return p.update(ctx, "use code", func(ctx context.Context, tx bun.Tx) error {
+		ok, err := changed(tx.NewUpdate().Table("people").Set("factor_step = ?", step).Where("id = ? AND factor_step < ?", id, step).Exec(ctx))
+		if err == nil && !ok {
+			err = ErrUsed
+		}
+		return err
+	})
+}
+
+// UseRecoveryCode takes one of a person's recovery codes, or returns ErrUsed.
+func (p *People) UseRecoveryCode(ctx context.Context, id, code string) error {
+	hash := sha256.Sum256([]byte(code))
+	return p.update(ctx, "use recovery code", func(ctx context.Context, tx bun.Tx) error {
+		ok, err := changed(tx.NewDelete().Table("recovery_codes").Where("person_id = ? AND hash = ?", id, hash[:]).Exec(ctx))
+		if err == nil && !ok {
+			err = ErrUsed
+		}
+		return err
+	})
+}
+
+// RecoveryCodes returns how many a person has left.
+func (p *People) RecoveryCodes(ctx context.Context, id string) (int, error) {
+	n, err := p.store.read.NewSelect().Table("recovery_codes").Where("person_id = ?", id).Count(ctx)
+	return int(n), wrapped("count recovery codes", err)
+}
+
+// Remove deletes a person with all that is theirs alone: memberships, sessions,
+// links and second factor. It returns ErrNotFound for nobody.
+func (p *People) Remove(ctx context.Context, id string) error {
+	return p.update(ctx, "remove person", func(ctx context.Context, tx bun.Tx) error {
+		for _, table := range []string{"members", "sessions", "tokens", "recovery_codes"} {
+			if _, err := tx.NewDelete().Table(table).Where("person_id = ?", id).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		ok, err := changed(tx.NewDelete().Table("people").Where("id = ?", id).Exec(ctx))
+		if err == nil && !ok {
+			err = ErrNotFound
+		}
+		return err
+	})
+}
+
+func (p *People) change(ctx context.Context, doing, id, set string, args ...any) error {
+	return p.update(ctx, doing, func(ctx context.Context, tx bun.Tx) error { return p.set(ctx, tx, id, set, args...) })
+}
+
+func (p *People) set(ctx context.Context, tx bun.Tx, id, set string, args ...any) error {
+	ok, err := changed(tx.NewUpdate().Table("people").Set(set, args...).Where("id = ?", id).Exec(ctx))
+	if err == nil && !ok {
+		err = ErrNotFound
+	}
+	return err
+}
+
+func (p *People) update(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, p.store.inTx(ctx, fn))
+}
+
+// wrapped says what was being done when an error came.
+func wrapped(doing string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}

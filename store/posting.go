@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+// Posting is money that comes into a wallet or leaves it for a reason that is no
+// call.
+type Posting struct {
+	AccountID string
+	// Kind says which way the money goes: a payment, trial, grant or promotion
+	// adds to the wallet; a refund, chargeback or ai takes from it; an
+	// adjustment adds, or takes where its amount is below zero.
+	Kind   string
+	Amount credit.Amount
+	// Reference is what the cause is called where it comes from. An account has
+	// no two postings of a kind with the same one.
+	Reference string
+	Reason    string // for people
+}
+
+// adds and takes are the kinds of postings by the way their money goes, with
+// the book on the other side.
+var (
+	adds = map[string]func(*books) *credit.Amount{
+		KindPayment: (*books).paid, KindTrial: (*books).promoted, KindGrant: (*books).promoted, KindPromotion: (*books).promoted,
+		KindAdjustment: (*books).adjusted,
+	}
+	takes = map[string]func(*books) *credit.Amount{
+		KindRefund: (*books).paid, KindChargeback: (*books).paid, KindAI: (*books).earned, KindAdjustment: (*books).adjusted,
+	}
+)
+
+func (b *books) paid() *credit.Amount     { return &b.payment }
+func (b *books) promoted() *credit.Amount { return &b.promotion }
+func (b *books) adjusted() *credit.Amount { return &b.adjustment }
+func (b *books) earned() *credit.Amount   { return &b.revenue }
+
+// PostingKinds lists the kinds that Post takes.
+func PostingKinds() []string {
+	return []string{KindPayment, KindTrial, KindGrant, KindPromotion, KindRefund, KindChargeback, KindAdjustment, KindAI}
+}
+
+func (p Posting) check() error {
+	amount := p.Amount
+	if p.Kind == KindAdjustment {
+		amount = max(amount, -amount)
+	}
+	switch {
+	case adds[p.Kind] == nil && takes[p.Kind] == nil:
+		return fmt.Errorf("no kind of posting is called %q", p.Kind)
+	case p.Reference == "" || len(p.Reference) > 500 || !storable(p.Reference):
+		return errors.New("a posting needs a reference of 1 to 500 characters")
+	case amount <= 0 || amount > maxAmount:
+		return fmt.Errorf("the amount must be above 0 and at most %s; got %s", maxAmount, p.Amount)
+	}
+	return nil
+}
+
+// Post adds money to a wallet or takes it out. What is taken and not there is
+// owed: it keeps the account from spending, and the next money that comes in
+// repays it first. A payment marks the account as funded and paying, and tells
+// its endpoints. Post reports whether it did anything: not for a reference that
+// was posted before. It returns ErrNotFound for an unknown account, and ErrExists
+// when the reference was posted with another amount.
+func (s LedgerStore) Post(ctx context.Context, p Posting) (posted bool, err error) {
+	if err := p.check(); err != nil {
+		return false, fmt.Errorf("post: %w", err)
+	}
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		return s.credit(ctx, tx, p, EventWalletTopUp)
+	})
+	if errors.Is(err, errPosted) {
+		// Nothing of the transaction is left, so the earlier one can be read.
+		return false, s.samePosting(ctx, p)
+	}
+	if err != nil {
+		return false, fmt.Errorf("post: %w", err)
+	}
+	return true, nil
+}
+
+// Credit posts a payment.
+func (s LedgerStore) Credit(ctx context.Context, accountID string, amount credit.Amount, reference string) error {
+	_, err := s.Post(ctx, Posting{AccountID: accountID, Kind: KindPayment, Amount: amount, Reference: reference, Reason: reference})
+	return err
+}
+
+// samePosting returns nil when the posting of that reference is the given one.
+func (s LedgerStore) samePosting(ctx context.Context, p Posting) error {
+	var worth credit.Amount
+	err := s.write.NewRaw("SELECT amount FROM journal_references WHERE account_id = ? AND kind = ? AND reference = ?",
+		p.AccountID, p.Kind, p.Reference).Scan(ctx, &worth)
+	if err == nil && worth != p.worth() {
+		err = fmt.Errorf("the reference %q was posted with another amount: %w", p.Reference, ErrExists)
+	}
+	if err != nil {
+		return fmt.Errorf("post: %w", err)
+	}
+	return nil
+}
+
+// worth is what the customer gains.
+func (p Posting) worth() credit.Amount {
+	if adds[p.Kind] == nil {
+		return -p.Amount
+	}
+	return p.Amount
+}
+
+// fundsLock reads what an account has, and keeps others from changing it.
+const fundsLock = `UPDATE accounts SET balance = balance WHERE id = ? RETURNING balance, held, owed`
+
+// credit is Post within a transaction. event is what the endpoints are told of a
+// payment.
+func (s LedgerStore) credit(ctx context.Context, tx bun.Tx, p Posting, event string) error {
+	var a accountRow
+	if err := tx.NewRaw(fundsLock, p.AccountID).Scan(ctx, &a); err != nil {
+		return notFound(err)
+	}
+	now, worth := s.now(), p.worth()
+	wallet, debt := a.moved(worth)
+	if a.Balance+wallet+a.Held > maxAmount || a.Owed-debt > maxAmount {
+		return fmt.Errorf("the balance would exceed %s: %w", maxAmount, credit.ErrOverflow)
+	}
+	entry := posting{accountID: p.AccountID, kind: p.Kind, reference: p.Reference, reason: p.Reason, at: now, books: books{wallet: wallet, debt: debt}}
+	other := adds[p.Kind]
+	if worth < 0 {
+		other = takes[p.Kind]
+	}
+	*other(&entry.books) = -worth
+	if err := s.post(ctx, tx, &entry); err != nil {
+		return err
+	}
+	update := tx.NewUpdate().Model((*accountRow)(nil)).Set("balance = balance + ?, owed = owed - ?", wallet, debt).Where("id = ?", p.AccountID)
+	if p.Kind == KindPayment {
+		update.Set("funded = TRUE, plan = ?", PlanPaid)
+	}
+	if _, err := update.Exec(ctx); err != nil || p.Kind != KindPayment {
+		return err
+	}
+	return s.events.publish(ctx, tx, news{
+		accountID: p.AccountID, kind: event, at: now,
+		data: WalletNews{AmountMicrodollars: p.Amount, BalanceMicrodollars: a.Balance + wallet},
+	})
+}
+
+// moved returns how an amount that comes in, or goes out where it is below zero,
+// changes the wallet and what is owed, which is a debt below zero. The wallet
+// pays before anything is owed, and what is owed is repaid before the wallet
+// keeps anything.
+func (r *accountRow) moved(amount credit.Amount) (wallet, debt credit.Amount) {
+	have := r.Balance - r.Owed + amount
+	return max(have, 0) - r.Balance, min(have, 0) + r.Owed
+}

@@ -1,0 +1,144 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Session is one place where a person is signed in.
+type Session struct {
+	ID        string // public: it opens nothing
+	PersonID  string
+	Device    string
+	Address   string
+	CreatedAt time.Time
+	SeenAt    time.Time
+	Token     string // as it is stored: a hash
+}
+
+// sessionFacts are what a session's own data, in JSON, says of it.
+type sessionFacts struct {
+	Person  string `json:"person"`
+	Device  string `json:"device"`
+	Address string `json:"address"`
+}
+
+type sessionRow struct {
+	bun.BaseModel `bun:"table:sessions,alias:s"`
+
+	Token     string `bun:",pk"`
+	PublicID  string
+	PersonID  *string
+	Data      []byte
+	Device    string
+	Address   string
+	CreatedAt int64
+	SeenAt    int64
+	ExpiresAt int64
+}
+
+// Sessions keeps the sessions of people: it is a store of scs, whose tokens
+// come hashed and whose data is JSON.
+type Sessions struct{ store *Store }
+
+// Sessions returns the sessions of the store.
+func (s *Store) Sessions() *Sessions { return &Sessions{s} }
+
+// FindCtx returns the data of a session that has not expired.
+func (s *Sessions) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
+	var row sessionRow
+	err := s.store.read.NewSelect().Model(&row).Column("data").Where("token = ? AND expires_at > ?", token, toMicros(s.store.now())).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read session: %w", err)
+	}
+	return row.Data, true, nil
+}
+
+// CommitCtx stores a session.
+func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
+	var envelope struct {
+		Values sessionFacts `json:"values"`
+	}
+	if err := json.Unmarshal(data, &envelope); err != nil {
+		return fmt.Errorf("store session: %w", err)
+	}
+	facts, now := envelope.Values, toMicros(s.store.now())
+	row := sessionRow{
+		Token: token, PublicID: s.store.NewID("ses"), Data: data, Device: clean(facts.Device, 200), Address: clean(facts.Address, 64),
+		CreatedAt: now, SeenAt: now, ExpiresAt: toMicros(expiry),
+	}
+	if facts.Person != "" {
+		row.PersonID = &facts.Person
+	}
+	return s.update(ctx, "store session", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(&row).On("CONFLICT (token) DO UPDATE").
+			Set("person_id = EXCLUDED.person_id, data = EXCLUDED.data, device = EXCLUDED.device, address = EXCLUDED.address, seen_at = EXCLUDED.seen_at, expires_at = EXCLUDED.expires_at").Exec(ctx)
+		return err
+	})
+}
+
+// DeleteCtx ends a session.
+func (s *Sessions) DeleteCtx(ctx context.Context, token string) error {
+	return s.update(ctx, "end session", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("token = ?", token).Exec(ctx)
+		return err
+	})
+}
+
+// Find returns the data of a session. It is for scs's interface, which calls
+// those with a context where there are any, as are Commit and Delete.
+func (s *Sessions) Find(token string) ([]byte, bool, error) {
+	return s.FindCtx(context.Background(), token)
+}
+
+// Commit stores a session.
+func (s *Sessions) Commit(token string, data []byte, expiry time.Time) error {
+	return s.CommitCtx(context.Background(), token, data, expiry)
+}
+
+// Delete ends a session.
+func (s *Sessions) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
+
+// Of returns the sessions of a person, the one used last first.
+func (s *Sessions) Of(ctx context.Context, personID string) ([]Session, error) {
+	var rows []sessionRow
+	err := s.store.read.NewSelect().Model(&rows).ExcludeColumn("data").
+		Where("person_id = ? AND expires_at > ?", personID, toMicros(s.store.now())).Order("seen_at DESC").Limit(100).Scan(ctx)
+	list := make([]Session, len(rows))
+	for i, r := range rows {
+		list[i] = Session{r.PublicID, personID, r.Device, r.Address, fromMicros(r.CreatedAt), fromMicros(r.SeenAt), r.Token}
+	}
+	return list, wrapped("read sessions", err)
+}
+
+// End ends one session of a person, or returns ErrNotFound.
+func (s *Sessions) End(ctx context.Context, personID, id string) error {
+	return s.update(ctx, "end session", func(ctx context.Context, tx bun.Tx) error {
+		ok, err := changed(tx.NewDelete().Model((*sessionRow)(nil)).Where("person_id = ? AND public_id = ?", personID, id).Exec(ctx))
+		if err == nil && !ok {
+			err = ErrNotFound
+		}
+		return err
+	})
+}
+
+// EndOthers ends all sessions of a person but the one whose stored token is given.
+func (s *Sessions) EndOthers(ctx context.Context, personID, keep string) error {
+	return s.update(ctx, "end sessions", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("person_id = ? AND token <> ?", personID, keep).Exec(ctx)
+		return err
+	})
+}
+
+func (s *Sessions) update(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, s.store.inTx(ctx, fn))
+}

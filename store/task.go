@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Task is periodic work that one process at a time does for all.
+type Task struct {
+	Name  string
+	Every time.Duration
+	// Do does it, within TaskTerm. What it leaves undone, the next time does.
+	Do func(ctx context.Context) error
+}
+
+const (
+	// TaskTerm is how long a task may take. Its process has it to itself for a
+	// little longer, so that no two do the same.
+	TaskTerm = 5 * time.Minute
+	// taskMargin is that little.
+	taskMargin = 30 * time.Second
+	// taskLook is how often a process looks for tasks that are due; each its own
+	// time, so that processes do not look at once.
+	taskLook = 5 * time.Second
+)
+
+// RunTasks does what is due of the tasks, each on its own clock, until ctx ends.
+// Any number of processes may do so.
+func (s TaskStore) RunTasks(ctx context.Context, tasks []Task) {
+	var all sync.WaitGroup
+	for _, task := range tasks {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := s.RunTask(ctx, task); err != nil && ctx.Err() == nil {
+					s.log.LogAttrs(ctx, slog.LevelError, "task failed", slog.String("task", task.Name), slog.Any("error", err))
+				}
+				look := min(task.Every, taskLook)
+				pause(ctx, look/2+rand.N(look)) //nolint:gosec // nothing secret depends on it
+			}
+		})
+	}
+	all.Wait()
+}
+
+// RunTask does a task if it is due and no other process is at it, and reports
+// whether it did.
+func (s TaskStore) RunTask(ctx context.Context, task Task) (done bool, err error) {
+	lease := s.NewID("task")
+	mine, err := s.claimTask(ctx, task.Name, lease)
+	if err != nil || !mine {
+		return false, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, TaskTerm)
+	defer cancel()
+	fault := guarded(func() error { return task.Do(bounded) })
+	return true, errors.Join(fault, s.endTask(context.WithoutCancel(ctx), task, lease, fault))
+}
+
+// guarded turns a panic into an error.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return do()
+}
+
+// claimTask takes a task that is due. Whoever looks first makes its row.
+func (s TaskStore) claimTask(ctx context.Context, name, lease string) (mine bool, err error) {
+	now := s.now()
+	var rests bool
+	err = s.read.NewRaw("SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ?0 AND (due_at > ?1 OR leased_until > ?1))", name, toMicros(now)).Scan(ctx, &rests)
+	if err != nil || rests {
+		return false, err
+	}
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+		mine, err = changed(tx.NewRaw(`INSERT INTO tasks AS t (name, due_at, lease, leased_until) VALUES (?0, ?1, ?2, ?3)
+			ON CONFLICT (name) DO UPDATE SET lease = EXCLUDED.lease, leased_until = EXCLUDED.leased_until
+			WHERE t.due_at <= ?1 AND t.leased_until <= ?1`,
+			name, toMicros(now), lease, toMicros(now.Add(TaskTerm+taskMargin))).Exec(ctx))
+		return err
+	})
+	return mine, err
+}
+
+// endTask says when the task is due again: soon where it failed.
+func (s TaskStore) endTask(ctx context.Context, task Task, lease string, fault error) error {
+	now, text := s.now(), ""
+	next := now.Add(task.Every)
+	if fault != nil {
+		text, next = clean(fault.Error(), 500), now.Add(min(task.Every, time.Minute))
+	}
+	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewRaw("UPDATE tasks SET due_at = ?, lease = '', leased_until = 0, ended_at = ?, error = ? WHERE name = ? AND lease = ?",
+			toMicros(next), toMicros(now), text, task.Name, lease).Exec(ctx)
+		return err
+	})
+}
+
+// Upkeep are the store's own tasks: it closes months and checks a closed one,
+// makes partitions, and deletes what has had its time. Failing checks are told
+// of in the log.
+func (s UpkeepStore) Upkeep() []Task {
+	const batch = 500
+	return []Task{
+		{"expire", time.Minute, func(ctx context.Context) error { return s.DeleteExpired(ctx, batch) }},
+		{"sweep orphaned blobs", time.Hour, func(ctx context.Context) error {
+			_, err := s.DeleteOrphanBlobs(ctx, batch)
+			return err
+		}},
+		{"make partitions", 6 * time.Hour, s.MakePartitions},
+		{"close months", time.Hour, s.ledger.CloseMonths},
+		{"check a closed month", 24 * time.Hour, s.checkSomeMonth},
+	}
+}
+
+// checkSomeMonth checks a closed month, each day the next in turn.
+func (s UpkeepStore) checkSomeMonth(ctx context.Context) error {
+	var months []int64
+	if err := s.read.NewRaw("SELECT month FROM closed_months ORDER BY month").Scan(ctx, &months); err != nil || len(months) == 0 {
+		return err
+	}
+	at := month(months[dayOf(s.now())%int64(len(months))]).start()
+	problems, err := s.ledger.CheckMonth(ctx, at)
+	for _, problem := range problems {
+		s.log.LogAttrs(ctx, slog.LevelError, "the ledger contradicts itself", slog.String("problem", problem))
+	}
+	return err
+}

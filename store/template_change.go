@@ -1,0 +1,266 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/uptrace/bun"
+)
+
+// changeTemplate carries out one change of a live template in a transaction that
+// no other change of it runs beside. expected is the revision that the caller has
+// seen; 0 is any. It returns ErrChanged where it is another.
+func (s TemplateStore) changeTemplate(ctx context.Context, accountID, ref string, expected int64, change func(context.Context, bun.Tx, *templateRow) error) (Template, error) {
+	var changed Template
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		row, err := findTemplate(ctx, tx, accountID, ref)
+		if err != nil {
+			return err
+		}
+		// The update locks the row on PostgreSQL, and then sees its last state.
+		query := tx.NewUpdate().Model(&row).Set("revision = revision + 1").Set("updated_at = ?", toMicros(s.now())).
+			Where("id = ? AND deleted_at IS NULL", row.ID).Returning("*")
+		if err := notFound(query.Scan(ctx)); err != nil {
+			return err
+		}
+		if expected != 0 && row.Revision != expected+1 {
+			return ErrChanged
+		}
+		if err := change(ctx, tx, &row); err != nil {
+			return err
+		}
+		if _, err := tx.NewUpdate().Model(&row).WherePK().Exec(ctx); err != nil {
+			return err
+		}
+		if row.DeletedAt != nil {
+			return nil
+		}
+		content, err := contentOf(ctx, tx, &row)
+		changed = row.template(content)
+		return err
+	})
+	return changed, err
+}
+
+// UpdateTemplate changes a template's draft, and starts one where there is none.
+// It returns ErrExists when the slug is taken, ErrChanged as expected asks for,
+// and ErrNotFound as Template does.
+func (s TemplateStore) UpdateTemplate(ctx context.Context, accountID, ref string, expected int64, c TemplateChange) (Template, error) {
+	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+		content, err := contentOf(ctx, tx, row)
+		if err != nil {
+			return err
+		}
+		if c.Slug != nil && *c.Slug != row.Slug {
+			if err := s.webhooks.lockAccount(ctx, tx, accountID); err != nil {
+				return err
+			}
+			if row.Slug, err = freeSlug(ctx, tx, accountID, *c.Slug, false); err != nil {
+				return err
+			}
+		}
+		set(&row.Name, c.Name)
+		set(&row.Description, c.Description)
+		set(&row.Category, c.Category)
+		set(&content.HTML, c.HTML)
+		if c.SampleData != nil {
+			content.SampleData = c.SampleData
+		}
+		if c.Options != nil {
+			content.Options = c.Options
+		}
+		return putDraft(ctx, tx, row, content)
+	})
+	if err != nil {
+		return Template{}, fmt.Errorf("update template: %w", err)
+	}
+	return changed, nil
+}
+
+func set(to, from *string) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// putDraft makes content the draft.
+func putDraft(ctx context.Context, tx bun.Tx, row *templateRow, content TemplateContent) error {
+	row.HasDraft, row.Size = true, content.size()
+	_, err := tx.NewInsert().Model(draftOf(row.ID, content)).On("CONFLICT (template_id) DO UPDATE").
+		Set("html = EXCLUDED.html").Set("sample_data = EXCLUDED.sample_data").Set("options = EXCLUDED.options").Exec(ctx)
+	return err
+}
+
+func dropDraft(ctx context.Context, tx bun.Tx, row *templateRow) error {
+	row.HasDraft = false
+	_, err := tx.NewDelete().Model((*templateDraftRow)(nil)).Where("template_id = ?", row.ID).Exec(ctx)
+	return err
+}
+
+// PublishTemplate makes the draft the next version, with the partials that it
+// keeps. It returns ErrNoDraft where there is none, ErrTooMany after MaxVersions,
+// ErrChanged as expected asks for, and ErrNotFound as Template does.
+func (s TemplateStore) PublishTemplate(ctx context.Context, accountID, ref string, expected int64, comment string, partials map[string]string) (Template, error) {
+	kept, err := json.Marshal(partials)
+	if err != nil {
+		return Template{}, err
+	}
+	if partials == nil {
+		kept = []byte("{}")
+	}
+	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+		if !row.HasDraft {
+			return ErrNoDraft
+		}
+		content, err := contentOf(ctx, tx, row)
+		if err != nil {
+			return err
+		}
+		next := 1
+		if row.PublishedVersion != nil {
+			next = *row.PublishedVersion + 1
+		}
+		if next > MaxVersions {
+			return ErrTooMany
+		}
+		now := toMicros(s.now())
+		_, err = tx.NewInsert().Model(&templateVersionRow{
+			TemplateID: row.ID, Version: next, HTML: content.HTML, SampleData: object(content.SampleData), Options: object(content.Options),
+			Partials: string(kept), Comment: comment, PublishedAt: now,
+		}).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		row.PublishedVersion, row.PublishedAt = &next, &now
+		return dropDraft(ctx, tx, row)
+	})
+	if err != nil {
+		return Template{}, fmt.Errorf("publish template: %w", err)
+	}
+	return changed, nil
+}
+
+// DiscardTemplate drops the draft of a published template. It returns
+// ErrNeverPublished where nothing would be left, ErrNoDraft, and ErrNotFound as
+// Template does.
+func (s TemplateStore) DiscardTemplate(ctx context.Context, accountID, ref string, expected int64) (Template, error) {
+	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+		switch {
+		case row.PublishedVersion == nil:
+			return ErrNeverPublished
+		case !row.HasDraft:
+			return ErrNoDraft
+		}
+		if err := dropDraft(ctx, tx, row); err != nil {
+			return err
+		}
+		content, err := contentOf(ctx, tx, row)
+		row.Size = content.size()
+		return err
+	})
+	if err != nil {
+		return Template{}, fmt.Errorf("discard draft: %w", err)
+	}
+	return changed, nil
+}
+
+// RestoreTemplate makes a version the draft. It returns ErrChanged as expected asks
+// for, and ErrNotFound as Template does and for an unknown version.
+func (s TemplateStore) RestoreTemplate(ctx context.Context, accountID, ref string, expected int64, version int) (Template, error) {
+	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+		found, err := versionOf(ctx, tx, row.ID, version)
+		if err != nil {
+			return err
+		}
+		return putDraft(ctx, tx, row, found.content())
+	})
+	if err != nil {
+		return Template{}, fmt.Errorf("restore template: %w", err)
+	}
+	return changed, nil
+}
+
+// DeleteTemplate deletes a template softly: its versions stay for the jobs that
+// have them. It returns ErrNotFound as Template does.
+func (s TemplateStore) DeleteTemplate(ctx context.Context, accountID, ref string) error {
+	_, err := s.changeTemplate(ctx, accountID, ref, 0, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+		now := toMicros(s.now())
+		row.DeletedAt = &now
+		return dropDraft(ctx, tx, row)
+	})
+	if err != nil {
+		return fmt.Errorf("delete template: %w", err)
+	}
+	return nil
+}
+
+// TemplateVersions lists the versions of a template, the newest first, without
+// their contents. It returns ErrNotFound as Template does.
+func (s TemplateStore) TemplateVersions(ctx context.Context, accountID, ref string) ([]TemplateVersion, error) {
+	row, err := findTemplate(ctx, s.read, accountID, ref)
+	if err != nil {
+		return nil, fmt.Errorf("list versions: %w", err)
+	}
+	var rows []templateVersionRow
+	err = s.read.NewSelect().Model(&rows).Column("version", "comment", "published_at").Where("template_id = ?", row.ID).Order("version DESC").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list versions: %w", err)
+	}
+	list := make([]TemplateVersion, len(rows))
+	for i, r := range rows {
+		list[i] = TemplateVersion{Version: r.Version, Comment: r.Comment, PublishedAt: fromMicros(r.PublishedAt)}
+	}
+	return list, nil
+}
+
+// TemplateVersion returns a published version of a live template, the last one for
+// 0, and the template's id. It returns ErrNotFound as Template does, and where
+// there is no such version.
+func (s TemplateStore) TemplateVersion(ctx context.Context, accountID, ref string, version int) (id string, found TemplateVersion, err error) {
+	row, err := findTemplate(ctx, s.read, accountID, ref)
+	if err == nil && version == 0 {
+		if row.PublishedVersion == nil {
+			err = ErrNotFound
+		} else {
+			version = *row.PublishedVersion
+		}
+	}
+	if err == nil {
+		found, err = s.version(ctx, row.ID, version)
+	}
+	if err != nil {
+		return "", TemplateVersion{}, fmt.Errorf("read version: %w", err)
+	}
+	return row.ID, found, nil
+}
+
+// PinnedVersion returns a version that was found before, although its template may
+// have been deleted since. It returns ErrNotFound for another account's.
+func (s TemplateStore) PinnedVersion(ctx context.Context, accountID, id string, version int) (TemplateVersion, error) {
+	has, err := s.read.NewSelect().Model((*templateRow)(nil)).Where("id = ? AND account_id = ?", id, accountID).Exists(ctx)
+	if err == nil && !has {
+		err = ErrNotFound
+	}
+	var found TemplateVersion
+	if err == nil {
+		found, err = s.version(ctx, id, version)
+	}
+	if err != nil {
+		return TemplateVersion{}, fmt.Errorf("read pinned version: %w", err)
+	}
+	return found, nil
+}
+
+func (s TemplateStore) version(ctx context.Context, id string, version int) (TemplateVersion, error) {
+	row, err := versionOf(ctx, s.read, id, version)
+	if err != nil {
+		return TemplateVersion{}, err
+	}
+	found := TemplateVersion{Version: row.Version, Comment: row.Comment, PublishedAt: fromMicros(row.PublishedAt), Content: row.content()}
+	if err := json.Unmarshal([]byte(row.Partials), &found.Partials); err != nil {
+		return found, errors.Join(errors.New("partials of a version"), err)
+	}
+	return found, nil
+}

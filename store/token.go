@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// What a link is for.
+const (
+	TokenVerify = "verify"  // shows that an address is a person's
+	TokenReset  = "reset"   // sets a new password
+	TokenEmail  = "email"   // changes a person's address to the one in its data
+	TokenSignIn = "sign-in" // signs in, and verifies the address
+)
+
+// Token is a link that works once.
+type Token struct {
+	Purpose, PersonID, Data string
+	ExpiresAt               time.Time
+}
+
+type tokenRow struct {
+	bun.BaseModel `bun:"table:tokens,alias:t"`
+
+	Hash      []byte `bun:",pk"`
+	Purpose   string
+	PersonID  string
+	Data      string
+	CreatedAt int64
+	ExpiresAt int64
+}
+
+func tokenHash(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+// NewToken makes a link for a person and returns what it carries. Links of the
+// same purpose that were made before end.
+func (p *People) NewToken(ctx context.Context, t Token) (secret string, err error) {
+	secret = rand.Text()
+	row := tokenRow{
+		Hash: tokenHash(secret), Purpose: t.Purpose, PersonID: t.PersonID, Data: t.Data,
+		CreatedAt: toMicros(p.store.now()), ExpiresAt: toMicros(t.ExpiresAt),
+	}
+	err = p.update(ctx, "make link", func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND purpose = ?", t.PersonID, t.Purpose).Exec(ctx); err != nil {
+			return err
+		}
+		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+		return err
+	})
+	return secret, err
+}
+
+// Token returns a link that still works, without using it, or ErrUsed.
+func (p *People) Token(ctx context.Context, purpose, secret string) (Token, error) {
+	var row tokenRow
+	err := p.store.read.NewSelect().Model(&row).Where("hash = ? AND purpose = ? AND expires_at > ?", tokenHash(secret), purpose, toMicros(p.store.now())).Scan(ctx)
+	if err = notFound(err); err == ErrNotFound { //nolint:errorlint // made just now
+		err = ErrUsed
+	}
+	if err != nil {
+		return Token{}, fmt.Errorf("read link: %w", err)
+	}
+	return Token{row.Purpose, row.PersonID, row.Data, fromMicros(row.ExpiresAt)}, nil
+}
+
+// UseToken takes a link, which works no more, or returns ErrUsed.
+func (p *People) UseToken(ctx context.Context, purpose, secret string) (Token, error) {
+	t, err := p.Token(ctx, purpose, secret)
+	if err != nil {
+		return Token{}, err
+	}
+	err = p.update(ctx, "use link", func(ctx context.Context, tx bun.Tx) error {
+		ok, err := changed(tx.NewDelete().Model((*tokenRow)(nil)).Where("hash = ?", tokenHash(secret)).Exec(ctx))
+		if err == nil && !ok {
+			err = ErrUsed
+		}
+		return err
+	})
+	return t, err
+}

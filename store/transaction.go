@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/uptrace/bun"
+)
+
+// UnknownError says that a transaction was to be committed and the answer is
+// lost: it has happened, or it has not.
+type UnknownError struct{ Cause error }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("the answer to the commit was lost, and it is not known whether it happened: %v", e.Cause)
+}
+
+func (e *UnknownError) Unwrap() error { return e.Cause }
+
+// inTx runs fn in one writing transaction, within writeTimeout. Where nothing
+// can have happened, fn runs again: PostgreSQL breaks a deadlock by refusing a
+// transaction, SQLite gives up a batch, or the connection is lost before the
+// commit. It must have no effect outside of the transaction. The error is an
+// *UnknownError where the commit's answer is lost.
+func (s *core) inTx(ctx context.Context, fn transaction) error {
+	return s.transact(ctx, fn, func(err error) bool {
+		var unknown *UnknownError
+		return !errors.As(err, &unknown)
+	})
+}
+
+// inCertainTx is inTx for a transaction that finds out itself whether it has
+// happened before: it runs again too when the answer to its commit is lost,
+// until its outcome is known or the time is up. SQLite is in this process, so
+// that a commit which goes on to fail is no matter of patience.
+func (s *core) inCertainTx(ctx context.Context, fn transaction) error {
+	asked := 0
+	return s.transact(ctx, fn, func(error) bool {
+		asked++
+		return s.dialect == Postgres || asked < writeAttempts
+	})
+}
+
+// transact runs a transaction, again after an error that may is true of.
+func (s *core) transact(ctx context.Context, fn transaction, may func(error) bool) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	fn, committed := s.announcing(fn)
+	defer func() { committed(err) }()
+	return untilKnown(ctx, func() error {
+		if s.writer != nil {
+			return s.writer.run(ctx, fn)
+		}
+		return transactOnce(ctx, s.write, fn)
+	}, may)
+}
+
+// untilKnown does something until it succeeds or fails for good: again at once
+// where PostgreSQL asks for it, and after a pause where the connection is lost.
+func untilKnown(ctx context.Context, do func() error, may func(error) bool) (err error) {
+	rest := lostPause
+	var unknown *UnknownError
+	for asked := 1; ; {
+		if err = do(); err == nil || !may(err) {
+			return err
+		}
+		again := retryable(err)
+		switch {
+		case again && asked < writeAttempts:
+			asked++
+		case !again && (lost(err) || errors.As(err, &unknown)) && ctx.Err() == nil:
+			if pause(ctx, rest); ctx.Err() != nil {
+				return err
+			}
+			rest = min(2*rest, lostPauseMost)
+		default:
+			return err
+		}
+	}
+}
+
+// transactOnce runs fn in one transaction.
+func transactOnce(ctx context.Context, db *bun.DB, fn transaction) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	ended := false
+	defer func() {
+		if !ended {
+			_ = tx.Rollback() // It fails where the database was first.
+		}
+	}()
+	if err := fn(ctx, tx); err != nil {
+		return err
+	}
+	ended = true
+	return committed(tx.Commit())
+}
+
+// committed returns what the error of a commit tells: PostgreSQL's own word is
+// that it did not happen, anything else leaves it open.
+func committed(err error) error {
+	var pg *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &pg) && !lost(err), errors.Is(err, sql.ErrTxDone):
+		return err
+	}
+	return &UnknownError{Cause: err}
+}
+
+// retryable reports whether PostgreSQL rolled a transaction back for reasons
+// that a repetition mends: serialization failure, deadlock, or a call that was
+// begun by an attempt whose connection was lost while it was under way.
+func retryable(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	return pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "23505" && strings.HasPrefix(pg.TableName, "calls")
+}
+
+// lost reports whether the connection to the database is gone, and with it every
+// transaction that was not committed.
+func lost(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		// Class 08: connections; class 57: the server shuts down, has crashed,
+		// or does not take connections yet.
+		return strings.HasPrefix(pg.Code, "08") || pg.Code == "57P01" || pg.Code == "57P02" || pg.Code == "57P03"
+	}
+	var network net.Error
+	var connecting *pgconn.ConnectError
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed) || errors.As(err, &connecting) ||
+		errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||
+		pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
+}

@@ -1,0 +1,97 @@
+package views
+
+import (
+	"time"
+
+	"relaypdf/store/credit"
+)
+
+// Page is what every page needs, whatever it shows.
+type Page struct {
+	// Title stands in the window's title bar, before the service's name.
+	Title string
+	// Open names the section whose tab is open, by its address; empty opens none.
+	Open string
+	// Nonce allows the page's own scripts.
+	Nonce string
+	// RequestID is shown at the foot, to be quoted to the operator.
+	RequestID string
+	// Version is the program's.
+	Version string
+	// Now is the time that relative times are counted from.
+	Now time.Time
+	// Person is who is signed in; nil is nobody.
+	Person *Person
+	// Banner is the one message above everything; nil is none.
+	Banner *Banner
+	// Notice is told once, after something was done; empty is nothing.
+	Notice string
+	// Asset gives the address of a bundled file by its name.
+	Asset func(name string) string
+}
+
+// Person is who is signed in, and for which account.
+type Person struct {
+	Name, Email string
+	Account     string // its name, as its members see it
+	Role        string // of the person in the account
+	Operator    bool
+	Balance     credit.Amount
+	// FailedDeliveries is how many failed today, at most 99.
+	FailedDeliveries int
+	// Members of an account that may not change anything see no buttons that do.
+	Manages, Pays bool
+}
+
+// Banner is a message that needs a look.
+type Banner struct {
+	Is   State
+	Bold string
+	Text string
+	Link Link
+}
+
+// Link is an address and its words.
+type Link struct{ URL, Text string }
+
+// State is how something stands: it chooses a shape and a colour.
+type State string
+
+// The states.
+const (
+	StateOK   State = "ok"
+	StateRun  State = "run"
+	StateWarn State = "warn"
+	StateBad  State = "bad"
+	StateOff  State = "off"
+)
+
+// Status is a state and the word for it.
+type Status struct {
+	Is   State
+	Word string
+}
+
+// navGroup is a part of the side bar.
+type navGroup struct {
+	Title string
+	Items []navItem
+}
+
+type navItem struct{ URL, Icon, Text string }
+
+var navigation = []navGroup{
+	{"", []navItem{
+		{"/dashboard", "overview", "Overview"},
+		{"/dashboard/documents", "document", "Documents"},
+	}},
+	{"Deliver", []navItem{
+		{"/dashboard/webhooks", "webhook", "Endpoints"},
+		{"/dashboard/deliveries", "send", "Deliveries"},
+	}},
+	{"Account", []navItem{
+		{"/dashboard/keys", "key", "Keys"},
+		{"/dashboard/wallet", "wallet", "Wallet"},
+		{"/dashboard/settings", "settings", "Settings"},
+	}},
+}

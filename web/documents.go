@@ -1,0 +1,218 @@
+package web
+
+import (
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/views"
+)
+
+const documentsPath = "/dashboard/documents"
+
+// Words of the filter for the statuses of calls.
+var callStatuses = map[string]string{"completed": store.CallDone, "processing": store.CallRunning, "failed": store.CallFailed}
+
+// callFilter reads what the list is narrowed by.
+func (w documents) callFilter(v *visit) (views.DocumentFilter, store.CallFilter) {
+	shown := views.DocumentFilter{Text: v.value("q"), Operation: v.value("operation"), Status: v.value("status"), Key: v.value("key"), Period: v.value("period")}
+	days, err := strconv.Atoi(shown.Period)
+	if err != nil || days < 1 || days > 30 {
+		days = 30
+	}
+	return shown, store.CallFilter{
+		AccountID: v.account.ID, Operation: shown.Operation, Status: callStatuses[shown.Status], KeyID: shown.Key,
+		List: store.List{Cursor: v.value("cursor"), After: w.now().Add(-time.Duration(days) * 24 * time.Hour)},
+	}
+}
+
+func (w documents) showDocuments(v *visit) error {
+	shown, f := w.callFilter(v)
+	names, choices, err := w.keyNames(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	shown.Keys = choices
+	for _, name := range w.cfg.Operations {
+		shown.Operations = append(shown.Operations, views.Choice{Value: name, Text: name})
+	}
+	calls, err := w.calls(v, shown.Text, f)
+	if err != nil {
+		return err
+	}
+	m := views.Documents{Filter: shown, Export: documentsPath + ".csv?" + v.r.URL.Query().Encode()}
+	for _, call := range calls.Items {
+		m.List = append(m.List, documentOf(call, names))
+	}
+	m.Pager = pager(v, documentsPath, calls.Next, views.Plural(len(m.List), "document", "documents"))
+	return v.show(http.StatusOK, views.DocumentsPage(v.page("Documents", documentsPath), m))
+}
+
+// calls returns a page of calls, or the one whose id, result or request is
+// looked for.
+func (w documents) calls(v *visit, text string, f store.CallFilter) (store.Page[store.Call], error) {
+	if text == "" {
+		page, err := w.store.Calls(v.ctx(), f)
+		if errors.Is(err, store.ErrBadList) {
+			err = store.ErrNotFound
+		}
+		return page, err
+	}
+	call, err := w.store.Call(v.ctx(), text)
+	if errors.Is(err, store.ErrNotFound) {
+		call, err = w.store.CallByResult(v.ctx(), text)
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && call.AccountID != v.account.ID:
+		return store.Page[store.Call]{}, nil
+	case err != nil:
+		return store.Page[store.Call]{}, err
+	}
+	return store.Page[store.Call]{Items: []store.Call{call}}, nil
+}
+
+// pager returns the links beside a page of a list, with the filters kept.
+func pager(v *visit, path, next, shown string) views.Pager {
+	p := views.Pager{Shown: shown}
+	with := func(cursor string) string {
+		query := url.Values{}
+		for name, values := range v.r.URL.Query() {
+			if name != "cursor" && values[0] != "" {
+				query.Set(name, values[0])
+			}
+		}
+		if cursor != "" {
+			query.Set("cursor", cursor)
+		}
+		if len(query) == 0 {
+			return path
+		}
+		return path + "?" + query.Encode()
+	}
+	if v.value("cursor") != "" {
+		p.Newer = with("")
+	}
+	if next != "" {
+		p.Older = with(next)
+	}
+	return p
+}
+
+// documentOf shows a call.
+func documentOf(call store.Call, keys map[string]string) views.Document {
+	d := views.Document{
+		ID: call.ID, Name: call.Operation, Operation: call.Operation, Note: call.Mode, Key: cmp.Or(keys[call.KeyID], "dashboard"), At: call.CreatedAt,
+		Status: views.Status{Is: views.StateRun, Word: "Processing"}, Price: call.Quote, Charged: true,
+	}
+	if call.Status == store.CallRunning {
+		return d
+	}
+	d.Took = &call.Duration
+	d.Price, d.Status = call.Charge, views.Status{Is: views.StateOK, Word: "Completed"}
+	if call.Status == store.CallFailed {
+		d.Status, d.Charged, d.Failed = views.Status{Is: views.StateBad, Word: "Failed"}, false, true
+	}
+	return d
+}
+
+func (w documents) showDocument(v *visit) error {
+	call, err := w.store.Call(v.ctx(), chi.URLParam(v.r, "id"))
+	if err == nil && call.AccountID != v.account.ID {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	names, _, err := w.keyNames(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	m := views.DocumentDetail{Document: documentOf(call, names), RequestID: call.RequestID, Mode: call.Mode}
+	m.Note = ""
+	if call.Status == store.CallFailed {
+		m.Error = &views.DocumentError{Code: call.Failure.Code, Message: call.Failure.Message}
+	}
+	file, err := w.store.AccountFile(v.ctx(), v.account.ID, call.ResultID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err == nil {
+		m.Name, m.ResultID, m.SizeBytes, m.ExpiresAt = file.Filename, file.ID, file.Size, &file.ExpiresAt
+		m.Download = "/v1/files/" + url.PathEscape(file.ID)
+		m.Link = w.cfg.BaseURL + m.Download
+	}
+	return v.show(http.StatusOK, views.DocumentPage(v.page(m.Name, documentsPath), m))
+}
+
+// maxExport bounds the rows of one CSV file.
+const maxExport = 50_000
+
+func (w documents) exportDocuments(v *visit) error {
+	_, f := w.callFilter(v)
+	names, _, err := w.keyNames(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	f.Limit, f.Cursor = store.MaxList, ""
+	out := v.table("documents.csv")
+	if err := out.Write([]string{"id", "created_at", "operation", "mode", "status", "key", "milliseconds", "charge_usd", "error", "request_id"}); err != nil {
+		return err
+	}
+	for rows := 0; rows < maxExport; rows += store.MaxList {
+		page, err := w.store.Calls(v.ctx(), f)
+		if err != nil {
+			return err
+		}
+		for _, c := range page.Items {
+			row := []string{
+				c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, c.Status, names[c.KeyID],
+				strconv.FormatInt(c.Duration.Milliseconds(), 10), decimal(c.Charge), c.Failure.Code, c.RequestID,
+			}
+			if err := out.Write(plainCells(row)); err != nil {
+				return err
+			}
+		}
+		if f.Cursor = page.Next; page.Next == "" {
+			break
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// table begins an answer that is a CSV file.
+func (v *visit) table(name string) *csv.Writer {
+	h := v.w.Header()
+	h.Set("Content-Type", "text/csv; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	return csv.NewWriter(v.w)
+}
+
+// plainCells keeps spreadsheets from taking a text for a formula.
+func plainCells(cells []string) []string {
+	for i, cell := range cells {
+		if strings.HasPrefix(cell, "=") || strings.HasPrefix(cell, "+") || strings.HasPrefix(cell, "@") || strings.HasPrefix(cell, "\t") || strings.HasPrefix(cell, "-") && !isNumber(cell) {
+			cells[i] = "'" + cell
+		}
+	}
+	return cells
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
+// decimal writes an amount of dollars with all its decimals.
+func decimal(a credit.Amount) string {
+	return strconv.FormatFloat(float64(a)/1e6, 'f', 6, 64)
+}

@@ -1,0 +1,222 @@
+package web
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"image/png"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/totp"
+
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+const (
+	// factorPeriod is how long a code of an authenticator works, in seconds;
+	// one before and one after are taken as well.
+	factorPeriod = 30
+	// codeLife is how long somebody may take from the password to the code.
+	codeLife      = 10 * time.Minute
+	recoveryCodes = 10
+	factorPurpose = "second factor "
+)
+
+// pending returns the person who has given the password and owes the code.
+func (w factors) pending(v *visit) (store.Person, error) {
+	at, err := time.Parse(time.RFC3339, w.scs.GetString(v.ctx(), pendingAtKey))
+	if err != nil || w.now().Sub(at) > codeLife {
+		return store.Person{}, store.ErrNotFound
+	}
+	return w.people.ByID(v.ctx(), w.scs.GetString(v.ctx(), pendingKey))
+}
+
+func (w factors) showCode(v *visit) error {
+	if _, err := w.pending(v); err != nil {
+		return v.redirect("/login")
+	}
+	m := views.SecondFactor{Form: views.Form{}, Next: ownPath(v.value("next"))}
+	return v.show(http.StatusOK, views.SecondFactorPage(v.page("Enter your code", ""), m))
+}
+
+func (w factors) checkCode(v *visit) error {
+	person, err := w.pending(v)
+	if errors.Is(err, store.ErrNotFound) {
+		return v.redirect("/login")
+	}
+	if err != nil {
+		return err
+	}
+	if _, ok := w.allow(v.ctx(), "code:person:"+person.ID, triesPerPerson, triesWindow); !ok {
+		return errTooMany
+	}
+	err = w.useCode(v, person, v.value("code"))
+	if errors.Is(err, store.ErrUsed) {
+		m := views.SecondFactor{Form: views.Form{Errors: map[string]string{"code": "This code does not fit. Take the one that is shown now."}}, Next: ownPath(v.value("next"))}
+		return v.show(http.StatusUnprocessableEntity, views.SecondFactorPage(v.page("Enter your code", ""), m))
+	}
+	if err != nil {
+		return err
+	}
+	return w.enter(v, person, v.value("next"), w.scs.GetBool(v.ctx(), rememberKey))
+}
+
+// useCode takes a code of a person's authenticator, or one of their recovery
+// codes, or returns store.ErrUsed. Either works once.
+func (w factors) useCode(v *visit, person store.Person, code string) error {
+	code = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(code))
+	secret, err := w.box.Open(factorPurpose+person.ID, person.Factor)
+	if err != nil {
+		return err
+	}
+	if step, ok := matchStep(string(secret), code, w.now()); ok {
+		return w.people.UseFactorStep(v.ctx(), person.ID, step)
+	}
+	return w.people.UseRecoveryCode(v.ctx(), person.ID, code)
+}
+
+// matchStep returns the time step of a code, which may be the one before or
+// after that of now.
+func matchStep(secret, code string, now time.Time) (step int64, ok bool) {
+	for _, offset := range []int64{0, -1, 1} {
+		step = now.Unix()/factorPeriod + offset
+		want, err := totp.GenerateCode(secret, time.Unix(step*factorPeriod, 0))
+		if err == nil && want == code {
+			return step, true
+		}
+	}
+	return 0, false
+}
+
+const setupKey = "factor" // the secret that is being set up, in the session
+
+func (w factors) showFactorSetup(v *visit) error {
+	key, err := totp.Generate(totp.GenerateOpts{Issuer: "relaypdf", AccountName: v.person.Email})
+	if err != nil {
+		return err
+	}
+	w.scs.Put(v.ctx(), setupKey, key.URL())
+	return w.factorSetup(v, http.StatusOK, key.URL(), views.Form{})
+}
+
+func (w factors) factorSetup(v *visit, status int, address string, form views.Form) error {
+	key, err := otp.NewKeyFromURL(address)
+	if err != nil {
+		return err
+	}
+	picture, err := key.Image(400, 400)
+	if err != nil {
+		return err
+	}
+	var image bytes.Buffer
+	if err := png.Encode(&image, picture); err != nil {
+		return err
+	}
+	m := views.FactorSetup{Form: form, Secret: key.Secret(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(image.Bytes())}
+	return v.show(status, views.FactorSetupPage(v.page("Set up a second factor", settingsPath), m))
+}
+
+// settingsPath is the page that the forms of a person's own matters lead back to.
+const settingsPath = "/dashboard/settings"
+
+// startFactor turns the second factor on, once its first code was given.
+func (w factors) startFactor(v *visit) error {
+	address := w.scs.GetString(v.ctx(), setupKey)
+	key, err := otp.NewKeyFromURL(address)
+	if err != nil || address == "" {
+		return v.redirect("/dashboard/settings/factor")
+	}
+	if _, ok := w.allow(v.ctx(), "code:person:"+v.person.ID, triesPerPerson, triesWindow); !ok {
+		return errTooMany
+	}
+	step, ok := matchStep(key.Secret(), v.value("code"), w.now())
+	if !ok {
+		return w.factorSetup(v, http.StatusUnprocessableEntity, address, views.Form{Errors: map[string]string{"code": "This code does not fit. Take the one that is shown now."}})
+	}
+	sealed, err := w.box.Seal(factorPurpose+v.person.ID, []byte(key.Secret()))
+	if err != nil {
+		return err
+	}
+	if err := w.giveCodes(v, sealed); err != nil {
+		return err
+	}
+	return w.people.UseFactorStep(v.ctx(), v.person.ID, step)
+}
+
+// giveCodes stores a second factor with new recovery codes, and shows those.
+func (w factors) giveCodes(v *visit, sealed []byte) error {
+	shown, plain := newRecoveryCodes()
+	if err := w.people.SetFactor(v.ctx(), v.person.ID, sealed, plain); err != nil {
+		return err
+	}
+	w.scs.Remove(v.ctx(), setupKey)
+	if err := v.record("factor.set", v.person.Email, ""); err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.RecoveryPage(v.page("Recovery codes", settingsPath), shown))
+}
+
+// sureOf are the changes of a second factor that ask for the password first.
+var (
+	sureOff = views.Sure{
+		Title: "Turn the second factor off?", Text: "From then on the password is all it takes to log in.",
+		Action: "/dashboard/settings/factor/off", Button: "Turn off", Back: settingsPath, Danger: true,
+	}
+	sureCodes = views.Sure{
+		Title: "Make new recovery codes?", Text: "Those you have stop working.",
+		Action: "/dashboard/settings/factor/recovery", Button: "Make new codes", Back: settingsPath,
+	}
+)
+
+func (w factors) ask(m views.Sure) func(*visit) error {
+	return func(v *visit) error {
+		return v.show(http.StatusOK, views.SurePage(v.page(m.Title, settingsPath), m))
+	}
+}
+
+// sure does something once the password was given again.
+func (w factors) sure(m views.Sure, do func(*visit) error) func(*visit) error {
+	return func(v *visit) error {
+		if _, ok := w.allow(v.ctx(), "login:person:"+v.person.Email, triesPerPerson, triesWindow); !ok {
+			return errTooMany
+		}
+		ok, err := matchPassword(v.person.Password, v.r.FormValue("password"))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			m.Form = views.Form{Errors: map[string]string{"password": "This is not your password."}}
+			return v.show(http.StatusUnprocessableEntity, views.SurePage(v.page(m.Title, settingsPath), m))
+		}
+		return do(v)
+	}
+}
+
+func (w factors) stopFactor(v *visit) error {
+	if err := w.people.SetFactor(v.ctx(), v.person.ID, nil, nil); err != nil {
+		return err
+	}
+	if err := v.record("factor.off", v.person.Email, ""); err != nil {
+		return err
+	}
+	v.tell("The second factor is off.")
+	return v.redirect(settingsPath)
+}
+
+func (w factors) renewCodes(v *visit) error { return w.giveCodes(v, v.person.Factor) }
+
+// newRecoveryCodes returns codes that each work once in the place of a code,
+// as they are shown and as they are compared.
+func newRecoveryCodes() (shown, plain []string) {
+	for range recoveryCodes {
+		text := rand.Text()[:16]
+		plain = append(plain, text)
+		shown = append(shown, text[:4]+"-"+text[4:8]+"-"+text[8:12]+"-"+text[12:])
+	}
+	return shown, plain
+}

@@ -1,0 +1,67 @@
+package web
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+// What a visitor is told instead of a page.
+var (
+	errNotFound    = errors.New("no such page")
+	errMethod      = errors.New("no such form")
+	errForbidden   = errors.New("the role does not allow it")
+	errForm        = errors.New("the form cannot be read")
+	errCrossOrigin = errors.New("sent by another site's page")
+	errTooMany     = errors.New("too many attempts")
+)
+
+// troubles say for each error what the visitor reads.
+var troubles = []struct {
+	err    error
+	status int
+	title  string
+	text   string
+}{
+	{errNotFound, http.StatusNotFound, "No page at this address", "The link may have lost a few characters on the way. Documents are listed under Documents for 30 days, even after their file is gone."},
+	{store.ErrNotFound, http.StatusNotFound, "Not there any more", "What this page was about does not exist, or belongs to another account."},
+	{errMethod, http.StatusMethodNotAllowed, "Nothing takes that form", "The page that sent it may be an old one. Load it again."},
+	{errForbidden, http.StatusForbidden, "Your role does not allow this", "Ask an owner of the account, who can change your role under Settings."},
+	{errForm, http.StatusBadRequest, "The form could not be read", "It was cut off on its way, or is too large. Send it again."},
+	{errCrossOrigin, http.StatusForbidden, "Sent by another site", "This form came from a page that is not ours, so nothing was done."},
+	{errTooMany, http.StatusTooManyRequests, "Too many attempts", "Wait a few minutes, then try again."},
+	{store.ErrUsed, http.StatusGone, "This link does not work any more", "Links work once and for a short time. Ask for a new one."},
+}
+
+// fail answers for what went wrong. What is not in troubles is logged and not
+// shown.
+func (w *Web) fail(v *visit, err error) {
+	if v.ctx().Err() != nil {
+		return
+	}
+	t := views.Trouble{
+		Status: http.StatusInternalServerError, Title: "Something failed on our side",
+		Text: "It is in the log under the id below. Try again; quote the id if it persists.",
+	}
+	known := false
+	for _, trouble := range troubles {
+		if errors.Is(err, trouble.err) {
+			t.Status, t.Title, t.Text, known = trouble.status, trouble.title, trouble.text, true
+			break
+		}
+	}
+	if !known {
+		w.log.LogAttrs(v.ctx(), slog.LevelError, "page failed", slog.String("requestId", w.cfg.RequestID(v.ctx())), slog.Any("error", err))
+	}
+	t.Actions = []views.Link{{URL: "/login", Text: "Log in"}, {URL: "/", Text: "Home"}}
+	if v.person != nil {
+		t.Actions = []views.Link{{URL: "/dashboard", Text: "Overview"}, {URL: "/dashboard/documents", Text: "Documents"}}
+	}
+	p := v.page(t.Title, "")
+	if err := v.show(t.Status, views.TroublePage(p, t)); err != nil {
+		w.log.LogAttrs(v.ctx(), slog.LevelInfo, "page not delivered", slog.Any("error", err))
+	}
+}

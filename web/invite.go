@@ -1,0 +1,86 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+// invitation returns the invitation of a link and what its page shows.
+func (w entrance) invitation(v *visit) (store.Invite, views.Invitation, error) {
+	secret := chi.URLParam(v.r, "token")
+	invite, err := w.members.Invite(v.ctx(), secret)
+	if err != nil {
+		return invite, views.Invitation{}, err
+	}
+	inviter, err := w.people.ByID(v.ctx(), invite.InviterID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return invite, views.Invitation{}, err
+	}
+	_, err = w.people.ByEmail(v.ctx(), invite.Email)
+	known := err == nil
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return invite, views.Invitation{}, err
+	}
+	path := "/invite/" + url.PathEscape(secret)
+	return invite, views.Invitation{
+		Form:    views.Form{Values: map[string]string{"name": v.value("name")}, Errors: map[string]string{}},
+		Account: invite.AccountName, Inviter: inviter.Email, Role: invite.Role, Email: invite.Email,
+		Action: path, Known: known, Here: v.person != nil && v.person.Email == invite.Email, Next: url.QueryEscape(path),
+	}, nil
+}
+
+func (w entrance) showInvite(v *visit) error {
+	_, m, err := w.invitation(v)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.InvitationPage(v.page("Join "+m.Account, ""), m))
+}
+
+// acceptInvite makes the invited person a member: the one who is signed in with
+// the invited address, or a new one. The link came to that address, which is
+// therefore theirs.
+func (w entrance) acceptInvite(v *visit) error {
+	invite, m, err := w.invitation(v)
+	if err != nil {
+		return err
+	}
+	if !m.Here && m.Known {
+		return v.redirect("/login?next=" + m.Next)
+	}
+	if !m.Here && w.cfg.SignUp == SignUpClosed {
+		return v.show(http.StatusForbidden, views.SignUpClosedPage(v.page("Sign-up is closed", "")))
+	}
+	if !m.Here {
+		password := v.r.FormValue("password")
+		if wrong := checkPassword(password); wrong != "" {
+			m.Errors["password"] = wrong
+			return v.show(http.StatusUnprocessableEntity, views.InvitationPage(v.page("Join "+m.Account, ""), m))
+		}
+		person, err := w.people.Create(v.ctx(), store.NewPerson{Email: invite.Email, Name: v.value("name"), Password: hashPassword(password), Verified: true})
+		if err != nil {
+			return err
+		}
+		v.person = &person
+	}
+	if _, err := w.members.Accept(v.ctx(), chi.URLParam(v.r, "token"), v.person.ID); err != nil {
+		return err
+	}
+	w.scs.Put(v.ctx(), accountKey, invite.AccountID)
+	if err := w.identifyMember(v); err != nil {
+		return err
+	}
+	if err := v.record("member.joined", v.person.Email, invite.Role); err != nil {
+		return err
+	}
+	if m.Here {
+		return v.redirect("/dashboard")
+	}
+	return w.enter(v, *v.person, "/dashboard", false)
+}

@@ -1,0 +1,253 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/views"
+)
+
+const keysPath = "/dashboard/keys"
+
+func (w keys) showKeys(v *visit) error { return w.keysPage(v, nil) }
+
+// keysPage shows the list, with a key that was just made.
+func (w keys) keysPage(v *visit, made *views.MadeKey) error {
+	keys, err := w.store.Keys(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	today, err := w.store.Activity(v.ctx(), v.account.ID, w.now(), w.now())
+	if err != nil {
+		return err
+	}
+	m := views.Keys{Made: made, New: w.newKeyModel(v), Revoked: v.value("state") == "revoked"}
+	for _, k := range slices.Backward(keys) {
+		shown := w.keyLine(k, today.Keys[k.ID])
+		if !shown.Live {
+			m.RevokedCount++
+		}
+		if shown.Live != m.Revoked {
+			m.List = append(m.List, shown)
+		}
+	}
+	return v.show(http.StatusOK, views.KeysPage(v.page("Keys", keysPath), m))
+}
+
+func (w keys) keyLine(k store.Key, today store.Spent) views.Key {
+	line := views.Key{
+		ID: k.ID, Name: keyName(k), Prefix: k.Prefix, LastUsed: k.LastUsedAt, CallsToday: today.Calls, SpentToday: today.Amount,
+		Note: keyNote(k), State: views.Status{Is: views.StateOK, Word: "Active"}, Live: true,
+	}
+	now := w.now()
+	switch {
+	case k.RevokedAt != nil:
+		line.State, line.Live = views.Status{Is: views.StateOff, Word: "Revoked"}, false
+	case k.ExpiresAt != nil && !k.ExpiresAt.After(now):
+		line.State, line.Live = views.Status{Is: views.StateOff, Word: "Expired"}, false
+	case k.ExpiresAt != nil && k.ExpiresAt.Sub(now) <= store.KeyOverlap:
+		line.State = views.Status{Is: views.StateWarn, Word: "Ends " + k.ExpiresAt.UTC().Format("Jan 2, 15:04")}
+	}
+	return line
+}
+
+func keyName(k store.Key) string {
+	if k.Name == "" {
+		return "unnamed"
+	}
+	return k.Name
+}
+
+// keyNote says in a line what a key may do.
+func keyNote(k store.Key) string {
+	limit, operations := "no limit", "all operations"
+	if k.SpendLimit != nil {
+		limit = views.Dollars(k.Spent) + " of " + views.Dollars(*k.SpendLimit)
+	}
+	switch len(k.Operations) {
+	case 0:
+	case 1:
+		operations = k.Operations[0]
+	default:
+		operations = strconv.Itoa(len(k.Operations)) + " operations"
+	}
+	note := limit + " · " + operations
+	if k.ExpiresAt != nil {
+		note += " · until " + k.ExpiresAt.UTC().Format("Jan 2, 2006")
+	}
+	return note
+}
+
+func (w keys) newKeyModel(v *visit) views.NewKey {
+	m := views.NewKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Chosen: map[string]bool{}}
+	for _, name := range []string{"name", "limit", "expires"} {
+		m.Values[name] = v.value(name)
+	}
+	for _, name := range w.cfg.Operations {
+		m.Operations = append(m.Operations, views.Choice{Value: name, Text: name})
+	}
+	for _, name := range v.r.Form["operations"] {
+		m.Chosen[name] = slices.Contains(w.cfg.Operations, name)
+	}
+	return m
+}
+
+func (w keys) showNewKey(v *visit) error {
+	return v.show(http.StatusOK, views.NewKeyPage(v.page("New key", keysPath), w.newKeyModel(v)))
+}
+
+// makeKey makes a key as the form says, and shows its secret this once.
+func (w keys) makeKey(v *visit) error {
+	m := w.newKeyModel(v)
+	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: w.local}
+	if n.Name == "" {
+		m.Errors["name"] = "Give it a name, such as the program that uses it."
+	}
+	var wrong string
+	if n.SpendLimit, wrong = dollars(v.value("limit")); wrong != "" {
+		m.Errors["limit"] = wrong
+	}
+	if days, err := strconv.Atoi(v.value("expires")); err == nil && days > 0 && days <= 3650 {
+		at := w.now().Add(time.Duration(days) * 24 * time.Hour)
+		n.ExpiresAt = &at
+	} else if v.value("expires") != "" {
+		m.Errors["expires"] = "Choose one of the times."
+	}
+	for _, name := range v.r.Form["operations"] {
+		if !m.Chosen[name] {
+			m.Errors[""] = "No operation is called " + name + "."
+		}
+		n.Operations = append(n.Operations, name)
+	}
+	if m.Failed() {
+		return v.show(http.StatusUnprocessableEntity, views.NewKeyPage(v.page("New key", keysPath), m))
+	}
+	key, secret, err := w.store.CreateKey(v.ctx(), n)
+	if err != nil {
+		return err
+	}
+	if err := v.record("key.made", key.Name, keyNote(key)); err != nil {
+		return err
+	}
+	if v.value("first") != "" {
+		return w.firstRun(v, secret)
+	}
+	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key)})
+}
+
+// keyOf returns the key that an address names.
+func (w keys) keyOf(v *visit) (store.Key, error) {
+	keys, err := w.store.Keys(v.ctx(), v.account.ID)
+	if err != nil {
+		return store.Key{}, err
+	}
+	at := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == chi.URLParam(v.r, "id") })
+	if at < 0 {
+		return store.Key{}, store.ErrNotFound
+	}
+	return keys[at], nil
+}
+
+func (w keys) changeKey(v *visit, key store.Key) (views.ChangeKey, error) {
+	today, err := w.store.Activity(v.ctx(), v.account.ID, w.now(), w.now())
+	used := today.Keys[key.ID].Calls
+	m := views.ChangeKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Key: w.keyLine(key, today.Keys[key.ID])}
+	if used > 0 {
+		m.Used = "It made " + views.Plural(used, "call", "calls") + " today."
+	}
+	return m, err
+}
+
+func (w keys) showRevokeKey(v *visit) error {
+	key, err := w.keyOf(v)
+	if err != nil {
+		return err
+	}
+	m, err := w.changeKey(v, key)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.RevokeKeyPage(v.page("Revoke "+m.Name, keysPath), m))
+}
+
+func (w keys) revokeKey(v *visit) error {
+	key, err := w.keyOf(v)
+	if err != nil {
+		return err
+	}
+	if v.value("confirm") != keyName(key) {
+		m, err := w.changeKey(v, key)
+		if err != nil {
+			return err
+		}
+		m.Values["confirm"], m.Errors["confirm"] = v.value("confirm"), "This is not its name: "+keyName(key)+"."
+		return v.show(http.StatusUnprocessableEntity, views.RevokeKeyPage(v.page("Revoke "+m.Name, keysPath), m))
+	}
+	if err := w.store.RevokeKey(v.ctx(), v.account.ID, key.ID); err != nil {
+		return err
+	}
+	if err := v.record("key.revoked", keyName(key), ""); err != nil {
+		return err
+	}
+	v.tell("Key “" + keyName(key) + "” is revoked. Calls with it fail from now on.")
+	return v.redirect(keysPath)
+}
+
+func (w keys) showRollKey(v *visit) error {
+	key, err := w.keyOf(v)
+	if err != nil {
+		return err
+	}
+	m, err := w.changeKey(v, key)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.RollKeyPage(v.page("Roll "+m.Name, keysPath), m))
+}
+
+func (w keys) rollKey(v *visit) error {
+	key, secret, err := w.store.RollKey(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	if err != nil {
+		return err
+	}
+	if err := v.record("key.rolled", keyName(key), ""); err != nil {
+		return err
+	}
+	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key) + " · the one before works for 24 hours more"})
+}
+
+// keyNames returns the names of an account's keys by their ids.
+func (w *Web) keyNames(ctx context.Context, accountID string) (map[string]string, []views.Choice, error) {
+	keys, err := w.store.Keys(ctx, accountID)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, choices := map[string]string{}, []views.Choice(nil)
+	for _, k := range keys {
+		names[k.ID] = keyName(k)
+		choices = append(choices, views.Choice{Value: k.ID, Text: keyName(k)})
+	}
+	return names, choices, nil
+}
+
+// dollars reads an amount of dollars; an empty text is none. It returns what is
+// wrong with the text, or nothing.
+func dollars(text string) (*credit.Amount, string) {
+	text = strings.TrimPrefix(strings.ReplaceAll(text, ",", ""), "$")
+	if text == "" {
+		return nil, ""
+	}
+	amount, err := credit.ParseDollars(text)
+	if err != nil || amount < 0 {
+		return nil, "This must be an amount of dollars such as 10 or 2.50."
+	}
+	return &amount, ""
+}

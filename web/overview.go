@@ -1,0 +1,123 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/views"
+)
+
+// showOverview shows the account at a glance, or, before its first document, how
+// to make that.
+func (w overviews) showOverview(v *visit) error {
+	latest, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: 6}})
+	if err != nil {
+		return err
+	}
+	if len(latest.Items) == 0 {
+		return w.firstRun(v, "")
+	}
+	days := 30
+	switch v.value("days") {
+	case "1":
+		days = 1
+	case "7":
+		days = 7
+	}
+	m, err := w.overview(v, days)
+	if err != nil {
+		return err
+	}
+	names, _, err := w.keyNames(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	for _, call := range latest.Items {
+		m.Latest = append(m.Latest, documentOf(call, names))
+	}
+	return v.show(http.StatusOK, views.OverviewPage(v.page("Overview", "/dashboard"), m))
+}
+
+func (w overviews) overview(v *visit, days int) (views.Overview, error) {
+	now := w.now().UTC()
+	from := now.AddDate(0, 0, 1-days)
+	activity, err := w.store.Activity(v.ctx(), v.account.ID, from, now)
+	if err != nil {
+		return views.Overview{}, err
+	}
+	m := views.Overview{
+		Days: days, Balance: v.account.Balance, Calls: activity.Count + activity.Failed, Failures: activity.Failed,
+		P95: activity.P95, Median: activity.Median, Spent: activity.Total,
+	}
+	spent := map[int64]store.DayUsage{}
+	for _, d := range activity.Days {
+		spent[d.Day.Unix()/86400] = d
+	}
+	for i := range days {
+		at := from.AddDate(0, 0, i)
+		day := at.Unix() / 86400
+		failed := activity.FailedDays[day]
+		m.Series = append(m.Series, views.Day{At: at, Calls: spent[day].Count + failed, Fails: failed, Spent: spent[day].Total})
+	}
+	today := m.Series[days-1]
+	m.CallsToday, m.SpentToday, m.Pace = today.Calls, today.Spent, pace(v.account.Balance, activity.Total, days)
+	return m, nil
+}
+
+// pace says how long a balance lasts when as much is spent a day as in the span.
+func pace(balance, spent credit.Amount, days int) string {
+	if spent <= 0 {
+		return ""
+	}
+	left := int64(balance) * int64(days) / int64(spent)
+	if left > 3650 {
+		return "years at this pace"
+	}
+	return views.Plural(left, "day", "days") + " at this pace"
+}
+
+// firstRun shows the three steps to the first document. The secret is that of a
+// key that was just made.
+func (w *Web) firstRun(v *visit, secret string) error {
+	keys, err := w.store.Keys(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSpace(v.person.Name)
+	if name != "" {
+		name = ", " + strings.Fields(name)[0]
+	}
+	key := secret
+	if key == "" {
+		key = "YOUR_KEY"
+	}
+	price := w.cfg.Prices["pdf.create"]
+	m := views.FirstRun{
+		Greeting: "Welcome" + name, Balance: v.account.Balance, Secret: secret, HasKey: len(keys) > 0, Price: price,
+		Curl: fmt.Sprintf("curl %s/v1/pdf \\\n  -H \"Authorization: Bearer %s\" \\\n  -H \"Content-Type: application/json\" \\\n  -d '{\"html\":\"<h1>Hello</h1>\"}' \\\n  -o hello.pdf", w.cfg.BaseURL, key),
+	}
+	if price > 0 {
+		m.PDFs = int64(v.account.Balance / price)
+	}
+	return v.show(http.StatusOK, views.FirstRunPage(v.page("Welcome", "/dashboard"), m))
+}
+
+// awaitFirst tells the page of the first run where the first document is, once
+// there is one.
+func (w overviews) awaitFirst(v *visit) error {
+	latest, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: 1, After: time.Time{}}})
+	if err != nil {
+		return err
+	}
+	address := ""
+	if len(latest.Items) > 0 && latest.Items[0].Status != store.CallRunning {
+		address = documentsPath + "/" + latest.Items[0].ID
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(v.w).Encode(map[string]string{"url": address})
+}

@@ -1,0 +1,26 @@
+package web
+
+// The pages by what they are about. Each has what Web has; what several of them
+// need is Web's own.
+type (
+	// deliveries are the pages of what was sent.
+	deliveries struct{ *Web }
+	// documents are the pages of calls.
+	documents struct{ *Web }
+	// endpoints are the pages of webhook endpoints.
+	endpoints struct{ *Web }
+	// entrance signs people in.
+	entrance struct{ *Web }
+	// factors are second factors.
+	factors struct{ *Web }
+	// joining makes accounts and shows addresses to be their owners'.
+	joining struct{ *Web }
+	// keys are the pages of keys.
+	keys struct{ *Web }
+	// overviews are the first page.
+	overviews struct{ *Web }
+	// settings are the pages of a person, the account and its members.
+	settings struct{ *Web }
+	// wallets are the pages of money.
+	wallets struct{ *Web }
+)

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+
+	"relaypdf/store"
+)
+
+const (
+	// sessionLife ends a session however much it is used, sessionIdle one that
+	// is not used.
+	sessionLife      = 30 * 24 * time.Hour
+	sessionIdle      = 7 * 24 * time.Hour
+	cookieName       = "relaypdf_session"
+	secureCookieName = "__Host-" + cookieName
+)
+
+// What a session holds. Store reads person, device and address too.
+const (
+	personKey  = "person"
+	accountKey = "account"
+	deviceKey  = "device"
+	addressKey = "address"
+	noticeKey  = "notice"
+	// pendingKey is a person who has given their password, and not yet the code
+	// of their authenticator; pendingAt is when.
+	pendingKey   = "pending"
+	pendingAtKey = "pendingAt"
+	rememberKey  = "remember"
+)
+
+func newSessions(kept *store.Sessions, secure bool) *scs.SessionManager {
+	m := scs.New()
+	m.Store, m.Codec, m.HashTokenInStore = kept, jsonCodec{}, true
+	m.Lifetime, m.IdleTimeout = sessionLife, sessionIdle
+	m.Cookie.Name, m.Cookie.Path, m.Cookie.HttpOnly, m.Cookie.SameSite = cookieName, "/", true, http.SameSiteLaxMode
+	m.Cookie.Persist = false // until somebody asks to be remembered
+	if secure {
+		m.Cookie.Name, m.Cookie.Secure = secureCookieName, true
+	}
+	return m
+}
+
+// jsonCodec stores a session's texts as JSON, which the store can look into.
+type jsonCodec struct{}
+
+type sessionData struct {
+	Deadline time.Time      `json:"deadline"`
+	Values   map[string]any `json:"values"`
+}
+
+// Encode returns a session as JSON.
+func (jsonCodec) Encode(deadline time.Time, values map[string]any) ([]byte, error) {
+	return json.Marshal(sessionData{deadline, values})
+}
+
+// Decode reads a session from JSON.
+func (jsonCodec) Decode(data []byte) (time.Time, map[string]any, error) {
+	var d sessionData
+	err := json.Unmarshal(data, &d)
+	return d.Deadline, d.Values, err
+}

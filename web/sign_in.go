@@ -1,0 +1,125 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+// How often somebody may try to sign in: from one address, and for one person,
+// whoever tries.
+const (
+	triesPerAddress = 30
+	triesPerPerson  = 10
+	triesWindow     = 15 * time.Minute
+)
+
+// wrongPassword is said of a wrong password and of an unknown address alike.
+const wrongPassword = "Email and password do not match."
+
+func (w *Web) signInModel(v *visit) views.SignIn {
+	return views.SignIn{
+		Form: views.Form{Values: map[string]string{"email": v.value("email"), "remember": v.value("remember")}, Errors: map[string]string{}},
+		Next: ownPath(v.value("next")), SignUp: w.signUpOpen(),
+	}
+}
+
+func (w entrance) showSignIn(v *visit) error {
+	if v.person != nil {
+		return v.redirect(v.value("next"))
+	}
+	return v.show(http.StatusOK, views.SignInPage(v.page("Log in", ""), w.signInModel(v)))
+}
+
+// signIn checks email and password. It answers the same, in the same time, for
+// a wrong password and an unknown address.
+func (w entrance) signIn(v *visit) error {
+	m := w.signInModel(v)
+	refuse := func(status int, text string) error {
+		m.Errors["password"] = text
+		return v.show(status, views.SignInPage(v.page("Log in", ""), m))
+	}
+	email := v.value("email")
+	if wait, ok := w.mayTry(v, email); !ok {
+		return refuse(http.StatusTooManyRequests, "Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+", then try again.")
+	}
+	person, err := w.people.ByEmail(v.ctx(), email)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	ok, err := matchPassword(person.Password, v.r.FormValue("password"))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return refuse(http.StatusUnprocessableEntity, wrongPassword)
+	}
+	return w.passed(v, person, m.Next, m.Checked("remember"))
+}
+
+// mayTry counts an attempt to sign in.
+func (w entrance) mayTry(v *visit, email string) (wait time.Duration, ok bool) {
+	if wait, ok := w.allow(v.ctx(), "login:address:"+w.cfg.ClientIP(v.r), triesPerAddress, triesWindow); !ok {
+		return wait, false
+	}
+	return w.allow(v.ctx(), "login:person:"+email, triesPerPerson, triesWindow)
+}
+
+// passed goes on after the password: to the second factor, if there is one.
+func (w *Web) passed(v *visit, person store.Person, next string, remember bool) error {
+	if len(person.Factor) == 0 {
+		return w.enter(v, person, next, remember)
+	}
+	if err := w.scs.RenewToken(v.ctx()); err != nil {
+		return err
+	}
+	w.scs.Put(v.ctx(), pendingKey, person.ID)
+	w.scs.Put(v.ctx(), pendingAtKey, w.now().UTC().Format(time.RFC3339))
+	w.scs.Put(v.ctx(), rememberKey, remember)
+	return v.redirect("/login/code?next=" + next)
+}
+
+// enter signs a person in: under a new token, so that a session that somebody
+// else began is not theirs.
+func (w *Web) enter(v *visit, person store.Person, next string, remember bool) error {
+	if err := w.scs.RenewToken(v.ctx()); err != nil {
+		return err
+	}
+	for _, key := range []string{pendingKey, pendingAtKey, rememberKey} {
+		w.scs.Remove(v.ctx(), key)
+	}
+	w.scs.Put(v.ctx(), personKey, person.ID)
+	w.scs.Put(v.ctx(), deviceKey, device(v.r.UserAgent()))
+	w.scs.Put(v.ctx(), addressKey, w.cfg.ClientIP(v.r))
+	w.scs.RememberMe(v.ctx(), remember)
+	v.person = &person
+	if err := w.identifyMember(v); err != nil {
+		return err
+	}
+	if err := v.record("session.begun", person.Email, device(v.r.UserAgent())); err != nil {
+		return err
+	}
+	return v.redirect(next)
+}
+
+// endOthers ends every other session of a person.
+func (w *Web) endOthers(ctx context.Context, personID string) error {
+	return w.sessions.EndOthers(ctx, personID, storedToken(w.scs.Token(ctx)))
+}
+
+func (w entrance) signOut(v *visit) error {
+	if v.person != nil {
+		if err := v.record("session.ended", v.person.Email, ""); err != nil {
+			return err
+		}
+	}
+	if err := w.scs.Destroy(v.ctx()); err != nil {
+		return err
+	}
+	v.w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
+	return v.redirect("/login")
+}

@@ -1,0 +1,200 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"relaypdf/mail"
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+// How many accounts one address may make, and how many in all in an hour may
+// begin with money.
+const (
+	signUpsPerAddress = 5
+	signUpsWindow     = 24 * time.Hour
+)
+
+// How long the links of letters work.
+const (
+	verifyLife = 3 * 24 * time.Hour
+	resetLife  = time.Hour
+	inviteLife = 7 * 24 * time.Hour
+)
+
+func (w joining) showSignUp(v *visit) error {
+	if v.person != nil {
+		return v.redirect("/dashboard")
+	}
+	if !w.signUpOpen() {
+		return v.show(http.StatusForbidden, views.SignUpClosedPage(v.page("Sign-up is closed", "")))
+	}
+	return v.show(http.StatusOK, views.SignUpPage(v.page("Create an account", ""), w.signUpModel(v)))
+}
+
+func (w *Web) signUpOpen() bool { return w.cfg.SignUp == SignUpOpen }
+
+func (w joining) signUpModel(v *visit) views.SignUp {
+	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}}
+	if w.cfg.Trial > 0 {
+		m.Trial = views.Dollars(w.cfg.Trial)
+	}
+	return m
+}
+
+// signUp makes a person and their account, and sends a link that shows the
+// address to be theirs. Whether the address was known already is told to it
+// alone.
+func (w joining) signUp(v *visit) error {
+	if !w.signUpOpen() {
+		return v.show(http.StatusForbidden, views.SignUpClosedPage(v.page("Sign-up is closed", "")))
+	}
+	m := w.signUpModel(v)
+	email, err := store.MailAddress(v.value("email"))
+	if err != nil {
+		m.Errors["email"] = "This must be an email address such as maya@example.com."
+	}
+	password := v.r.FormValue("password")
+	if wrong := checkPassword(password); wrong != "" {
+		m.Errors["password"] = wrong
+	}
+	if m.Failed() {
+		return v.show(http.StatusUnprocessableEntity, views.SignUpPage(v.page("Create an account", ""), m))
+	}
+	if _, ok := w.allow(v.ctx(), "signup:address:"+w.cfg.ClientIP(v.r), signUpsPerAddress, signUpsWindow); !ok {
+		m.Errors[""] = "Too many accounts were made from this address today. Try again tomorrow."
+		return v.show(http.StatusTooManyRequests, views.SignUpPage(v.page("Create an account", ""), m))
+	}
+	hash := hashPassword(password)
+	person, err := w.people.Create(v.ctx(), store.NewPerson{Email: email, Name: v.value("name"), Password: hash})
+	switch {
+	case errors.Is(err, store.ErrExists):
+		err = w.remindOfAccount(v.ctx(), email)
+	case err == nil:
+		err = w.sendVerification(v.ctx(), person)
+	}
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.ConfirmSentPage(v.page("Look into your mail", ""), views.ConfirmSent{Email: email, Mail: w.mail != nil}))
+}
+
+// remindOfAccount tells the owner of an address that somebody, who did not
+// learn that it is known, tried to sign up with it.
+func (w joining) remindOfAccount(ctx context.Context, email string) error {
+	return w.send(ctx, mail.Letter{
+		To: email, Subject: "You have an account already",
+		Lines: []string{"Somebody, probably you, tried to sign up with this address. It has an account already.", "If you have forgotten the password, set a new one. If it was not you, there is nothing to do."},
+		Link:  mail.Link{Text: "Reset the password", URL: w.cfg.BaseURL + "/password/reset"},
+	})
+}
+
+func (w joining) sendVerification(ctx context.Context, person store.Person) error {
+	secret, err := w.people.NewToken(ctx, store.Token{Purpose: store.TokenVerify, PersonID: person.ID, ExpiresAt: w.now().Add(verifyLife)})
+	if err != nil {
+		return err
+	}
+	return w.send(ctx, mail.Letter{
+		To: person.Email, Subject: "Confirm your address",
+		Lines: []string{"Welcome. One click shows that this address is yours, and opens your account.", "The link works once, for three days."},
+		Link:  mail.Link{Text: "Confirm this address", URL: w.cfg.BaseURL + "/verify?token=" + secret},
+	})
+}
+
+// send puts a letter into the queue; a service without mail sends none.
+func (w *Web) send(ctx context.Context, letter mail.Letter) error {
+	if w.mail == nil {
+		return nil
+	}
+	return w.mail.Enqueue(ctx, letter)
+}
+
+func (w joining) showVerify(v *visit) error {
+	token, purpose, err := w.verifyToken(v)
+	if err != nil {
+		return err
+	}
+	m := views.Confirm{Title: "Confirm your address", Text: "One click, and the account is yours.", Action: "/verify?token=" + v.value("token"), Button: "Confirm and go on"}
+	if purpose == store.TokenEmail {
+		m.Text, m.Button = "From now on you log in with "+token.Data+".", "Use this address"
+	}
+	return v.show(http.StatusOK, views.ConfirmPage(v.page(m.Title, ""), m))
+}
+
+// verifyToken finds the link of a letter that shows an address to be theirs.
+func (w joining) verifyToken(v *visit) (store.Token, string, error) {
+	for _, purpose := range []string{store.TokenVerify, store.TokenEmail} {
+		token, err := w.people.Token(v.ctx(), purpose, v.value("token"))
+		if !errors.Is(err, store.ErrUsed) {
+			return token, purpose, err
+		}
+	}
+	return store.Token{}, "", store.ErrUsed
+}
+
+func (w joining) verify(v *visit) error {
+	_, purpose, err := w.verifyToken(v)
+	if err != nil {
+		return err
+	}
+	token, err := w.people.UseToken(v.ctx(), purpose, v.value("token"))
+	if err != nil {
+		return err
+	}
+	if purpose == store.TokenEmail {
+		return w.changeEmail(v, token)
+	}
+	person, err := w.welcome(v.ctx(), token.PersonID)
+	if err != nil {
+		return err
+	}
+	return w.passed(v, person, "/dashboard", false)
+}
+
+// changeEmail puts an address into use that was shown to be the person's.
+func (w joining) changeEmail(v *visit, token store.Token) error {
+	err := w.people.SetEmail(v.ctx(), token.PersonID, token.Data)
+	if errors.Is(err, store.ErrExists) {
+		v.tell("That address belongs to another person by now; yours is unchanged.")
+		return v.redirect("/dashboard/settings")
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.record("person.email", token.Data, ""); err != nil {
+		return err
+	}
+	v.tell("Your address is " + token.Data + " from now on.")
+	return v.redirect("/dashboard/settings")
+}
+
+// welcome records that a person's address is theirs. Whoever has no account
+// then gets one, with the trial credit.
+func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error) {
+	if _, err := w.people.Verify(ctx, personID); err != nil {
+		return store.Person{}, err
+	}
+	person, err := w.people.ByID(ctx, personID)
+	if err != nil {
+		return store.Person{}, err
+	}
+	memberships, err := w.members.Of(ctx, personID)
+	if err != nil || len(memberships) > 0 {
+		return person, err
+	}
+	account, err := w.store.CreateAccount(ctx, person.Email, w.cfg.Trial)
+	if errors.Is(err, store.ErrExists) {
+		// The link was used twice at once, or the operator has made it meanwhile.
+		account, err = w.store.AccountByEmail(ctx, person.Email)
+	}
+	if err != nil {
+		return person, err
+	}
+	if err := w.members.Add(ctx, account.ID, personID, store.RoleOwner); err != nil && !errors.Is(err, store.ErrExists) {
+		return person, err
+	}
+	return person, nil
+}

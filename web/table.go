@@ -1,0 +1,134 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/static"
+)
+
+// need says what a person must be to get a page.
+type need string
+
+const (
+	anybody   need = "anybody"
+	signedIn  need = "signed in" // a member of the account in any role
+	manages   need = "manages"   // owner or developer
+	pays      need = "pays"      // owner or billing
+	owns      need = "owns"      // owner
+	operates  need = "operates"  // an operator of the installation
+	cacheable need = "cacheable" // anybody, the same for everybody: no session is read
+)
+
+// page is one line of the pages.
+type page struct {
+	method, pattern string
+	need            need
+	handle          func(*visit) error
+}
+
+// pages are all pages and what their forms do, on one screen.
+func (w *Web) pages() []page {
+	deliveriesPages, documentsPages, endpointsPages, entrancePages := deliveries{w}, documents{w}, endpoints{w}, entrance{w}
+	factorsPages, joiningPages, keysPages := factors{w}, joining{w}, keys{w}
+	overviewsPages, settingsPages, walletsPages := overviews{w}, settings{w}, wallets{w}
+	return []page{
+		{"GET", "/", anybody, func(v *visit) error { return v.redirect("/dashboard") }},
+		{"GET", "/login", anybody, entrancePages.showSignIn},
+		{"POST", "/login", anybody, entrancePages.signIn},
+		{"GET", "/login/code", anybody, factorsPages.showCode},
+		{"POST", "/login/code", anybody, factorsPages.checkCode},
+		{"GET", "/login/link", anybody, entrancePages.showLink},
+		{"POST", "/login/link", anybody, entrancePages.useLink},
+		{"POST", "/logout", anybody, entrancePages.signOut},
+		{"GET", "/signup", anybody, joiningPages.showSignUp},
+		{"POST", "/signup", anybody, joiningPages.signUp},
+		{"GET", "/verify", anybody, joiningPages.showVerify},
+		{"POST", "/verify", anybody, joiningPages.verify},
+		{"GET", "/password/reset", anybody, entrancePages.showResetRequest},
+		{"POST", "/password/reset", anybody, entrancePages.requestReset},
+		{"GET", "/password/new", anybody, entrancePages.showNewPassword},
+		{"POST", "/password/new", anybody, entrancePages.setNewPassword},
+		{"GET", "/invite/{token}", anybody, entrancePages.showInvite},
+		{"POST", "/invite/{token}", anybody, entrancePages.acceptInvite},
+
+		{"GET", "/dashboard/settings/factor", signedIn, factorsPages.showFactorSetup},
+		{"POST", "/dashboard/settings/factor", signedIn, factorsPages.startFactor},
+		{"GET", "/dashboard/settings/factor/off", signedIn, factorsPages.ask(sureOff)},
+		{"POST", "/dashboard/settings/factor/off", signedIn, factorsPages.sure(sureOff, factorsPages.stopFactor)},
+		{"GET", "/dashboard/settings/factor/recovery", signedIn, factorsPages.ask(sureCodes)},
+		{"POST", "/dashboard/settings/factor/recovery", signedIn, factorsPages.sure(sureCodes, factorsPages.renewCodes)},
+
+		{"GET", "/dashboard", signedIn, overviewsPages.showOverview},
+		{"GET", "/dashboard/first", signedIn, overviewsPages.awaitFirst},
+
+		{"GET", "/dashboard/documents", signedIn, documentsPages.showDocuments},
+		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},
+		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
+
+		{"GET", "/dashboard/webhooks", signedIn, endpointsPages.showWebhooks},
+		{"POST", "/dashboard/webhooks", manages, endpointsPages.makeWebhook},
+		{"GET", "/dashboard/webhooks/new", manages, endpointsPages.showNewWebhook},
+		{"GET", "/dashboard/webhooks/{id}", signedIn, endpointsPages.showWebhook},
+		{"POST", "/dashboard/webhooks/{id}", manages, endpointsPages.changeWebhook},
+		{"POST", "/dashboard/webhooks/{id}/test", manages, endpointsPages.testWebhook},
+		{"POST", "/dashboard/webhooks/{id}/pause", manages, endpointsPages.switchWebhook(false)},
+		{"POST", "/dashboard/webhooks/{id}/resume", manages, endpointsPages.switchWebhook(true)},
+		{"POST", "/dashboard/webhooks/{id}/roll", manages, endpointsPages.rollWebhook},
+		{"POST", "/dashboard/webhooks/{id}/activate", manages, endpointsPages.activateWebhook},
+		{"POST", "/dashboard/webhooks/{id}/delete", manages, endpointsPages.deleteWebhook},
+		{"GET", "/dashboard/deliveries", signedIn, deliveriesPages.showDeliveries},
+		{"POST", "/dashboard/deliveries/replay", manages, deliveriesPages.replayFailed},
+		{"POST", "/dashboard/deliveries/{id}/replay", manages, deliveriesPages.replayDelivery},
+
+		{"GET", "/dashboard/wallet", signedIn, walletsPages.showWallet},
+		{"POST", "/dashboard/wallet/limits", pays, walletsPages.saveLimits},
+		{"GET", "/dashboard/wallet.csv", signedIn, walletsPages.exportLedger},
+
+		{"GET", "/dashboard/keys", signedIn, keysPages.showKeys},
+		{"POST", "/dashboard/keys", manages, keysPages.makeKey},
+		{"GET", "/dashboard/keys/new", manages, keysPages.showNewKey},
+		{"GET", "/dashboard/keys/{id}/revoke", manages, keysPages.showRevokeKey},
+		{"POST", "/dashboard/keys/{id}/revoke", manages, keysPages.revokeKey},
+		{"GET", "/dashboard/keys/{id}/roll", manages, keysPages.showRollKey},
+		{"POST", "/dashboard/keys/{id}/roll", manages, keysPages.rollKey},
+
+		{"GET", "/dashboard/settings", signedIn, settingsPages.showSettings},
+		{"POST", "/dashboard/settings/profile", signedIn, settingsPages.saveProfile},
+		{"POST", "/dashboard/settings/password", signedIn, settingsPages.savePassword},
+		{"POST", "/dashboard/settings/sessions/{id}/end", signedIn, settingsPages.endSession},
+		{"POST", "/dashboard/settings/sessions/end", signedIn, settingsPages.endSessions},
+		{"POST", "/dashboard/settings/invites", owns, settingsPages.inviteMember},
+		{"POST", "/dashboard/settings/invites/{id}/cancel", owns, settingsPages.cancelInvite},
+		{"POST", "/dashboard/settings/members/{id}/role", owns, settingsPages.changeRole},
+		{"POST", "/dashboard/settings/members/{id}/remove", owns, settingsPages.removeMember},
+		{"GET", "/dashboard/settings/audit.csv", signedIn, settingsPages.exportAudit},
+	}
+}
+
+// Handler returns the router of the pages. What it does not know it answers as
+// a page that says so.
+func (w *Web) Handler() http.Handler {
+	r := chi.NewRouter()
+	r.Use(w.headers, w.sameOrigin)
+	r.Method(http.MethodGet, static.Prefix+"*", w.assets)
+	for _, p := range w.pages() {
+		r.Method(p.method, p.pattern, w.serve(p))
+	}
+	r.NotFound(w.serve(page{need: anybody, handle: func(*visit) error { return errNotFound }}).ServeHTTP)
+	r.MethodNotAllowed(w.serve(page{need: anybody, handle: func(*visit) error { return errMethod }}).ServeHTTP)
+	return r
+}
+
+// PageLine is one page as tests and `relaypdf routes` list it.
+type PageLine struct{ Method, Pattern, Need string }
+
+// Pages lists the pages as text.
+func (w *Web) Pages() []PageLine {
+	var lines []PageLine
+	for _, p := range w.pages() {
+		lines = append(lines, PageLine{p.method, p.pattern, string(p.need)})
+	}
+	return lines
+}

@@ -1,0 +1,201 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+// maxForm bounds what a form may send.
+const maxForm = 1 << 20
+
+// visit is one request for a page: who asks, for which account, and what is
+// answered.
+type visit struct {
+	web    *Web
+	w      http.ResponseWriter
+	r      *http.Request
+	person *store.Person // nil is nobody
+	member *store.Membership
+	// account is the member's; nil where nobody is signed in, or the person is
+	// a member of none.
+	account *store.Account
+}
+
+func (v *visit) ctx() context.Context { return v.r.Context() }
+
+// value returns what a form or an address says under a name, without the space
+// around it.
+func (v *visit) value(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
+
+// may reports whether the visitor is what a page needs.
+func (v *visit) may(n need) bool {
+	role := ""
+	if v.member != nil {
+		role = v.member.Role
+	}
+	switch n {
+	case anybody, cacheable:
+		return true
+	case signedIn:
+		return role != ""
+	case manages:
+		return role == store.RoleOwner || role == store.RoleDeveloper
+	case pays:
+		return role == store.RoleOwner || role == store.RoleBilling
+	case owns:
+		return role == store.RoleOwner
+	case operates:
+		return v.person != nil && v.person.Operator
+	}
+	return false
+}
+
+// page returns what the page needs beside its model.
+func (v *visit) page(title, open string) views.Page {
+	p := views.Page{
+		Title: title, Open: open, Nonce: nonceOf(v.ctx()), RequestID: v.web.cfg.RequestID(v.ctx()), Version: v.web.cfg.Version,
+		Now: v.web.now().UTC(), Asset: v.web.assets.URL, Notice: v.takeNotice(),
+	}
+	if v.person != nil {
+		p.Person = &views.Person{
+			Name: v.person.Name, Email: v.person.Email, Operator: v.person.Operator,
+			Manages: v.may(manages), Pays: v.may(pays),
+		}
+	}
+	if v.account != nil {
+		p.Person.Account, p.Person.Role, p.Person.Balance = v.member.AccountName, v.member.Role, v.account.Balance
+	}
+	return p
+}
+
+// show answers with a page.
+func (v *visit) show(status int, component templ.Component) error {
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	return component.Render(v.ctx(), v.w)
+}
+
+// redirect sends the visitor on to a page of ours, after a form.
+func (v *visit) redirect(path string) error {
+	http.Redirect(v.w, v.r, ownPath(path), http.StatusSeeOther)
+	return nil
+}
+
+// tell keeps a sentence for the next page that is shown.
+func (v *visit) tell(sentence string) { v.web.scs.Put(v.ctx(), noticeKey, sentence) }
+
+func (v *visit) takeNotice() string {
+	if !v.web.scs.Exists(v.ctx(), noticeKey) {
+		return ""
+	}
+	return v.web.scs.PopString(v.ctx(), noticeKey)
+}
+
+// record writes what the visitor did into the audit log of the account.
+func (v *visit) record(action, object, note string) error {
+	e := store.AuditEntry{Action: action, Object: object, Note: note, Address: v.web.cfg.ClientIP(v.r)}
+	if v.person != nil {
+		e.PersonID, e.Who = v.person.ID, v.person.Email
+	}
+	if v.account != nil {
+		e.AccountID = v.account.ID
+	}
+	return v.web.audit.Add(v.ctx(), e)
+}
+
+// ownPath returns a path of ours that was given as a place to go on to, or the
+// dashboard where it is another site's or none.
+func ownPath(next string) string {
+	address, err := url.Parse(next)
+	if err != nil || address.Host != "" || address.Scheme != "" || address.User != nil || !strings.HasPrefix(next, "/") ||
+		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/dashboard"
+	}
+	return next
+}
+
+// serve makes a handler of a page: it finds out who asks, whether they may, and
+// answers for what fails.
+func (w *Web) serve(p page) http.Handler {
+	handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		v := &visit{web: w, w: rw, r: r}
+		if err := w.admit(v, p); err != nil {
+			w.fail(v, err)
+		}
+	})
+	if p.need == cacheable {
+		return handler
+	}
+	return w.scs.LoadAndSave(handler)
+}
+
+func (w *Web) admit(v *visit, p page) error {
+	if p.need != cacheable {
+		if err := w.identify(v); err != nil {
+			return err
+		}
+	}
+	if v.r.Method == http.MethodPost {
+		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+		if err := v.r.ParseForm(); err != nil {
+			return errForm
+		}
+	}
+	switch {
+	case v.may(p.need):
+		return p.handle(v)
+	case v.person == nil:
+		return v.askToSignIn()
+	}
+	return errForbidden
+}
+
+// askToSignIn sends a visitor to the sign-in and back.
+func (v *visit) askToSignIn() error {
+	next := "/dashboard"
+	if v.r.Method == http.MethodGet {
+		next = v.r.URL.RequestURI()
+	}
+	return v.redirect("/login?next=" + url.QueryEscape(next))
+}
+
+// identify finds the person and the account of the session.
+func (w *Web) identify(v *visit) error {
+	id := w.scs.GetString(v.ctx(), personKey)
+	if id == "" {
+		return nil
+	}
+	person, err := w.people.ByID(v.ctx(), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return w.scs.Destroy(v.ctx())
+	}
+	if err != nil {
+		return err
+	}
+	v.person = &person
+	return w.identifyMember(v)
+}
+
+// identifyMember finds the account that the person of a visit acts for: the one
+// they chose, or the first.
+func (w *Web) identifyMember(v *visit) error {
+	memberships, err := w.members.Of(v.ctx(), v.person.ID)
+	if err != nil || len(memberships) == 0 {
+		return err
+	}
+	chosen := w.scs.GetString(v.ctx(), accountKey)
+	at := max(0, slices.IndexFunc(memberships, func(m store.Membership) bool { return m.AccountID == chosen }))
+	v.member = &memberships[at]
+	account, err := w.store.Account(v.ctx(), v.member.AccountID)
+	v.account = &account
+	return err
+}

@@ -1,0 +1,156 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/views"
+)
+
+const walletPath = "/dashboard/wallet"
+
+func (w wallets) showWallet(v *visit) error { return w.walletPage(v, http.StatusOK, nil) }
+
+func (w wallets) walletPage(v *visit, status int, limits *views.Form) error {
+	now := w.now().UTC()
+	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	activity, err := w.store.Activity(v.ctx(), v.account.ID, month, now)
+	if err != nil {
+		return err
+	}
+	m := views.Wallet{
+		Balance: v.account.Balance, Held: v.account.Held, Owed: v.account.Owed, SpentToday: v.account.SpentToday, Kind: v.value("kind"),
+		Pace: pace(v.account.Balance, activity.Total, now.Day()), UsageTitle: "Usage, " + now.Month().String(), Export: walletPath + ".csv",
+		Group: cmp.Or(v.value("by"), "operation"), Limits: views.Form{Values: map[string]string{"job": limitText(v.account.MaxJob), "day": limitText(v.account.MaxDay)}},
+	}
+	if limits != nil {
+		m.Limits = *limits
+	}
+	if m.Usage, err = w.usageBars(v, activity, m.Group); err != nil {
+		return err
+	}
+	if err := w.ledgerLines(v, &m); err != nil {
+		return err
+	}
+	return v.show(status, views.WalletPage(v.page("Wallet", walletPath), m))
+}
+
+func limitText(limit *credit.Amount) string {
+	if limit == nil {
+		return ""
+	}
+	return strings.TrimPrefix(limit.String(), "$")
+}
+
+func (w wallets) usageBars(v *visit, a store.Activity, group string) ([]views.UsageBar, error) {
+	var bars []views.UsageBar
+	switch group {
+	case "day":
+		for _, d := range a.Days {
+			bars = append(bars, views.UsageBar{Name: d.Day.Format("Jan 2"), Count: d.Count, Amount: d.Total})
+		}
+		return bars, nil
+	case "key":
+		names, _, err := w.keyNames(v.ctx(), v.account.ID)
+		if err != nil {
+			return nil, err
+		}
+		for id, spent := range a.Keys {
+			bars = append(bars, views.UsageBar{Name: cmp.Or(names[id], "dashboard"), Count: spent.Calls, Amount: spent.Amount})
+		}
+	default:
+		for _, o := range a.Operations {
+			bars = append(bars, views.UsageBar{Name: o.Operation, Count: o.Count, Amount: o.Total})
+		}
+	}
+	slices.SortFunc(bars, func(a, b views.UsageBar) int {
+		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Name, b.Name))
+	})
+	return bars[:min(len(bars), 12)], nil
+}
+
+// postingWords say in words what a posting was.
+var postingWords = map[string]string{
+	store.KindPayment: "Payment", store.KindTrial: "Trial credit", store.KindGrant: "Credit by the operator", store.KindPromotion: "Promotion", store.KindHold: "Call",
+	store.KindSettle: "Rest of the price given back", store.KindRelease: "Failed call given back", store.KindRefund: "Refund", store.KindChargeback: "Dispute", store.KindAdjustment: "Adjustment", store.KindAI: "AI template",
+}
+
+// ledgerLines fills in a page of the ledger with the balance after each line.
+func (w wallets) ledgerLines(v *visit, m *views.Wallet) error {
+	f := store.PostingFilter{AccountID: v.account.ID, List: store.List{Cursor: v.value("cursor")}}
+	switch m.Kind {
+	case "payments":
+		f.Kind = store.KindPayment
+	case "credits":
+		f.WithoutCalls = true
+	}
+	page, err := w.store.Postings(v.ctx(), f)
+	if err != nil {
+		return err
+	}
+	for _, p := range page.Items {
+		if p.Wallet == 0 {
+			continue // a hold that was charged whole: it stands below
+		}
+		line := views.LedgerLine{What: postingWords[p.Kind], Note: cmp.Or(p.Reason, p.Kind), At: p.CreatedAt, Amount: p.Wallet}
+		if p.CallID != "" {
+			line.URL, line.Note = documentsPath+"/"+p.CallID, "call"
+		}
+		m.Ledger = append(m.Ledger, line)
+	}
+	m.Pager = pager(v, walletPath, page.Next, views.Plural(len(m.Ledger), "entry", "entries"))
+	return nil
+}
+
+func (w wallets) saveLimits(v *visit) error {
+	form := views.Form{Values: map[string]string{"job": v.value("job"), "day": v.value("day")}, Errors: map[string]string{}}
+	var limits store.Limits
+	var wrong string
+	if limits.MaxJob, wrong = dollars(form.Values["job"]); wrong != "" {
+		form.Errors["job"] = wrong
+	}
+	if limits.MaxDay, wrong = dollars(form.Values["day"]); wrong != "" {
+		form.Errors["day"] = wrong
+	}
+	if form.Failed() {
+		return w.walletPage(v, http.StatusUnprocessableEntity, &form)
+	}
+	if err := w.store.SetLimits(v.ctx(), v.account.ID, limits); err != nil {
+		return err
+	}
+	note := "one call: " + cmp.Or(limitText(limits.MaxJob), "none") + ", one day: " + cmp.Or(limitText(limits.MaxDay), "none")
+	if err := v.record("limits.changed", "", note); err != nil {
+		return err
+	}
+	v.tell("The limits are saved.")
+	return v.redirect(walletPath)
+}
+
+func (w wallets) exportLedger(v *visit) error {
+	out := v.table("ledger.csv")
+	if err := out.Write([]string{"id", "at", "kind", "amount_usd", "held_usd", "reference", "reason", "call"}); err != nil {
+		return err
+	}
+	f := store.PostingFilter{AccountID: v.account.ID, List: store.List{Limit: store.MaxList}}
+	for rows := 0; rows < maxExport; rows += store.MaxList {
+		page, err := w.store.Postings(v.ctx(), f)
+		if err != nil {
+			return err
+		}
+		for _, p := range page.Items {
+			if err := out.Write(plainCells([]string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.Kind, decimal(p.Wallet), decimal(p.Held), p.Reference, p.Reason, p.CallID})); err != nil {
+				return err
+			}
+		}
+		if f.Cursor = page.Next; page.Next == "" {
+			break
+		}
+	}
+	out.Flush()
+	return out.Error()
+}

@@ -1,0 +1,126 @@
+// Package web serves the pages: those for everybody, the dashboard of those
+// who are signed in, and the operator's. A page's handler reads the store, or
+// makes a call like any other door, and fills a model of package views.
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+
+	"relaypdf/api/delivery"
+	"relaypdf/api/limit"
+	"relaypdf/mail"
+	"relaypdf/static"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/store/seal"
+)
+
+// Config is what the pages are made of and how they behave.
+type Config struct {
+	Store *store.Store
+	// Box encrypts the secrets of second factors.
+	Box *seal.Box
+	// Mail sends letters; nil is a service that sends none.
+	Mail Mailer
+	// CheckURL refuses addresses that events cannot be sent to.
+	CheckURL func(address string) error
+	// Limiter counts attempts to sign in and letters that are asked for.
+	Limiter limit.Limiter
+	// BaseURL is the public address of the service, without a final slash.
+	BaseURL string
+	// Version is shown at the foot of every page.
+	Version string
+	// SignUp says who may make an account.
+	SignUp string
+	// Trial is what an account begins with, once its owner's address is verified.
+	Trial credit.Amount
+	// Operations are the names of the operations, Prices what they cost.
+	Operations []string
+	Prices     map[string]credit.Amount
+	// ClientIP returns the address that limits count by, RequestID a request's id.
+	ClientIP  func(*http.Request) string
+	RequestID func(context.Context) string
+	Logger    *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Local tells that the base URL is loopback.
+	Local bool
+}
+
+// Values of Config.SignUp.
+const (
+	SignUpOpen   = "open"   // anybody
+	SignUpInvite = "invite" // who was invited to an account
+	SignUpClosed = "closed" // nobody: the operator makes accounts
+)
+
+// SignUps lists the values of Config.SignUp.
+func SignUps() []string { return []string{SignUpOpen, SignUpInvite, SignUpClosed} }
+
+// Mailer sends letters in the background.
+type Mailer interface {
+	// Enqueue puts a letter into the queue; it is sent although the process ends.
+	Enqueue(ctx context.Context, letter mail.Letter) error
+}
+
+// Web serves the pages. Its methods are safe for concurrent use.
+type Web struct {
+	store    *store.Store
+	people   *store.People
+	members  *store.Members
+	sessions *store.Sessions
+	audit    *store.Audit
+	box      *seal.Box
+	mail     Mailer
+	hooks    delivery.Endpoints
+	limiter  limit.Limiter
+	assets   *static.Files
+	scs      *scs.SessionManager
+	cfg      Config
+	log      *slog.Logger
+	now      func() time.Time
+	secure   bool // the base URL is https
+	local    bool // the base URL is loopback: keys are test keys
+}
+
+// New returns the pages. The error is static.ErrMissing in a program that was
+// built without its assets.
+func New(cfg Config) (*Web, error) {
+	assets, err := static.Open()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.CheckURL == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
+		return nil, errors.New("the pages need a store, a box for secrets, a limiter, and the client's address and request's id")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	w := &Web{
+		store: cfg.Store, people: cfg.Store.People(), members: cfg.Store.Members(), sessions: cfg.Store.Sessions(), audit: cfg.Store.Audit(),
+		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
+		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local,
+	}
+	w.hooks = delivery.Endpoints{Store: cfg.Store, Box: cfg.Box, Check: w.checkURL}
+	w.scs = newSessions(w.sessions, w.secure)
+	return w, nil
+}
+
+// allow counts an attempt of which key may make most in a window, and reports
+// whether it may be made; if not, how long to wait. A limiter that fails lets
+// nobody in.
+func (w *Web) allow(ctx context.Context, key string, most int, window time.Duration) (wait time.Duration, ok bool) {
+	verdict, err := w.limiter.Take(ctx, "web:"+key, limit.Window{Name: "attempts", Limit: most, Length: window})
+	if err != nil {
+		w.log.LogAttrs(ctx, slog.LevelError, "count attempts failed", slog.Any("error", err))
+		return time.Minute, false
+	}
+	return verdict.RetryAfter, verdict.Allowed
+}

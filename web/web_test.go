@@ -1,0 +1,812 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"relaypdf/api/limit"
+	"relaypdf/mail"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/store/seal"
+	"relaypdf/store/storetest"
+	"relaypdf/web"
+)
+
+// letters keeps what would be sent.
+type letters struct {
+	mu   sync.Mutex
+	sent []mail.Letter
+}
+
+func (l *letters) Enqueue(_ context.Context, letter mail.Letter) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent = append(l.sent, letter)
+	return nil
+}
+
+// last returns the last letter to an address.
+func (l *letters) last(t *testing.T, to string) mail.Letter {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.sent) - 1; i >= 0; i-- {
+		if l.sent[i].To == to {
+			return l.sent[i]
+		}
+	}
+	t.Fatalf("no letter was sent to %s", to)
+	return mail.Letter{}
+}
+
+// house is the pages on a server, with a store behind them.
+type house struct {
+	*store.Store
+	web   *web.Web
+	url   string
+	clock *storetest.Clock
+	mail  *letters
+}
+
+func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(*web.Config)) *house {
+	t.Helper()
+	box, err := seal.New([]byte(strings.Repeat("k", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{Store: s, clock: clock, mail: &letters{}}
+	server := httptest.NewUnstartedServer(nil)
+	h.url = "http://" + server.Listener.Addr().String()
+	cfg := web.Config{
+		Store: s, Box: box, Mail: h.mail, Limiter: limit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar, Local: true,
+		Operations: []string{"pdf.create", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000},
+		CheckURL: func(address string) error {
+			if !strings.HasPrefix(address, "https://") {
+				return errors.New("refused")
+			}
+			return nil
+		},
+		ClientIP: func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	if h.web, err = web.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	server.Config.Handler = h.web.Handler()
+	server.Start()
+	t.Cleanup(server.Close)
+	return h
+}
+
+// eachHouse runs a test with either database.
+func eachHouse(t *testing.T, test func(t *testing.T, h *house)) {
+	t.Helper()
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		clock := storetest.NewClock(time.Now().UTC().Truncate(time.Second))
+		test(t, newHouse(t, db.Open(t, clock), clock, nil))
+	})
+}
+
+// sqliteHouse is one on SQLite, for what does not depend on the database.
+func sqliteHouse(t *testing.T, change func(*web.Config)) *house {
+	t.Helper()
+	t.Parallel()
+	clock := storetest.NewClock(time.Now().UTC().Truncate(time.Second))
+	return newHouse(t, storetest.SQLite(t).Open(t, clock), clock, change)
+}
+
+// visitor is a browser without script.
+type visitor struct {
+	t      *testing.T
+	h      *house
+	client *http.Client
+	header http.Header
+}
+
+func (h *house) visitor(t *testing.T) *visitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &visitor{t: t, h: h, header: http.Header{"User-Agent": {"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}, "Sec-Fetch-Site": {"same-origin"}}, client: &http.Client{
+		Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// answer is what a visitor got.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (v *visitor) do(method, path string, form url.Values) answer {
+	v.t.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r, err := http.NewRequestWithContext(v.t.Context(), method, v.h.url+path, body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for name, values := range v.header {
+		r.Header[name] = values
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := v.client.Do(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(text)}
+}
+
+func (v *visitor) get(path string) answer { v.t.Helper(); return v.do(http.MethodGet, path, nil) }
+
+// post sends a form and wants a status.
+func (v *visitor) post(path string, status int, form url.Values) answer {
+	v.t.Helper()
+	a := v.do(http.MethodPost, path, form)
+	if a.status != status {
+		v.t.Fatalf("POST %s: got status %d, want %d: %s", path, a.status, status, textOf(a.body))
+	}
+	return a
+}
+
+// sees fails the test unless a page answers with 200 and holds the words.
+func (v *visitor) sees(path string, words ...string) answer {
+	v.t.Helper()
+	a := v.get(path)
+	if a.status != http.StatusOK {
+		v.t.Fatalf("GET %s: got status %d, location %q: %s", path, a.status, a.header.Get("Location"), textOf(a.body))
+	}
+	for _, word := range words {
+		if !strings.Contains(textOf(a.body), word) {
+			v.t.Errorf("GET %s does not say %q: %s", path, word, textOf(a.body))
+		}
+	}
+	return a
+}
+
+var (
+	tags  = regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`)
+	space = regexp.MustCompile(`\s+`)
+)
+
+func textOf(html string) string { return space.ReplaceAllString(tags.ReplaceAllString(html, " "), " ") }
+
+const password = "correct horse battery"
+
+// join makes a person with an account by signing up, and signs them in.
+func (h *house) join(t *testing.T, email string) *visitor {
+	t.Helper()
+	v := h.visitor(t)
+	v.post("/signup", http.StatusOK, url.Values{"name": {"Maya Lind"}, "email": {email}, "password": {password}})
+	link := strings.TrimPrefix(h.mail.last(t, email).Link.URL, h.url)
+	v.sees(link, "Confirm your address")
+	v.post(link, http.StatusSeeOther, url.Values{})
+	return v
+}
+
+// mayas returns the account of the person whom most tests are about.
+func (h *house) mayas(t *testing.T) store.Account {
+	t.Helper()
+	a, err := h.AccountByEmail(t.Context(), "maya@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// actions returns what the audit log of an account tells, the latest first.
+func (h *house) actions(t *testing.T, accountID string) []string {
+	t.Helper()
+	entries, err := h.Audit().Of(t.Context(), accountID, "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, e := range entries {
+		list = append(list, e.Action)
+	}
+	return list
+}
+
+func TestSignUpVerifyAndFirstRun(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.visitor(t)
+		if a := v.get("/"); a.status != http.StatusSeeOther || a.header.Get("Location") != "/dashboard" {
+			t.Errorf("the service's address: got %d, %q", a.status, a.header.Get("Location"))
+		}
+		if a := v.get("/dashboard"); a.status != http.StatusSeeOther || a.header.Get("Location") != "/login?next=%2Fdashboard" {
+			t.Fatalf("nobody on the dashboard: got %d, %q", a.status, a.header.Get("Location"))
+		}
+		v.post("/signup", http.StatusOK, url.Values{"name": {"Maya Lind"}, "email": {"Maya@Example.com"}, "password": {password}})
+		if _, err := h.AccountByEmail(t.Context(), "maya@example.com"); err == nil {
+			t.Error("an account with trial credit was made before the address was verified")
+		}
+		link := strings.TrimPrefix(h.mail.last(t, "maya@example.com").Link.URL, h.url)
+		v.sees(link, "Confirm your address") // programs that look at mails do this
+		v.post(link, http.StatusSeeOther, url.Values{})
+		if a := v.post(link, http.StatusGone, url.Values{}); !strings.Contains(a.body, "does not work any more") {
+			t.Errorf("the link again: %s", textOf(a.body))
+		}
+		v.sees("/dashboard", "Welcome, Maya", "$5.00", "2,500 PDFs", "Make a key")
+		if account := h.mayas(t); account.Balance != 5*credit.Dollar {
+			t.Errorf("the account holds %v", account.Balance)
+		}
+		if a := v.get("/dashboard/first"); a.body != "{\"url\":\"\"}\n" {
+			t.Errorf("the first document: got %q", a.body)
+		}
+	})
+}
+
+func TestSignUpTellsNobodyWhoIsKnown(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	h.join(t, "maya@example.com")
+	v := h.visitor(t)
+	known := v.post("/signup", http.StatusOK, url.Values{"email": {"maya@example.com"}, "password": {password}})
+	fresh := v.post("/signup", http.StatusOK, url.Values{"email": {"nina@example.com"}, "password": {password}})
+	if a, b := textOf(known.body), strings.ReplaceAll(textOf(fresh.body), "nina@", "maya@"); a != b {
+		t.Errorf("a known address reads %q, an unknown one %q", a, b)
+	}
+	if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "You have an account already" {
+		t.Errorf("the owner was sent %q", letter.Subject)
+	}
+	for name, form := range map[string]url.Values{
+		"short password": {"email": {"x@example.com"}, "password": {"short"}}, "no address": {"email": {"x"}, "password": {password}},
+		"long password": {"email": {"x@example.com"}, "password": {strings.Repeat("x", 2000)}},
+	} {
+		if a := v.post("/signup", http.StatusUnprocessableEntity, form); !strings.Contains(a.body, `aria-invalid="true"`) {
+			t.Errorf("%s: no field is marked", name)
+		}
+	}
+}
+
+func TestSignUpsAreLimitedAndCanBeClosed(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.visitor(t)
+	for i := range 6 {
+		want := http.StatusOK
+		if i == 5 {
+			want = http.StatusTooManyRequests
+		}
+		v.post("/signup", want, url.Values{"email": {string(rune('a'+i)) + "@example.com"}, "password": {password}})
+	}
+}
+
+func TestClosedSignUp(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) { c.SignUp = "closed" })
+	v := h.visitor(t)
+	if a := v.get("/signup"); a.status != http.StatusForbidden {
+		t.Errorf("got status %d", a.status)
+	}
+	v.post("/signup", http.StatusForbidden, url.Values{"email": {"a@example.com"}, "password": {password}})
+}
+
+func TestSignInAnswersAlikeForUnknownAddresses(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		h.join(t, "maya@example.com")
+		v := h.visitor(t)
+		wrong := v.post("/login", http.StatusUnprocessableEntity, url.Values{"email": {"maya@example.com"}, "password": {"wrong password"}})
+		unknown := v.post("/login", http.StatusUnprocessableEntity, url.Values{"email": {"nina@example.com"}, "password": {"wrong password"}})
+		if a, b := wrong.body, strings.ReplaceAll(unknown.body, "nina@", "maya@"); nonces.ReplaceAllString(a, "") != nonces.ReplaceAllString(b, "") {
+			t.Errorf("a known address reads %q, an unknown one %q", textOf(a), textOf(b))
+		}
+		a := v.post("/login", http.StatusSeeOther, url.Values{"email": {"MAYA@example.com "}, "password": {password}, "next": {"/dashboard/keys"}})
+		if to := a.header.Get("Location"); to != "/dashboard/keys" {
+			t.Errorf("sent on to %q", to)
+		}
+		v.sees("/dashboard/keys", "No keys yet")
+		v.post("/logout", http.StatusSeeOther, url.Values{})
+		if a := v.get("/dashboard/keys"); a.status != http.StatusSeeOther {
+			t.Errorf("after logging out: got status %d", a.status)
+		}
+	})
+}
+
+var nonces = regexp.MustCompile(`nonce="[^"]*"`)
+
+func TestSignInIsLimited(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	h.join(t, "maya@example.com")
+	v := h.visitor(t)
+	for range 10 {
+		v.post("/login", http.StatusUnprocessableEntity, url.Values{"email": {"maya@example.com"}, "password": {"wrong password"}})
+	}
+	right := url.Values{"email": {"maya@example.com"}, "password": {password}}
+	v.post("/login", http.StatusTooManyRequests, right)
+	h.clock.Advance(16 * time.Minute)
+	v.post("/login", http.StatusSeeOther, right)
+}
+
+func TestNextLeadsToOwnPagesOnly(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	h.join(t, "maya@example.com")
+	for _, next := range []string{"https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "", "evil", "/\tx", "http:/evil.example"} {
+		v := h.visitor(t)
+		a := v.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}, "next": {next}})
+		if to := a.header.Get("Location"); to != "/dashboard" {
+			t.Errorf("next %q leads to %q", next, to)
+		}
+		h.clock.Advance(16 * time.Minute)
+	}
+}
+
+func TestSessionIsNewAtSignIn(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	h.join(t, "maya@example.com")
+	v := h.visitor(t)
+	token := func() string {
+		base, err := url.Parse(h.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cookie := range v.client.Jar.Cookies(base) {
+			if cookie.Name == "relaypdf_session" {
+				return cookie.Value
+			}
+		}
+		return ""
+	}
+	base, err := url.Parse(h.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.client.Jar.SetCookies(base, []*http.Cookie{{Name: "relaypdf_session", Value: "planted-by-somebody-else", Path: "/"}})
+	a := v.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}})
+	if token() == "planted-by-somebody-else" || token() == "" {
+		t.Errorf("the session is %q after signing in", token())
+	}
+	if cookie := a.header.Get("Set-Cookie"); !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax") || !strings.Contains(cookie, "Path=/") {
+		t.Errorf("the cookie is %q", cookie)
+	}
+	before := token()
+	v.post("/logout", http.StatusSeeOther, url.Values{})
+	v.client.Jar.SetCookies(base, []*http.Cookie{{Name: "relaypdf_session", Value: before, Path: "/"}})
+	if a := v.get("/dashboard"); a.status != http.StatusSeeOther {
+		t.Error("a session goes on after it was ended")
+	}
+}
+
+func TestResetPassword(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		elsewhere := h.join(t, "maya@example.com")
+		v := h.visitor(t)
+		v.post("/password/reset", http.StatusOK, url.Values{"email": {"nobody@example.com"}})
+		v.post("/password/reset", http.StatusOK, url.Values{"email": {"maya@example.com"}})
+		link := strings.TrimPrefix(h.mail.last(t, "maya@example.com").Link.URL, h.url)
+		v.sees(link, "Set a new password", "maya@example.com")
+		v.post(link, http.StatusUnprocessableEntity, url.Values{"password": {"short"}})
+		v.post(link, http.StatusSeeOther, url.Values{"password": {"another password"}})
+		v.post(link, http.StatusGone, url.Values{"password": {"third password"}})
+		v.sees("/dashboard")
+		if a := elsewhere.get("/dashboard"); a.status != http.StatusSeeOther {
+			t.Errorf("a session from before the reset: got status %d", a.status)
+		}
+		v.post("/logout", http.StatusSeeOther, url.Values{})
+		v.post("/login", http.StatusUnprocessableEntity, url.Values{"email": {"maya@example.com"}, "password": {password}})
+		v.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {"another password"}})
+		if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "Your password was changed" {
+			t.Errorf("the owner was sent %q", letter.Subject)
+		}
+	})
+}
+
+var (
+	secretText = regexp.MustCompile(`>([A-Z2-7]{32})</code>`)
+	codeText   = regexp.MustCompile(`<li class="mono">([A-Z0-9-]{19})</li>`)
+)
+
+func TestSecondFactor(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		setup := v.sees("/dashboard/settings/factor", "Set up a second factor")
+		found := secretText.FindStringSubmatch(setup.body)
+		if found == nil {
+			t.Fatalf("no secret is shown: %s", textOf(setup.body))
+		}
+		code := func() string {
+			code, err := totp.GenerateCode(found[1], h.clock.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return code
+		}
+		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {"000000"}})
+		shown := v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}})
+		codes := codeText.FindAllStringSubmatch(shown.body, -1)
+		if len(codes) != 10 {
+			t.Fatalf("got %d recovery codes: %s", len(codes), textOf(shown.body))
+		}
+		login := url.Values{"email": {"maya@example.com"}, "password": {password}}
+		again := h.visitor(t)
+		again.post("/login", http.StatusSeeOther, login)
+		if a := again.get("/dashboard"); a.status != http.StatusSeeOther {
+			t.Error("the password alone opens the dashboard")
+		}
+		again.post("/login/code", http.StatusUnprocessableEntity, url.Values{"code": {code()}}) // used at the setup
+		h.clock.Advance(time.Minute)
+		again.post("/login/code", http.StatusSeeOther, url.Values{"code": {code()}})
+		again.sees("/dashboard")
+
+		lost := h.visitor(t)
+		lost.post("/login", http.StatusSeeOther, login)
+		lost.post("/login/code", http.StatusSeeOther, url.Values{"code": {strings.ToLower(codes[0][1])}})
+		lost.sees("/dashboard/settings", "9 recovery codes are left")
+		twice := h.visitor(t)
+		twice.post("/login", http.StatusSeeOther, login)
+		twice.post("/login/code", http.StatusUnprocessableEntity, url.Values{"code": {codes[0][1]}})
+		lost.post("/dashboard/settings/factor/off", http.StatusUnprocessableEntity, url.Values{"password": {"wrong password"}})
+		lost.post("/dashboard/settings/factor/off", http.StatusSeeOther, url.Values{"password": {password}})
+		plain := h.visitor(t)
+		plain.post("/login", http.StatusSeeOther, login)
+		plain.sees("/dashboard")
+	})
+}
+
+var liveSecret = regexp.MustCompile(`pdf_test_[A-Za-z0-9]{40}`)
+
+func TestKeys(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		account := h.mayas(t)
+		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {""}})
+		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "limit": {"ten"}})
+		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "operations": {"pdf.burn"}})
+		made := v.post("/dashboard/keys", http.StatusOK, url.Values{"name": {"production"}, "limit": {"$10"}, "expires": {"30"}, "operations": {"pdf.create"}})
+		secret := liveSecret.FindString(made.body)
+		key, of, err := h.KeyBySecret(t.Context(), secret)
+		if err != nil || of.ID != account.ID || key.Name != "production" || *key.SpendLimit != 10*credit.Dollar || key.ExpiresAt == nil || len(key.Operations) != 1 {
+			t.Fatalf("the key that was shown: got %+v, %v", key, err)
+		}
+		if page := v.sees("/dashboard/keys", "production", "1 key"); strings.Contains(page.body, secret) {
+			t.Error("the secret is shown again")
+		}
+		v.sees("/dashboard/keys/"+key.ID+"/roll", "Roll “production”?")
+		rolled := v.post("/dashboard/keys/"+key.ID+"/roll", http.StatusOK, url.Values{})
+		next := liveSecret.FindString(rolled.body)
+		if next == secret || next == "" {
+			t.Fatalf("rolling showed %q", next)
+		}
+		for _, s := range []string{secret, next} {
+			if k, _, err := h.KeyBySecret(t.Context(), s); err != nil || *k.SpendLimit != 10*credit.Dollar {
+				t.Errorf("during the overlap: %+v, %v", k, err)
+			}
+		}
+		if old, _, err := h.KeyBySecret(t.Context(), secret); err != nil || old.ExpiresAt.After(h.clock.Now().Add(24*time.Hour)) {
+			t.Errorf("the old key ends %v, %v", old.ExpiresAt, err)
+		}
+		v.post("/dashboard/keys/"+key.ID+"/revoke", http.StatusUnprocessableEntity, url.Values{"confirm": {"other"}})
+		v.post("/dashboard/keys/"+key.ID+"/revoke", http.StatusSeeOther, url.Values{"confirm": {"production"}})
+		if _, _, err := h.KeyBySecret(t.Context(), secret); err == nil {
+			t.Error("a revoked key works")
+		}
+		v.sees("/dashboard/keys", "is revoked")
+		got := h.actions(t, account.ID)
+		for _, want := range []string{"session.begun", "key.made", "key.rolled", "key.revoked"} {
+			if !slices.Contains(got, want) {
+				t.Errorf("the audit log says %q, and not %s", got, want)
+			}
+		}
+	})
+}
+
+var signingSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`)
+
+func TestWebhooks(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		account := h.mayas(t)
+		v.post("/dashboard/webhooks", http.StatusUnprocessableEntity, url.Values{"url": {"http://inner.example/x"}})
+		made := v.post("/dashboard/webhooks", http.StatusOK, url.Values{"url": {"https://hooks.example/in"}, "events": {"job.completed"}})
+		secret := signingSecret.FindString(made.body)
+		list, err := h.Webhooks(t.Context(), account.ID)
+		if err != nil || len(list) != 1 || !strings.HasPrefix(secret, list[0].SecretPrefix) || len(list[0].Events) != 1 {
+			t.Fatalf("got %+v, %v; shown was %q", list, err, secret)
+		}
+		path := "/dashboard/webhooks/" + list[0].ID
+		if page := v.sees(path, "hooks.example", "On"); strings.Contains(page.body, secret) {
+			t.Error("the secret is shown again")
+		}
+		v.post(path+"/test", http.StatusSeeOther, url.Values{})
+		v.sees("/dashboard/deliveries", "webhook.test", "Waiting", "hooks.example")
+		v.post(path+"/pause", http.StatusSeeOther, url.Values{})
+		v.sees("/dashboard/webhooks", "Paused")
+		v.post(path+"/resume", http.StatusSeeOther, url.Values{})
+		rolled := v.post(path+"/roll", http.StatusOK, url.Values{})
+		if next := signingSecret.FindString(rolled.body); next == "" || next == secret {
+			t.Errorf("rolling showed %q", next)
+		}
+		v.post(path+"/activate", http.StatusSeeOther, url.Values{})
+		v.post(path, http.StatusUnprocessableEntity, url.Values{"url": {"http://inner.example/x"}})
+		v.post(path, http.StatusSeeOther, url.Values{"url": {"https://other.example/in"}})
+		v.sees(path, "other.example", "Endpoint", "Saved.")
+		v.post(path+"/delete", http.StatusSeeOther, url.Values{})
+		v.sees("/dashboard/webhooks", "other.example")
+		v.post(path+"/delete", http.StatusSeeOther, url.Values{"confirm": {"yes"}})
+		v.sees("/dashboard/webhooks", "No endpoints yet")
+		if a := h.join(t, "mallory@example.com").get(path); a.status != http.StatusNotFound {
+			t.Errorf("another account's endpoint: got status %d", a.status)
+		}
+	})
+}
+
+func TestWallet(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		v.sees("/dashboard/wallet", "$5.00", "Trial credit", "takes no payments")
+		v.post("/dashboard/wallet/limits", http.StatusUnprocessableEntity, url.Values{"job": {"many"}, "day": {"1"}})
+		v.post("/dashboard/wallet/limits", http.StatusSeeOther, url.Values{"job": {"0.5"}, "day": {"15"}})
+		if account := h.mayas(t); *account.MaxJob != 500_000 || *account.MaxDay != 15*credit.Dollar {
+			t.Errorf("the limits are %v and %v", account.MaxJob, account.MaxDay)
+		}
+		v.post("/dashboard/wallet/limits", http.StatusSeeOther, url.Values{"job": {""}, "day": {""}})
+		if account := h.mayas(t); account.MaxJob != nil || account.MaxDay != nil {
+			t.Errorf("the limits are %v and %v", account.MaxJob, account.MaxDay)
+		}
+		if a := v.get("/dashboard/wallet.csv"); a.status != http.StatusOK || !strings.Contains(a.body, "trial,5.000000") {
+			t.Errorf("the ledger as a file: %d, %q", a.status, a.body)
+		}
+	})
+}
+
+func TestDocuments(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		account := h.mayas(t)
+		lease := acquire(t, h)
+		var last string
+		for i := range 25 {
+			result := h.NewID("file")
+			last = store.CallID(result)
+			if err := h.Begin(t.Context(), store.NewCall{ID: last, ResultID: result, AccountID: account.ID, Operation: "pdf.create", Mode: "binary", RequestID: "req_1", Quote: 2000, Lease: lease}); err != nil {
+				t.Fatal(err)
+			}
+			if i == 24 {
+				err := h.Release(t.Context(), last, store.Failure{Code: "render_failed", Message: "The <b>page</b> broke."}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			h.clock.Advance(time.Second)
+		}
+		first := v.sees("/dashboard/documents", "Failed", "not charged", "20 documents")
+		next := regexp.MustCompile(`href="(/dashboard/documents\?cursor=[^"]*)" rel="next"`).FindStringSubmatch(first.body)
+		if next == nil {
+			t.Fatal("no second page is linked")
+		}
+		v.sees(next[1], "5 documents")
+		v.sees("/dashboard/documents?status=failed", "Why pdf.create failed", "Clear")
+		v.sees("/dashboard/documents?operation=images.create", "Nothing matches")
+		v.sees("/dashboard/documents?q="+last, "Why pdf.create failed")
+		if page := v.sees("/dashboard/documents/"+last, "render_failed", "not charged"); strings.Contains(page.body, "<b>page</b>") {
+			t.Error("the error's markup is shown as markup")
+		}
+		v.sees("/dashboard", "Overview", "Calls today", "Latest documents")
+		if a := v.get("/dashboard/documents.csv"); strings.Count(a.body, "\n") != 26 {
+			t.Errorf("the file has %d lines", strings.Count(a.body, "\n"))
+		}
+		if a := h.join(t, "mallory@example.com").get("/dashboard/documents/" + last); a.status != http.StatusNotFound {
+			t.Errorf("another account's call: got status %d", a.status)
+		}
+	})
+}
+
+// acquire takes a lease for calls.
+func acquire(t *testing.T, h *house) string {
+	t.Helper()
+	lease, err := h.Acquire(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lease.Close() })
+	return lease.ID()
+}
+
+func TestMembersAndRoles(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		owner := h.join(t, "maya@example.com")
+		owner.post("/dashboard/settings/invites", http.StatusUnprocessableEntity, url.Values{"email": {"nonsense"}, "role": {"viewer"}})
+		owner.post("/dashboard/settings/invites", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "role": {"viewer"}})
+		link := strings.TrimPrefix(h.mail.last(t, "tom@example.com").Link.URL, h.url)
+		tom := h.visitor(t)
+		tom.sees(link, "Join maya@example.com", "as viewer")
+		tom.post(link, http.StatusSeeOther, url.Values{"name": {"Tom"}, "password": {password}})
+		tom.sees("/dashboard/keys", "Keys")
+		if a := tom.do(http.MethodPost, "/dashboard/keys", url.Values{"name": {"x"}}); a.status != http.StatusForbidden {
+			t.Errorf("a viewer makes a key: got status %d", a.status)
+		}
+		person, err := h.People().ByEmail(t.Context(), "tom@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner.post("/dashboard/settings/members/"+person.ID+"/role", http.StatusSeeOther, url.Values{"role": {"developer"}})
+		if a := tom.get("/dashboard"); a.status != http.StatusSeeOther {
+			t.Errorf("a session from before the change of role: got status %d", a.status)
+		}
+		tom.post("/login", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "password": {password}})
+		tom.post("/dashboard/keys", http.StatusOK, url.Values{"name": {"x"}})
+		owner.post("/dashboard/settings/members/"+person.ID+"/remove", http.StatusSeeOther, url.Values{})
+		tom.post("/login", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "password": {password}})
+		if a := tom.get("/dashboard/keys"); a.status != http.StatusForbidden {
+			t.Errorf("a removed member: got status %d", a.status)
+		}
+		self, err := h.People().ByEmail(t.Context(), "maya@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner.post("/dashboard/settings/members/"+self.ID+"/remove", http.StatusSeeOther, url.Values{})
+		owner.sees("/dashboard/settings", "needs at least one owner")
+	})
+}
+
+func TestSettings(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		elsewhere := h.visitor(t)
+		elsewhere.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}})
+		v.sees("/dashboard/settings", "Firefox on Linux", "203.0.113.40", "this one")
+		v.post("/dashboard/settings/sessions/end", http.StatusSeeOther, url.Values{})
+		if a := elsewhere.get("/dashboard"); a.status != http.StatusSeeOther {
+			t.Errorf("an ended session: got status %d", a.status)
+		}
+		v.post("/dashboard/settings/password", http.StatusUnprocessableEntity, url.Values{"current": {"wrong"}, "password": {"a new password"}})
+		v.post("/dashboard/settings/password", http.StatusSeeOther, url.Values{"current": {password}, "password": {"a new password"}})
+		v.post("/dashboard/settings/profile", http.StatusSeeOther, url.Values{"account": {"Paper Lantern"}, "name": {"Maya"}, "email": {"new@example.com"}})
+		v.sees("/dashboard/settings", "Paper Lantern", "Password changed", "maya@example.com")
+		link := strings.TrimPrefix(h.mail.last(t, "new@example.com").Link.URL, h.url)
+		if letter := h.mail.last(t, "maya@example.com"); !strings.Contains(letter.Subject, "new address") {
+			t.Errorf("the old address was sent %q", letter.Subject)
+		}
+		v.post(link, http.StatusSeeOther, url.Values{})
+		v.sees("/dashboard/settings", "new@example.com")
+		if a := v.get("/dashboard/settings/audit.csv"); a.status != http.StatusOK || !strings.Contains(a.body, "person.password") || a.header.Get("Content-Type") != "text/csv; charset=utf-8" {
+			t.Errorf("the audit log as a file: %d, %q", a.status, a.body)
+		}
+	})
+}
+
+// TestEveryPageAsksWhoItIsFor walks the table of pages: nobody, a stranger and
+// a viewer get no further than a page needs.
+func TestEveryPageAsksWhoItIsFor(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	owner := h.join(t, "maya@example.com")
+	owner.post("/dashboard/settings/invites", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "role": {"viewer"}})
+	link := strings.TrimPrefix(h.mail.last(t, "tom@example.com").Link.URL, h.url)
+	viewer := h.visitor(t)
+	viewer.post(link, http.StatusSeeOther, url.Values{"name": {"Tom"}, "password": {password}})
+	_, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: h.mayas(t).ID, Name: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range h.web.Pages() {
+		path := strings.NewReplacer("{id}", "key_unknown", "{token}", "unknown").Replace(page.Pattern)
+		form := url.Values{}
+		if page.Method == http.MethodGet {
+			form = nil
+		}
+		nobody := h.visitor(t).do(page.Method, path, form)
+		if page.Need == "anybody" {
+			if nobody.status == http.StatusForbidden {
+				t.Errorf("%s %s: nobody got status %d", page.Method, path, nobody.status)
+			}
+			continue
+		}
+		if to := nobody.header.Get("Location"); nobody.status != http.StatusSeeOther || !strings.HasPrefix(to, "/login?next=") {
+			t.Errorf("%s %s: nobody got status %d, %q", page.Method, path, nobody.status, to)
+		}
+		if page.Need == "signed in" {
+			continue
+		}
+		if got := viewer.do(page.Method, path, form); got.status != http.StatusForbidden {
+			t.Errorf("%s %s needs %q: a viewer got status %d", page.Method, path, page.Need, got.status)
+		}
+	}
+}
+
+// TestFormsOfOtherSitesAreRefused sends every form as another site's page would.
+func TestFormsOfOtherSitesAreRefused(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.join(t, "maya@example.com")
+	for _, page := range h.web.Pages() {
+		if page.Method != http.MethodPost {
+			continue
+		}
+		path := strings.NewReplacer("{id}", "x", "{token}", "x").Replace(page.Pattern)
+		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
+			v.header = http.Header{name: {value}}
+			if got := v.do(page.Method, path, url.Values{}); got.status != http.StatusForbidden || !strings.Contains(got.body, "another site") && !strings.Contains(got.body, "Sent by another site") {
+				t.Errorf("%s with %s %s: got status %d: %s", path, name, value, got.status, textOf(got.body))
+			}
+		}
+	}
+}
+
+func TestPagesCarryTheirHeaders(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.join(t, "maya@example.com")
+	for _, path := range []string{"/login", "/dashboard", "/dashboard/keys", "/nothing-here"} {
+		a := v.get(path)
+		for name, want := range map[string]string{
+			"Cache-Control": "no-store", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+		} {
+			if got := a.header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
+			}
+		}
+		policy := a.header.Get("Content-Security-Policy")
+		for _, part := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "'nonce-"} {
+			if !strings.Contains(policy, part) {
+				t.Errorf("%s: the policy %q lacks %s", path, policy, part)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || strings.Contains(a.body, " style=\"") || strings.Contains(a.body, "<style") || strings.Contains(a.body, "onclick") {
+			t.Errorf("%s has style or script of its own, or a policy that allows them", path)
+		}
+	}
+	if a := v.get("/nothing-here"); a.status != http.StatusNotFound || !strings.Contains(a.body, "No page at this address") {
+		t.Errorf("got status %d", a.status)
+	}
+}
+
+// TestTextsAreShownAsTexts puts markup into every field that a person can fill,
+// and looks for it on the pages.
+func TestTextsAreShownAsTexts(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.join(t, "maya@example.com")
+	const attack = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
+	v.post("/dashboard/keys", http.StatusOK, url.Values{"name": {attack}})
+	v.post("/dashboard/settings/profile", http.StatusSeeOther, url.Values{"account": {attack}, "name": {attack}, "email": {"maya@example.com"}})
+	v.post("/dashboard/settings/profile", http.StatusUnprocessableEntity, url.Values{"email": {attack}})
+	for _, path := range []string{"/dashboard", "/dashboard/keys", "/dashboard/settings", "/dashboard/documents?q=" + url.QueryEscape(attack), "/login?next=" + url.QueryEscape(attack)} {
+		if a := v.get(path); strings.Contains(a.body, "<script>alert") || strings.Contains(a.body, "<img src=x") {
+			t.Errorf("%s shows markup that a person typed", path)
+		}
+	}
+}
+
+func TestAccountsAreApart(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	h.join(t, "maya@example.com")
+	mallory := h.join(t, "mallory@example.com")
+	key, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: h.mayas(t).ID, Name: "hers"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/dashboard/keys/" + key.ID + "/revoke", "/dashboard/keys/" + key.ID + "/roll"} {
+		if a := mallory.get(path); a.status != http.StatusNotFound {
+			t.Errorf("GET %s: got status %d", path, a.status)
+		}
+		if a := mallory.do(http.MethodPost, path, url.Values{"confirm": {"hers"}}); a.status != http.StatusNotFound {
+			t.Errorf("POST %s: got status %d", path, a.status)
+		}
+	}
+}

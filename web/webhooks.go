@@ -1,0 +1,247 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+const webhooksPath = "/dashboard/webhooks"
+
+// eventTexts say of each event in a few words when it happens.
+var eventTexts = map[string]string{
+	store.EventJobCompleted: "a document is ready", store.EventJobFailed: "with code and message", store.EventPaymentRequired: "the wallet is empty; at most once an hour",
+	store.EventWalletTopUp: "each payment", store.EventAutoReload: "each reload", store.EventAutoReloadFailed: "the card was refused",
+}
+
+func eventKinds() []views.EventKind {
+	var kinds []views.EventKind
+	for _, name := range store.EventTypes() {
+		kinds = append(kinds, views.EventKind{Name: name, Text: eventTexts[name]})
+	}
+	return kinds
+}
+
+// checkURL refuses addresses that events cannot be sent to, in words.
+func (w *Web) checkURL(address string) error {
+	if err := w.cfg.CheckURL(address); err != nil {
+		return errAddress
+	}
+	return nil
+}
+
+var errAddress = errors.New("events cannot be sent there")
+
+// wrongAddress is what people are told of it.
+const wrongAddress = "Use https and a public host."
+
+// endpointOf shows an endpoint.
+func endpointOf(e store.Webhook) views.Endpoint {
+	shown := views.Endpoint{
+		ID: e.ID, URL: e.URL, Host: e.URL, Path: "/", Enabled: e.Enabled, SecretPrefix: e.SecretPrefix, Rolling: e.PreviousUntil,
+		State: views.Status{Is: views.StateOK, Word: "On"}, Events: "all " + strconv.Itoa(len(store.EventTypes())), Chosen: map[string]bool{},
+	}
+	if address, err := url.Parse(e.URL); err == nil {
+		shown.Host, shown.Path = address.Host, address.EscapedPath()
+	}
+	if len(e.Events) > 0 {
+		shown.Events = strings.Join(e.Events, ", ")
+	}
+	for _, name := range e.Events {
+		shown.Chosen[name] = true
+	}
+	switch {
+	case !e.Enabled && e.DisabledReason != "":
+		shown.State, shown.Why = views.Status{Is: views.StateBad, Word: "Disabled"}, e.DisabledReason
+	case !e.Enabled:
+		shown.State = views.Status{Is: views.StateOff, Word: "Paused"}
+	case e.FailingSince != nil:
+		shown.State = views.Status{Is: views.StateBad, Word: "Failing"}
+	}
+	return shown
+}
+
+func (w endpoints) showWebhooks(v *visit) error { return w.webhooksPage(v, nil) }
+
+func (w endpoints) webhooksPage(v *visit, secret *views.EndpointSecret) error {
+	list, err := w.store.Webhooks(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	m := views.Webhooks{Max: store.MaxWebhooks, Secret: secret, Events: eventKinds(), New: w.endpointForm(v)}
+	for _, e := range list {
+		shown := endpointOf(e)
+		latest, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, EndpointID: e.ID, List: store.List{Limit: 1}})
+		if err != nil {
+			return err
+		}
+		if len(latest.Items) > 0 {
+			shown.Last = &latest.Items[0].CreatedAt
+		}
+		m.List = append(m.List, shown)
+	}
+	return v.show(http.StatusOK, views.WebhooksPage(v.page("Webhook endpoints", webhooksPath), m))
+}
+
+// endpointForm is the form of an endpoint as it was sent, or empty.
+func (w endpoints) endpointForm(v *visit) views.NewEndpoint {
+	m := views.NewEndpoint{Form: views.Form{Values: map[string]string{"url": v.value("url")}, Errors: map[string]string{}}, Events: eventKinds(), Chosen: map[string]bool{}}
+	for _, name := range v.r.Form["events"] {
+		m.Chosen[name] = true
+	}
+	return m
+}
+
+// events reads which events a form asks for; none is all.
+func (v *visit) events() ([]string, error) {
+	var events []string
+	for _, name := range v.r.Form["events"] {
+		if !slices.Contains(store.EventTypes(), name) {
+			return nil, errForm
+		}
+		events = append(events, name)
+	}
+	return events, nil
+}
+
+func (w endpoints) showNewWebhook(v *visit) error {
+	return v.show(http.StatusOK, views.NewEndpointPage(v.page("Add endpoint", webhooksPath), w.endpointForm(v)))
+}
+
+func (w endpoints) makeWebhook(v *visit) error {
+	events, err := v.events()
+	if err != nil {
+		return err
+	}
+	made, secret, err := w.hooks.Create(v.ctx(), v.account.ID, v.value("url"), events)
+	switch {
+	case errors.Is(err, errAddress):
+		return w.wrongEndpoint(v, "url", wrongAddress)
+	case errors.Is(err, store.ErrTooManyWebhooks):
+		return w.wrongEndpoint(v, "", "An account has at most "+strconv.Itoa(store.MaxWebhooks)+" endpoints. Delete one first.")
+	case err != nil:
+		return err
+	}
+	if err := v.record("webhook.made", made.URL, ""); err != nil {
+		return err
+	}
+	return w.webhooksPage(v, &views.EndpointSecret{URL: made.URL, Secret: secret, Note: "Check each delivery's signature with it."})
+}
+
+func (w endpoints) wrongEndpoint(v *visit, field, text string) error {
+	m := w.endpointForm(v)
+	m.Errors[field] = text
+	return v.show(http.StatusUnprocessableEntity, views.NewEndpointPage(v.page("Add endpoint", webhooksPath), m))
+}
+
+func (w endpoints) showWebhook(v *visit) error { return w.webhookPage(v, http.StatusOK, nil, nil) }
+
+// webhookPage shows one endpoint, with a secret that was just made, or with
+// what is wrong in the form that changes it.
+func (w endpoints) webhookPage(v *visit, status int, secret *views.EndpointSecret, wrong map[string]string) error {
+	e, err := w.store.Webhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	if err != nil {
+		return err
+	}
+	sent, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, EndpointID: e.ID, List: store.List{Limit: 10}})
+	if err != nil {
+		return err
+	}
+	m := views.EndpointDetail{Endpoint: endpointOf(e), Secret: secret, Change: w.endpointForm(v)}
+	if wrong == nil {
+		m.Change.Values["url"], m.Change.Chosen = e.URL, m.Chosen
+	} else {
+		m.Change.Errors = wrong
+	}
+	for _, d := range sent.Items {
+		m.Deliveries = append(m.Deliveries, deliveryOf(d))
+	}
+	return v.show(status, views.EndpointPage(v.page(m.Host, webhooksPath), m))
+}
+
+func (w endpoints) changeWebhook(v *visit) error {
+	events, err := v.events()
+	if err != nil {
+		return err
+	}
+	address := v.value("url")
+	changed, err := w.hooks.Change(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"), store.WebhookChange{URL: &address, Events: &events})
+	if errors.Is(err, errAddress) {
+		return w.webhookPage(v, http.StatusUnprocessableEntity, nil, map[string]string{"url": wrongAddress})
+	}
+	return w.webhookChanged(v, changed.URL, err, "webhook.changed", "Saved.")
+}
+
+// webhookChanged goes on after a change of an endpoint.
+func (w endpoints) webhookChanged(v *visit, address string, err error, action, done string) error {
+	if err != nil {
+		return err
+	}
+	if err := v.record(action, address, ""); err != nil {
+		return err
+	}
+	v.tell(done)
+	return v.redirect(webhooksPath + "/" + url.PathEscape(chi.URLParam(v.r, "id")))
+}
+
+func (w endpoints) testWebhook(v *visit) error {
+	if _, err := w.hooks.Test(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
+		return err
+	}
+	v.tell("A test event is on its way. It is listed under Deliveries.")
+	return v.redirect(webhooksPath + "/" + url.PathEscape(chi.URLParam(v.r, "id")))
+}
+
+func (w endpoints) switchWebhook(on bool) func(*visit) error {
+	action, done := "webhook.paused", "Paused. What was still to be sent is cancelled."
+	if on {
+		action, done = "webhook.resumed", "Events are sent there again."
+	}
+	return func(v *visit) error {
+		changed, err := w.hooks.Change(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"), store.WebhookChange{Enabled: &on})
+		return w.webhookChanged(v, changed.URL, err, action, done)
+	}
+}
+
+func (w endpoints) rollWebhook(v *visit) error {
+	rolled, secret, err := w.hooks.Roll(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	if err != nil {
+		return err
+	}
+	if err := v.record("webhook.rolled", rolled.URL, ""); err != nil {
+		return err
+	}
+	return w.webhookPage(v, http.StatusOK, &views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The one before signs Service-Signature for 24 hours more, or until you put this one into use."}, nil)
+}
+
+func (w endpoints) activateWebhook(v *visit) error {
+	changed, err := w.store.ActivateWebhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	return w.webhookChanged(v, changed.URL, err, "webhook.activated", "The new secret is in use.")
+}
+
+func (w endpoints) deleteWebhook(v *visit) error {
+	e, err := w.store.Webhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	if err == nil && v.value("confirm") != "yes" {
+		v.tell("Nothing was deleted: tick the box first.")
+		return v.redirect(webhooksPath + "/" + e.ID)
+	}
+	if err == nil {
+		err = w.store.DeleteWebhook(v.ctx(), v.account.ID, e.ID)
+	}
+	if err == nil {
+		err = v.record("webhook.deleted", e.URL, "")
+	}
+	if err != nil {
+		return err
+	}
+	v.tell("The endpoint " + e.URL + " is deleted.")
+	return v.redirect(webhooksPath)
+}
