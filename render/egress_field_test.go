@@ -145,6 +145,9 @@ type door struct {
 	targets []string
 	// alone names those that vectors in documents of their own are tried with.
 	alone []string
+	// refuses names the vectors that are an error in this door, which
+	// chrome.HeaderError's own test tries.
+	refuses []string
 	// apart is set where the document is in a process of its own, whose
 	// requests the wait for an idle network does not see.
 	apart bool
@@ -180,11 +183,11 @@ func (f *field) doors() []door {
 		{name: "hidden", targets: named[1:], loads: named, alone: named[2:], put: func(fragment string, d *document) {
 			inline("<script>document.write(decodeURIComponent('"+percent(fragment)+"'))</script>", d)
 		}},
-		{name: "header", targets: named[:2], put: func(fragment string, d *document) {
+		{name: "header", targets: named[:2], refuses: []string{"css-escaped"}, put: func(fragment string, d *document) {
 			inline("<p>x", d)
 			d.page.WaitForSelector, d.pdf.Header = "", fragment
 		}},
-		{name: "footer", targets: named[:2], put: func(fragment string, d *document) {
+		{name: "footer", targets: named[:2], refuses: []string{"css-escaped"}, put: func(fragment string, d *document) {
 			inline("<p>x", d)
 			d.page.WaitForSelector, d.pdf.Footer = "", fragment
 		}},
@@ -255,7 +258,7 @@ func (f *field) fill(d *document, vectors []vector, through door) []string {
 	var texts []string
 	for _, v := range vectors {
 		for _, to := range f.targets {
-			if slices.Contains(through.targets, to.name) {
+			if slices.Contains(through.targets, to.name) && !slices.Contains(through.refuses, v.name) {
 				texts = append(texts, fill(v, to, through.name))
 				d.expect(v, to, through)
 			}

@@ -102,7 +102,8 @@ func serveUntil(step string) error {
 				// transaction of SQLite keeps everybody from writing.
 				<-time.After(time.Second)
 				fmt.Println("reached", step)
-				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+				// To this thread: one that another gets would let this one go on for a while.
+				_ = syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGSTOP)
 			})
 		default:
 			fmt.Println("reached", step)

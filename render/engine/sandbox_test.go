@@ -38,10 +38,28 @@ func hasProtection(t testing.TB, pool *engine.Pool, name string) bool {
 	return all[i].On
 }
 
+// logs collects what several goroutines write.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // TestProtections says what the other tests of this file rely on. The tests of
 // modes_test.go repeat them with fewer.
 func TestProtections(t *testing.T) {
-	var log strings.Builder
+	var log logs
 	pool := start(t, engine.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	all, err := pool.Protections(context.Background())
 	if err != nil {

@@ -49,13 +49,17 @@ type tag struct {
 	line, col  int
 }
 
+// maxEffort bounds how often a large source is parsed again for its next fault:
+// in tokens, with sixteen units of text for one.
+const maxEffort = 150_000
+
 // syntax finds all that is wrong with a source that cannot be parsed: blocks that
 // do not match first, as the parser would tell of each only what follows from
 // it. Then what the parser complains of is blanked, and the rest parsed again.
 func (c *compiler) syntax(source, partial string) ([]Fault, error) {
 	units := utf16.Encode([]rune(source))
 	faults := structure(units, source, partial)
-	for range maxFaults {
+	for effort := maxEffort; effort > 0; {
 		text := string(utf16.Decode(units))
 		_, fault, err := c.parse(text)
 		if err != nil {
@@ -65,9 +69,11 @@ func (c *compiler) syntax(source, partial string) ([]Fault, error) {
 			break
 		}
 		faults = append(faults, fault.fault(partial))
-		if !blankAt(units, tokenize(text), fault.Line, fault.Column) {
+		tokens := tokenize(text)
+		if !blankAt(units, tokens, fault.Line, fault.Column) {
 			break
 		}
+		effort -= len(tokens) + len(units)/16
 	}
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
