@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"relaypdf/edge"
 	"relaypdf/render"
 )
 
@@ -43,6 +44,28 @@ func (a *API) watchSandbox() {
 	}
 	gauge.WithLabelValues(string(level)).Set(1)
 	a.registry.MustRegister(gauge)
+}
+
+// Answered returns how many requests this process has answered, by status.
+func (a *API) Answered() map[string]int64 {
+	counts := map[string]int64{}
+	families, err := a.registry.Gather()
+	if err != nil {
+		a.log.Warn("requests not counted", "error", err)
+	}
+	for _, family := range families {
+		if family.GetName() != edge.RequestsMetric {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "status" {
+					counts[label.GetValue()] += int64(metric.GetHistogram().GetSampleCount())
+				}
+			}
+		}
+	}
+	return counts
 }
 
 // PrivateHandler serves metrics and profiles. It has no authentication and

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"slices"
 	"time"
 
 	"relaypdf/store/credit"
@@ -94,4 +95,19 @@ var navigation = []navGroup{
 		{"/dashboard/wallet", "wallet", "Wallet"},
 		{"/dashboard/settings", "settings", "Settings"},
 	}},
+}
+
+// operation is what operators see below the rest.
+var operation = navGroup{"Operator", []navItem{{"/admin", "shield", "Accounts"}}}
+
+// groups returns the parts of the side bar for a person.
+func (p *Person) groups() []navGroup {
+	var groups []navGroup
+	if p.Role != "" {
+		groups = navigation
+	}
+	if p.Operator {
+		groups = append(slices.Clone(groups), operation)
+	}
+	return groups
 }

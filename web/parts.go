@@ -17,6 +17,8 @@ type (
 	joining struct{ *Web }
 	// keys are the pages of keys.
 	keys struct{ *Web }
+	// operators are the pages of the installation.
+	operators struct{ *Web }
 	// overviews are the first page.
 	overviews struct{ *Web }
 	// settings are the pages of a person, the account and its members.

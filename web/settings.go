@@ -53,7 +53,7 @@ func (w settings) settingsModel(v *visit) (views.Settings, error) {
 	}
 	entries, err := w.audit.Of(v.ctx(), v.account.ID, "", auditShown)
 	for _, e := range entries {
-		m.Audit = append(m.Audit, auditLine(e))
+		m.Audit = append(m.Audit, auditLine(forMembers(e)))
 	}
 	return m, err
 }
@@ -76,6 +76,15 @@ var auditWords = map[string]string{
 	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Suspended", "account.resumed": "Suspension lifted",
 	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rolled:",
 	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "account.credited": "Credited", "account.debited": "Debited",
+}
+
+// forMembers takes out of an entry what an account's members do not see: which
+// operator did it, from where and why.
+func forMembers(e store.AuditEntry) store.AuditEntry {
+	if e.Operator {
+		e.Who, e.Note, e.Address = "the operator", "", ""
+	}
+	return e
 }
 
 func auditLine(e store.AuditEntry) views.AuditLine {
@@ -315,6 +324,7 @@ func (w settings) exportAudit(v *visit) error {
 			return err
 		}
 		for _, e := range entries {
+			e = forMembers(e)
 			if err := out.Write(plainCells([]string{e.At.UTC().Format(time.RFC3339), e.Who, e.Action, e.Object, e.Note, e.Address})); err != nil {
 				return err
 			}

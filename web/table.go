@@ -12,13 +12,12 @@ import (
 type need string
 
 const (
-	anybody   need = "anybody"
-	signedIn  need = "signed in" // a member of the account in any role
-	manages   need = "manages"   // owner or developer
-	pays      need = "pays"      // owner or billing
-	owns      need = "owns"      // owner
-	operates  need = "operates"  // an operator of the installation
-	cacheable need = "cacheable" // anybody, the same for everybody: no session is read
+	anybody  need = "anybody"
+	signedIn need = "signed in" // a member of the account in any role
+	manages  need = "manages"   // owner or developer
+	pays     need = "pays"      // owner or billing
+	owns     need = "owns"      // owner
+	operates need = "operates"  // an operator of the installation
 )
 
 // page is one line of the pages.
@@ -32,7 +31,7 @@ type page struct {
 func (w *Web) pages() []page {
 	deliveriesPages, documentsPages, endpointsPages, entrancePages := deliveries{w}, documents{w}, endpoints{w}, entrance{w}
 	factorsPages, joiningPages, keysPages := factors{w}, joining{w}, keys{w}
-	overviewsPages, settingsPages, walletsPages := overviews{w}, settings{w}, wallets{w}
+	operatorsPages, overviewsPages, settingsPages, walletsPages := operators{w}, overviews{w}, settings{w}, wallets{w}
 	return []page{
 		{"GET", "/", anybody, func(v *visit) error { return v.redirect("/dashboard") }},
 		{"GET", "/login", anybody, entrancePages.showSignIn},
@@ -104,6 +103,18 @@ func (w *Web) pages() []page {
 		{"POST", "/dashboard/settings/members/{id}/role", owns, settingsPages.changeRole},
 		{"POST", "/dashboard/settings/members/{id}/remove", owns, settingsPages.removeMember},
 		{"GET", "/dashboard/settings/audit.csv", signedIn, settingsPages.exportAudit},
+
+		{"GET", "/admin", operates, operatorsPages.showAccounts},
+		{"GET", "/admin/accounts/{id}", operates, operatorsPages.showAccount},
+		{"POST", "/admin/accounts/{id}/suspend", operates, operatorsPages.standing(true)},
+		{"POST", "/admin/accounts/{id}/resume", operates, operatorsPages.standing(false)},
+		{"POST", "/admin/accounts/{id}/money", operates, operatorsPages.postMoney},
+		{"GET", "/admin/engine", operates, operatorsPages.showEngine},
+		{"GET", "/admin/jobs", operates, operatorsPages.showJobs},
+		{"GET", "/admin/deliveries", operates, operatorsPages.showDeliveries},
+		{"GET", "/admin/edge", operates, operatorsPages.showEdge},
+		{"GET", "/admin/settings", operates, operatorsPages.showSettingsInForce},
+		{"GET", "/admin/audit", operates, operatorsPages.showAudit},
 	}
 }
 

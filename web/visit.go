@@ -43,7 +43,7 @@ func (v *visit) may(n need) bool {
 		role = v.member.Role
 	}
 	switch n {
-	case anybody, cacheable:
+	case anybody:
 		return true
 	case signedIn:
 		return role != ""
@@ -132,17 +132,12 @@ func (w *Web) serve(p page) http.Handler {
 			w.fail(v, err)
 		}
 	})
-	if p.need == cacheable {
-		return handler
-	}
 	return w.scs.LoadAndSave(handler)
 }
 
 func (w *Web) admit(v *visit, p page) error {
-	if p.need != cacheable {
-		if err := w.identify(v); err != nil {
-			return err
-		}
+	if err := w.identify(v); err != nil {
+		return err
 	}
 	if v.r.Method == http.MethodPost {
 		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)

@@ -20,6 +20,7 @@ import (
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
+	"relaypdf/views"
 )
 
 // Config is what the pages are made of and how they behave.
@@ -52,6 +53,13 @@ type Config struct {
 	Now func() time.Time
 	// Local tells that the base URL is loopback.
 	Local bool
+	// Region is this process's.
+	Region string
+	// What operators see of this process: its settings with secrets masked, what
+	// renders, and how requests were answered. Engines and Counters may be nil.
+	Settings []views.Setting
+	Engines  func() views.Engines
+	Counters func() []views.Counter
 }
 
 // Values of Config.SignUp.
@@ -77,6 +85,7 @@ type Web struct {
 	members  *store.Members
 	sessions *store.Sessions
 	audit    *store.Audit
+	all      *store.Installation
 	box      *seal.Box
 	mail     Mailer
 	hooks    delivery.Endpoints
@@ -88,6 +97,7 @@ type Web struct {
 	now      func() time.Time
 	secure   bool // the base URL is https
 	local    bool // the base URL is loopback: keys are test keys
+	started  time.Time
 }
 
 // New returns the pages. The error is static.ErrMissing in a program that was
@@ -104,9 +114,9 @@ func New(cfg Config) (*Web, error) {
 		cfg.Now = time.Now
 	}
 	w := &Web{
-		store: cfg.Store, people: cfg.Store.People(), members: cfg.Store.Members(), sessions: cfg.Store.Sessions(), audit: cfg.Store.Audit(),
+		store: cfg.Store, people: cfg.Store.People(), members: cfg.Store.Members(), sessions: cfg.Store.Sessions(), audit: cfg.Store.Audit(), all: cfg.Store.Installation(),
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
-		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local,
+		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),
 	}
 	w.hooks = delivery.Endpoints{Store: cfg.Store, Box: cfg.Box, Check: w.checkURL}
 	w.scs = newSessions(w.sessions, w.secure)

@@ -694,18 +694,32 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// TestEveryPageAsksWhoItIsFor walks the table of pages: nobody, a stranger and
-// a viewer get no further than a page needs.
+// pageAllows are the roles in an account that a page's need lets in; "operator"
+// is somebody who runs the installation, and owns another account.
+var pageAllows = map[string][]string{
+	"signed in": {store.RoleOwner, store.RoleDeveloper, store.RoleBilling, store.RoleViewer, "operator"},
+	"manages":   {store.RoleOwner, store.RoleDeveloper, "operator"},
+	"pays":      {store.RoleOwner, store.RoleBilling, "operator"},
+	"owns":      {store.RoleOwner, "operator"},
+	"operates":  {"operator"},
+}
+
+// TestEveryPageAsksWhoItIsFor walks the table of pages with nobody, an operator
+// and a member in each role: none gets further than a page allows.
 func TestEveryPageAsksWhoItIsFor(t *testing.T) {
 	h := sqliteHouse(t, nil)
-	owner := h.join(t, "maya@example.com")
-	owner.post("/dashboard/settings/invites", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "role": {"viewer"}})
-	link := strings.TrimPrefix(h.mail.last(t, "tom@example.com").Link.URL, h.url)
-	viewer := h.visitor(t)
-	viewer.post(link, http.StatusSeeOther, url.Values{"name": {"Tom"}, "password": {password}})
-	_, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: h.mayas(t).ID, Name: "k"})
-	if err != nil {
-		t.Fatal(err)
+	h.join(t, "maya@example.com")
+	account := h.mayas(t)
+	people := map[string]store.Person{}
+	for _, role := range store.Roles() {
+		person, err := h.People().Create(t.Context(), store.NewPerson{Email: role + "@example.com", Verified: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Members().Add(t.Context(), account.ID, person.ID, role); err != nil {
+			t.Fatal(err)
+		}
+		people[role] = person
 	}
 	for _, page := range h.web.Pages() {
 		path := strings.NewReplacer("{id}", "key_unknown", "{token}", "unknown").Replace(page.Pattern)
@@ -723,11 +737,32 @@ func TestEveryPageAsksWhoItIsFor(t *testing.T) {
 		if to := nobody.header.Get("Location"); nobody.status != http.StatusSeeOther || !strings.HasPrefix(to, "/login?next=") {
 			t.Errorf("%s %s: nobody got status %d, %q", page.Method, path, nobody.status, to)
 		}
-		if page.Need == "signed in" {
+	}
+	members := map[string]*visitor{"operator": h.operator(t)}
+	for role, person := range people {
+		members[role] = h.signedIn(t, person)
+	}
+	for _, page := range h.web.Pages() {
+		allowed, known := pageAllows[page.Need]
+		if page.Need == "anybody" {
 			continue
 		}
-		if got := viewer.do(page.Method, path, form); got.status != http.StatusForbidden {
-			t.Errorf("%s %s needs %q: a viewer got status %d", page.Method, path, page.Need, got.status)
+		if !known {
+			t.Errorf("%s %s needs %q, which nobody has said the roles of", page.Method, page.Pattern, page.Need)
+		}
+		path := strings.NewReplacer("{id}", "key_unknown", "{token}", "unknown").Replace(page.Pattern)
+		for role, member := range members {
+			form := url.Values{}
+			if page.Method == http.MethodGet {
+				form = nil
+			}
+			got := member.do(page.Method, path, form)
+			if may := slices.Contains(allowed, role); may == (got.status == http.StatusForbidden) || got.status >= 500 {
+				t.Errorf("%s %s needs %q: a person who is %s got status %d", page.Method, path, page.Need, role, got.status)
+			}
+			if to := got.header.Get("Location"); strings.HasPrefix(to, "/login") {
+				members[role] = h.signedIn(t, people[role]) // a form has ended the session
+			}
 		}
 	}
 }

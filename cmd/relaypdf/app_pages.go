@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"relaypdf/api"
 	"relaypdf/api/limit"
@@ -12,6 +13,7 @@ import (
 	"relaypdf/edge"
 	"relaypdf/mail"
 	"relaypdf/store/seal"
+	"relaypdf/views"
 	"relaypdf/web"
 )
 
@@ -47,8 +49,10 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.config.BaseURL, Version: version, SignUp: a.config.SignUp, Trial: a.config.Trial,
 		Prices: prices, Local: api.Loopback(a.config.BaseURL), Logger: a.log,
 		ClientIP:  func(r *http.Request) string { return edge.ClientIP(r, a.config.TrustedIPHeader) },
-		RequestID: edge.RequestID, CheckURL: a.render.CheckURL,
+		RequestID: edge.RequestID, CheckURL: a.render.CheckURL, Region: a.config.Region, Settings: a.config.settings(), Counters: a.counters,
 	}
+	started := time.Now()
+	config.Engines = func() views.Engines { return a.engines(started) }
 	for _, row := range table.All() {
 		config.Operations = append(config.Operations, row.Name)
 	}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+// Installation is what its operators see: all accounts together.
+type Installation struct{ store *Store }
+
+// Installation returns the whole of what the store keeps.
+func (s *Store) Installation() *Installation { return &Installation{s} }
+
+// States of AccountSearch.
+const (
+	AccountActive    = "active"
+	AccountSuspended = "suspended"
+)
+
+// AccountSearch says which accounts are meant. An empty field means any.
+type AccountSearch struct {
+	List
+
+	// Text is an account's id, a part of its address or name, the id of one of
+	// its keys, or how one of its keys' secrets begins.
+	Text  string
+	State string // AccountActive or AccountSuspended
+}
+
+// likeSpecial are the characters that mean something in a pattern.
+var likeSpecial = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
+
+// Accounts searches the accounts.
+func (i *Installation) Accounts(ctx context.Context, f AccountSearch) (Page[Account], error) {
+	text := strings.ToLower(strings.TrimSpace(f.Text))
+	if !storable(text) {
+		return Page[Account]{}, nil
+	}
+	page, err := readPage[Account, accountRow](ctx, i.store.core, "acc", f.List, func(q *bun.SelectQuery) {
+		switch f.State {
+		case AccountActive:
+			q.Where("NOT suspended")
+		case AccountSuspended:
+			q.Where("suspended")
+		}
+		if text == "" {
+			return
+		}
+		pattern := "%" + likeSpecial.Replace(text) + "%"
+		q.Where(`(id = ?0 OR email LIKE ?1 ESCAPE '\' OR LOWER(name) LIKE ?1 ESCAPE '\'
+			OR id IN (SELECT account_id FROM keys WHERE id = ?0 OR prefix = ?2))`, text, pattern, keyPrefix(f.Text))
+	})
+	return page, wrapped("search accounts", err)
+}
+
+// keyPrefix returns the part of a key's secret that is stored as it is. It has
+// upper-case characters.
+func keyPrefix(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) < shownChars {
+		return text
+	}
+	return text[:shownChars]
+}
+
+// Spent returns what the settled calls of accounts came to from the UTC day of
+// since on, by account.
+func (i *Installation) Spent(ctx context.Context, accountIDs []string, since time.Time) (map[string]credit.Amount, error) {
+	spent := map[string]credit.Amount{}
+	if len(accountIDs) == 0 {
+		return spent, nil
+	}
+	var rows []struct {
+		AccountID string
+		Amount    credit.Amount
+	}
+	err := i.store.read.NewSelect().TableExpr("usage_days").ColumnExpr("account_id, CAST(SUM(amount) AS BIGINT) AS amount").
+		Where("account_id IN (?) AND day >= ?", bun.List(accountIDs), dayOf(since)).Group("account_id").Scan(ctx, &rows)
+	for _, row := range rows {
+		spent[row.AccountID] = row.Amount
+	}
+	return spent, wrapped("read what accounts spent", err)
+}
+
+// Delivery returns the delivery with the id, whosever it is, or ErrNotFound.
+func (i *Installation) Delivery(ctx context.Context, id string) (Delivery, error) {
+	var row deliveryRow
+	if !storable(id) {
+		return Delivery{}, fmt.Errorf("read delivery: %w", ErrNotFound)
+	}
+	err := notFound(i.store.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
+	return row.delivery(), wrapped("read delivery", err)
+}
+
+// Running returns the calls and jobs that have not ended, of all accounts, the
+// oldest first, at most limit.
+func (i *Installation) Running(ctx context.Context, limit int) ([]Call, error) {
+	var rows []callRow
+	err := i.store.read.NewSelect().Model(&rows).Where("status = 'running'").Order("id").Limit(int64(limit)).Scan(ctx)
+	list := make([]Call, len(rows))
+	for n := range rows {
+		list[n] = rows[n].call()
+	}
+	return list, wrapped("read running calls", err)
+}
+
+// Backlog is what waits to be done.
+type Backlog struct {
+	Queued, Running int64 // jobs
+	Letters         int64 // that are not sent yet
+	Processes       int64 // that live
+}
+
+// Backlog counts what waits.
+func (i *Installation) Backlog(ctx context.Context) (Backlog, error) {
+	var b Backlog
+	err := i.store.read.NewRaw(`SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'queued'), (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
+		(SELECT COUNT(*) FROM letters), (SELECT COUNT(*) FROM leases WHERE expires_at > ?)`, toMicros(i.store.now())).
+		Scan(ctx, &b.Queued, &b.Running, &b.Letters, &b.Processes)
+	return b, wrapped("count what waits", err)
+}
+
+// RegionCalls is how many calls began in a region, by how they stand.
+type RegionCalls struct {
+	Region                string
+	Done, Failed, Running int64
+}
+
+// Regions counts the calls that began from since on by the region in their id,
+// sorted by its name.
+func (i *Installation) Regions(ctx context.Context, since time.Time) ([]RegionCalls, error) {
+	var list []RegionCalls
+	err := i.store.read.NewSelect().TableExpr("calls").
+		ColumnExpr("SUBSTR(id, ?, ?) AS region", len("call_")+timeChars+1, regionChars).
+		ColumnExpr("SUM(CASE status WHEN 'done' THEN 1 ELSE 0 END) AS done").
+		ColumnExpr("SUM(CASE status WHEN 'failed' THEN 1 ELSE 0 END) AS failed").
+		ColumnExpr("SUM(CASE status WHEN 'running' THEN 1 ELSE 0 END) AS running").
+		Where("id >= ?", "call_"+idTime(since)).GroupExpr("1").OrderExpr("1").Scan(ctx, &list)
+	return list, wrapped("count calls by region", err)
+}

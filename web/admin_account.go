@@ -1,0 +1,212 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/views"
+)
+
+const (
+	// adminRows is how many calls, postings and entries of the audit log stand
+	// on the page of one account.
+	adminRows = 10
+	// debit is the kind of a posting that an operator takes from a wallet.
+	debit = "debit"
+)
+
+// moneyKinds are what an operator may post, as they are chosen.
+var moneyKinds = []views.Choice{
+	{Value: store.KindPayment, Text: "Payment that was received"}, {Value: store.KindGrant, Text: "Credit, a gift"},
+	{Value: store.KindPromotion, Text: "Credit, a promotion"}, {Value: store.KindAdjustment, Text: "Credit, a correction"}, {Value: debit, Text: "Debit, a correction"},
+}
+
+// accountNamed returns the account that an address names.
+func (w operators) accountNamed(v *visit) (store.Account, error) {
+	return w.store.Account(v.ctx(), chi.URLParam(v.r, "id"))
+}
+
+func (w operators) showAccount(v *visit) error { return w.accountPage(v, nil) }
+
+// accountPage shows an account, after change has put in what was typed and is
+// wrong.
+func (w operators) accountPage(v *visit, change func(*views.AdminAccount)) error {
+	account, err := w.accountNamed(v)
+	if err != nil {
+		return err
+	}
+	m := views.AdminAccount{
+		ID: account.ID, Name: account.Name, Email: account.Email, Plan: account.Plan, Region: account.Region, Reason: account.SuspendReason,
+		Suspended: account.Suspended, State: accountState(account), Balance: account.Balance, Held: account.Held, Owed: account.Owed, Joined: account.CreatedAt,
+		Suspend: views.Form{Errors: map[string]string{}}, Kinds: moneyKinds,
+		// A form that is sent twice posts once.
+		Money: views.Form{Values: map[string]string{"reference": w.store.NewID("ref")}, Errors: map[string]string{}},
+	}
+	spent, err := w.all.Spent(v.ctx(), []string{account.ID}, w.now().AddDate(0, 0, -29))
+	if err != nil {
+		return err
+	}
+	m.Spent = spent[account.ID]
+	if err := errors.Join(w.fillKeys(v, &m), w.fillMembers(v, &m), w.fillMoves(v, &m)); err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if change != nil {
+		status = http.StatusUnprocessableEntity
+		change(&m)
+	}
+	return v.show(status, views.AdminAccountPage(v.adminPage(m.Name), m))
+}
+
+func (w operators) fillKeys(v *visit, m *views.AdminAccount) error {
+	list, err := w.store.Keys(v.ctx(), m.ID)
+	for _, k := range slices.Backward(list) {
+		m.Keys = append(m.Keys, keys(w).keyLine(k, store.Spent{}))
+	}
+	return err
+}
+
+func (w operators) fillMembers(v *visit, m *views.AdminAccount) error {
+	members, err := w.members.In(v.ctx(), m.ID)
+	for _, member := range members {
+		m.Members = append(m.Members, views.Member{Email: member.Person.Email, Role: member.Role})
+	}
+	return err
+}
+
+// fillMoves fills in what happened in the account lately.
+func (w operators) fillMoves(v *visit, m *views.AdminAccount) error {
+	calls, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: m.ID, List: store.List{Limit: adminRows}})
+	if err != nil {
+		return err
+	}
+	for _, call := range calls.Items {
+		m.Calls = append(m.Calls, documentOf(call, nil))
+	}
+	postings, err := w.store.Postings(v.ctx(), store.PostingFilter{AccountID: m.ID, WithoutCalls: true, List: store.List{Limit: adminRows}})
+	if err != nil {
+		return err
+	}
+	for _, p := range postings.Items {
+		m.Ledger = append(m.Ledger, views.LedgerLine{What: postingWords[p.Kind], Note: cmp.Or(p.Reason, p.Kind), At: p.CreatedAt, Amount: p.Wallet - p.Owed})
+	}
+	entries, err := w.audit.Of(v.ctx(), m.ID, "", adminRows)
+	for _, e := range entries {
+		m.Audit = append(m.Audit, auditLine(e))
+	}
+	return err
+}
+
+// recordFor writes what an operator did to an account into the audit log.
+func (w operators) recordFor(v *visit, account store.Account, action, object, note string) error {
+	return w.audit.Add(v.ctx(), store.AuditEntry{
+		AccountID: account.ID, PersonID: v.person.ID, Who: v.person.Email, Action: action, Object: object, Note: note,
+		Address: w.cfg.ClientIP(v.r), Operator: true,
+	})
+}
+
+func (w operators) back(v *visit, account store.Account, sentence string) error {
+	v.tell(sentence)
+	return v.redirect(adminPath + "/accounts/" + url.PathEscape(account.ID))
+}
+
+// standing suspends an account, or lifts that; either needs a reason.
+func (w operators) standing(suspend bool) func(*visit) error {
+	return func(v *visit) error {
+		account, err := w.accountNamed(v)
+		if err != nil {
+			return err
+		}
+		reason := v.value("reason")
+		if reason == "" {
+			return w.accountPage(v, func(m *views.AdminAccount) { m.Suspend.Errors["reason"] = "Say why: it goes into the audit log." })
+		}
+		action, told := "account.suspended", account.Name+" is suspended: its keys are refused, and its files hidden."
+		change := func() error { return w.store.Suspend(v.ctx(), account.ID, reason) }
+		if !suspend {
+			action, told = "account.resumed", account.Name+" is active again."
+			change = func() error { return w.store.Resume(v.ctx(), account.ID) }
+		}
+		if err := change(); err != nil {
+			return err
+		}
+		if err := w.recordFor(v, account, action, account.Email, reason); err != nil {
+			return err
+		}
+		return w.back(v, account, told)
+	}
+}
+
+// postMoney credits or debits an account.
+func (w operators) postMoney(v *visit) error {
+	account, err := w.accountNamed(v)
+	if err != nil {
+		return err
+	}
+	p := store.Posting{AccountID: account.ID, Kind: v.value("kind"), Reference: v.value("reference"), Reason: v.value("reason")}
+	amount, wrong := w.moneyForm(v)
+	if len(wrong) > 0 {
+		return w.accountPage(v, func(m *views.AdminAccount) {
+			m.Money = views.Form{Errors: wrong, Values: map[string]string{}}
+			for _, name := range []string{"kind", "amount", "reason", "reference"} {
+				m.Money.Values[name] = v.value(name)
+			}
+		})
+	}
+	action, told := "account.credited", "credited to "
+	p.Amount = amount
+	if p.Kind == debit {
+		p.Kind, p.Amount = store.KindAdjustment, -amount
+		action, told = "account.debited", "debited from "
+	}
+	posted, err := w.store.Post(v.ctx(), p)
+	switch {
+	case errors.Is(err, store.ErrExists), err == nil && !posted:
+		return w.back(v, account, "This form was sent before, so nothing was posted again.")
+	case errors.Is(err, credit.ErrOverflow):
+		return w.back(v, account, "Nothing was posted: the balance would be too large.")
+	case err != nil:
+		return err
+	}
+	sum := views.Dollars(amount)
+	if err := w.recordFor(v, account, action, sum, p.Reason); err != nil {
+		return err
+	}
+	return w.back(v, account, sum+" "+told+account.Name+".")
+}
+
+// moneyForm reads the amount, and says by field what is wrong with the form.
+func (w operators) moneyForm(v *visit) (credit.Amount, map[string]string) {
+	wrong := map[string]string{}
+	amount, text := dollars(v.value("amount"))
+	switch {
+	case text != "":
+		wrong["amount"] = text
+	case amount == nil || *amount == 0 || *amount > maxPosting:
+		wrong["amount"] = "This must be an amount above 0 and at most " + views.Dollars(maxPosting) + "."
+	}
+	if !slices.ContainsFunc(moneyKinds, func(c views.Choice) bool { return c.Value == v.value("kind") }) {
+		wrong["kind"] = "Choose what this is."
+	}
+	if v.value("reason") == "" {
+		wrong["reason"] = "Say why: it stands in the ledger."
+	}
+	if v.value("reference") == "" {
+		wrong[""] = "The form was incomplete. Load the page again."
+	}
+	if len(wrong) > 0 {
+		return 0, wrong
+	}
+	return *amount, nil
+}
+
+// maxPosting bounds what an operator posts by one form, against slips of the
+// finger; the command line posts more.
+const maxPosting = 100_000 * credit.Dollar
