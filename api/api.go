@@ -167,7 +167,7 @@ func New(cfg Config) (*API, error) {
 		Store: cfg.Store, Client: cfg.Outbound.Webhooks(), Box: cfg.Box, Brand: cfg.Brand,
 		Registry: a.registry, Logger: cfg.Logger, Now: cfg.Now,
 	})
-	a.watchLimits()
+	watchLimits(a.registry, a.limiter)
 	a.watchSandbox()
 	if a.openapi, err = a.describe(); err != nil {
 		return nil, err

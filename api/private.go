@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"relaypdf/api/limit"
 	"relaypdf/edge"
 	"relaypdf/render"
 )
@@ -20,12 +21,12 @@ func newRegistry() *prometheus.Registry {
 }
 
 // watchLimits shows how often a limiter that counts for several processes could not.
-func (a *API) watchLimits() {
-	shared, ok := a.limiter.(sharedLimiter)
+func watchLimits(registry prometheus.Registerer, limiter limit.Limiter) {
+	shared, ok := limiter.(sharedLimiter)
 	if !ok {
 		return
 	}
-	a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "relaypdf_limits_alone_total", Help: "Rate limits checked by this process for itself, because Redis did not answer.",
 	}, func() float64 { return float64(shared.Alone()) }))
 }
