@@ -40,18 +40,17 @@ type browser struct {
 	accounts map[string]*account
 
 	// The fleet's lock guards the rest.
-	running    int            // jobs under way
-	rough      int            // those of them that may stall the browser
-	guests     map[string]int // jobs under way by account
-	docs       int            // jobs since the start
-	busySince  time.Time      // when the first of the jobs under way began
-	used       time.Time      // when the last job came
-	quarantine bool           // the last job was of a suspect account
-	tired      bool           // a job went wrong
-	resting    bool           // gets no jobs until it answers quickly
-	recycling  bool           // the next one is being started
-	retired    bool           // gets no new jobs
-	drained    chan struct{}  // closed when a retired browser has no jobs left
+	visits     map[*visit]bool // jobs under way
+	guests     map[string]int  // how many they are by account
+	docs       int             // jobs since the start
+	used       time.Time       // when the last job came
+	quarantine bool            // the last job was of a suspect account
+	tired      bool            // a job went wrong
+	slowed     bool            // its processes have stepped back, for good
+	resting    bool            // gets no jobs until it answers quickly
+	recycling  bool            // the next one is being started
+	retired    bool            // gets no new jobs
+	drained    chan struct{}   // closed when a retired browser has no jobs left
 }
 
 // account is one account's browser context. It lives as long as somebody uses
@@ -75,7 +74,7 @@ func startBrowser(ctx context.Context, cfg Config, h home, name string) (*browse
 	}
 	b := &browser{
 		proc: proc, root: proc.conn.session(""), warmPages: max(1, cfg.WarmPages/cfg.Browsers),
-		accounts: map[string]*account{}, guests: map[string]int{}, used: time.Now(), drained: make(chan struct{}),
+		accounts: map[string]*account{}, visits: map[*visit]bool{}, guests: map[string]int{}, used: time.Now(), drained: make(chan struct{}),
 	}
 	if err := b.warm(ctx); err != nil {
 		err = errors.Join(err, proc.stop())

@@ -127,17 +127,33 @@ func (f *fleet) admitLocked(account string, gentle bool) *visit {
 	if best == nil {
 		return nil
 	}
+	v := &visit{browser: best, account: account, gentle: gentle, began: time.Now()}
+	best.visits[v] = true
 	best.guests[account]++
-	best.running++
-	if !gentle {
-		best.rough++
-	}
-	if best.running == 1 {
-		best.busySince = time.Now()
-	}
-	best.used = time.Now()
+	best.used = v.began
 	best.quarantine = suspect
-	return &visit{browser: best, account: account, gentle: gentle, began: time.Now()}
+	return v
+}
+
+// oldest returns when the first of the jobs under way began, or now: of all, or
+// of those only that may stall the browser.
+func (b *browser) oldest(now time.Time, rough bool) time.Time {
+	for v := range b.visits {
+		if !(rough && v.gentle) && v.began.Before(now) {
+			now = v.began
+		}
+	}
+	return now
+}
+
+// rough reports that a job under way may stall the browser.
+func (b *browser) rough() bool {
+	for v := range b.visits {
+		if !v.gentle {
+			return true
+		}
+	}
+	return false
 }
 
 // fitness says how well a browser suits a job, and is zero where it may not
@@ -148,7 +164,7 @@ func (b *browser) fitness(account string, gentle, suspect bool) int {
 	}
 	own := b.guests[account]
 	others := len(b.guests) > 0 && (len(b.guests) > 1 || own == 0)
-	if others && (!gentle || b.rough > 0) {
+	if others && (!gentle || b.rough()) {
 		return 0
 	}
 	fit := 1
@@ -172,7 +188,7 @@ func (b *browser) fitness(account string, gentle, suspect bool) int {
 
 // vacant reports that a browser could serve a newcomer at once.
 func (b *browser) vacant() bool {
-	return b.running == 0 && !b.retired && !b.resting && b.alive()
+	return len(b.visits) == 0 && !b.retired && !b.resting && b.alive()
 }
 
 // leave gives a browser back. A job that went wrong makes the browser rest when
@@ -181,13 +197,10 @@ func (f *fleet) leave(v *visit, docs int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b := v.browser
-	b.running--
+	delete(b.visits, v)
 	b.docs += docs
 	if b.guests[v.account]--; b.guests[v.account] == 0 {
 		delete(b.guests, v.account)
-	}
-	if !v.gentle {
-		b.rough--
 	}
 	if wrong(err) {
 		b.tired = true
@@ -197,14 +210,16 @@ func (f *fleet) leave(v *visit, docs int, err error) {
 	}
 	switch {
 	case b.retired:
-		if b.running == 0 {
+		if len(b.visits) == 0 {
 			close(b.drained)
 		}
 	case b.docs >= f.cfg.RecycleDocs:
 		f.recycleLocked(b, "documents")
-	case b.tired && b.running == 0:
+	case b.tired && len(b.visits) == 0:
 		b.tired, b.resting = false, true
 		f.tasks.Go(func() { f.rest(b) })
+	case b.slowed && len(b.visits) == 0:
+		f.recycleLocked(b, "priority")
 	}
 	f.signalLocked()
 }
@@ -223,6 +238,9 @@ func (f *fleet) rest(b *browser) {
 	cancel()
 	f.mu.Lock()
 	b.resting = false
+	if err == nil && b.slowed {
+		f.recycleLocked(b, "priority")
+	}
 	f.signalLocked()
 	f.mu.Unlock()
 	if err != nil && f.ctx.Err() == nil && b.alive() {

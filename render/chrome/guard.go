@@ -16,9 +16,9 @@ const (
 	// guardAfter is the age from which a job is looked at; most are done by
 	// then.
 	guardAfter = 150 * time.Millisecond
-	// slowAfter is the age from which a job's renderers step back behind
-	// everybody else's.
-	slowAfter = time.Second
+	// slowAfter is the age from which a job's renderers step back behind those
+	// of another account, while there are any.
+	slowAfter = 2 * time.Second
 	// slowNice is how far they do: to about a tenth of the others' share.
 	slowNice = 10
 	// killScore is added to a browser's chance to be the one that the kernel
@@ -40,17 +40,20 @@ func (p *Pool) guard() {
 	}
 }
 
-// guard ends processes that hold too much memory, and lets others go before
-// those that compute for long.
+// guard ends processes that hold too much memory, and lets another account's go
+// before those that compute for long. Nobody steps back behind other programs of
+// the machine, which have no account and may be busy for ever.
 func (f *fleet) guard() {
 	now := time.Now()
 	var watched []*browser
 	slow := map[*browser]bool{}
 	f.mu.Lock()
 	for _, b := range f.browsers {
-		if b.running > 0 && now.Sub(b.busySince) > guardAfter {
+		if now.Sub(b.oldest(now, false)) > guardAfter {
 			watched = append(watched, b)
-			slow[b] = b.rough > 0 && now.Sub(b.busySince) > slowAfter
+		}
+		if now.Sub(b.oldest(now, true)) > slowAfter && f.rivalledLocked(b) {
+			slow[b], b.slowed = true, true
 		}
 	}
 	f.mu.Unlock()
@@ -74,6 +77,21 @@ func (f *fleet) guard() {
 	}
 }
 
+// rivalledLocked reports that another browser works for another account.
+func (f *fleet) rivalledLocked(b *browser) bool {
+	for _, other := range f.browsers {
+		if other == b {
+			continue
+		}
+		for account := range other.guests {
+			if b.guests[account] == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // overfull ends a process that holds too much memory, and notes it for the jobs
 // of its browser.
 func (f *fleet) overfull(b *browser, pid int) {
@@ -91,7 +109,8 @@ func (f *fleet) overfull(b *browser, pid int) {
 func (v *visit) overfilled() bool { return v.overfull.Load() > v.began.UnixNano() }
 
 // stepBack lowers the priority of a process's threads. Those that it makes
-// later have that of their makers.
+// later have that of their makers, and only root could raise it again: leave
+// replaces the browser when it is free.
 func stepBack(pid int) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	if err != nil {

@@ -46,7 +46,7 @@ func (f *fleet) recycleLocked(old *browser, reason string) {
 func (f *fleet) retire(b *browser) {
 	f.mu.Lock()
 	b.retired = true
-	if b.running == 0 {
+	if len(b.visits) == 0 {
 		close(b.drained)
 	}
 	f.mu.Unlock()
