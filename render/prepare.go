@@ -116,7 +116,7 @@ const markdownJob = "markdown"
 // convert turns Markdown into a document in a process of its own, because some
 // short inputs take for ever.
 func (a *Account) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (string, error) {
-	defer func(start time.Time) { a.render.observe("markdown", time.Since(start)) }(time.Now())
+	defer func(start time.Time) { a.render.seen(ctx, "markdown", time.Since(start)) }(time.Now())
 	html, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: timeout})
 	var late *ToolTimeoutError
 	switch {

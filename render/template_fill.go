@@ -59,7 +59,7 @@ const templateTime = 30 * time.Second
 // errors are a *TemplateError, *TemplateMissingError or *TemplateLimitError, what
 // images returned, a *BusyError, or that of ctx.
 func (a *Account) FillTemplate(ctx context.Context, call Template, images TemplateImages) (string, error) {
-	defer func(start time.Time) { a.render.observe("template", time.Since(start)) }(time.Now())
+	defer func(start time.Time) { a.render.seen(ctx, "template", time.Since(start)) }(time.Now())
 	html, err := template.Render(ctx, a.runTemplate, a.id, call, images)
 	return html, templateFailure(ctx, err)
 }

@@ -41,6 +41,8 @@ type Account struct {
 	MaxDay        *credit.Amount // limit of a UTC day, holds included; nil is none
 	SpentToday    credit.Amount  // what counts towards MaxDay
 	CreatedAt     time.Time
+	KeepInputs    bool       // of calls, for KeptInputLife
+	ClosesAt      *time.Time // when it ends for good; nil unless its owner asked for that
 }
 
 // RateTier returns "paid" once the account was funded or has auto-reload on,
@@ -77,6 +79,8 @@ type accountRow struct {
 	Day           int64
 	DaySpent      credit.Amount
 	CreatedAt     int64
+	KeepInputs    bool
+	ClosesAt      *int64
 }
 
 func (r *accountRow) account(now time.Time) Account {
@@ -84,6 +88,7 @@ func (r *accountRow) account(now time.Time) Account {
 		ID: r.ID, Email: r.Email, Name: cmp.Or(r.Name, r.Email), Region: r.Region, Plan: r.Plan, Suspended: r.Suspended, SuspendReason: r.SuspendReason,
 		Funded: r.Funded, AutoReload: r.AutoReload, Balance: r.Balance, Held: r.Held, Owed: r.Owed,
 		MaxJob: r.MaxJob, MaxDay: r.MaxDay, SpentToday: r.spentOn(dayOf(now)), CreatedAt: fromMicros(r.CreatedAt),
+		KeepInputs: r.KeepInputs, ClosesAt: fromMicrosPtr(r.ClosesAt),
 	}
 }
 

@@ -37,11 +37,14 @@ type Call struct {
 	CreatedAt      time.Time
 	EndedAt        *time.Time
 	Duration       time.Duration // of the run, to the microsecond
+	Steps          Steps         // where its time went
 }
 
 // Failure says why a call failed, in the words its caller was told.
 type Failure struct {
 	Code, Message string
+	// Steps is where the time went until then. It is read as Call.Steps.
+	Steps Steps
 }
 
 // NewCall describes a call to be begun.
@@ -67,6 +70,7 @@ type Settlement struct {
 	Charge   credit.Amount // at most the quote
 	File     *File         // the result to keep, or nil; its account and call are filled in
 	Duration time.Duration // of the run
+	Steps    Steps         // where the time went
 	Notice   *Notice       // what is told of the end, or nil
 	// Job is the try of a job that has ended, as it was taken on. Where another
 	// worker has taken it on since, nothing is settled.
@@ -95,6 +99,7 @@ type callRow struct {
 	CreatedAt      int64
 	EndedAt        *int64
 	Duration       int64 // microseconds
+	Steps          Steps
 }
 
 func (r *callRow) call() Call {
@@ -103,6 +108,7 @@ func (r *callRow) call() Call {
 		RequestID: r.RequestID, IdempotencyKey: r.IdempotencyKey, Lease: r.Lease, Metered: r.Metered,
 		Quote: r.Quote, Charge: r.Charge, Status: r.Status, Failure: Failure{Code: r.ErrorCode, Message: r.ErrorMessage},
 		CreatedAt: fromMicros(r.CreatedAt), EndedAt: fromMicrosPtr(r.EndedAt), Duration: time.Duration(r.Duration) * time.Microsecond,
+		Steps: r.Steps,
 	}
 	if r.KeyID != nil {
 		c.KeyID = *r.KeyID
@@ -311,8 +317,8 @@ func (end Settlement) by() (lease string, try int) {
 
 // endUpdate ends a running call with success, and returns what its settlement
 // needs. $1 status, $2 charge, $3 now, $4 duration, $5 call, $6 the status before,
-// $7 and $8 lease and try of a job.
-const endUpdate = `UPDATE calls SET status = $1, charge = $2, ended_at = $3, duration = $4
+// $7 and $8 lease and try of a job, $9 steps.
+const endUpdate = `UPDATE calls SET status = $1, charge = $2, ended_at = $3, duration = $4, steps = $9
 	WHERE id = $5 AND status = $6 AND quote >= $2
 	AND ($7 = '' OR EXISTS (SELECT 1 FROM jobs WHERE call_id = $5 AND state = 'running' AND lease = $7 AND tries = $8))
 	RETURNING id, result_id, account_id, key_id, operation, mode, idempotency_key, metered, quote, day`
@@ -322,7 +328,7 @@ func (s CallStore) settle(ctx context.Context, tx bun.Tx, end Settlement) error 
 	var row callRow
 	lease, try := end.by()
 	err := notFound(s.queryRow(ctx, tx, endUpdate, CallDone, int64(end.Charge), toMicros(now), end.Duration.Microseconds(),
-		end.CallID, CallRunning, lease, try).Scan(&row.ID, &row.ResultID, &row.AccountID, &row.KeyID, &row.Operation, &row.Mode, &row.IdempotencyKey, &row.Metered,
+		end.CallID, CallRunning, lease, try, string(end.Steps)).Scan(&row.ID, &row.ResultID, &row.AccountID, &row.KeyID, &row.Operation, &row.Mode, &row.IdempotencyKey, &row.Metered,
 		&row.Quote, &row.Day))
 	if errors.Is(err, ErrNotFound) {
 		return settleRefusal(ctx, tx, end)
@@ -430,7 +436,7 @@ func (s CallStore) release(ctx context.Context, tx bun.Tx, end ending, condition
 	var row callRow
 	err := tx.NewUpdate().Model(&row).
 		Set("status = ?, error_code = ?, error_message = ?", CallFailed, clean(end.failure.Code, 100), clean(end.failure.Message, 2000)).
-		Set("ended_at = ?", toMicros(now)).
+		Set("ended_at = ?, steps = ?", toMicros(now), end.failure.Steps).
 		Where("id = ? AND status = ?", end.callID, CallRunning).Where(condition, args...).
 		Returning("*").Scan(ctx)
 	if err = notFound(err); errors.Is(err, ErrNotFound) {

@@ -149,7 +149,7 @@ func TestCallIsHeldThenSettled(t *testing.T) {
 		}
 
 		f.clock.Advance(time.Second)
-		end := store.Settlement{CallID: c.ID, Charge: 1500, Duration: 1234567 * time.Microsecond}
+		end := store.Settlement{CallID: c.ID, Charge: 1500, Duration: 1234567 * time.Microsecond, Steps: "load 700,print 534"}
 		if err := f.Settle(t.Context(), end); err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestCallIsHeldThenSettled(t *testing.T) {
 		f.spent(t, 1500)
 		got, err = f.CallByResult(t.Context(), c.ResultID)
 		if err != nil || got.ID != c.ID || got.Status != store.CallDone || got.Charge != 1500 ||
-			got.Duration != end.Duration || got.EndedAt == nil || !got.EndedAt.Equal(noon.Add(time.Second)) {
+			got.Duration != end.Duration || got.Steps != end.Steps || got.EndedAt == nil || !got.EndedAt.Equal(noon.Add(time.Second)) {
 			t.Errorf("settled call: got %+v, %v", got, err)
 		}
 		if got.AccountID != f.acc.ID || got.KeyID != f.key.ID || got.Operation != "pdf.create" || got.Mode != "binary" || got.RequestID != "req-1" || got.Lease != f.lease {

@@ -175,7 +175,7 @@ const authenticate = `SELECT
 	k.created_at AS k_created_at, k.last_used_at AS k_last_used_at,
 	a.id AS a_id, a.email AS a_email, a.region AS a_region, a.plan AS a_plan, a.suspended AS a_suspended, a.suspend_reason AS a_suspend_reason,
 	a.funded AS a_funded, a.auto_reload AS a_auto_reload, a.balance AS a_balance, a.held AS a_held, a.owed AS a_owed,
-	a.max_job AS a_max_job, a.max_day AS a_max_day, a.day AS a_day, a.day_spent AS a_day_spent, a.created_at AS a_created_at
+	a.max_job AS a_max_job, a.max_day AS a_max_day, a.day AS a_day, a.day_spent AS a_day_spent, a.created_at AS a_created_at, a.keep_inputs AS a_keep_inputs
 	FROM keys AS k JOIN accounts AS a ON a.id = k.account_id
 	WHERE k.hash = $1 AND k.revoked_at IS NULL`
 

@@ -424,7 +424,7 @@ func SettingsPage(p Page, m Settings) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = check("inputs", "Keep the input of calls for 7 days", "Off: only operation, sizes and times are kept. On helps to debug; anyone with access to this account can read it.", m.KeepInput).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = check("inputs", "Keep the input of calls for 7 days", "Off: only operation, sizes and times are kept. On lets you look at what was sent, up to 256 KB a call, and run it again; every member of this account can read it. Turning it off deletes what was kept.", m.KeepInput).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -119,9 +121,22 @@ func documentOf(call store.Call, keys map[string]string) views.Document {
 	d.Took = &call.Duration
 	d.Price, d.Status = call.Charge, views.Status{Is: views.StateOK, Word: "Completed"}
 	if call.Status == store.CallFailed {
+		// The run of a failed call is not measured, its life is.
+		if call.EndedAt != nil {
+			took := call.EndedAt.Sub(call.CreatedAt)
+			d.Took = &took
+		}
 		d.Status, d.Charged, d.Failed = views.Status{Is: views.StateBad, Word: "Failed"}, false, true
 	}
 	return d
+}
+
+// stepWords say in words where the time of a call goes.
+var stepWords = map[string]string{
+	"wait": "Waiting as a job", "limit": "Rate limit", "decode": "Reading the request", "authorize": "Permissions", "quote": "Price", "pin": "Template's version",
+	"admit": "Admission", "hold": "Holding the price", "standing": "Account and key", "load": "Loading", "queue": "Queue", "page": "Getting a page",
+	"selector": "Waiting for the selector", "pause": "Waiting as asked", "settle": "Fonts and images", "print": "Layout and print", "capture": "Capture",
+	"template": "Template", "markdown": "Markdown", "work": "Work", "store": "Storing the result",
 }
 
 func (w documents) showDocument(v *visit) error {
@@ -138,8 +153,14 @@ func (w documents) showDocument(v *visit) error {
 	}
 	m := views.DocumentDetail{Document: documentOf(call, names), RequestID: call.RequestID, Mode: call.Mode}
 	m.Note = ""
+	for _, step := range call.Steps.List() {
+		m.Steps = append(m.Steps, views.DocumentStep{Name: cmp.Or(stepWords[step.Name], step.Name), Took: step.Took})
+	}
 	if call.Status == store.CallFailed {
 		m.Error = &views.DocumentError{Code: call.Failure.Code, Message: call.Failure.Message}
+	}
+	if err := w.keptInput(v, &m); err != nil {
+		return err
 	}
 	file, err := w.store.AccountFile(v.ctx(), v.account.ID, call.ResultID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -151,6 +172,76 @@ func (w documents) showDocument(v *visit) error {
 		m.Link = w.cfg.BaseURL + m.Download
 	}
 	return v.show(http.StatusOK, views.DocumentPage(v.page(m.Name, documentsPath), m))
+}
+
+// shownText is how much of a text within an input is shown.
+const shownText = 4000
+
+// keptInput fills in what the call was asked to do, where that was kept.
+func (w documents) keptInput(v *visit, m *views.DocumentDetail) error {
+	if w.cfg.Input == nil {
+		return nil
+	}
+	text, err := w.cfg.Input(v.ctx(), v.account.ID, m.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var input any
+	if err := json.Unmarshal(text, &input); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	writer := json.NewEncoder(&out)
+	writer.SetIndent("", "  ")
+	writer.SetEscapeHTML(false)
+	if err := writer.Encode(shortened(input)); err != nil {
+		return err
+	}
+	m.Input, m.Again, m.AgainPrice = out.String(), w.cfg.Again != nil, w.cfg.Prices[m.Operation]
+	return nil
+}
+
+// shortened cuts the long texts of an input, such as files as Base64.
+func shortened(input any) any {
+	switch input := input.(type) {
+	case string:
+		if len(input) > shownText {
+			return strings.ToValidUTF8(input[:shownText], "") + "… (" + views.Bytes(int64(len(input))) + ")"
+		}
+	case map[string]any:
+		for name, value := range input {
+			input[name] = shortened(value)
+		}
+	case []any:
+		for i, value := range input {
+			input[i] = shortened(value)
+		}
+	}
+	return input
+}
+
+// runAgain makes a call anew from the input that was kept of it.
+func (w documents) runAgain(v *visit) error {
+	id := chi.URLParam(v.r, "id")
+	call, err := w.store.Call(v.ctx(), id)
+	if err == nil && (call.AccountID != v.account.ID || w.cfg.Again == nil) {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	again, refused, err := w.cfg.Again(v.ctx(), *v.account, id, w.cfg.RequestID(v.ctx()))
+	if err != nil {
+		return err
+	}
+	if refused != "" {
+		v.tell("It was not run again: " + refused)
+		return v.redirect(documentsPath + "/" + id)
+	}
+	return v.redirect(documentsPath + "/" + again)
 }
 
 // maxExport bounds the rows of one CSV file.

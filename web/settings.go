@@ -21,6 +21,7 @@ func (w settings) settingsModel(v *visit) (views.Settings, error) {
 		Profile:  views.Form{Values: map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}, Errors: map[string]string{}},
 		Password: views.Form{Errors: map[string]string{}}, Invite: views.Form{Values: map[string]string{"role": store.RoleDeveloper}, Errors: map[string]string{}},
 		Close: views.Form{Errors: map[string]string{}}, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0},
+		KeepInput: v.account.KeepInputs,
 	}
 	if v.person.Password != "" {
 		m.Changed = v.person.PasswordSetAt
@@ -75,7 +76,7 @@ var auditWords = map[string]string{
 	"key.revoked": "Key revoked:", "member.invited": "Invited", "member.joined": "Joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
 	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Suspended", "account.resumed": "Suspension lifted",
 	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rolled:",
-	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "account.credited": "Credited", "account.debited": "Debited",
+	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "inputs.kept": "Inputs of calls are kept", "inputs.not_kept": "Inputs of calls are not kept", "account.credited": "Credited", "account.debited": "Debited",
 }
 
 // forMembers takes out of an entry what an account's members do not see: which
@@ -164,6 +165,22 @@ func (w settings) askNewAddress(v *visit, email string) error {
 		w.send(v.ctx(), mail.Letter{To: email, Subject: "Confirm your new address", Lines: []string{"One click, and you log in with this address from then on."}, Link: mail.Link{Text: "Use this address", URL: w.cfg.BaseURL + "/verify?token=" + secret}}),
 		w.send(v.ctx(), mail.Letter{To: v.person.Email, Subject: "A new address was asked for", Lines: []string{"Somebody, probably you, wants to log in with " + email + " in the place of this address.", "If it was not you, change your password now."}}),
 	)
+}
+
+func (w settings) saveKept(v *visit) error {
+	keep := v.value("inputs") != ""
+	if err := w.store.KeptInputs().Want(v.ctx(), v.account.ID, keep); err != nil {
+		return err
+	}
+	action, told := "inputs.kept", "Inputs of calls are kept for 7 days from now on."
+	if !keep {
+		action, told = "inputs.not_kept", "Inputs of calls are not kept any more, and those that were are deleted."
+	}
+	if err := v.record(action, "", ""); err != nil {
+		return err
+	}
+	v.tell(told)
+	return v.redirect(settingsPath)
 }
 
 func (w settings) savePassword(v *visit) error {

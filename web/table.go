@@ -65,6 +65,7 @@ func (w *Web) pages() []page {
 		{"GET", "/dashboard/documents", signedIn, documentsPages.showDocuments},
 		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},
 		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
+		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
 
 		{"GET", "/dashboard/webhooks", signedIn, endpointsPages.showWebhooks},
 		{"POST", "/dashboard/webhooks", manages, endpointsPages.makeWebhook},
@@ -95,6 +96,7 @@ func (w *Web) pages() []page {
 
 		{"GET", "/dashboard/settings", signedIn, settingsPages.showSettings},
 		{"POST", "/dashboard/settings/profile", signedIn, settingsPages.saveProfile},
+		{"POST", "/dashboard/settings/kept", manages, settingsPages.saveKept},
 		{"POST", "/dashboard/settings/password", signedIn, settingsPages.savePassword},
 		{"POST", "/dashboard/settings/sessions/{id}/end", signedIn, settingsPages.endSession},
 		{"POST", "/dashboard/settings/sessions/end", signedIn, settingsPages.endSessions},

@@ -53,6 +53,11 @@ type Config struct {
 	Now func() time.Time
 	// Local tells that the base URL is loopback.
 	Local bool
+	// Input returns what a call was asked to do, where that was kept, as JSON, or
+	// store.ErrNotFound. Again does it anew; refused says to people why it was not
+	// done. Both may be nil.
+	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
+	Again func(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error)
 	// Region is this process's.
 	Region string
 	// What operators see of this process: its settings with secrets masked, what

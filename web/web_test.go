@@ -845,3 +845,51 @@ func TestAccountsAreApart(t *testing.T) {
 		}
 	}
 }
+
+func TestDocumentsShowStepsAndWhatWasKept(t *testing.T) {
+	refused := ""
+	var ran string
+	h := sqliteHouse(t, func(c *web.Config) {
+		c.Input = func(_ context.Context, _, callID string) ([]byte, error) {
+			if strings.HasSuffix(callID, "x") {
+				return nil, store.ErrNotFound
+			}
+			return []byte(`{"html":"<b>sent</b>","file":"` + strings.Repeat("A", 9000) + `"}`), nil
+		}
+		c.Again = func(_ context.Context, _ store.Account, callID, _ string) (string, string, error) {
+			ran = callID
+			return callID, refused, nil
+		}
+	})
+	v := h.join(t, "maya@example.com")
+	result := h.NewID("file")
+	call := store.CallID(result)
+	if err := h.Begin(t.Context(), store.NewCall{ID: call, ResultID: result, AccountID: h.mayas(t).ID, Operation: "pdf.create", Mode: "binary", RequestID: "r", Quote: 2000, Lease: acquire(t, h)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Settle(t.Context(), store.Settlement{CallID: call, Charge: 2000, Duration: 2 * time.Second, Steps: "queue 1500,load 1250000,unheard 400"}); err != nil {
+		t.Fatal(err)
+	}
+	path := "/dashboard/documents/" + call
+	page := v.sees(path, "Where the time went", "Loading 1.25 s", "Queue 1 ms", "unheard 400 µs", "What was sent", "Run again for $0.0020", "(9.0 KB)")
+	if strings.Contains(page.body, "<b>sent</b>") || strings.Contains(page.body, strings.Repeat("A", 5000)) {
+		t.Error("the input is shown as markup, or whole")
+	}
+	if a := v.post(path+"/again", http.StatusSeeOther, url.Values{}); a.header.Get("Location") != path || ran != call {
+		t.Errorf("running again led to %q, of %q", a.header.Get("Location"), ran)
+	}
+	refused = "The balance is too small."
+	v.post(path+"/again", http.StatusSeeOther, url.Values{})
+	v.sees(path, "It was not run again: The balance is too small.")
+	if a := h.join(t, "mallory@example.com").do(http.MethodPost, path+"/again", url.Values{}); a.status != http.StatusNotFound {
+		t.Errorf("another account's call: got status %d", a.status)
+	}
+	v.post("/dashboard/settings/kept", http.StatusSeeOther, url.Values{"inputs": {"on"}})
+	if page := v.sees("/dashboard/settings", "are kept for 7 days"); !h.mayas(t).KeepInputs || !strings.Contains(page.body, `name="inputs" value="on" checked`) {
+		t.Error("the inputs are not kept")
+	}
+	v.post("/dashboard/settings/kept", http.StatusSeeOther, url.Values{})
+	if h.mayas(t).KeepInputs {
+		t.Error("the inputs are still kept")
+	}
+}

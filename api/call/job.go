@@ -64,6 +64,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 		Request: Request{Caller: Caller{Account: store.Account{ID: call.AccountID}, Kind: ByKey, ID: call.KeyID}},
 	}
 	c.RequestID = call.RequestID
+	c.times.add("wait", max(0, p.now().Sub(call.CreatedAt)))
 	outcome, charged := "ok", credit.Amount(0)
 	err := c.carryOut(ctx, jobSteps)
 	if err == nil {

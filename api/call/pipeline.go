@@ -112,8 +112,10 @@ type paidCall struct {
 	result  string // the result's id
 	quote   credit.Amount
 	held    bool
+	begun   bool // its hold was written, or a job's
 	started time.Time
 	outcome *Outcome
+	times   times
 }
 
 // Do carries a request out. The caller closes the outcome's Body. The verdict
@@ -150,13 +152,22 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 		}
 		c.underWay.Delete(c.id)
 		if c.call != nil {
+			c.keepInput(ctx)
 			c.Free(ctx, c.call)
 		}
 	}()
 	for _, step := range steps {
 		begin := time.Now()
 		err := step.do(c, ctx)
-		c.metrics.step(operationName(c), step.name, time.Since(begin))
+		took := time.Since(begin)
+		c.metrics.step(operationName(c), step.name, took)
+		switch step.name {
+		case "run", "settle": // The run tells of its parts, and settling ends the count.
+		case "load":
+			c.times.add("decode", took)
+		default:
+			c.times.add(step.name, took)
+		}
 		if err != nil {
 			return err
 		}
@@ -291,6 +302,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		switch {
 		case err == nil:
 			c.wallets.soon(ctx, c.Caller.Account)
+			c.begun = true
 			return true, nil
 		case errors.As(err, &missing):
 			return false, c.unpinned(missing)
@@ -325,7 +337,7 @@ func (c *paidCall) refusedFunds(ctx context.Context, err error) {
 }
 
 func (c *paidCall) run(ctx context.Context) error {
-	result, err := c.runPatiently(ctx)
+	result, err := c.runTimed(ctx)
 	if err != nil {
 		return err
 	}
@@ -368,18 +380,20 @@ func (c *paidCall) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
 	end := store.Settlement{CallID: c.id, Charge: c.outcome.Charged, Duration: time.Since(c.started)}
+	begin := time.Now()
 	if c.outcome.Mode != op.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "" {
 		file, err := c.Files.put(ctx, c.outcome)
 		if err != nil {
 			return err
 		}
 		end.File, c.outcome.File = file, file
+		c.times.add("store", time.Since(begin))
 		c.reached("stored")
 	}
 	if c.announced() {
 		end.Notice = notice(c.row(), c.Links.Completed(c.row(), end.File))
 	}
-	end.Job = c.job
+	end.Job, end.Steps = c.job, c.times.text()
 	err := c.store.Settle(ctx, end)
 	var unknown *store.UnknownError
 	if errors.As(err, &unknown) {
@@ -447,7 +461,7 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 
 // release gives back what was held, and tells of it.
 func (c *paidCall) release(ctx context.Context, failure *fault.Error) {
-	why := store.Failure{Code: string(failure.Code), Message: failure.Error()}
+	why := store.Failure{Code: string(failure.Code), Message: failure.Error(), Steps: c.times.text()}
 	var news *store.Notice
 	if c.announced() {
 		news = notice(c.row(), c.Links.Failed(c.row(), why))

@@ -1,17 +1,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"relaypdf/api"
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
 	"relaypdf/api/limit"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/edge"
 	"relaypdf/mail"
+	"relaypdf/store"
 	"relaypdf/store/seal"
 	"relaypdf/views"
 	"relaypdf/web"
@@ -27,6 +31,20 @@ func (a *App) openPost(box *seal.Box) (err error) {
 		return fmt.Errorf("RELAYPDF_SMTP_URL and RELAYPDF_MAIL_FROM: %w", err)
 	}
 	return nil
+}
+
+// again makes a call anew for a member of its account. What a client would be
+// told of a refusal, people are told.
+func (a *App) again(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error) {
+	id, err = a.API.Calls.Again(ctx, account, callID, requestID)
+	if err == nil || errors.Is(err, store.ErrNotFound) {
+		return id, "", err
+	}
+	failure := call.Fault(err)
+	if failure.Code == fault.InternalError {
+		return "", "", err
+	}
+	return "", failure.Error(), nil
 }
 
 // openPages prepares the pages, where the process has their role.
@@ -51,6 +69,10 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 		ClientIP:  func(r *http.Request) string { return edge.ClientIP(r, a.config.TrustedIPHeader) },
 		RequestID: edge.RequestID, CheckURL: a.render.CheckURL, Region: a.config.Region, Settings: a.config.settings(), Counters: a.counters,
 	}
+	config.Input = func(ctx context.Context, accountID, callID string) ([]byte, error) {
+		return a.API.Calls.Input(ctx, accountID, callID)
+	}
+	config.Again = a.again
 	started := time.Now()
 	config.Engines = func() views.Engines { return a.engines(started) }
 	for _, row := range table.All() {

@@ -38,7 +38,8 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (err error) {
 			late.Slowed = p.queue.Slowed(job.Account)
 		}
 	}()
-	p.observe(StepQueue, time.Since(start))
+	also := observerOf(ctx)
+	p.observe(StepQueue, time.Since(start), also)
 
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout, errDeadline)
 	defer cancel()
@@ -46,7 +47,7 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (err error) {
 	defer stop(nil)
 	defer context.AfterFunc(p.ctx, func() { stop(ErrClosed) })() //nolint:contextcheck // The Pool's end ends its jobs too.
 
-	r := &running{pool: p, job: job, task: t}
+	r := &running{pool: p, job: job, task: t, also: also}
 	if err := r.carryOut(ctx); err != nil {
 		return r.explain(ctx, err)
 	}
@@ -56,6 +57,7 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (err error) {
 
 // running is a job under way.
 type running struct {
+	also func(Step, time.Duration) // see Observed
 	pool *Pool
 	job  Job
 	task task
@@ -227,7 +229,7 @@ func (r *running) do(s Step, fn func() error) error {
 	start := time.Now()
 	err := fn()
 	if err == nil {
-		r.pool.observe(s, time.Since(start))
+		r.pool.observe(s, time.Since(start), r.also)
 	}
 	return err
 }

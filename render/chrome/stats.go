@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -73,8 +74,24 @@ func (p *Pool) Stats() Stats {
 }
 
 // observe reports a finished step.
-func (p *Pool) observe(s Step, d time.Duration) {
+func (p *Pool) observe(s Step, d time.Duration, also func(Step, time.Duration)) {
 	if p.cfg.Observe != nil {
 		p.cfg.Observe(s, d)
 	}
+	if also != nil {
+		also(s, d)
+	}
+}
+
+type observerKey struct{}
+
+// Observed returns a context whose jobs tell observe of each step, too.
+func Observed(ctx context.Context, observe func(step Step, took time.Duration)) context.Context {
+	return context.WithValue(ctx, observerKey{}, observe)
+}
+
+// observerOf returns who is told of the steps in a context, or nil.
+func observerOf(ctx context.Context) func(Step, time.Duration) {
+	observe, _ := ctx.Value(observerKey{}).(func(Step, time.Duration))
+	return observe
 }

@@ -1,0 +1,92 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"relaypdf/api/op"
+	"relaypdf/store"
+)
+
+// keptPurpose names the key that a kept input is encrypted with.
+func keptPurpose(callID string) string { return "kept input " + callID }
+
+// keepInput keeps what the call was asked to do, for an account that wants that.
+// A failure costs the copy, not the call.
+func (c *paidCall) keepInput(ctx context.Context) {
+	if !c.begun || !c.Caller.Account.KeepInputs {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
+	defer cancel()
+	input := &bounded{}
+	if err := c.call.WriteInput(input); err != nil {
+		return // It is too long, and what is longer is not kept.
+	}
+	sealed, err := c.box.Seal(keptPurpose(c.id), input.Bytes())
+	if err == nil {
+		err = c.store.KeptInputs().Add(ctx, c.Caller.Account.ID, c.id, sealed)
+	}
+	if err != nil {
+		c.log.LogAttrs(ctx, slog.LevelWarn, "input not kept", slog.String("call", c.id), slog.Any("error", err))
+	}
+}
+
+// bounded is a buffer that takes no more than may be kept.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > store.MaxKeptInput {
+		return 0, io.ErrShortWrite
+	}
+	return b.Buffer.Write(p)
+}
+
+// Input returns the JSON of an account's call as it was kept. It returns
+// store.ErrNotFound where it was not.
+func (p *Pipeline) Input(ctx context.Context, accountID, callID string) ([]byte, error) {
+	sealed, err := p.store.KeptInputs().Of(ctx, accountID, callID)
+	if err != nil {
+		return nil, err
+	}
+	return p.box.Open(keptPurpose(callID), sealed)
+}
+
+// Again makes a call anew, as a job of the account without a key, from the input
+// that was kept of it, and returns the new call's id. Nobody but the account's
+// endpoints is told of its end.
+func (p *Pipeline) Again(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
+	text, err := p.Input(ctx, account.ID, callID)
+	if err != nil {
+		return "", err
+	}
+	before, err := p.store.Call(ctx, callID)
+	if err != nil {
+		return "", err
+	}
+	operation := p.table.Lookup(before.Operation)
+	if operation == nil {
+		return "", fmt.Errorf("call of operation %q, which this release does not know: %w", before.Operation, store.ErrNotFound)
+	}
+	var input map[string]json.RawMessage
+	if err := json.Unmarshal(text, &input); err != nil {
+		return "", err
+	}
+	delete(input, "callbackUrl")
+	input["response"] = json.RawMessage(`"` + op.Async + `"`)
+	body, err := json.Marshal(input)
+	if err != nil {
+		return "", err
+	}
+	outcome, _, err := p.Do(ctx, Request{
+		Operation: operation, Caller: Caller{Account: account, Kind: ByPerson}, Body: bytes.NewReader(body), RequestID: requestID,
+	})
+	if err != nil {
+		return "", err
+	}
+	return outcome.CallID, nil
+}

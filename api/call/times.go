@@ -1,0 +1,48 @@
+package call
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store"
+)
+
+// times are where the time of a call goes. Renders add to them from goroutines of
+// their own.
+type times struct {
+	mu    sync.Mutex
+	steps store.Steps
+	inner time.Duration // of the run: what its own steps account for
+}
+
+func (t *times) add(step string, took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.steps = t.steps.With(step, took)
+}
+
+func (t *times) text() store.Steps {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.steps
+}
+
+// runTimed runs the call, and notes which part of it took how long: the steps
+// that the renderer tells of, and the rest as "work".
+func (c *paidCall) runTimed(ctx context.Context) (op.Result, error) {
+	begin := time.Now()
+	result, err := c.runPatiently(render.Observed(ctx, func(step string, took time.Duration) {
+		c.times.add(step, took)
+		c.times.mu.Lock()
+		defer c.times.mu.Unlock()
+		c.times.inner += took
+	}))
+	c.times.mu.Lock()
+	rest := time.Since(begin) - c.times.inner
+	c.times.mu.Unlock()
+	c.times.add("work", rest)
+	return result, err
+}

@@ -1,0 +1,26 @@
+package render
+
+import (
+	"context"
+	"time"
+
+	"relaypdf/render/chrome"
+)
+
+type observerKey struct{}
+
+// Observed returns a context whose renders tell observe what each of their steps
+// took: waiting for a slot, loading, printing and the rest. It is called from
+// the goroutine that renders.
+func Observed(ctx context.Context, observe func(step string, took time.Duration)) context.Context {
+	ctx = context.WithValue(ctx, observerKey{}, observe)
+	return chrome.Observed(ctx, func(step chrome.Step, took time.Duration) { observe(string(step), took) })
+}
+
+// seen reports a step that no browser makes.
+func (r *Renderer) seen(ctx context.Context, step string, took time.Duration) {
+	r.observe(step, took)
+	if also, ok := ctx.Value(observerKey{}).(func(string, time.Duration)); ok {
+		also(step, took)
+	}
+}

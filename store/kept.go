@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+const (
+	// KeptInputLife is how long the input of a call is kept for an account that
+	// asks for that.
+	KeptInputLife = 7 * 24 * time.Hour
+	// MaxKeptInput is the longest input that is kept, encrypted, in bytes.
+	MaxKeptInput = 256 << 10
+)
+
+// KeptInputs are what calls were asked to do, encrypted, for accounts that want
+// to look at that or to repeat it.
+type KeptInputs struct{ store *Store }
+
+// KeptInputs returns the inputs that the store keeps.
+func (s *Store) KeptInputs() *KeptInputs { return &KeptInputs{s} }
+
+type keptRow struct {
+	bun.BaseModel `bun:"table:kept_inputs,alias:ki"`
+
+	CallID    string `bun:",pk"`
+	AccountID string
+	Sealed    []byte
+	ExpiresAt int64
+}
+
+// Add keeps the input of a call. It has no effect where the account does not
+// want that any more, and on an input that is too long.
+func (k *KeptInputs) Add(ctx context.Context, accountID, callID string, sealed []byte) error {
+	if len(sealed) > MaxKeptInput {
+		return nil
+	}
+	row := keptRow{CallID: callID, AccountID: accountID, Sealed: sealed, ExpiresAt: toMicros(k.store.now().Add(KeptInputLife))}
+	return wrapped("keep input", k.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		// The account's row is taken, so that what is turned off meanwhile stays off.
+		wanted, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = keep_inputs").Where("id = ? AND keep_inputs", accountID).Exec(ctx))
+		if err != nil || !wanted {
+			return err
+		}
+		_, err = tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx)
+		return err
+	}))
+}
+
+// Of returns the input of an account's call, as it was given to Add, or
+// ErrNotFound.
+func (k *KeptInputs) Of(ctx context.Context, accountID, callID string) ([]byte, error) {
+	var row keptRow
+	if !storable(callID) {
+		return nil, ErrNotFound
+	}
+	err := k.store.read.NewSelect().Model(&row).Where("call_id = ? AND account_id = ? AND expires_at > ?", callID, accountID, toMicros(k.store.now())).Scan(ctx)
+	return row.Sealed, wrapped("read kept input", notFound(err))
+}
+
+// Want says whether an account's inputs are kept from now on. Those that were
+// kept go as soon as they are not wanted.
+func (k *KeptInputs) Want(ctx context.Context, accountID string, want bool) error {
+	return wrapped("set what is kept", k.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", want).Where("id = ?", accountID).Exec(ctx))
+		switch {
+		case err != nil:
+			return err
+		case !known:
+			return ErrNotFound
+		case want:
+			return nil
+		}
+		_, err = tx.NewDelete().Model((*keptRow)(nil)).Where("account_id = ?", accountID).Exec(ctx)
+		return err
+	}))
+}
+
+// deleteKeptInputs removes inputs whose time has passed.
+func (s UpkeepStore) deleteKeptInputs(ctx context.Context, limit int) (deleted int, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewRaw(`DELETE FROM kept_inputs WHERE call_id IN (SELECT call_id FROM kept_inputs WHERE expires_at <= ? LIMIT ?)`, toMicros(s.now()), limit).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		deleted = int(n)
+		return err
+	})
+	return deleted, wrapped("delete kept inputs", err)
+}
