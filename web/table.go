@@ -27,11 +27,31 @@ type page struct {
 	handle          func(*visit) error
 }
 
-// pages are all pages and what their forms do, on one screen.
-func (w *Web) pages() []page {
+// pages are all pages and what their forms do.
+func (w *Web) pages() []page { return append(operators{w}.pages(), w.memberPages()...) }
+
+// pages are those of the installation.
+func (w operators) pages() []page {
+	return []page{
+		{"GET", "/admin", operates, w.showAccounts},
+		{"GET", "/admin/accounts/{id}", operates, w.showAccount},
+		{"POST", "/admin/accounts/{id}/suspend", operates, w.standing(true)},
+		{"POST", "/admin/accounts/{id}/resume", operates, w.standing(false)},
+		{"POST", "/admin/accounts/{id}/money", operates, w.postMoney},
+		{"GET", "/admin/engine", operates, w.showEngine},
+		{"GET", "/admin/jobs", operates, w.showJobs},
+		{"GET", "/admin/deliveries", operates, w.showDeliveries},
+		{"GET", "/admin/edge", operates, w.showEdge},
+		{"GET", "/admin/settings", operates, w.showSettingsInForce},
+		{"GET", "/admin/audit", operates, w.showAudit},
+	}
+}
+
+// memberPages are those of everybody and of an account's members, on one screen.
+func (w *Web) memberPages() []page {
 	deliveriesPages, documentsPages, endpointsPages, entrancePages := deliveries{w}, documents{w}, endpoints{w}, entrance{w}
 	factorsPages, joiningPages, keysPages := factors{w}, joining{w}, keys{w}
-	operatorsPages, overviewsPages, settingsPages, walletsPages := operators{w}, overviews{w}, settings{w}, wallets{w}
+	overviewsPages, settingsPages, walletsPages := overviews{w}, settings{w}, wallets{w}
 	return []page{
 		{"GET", "/", anybody, func(v *visit) error { return v.redirect("/dashboard") }},
 		{"GET", "/login", anybody, entrancePages.showSignIn},
@@ -105,18 +125,6 @@ func (w *Web) pages() []page {
 		{"POST", "/dashboard/settings/members/{id}/role", owns, settingsPages.changeRole},
 		{"POST", "/dashboard/settings/members/{id}/remove", owns, settingsPages.removeMember},
 		{"GET", "/dashboard/settings/audit.csv", signedIn, settingsPages.exportAudit},
-
-		{"GET", "/admin", operates, operatorsPages.showAccounts},
-		{"GET", "/admin/accounts/{id}", operates, operatorsPages.showAccount},
-		{"POST", "/admin/accounts/{id}/suspend", operates, operatorsPages.standing(true)},
-		{"POST", "/admin/accounts/{id}/resume", operates, operatorsPages.standing(false)},
-		{"POST", "/admin/accounts/{id}/money", operates, operatorsPages.postMoney},
-		{"GET", "/admin/engine", operates, operatorsPages.showEngine},
-		{"GET", "/admin/jobs", operates, operatorsPages.showJobs},
-		{"GET", "/admin/deliveries", operates, operatorsPages.showDeliveries},
-		{"GET", "/admin/edge", operates, operatorsPages.showEdge},
-		{"GET", "/admin/settings", operates, operatorsPages.showSettingsInForce},
-		{"GET", "/admin/audit", operates, operatorsPages.showAudit},
 	}
 }
 

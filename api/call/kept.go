@@ -17,7 +17,7 @@ func keptPurpose(callID string) string { return "kept input " + callID }
 
 // keepInput keeps what the call was asked to do, for an account that wants that.
 // A failure costs the copy, not the call.
-func (c *paidCall) keepInput(ctx context.Context) {
+func keepInput(ctx context.Context, c *paidCall) {
 	if !c.begun || !c.Caller.Account.KeepInputs {
 		return
 	}

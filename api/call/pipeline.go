@@ -152,7 +152,7 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 		}
 		c.underWay.Delete(c.id)
 		if c.call != nil {
-			c.keepInput(ctx)
+			keepInput(ctx, c)
 			c.Free(ctx, c.call)
 		}
 	}()
@@ -337,7 +337,7 @@ func (c *paidCall) refusedFunds(ctx context.Context, err error) {
 }
 
 func (c *paidCall) run(ctx context.Context) error {
-	result, err := c.runTimed(ctx)
+	result, err := runTimed(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (t *times) text() store.Steps {
 
 // runTimed runs the call, and notes which part of it took how long: the steps
 // that the renderer tells of, and the rest as "work".
-func (c *paidCall) runTimed(ctx context.Context) (op.Result, error) {
+func runTimed(ctx context.Context, c *paidCall) (op.Result, error) {
 	begin := time.Now()
 	result, err := c.runPatiently(render.Observed(ctx, func(step string, took time.Duration) {
 		c.times.add(step, took)

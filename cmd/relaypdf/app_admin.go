@@ -70,7 +70,7 @@ func (a *App) counters() []views.Counter {
 func (c *Config) settings() []views.Setting {
 	var list []views.Setting
 	for _, v := range c.values {
-		list = append(list, views.Setting{Name: v.row.variable(), Value: v.shown(), From: string(v.origin), Doc: v.row.doc})
+		list = append(list, views.Setting{Name: v.row.variable(), Value: v.shown(), From: v.origin, Doc: v.row.doc})
 	}
 	return list
 }

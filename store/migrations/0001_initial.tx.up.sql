@@ -26,8 +26,15 @@ CREATE TABLE IF NOT EXISTS accounts (
     max_day        {{.Int}} CHECK (max_day >= 0),
     day            {{.Int}} NOT NULL DEFAULT 0,
     day_spent      {{.Int}} NOT NULL DEFAULT 0 CHECK (day_spent >= 0),
-    created_at     {{.Int}} NOT NULL
+    created_at     {{.Int}} NOT NULL,
+    keep_inputs    {{.Bool}} NOT NULL DEFAULT FALSE,
+    closes_at      {{.Int}}
 ){{.Hot}};
+
+--bun:split
+
+-- Accounts whose owner asked for their end.
+CREATE INDEX IF NOT EXISTS accounts_closing ON accounts (closes_at) WHERE closes_at IS NOT NULL;
 
 --bun:split
 
@@ -73,7 +80,8 @@ CREATE TABLE IF NOT EXISTS calls (
     day             {{.Int}} NOT NULL,
     created_at      {{.Int}} NOT NULL,
     ended_at        {{.Int}},
-    duration        {{.Int}} NOT NULL DEFAULT 0
+    duration        {{.Int}} NOT NULL DEFAULT 0,
+    steps           TEXT NOT NULL DEFAULT ''
 ){{.Monthly}};
 
 --bun:split

@@ -86,7 +86,7 @@ END $$;
 --bun:split
 
 CREATE OR REPLACE FUNCTION settle_call(
-    p_id text, p_charge bigint, p_now bigint, p_duration bigint, p_posting text, p_lease text, p_try bigint,
+    p_id text, p_charge bigint, p_now bigint, p_duration bigint, p_steps text, p_posting text, p_lease text, p_try bigint,
     p_file text, p_filename text, p_content_type text, p_size bigint, p_blob text, p_expires bigint,
     p_event_type text, p_event text, p_event_body bytea, p_callback_event text, p_callback_body bytea, p_deliveries text[]
 ) RETURNS text LANGUAGE plpgsql AS $$
@@ -97,7 +97,7 @@ DECLARE
     v_paid bigint;
     v_told integer := 0;
 BEGIN
-    UPDATE calls SET status = 'done', charge = p_charge, ended_at = p_now, duration = p_duration
+    UPDATE calls SET status = 'done', charge = p_charge, ended_at = p_now, duration = p_duration, steps = p_steps
         WHERE id = p_id AND status = 'running' AND quote >= p_charge
         AND (p_lease = '' OR EXISTS (SELECT 1 FROM jobs WHERE call_id = p_id AND state = 'running' AND lease = p_lease AND tries = p_try))
         RETURNING * INTO c;
