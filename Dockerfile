@@ -1,10 +1,6 @@
 # The container images of relaypdf: `full`, which is the default, and `slim`,
 # without office documents and without Java (filling in forms).
 #
-# UNPROVEN: these targets were written where no Docker engine runs, and nobody has
-# built or started them yet. Remove this notice with the first build that answers
-# GET /health/ready and renders a page.
-#
 #   docker build --target full --build-arg VERSION="$(git describe --tags --always)" -t relaypdf .
 #   docker run --security-opt seccomp=deploy/seccomp.json -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf
 #
@@ -38,13 +34,13 @@ RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		ca-certificates curl \
 		chromium-headless-shell libnss3-tools \
-		poppler-utils qpdf mupdf-tools \
+		poppler-utils qpdf mupdf-tools fontconfig \
 		fonts-liberation fonts-dejavu-core fonts-crosextra-carlito fonts-crosextra-caladea \
 		fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji \
 		fonts-lato fonts-manrope fonts-jetbrains-mono fonts-open-sans fonts-roboto-unhinted \
 		fonts-paratype fonts-vollkorn fonts-cardo fonts-oldstandard \
 		fonts-urw-base35 \
-	&& rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/log/* \
+	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/* \
 	&& useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin relaypdf \
 	&& install -d -o relaypdf -g relaypdf -m 0700 /var/lib/relaypdf
 
@@ -73,6 +69,6 @@ RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		pdftk-java \
 		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno wkhtmltopdf \
-	&& rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/log/*
+	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/*
 COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
 USER relaypdf
