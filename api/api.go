@@ -35,8 +35,8 @@ type Config struct {
 	Outbound Outbound
 	// Box encrypts the inputs of jobs and the secrets of webhooks.
 	Box *seal.Box
-	// Payments is where money comes from; nil means that only the operator
-	// credits accounts.
+	// Payments refills wallets; nil means that only the operator credits
+	// accounts.
 	Payments call.Payments
 	// Operations is the product; nil means the table of this package.
 	Operations []op.Row[*operation.Env]

@@ -16,6 +16,7 @@ type Store struct {
 	DeliveryStore
 	LedgerStore
 	PaymentStore
+	ReloadStore
 	LeaseStore
 	TemplateStore
 	TaskStore
@@ -46,8 +47,10 @@ type (
 	DeliveryStore struct{ *core }
 	// LedgerStore keeps the journal, its months, and usage.
 	LedgerStore struct{ *core }
-	// PaymentStore keeps payments and auto-reload.
+	// PaymentStore keeps payments, and who pays them.
 	PaymentStore struct{ *core }
+	// ReloadStore keeps how wallets refill themselves.
+	ReloadStore struct{ *core }
 	// LeaseStore keeps the processes' signs of life.
 	LeaseStore struct{ *core }
 	// TemplateStore keeps templates, their versions and partials.
@@ -72,6 +75,7 @@ type parts struct {
 	deliveries DeliveryStore
 	ledger     LedgerStore
 	payments   PaymentStore
+	reloads    ReloadStore
 	leases     LeaseStore
 	templates  TemplateStore
 	tasks      TaskStore
@@ -93,6 +97,7 @@ func (s *core) assemble() *Store {
 		deliveries: DeliveryStore{s},
 		ledger:     LedgerStore{s},
 		payments:   PaymentStore{s},
+		reloads:    ReloadStore{s},
 		leases:     LeaseStore{s},
 		templates:  TemplateStore{s},
 		tasks:      TaskStore{s},
@@ -112,6 +117,7 @@ func (s *core) assemble() *Store {
 		DeliveryStore:    s.deliveries,
 		LedgerStore:      s.ledger,
 		PaymentStore:     s.payments,
+		ReloadStore:      s.reloads,
 		LeaseStore:       s.leases,
 		TemplateStore:    s.templates,
 		TaskStore:        s.tasks,

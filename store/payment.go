@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -16,94 +17,240 @@ const (
 	PaymentAutoReload = "auto_reload"
 )
 
-// Payment is money that a provider has received for an account.
+// States of a Payment. PaymentPaid is for ever; the others may still become
+// that, since only the provider knows when money has come.
+const (
+	PaymentOpen    = "open"    // asked for
+	PaymentAction  = "action"  // waits for the card's owner to confirm it
+	PaymentPaid    = "paid"    // credited to the wallet
+	PaymentFailed  = "failed"  // refused
+	PaymentExpired = "expired" // nobody paid
+)
+
+// Payment is money that an account was asked for, or that was taken as its
+// owner has agreed to.
 type Payment struct {
+	ID        string // ours; for the provider, which charges once for each
 	AccountID string
-	// Provider and Reference, the provider's own name of the payment, identify
-	// it: nothing is credited twice.
-	Provider, Reference string
-	Kind                string // PaymentTopUp or PaymentAutoReload
-	Amount              credit.Amount
+	Kind      string // PaymentTopUp or PaymentAutoReload
+	State     string
+	Amount    credit.Amount
+	Refunded  credit.Amount // given back so far
+	Disputed  credit.Amount // what disputes have taken
+	// What the provider calls the customer, the saved method, the page on which
+	// it is paid, and the payment; empty where there is none, or none yet.
+	Customer, Method, Session, Intent string
+	Card                              string // as people know it: "Visa ending 4242"
+	ReceiptURL                        string
+	ActionURL                         string // where the owner confirms it
+	Reason                            string // why it failed, for the owner
+	CreatedAt                         time.Time
+	EndedAt                           *time.Time
 }
 
 type paymentRow struct {
 	bun.BaseModel `bun:"table:payments,alias:pay"`
 
-	Provider  string `bun:",pk"`
-	Reference string `bun:",pk"`
-	AccountID string
-	Kind      string
-	Amount    credit.Amount
-	CreatedAt int64
+	ID         string `bun:",pk"`
+	AccountID  string
+	Kind       string
+	State      string
+	Amount     credit.Amount
+	Refunded   credit.Amount
+	Disputed   credit.Amount
+	Customer   string
+	Method     string
+	Session    string
+	Intent     string
+	Card       string
+	ReceiptURL string
+	ActionURL  string
+	Reason     string
+	CreatedAt  int64
+	EndedAt    *int64
+	CheckedAt  int64
 }
 
-// TopUp credits a payment to its account's wallet, marks the account as funded
-// and paying, and tells its endpoints. It reports whether it did: a payment
-// that was credited before changes nothing. It returns ErrNotFound for an
-// unknown account, and ErrExists when the provider's reference belongs to
-// another payment.
-func (s PaymentStore) TopUp(ctx context.Context, p Payment) (credited bool, err error) {
-	if err := p.check(); err != nil {
-		return false, fmt.Errorf("top up: %w", err)
+func (r *paymentRow) key() string            { return r.ID }
+func (r *paymentRow) item(time.Time) Payment { return r.payment() }
+
+func (r *paymentRow) payment() Payment {
+	return Payment{
+		ID: r.ID, AccountID: r.AccountID, Kind: r.Kind, State: r.State, Amount: r.Amount, Refunded: r.Refunded, Disputed: r.Disputed,
+		Customer: r.Customer, Method: r.Method, Session: r.Session, Intent: r.Intent, Card: r.Card, ReceiptURL: r.ReceiptURL, ActionURL: r.ActionURL,
+		Reason: r.Reason, CreatedAt: fromMicros(r.CreatedAt), EndedAt: fromMicrosPtr(r.EndedAt),
 	}
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
-		credited, err = s.topUp(ctx, tx, p)
+}
+
+// OpenTopUp writes down that an account's owner wants to pay, before the
+// provider is asked. The amount is one of whole cents.
+func (s PaymentStore) OpenTopUp(ctx context.Context, accountID, customer string, amount credit.Amount) (Payment, error) {
+	if err := checkPayment(amount); err != nil {
+		return Payment{}, fmt.Errorf("open payment: %w", err)
+	}
+	row := paymentRow{
+		ID: s.NewID("pay"), AccountID: accountID, Kind: PaymentTopUp, State: PaymentOpen, Amount: amount, Customer: customer, CreatedAt: toMicros(s.now()),
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("top up: %w", err)
-	}
-	return credited, nil
+	return row.payment(), wrapped("open payment", err)
 }
 
-func (p Payment) check() error {
-	switch {
-	case p.Provider == "" || p.Reference == "" || !storable(p.Provider) || !storable(p.Reference) || len(p.Provider)+len(p.Reference) > 400:
-		return errors.New("a payment needs the names of its provider and of itself")
-	case p.Kind != PaymentTopUp && p.Kind != PaymentAutoReload:
-		return fmt.Errorf("no kind of payment is called %q", p.Kind)
-	}
-	if p.Amount <= 0 || p.Amount > maxAmount {
-		return fmt.Errorf("the amount must be above 0 and at most %s; got %s", maxAmount, p.Amount)
+// cent is the least that providers of payments know.
+const cent = credit.Dollar / 100
+
+func checkPayment(amount credit.Amount) error {
+	if amount <= 0 || amount > maxAmount || amount%cent != 0 {
+		return fmt.Errorf("the amount must be whole cents, above 0 and at most %s; got %s", maxAmount, amount)
 	}
 	return nil
 }
 
-// topUp is TopUp within a transaction. The insert is the decision: of two
-// notifications at once, the second waits for the first one's transaction and
-// then meets its row.
-func (s PaymentStore) topUp(ctx context.Context, tx bun.Tx, p Payment) (bool, error) {
-	known, err := tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", p.AccountID).Exists(ctx)
-	if err != nil {
-		return false, err
-	}
-	if !known {
-		return false, ErrNotFound
-	}
-	row := paymentRow{
-		Provider: p.Provider, Reference: p.Reference, AccountID: p.AccountID, Kind: p.Kind, Amount: p.Amount, CreatedAt: toMicros(s.now()),
-	}
-	added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx))
-	if err != nil {
-		return false, err
-	}
-	if !added {
-		return false, samePayment(ctx, tx, row)
-	}
-	event := EventWalletTopUp
-	if p.Kind == PaymentAutoReload {
-		event = EventAutoReload
-	}
-	name := p.Provider + " " + p.Reference
-	return true, s.ledger.credit(ctx, tx, Posting{AccountID: p.AccountID, Kind: KindPayment, Amount: p.Amount, Reference: name, Reason: name}, event)
+// SetPaymentSession notes the page on which a payment is made. It returns
+// ErrNotFound for an unknown payment.
+func (s PaymentStore) SetPaymentSession(ctx context.Context, id, session string) error {
+	return s.changePayment(ctx, "note payment session", id, "session = ?", session)
 }
 
-// samePayment returns nil when the payment of that name is the given one.
-func samePayment(ctx context.Context, tx bun.Tx, want paymentRow) error {
-	var got paymentRow
-	err := tx.NewSelect().Model(&got).Where("provider = ? AND reference = ?", want.Provider, want.Reference).Scan(ctx)
-	if err == nil && (got.AccountID != want.AccountID || got.Amount != want.Amount) {
-		err = ErrExists
+// PaymentDetails are what people are shown of a payment that the provider has
+// carried out. Empty fields change nothing.
+type PaymentDetails struct{ Card, ReceiptURL string }
+
+// DescribePayment notes the card and the receipt of a payment. It returns
+// ErrNotFound for an unknown payment.
+func (s PaymentStore) DescribePayment(ctx context.Context, id string, d PaymentDetails) error {
+	return s.changePayment(ctx, "describe payment", id, "card = CASE WHEN ?0 = '' THEN card ELSE ?0 END, receipt_url = CASE WHEN ?1 = '' THEN receipt_url ELSE ?1 END",
+		clean(d.Card, 100), clean(d.ReceiptURL, 2000))
+}
+
+func (s PaymentStore) changePayment(ctx context.Context, doing, id, set string, args ...any) error {
+	return wrapped(doing, s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		known, err := changed(tx.NewUpdate().Model((*paymentRow)(nil)).Set(set, args...).Where("id = ?", id).Exec(ctx))
+		if err == nil && !known {
+			err = ErrNotFound
+		}
+		return err
+	}))
+}
+
+// Payment returns a payment, or ErrNotFound.
+func (s PaymentStore) Payment(ctx context.Context, id string) (Payment, error) {
+	var row paymentRow
+	if !storable(id) {
+		return Payment{}, fmt.Errorf("read payment: %w", ErrNotFound)
 	}
-	return err
+	if err := s.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx); err != nil {
+		return Payment{}, fmt.Errorf("read payment: %w", notFound(err))
+	}
+	return row.payment(), nil
+}
+
+// PaymentFilter says which payments are meant.
+type PaymentFilter struct {
+	List
+
+	AccountID string // needed
+	Told      bool   // without those that nobody has paid
+}
+
+// Payments lists the payments of an account.
+func (s PaymentStore) Payments(ctx context.Context, f PaymentFilter) (Page[Payment], error) {
+	page, err := readPage[Payment, paymentRow](ctx, s.core, "pay", f.List, func(q *bun.SelectQuery) {
+		q.Where("account_id = ?", f.AccountID)
+		if f.Told {
+			q.Where("state <> ? AND (state <> ? OR kind = ?)", PaymentExpired, PaymentOpen, PaymentAutoReload)
+		}
+	})
+	if err != nil {
+		return page, fmt.Errorf("list payments: %w", err)
+	}
+	return page, nil
+}
+
+// WaitingPayments returns payments of which it is not known how they end, and
+// that were not looked at since the time before: those looked at the longest ago
+// first, at most limit. They count as looked at now.
+func (s PaymentStore) WaitingPayments(ctx context.Context, before time.Time, limit int) ([]Payment, error) {
+	var rows []paymentRow
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		which := tx.NewSelect().Model((*paymentRow)(nil)).Column("id").Where("state IN (?, ?)", PaymentOpen, PaymentAction).
+			Where("checked_at <= ?0 AND created_at <= ?0", toMicros(before)).Order("checked_at", "id").Limit(int64(limit))
+		return tx.NewRaw("UPDATE payments SET checked_at = ? WHERE id IN (?) RETURNING *", toMicros(s.now()), which).Scan(ctx, &rows)
+	})
+	list := make([]Payment, len(rows))
+	for i := range rows {
+		list[i] = rows[i].payment()
+	}
+	return list, wrapped("read waiting payments", err)
+}
+
+// Customer is an account as the provider of payments knows it.
+type Customer struct {
+	AccountID string
+	ID        string // the provider's
+	Method    string // of its saved methods the one to charge; empty is none
+	Card      string // that method, as people know it
+}
+
+type customerRow struct {
+	bun.BaseModel `bun:"table:stripe_customers,alias:cus"`
+
+	AccountID string `bun:",pk"`
+	Customer  string
+	Method    string
+	Card      string
+	CreatedAt int64
+}
+
+// Customer returns who an account is at the provider, or ErrNotFound.
+func (s PaymentStore) Customer(ctx context.Context, accountID string) (Customer, error) {
+	var row customerRow
+	if err := s.read.NewSelect().Model(&row).Where("account_id = ?", accountID).Scan(ctx); err != nil {
+		return Customer{}, fmt.Errorf("read customer: %w", notFound(err))
+	}
+	return Customer{row.AccountID, row.Customer, row.Method, row.Card}, nil
+}
+
+// AddCustomer notes who an account is at the provider, unless that is known,
+// and returns what is known then.
+func (s PaymentStore) AddCustomer(ctx context.Context, accountID, customer string) (Customer, error) {
+	var row customerRow
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		row = customerRow{}
+		return tx.NewRaw(`INSERT INTO stripe_customers AS c (account_id, customer, created_at) VALUES (?, ?, ?)
+			ON CONFLICT (account_id) DO UPDATE SET customer = c.customer RETURNING *`, accountID, customer, toMicros(s.now())).Scan(ctx, &row)
+	})
+	return Customer{row.AccountID, row.Customer, row.Method, row.Card}, wrapped("add customer", err)
+}
+
+// SetCard notes which saved method is charged from now on; an empty one is none.
+func (s PaymentStore) SetCard(ctx context.Context, accountID, method, card string) error {
+	return wrapped("set card", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		known, err := changed(tx.NewRaw("UPDATE stripe_customers SET method = ?, card = ? WHERE account_id = ?", method, clean(card, 100), accountID).Exec(ctx))
+		if err == nil && !known {
+			err = ErrNotFound
+		}
+		return err
+	}))
+}
+
+// Mark returns until when something was done, or the zero time.
+func (s PaymentStore) Mark(ctx context.Context, name string) (time.Time, error) {
+	var at int64
+	err := notFound(s.read.NewRaw("SELECT at FROM stripe_marks WHERE name = ?", name).Scan(ctx, &at))
+	if errors.Is(err, ErrNotFound) {
+		return time.Time{}, nil
+	}
+	return fromMicros(at), wrapped("read mark", err)
+}
+
+// SetMark notes until when something was done.
+func (s PaymentStore) SetMark(ctx context.Context, name string, at time.Time) error {
+	return wrapped("set mark", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewRaw("INSERT INTO stripe_marks (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = EXCLUDED.at", name, toMicros(at)).Exec(ctx)
+		return err
+	}))
 }

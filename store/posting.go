@@ -131,7 +131,7 @@ func (s LedgerStore) credit(ctx context.Context, tx bun.Tx, p Posting, event str
 	}
 	entry := posting{accountID: p.AccountID, kind: p.Kind, reference: p.Reference, reason: p.Reason, at: now, books: books{wallet: wallet, debt: debt}}
 	other := adds[p.Kind]
-	if worth < 0 {
+	if worth < 0 || other == nil { // What a chargeback has taken goes back the way it came.
 		other = takes[p.Kind]
 	}
 	*other(&entry.books) = -worth

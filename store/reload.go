@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,115 +15,147 @@ const (
 	// reloadLease is how long one process alone works on an attempt. It is
 	// longer than a provider of payments may take.
 	reloadLease = 2 * time.Minute
-	// reloadPause is how long no money is asked for after a failed attempt.
-	reloadPause = time.Hour
+	// ReloadActionTime is how long an owner has to confirm a payment.
+	ReloadActionTime = 24 * time.Hour
+	// DefaultMonthlyReload is the most that is taken in a month where the owner
+	// has said nothing else.
+	DefaultMonthlyReload = 100 * credit.Dollar
 )
+
+// reloadPauses are how long no money is asked for after each failed attempt in
+// a row. After the attempt that has no pause any more, nobody asks again.
+var reloadPauses = []time.Duration{time.Hour, 24 * time.Hour}
 
 // AutoReload is how a wallet refills itself.
 type AutoReload struct {
 	Threshold credit.Amount // a balance below it is refilled
 	Amount    credit.Amount // what is taken, at least the threshold
-	Method    string        // what the provider of payments calls the saved method
+	Monthly   credit.Amount // the most that is taken in a calendar month (UTC)
+	On        bool
+	// OffReason is why it is off although nobody switched it off.
+	OffReason string
+	Taken     credit.Amount // this month
 }
 
 // Reload is an attempt to refill a wallet, which this process has taken on.
 type Reload struct {
-	ID        string // for the provider, which charges once for each
-	AccountID string
-	Amount    credit.Amount
-	Method    string
+	Payment
+
+	// Again means that a process has tried before, and nobody knows what came
+	// of it.
+	Again bool
 }
 
 type reloadRow struct {
 	bun.BaseModel `bun:"table:reloads,alias:r"`
 
-	AccountID     string `bun:",pk"`
-	Threshold     credit.Amount
-	Amount        credit.Amount
-	Method        string
-	Attempt       string // empty when the last one has ended
-	AttemptAmount credit.Amount
-	AttemptMethod string
-	LeasedUntil   int64
-	NotBefore     int64
+	AccountID   string `bun:",pk"`
+	Threshold   credit.Amount
+	Amount      credit.Amount
+	Monthly     credit.Amount
+	Attempt     string // the payment under way; empty when the last one has ended
+	LeasedUntil int64
+	NotBefore   int64
+	Failures    int
+	OffReason   string
 }
 
-// SetAutoReload turns an account's auto-reload on, or off where r is nil. An
-// attempt may be made at once, although one has just failed. It returns
-// ErrNotFound for an unknown account.
-func (s PaymentStore) SetAutoReload(ctx context.Context, accountID string, r *AutoReload) error {
-	if r != nil && (r.Threshold <= 0 || r.Amount < r.Threshold || r.Amount > maxAmount || r.Method == "" || !storable(r.Method)) {
-		return fmt.Errorf("set auto-reload: it needs a method and an amount between the threshold and %s", maxAmount)
-	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		known, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = ? WHERE id = ?", r != nil, accountID).Exec(ctx))
-		if err == nil && !known {
-			err = ErrNotFound
-		}
-		if err != nil || r == nil {
-			return err
-		}
-		row := reloadRow{AccountID: accountID, Threshold: r.Threshold, Amount: r.Amount, Method: r.Method}
-		_, err = tx.NewInsert().Model(&row).On("CONFLICT (account_id) DO UPDATE").
-			Set("threshold = EXCLUDED.threshold, amount = EXCLUDED.amount, method = EXCLUDED.method, not_before = 0").Exec(ctx)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("set auto-reload: %w", err)
+// CheckAutoReload says what is wrong with settings, or nothing.
+func CheckAutoReload(r AutoReload) error {
+	switch {
+	case r.Threshold <= 0 || r.Amount < r.Threshold || r.Amount > maxAmount:
+		return fmt.Errorf("the amount must be at least the threshold, which is above 0, and at most %s", maxAmount)
+	case r.Amount%cent != 0:
+		return errors.New("the amount must be whole cents")
+	case r.Monthly < r.Amount || r.Monthly > maxAmount:
+		return fmt.Errorf("the most of a month must be at least the amount, and at most %s", maxAmount)
 	}
 	return nil
 }
 
-// AutoReload returns the account's settings, or ErrNotFound where it has none
-// or has turned them off.
-func (s PaymentStore) AutoReload(ctx context.Context, accountID string) (AutoReload, error) {
-	var row reloadRow
-	err := s.read.NewSelect().Model(&row).Where("account_id = ?", accountID).
-		Where("EXISTS (SELECT 1 FROM accounts AS a WHERE a.id = r.account_id AND a.auto_reload)").Scan(ctx)
+// SetAutoReload changes how an account's wallet refills itself. Failures of
+// before are forgotten, and an attempt may be made at once. It returns
+// ErrNotFound for an unknown account.
+func (s ReloadStore) SetAutoReload(ctx context.Context, accountID string, r AutoReload) error {
+	if err := CheckAutoReload(r); err != nil {
+		return fmt.Errorf("set auto-reload: %w", err)
+	}
+	return wrapped("set auto-reload", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		known, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = ? WHERE id = ?", r.On, accountID).Exec(ctx))
+		if err == nil && !known {
+			err = ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		row := reloadRow{AccountID: accountID, Threshold: r.Threshold, Amount: r.Amount, Monthly: r.Monthly}
+		// A payment under way stays so: its own row says what it is of.
+		_, err = tx.NewInsert().Model(&row).On("CONFLICT (account_id) DO UPDATE").
+			Set("threshold = EXCLUDED.threshold, amount = EXCLUDED.amount, monthly = EXCLUDED.monthly, failures = 0, off_reason = ''").
+			Set("not_before = CASE WHEN r.attempt = '' THEN 0 ELSE r.not_before END").Exec(ctx)
+		return err
+	}))
+}
+
+// AutoReload returns how the account's wallet refills itself, or ErrNotFound
+// where its owner has never said.
+func (s ReloadStore) AutoReload(ctx context.Context, accountID string) (AutoReload, error) {
+	var row struct {
+		reloadRow
+
+		AutoReload bool
+	}
+	err := s.read.NewRaw(`SELECT r.*, a.auto_reload FROM reloads AS r JOIN accounts AS a ON a.id = r.account_id WHERE r.account_id = ?`, accountID).Scan(ctx, &row)
 	if err != nil {
 		return AutoReload{}, fmt.Errorf("read auto-reload: %w", notFound(err))
 	}
-	return AutoReload{Threshold: row.Threshold, Amount: row.Amount, Method: row.Method}, nil
+	r := AutoReload{Threshold: row.Threshold, Amount: row.Amount, Monthly: row.Monthly, On: row.AutoReload, OffReason: row.OffReason}
+	r.Taken, err = s.takenSince(ctx, s.read, accountID, monthOf(s.now()).start())
+	return r, wrapped("read auto-reload", err)
+}
+
+// takenSince is what auto-reload has taken since a time, or may still take.
+func (s ReloadStore) takenSince(ctx context.Context, db bun.IDB, accountID string, since time.Time) (taken credit.Amount, err error) {
+	err = db.NewRaw("SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payments WHERE account_id = ? AND kind = ? AND created_at >= ? AND state IN (?, ?, ?)",
+		accountID, PaymentAutoReload, toMicros(since), PaymentOpen, PaymentAction, PaymentPaid).Scan(ctx, &taken)
+	return taken, err
 }
 
 // reloadFree is the condition of accounts on whose refilling nobody works; its
 // argument is now. reloadNeeded is that of those to be refilled: the balance is
-// low, or an attempt has begun and nobody knows how it ended.
+// low and there is a card, or an attempt has begun and nobody knows how it ended.
 const (
 	reloadFree   = "r.leased_until <= ?0 AND r.not_before <= ?0"
-	reloadNeeded = `EXISTS (SELECT 1 FROM accounts AS a WHERE a.id = r.account_id AND a.auto_reload AND NOT a.suspended
-		AND (a.balance < r.threshold OR r.attempt <> ''))`
+	reloadNeeded = `(r.attempt <> '' OR EXISTS (SELECT 1 FROM accounts AS a JOIN stripe_customers AS c ON c.account_id = a.id
+		WHERE a.id = r.account_id AND a.auto_reload AND NOT a.suspended AND a.balance < r.threshold AND c.method <> ''))`
 )
 
 // DueReloads returns the ids of accounts whose wallets are to be refilled, at
 // most limit.
-func (s PaymentStore) DueReloads(ctx context.Context, limit int) ([]string, error) {
+func (s ReloadStore) DueReloads(ctx context.Context, limit int) ([]string, error) {
 	var ids []string
 	err := s.read.NewSelect().Model((*reloadRow)(nil)).Column("account_id").Where(reloadFree, toMicros(s.now())).Where(reloadNeeded).
 		Order("account_id").Limit(int64(limit)).Scan(ctx, &ids)
-	if err != nil {
-		return nil, fmt.Errorf("read due reloads: %w", err)
-	}
-	return ids, nil
+	return ids, wrapped("read due reloads", err)
 }
 
 // ReloadDue reports whether the account's wallet is to be refilled.
-func (s PaymentStore) ReloadDue(ctx context.Context, accountID string) (bool, error) {
+func (s ReloadStore) ReloadDue(ctx context.Context, accountID string) (bool, error) {
 	due, err := s.read.NewSelect().Model((*reloadRow)(nil)).Where("account_id = ?", accountID).
 		Where(reloadFree, toMicros(s.now())).Where(reloadNeeded).Exists(ctx)
-	if err != nil {
-		return false, fmt.Errorf("read due reload: %w", err)
-	}
-	return due, nil
+	return due, wrapped("read due reload", err)
 }
 
-// ClaimReload takes on the refilling of an account's wallet: a new attempt, or
-// the one that a process died with. It returns ErrNotFound when there is nothing
-// to do, or another process does it.
-func (s PaymentStore) ClaimReload(ctx context.Context, accountID string) (Reload, error) {
-	var row reloadRow
+// ClaimReload takes on the refilling of an account's wallet: a new payment,
+// whose row is there from then on, or the one that a process died with. It
+// returns ErrNotFound when there is nothing to do, or another process does it,
+// and ErrMonthlyCap, once a month, where the owner allows no more of it.
+func (s ReloadStore) ClaimReload(ctx context.Context, accountID string) (Reload, error) {
+	var claimed Reload
+	capped := false
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		row = reloadRow{}
+		claimed, capped = Reload{}, false
+		var row reloadRow
 		now := s.now()
 		err := notFound(tx.NewRaw(`UPDATE reloads AS r SET leased_until = ?1 WHERE account_id = ?2 AND `+reloadFree+` RETURNING *`,
 			toMicros(now), toMicros(now.Add(reloadLease)), accountID).Scan(ctx, &row))
@@ -134,73 +167,132 @@ func (s PaymentStore) ClaimReload(ctx context.Context, accountID string) (Reload
 		if err == nil && !needed {
 			err = ErrNotFound
 		}
-		if err != nil || row.Attempt != "" {
+		if err != nil {
 			return err
 		}
-		row.Attempt, row.AttemptAmount, row.AttemptMethod = s.NewID("reload"), row.Amount, row.Method
-		_, err = tx.NewUpdate().Model(&row).Column("attempt", "attempt_amount", "attempt_method").WherePK().Exec(ctx)
+		if row.Attempt != "" {
+			var p paymentRow
+			err := tx.NewSelect().Model(&p).Where("id = ?", row.Attempt).Scan(ctx)
+			claimed = Reload{Payment: p.payment(), Again: true}
+			return err
+		}
+		if capped, err = s.capped(ctx, tx, &row, now); err != nil || capped {
+			return err
+		}
+		p, err := s.begin(ctx, tx, &row, now)
+		claimed = Reload{Payment: p}
 		return err
 	})
-	if err != nil {
-		return Reload{}, fmt.Errorf("claim reload: %w", err)
+	if err == nil && capped {
+		err = ErrMonthlyCap
 	}
-	return Reload{ID: row.Attempt, AccountID: accountID, Amount: row.AttemptAmount, Method: row.AttemptMethod}, nil
+	return claimed, wrapped("claim reload", err)
 }
 
-// FinishReload credits what an attempt brought, as TopUp does, and ends it. It
-// reports whether it credited anything: not if the provider's own notice of the
-// payment was first.
-func (s PaymentStore) FinishReload(ctx context.Context, r Reload, provider, reference string) (credited bool, err error) {
-	p := Payment{AccountID: r.AccountID, Provider: provider, Reference: reference, Kind: PaymentAutoReload, Amount: r.Amount}
-	if err := p.check(); err != nil {
-		return false, fmt.Errorf("finish reload: %w", err)
+// ErrMonthlyCap means that auto-reload has taken what its owner allows in a
+// month.
+var ErrMonthlyCap = errors.New("auto-reload has reached its monthly cap")
+
+// capped tells the account's endpoints that the month's cap allows no more, if
+// it does not; nobody looks again before the next one.
+func (s ReloadStore) capped(ctx context.Context, tx bun.Tx, row *reloadRow, now time.Time) (bool, error) {
+	taken, err := s.takenSince(ctx, tx, row.AccountID, monthOf(now).start())
+	if err != nil || taken+row.Amount <= row.Monthly {
+		return false, err
 	}
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
-		if credited, err = s.topUp(ctx, tx, p); err != nil {
-			return err
-		}
-		_, err = tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, not_before = 0 WHERE account_id = ? AND attempt = ?",
-			r.AccountID, r.ID).Exec(ctx)
+	next := (monthOf(now) + 1).start()
+	if _, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ?", toMicros(next), row.AccountID).Exec(ctx); err != nil {
+		return false, err
+	}
+	return true, s.tell(ctx, tx, row.AccountID, row.Amount, fmt.Sprintf("Auto-reload has taken %s this month, of at most %s.", taken, row.Monthly), now)
+}
+
+// begin writes down a new attempt.
+func (s ReloadStore) begin(ctx context.Context, tx bun.Tx, row *reloadRow, now time.Time) (Payment, error) {
+	var c customerRow
+	if err := tx.NewSelect().Model(&c).Where("account_id = ?", row.AccountID).Scan(ctx); err != nil {
+		return Payment{}, notFound(err)
+	}
+	p := paymentRow{
+		ID: s.NewID("pay"), AccountID: row.AccountID, Kind: PaymentAutoReload, State: PaymentOpen, Amount: row.Amount,
+		Customer: c.Customer, Method: c.Method, Card: c.Card, CreatedAt: toMicros(now),
+	}
+	if _, err := tx.NewInsert().Model(&p).Exec(ctx); err != nil {
+		return Payment{}, err
+	}
+	_, err := tx.NewRaw("UPDATE reloads SET attempt = ? WHERE account_id = ?", p.ID, row.AccountID).Exec(ctx)
+	return p.payment(), err
+}
+
+// PutOffReload leaves an attempt of which nobody knows how it ended, to be
+// looked at again after a pause. It has no effect on one that has ended.
+func (s ReloadStore) PutOffReload(ctx context.Context, r Reload, pause time.Duration) error {
+	return wrapped("put off reload", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ? AND attempt = ?",
+			toMicros(s.now().Add(pause)), r.AccountID, r.ID).Exec(ctx)
 		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("finish reload: %w", err)
-	}
-	return credited, nil
+	}))
 }
 
-// ReloadFailure is why an attempt brought nothing.
-type ReloadFailure struct {
-	Reason string // for the account's owner
-	// Final means that the provider will never charge for this attempt. One of
-	// which that is not known is repeated under its own id.
-	Final bool
+// succeed ends the attempt that was paid.
+func (s ReloadStore) succeed(ctx context.Context, tx bun.Tx, p *paymentRow) error {
+	_, err := tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, not_before = 0, failures = 0 WHERE account_id = ? AND attempt = ?", p.AccountID, p.ID).Exec(ctx)
+	return err
 }
 
-// FailReload ends an attempt that failed, lets nobody try again for an hour and
-// tells the account's endpoints. It has no effect on an attempt that has ended.
-func (s PaymentStore) FailReload(ctx context.Context, r Reload, f ReloadFailure) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		now := s.now()
-		update := tx.NewUpdate().Model((*reloadRow)(nil)).Set("leased_until = 0, not_before = ?", toMicros(now.Add(reloadPause))).
-			Where("account_id = ? AND attempt = ?", r.AccountID, r.ID)
-		if f.Final {
-			update.Set("attempt = ''")
-		}
-		if ended, err := changed(update.Exec(ctx)); err != nil || !ended {
-			return err
-		}
-		var balance credit.Amount
-		if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", r.AccountID).Scan(ctx, &balance); err != nil {
-			return notFound(err)
-		}
-		return s.events.publish(ctx, tx, news{
-			accountID: r.AccountID, kind: EventAutoReloadFailed, at: now,
-			data: WalletNews{AmountMicrodollars: r.Amount, BalanceMicrodollars: balance, Reason: clean(f.Reason, 500)},
-		})
-	})
+// await gives the owner time to confirm an attempt.
+func (s ReloadStore) await(ctx context.Context, tx bun.Tx, p *paymentRow, now time.Time) error {
+	_, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ? AND attempt = ?",
+		toMicros(now.Add(ReloadActionTime)), p.AccountID, p.ID).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("fail reload: %w", err)
+		return err
 	}
-	return nil
+	return s.tell(ctx, tx, p.AccountID, p.Amount, p.Reason, now)
+}
+
+// fail ends an attempt that was refused, and lets nobody try again for a while,
+// or ever, where it was one too many; then it returns why.
+func (s ReloadStore) fail(ctx context.Context, tx bun.Tx, p *paymentRow, now time.Time) (off string, err error) {
+	var row reloadRow
+	err = notFound(tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, failures = failures + 1 WHERE account_id = ? AND attempt = ? RETURNING *",
+		p.AccountID, p.ID).Scan(ctx, &row))
+	if errors.Is(err, ErrNotFound) {
+		return "", nil // It has ended before.
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := s.tell(ctx, tx, p.AccountID, p.Amount, p.Reason, now); err != nil {
+		return "", err
+	}
+	if row.Failures > len(reloadPauses) {
+		return s.switchOff(ctx, tx, p, fmt.Sprintf("It failed %d times in a row. The last time: %s", row.Failures, p.Reason), now)
+	}
+	_, err = tx.NewRaw("UPDATE reloads SET not_before = ? WHERE account_id = ?", toMicros(now.Add(reloadPauses[row.Failures-1])), p.AccountID).Exec(ctx)
+	return "", err
+}
+
+// switchOff ends the account's auto-reload, if it is on, and then returns why.
+func (s ReloadStore) switchOff(ctx context.Context, tx bun.Tx, p *paymentRow, why string, now time.Time) (string, error) {
+	off, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = FALSE WHERE id = ? AND auto_reload", p.AccountID).Exec(ctx))
+	if err != nil || !off {
+		return "", err
+	}
+	why = clean(why, 500)
+	if _, err := tx.NewRaw("UPDATE reloads SET off_reason = ? WHERE account_id = ?", why, p.AccountID).Exec(ctx); err != nil {
+		return "", err
+	}
+	return why, s.tell(ctx, tx, p.AccountID, p.Amount, "Auto-reload is off. "+why, now)
+}
+
+// tell tells the account's endpoints that its wallet was not refilled.
+func (s ReloadStore) tell(ctx context.Context, tx bun.Tx, accountID string, amount credit.Amount, reason string, now time.Time) error {
+	var balance credit.Amount
+	if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
+		return notFound(err)
+	}
+	return s.events.publish(ctx, tx, news{
+		accountID: accountID, kind: EventAutoReloadFailed, at: now,
+		data: WalletNews{AmountMicrodollars: amount, BalanceMicrodollars: balance, Reason: clean(reason, 500)},
+	})
 }

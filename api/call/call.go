@@ -73,7 +73,7 @@ type Pipeline struct {
 	render     *render.Renderer
 	callbacks  Callbacks
 	box        *seal.Box
-	wallets    *Wallets
+	wallets    *wallets
 	limiter    limit.Limiter
 	table      *op.Table[*operation.Env]
 	prices     map[string]credit.Amount
@@ -101,13 +101,10 @@ func New(cfg Config) *Pipeline {
 	p.inputs = op.NewBudget(inputBudget)
 	p.files = op.Files{Limit: cfg.MaxFile, Open: func() op.Sink { return render.NewFile() }}
 	p.Files = Files{store: cfg.Store, blobs: cfg.Store.Blobs(), log: cfg.Logger, now: cfg.Now}
-	p.wallets = &Wallets{store: cfg.Store, payments: cfg.Payments, log: cfg.Logger, running: &p.running, reached: cfg.AfterStep}
+	p.wallets = &wallets{payments: cfg.Payments, log: cfg.Logger, running: &p.running}
 	p.metrics = newMetrics(cfg.Registry, p.RenderStats)
 	return p
 }
-
-// Wallets returns what fills the wallets.
-func (p *Pipeline) Wallets() *Wallets { return p.wallets }
 
 // RenderStats returns how busy the renderer is; one that is not there is idle.
 func (p *Pipeline) RenderStats() render.Stats {

@@ -56,7 +56,6 @@ func (r Reaper) Run(ctx context.Context) {
 func (r Reaper) tasks() []store.Task {
 	return append(r.store.Upkeep(),
 		store.Task{Name: "reap", Every: reapEvery, Do: r.reap},
-		store.Task{Name: "refill wallets", Every: reapEvery, Do: r.wallets.refillDue},
 	)
 }
 
@@ -75,7 +74,6 @@ func (r Reaper) Once(ctx context.Context) {
 	r.failed(ctx, r.reap(ctx))
 	r.failed(ctx, r.lost(ctx))
 	r.failed(ctx, r.store.DeleteExpired(ctx, reapBatch))
-	r.failed(ctx, r.wallets.refillDue(ctx))
 }
 
 func (r Reaper) failed(ctx context.Context, err error) {

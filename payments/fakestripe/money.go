@@ -1,0 +1,228 @@
+package fakestripe
+
+import (
+	"cmp"
+	"net/http"
+)
+
+func (s *Server) newCustomer(r *http.Request) (Object, error) {
+	return s.add("cus", "customer", Object{
+		"email": r.Form.Get("email"), "name": r.Form.Get("name"), "metadata": fields(r.Form, "metadata"), "invoice_settings": Object{"default_payment_method": nil},
+	}), nil
+}
+
+// buyer returns a customer. One of before a restart is known again.
+func (s *Server) buyer(id string) Object {
+	if s.objects[id] == nil {
+		s.objects[id] = Object{"id": id, "object": "customer", "livemode": false, "invoice_settings": Object{"default_payment_method": nil}}
+	}
+	return s.objects[id]
+}
+
+func (s *Server) getCustomer(r *http.Request) (Object, error) { return s.buyer(r.PathValue("id")), nil }
+
+func (s *Server) listMethods(r *http.Request) (Object, error) {
+	data := []Object{}
+	if saved, ok := s.buyer(r.PathValue("id"))["saved"].(Object); ok {
+		data = append(data, saved)
+	}
+	return Object{"object": "list", "has_more": false, "url": r.URL.Path, "data": data}, nil
+}
+
+// method returns a saved method.
+func (s *Server) method(id string) Object {
+	last4 := map[string]string{CardDeclined: "0002", CardAction: "3184"}[id]
+	return Object{
+		"id": id, "object": "payment_method", "type": "card", "livemode": false,
+		"card": Object{"brand": "visa", "last4": cmp.Or(last4, "4242"), "exp_month": 11, "exp_year": s.cfg.Now().Year() + 2},
+	}
+}
+
+// SetCard makes a method the one that a customer has chosen.
+func (s *Server) SetCard(customer, method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buyer(customer)["saved"] = s.method(method)
+	s.buyer(customer)["invoice_settings"] = Object{"default_payment_method": s.method(method)}
+}
+
+func (s *Server) newSession(r *http.Request) (Object, error) {
+	amount := number(r.Form, "line_items[0][price_data][unit_amount]") * number(r.Form, "line_items[0][quantity]")
+	if amount < 50 || r.Form.Get("line_items[0][price_data][currency]") != "usd" || r.Form.Get("mode") != "payment" || r.Form.Get("success_url") == "" {
+		return nil, invalid("The page needs a mode, a line of at least 50 cents in usd, and a success_url.")
+	}
+	o := s.add("cs_test", "checkout.session", Object{
+		"amount_total": amount, "currency": "usd", "mode": "payment", "status": "open", "payment_status": "unpaid", "payment_intent": nil,
+		"customer": r.Form.Get("customer"), "client_reference_id": r.Form.Get("client_reference_id"), "metadata": fields(r.Form, "metadata"),
+		"success_url": r.Form.Get("success_url"), "cancel_url": r.Form.Get("cancel_url"),
+		"intent_metadata": fields(r.Form, "payment_intent_data[metadata]"), "setup_future_usage": r.Form.Get("payment_intent_data[setup_future_usage]"),
+	})
+	o["url"] = s.cfg.PageURL + "/pay/" + text(o, "id")
+	return o, nil
+}
+
+func (s *Server) newPortal(r *http.Request) (Object, error) {
+	o := s.add("bps", "billing_portal.session", Object{"customer": r.Form.Get("customer"), "return_url": r.Form.Get("return_url")})
+	o["url"] = s.cfg.PageURL + "/card/" + text(o, "id")
+	return o, nil
+}
+
+// Pay is what a customer does on a page, with a card that is saved if that was
+// asked for. It reports whether the money has come.
+func (s *Server) Pay(session, method string) bool {
+	defer s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.objects[session]
+	if o == nil || text(o, "status") != "open" {
+		return false
+	}
+	intent := s.inside(o, "payment_intent")
+	if intent == nil {
+		intent = s.add("pi", "payment_intent", Object{
+			"amount": o["amount_total"], "amount_received": int64(0), "currency": o["currency"], "customer": o["customer"], "metadata": o["intent_metadata"],
+			"status": "requires_payment_method", "setup_future_usage": o["setup_future_usage"], "latest_charge": nil,
+		})
+		o["payment_intent"] = intent["id"]
+	}
+	if !s.confirm(intent, method) {
+		return false
+	}
+	o["status"], o["payment_status"] = "complete", "paid"
+	if text(o, "setup_future_usage") != "" {
+		s.buyer(text(o, "customer"))["saved"] = s.method(method)
+	}
+	s.happen("checkout.session.completed", o)
+	return true
+}
+
+// Expire ends a page on which nobody has paid.
+func (s *Server) Expire(session string) {
+	defer s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.objects[session]; o != nil && text(o, "status") == "open" {
+		o["status"] = "expired"
+		s.happen("checkout.session.expired", o)
+	}
+}
+
+// confirm charges a method for a payment, and reports whether that worked.
+func (s *Server) confirm(intent Object, method string) bool {
+	intent["payment_method"] = method
+	s.objects[method] = s.method(method)
+	if method == CardDeclined {
+		intent["status"] = "requires_payment_method"
+		intent["last_payment_error"] = Object{"type": "card_error", "code": "card_declined", "message": "Your card was declined."}
+		s.happen("payment_intent.payment_failed", intent)
+		return false
+	}
+	amount := whole(intent, "amount")
+	charge := s.add("ch", "charge", Object{
+		"amount": amount, "amount_refunded": int64(0), "currency": intent["currency"], "customer": intent["customer"], "payment_intent": intent["id"], "metadata": intent["metadata"],
+		"paid": true, "status": "succeeded", "payment_method": method, "payment_method_details": Object{"type": "card", "card": s.method(method)["card"]},
+	})
+	charge["receipt_url"] = s.cfg.PageURL + "/receipt/" + text(charge, "id")
+	intent["status"], intent["amount_received"], intent["latest_charge"], intent["last_payment_error"] = "succeeded", amount, charge["id"], nil
+	s.happen("payment_intent.succeeded", intent)
+	return true
+}
+
+func (s *Server) newIntent(r *http.Request) (Object, error) {
+	method := r.Form.Get("payment_method")
+	if number(r.Form, "amount") < 50 || r.Form.Get("currency") != "usd" || r.Form.Get("confirm") != "true" || r.Form.Get("off_session") != "true" || method == "" || r.Form.Get("customer") == "" {
+		return nil, invalid("A payment needs an amount of at least 50 cents in usd, a customer, a method, and to be confirmed off session.")
+	}
+	intent := s.add("pi", "payment_intent", Object{
+		"amount": number(r.Form, "amount"), "amount_received": int64(0), "currency": "usd", "customer": r.Form.Get("customer"), "metadata": fields(r.Form, "metadata"),
+		"status": "requires_confirmation", "latest_charge": nil,
+	})
+	switch {
+	case method == CardAction:
+		intent["status"], intent["payment_method"] = "requires_action", method
+		intent["next_action"] = Object{"type": "redirect_to_url", "redirect_to_url": Object{"url": s.cfg.PageURL + "/confirm/" + text(intent, "id"), "return_url": r.Form.Get("return_url")}}
+		s.happen("payment_intent.requires_action", intent)
+	case !s.confirm(intent, method):
+		return nil, &fault{status: http.StatusPaymentRequired, kind: "card_error", code: "card_declined", decline: "generic_decline", text: "Your card was declined.", intent: intent}
+	}
+	return s.expanded(intent, r.Form, ""), nil
+}
+
+// Confirm is what a card's owner does at the bank: says yes or no to a payment
+// that waits for it.
+func (s *Server) Confirm(intent string, yes bool) {
+	defer s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.objects[intent]
+	if o == nil || text(o, "status") != "requires_action" {
+		return
+	}
+	method := CardWorks
+	if !yes {
+		method = CardDeclined
+	}
+	o["next_action"] = nil
+	s.confirm(o, method)
+}
+
+func (s *Server) cancelIntent(r *http.Request) (Object, error) {
+	o := s.objects[r.PathValue("id")]
+	switch {
+	case o == nil:
+		return nil, missing(r.PathValue("id"))
+	case text(o, "status") == "succeeded":
+		return nil, &fault{status: http.StatusBadRequest, kind: "invalid_request_error", code: "payment_intent_unexpected_state", text: "The payment has succeeded.", intent: o}
+	}
+	o["status"], o["next_action"] = "canceled", nil
+	s.happen("payment_intent.canceled", o)
+	return o, nil
+}
+
+// Refund gives some of a payment back, in cents.
+func (s *Server) Refund(intent string, amount int64) {
+	defer s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	charge := s.inside(s.objects[intent], "latest_charge")
+	if charge == nil || amount <= 0 || whole(charge, "amount_refunded")+amount > whole(charge, "amount") {
+		return
+	}
+	charge["amount_refunded"] = whole(charge, "amount_refunded") + amount
+	charge["refunded"] = charge["amount_refunded"] == charge["amount"]
+	s.add("re", "refund", Object{"amount": amount, "currency": charge["currency"], "charge": charge["id"], "payment_intent": intent, "status": "succeeded"})
+	s.happen("charge.refunded", charge)
+}
+
+// Dispute is what a bank does on behalf of a card's owner. It returns the
+// dispute's id.
+func (s *Server) Dispute(intent string) string {
+	defer s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	charge := s.inside(s.objects[intent], "latest_charge")
+	if charge == nil {
+		return ""
+	}
+	o := s.add("du", "dispute", Object{
+		"amount": whole(charge, "amount") - whole(charge, "amount_refunded"), "currency": charge["currency"], "charge": charge["id"], "payment_intent": intent, "status": "needs_response", "metadata": Object{},
+	})
+	s.happen("charge.dispute.created", o)
+	return text(o, "id")
+}
+
+// CloseDispute is the bank's decision.
+func (s *Server) CloseDispute(id string, won bool) {
+	defer s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.objects[id]
+	if o == nil {
+		return
+	}
+	o["status"] = "lost"
+	if won {
+		o["status"] = "won"
+	}
+	s.happen("charge.dispute.closed", o)
+}

@@ -1,0 +1,135 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/stripe/stripe-go/v76"
+
+	"relaypdf/store"
+)
+
+// intent asks for a PaymentIntent with its charge and its method.
+func (p *Payments) intent(ctx context.Context, id string) (*stripe.PaymentIntent, error) {
+	params := &stripe.PaymentIntentParams{}
+	params.Context = ctx
+	params.AddExpand("latest_charge")
+	params.AddExpand("payment_method")
+	return p.intents.Get(id, params)
+}
+
+// paymentOf returns which payment of ours a thing of Stripe's says it is.
+func paymentOf(metadata map[string]string) string { return metadata[metadataPayment] }
+
+// noticeOf says what a PaymentIntent tells of a payment.
+func noticeOf(i *stripe.PaymentIntent) store.PaymentNotice {
+	n := store.PaymentNotice{PaymentID: paymentOf(i.Metadata), Intent: i.ID}
+	switch i.Status {
+	case stripe.PaymentIntentStatusSucceeded:
+		n.State, n.Amount = store.PaymentPaid, fromCents(i.AmountReceived)
+	case stripe.PaymentIntentStatusCanceled:
+		n.State, n.Reason = store.PaymentFailed, "The payment was cancelled."
+	case stripe.PaymentIntentStatusRequiresPaymentMethod:
+		if i.LastPaymentError != nil {
+			n.State, n.Reason = store.PaymentDeclined, refusal(i.LastPaymentError)
+		}
+	case stripe.PaymentIntentStatusRequiresAction:
+		n.State, n.Reason = store.PaymentAction, "The bank asks the card’s owner to confirm the payment."
+		if i.NextAction != nil && i.NextAction.RedirectToURL != nil {
+			n.ActionURL = i.NextAction.RedirectToURL.URL
+		}
+	}
+	if charge := i.LatestCharge; charge != nil {
+		n.Refunded = fromCents(charge.AmountRefunded)
+		n.Details = store.PaymentDetails{Card: chargeText(charge), ReceiptURL: charge.ReceiptURL}
+	}
+	return n
+}
+
+// refusal says why a card was refused, in a sentence for its owner.
+func refusal(err *stripe.Error) string {
+	if err.Code == stripe.ErrorCodeAuthenticationRequired {
+		return "The bank asks the card’s owner to confirm the payment: top up once on the wallet’s page."
+	}
+	text := strings.TrimSpace(err.Msg)
+	if text == "" {
+		return "The card was refused."
+	}
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+// chargeText is what was charged, as people know it.
+func chargeText(c *stripe.Charge) string {
+	details := c.PaymentMethodDetails
+	switch {
+	case details == nil:
+		return ""
+	case details.Card != nil:
+		return cardText(string(details.Card.Brand), details.Card.Last4, 0, 0)
+	}
+	return methodName(string(details.Type))
+}
+
+// foreign says why a thing of Stripe's cannot be a payment of this service.
+func (p *Payments) foreign(live bool, currency string) error {
+	switch {
+	case live != p.live:
+		return fmt.Errorf("it is of Stripe's %s mode, and the secret key of the other", mode(live))
+	case currency != "" && !strings.EqualFold(currency, "usd"):
+		return fmt.Errorf("its currency is %s, and this service takes usd", currency)
+	}
+	return nil
+}
+
+func mode(live bool) string {
+	if live {
+		return "live"
+	}
+	return "test"
+}
+
+// applyIntent carries out what a PaymentIntent tells.
+func (p *Payments) applyIntent(ctx context.Context, i *stripe.PaymentIntent) (store.PaymentChange, error) {
+	if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
+		return store.PaymentChange{}, fmt.Errorf("payment %s: %w", i.ID, err)
+	}
+	return p.apply(ctx, noticeOf(i))
+}
+
+// apply carries a notice out, and writes to people whom it concerns.
+func (p *Payments) apply(ctx context.Context, n store.PaymentNotice) (store.PaymentChange, error) {
+	change, err := p.store.ApplyPayment(ctx, n)
+	if err != nil {
+		return change, err
+	}
+	if change.Credited || change.Taken != 0 || change.Failed || change.Action {
+		p.log.LogAttrs(ctx, slog.LevelInfo, "payment", slog.String("payment", change.Payment.ID), slog.String("account", change.Payment.AccountID),
+			slog.String("state", change.Payment.State), slog.Bool("credited", change.Credited), slog.Int64("takenMicrodollars", int64(change.Taken)))
+	}
+	p.write(ctx, change)
+	return change, nil
+}
+
+// describe asks Stripe for what people are shown of a payment: its receipt, and
+// the card, which is the one to charge from now on. The money has come without.
+func (p *Payments) describe(ctx context.Context, payment store.Payment) error {
+	if payment.Intent == "" {
+		return nil
+	}
+	i, err := p.intent(ctx, payment.Intent)
+	if err != nil {
+		return err
+	}
+	if err := p.store.DescribePayment(ctx, payment.ID, noticeOf(i).Details); err != nil {
+		return err
+	}
+	if payment.Kind != store.PaymentTopUp || i.PaymentMethod == nil || i.SetupFutureUsage != stripe.PaymentIntentSetupFutureUsageOffSession {
+		return nil
+	}
+	return p.store.SetCard(ctx, payment.AccountID, i.PaymentMethod.ID, methodText(i.PaymentMethod))
+}

@@ -1,0 +1,288 @@
+// Package payments takes money through Stripe: top-ups on Stripe's own page,
+// charges of a saved card when a wallet is low, and what Stripe tells of both.
+// The store's row of a payment is there before Stripe is asked for anything, and
+// only what Stripe says of it moves money.
+package payments
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/stripe/stripe-go/v76"
+	portal "github.com/stripe/stripe-go/v76/billingportal/session"
+	checkout "github.com/stripe/stripe-go/v76/checkout/session"
+	"github.com/stripe/stripe-go/v76/customer"
+	"github.com/stripe/stripe-go/v76/dispute"
+	"github.com/stripe/stripe-go/v76/paymentintent"
+	"github.com/stripe/stripe-go/v76/refund"
+
+	"relaypdf/mail"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// Bounds of a top-up.
+const (
+	LeastTopUp = 5 * credit.Dollar
+	MostTopUp  = 1000 * credit.Dollar
+)
+
+const (
+	cent = credit.Dollar / 100
+	// requestTimeout bounds one request to Stripe, a repetition included.
+	requestTimeout = 25 * time.Second
+	walletPath     = "/dashboard/wallet"
+	// metadataPayment and metadataAccount name what is ours in Stripe's objects.
+	metadataPayment = "relaypdf_payment"
+	metadataAccount = "relaypdf_account"
+)
+
+// Config says how Stripe is reached.
+type Config struct {
+	Store *store.Store
+	// SecretKey is the account's at Stripe, sk_live_… or sk_test_….
+	SecretKey string
+	// WebhookSecret signs what Stripe sends: whsec_….
+	WebhookSecret string
+	// APIURL takes the place of Stripe's address; empty is Stripe.
+	APIURL string
+	// BaseURL is the public address of the service, without a final slash.
+	BaseURL string
+	// Mail sends letters; nil sends none.
+	Mail   Mailer
+	Logger *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Mailer sends letters in the background.
+type Mailer interface {
+	Enqueue(ctx context.Context, letter mail.Letter) error
+}
+
+// Payments takes money. Its methods are safe for concurrent use.
+type Payments struct {
+	store    *store.Store
+	cfg      Config
+	live     bool // real money moves
+	log      *slog.Logger
+	now      func() time.Time
+	sessions checkout.Client
+	portals  portal.Client
+	intents  paymentintent.Client
+	buyers   customer.Client
+	disputes dispute.Client
+	refunds  refund.Client
+}
+
+// New returns payments through Stripe. It asks Stripe for nothing yet.
+func New(cfg Config) (*Payments, error) {
+	_, rest, ok := strings.Cut(cfg.SecretKey, "k_") // sk_, and rk_ of restricted keys
+	live := strings.HasPrefix(rest, "live_")
+	if !ok || !live && !strings.HasPrefix(rest, "test_") {
+		return nil, errors.New("the secret key of Stripe must begin with sk_live_ or sk_test_")
+	}
+	if cfg.WebhookSecret == "" {
+		return nil, errors.New("Stripe's webhook secret is missing: without it nobody learns that money has come") //nolint:staticcheck // a name begins it
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	url := cmp.Or(cfg.APIURL, stripe.APIURL)
+	backend := stripe.GetBackendWithConfig(stripe.APIBackend, &stripe.BackendConfig{
+		URL: &url, HTTPClient: &http.Client{Timeout: requestTimeout}, MaxNetworkRetries: stripe.Int64(0), EnableTelemetry: stripe.Bool(false),
+		LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelNull},
+	})
+	return &Payments{
+		store: cfg.Store, cfg: cfg, live: live, log: cfg.Logger, now: cfg.Now,
+		sessions: checkout.Client{B: backend, Key: cfg.SecretKey}, portals: portal.Client{B: backend, Key: cfg.SecretKey},
+		intents: paymentintent.Client{B: backend, Key: cfg.SecretKey}, buyers: customer.Client{B: backend, Key: cfg.SecretKey},
+		disputes: dispute.Client{B: backend, Key: cfg.SecretKey}, refunds: refund.Client{B: backend, Key: cfg.SecretKey},
+	}, nil
+}
+
+// Live tells that real money moves.
+func (p *Payments) Live() bool { return p.live }
+
+// cents returns an amount as Stripe counts it.
+func cents(amount credit.Amount) *int64 { return stripe.Int64(int64(amount / cent)) }
+
+func fromCents(n int64) credit.Amount { return credit.Amount(n) * cent }
+
+// TopUp returns the address of Stripe's page on which an account's owner pays.
+// The payment's row is there first, and names it at Stripe.
+func (p *Payments) TopUp(ctx context.Context, account store.Account, amount credit.Amount) (address string, err error) {
+	if amount < LeastTopUp || amount > MostTopUp {
+		return "", fmt.Errorf("a top-up is of %s to %s; got %s", LeastTopUp, MostTopUp, amount)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	buyer, err := p.customer(ctx, account)
+	if err != nil {
+		return "", err
+	}
+	payment, err := p.store.OpenTopUp(ctx, account.ID, buyer.ID, amount)
+	if err != nil {
+		return "", err
+	}
+	metadata := map[string]string{metadataPayment: payment.ID, metadataAccount: account.ID}
+	params := &stripe.CheckoutSessionParams{
+		Mode: stripe.String(string(stripe.CheckoutSessionModePayment)), Customer: &buyer.ID, ClientReferenceID: &payment.ID, Metadata: metadata,
+		LineItems: []*stripe.CheckoutSessionLineItemParams{{
+			Quantity: stripe.Int64(1),
+			PriceData: &stripe.CheckoutSessionLineItemPriceDataParams{
+				Currency: stripe.String("usd"), UnitAmount: cents(amount),
+				ProductData: &stripe.CheckoutSessionLineItemPriceDataProductDataParams{Name: stripe.String("Credit for " + account.Name)},
+			},
+		}},
+		PaymentIntentData: &stripe.CheckoutSessionPaymentIntentDataParams{
+			Metadata: metadata, Description: stripe.String("Top-up of " + account.Name), SetupFutureUsage: stripe.String("off_session"),
+		},
+		SuccessURL: stripe.String(p.cfg.BaseURL + walletPath + "?payment=" + payment.ID), CancelURL: stripe.String(p.cfg.BaseURL + walletPath),
+	}
+	params.Context = ctx
+	params.SetIdempotencyKey(payment.ID)
+	session, err := again(ctx, func() (*stripe.CheckoutSession, error) { return p.sessions.New(params) })
+	if err != nil {
+		return "", fmt.Errorf("make a page of Stripe's: %w", err)
+	}
+	if err := p.store.SetPaymentSession(ctx, payment.ID, session.ID); err != nil {
+		return "", err
+	}
+	return session.URL, nil
+}
+
+// again asks once more where the answer was lost or Stripe stumbled. What is
+// asked for carries a key, under which Stripe does it once.
+func again[T any](ctx context.Context, ask func() (*T, error)) (*T, error) {
+	answer, err := ask()
+	if err != nil && uncertain(err) && ctx.Err() == nil {
+		answer, err = ask()
+	}
+	return answer, err
+}
+
+// uncertain reports whether an error leaves open what Stripe has done.
+func uncertain(err error) bool {
+	var told *stripe.Error
+	if !errors.As(err, &told) {
+		return true
+	}
+	switch told.HTTPStatusCode {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusPaymentRequired:
+		return told.Type == stripe.ErrorTypeIdempotency
+	}
+	return true
+}
+
+// customer returns who the account is at Stripe, where it is made known to it
+// the first time.
+func (p *Payments) customer(ctx context.Context, account store.Account) (store.Customer, error) {
+	known, err := p.store.Customer(ctx, account.ID)
+	if !errors.Is(err, store.ErrNotFound) {
+		return known, err
+	}
+	params := &stripe.CustomerParams{Email: &account.Email, Name: &account.Name, Metadata: map[string]string{metadataAccount: account.ID}}
+	params.Context = ctx
+	params.SetIdempotencyKey("customer " + account.ID)
+	made, err := again(ctx, func() (*stripe.Customer, error) { return p.buyers.New(params) })
+	if err != nil {
+		return store.Customer{}, fmt.Errorf("make a customer of Stripe's: %w", err)
+	}
+	return p.store.AddCustomer(ctx, account.ID, made.ID)
+}
+
+// Portal returns the address of Stripe's page on which an account's owner
+// changes the card and finds receipts.
+func (p *Payments) Portal(ctx context.Context, account store.Account) (address string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	buyer, err := p.customer(ctx, account)
+	if err != nil {
+		return "", err
+	}
+	params := &stripe.BillingPortalSessionParams{Customer: &buyer.ID, ReturnURL: stripe.String(p.cfg.BaseURL + walletPath + "/card")}
+	params.Context = ctx
+	session, err := p.portals.New(params)
+	if err != nil {
+		return "", fmt.Errorf("make a page of Stripe's: %w", err)
+	}
+	return session.URL, nil
+}
+
+// RefreshCard asks Stripe which card the account's owner has chosen there.
+func (p *Payments) RefreshCard(ctx context.Context, account store.Account) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	known, err := p.store.Customer(ctx, account.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	params := &stripe.CustomerParams{}
+	params.Context = ctx
+	params.AddExpand("invoice_settings.default_payment_method")
+	buyer, err := p.buyers.Get(known.ID, params)
+	if err != nil {
+		return fmt.Errorf("read a customer of Stripe's: %w", err)
+	}
+	if buyer.InvoiceSettings != nil && buyer.InvoiceSettings.DefaultPaymentMethod != nil {
+		method := buyer.InvoiceSettings.DefaultPaymentMethod
+		return p.store.SetCard(ctx, account.ID, method.ID, methodText(method))
+	}
+	// None was chosen. The one of before may have been removed.
+	list := &stripe.CustomerListPaymentMethodsParams{Customer: &known.ID}
+	list.Context = ctx
+	var latest *stripe.PaymentMethod
+	for methods := p.buyers.ListPaymentMethods(list); methods.Next(); {
+		method := methods.PaymentMethod()
+		if method.ID == known.Method {
+			return p.store.SetCard(ctx, account.ID, method.ID, methodText(method))
+		}
+		if latest == nil {
+			latest = method
+		}
+	}
+	if latest == nil {
+		return p.store.SetCard(ctx, account.ID, "", "")
+	}
+	return p.store.SetCard(ctx, account.ID, latest.ID, methodText(latest))
+}
+
+// brands are the names of cards as people write them.
+var brands = map[string]string{
+	"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express", "discover": "Discover", "diners": "Diners Club", "jcb": "JCB", "unionpay": "UnionPay",
+}
+
+func cardText(brand, last4 string, year int64, month int64) string {
+	text := cmp.Or(brands[brand], "Card") + " ending " + last4
+	if year > 0 && month >= 1 && month <= 12 {
+		text += ", until " + time.Month(month).String()[:3] + fmt.Sprintf(" %d", year)
+	}
+	return text
+}
+
+// methodText is a saved method as people know it.
+func methodText(m *stripe.PaymentMethod) string {
+	if m.Card != nil {
+		return cardText(string(m.Card.Brand), m.Card.Last4, m.Card.ExpYear, m.Card.ExpMonth)
+	}
+	return methodName(string(m.Type))
+}
+
+// methodName makes a text of the name of a kind of method: "us_bank_account".
+func methodName(kind string) string {
+	if kind == "" {
+		return ""
+	}
+	text := strings.ReplaceAll(kind, "_", " ")
+	return strings.ToUpper(text[:1]) + text[1:]
+}

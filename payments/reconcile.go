@@ -1,0 +1,198 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/stripe/stripe-go/v76"
+
+	"relaypdf/store"
+)
+
+const (
+	// clockSkew is how much Stripe's clock and ours may differ, and how much of
+	// its lists is read twice.
+	clockSkew = time.Hour
+	// firstLook is how far back the lists are read the first time.
+	firstLook = 30 * 24 * time.Hour
+	// sessionTerm is when a page of Stripe's has surely expired.
+	sessionTerm = 25 * time.Hour
+	// eventTerm is how long events are remembered: longer than Stripe sends them.
+	eventTerm = 60 * 24 * time.Hour
+	// lookBatch bounds what one round asks for by name.
+	lookBatch = 100
+	markName  = "reconciled"
+)
+
+// Tasks are what one process at a time does for all.
+func (p *Payments) Tasks() []store.Task {
+	return []store.Task{
+		{Name: "refill wallets", Every: time.Minute, Do: p.refillDue},
+		{Name: "reconcile with Stripe", Every: time.Hour, Do: p.Reconcile},
+	}
+}
+
+// Reconcile compares Stripe's lists with ours, and makes good what no event has
+// told: payments, refunds, disputes, and pages on which nobody paid.
+func (p *Payments) Reconcile(ctx context.Context) error {
+	began := p.now()
+	mark, err := p.store.Mark(ctx, markName)
+	if err != nil {
+		return err
+	}
+	since := began.Add(-firstLook)
+	if mark.After(since) {
+		since = mark.Add(-clockSkew)
+	}
+	err = errors.Join(p.reconcileIntents(ctx, since), p.reconcileRefunds(ctx, since), p.reconcileDisputes(ctx, since))
+	if err == nil {
+		err = p.store.SetMark(ctx, markName, began)
+	}
+	return errors.Join(err, p.reconcileWaiting(ctx), p.store.ForgetPaymentEvents(ctx, began.Add(-eventTerm)))
+}
+
+func from(since time.Time) *stripe.RangeQueryParams {
+	return &stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()}
+}
+
+// list says that a list is read to its end, in large pages.
+func list(ctx context.Context) stripe.ListParams {
+	return stripe.ListParams{Context: ctx, Limit: stripe.Int64(100)}
+}
+
+func (p *Payments) reconcileIntents(ctx context.Context, since time.Time) error {
+	params := &stripe.PaymentIntentListParams{ListParams: list(ctx), CreatedRange: from(since)}
+	params.AddExpand("data.latest_charge")
+	var failures []error
+	intents := p.intents.List(params)
+	for intents.Next() {
+		if i := intents.PaymentIntent(); paymentOf(i.Metadata) != "" {
+			failures = append(failures, p.reconcileIntent(ctx, i))
+		}
+	}
+	return errors.Join(append(failures, intents.Err())...)
+}
+
+// reconcileIntent carries out what a PaymentIntent tells. One that contradicts
+// its payment is told of in the log, and keeps no other from being looked at.
+func (p *Payments) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent) error {
+	change, err := p.applyIntent(ctx, i)
+	if errors.Is(err, store.ErrOtherPayment) {
+		p.log.LogAttrs(ctx, slog.LevelError, "Stripe's list contradicts a payment", slog.Any("error", err))
+		return nil
+	}
+	if err != nil || !change.Known || change.Payment.State != store.PaymentPaid {
+		return err
+	}
+	if change.Credited {
+		p.log.LogAttrs(ctx, slog.LevelWarn, "credited a payment of which no event came", slog.String("payment", change.Payment.ID))
+		return p.describe(ctx, change.Payment)
+	}
+	// The card of the first payment may not have been read when it came.
+	if buyer, err := p.store.Customer(ctx, change.Payment.AccountID); err != nil || buyer.Method != "" {
+		return err
+	}
+	return p.describe(ctx, change.Payment)
+}
+
+func (p *Payments) reconcileRefunds(ctx context.Context, since time.Time) error {
+	params := &stripe.RefundListParams{ListParams: list(ctx), CreatedRange: from(since)}
+	var failures []error
+	seen := map[string]bool{}
+	refunds := p.refunds.List(params)
+	for refunds.Next() {
+		intent := refunds.Refund().PaymentIntent
+		if intent == nil || seen[intent.ID] {
+			continue
+		}
+		seen[intent.ID] = true
+		i, err := p.intent(ctx, intent.ID)
+		if err == nil && paymentOf(i.Metadata) != "" {
+			err = p.reconcileIntent(ctx, i)
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(append(failures, refunds.Err())...)
+}
+
+func (p *Payments) reconcileDisputes(ctx context.Context, since time.Time) error {
+	params := &stripe.DisputeListParams{ListParams: list(ctx), CreatedRange: from(since)}
+	var failures []error
+	disputes := p.disputes.List(params)
+	for disputes.Next() {
+		failures = append(failures, p.reconcileDispute(ctx, disputes.Dispute()))
+	}
+	failures = append(failures, disputes.Err())
+	// Those of before may have been decided since.
+	open, err := p.store.OpenDisputes(ctx, lookBatch)
+	failures = append(failures, err)
+	for _, id := range open {
+		params := &stripe.DisputeParams{}
+		params.Context = ctx
+		d, err := p.disputes.Get(id, params)
+		if err == nil {
+			err = p.reconcileDispute(ctx, d)
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+func (p *Payments) reconcileDispute(ctx context.Context, d *stripe.Dispute) error {
+	told := disputeOf(d.ID, string(d.Status), d.Amount)
+	if told == nil || d.PaymentIntent == nil || p.foreign(d.Livemode, string(d.Currency)) != nil {
+		return nil // It is not about money that came to us.
+	}
+	_, err := p.apply(ctx, store.PaymentNotice{Intent: d.PaymentIntent.ID, Dispute: told})
+	return err
+}
+
+// reconcileWaiting looks at pages of Stripe's on which somebody may have paid
+// long after they were made.
+func (p *Payments) reconcileWaiting(ctx context.Context) error {
+	waiting, err := p.store.WaitingPayments(ctx, p.now().Add(-clockSkew/2), lookBatch)
+	failures := []error{err}
+	for _, payment := range waiting {
+		if payment.Kind == store.PaymentTopUp {
+			failures = append(failures, p.reconcilePage(ctx, payment))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// gone reports whether Stripe says that there is no such thing.
+func gone(err error) bool {
+	var told *stripe.Error
+	return errors.As(err, &told) && told.HTTPStatusCode == http.StatusNotFound
+}
+
+func (p *Payments) reconcilePage(ctx context.Context, payment store.Payment) error {
+	expired := store.PaymentNotice{PaymentID: payment.ID, State: store.PaymentExpired}
+	if payment.Session == "" {
+		// Nobody was shown the page, if there was one.
+		if p.now().Sub(payment.CreatedAt) < sessionTerm {
+			return nil
+		}
+		_, err := p.apply(ctx, expired)
+		return err
+	}
+	params := &stripe.CheckoutSessionParams{}
+	params.Context = ctx
+	params.AddExpand("payment_intent.latest_charge")
+	session, err := p.sessions.Get(payment.Session, params)
+	switch {
+	case gone(err) && p.now().Sub(payment.CreatedAt) >= sessionTerm:
+		_, err = p.apply(ctx, expired)
+	case err != nil:
+		return fmt.Errorf("read the page of payment %s: %w", payment.ID, err)
+	case session.PaymentIntent != nil:
+		return p.reconcileIntent(ctx, session.PaymentIntent)
+	case session.Status == stripe.CheckoutSessionStatusExpired:
+		_, err = p.apply(ctx, expired)
+	}
+	return err
+}

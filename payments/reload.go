@@ -1,0 +1,186 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/stripe/stripe-go/v76"
+
+	"relaypdf/store"
+)
+
+const (
+	// reloadRound bounds the wallets that one round refills.
+	reloadRound = 50
+	// unknownPause is how long an attempt rests of which nobody knows how it
+	// ended.
+	unknownPause = 5 * time.Minute
+	// keyTerm is how long Stripe surely knows a key of ours again.
+	keyTerm = 20 * time.Hour
+	// afterwards bounds writing down what has happened, when the request that
+	// caused it is gone.
+	afterwards = 15 * time.Second
+)
+
+// Refill refills a wallet, if that is what its owner wants, it is low, and
+// nobody is at it.
+func (p *Payments) Refill(ctx context.Context, accountID string) error {
+	if due, err := p.store.ReloadDue(ctx, accountID); err != nil || !due {
+		return err
+	}
+	_, err := p.refill(ctx, accountID)
+	return err
+}
+
+// refillDue refills wallets that are low, until Stripe fails to answer: then the
+// others would wait in vain.
+func (p *Payments) refillDue(ctx context.Context) error {
+	ids, err := p.store.DueReloads(ctx, reloadRound)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, id := range ids {
+		answered, err := p.refill(ctx, id)
+		failures = append(failures, err)
+		if !answered {
+			break
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// refill makes one attempt, or learns what came of one, and reports whether
+// Stripe answered.
+func (p *Payments) refill(ctx context.Context, accountID string) (answered bool, err error) {
+	attempt, err := p.store.ClaimReload(ctx, accountID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return true, nil
+	case errors.Is(err, store.ErrMonthlyCap):
+		p.writeCapped(ctx, accountID)
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	asking, cancel := context.WithTimeout(ctx, requestTimeout)
+	notice, err := p.attempt(asking, attempt)
+	cancel()
+	if err != nil && ctx.Err() != nil {
+		return false, nil // This process stops. Another goes on when the lease has ended.
+	}
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), afterwards)
+	defer cancel()
+	if err != nil {
+		return false, errors.Join(err, p.store.PutOffReload(ctx, attempt, unknownPause))
+	}
+	if _, err := p.apply(ctx, notice); err != nil {
+		return true, errors.Join(err, p.store.PutOffReload(ctx, attempt, unknownPause))
+	}
+	if notice.State == "" {
+		return true, p.store.PutOffReload(ctx, attempt, unknownPause) // It is still on its way.
+	}
+	return true, nil
+}
+
+// attempt asks Stripe for the money of an attempt and returns what came of it;
+// an error leaves that open. What was asked for before is looked up first.
+func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
+	if !r.Again {
+		return p.charge(ctx, r)
+	}
+	i, err := p.lookUp(ctx, r.Payment)
+	switch {
+	case err != nil:
+		return store.PaymentNotice{}, err
+	case i == nil && p.now().Sub(r.CreatedAt) < keyTerm:
+		return p.charge(ctx, r)
+	case i == nil:
+		return store.PaymentNotice{PaymentID: r.ID, State: store.PaymentFailed, Reason: "Stripe could not be reached for a day."}, nil
+	}
+	if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
+		return store.PaymentNotice{}, err
+	}
+	if i.Status == stripe.PaymentIntentStatusRequiresAction && p.now().Sub(r.CreatedAt) >= store.ReloadActionTime {
+		return p.cancel(ctx, i)
+	}
+	return noticeOf(i), nil
+}
+
+// cancel ends a payment that its owner has not confirmed in time.
+func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.PaymentNotice, error) {
+	params := &stripe.PaymentIntentCancelParams{CancellationReason: stripe.String("abandoned")}
+	params.Context = ctx
+	i, err := p.intents.Cancel(i.ID, params)
+	if err != nil {
+		return store.PaymentNotice{}, err
+	}
+	n := noticeOf(i)
+	if n.State == store.PaymentFailed {
+		n.Reason = "The payment was not confirmed within a day."
+	}
+	return n, nil
+}
+
+// charge takes the money of an attempt from the saved card. Stripe does it once
+// for the attempt's id.
+func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
+	params := &stripe.PaymentIntentParams{
+		Amount: cents(r.Amount), Currency: stripe.String("usd"), Customer: &r.Customer, PaymentMethod: &r.Method,
+		Confirm: stripe.Bool(true), OffSession: stripe.Bool(true), ReturnURL: stripe.String(p.cfg.BaseURL + walletPath),
+		AutomaticPaymentMethods: &stripe.PaymentIntentAutomaticPaymentMethodsParams{Enabled: stripe.Bool(true)},
+		Description:             stripe.String("Auto-reload"), Metadata: map[string]string{metadataPayment: r.ID, metadataAccount: r.AccountID},
+	}
+	params.Context = ctx
+	params.SetIdempotencyKey(r.ID)
+	params.AddExpand("latest_charge")
+	i, err := p.intents.New(params)
+	if err == nil {
+		if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
+			return store.PaymentNotice{}, err
+		}
+		return noticeOf(i), nil
+	}
+	if uncertain(err) {
+		return store.PaymentNotice{}, err
+	}
+	var told *stripe.Error
+	if !errors.As(err, &told) {
+		return store.PaymentNotice{}, err
+	}
+	n := store.PaymentNotice{PaymentID: r.ID, State: store.PaymentDeclined, Reason: refusal(told)}
+	if told.PaymentIntent != nil {
+		n.Intent = told.PaymentIntent.ID
+		if told.PaymentIntent.Status == stripe.PaymentIntentStatusRequiresAction {
+			return noticeOf(told.PaymentIntent), nil
+		}
+	}
+	if told.HTTPStatusCode != http.StatusPaymentRequired {
+		p.log.LogAttrs(ctx, slog.LevelError, "Stripe refused to charge a card", slog.String("payment", r.ID), slog.Any("error", err))
+		n.Reason = "Stripe does not accept the saved card any more."
+	}
+	return n, nil
+}
+
+// lookUp finds what Stripe has made for a payment; nil is nothing.
+func (p *Payments) lookUp(ctx context.Context, payment store.Payment) (*stripe.PaymentIntent, error) {
+	if payment.Intent != "" {
+		return p.intent(ctx, payment.Intent)
+	}
+	params := &stripe.PaymentIntentListParams{
+		Customer: &payment.Customer, CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: payment.CreatedAt.Add(-clockSkew).Unix()},
+	}
+	params.Context = ctx
+	params.Limit = stripe.Int64(100)
+	params.AddExpand("data.latest_charge")
+	list := p.intents.List(params)
+	for list.Next() {
+		if paymentOf(list.PaymentIntent().Metadata) == payment.ID {
+			return list.PaymentIntent(), nil
+		}
+	}
+	return nil, list.Err()
+}

@@ -1,0 +1,218 @@
+package payments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/stripe/stripe-go/v76"
+	"github.com/stripe/stripe-go/v76/webhook"
+
+	"relaypdf/store"
+)
+
+// WebhookPath is where Stripe sends its events.
+const WebhookPath = "/stripe/webhook"
+
+const (
+	// tolerance is how old a signature may be.
+	tolerance = 300 * time.Second
+	// maxEvent bounds an event's body.
+	maxEvent = 1 << 20
+	// describeTimeout bounds asking for a receipt while Stripe waits.
+	describeTimeout = 8 * time.Second
+)
+
+// errIgnored means that an event is none of ours: it is taken, and nothing done.
+var errIgnored = errors.New("the event concerns no payment of ours")
+
+// badEvent is an event that is refused: Stripe tries again and shows it.
+type badEvent struct{ cause error }
+
+func (e *badEvent) Error() string { return e.cause.Error() }
+func (e *badEvent) Unwrap() error { return e.cause }
+
+// ServeHTTP takes an event of Stripe's. Its answer is 200 once it is carried
+// out, 400 where it never will be, and 500 where Stripe should try again.
+func (p *Payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "POST an event here.", http.StatusMethodNotAllowed)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
+	if err != nil {
+		http.Error(w, "The event is too large, or was cut off.", http.StatusBadRequest)
+		return
+	}
+	event, err := webhook.ConstructEventWithOptions(body, r.Header.Get("Stripe-Signature"), p.cfg.WebhookSecret,
+		webhook.ConstructEventOptions{Tolerance: tolerance, IgnoreAPIVersionMismatch: true})
+	if err != nil {
+		p.log.LogAttrs(r.Context(), slog.LevelWarn, "event of Stripe's refused", slog.Any("error", err))
+		http.Error(w, "The signature does not fit the body and the endpoint's secret, or is older than 300 seconds.", http.StatusBadRequest)
+		return
+	}
+	var bad *badEvent
+	switch err := p.handle(r.Context(), event); {
+	case err == nil, errors.Is(err, errIgnored):
+		w.WriteHeader(http.StatusOK)
+	case errors.As(err, &bad), errors.Is(err, store.ErrOtherPayment):
+		p.log.LogAttrs(r.Context(), slog.LevelError, "event of Stripe's refused", slog.String("event", event.ID), slog.String("type", string(event.Type)), slog.Any("error", err))
+		http.Error(w, "The event contradicts the payment or the settings; the log says how.", http.StatusBadRequest)
+	default:
+		p.log.LogAttrs(r.Context(), slog.LevelError, "event of Stripe's failed", slog.String("event", event.ID), slog.String("type", string(event.Type)), slog.Any("error", err))
+		http.Error(w, "Try again.", http.StatusInternalServerError)
+	}
+}
+
+func (p *Payments) handle(ctx context.Context, event stripe.Event) error {
+	if event.Data == nil || event.ID == "" {
+		return &badEvent{errors.New("the event has no id or no data")}
+	}
+	if err := p.foreign(event.Livemode, ""); err != nil {
+		return &badEvent{err}
+	}
+	n, err := p.read(event)
+	if err != nil {
+		return err
+	}
+	n.Event, n.EventType = event.ID, string(event.Type)
+	// Stripe may hang up; the money has come all the same.
+	ctx = context.WithoutCancel(ctx)
+	change, err := p.apply(ctx, n)
+	if err != nil || !change.Credited {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	if err := p.describe(bounded, change.Payment); err != nil {
+		// Reconciliation asks again.
+		p.log.LogAttrs(ctx, slog.LevelWarn, "receipt not read", slog.String("payment", change.Payment.ID), slog.Any("error", err))
+	}
+	return nil
+}
+
+// ref is a reference to an object: its id, or where Stripe has put it in whole,
+// the object.
+type ref string
+
+// UnmarshalJSON reads either form.
+func (r *ref) UnmarshalJSON(data []byte) error {
+	var object struct{ ID string }
+	if json.Unmarshal(data, (*string)(r)) == nil {
+		return nil
+	}
+	err := json.Unmarshal(data, &object)
+	*r = ref(object.ID)
+	return err
+}
+
+// object is what is read of the object that an event is about. These fields are
+// the same in every version of Stripe's interface.
+type object struct {
+	ID                string            `json:"id"`
+	Metadata          map[string]string `json:"metadata"`
+	Livemode          *bool             `json:"livemode"`
+	Currency          string            `json:"currency"`
+	Mode              string            `json:"mode"`
+	ClientReferenceID string            `json:"client_reference_id"`
+	PaymentIntent     ref               `json:"payment_intent"`
+	PaymentStatus     string            `json:"payment_status"`
+	AmountTotal       int64             `json:"amount_total"`
+	AmountReceived    int64             `json:"amount_received"`
+	Amount            int64             `json:"amount"`
+	AmountRefunded    int64             `json:"amount_refunded"`
+	ReceiptURL        string            `json:"receipt_url"`
+	Status            string            `json:"status"`
+	LastPaymentError  *stripe.Error     `json:"last_payment_error"`
+}
+
+// read makes a notice of an event. The error is errIgnored for one that tells
+// nothing of a payment of ours.
+func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
+	var o object
+	if err := json.Unmarshal(event.Data.Raw, &o); err != nil {
+		return store.PaymentNotice{}, &badEvent{fmt.Errorf("read the event: %w", err)}
+	}
+	live := event.Livemode
+	if o.Livemode != nil {
+		live = *o.Livemode
+	}
+	n := store.PaymentNotice{PaymentID: paymentOf(o.Metadata), Intent: string(o.PaymentIntent)}
+	if err := p.foreign(live, o.Currency); err != nil {
+		if n.PaymentID == "" && live == p.live {
+			return n, errIgnored // Another business of the same account at Stripe.
+		}
+		return n, &badEvent{err}
+	}
+	switch event.Type {
+	case "checkout.session.completed", "checkout.session.async_payment_succeeded", "checkout.session.async_payment_failed", "checkout.session.expired":
+		return readSession(string(event.Type), o, n)
+	case "payment_intent.succeeded":
+		n.Intent, n.State, n.Amount = o.ID, store.PaymentPaid, fromCents(o.AmountReceived)
+	case "payment_intent.payment_failed":
+		n.Intent, n.State, n.Reason = o.ID, store.PaymentDeclined, "The card was refused."
+		if o.LastPaymentError != nil {
+			n.Reason = refusal(o.LastPaymentError)
+		}
+	case "charge.refunded":
+		n.Refunded, n.Details.ReceiptURL = fromCents(o.AmountRefunded), o.ReceiptURL
+	case "charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated", "charge.dispute.funds_withdrawn", "charge.dispute.funds_reinstated":
+		n.Dispute = disputeOf(o.ID, o.Status, o.Amount)
+		if n.Dispute == nil {
+			return n, errIgnored
+		}
+	default:
+		return n, errIgnored
+	}
+	if n.Intent == "" || n.PaymentID == "" && (n.State != "") {
+		return n, errIgnored
+	}
+	return n, nil
+}
+
+// readSession makes a notice of what has become of a page of Stripe's.
+func readSession(kind string, o object, n store.PaymentNotice) (store.PaymentNotice, error) {
+	if n.PaymentID == "" {
+		n.PaymentID = o.ClientReferenceID
+	}
+	if o.Mode != string(stripe.CheckoutSessionModePayment) || n.PaymentID == "" {
+		return n, errIgnored
+	}
+	n.Session = o.ID
+	switch kind {
+	case "checkout.session.expired":
+		n.State = store.PaymentExpired
+	case "checkout.session.async_payment_failed":
+		n.State, n.Reason = store.PaymentFailed, "The bank did not make the payment."
+	default:
+		// A page may be completed before a slow payment is made.
+		if o.PaymentStatus == string(stripe.CheckoutSessionPaymentStatusPaid) || kind == "checkout.session.async_payment_succeeded" {
+			n.State, n.Amount = store.PaymentPaid, fromCents(o.AmountTotal)
+		}
+	}
+	return n, nil
+}
+
+// disputeOf returns what a dispute's status says of the money; nil is nothing,
+// such as a bank's question before a dispute.
+func disputeOf(id, status string, amount int64) *store.Dispute {
+	d := &store.Dispute{ID: id, Amount: fromCents(amount)}
+	switch stripe.DisputeStatus(status) {
+	case stripe.DisputeStatusNeedsResponse, stripe.DisputeStatusUnderReview:
+		d.State = store.DisputeOpen
+	case stripe.DisputeStatusWon:
+		d.State = store.DisputeWon
+	case stripe.DisputeStatusLost:
+		d.State = store.DisputeLost
+	default:
+		return nil
+	}
+	return d
+}

@@ -1,0 +1,326 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+// PaymentDeclined, in a notice, is that a card was refused: it ends a payment
+// that was taken without its owner, who may otherwise try another card.
+const PaymentDeclined = "declined"
+
+// States of a dispute.
+const (
+	DisputeOpen = "open" // the bank has taken the money
+	DisputeWon  = "won"  // the money is back, or was never taken
+	DisputeLost = "lost"
+)
+
+// PaymentNotice is what the provider has told of a payment, in an event or when
+// it was asked. Notices may come twice, late, and in any order.
+type PaymentNotice struct {
+	// Event and EventType are those of an event; it is carried out once.
+	Event, EventType string
+	// What the payment is called, by us and by the provider, as far as the
+	// notice says it.
+	PaymentID, Session, Intent string
+	// State is what has become of it: one of a Payment's, or PaymentDeclined;
+	// empty tells nothing.
+	State     string
+	Amount    credit.Amount // what was paid, with PaymentPaid
+	Refunded  credit.Amount // all that was given back so far
+	Dispute   *Dispute
+	Reason    string
+	ActionURL string
+	Details   PaymentDetails
+}
+
+// Dispute is a payment that the bank takes back.
+type Dispute struct {
+	ID     string
+	State  string
+	Amount credit.Amount
+}
+
+// PaymentChange is what a notice has changed.
+type PaymentChange struct {
+	Known     bool // the payment is one of ours
+	Payment   Payment
+	Credited  bool          // by this notice
+	Taken     credit.Amount // from the wallet; below zero is given back
+	Failed    bool          // an auto-reload
+	Action    bool          // an auto-reload needs its owner
+	Disputed  bool          // by a dispute that is new
+	SwitchOff string        // why the account's auto-reload was switched off
+}
+
+// ErrOtherPayment means that a notice contradicts what is known of a payment.
+var ErrOtherPayment = errors.New("the notice contradicts the payment")
+
+// ApplyPayment carries a notice out, once: it credits what was paid, takes back
+// what was refunded or disputed, and ends what failed. What concerns a payment
+// that is not known yet waits for it. It returns ErrOtherPayment where the
+// amount is not the payment's.
+func (s PaymentStore) ApplyPayment(ctx context.Context, n PaymentNotice) (change PaymentChange, err error) {
+	for _, name := range []string{n.Event, n.PaymentID, n.Session, n.Intent} {
+		if len(name) > 255 || !storable(name) {
+			return PaymentChange{}, errors.New("apply payment: a name has more than 255 bytes, or no text")
+		}
+	}
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		change = PaymentChange{}
+		if n.Event != "" {
+			fresh, err := changed(tx.NewRaw("INSERT INTO stripe_events (id, type, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+				n.Event, clean(n.EventType, 100), toMicros(s.now())).Exec(ctx))
+			if err != nil || !fresh {
+				return err
+			}
+		}
+		a := applying{PaymentStore: s, tx: tx, notice: n, change: &change, now: s.now()}
+		return a.do(ctx)
+	})
+	return change, wrapped("apply payment", err)
+}
+
+// applying is a notice on its way, within a transaction. It locks the intent,
+// then the payment, then the account.
+type applying struct {
+	PaymentStore
+	tx     bun.Tx
+	notice PaymentNotice
+	row    paymentRow
+	change *PaymentChange
+	now    time.Time
+}
+
+func (a *applying) do(ctx context.Context) error {
+	refunded, err := a.meetIntent(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.writeDispute(ctx); err != nil {
+		return err
+	}
+	err = a.findPayment(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.change.Known = true
+	if err := a.move(ctx); err != nil {
+		return err
+	}
+	if a.row.State == PaymentPaid {
+		if err := a.takeRefund(ctx, refunded); err != nil {
+			return err
+		}
+		if err := a.takeDisputes(ctx); err != nil {
+			return err
+		}
+	}
+	d := a.notice.Details
+	a.row.Card, a.row.ReceiptURL = cmp.Or(clean(d.Card, 100), a.row.Card), cmp.Or(clean(d.ReceiptURL, 2000), a.row.ReceiptURL)
+	_, err = a.tx.NewUpdate().Model(&a.row).WherePK().Exec(ctx)
+	a.change.Payment = a.row.payment()
+	return err
+}
+
+// meetIntent locks what is known of the intent, adds to it, and returns how much
+// of it was refunded so far.
+func (a *applying) meetIntent(ctx context.Context) (refunded credit.Amount, err error) {
+	if a.notice.Intent == "" {
+		return 0, nil
+	}
+	err = a.tx.NewRaw(`INSERT INTO stripe_intents AS i (id, payment_id, refunded, created_at) VALUES (?0, ?1, ?2, ?3)
+		ON CONFLICT (id) DO UPDATE SET payment_id = CASE WHEN i.payment_id = '' THEN EXCLUDED.payment_id ELSE i.payment_id END,
+			refunded = CASE WHEN EXCLUDED.refunded > i.refunded THEN EXCLUDED.refunded ELSE i.refunded END
+		RETURNING payment_id, refunded`,
+		a.notice.Intent, a.notice.PaymentID, int64(a.notice.Refunded), toMicros(a.now)).Scan(ctx, &a.notice.PaymentID, &refunded)
+	return refunded, err
+}
+
+// writeDispute notes a dispute. One that is decided stays so.
+func (a *applying) writeDispute(ctx context.Context) error {
+	d := a.notice.Dispute
+	if d == nil {
+		return nil
+	}
+	if a.notice.Intent == "" || d.ID == "" || d.Amount < 0 || d.Amount > maxAmount {
+		return errors.New("a dispute needs an id, a payment and an amount")
+	}
+	fresh, err := changed(a.tx.NewRaw(`INSERT INTO stripe_disputes (id, intent, state, amount, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO NOTHING`, d.ID, a.notice.Intent, d.State, int64(d.Amount), toMicros(a.now)).Exec(ctx))
+	if err != nil || fresh {
+		a.change.Disputed = fresh && d.State != DisputeWon
+		return err
+	}
+	_, err = a.tx.NewRaw("UPDATE stripe_disputes SET state = ? WHERE id = ? AND state = ?", d.State, d.ID, DisputeOpen).Exec(ctx)
+	return err
+}
+
+// findPayment locks the payment that is meant, and learns what it is called.
+func (a *applying) findPayment(ctx context.Context) error {
+	where, name := "id = ?", a.notice.PaymentID
+	if name == "" {
+		if where, name = "session = ?", a.notice.Session; name == "" {
+			return ErrNotFound
+		}
+	}
+	if err := notFound(a.tx.NewRaw("UPDATE payments SET checked_at = checked_at WHERE "+where+" RETURNING *", name).Scan(ctx, &a.row)); err != nil {
+		return err
+	}
+	n := a.notice
+	if n.Intent != "" && a.row.Intent != "" && a.row.Intent != n.Intent || n.Session != "" && a.row.Session != "" && a.row.Session != n.Session {
+		return fmt.Errorf("payment %s is %s %s, not %s %s: %w", a.row.ID, a.row.Session, a.row.Intent, n.Session, n.Intent, ErrOtherPayment)
+	}
+	a.row.Intent, a.row.Session = cmp.Or(a.row.Intent, n.Intent), cmp.Or(a.row.Session, n.Session)
+	if n.Intent == "" || n.PaymentID != "" {
+		return nil
+	}
+	_, err := a.tx.NewRaw("UPDATE stripe_intents SET payment_id = ? WHERE id = ?", a.row.ID, n.Intent).Exec(ctx)
+	return err
+}
+
+// move takes the payment to its next state.
+func (a *applying) move(ctx context.Context) error {
+	waits := a.row.State == PaymentOpen || a.row.State == PaymentAction
+	switch state := a.notice.State; {
+	case state == PaymentPaid && a.row.State != PaymentPaid:
+		return a.pay(ctx)
+	case !waits || state == "" || state == PaymentOpen || state == PaymentPaid:
+		return nil
+	case state == PaymentDeclined && a.row.Kind == PaymentTopUp:
+		a.row.Reason = clean(a.notice.Reason, 500)
+		return nil
+	case state == PaymentAction && (a.row.State == PaymentAction || a.row.Kind == PaymentTopUp):
+		return nil // Who pays a top-up is at the provider's page.
+	case state == PaymentAction:
+		a.row.State, a.row.ActionURL, a.row.Reason = PaymentAction, clean(a.notice.ActionURL, 2000), clean(a.notice.Reason, 500)
+		a.change.Action = true
+		return a.reloads.await(ctx, a.tx, &a.row, a.now)
+	case state == PaymentDeclined:
+		state = PaymentFailed
+		fallthrough
+	default:
+		a.row.State, a.row.Reason, a.row.ActionURL = state, clean(a.notice.Reason, 500), ""
+		a.row.EndedAt = toMicrosPtr(&a.now)
+		if a.row.Kind == PaymentTopUp {
+			return nil
+		}
+		a.change.Failed = true
+		var err error
+		a.change.SwitchOff, err = a.reloads.fail(ctx, a.tx, &a.row, a.now)
+		return err
+	}
+}
+
+// pay credits the payment.
+func (a *applying) pay(ctx context.Context) error {
+	if a.notice.Amount != a.row.Amount {
+		return fmt.Errorf("payment %s is of %s, and %s came: %w", a.row.ID, a.row.Amount, a.notice.Amount, ErrOtherPayment)
+	}
+	event, reason := EventWalletTopUp, "Top-up"
+	if a.row.Kind == PaymentAutoReload {
+		event, reason = EventAutoReload, "Auto-reload"
+	}
+	p := Posting{AccountID: a.row.AccountID, Kind: KindPayment, Amount: a.row.Amount, Reference: a.name(), Reason: reason}
+	if err := a.ledger.credit(ctx, a.tx, p, event); err != nil {
+		return err
+	}
+	a.row.State, a.row.Reason, a.row.ActionURL = PaymentPaid, "", ""
+	a.row.EndedAt = toMicrosPtr(&a.now)
+	a.change.Credited = true
+	if a.row.Kind == PaymentTopUp {
+		return nil
+	}
+	return a.reloads.succeed(ctx, a.tx, &a.row)
+}
+
+// name is the reference of what is posted for the payment.
+func (a *applying) name() string { return "stripe " + cmp.Or(a.row.Intent, a.row.ID) }
+
+// takeRefund takes from the wallet what was given back and is not taken yet.
+func (a *applying) takeRefund(ctx context.Context, refunded credit.Amount) error {
+	more := refunded - a.row.Refunded
+	if more <= 0 {
+		return nil
+	}
+	a.row.Refunded = refunded
+	a.change.Taken += more
+	return a.ledger.credit(ctx, a.tx, Posting{
+		AccountID: a.row.AccountID, Kind: KindRefund, Amount: more, Reference: fmt.Sprintf("%s to %d", a.name(), refunded), Reason: "Refund to the card",
+	}, "")
+}
+
+// takeDisputes takes from the wallet what banks have taken, and gives back what
+// they gave back.
+func (a *applying) takeDisputes(ctx context.Context) error {
+	if a.row.Intent == "" {
+		return nil
+	}
+	var disputes []struct {
+		ID, State     string
+		Amount, Taken credit.Amount
+	}
+	err := a.tx.NewRaw("SELECT id, state, amount, taken FROM stripe_disputes WHERE intent = ? ORDER BY id", a.row.Intent).Scan(ctx, &disputes)
+	if err != nil {
+		return err
+	}
+	for _, d := range disputes {
+		due, reference, reason := d.Amount, "stripe "+d.ID, "Dispute of a payment"
+		if d.State == DisputeWon {
+			due, reference, reason = 0, reference+" won", "Dispute won"
+		}
+		more := due - d.Taken
+		if more == 0 {
+			continue
+		}
+		p := Posting{AccountID: a.row.AccountID, Kind: KindChargeback, Amount: more, Reference: reference, Reason: reason}
+		if err := a.ledger.credit(ctx, a.tx, p, ""); err != nil {
+			return err
+		}
+		if _, err := a.tx.NewRaw("UPDATE stripe_disputes SET taken = ? WHERE id = ?", int64(due), d.ID).Exec(ctx); err != nil {
+			return err
+		}
+		a.row.Disputed += more
+		a.change.Taken += more
+		if more > 0 {
+			if a.change.SwitchOff, err = a.reloads.switchOff(ctx, a.tx, &a.row, "A payment is disputed at the bank.", a.now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// OpenDisputes returns disputes that nobody has decided yet, at most limit.
+func (s PaymentStore) OpenDisputes(ctx context.Context, limit int) (ids []string, err error) {
+	err = s.read.NewRaw("SELECT id FROM stripe_disputes WHERE state = ? ORDER BY created_at LIMIT ?", DisputeOpen, limit).Scan(ctx, &ids)
+	return ids, wrapped("read open disputes", err)
+}
+
+// ForgetPaymentEvents deletes what is known of events from before a time, when
+// they come no more, and of intents that have turned out to be nobody's.
+func (s PaymentStore) ForgetPaymentEvents(ctx context.Context, before time.Time) error {
+	return wrapped("forget events", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		for _, statement := range []string{
+			"DELETE FROM stripe_events WHERE created_at < ?",
+			"DELETE FROM stripe_disputes WHERE created_at < ? AND taken = 0 AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')",
+			"DELETE FROM stripe_intents WHERE created_at < ? AND payment_id = ''",
+		} {
+			if _, err := tx.NewRaw(statement, toMicros(before)).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
