@@ -2,20 +2,16 @@ package api_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
-	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -23,18 +19,31 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// reloading starts a server whose account refills its wallet with 20 dollars
-// when it falls below its trial balance.
-func reloading(t *testing.T, db storetest.DB, answer func(context.Context, call.Charge) error) (*apitest.Server, *apitest.Payments, *apitest.Receiver) {
+// refiller stands for what refills wallets; package payments has its own tests.
+type refiller struct {
+	mu    sync.Mutex
+	asked []string
+	do    func(ctx context.Context, accountID string) error
+}
+
+// Refill notes who it was asked for.
+func (r *refiller) Refill(ctx context.Context, accountID string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = append(r.asked, accountID)
+	return r.do(ctx, accountID)
+}
+
+// reloading starts a server whose account has auto-reload on.
+func reloading(t *testing.T, db storetest.DB) (*apitest.Server, *refiller) {
 	t.Helper()
-	payments := &apitest.Payments{Answer: answer}
+	payments := &refiller{do: func(context.Context, string) error { return nil }}
 	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) { cfg.NoRateLimits, cfg.Payments = true, payments }})
-	receiver := subscribe(t, s)
-	err := s.Store.SetAutoReload(t.Context(), s.Account.ID, &store.AutoReload{Threshold: apitest.Trial, Amount: 20 * credit.Dollar, Method: "card_1"})
+	err := s.Store.SetAutoReload(t.Context(), s.Account.ID, store.AutoReload{Threshold: apitest.Trial, Amount: 20 * credit.Dollar, Monthly: 100 * credit.Dollar, On: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, payments, receiver
+	return s, payments
 }
 
 // subscribe sends the wallet's events to a receiver.
@@ -44,19 +53,6 @@ func subscribe(t *testing.T, s *apitest.Server) *apitest.Receiver {
 	s.NewWebhook(t, `{"url":"`+receiver.URL+`","events":["wallet.topup","wallet.auto_reload","wallet.auto_reload_failed","wallet.payment_required"]}`)
 	s.Deliver(t)
 	return receiver
-}
-
-// news reads the next event that a receiver gets.
-func news(t *testing.T, receiver *apitest.Receiver) (kind string, data store.WalletNews) {
-	t.Helper()
-	var event struct {
-		Type string
-		Data store.WalletNews
-	}
-	if err := json.Unmarshal(receiver.Next(t).Body, &event); err != nil {
-		t.Fatal(err)
-	}
-	return event.Type, event.Data
 }
 
 // told lists the events of the server's account, the first first.
@@ -71,56 +67,45 @@ func told(t *testing.T, s *apitest.Server) []string {
 	return types
 }
 
-// TestAutoReload makes calls at once, each of which leaves the wallet low: it
-// is refilled once.
-func TestAutoReload(t *testing.T) {
+// TestCallsAskForReloads: each call of an account with auto-reload asks for it,
+// a refused one too, and none of an account without.
+func TestCallsAskForReloads(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		s, payments, _ := reloading(t, db, nil)
-		var wg sync.WaitGroup
-		for range 5 {
-			wg.Go(func() {
-				if got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}); got.Status != http.StatusOK {
-					t.Errorf("got %d %s", got.Status, got.Body)
-				}
-			})
+		s, payments := reloading(t, db)
+		wants := func(want int) {
+			t.Helper()
+			waitForCalls(t, s)
+			payments.mu.Lock()
+			defer payments.mu.Unlock()
+			if len(payments.asked) != want || want > 0 && payments.asked[want-1] != s.Account.ID {
+				t.Errorf("asked for %q, want the account %d times", payments.asked, want)
+			}
 		}
-		wg.Wait()
-		waitForCalls(t, s)
-		paid := payments.Paid()
-		if len(paid) != 1 || paid[0].AccountID != s.Account.ID || paid[0].Amount != 20*credit.Dollar || paid[0].Method != "card_1" {
-			t.Errorf("charged %+v, want 20 dollars once", paid)
-		}
-		expectBalance(t, s, apitest.Trial+20*credit.Dollar-5*apitest.EchoPrice)
-		if got, want := told(t, s), []string{store.EventAutoReload}; !slices.Equal(got, want) {
-			t.Errorf("told of %v, want %v", got, want)
-		}
-		account, err := s.Client().Account(t.Context())
-		if err != nil || account.RateTier != "paid" || account.Plan != "paid" || !account.Wallet.AutoReloadEnabled {
-			t.Errorf("the account is %+v, %v", account, err)
-		}
-	})
-}
-
-// TestAutoReloadOfAnEmptyWallet: the refused call is what begins the refilling.
-func TestAutoReloadOfAnEmptyWallet(t *testing.T) {
-	t.Parallel()
-	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		s, payments, _ := reloading(t, db, nil)
-		if err := s.Store.SetAutoReload(t.Context(), s.Account.ID, nil); err != nil {
-			t.Fatal(err)
-		}
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
+		wants(1)
+		payments.do = func(context.Context, string) error { return errors.New("no answer") }
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
+		wants(2)
 		drain(t, s)
-		if err := s.Store.SetAutoReload(t.Context(), s.Account.ID, &store.AutoReload{Threshold: 1, Amount: credit.Dollar, Method: "card_1"}); err != nil {
-			t.Fatal(err)
+		payments.do = func(ctx context.Context, accountID string) error {
+			return s.Store.Credit(ctx, accountID, credit.Dollar, "reload")
 		}
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, fault.PaymentRequired)
-		waitForCalls(t, s)
+		wants(3)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
-		if len(payments.Paid()) != 1 {
-			t.Errorf("charged %+v, want one dollar", payments.Paid())
-		}
+		wants(4)
 		expectBalance(t, s, credit.Dollar-apitest.EchoPrice)
+		account, err := s.Client().Account(t.Context())
+		if err != nil || account.RateTier != "paid" || !account.Wallet.AutoReloadEnabled {
+			t.Errorf("the account is %+v, %v", account, err)
+		}
+		off := store.AutoReload{Threshold: 1, Amount: credit.Dollar, Monthly: credit.Dollar}
+		if err := s.Store.SetAutoReload(t.Context(), s.Account.ID, off); err != nil {
+			t.Fatal(err)
+		}
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
+		wants(4)
 	})
 }
 
@@ -138,127 +123,6 @@ func drain(t *testing.T, s *apitest.Server) {
 	}
 	if err := s.Store.Settle(t.Context(), store.Settlement{CallID: call.ID, Charge: call.Quote}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestAutoReloadFails: the call succeeds, the owner is told, and the provider is
-// asked again after an hour: for a new payment where the first was declined,
-// and for the same one where it gave no answer.
-func TestAutoReloadFails(t *testing.T) {
-	t.Parallel()
-	for name, q := range map[string]struct {
-		cause  error
-		reason string
-		same   bool
-	}{
-		"declined":  {fmt.Errorf("provider: %w", &call.DeclinedError{Reason: "The card was declined."}), "The card was declined.", false},
-		"no answer": {errors.New("secret host unreachable"), "The provider of payments gave no answer; it will be asked again.", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-				var asked []string
-				var works atomic.Bool
-				s, payments, receiver := reloading(t, db, func(_ context.Context, c call.Charge) error {
-					asked = append(asked, c.ID)
-					if works.Load() {
-						return nil
-					}
-					return q.cause
-				})
-				call := func() {
-					s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
-					waitForCalls(t, s)
-					s.API.Calls.Reaper().Once(t.Context())
-				}
-				call()
-				// It is read now: of two events that are due, either may come first.
-				want := store.WalletNews{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: apitest.Trial - apitest.EchoPrice, Reason: q.reason}
-				if kind, data := news(t, receiver); kind != store.EventAutoReloadFailed || data != want {
-					t.Errorf("the owner was told %s %+v, want %+v", kind, data, want)
-				}
-				s.Clock.Advance(time.Hour - time.Second)
-				call()
-				if len(asked) != 1 {
-					t.Fatalf("the provider was asked %d times within the hour, want once", len(asked))
-				}
-				works.Store(true)
-				s.Clock.Advance(time.Second)
-				s.API.Calls.Reaper().Once(t.Context())
-				if len(asked) != 2 || (asked[0] == asked[1]) != q.same {
-					t.Errorf("the provider was asked for %v; want twice, for the same payment: %v", asked, q.same)
-				}
-				if len(payments.Paid()) != 1 {
-					t.Errorf("charged %+v, want one payment", payments.Paid())
-				}
-				if got, want := told(t, s), []string{store.EventAutoReloadFailed, store.EventAutoReload}; !slices.Equal(got, want) {
-					t.Errorf("told of %v, want %v", got, want)
-				}
-				expectBalance(t, s, apitest.Trial+20*credit.Dollar-2*apitest.EchoPrice)
-			})
-		})
-	}
-}
-
-// TestAutoReloadOutlivesItsProcess: a process has charged, and died before it
-// wrote that down. The provider is asked again for the same payment.
-func TestAutoReloadOutlivesItsProcess(t *testing.T) {
-	t.Parallel()
-	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		s, payments, _ := reloading(t, db, nil)
-		result := store.NewID("file")
-		held := store.NewCall{
-			ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, Operation: "test.drain", Mode: "binary",
-			Lease: "lease_dead", Quote: apitest.EchoPrice,
-		}
-		if err := s.Store.Begin(t.Context(), held); err != nil {
-			t.Fatal(err)
-		}
-		attempt, err := s.Store.ClaimReload(t.Context(), s.Account.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		charge := call.Charge{ID: attempt.ID, AccountID: s.Account.ID, Method: attempt.Method, Amount: attempt.Amount}
-		if _, err := payments.Charge(t.Context(), charge); err != nil {
-			t.Fatal(err)
-		}
-		s.API.Calls.Reaper().Once(t.Context()) // which also returns the dead process's hold
-		expectBalance(t, s, apitest.Trial)
-		s.Clock.Advance(2 * time.Minute)
-		s.API.Calls.Reaper().Once(t.Context())
-		s.API.Calls.Reaper().Once(t.Context())
-		if paid := payments.Paid(); len(paid) != 1 || paid[0] != charge {
-			t.Errorf("charged %+v, want %+v once", paid, charge)
-		}
-		expectBalance(t, s, apitest.Trial+20*credit.Dollar)
-		if got, want := told(t, s), []string{store.EventAutoReload}; !slices.Equal(got, want) {
-			t.Errorf("told of %v, want %v", got, want)
-		}
-	})
-}
-
-// TestTopUp goes the way of a customer who pays: a page, and the provider's
-// notice, which comes twice.
-func TestTopUp(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Payments = &apitest.Payments{} }})
-	page, err := s.API.Calls.Wallets().StartTopUp(t.Context(), s.Account, 10*credit.Dollar)
-	if want := "https://pay.example/" + s.Account.ID + "/10000000"; err != nil || page != want {
-		t.Errorf("the page is %q, %v; want %q", page, err, want)
-	}
-	for _, want := range []bool{true, false} {
-		p := store.Payment{AccountID: s.Account.ID, Reference: "pay_1", Kind: store.PaymentTopUp, Amount: 10 * credit.Dollar}
-		if got, err := s.API.Calls.Wallets().ReceivePayment(t.Context(), p); err != nil || got != want {
-			t.Errorf("ReceivePayment: got %v, %v; want %v", got, err, want)
-		}
-	}
-	expectBalance(t, s, apitest.Trial+10*credit.Dollar)
-	without := apitest.New(t, apitest.Options{})
-	if _, err := without.API.Calls.Wallets().StartTopUp(t.Context(), without.Account, credit.Dollar); err == nil {
-		t.Error("a page was made without a provider")
-	}
-	if _, err := without.API.Calls.Wallets().ReceivePayment(t.Context(), store.Payment{}); err == nil {
-		t.Error("a payment was received without a provider")
 	}
 }
 

@@ -31,14 +31,19 @@ const (
 // Tasks are what one process at a time does for all.
 func (p *Payments) Tasks() []store.Task {
 	return []store.Task{
-		{Name: "refill wallets", Every: time.Minute, Do: p.refillDue},
+		{Name: "refill wallets", Every: time.Minute, Do: reloading{p}.refillDue},
 		{Name: "reconcile with Stripe", Every: time.Hour, Do: p.Reconcile},
 	}
 }
 
 // Reconcile compares Stripe's lists with ours, and makes good what no event has
 // told: payments, refunds, disputes, and pages on which nobody paid.
-func (p *Payments) Reconcile(ctx context.Context) error {
+func (p *Payments) Reconcile(ctx context.Context) error { return reconciling{p}.all(ctx) }
+
+// reconciling compares lists.
+type reconciling struct{ *Payments }
+
+func (p reconciling) all(ctx context.Context) error {
 	began := p.now()
 	mark, err := p.store.Mark(ctx, markName)
 	if err != nil {
@@ -64,7 +69,7 @@ func list(ctx context.Context) stripe.ListParams {
 	return stripe.ListParams{Context: ctx, Limit: stripe.Int64(100)}
 }
 
-func (p *Payments) reconcileIntents(ctx context.Context, since time.Time) error {
+func (p reconciling) reconcileIntents(ctx context.Context, since time.Time) error {
 	params := &stripe.PaymentIntentListParams{ListParams: list(ctx), CreatedRange: from(since)}
 	params.AddExpand("data.latest_charge")
 	var failures []error
@@ -79,7 +84,7 @@ func (p *Payments) reconcileIntents(ctx context.Context, since time.Time) error 
 
 // reconcileIntent carries out what a PaymentIntent tells. One that contradicts
 // its payment is told of in the log, and keeps no other from being looked at.
-func (p *Payments) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent) error {
+func (p reconciling) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent) error {
 	change, err := p.applyIntent(ctx, i)
 	if errors.Is(err, store.ErrOtherPayment) {
 		p.log.LogAttrs(ctx, slog.LevelError, "Stripe's list contradicts a payment", slog.Any("error", err))
@@ -99,7 +104,7 @@ func (p *Payments) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent)
 	return p.describe(ctx, change.Payment)
 }
 
-func (p *Payments) reconcileRefunds(ctx context.Context, since time.Time) error {
+func (p reconciling) reconcileRefunds(ctx context.Context, since time.Time) error {
 	params := &stripe.RefundListParams{ListParams: list(ctx), CreatedRange: from(since)}
 	var failures []error
 	seen := map[string]bool{}
@@ -119,7 +124,7 @@ func (p *Payments) reconcileRefunds(ctx context.Context, since time.Time) error 
 	return errors.Join(append(failures, refunds.Err())...)
 }
 
-func (p *Payments) reconcileDisputes(ctx context.Context, since time.Time) error {
+func (p reconciling) reconcileDisputes(ctx context.Context, since time.Time) error {
 	params := &stripe.DisputeListParams{ListParams: list(ctx), CreatedRange: from(since)}
 	var failures []error
 	disputes := p.disputes.List(params)
@@ -142,7 +147,7 @@ func (p *Payments) reconcileDisputes(ctx context.Context, since time.Time) error
 	return errors.Join(failures...)
 }
 
-func (p *Payments) reconcileDispute(ctx context.Context, d *stripe.Dispute) error {
+func (p reconciling) reconcileDispute(ctx context.Context, d *stripe.Dispute) error {
 	told := disputeOf(d.ID, string(d.Status), d.Amount)
 	if told == nil || d.PaymentIntent == nil || p.foreign(d.Livemode, string(d.Currency)) != nil {
 		return nil // It is not about money that came to us.
@@ -153,7 +158,7 @@ func (p *Payments) reconcileDispute(ctx context.Context, d *stripe.Dispute) erro
 
 // reconcileWaiting looks at pages of Stripe's on which somebody may have paid
 // long after they were made.
-func (p *Payments) reconcileWaiting(ctx context.Context) error {
+func (p reconciling) reconcileWaiting(ctx context.Context) error {
 	waiting, err := p.store.WaitingPayments(ctx, p.now().Add(-clockSkew/2), lookBatch)
 	failures := []error{err}
 	for _, payment := range waiting {
@@ -170,7 +175,7 @@ func gone(err error) bool {
 	return errors.As(err, &told) && told.HTTPStatusCode == http.StatusNotFound
 }
 
-func (p *Payments) reconcilePage(ctx context.Context, payment store.Payment) error {
+func (p reconciling) reconcilePage(ctx context.Context, payment store.Payment) error {
 	expired := store.PaymentNotice{PaymentID: payment.ID, State: store.PaymentExpired}
 	if payment.Session == "" {
 		// Nobody was shown the page, if there was one.

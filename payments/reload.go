@@ -31,13 +31,16 @@ func (p *Payments) Refill(ctx context.Context, accountID string) error {
 	if due, err := p.store.ReloadDue(ctx, accountID); err != nil || !due {
 		return err
 	}
-	_, err := p.refill(ctx, accountID)
+	_, err := reloading{p}.refill(ctx, accountID)
 	return err
 }
 
+// reloading refills wallets from saved cards.
+type reloading struct{ *Payments }
+
 // refillDue refills wallets that are low, until Stripe fails to answer: then the
 // others would wait in vain.
-func (p *Payments) refillDue(ctx context.Context) error {
+func (p reloading) refillDue(ctx context.Context) error {
 	ids, err := p.store.DueReloads(ctx, reloadRound)
 	if err != nil {
 		return err
@@ -55,7 +58,7 @@ func (p *Payments) refillDue(ctx context.Context) error {
 
 // refill makes one attempt, or learns what came of one, and reports whether
 // Stripe answered.
-func (p *Payments) refill(ctx context.Context, accountID string) (answered bool, err error) {
+func (p reloading) refill(ctx context.Context, accountID string) (answered bool, err error) {
 	attempt, err := p.store.ClaimReload(ctx, accountID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -88,7 +91,7 @@ func (p *Payments) refill(ctx context.Context, accountID string) (answered bool,
 
 // attempt asks Stripe for the money of an attempt and returns what came of it;
 // an error leaves that open. What was asked for before is looked up first.
-func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
+func (p reloading) attempt(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
 	if !r.Again {
 		return p.charge(ctx, r)
 	}
@@ -111,7 +114,7 @@ func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNo
 }
 
 // cancel ends a payment that its owner has not confirmed in time.
-func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.PaymentNotice, error) {
+func (p reloading) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.PaymentNotice, error) {
 	params := &stripe.PaymentIntentCancelParams{CancellationReason: stripe.String("abandoned")}
 	params.Context = ctx
 	i, err := p.intents.Cancel(i.ID, params)
@@ -127,7 +130,7 @@ func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.P
 
 // charge takes the money of an attempt from the saved card. Stripe does it once
 // for the attempt's id.
-func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
+func (p reloading) charge(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
 	params := &stripe.PaymentIntentParams{
 		Amount: cents(r.Amount), Currency: stripe.String("usd"), Customer: &r.Customer, PaymentMethod: &r.Method,
 		Confirm: stripe.Bool(true), OffSession: stripe.Bool(true), ReturnURL: stripe.String(p.cfg.BaseURL + walletPath),
@@ -166,7 +169,7 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 }
 
 // lookUp finds what Stripe has made for a payment; nil is nothing.
-func (p *Payments) lookUp(ctx context.Context, payment store.Payment) (*stripe.PaymentIntent, error) {
+func (p reloading) lookUp(ctx context.Context, payment store.Payment) (*stripe.PaymentIntent, error) {
 	if payment.Intent != "" {
 		return p.intent(ctx, payment.Intent)
 	}

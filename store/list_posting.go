@@ -21,6 +21,7 @@ type Posted struct {
 	Currency  string
 	// What the posting added to the wallet, to what is held, and to what is owed.
 	Wallet, Held, Owed credit.Amount
+	Balance            credit.Amount // of the wallet afterwards; Statement fills it in
 	CreatedAt          time.Time
 }
 

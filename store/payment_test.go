@@ -69,37 +69,57 @@ func (f *fixture) ledgerOf(t testing.TB, kind string) []string {
 	return lines
 }
 
-func (f *fixture) payment() store.Payment {
-	return store.Payment{AccountID: f.acc.ID, Provider: "test", Reference: "pay_1", Kind: store.PaymentTopUp, Amount: 10 * credit.Dollar}
+// topUp opens a payment of ten dollars and returns the notice that it was paid.
+func (f *fixture) topUp(t testing.TB) store.PaymentNotice {
+	t.Helper()
+	p, err := f.OpenTopUp(t.Context(), f.acc.ID, "cus_1", 10*credit.Dollar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.PaymentNotice{PaymentID: p.ID, Intent: "pi_" + p.ID, State: store.PaymentPaid, Amount: p.Amount}
 }
 
-// TestTopUpOnce notifies of one payment many times at once, and again later.
+func (f *fixture) apply(t testing.TB, n store.PaymentNotice) store.PaymentChange {
+	t.Helper()
+	change, err := f.ApplyPayment(t.Context(), n)
+	if err != nil {
+		t.Fatalf("ApplyPayment %+v: %v", n, err)
+	}
+	return change
+}
+
+// TestTopUpOnce notifies of one payment many times at once, by different events,
+// and again later.
 func TestTopUpOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)
+		paid := f.topUp(t)
 		var credited atomic.Int64
 		var wg sync.WaitGroup
-		notify := func() {
-			ok, err := f.TopUp(t.Context(), f.payment())
+		notify := func(event string) {
+			n := paid
+			n.Event, n.EventType = event, "payment_intent.succeeded"
+			change, err := f.ApplyPayment(t.Context(), n)
 			if err != nil {
-				t.Errorf("TopUp: %v", err)
+				t.Errorf("ApplyPayment: %v", err)
 			}
-			if ok {
+			if change.Credited {
 				credited.Add(1)
 			}
 		}
-		for range 8 {
-			wg.Go(notify)
+		for n := range 8 {
+			wg.Go(func() { notify(fmt.Sprintf("evt_%d", n/2)) })
 		}
 		wg.Wait()
 		f.clock.Advance(100 * 24 * time.Hour)
-		notify()
+		notify("")
 		if got := credited.Load(); got != 1 {
 			t.Errorf("credited %d times, want once", got)
 		}
 		f.wallet(t, trial+10*credit.Dollar, 0, 0)
-		if got, want := f.ledgerOf(t, store.KindPayment), []string{"payment -10000000 test pay_1", "wallet 10000000 test pay_1"}; !slices.Equal(got, want) {
-			t.Errorf("ledger: got %q, want %q", got, want)
+		reference := "stripe " + paid.Intent
+		if got, want := f.ledgerOf(t, store.KindPayment), []string{"payment -10000000 Top-up", "wallet 10000000 Top-up"}; !slices.Equal(got, want) {
+			t.Errorf("ledger: got %q, want %q (%s)", got, want, reference)
 		}
 		acc, err := f.Account(t.Context(), f.acc.ID)
 		if err != nil || !acc.Funded || acc.Plan != store.PlanPaid || acc.RateTier() != "paid" {
@@ -112,47 +132,96 @@ func TestTopUpOnce(t *testing.T) {
 func TestTopUpRefusals(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)
-		for name, spoil := range map[string]func(*store.Payment){
-			"nothing":      func(p *store.Payment) { p.Amount = 0 },
-			"less":         func(p *store.Payment) { p.Amount = -1 },
-			"too much":     func(p *store.Payment) { p.Amount = 2_000_000_000 * credit.Dollar },
-			"no reference": func(p *store.Payment) { p.Reference = "" },
-			"no provider":  func(p *store.Payment) { p.Provider = "" },
-			"a NUL":        func(p *store.Payment) { p.Reference = "a\x00" },
-			"no kind":      func(p *store.Payment) { p.Kind = "gift" },
-			"an overflow":  func(p *store.Payment) { p.Amount = 1_000_000_000 * credit.Dollar },
-		} {
-			p := f.payment()
-			spoil(&p)
-			if ok, err := f.TopUp(t.Context(), p); err == nil || ok {
-				t.Errorf("%s: got %v, %v; want an error", name, ok, err)
+		for _, amount := range []credit.Amount{0, -credit.Dollar, credit.Dollar + 1, 2_000_000_000 * credit.Dollar} {
+			if _, err := f.OpenTopUp(t.Context(), f.acc.ID, "cus_1", amount); err == nil {
+				t.Errorf("a payment of %d microdollars was opened", amount)
 			}
 		}
-		p := f.payment()
-		p.AccountID = "acc_none"
-		if _, err := f.TopUp(t.Context(), p); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("an unknown account: got %v, want ErrNotFound", err)
+		if _, err := f.OpenTopUp(t.Context(), "acc_none", "cus_1", credit.Dollar); err == nil {
+			t.Error("a payment of an unknown account was opened")
+		}
+		paid := f.topUp(t)
+		for name, spoil := range map[string]func(*store.PaymentNotice){
+			"another amount": func(n *store.PaymentNotice) { n.Amount++ },
+			"a NUL":          func(n *store.PaymentNotice) { n.Intent = "a\x00" },
+		} {
+			n := paid
+			spoil(&n)
+			if change, err := f.ApplyPayment(t.Context(), n); err == nil || change.Credited {
+				t.Errorf("%s: got %+v, %v; want an error", name, change, err)
+			}
+		}
+		unknown := paid
+		unknown.PaymentID, unknown.Intent = "pay_none", "pi_none"
+		if change := f.apply(t, unknown); change.Known {
+			t.Errorf("an unknown payment is known: %+v", change)
 		}
 		f.wallet(t, trial, 0, 0)
 		f.events(t)
-		if ok, err := f.TopUp(t.Context(), f.payment()); err != nil || !ok {
-			t.Errorf("after the refusals: got %v, %v; want it credited", ok, err)
+		if !f.apply(t, paid).Credited {
+			t.Error("after the refusals the payment was not credited")
 		}
-		p = f.payment()
-		p.Amount++
-		if _, err := f.TopUp(t.Context(), p); !errors.Is(err, store.ErrExists) {
-			t.Errorf("another amount: got %v, want ErrExists", err)
-		}
-		p = f.payment()
-		p.AccountID = f.newAccount(t, "eve@example.com", 0).ID
-		if _, err := f.TopUp(t.Context(), p); !errors.Is(err, store.ErrExists) {
-			t.Errorf("another account: got %v, want ErrExists", err)
-		}
-		p.Provider = "other"
-		if ok, err := f.TopUp(t.Context(), p); err != nil || !ok {
-			t.Errorf("another provider: got %v, %v; want it credited", ok, err)
+		second := paid
+		second.Intent = "pi_second"
+		if _, err := f.ApplyPayment(t.Context(), second); !errors.Is(err, store.ErrOtherPayment) {
+			t.Errorf("another intent of the payment: got %v, want ErrOtherPayment", err)
 		}
 		f.wallet(t, trial+10*credit.Dollar, 0, 0)
+	})
+}
+
+// TestMoneyGoesBack: refunds add up, disputes take and may give back, what the
+// wallet lacks is owed, blocks spending, and is repaid first. Notices come in any
+// order, and twice.
+func TestMoneyGoesBack(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		paid := f.topUp(t)
+		refund := func(n credit.Amount) store.PaymentNotice {
+			return store.PaymentNotice{Intent: paid.Intent, Refunded: n * credit.Dollar}
+		}
+		dispute := func(state string) store.PaymentNotice {
+			return store.PaymentNotice{Intent: paid.Intent, Dispute: &store.Dispute{ID: "du_1", State: state, Amount: 6 * credit.Dollar}}
+		}
+		for _, n := range []store.PaymentNotice{refund(3), dispute(store.DisputeOpen), refund(1)} {
+			if f.apply(t, n).Known {
+				t.Errorf("%+v is known before the payment is", n)
+			}
+		}
+		if change := f.apply(t, paid); !change.Credited || change.Taken != 9*credit.Dollar {
+			t.Errorf("the payment changed %+v, want it credited and 9 dollars taken", change)
+		}
+		f.wallet(t, trial+credit.Dollar, 0, 0)
+		f.apply(t, refund(2))
+		f.apply(t, dispute(store.DisputeOpen))
+		f.wallet(t, trial+credit.Dollar, 0, 0)
+		f.settle(t, f.begin(t, f.newCall(trial)).ID, trial)
+		if change := f.apply(t, refund(4)); change.Taken != credit.Dollar {
+			t.Errorf("the refund took %s, want a dollar", change.Taken)
+		}
+		f.apply(t, refund(10))
+		acc, err := f.Account(t.Context(), f.acc.ID)
+		if err != nil || acc.Balance != 0 || acc.Owed != 6*credit.Dollar {
+			t.Errorf("the wallet has %s and owes %s (%v), want 0 and 6 dollars", acc.Balance, acc.Owed, err)
+		}
+		if err := f.Begin(t.Context(), f.newCall(1)); err == nil {
+			t.Error("an account that owes has spent")
+		}
+		f.apply(t, f.topUp(t))
+		if acc, err = f.Account(t.Context(), f.acc.ID); err != nil || acc.Balance != 4*credit.Dollar || acc.Owed != 0 {
+			t.Errorf("after a top-up of 10 dollars the wallet has %s and owes %s (%v), want 4 dollars and nothing", acc.Balance, acc.Owed, err)
+		}
+		for range 2 {
+			f.apply(t, dispute(store.DisputeWon))
+			f.apply(t, dispute(store.DisputeOpen)) // late
+			f.apply(t, dispute(store.DisputeLost))
+		}
+		if acc, err = f.Account(t.Context(), f.acc.ID); err != nil || acc.Balance != 10*credit.Dollar {
+			t.Errorf("after the dispute was won the wallet has %s (%v), want 10 dollars", acc.Balance, err)
+		}
+		report, err := f.CheckLedger(t.Context())
+		if err != nil || !report.OK() {
+			t.Errorf("the ledger: %+v, %v", report, err)
+		}
 	})
 }
 
@@ -195,41 +264,39 @@ func TestEmptyWalletIsToldHourly(t *testing.T) {
 
 func TestAutoReloadSettings(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		good := store.AutoReload{Threshold: 5 * credit.Dollar, Amount: 20 * credit.Dollar, Method: "card_1"}
+		good := store.AutoReload{Threshold: 5 * credit.Dollar, Amount: 20 * credit.Dollar, Monthly: 100 * credit.Dollar, On: true}
 		for name, spoil := range map[string]func(*store.AutoReload){
 			"no threshold":         func(r *store.AutoReload) { r.Threshold = 0 },
 			"less than it takes":   func(r *store.AutoReload) { r.Amount = r.Threshold - 1 },
+			"parts of a cent":      func(r *store.AutoReload) { r.Amount++ },
 			"more than a wallet":   func(r *store.AutoReload) { r.Amount = 2_000_000_000 * credit.Dollar },
-			"no method":            func(r *store.AutoReload) { r.Method = "" },
-			"a method with a NUL":  func(r *store.AutoReload) { r.Method = "\x00" },
+			"a cap below it":       func(r *store.AutoReload) { r.Monthly = r.Amount - 1 },
 			"a negative threshold": func(r *store.AutoReload) { r.Threshold = -1 },
+			"a cap above all":      func(r *store.AutoReload) { r.Monthly = 2_000_000_000 * credit.Dollar },
 		} {
 			bad := good
 			spoil(&bad)
-			if err := f.SetAutoReload(t.Context(), f.acc.ID, &bad); err == nil {
+			if err := f.SetAutoReload(t.Context(), f.acc.ID, bad); err == nil {
 				t.Errorf("%s: accepted", name)
 			}
 		}
-		if err := f.SetAutoReload(t.Context(), "acc_none", &good); !errors.Is(err, store.ErrNotFound) {
+		if err := f.SetAutoReload(t.Context(), "acc_none", good); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an unknown account: got %v, want ErrNotFound", err)
 		}
-		check := func(want *store.AutoReload) {
-			t.Helper()
-			got, err := f.AutoReload(t.Context(), f.acc.ID)
-			acc, accErr := f.Account(t.Context(), f.acc.ID)
-			if accErr != nil || acc.AutoReload != (want != nil) {
-				t.Errorf("the account's auto-reload is %v (%v), want %v", acc.AutoReload, accErr, want != nil)
-			}
-			if want == nil && !errors.Is(err, store.ErrNotFound) || want != nil && (err != nil || got != *want) {
-				t.Errorf("AutoReload: got %+v, %v; want %+v", got, err, want)
-			}
+		if _, err := f.AutoReload(t.Context(), f.acc.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("before anything was set: got %v, want ErrNotFound", err)
 		}
-		check(nil)
-		for _, setting := range []*store.AutoReload{&good, {Threshold: 1, Amount: 1, Method: "card_2"}, nil, nil, &good} {
-			if err := f.SetAutoReload(t.Context(), f.acc.ID, setting); err != nil {
+		off := good
+		off.On = false
+		for _, want := range []store.AutoReload{good, {Threshold: 1, Amount: credit.Dollar, Monthly: credit.Dollar, On: true}, off, off, good} {
+			if err := f.SetAutoReload(t.Context(), f.acc.ID, want); err != nil {
 				t.Fatal(err)
 			}
-			check(setting)
+			got, err := f.AutoReload(t.Context(), f.acc.ID)
+			acc, accErr := f.Account(t.Context(), f.acc.ID)
+			if err != nil || got != want || accErr != nil || acc.AutoReload != want.On {
+				t.Errorf("AutoReload: got %+v, %v, %v; want %+v", got, err, accErr, want)
+			}
 		}
 	})
 }
@@ -237,12 +304,19 @@ func TestAutoReloadSettings(t *testing.T) {
 // low turns auto-reload on and leaves the wallet below the threshold.
 func (f *fixture) low(t testing.TB) {
 	t.Helper()
-	err := f.SetAutoReload(t.Context(), f.acc.ID, &store.AutoReload{Threshold: credit.Dollar, Amount: 20 * credit.Dollar, Method: "card_1"})
+	err := f.SetAutoReload(t.Context(), f.acc.ID, store.AutoReload{Threshold: credit.Dollar, Amount: 20 * credit.Dollar, Monthly: 100 * credit.Dollar, On: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.due(t, false)
 	f.settle(t, f.begin(t, f.newCall(trial-credit.Dollar+1)).ID, trial-credit.Dollar+1)
+	f.due(t, false) // There is no card.
+	if _, err := f.AddCustomer(t.Context(), f.acc.ID, "cus_1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.SetCard(t.Context(), f.acc.ID, "card_1", "Visa ending 4242"); err != nil {
+		t.Fatal(err)
+	}
 	f.due(t, true)
 }
 
@@ -273,13 +347,19 @@ func (f *fixture) claimReload(t testing.TB) store.Reload {
 	return r
 }
 
+func paidReload(r store.Reload) store.PaymentNotice {
+	return store.PaymentNotice{PaymentID: r.ID, Intent: "pi_" + r.ID, State: store.PaymentPaid, Amount: r.Amount}
+}
+
 // TestReloadOnce claims from many sides: one attempt is made, one payment
-// credited, one event told.
+// credited, one event told; and no more in a month than its cap.
 func TestReloadOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)
 		f.low(t)
-		for round := range 3 {
+		news := told{store.EventAutoReload, store.WalletNews{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: 21*credit.Dollar - 1}}
+		var all []told
+		for round := range 5 {
 			var attempts atomic.Int64
 			var wg sync.WaitGroup
 			for range 8 {
@@ -289,12 +369,11 @@ func TestReloadOnce(t *testing.T) {
 						return
 					}
 					attempts.Add(1)
-					if err != nil || r.AccountID != f.acc.ID || r.Amount != 20*credit.Dollar || r.Method != "card_1" {
+					if err != nil || r.AccountID != f.acc.ID || r.Amount != 20*credit.Dollar || r.Method != "card_1" || r.Customer != "cus_1" || r.Again {
 						t.Errorf("ClaimReload: got %+v, %v", r, err)
+						return
 					}
-					if ok, err := f.FinishReload(t.Context(), r, "test", r.ID); err != nil || !ok {
-						t.Errorf("FinishReload: got %v, %v", ok, err)
-					}
+					f.apply(t, paidReload(r))
 				})
 			}
 			wg.Wait()
@@ -303,48 +382,75 @@ func TestReloadOnce(t *testing.T) {
 			}
 			f.due(t, false)
 			f.settle(t, f.begin(t, f.newCall(20*credit.Dollar)).ID, 20*credit.Dollar)
-			f.clock.Advance(time.Minute)
+			f.clock.Advance(time.Second)
+			all = append(all, news)
 		}
-		news := told{store.EventAutoReload, store.WalletNews{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: 21*credit.Dollar - 1}}
-		f.events(t, news, news, news)
+		if _, err := f.ClaimReload(t.Context(), f.acc.ID); !errors.Is(err, store.ErrMonthlyCap) {
+			t.Errorf("above the cap: got %v, want ErrMonthlyCap", err)
+		}
+		f.due(t, false)
+		f.events(t, append(all, told{store.EventAutoReloadFailed, store.WalletNews{
+			AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: credit.Dollar - 1, Reason: "Auto-reload has taken $100.00 this month, of at most $100.00.",
+		}})...)
+		f.clock.Advance(32 * 24 * time.Hour)
+		f.due(t, true)
 	})
 }
 
-// TestReloadFails: nobody tries again for an hour, unless the owner has changed
-// the settings.
+// TestReloadFails: nobody tries again for an hour, then for a day, and then
+// ever, unless the owner has changed the settings.
 func TestReloadFails(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)
 		f.low(t)
-		first := f.claimReload(t)
-		f.due(t, false)
-		for range 2 { // The second time it has ended, and nothing happens.
-			if err := f.FailReload(t.Context(), first, store.ReloadFailure{Reason: "The card was declined.", Final: true}); err != nil {
-				t.Fatal(err)
+		news := told{store.EventAutoReloadFailed, store.WalletNews{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: credit.Dollar - 1, Reason: "Declined."}}
+		decline := func() store.PaymentChange {
+			t.Helper()
+			r := f.claimReload(t)
+			f.due(t, false)
+			declined := store.PaymentNotice{PaymentID: r.ID, State: store.PaymentDeclined, Reason: "Declined."}
+			change := f.apply(t, declined)
+			if again := f.apply(t, declined); again.Failed || !change.Failed {
+				t.Errorf("a failure told twice: %+v, %+v", change, again)
 			}
+			return change
 		}
-		news := told{store.EventAutoReloadFailed, store.WalletNews{
-			AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: credit.Dollar - 1, Reason: "The card was declined.",
-		}}
-		f.events(t, news)
-		f.clock.Advance(time.Hour - time.Microsecond)
+		var all []told
+		for _, pause := range []time.Duration{time.Hour, 24 * time.Hour} {
+			if change := decline(); change.SwitchOff != "" {
+				t.Errorf("switched off: %q", change.SwitchOff)
+			}
+			f.clock.Advance(pause - time.Microsecond)
+			f.due(t, false)
+			f.clock.Advance(time.Microsecond)
+			f.due(t, true)
+			all = append(all, news)
+		}
+		change := decline()
+		off := news
+		off.Data.Reason = "Auto-reload is off. " + change.SwitchOff
+		if change.SwitchOff == "" {
+			t.Error("the third failure did not switch auto-reload off")
+		}
+		f.clock.Advance(100 * 24 * time.Hour)
 		f.due(t, false)
-		f.clock.Advance(time.Microsecond)
+		got, err := f.AutoReload(t.Context(), f.acc.ID)
+		if err != nil || got.On || got.OffReason != change.SwitchOff {
+			t.Errorf("AutoReload: got %+v, %v; want it off with a reason", got, err)
+		}
+		f.clock.Advance(time.Second)
+		f.events(t, append(all, news, off)...)
+		got.On = true
+		if err := f.SetAutoReload(t.Context(), f.acc.ID, got); err != nil {
+			t.Fatal(err)
+		}
 		f.due(t, true)
-		second := f.claimReload(t)
-		if second.ID == first.ID {
-			t.Error("a declined attempt is repeated under its own id, which the provider would decline for ever")
+		// The money of a declined attempt came after all.
+		first := f.claimReload(t)
+		f.apply(t, store.PaymentNotice{PaymentID: first.ID, State: store.PaymentDeclined, Reason: "Declined."})
+		if !f.apply(t, paidReload(first)).Credited {
+			t.Error("money that came late was not credited")
 		}
-		if err := f.FailReload(t.Context(), second, store.ReloadFailure{Reason: "No answer."}); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.SetAutoReload(t.Context(), f.acc.ID, &store.AutoReload{Threshold: credit.Dollar, Amount: credit.Dollar, Method: "card_2"}); err != nil {
-			t.Fatal(err)
-		}
-		if third := f.claimReload(t); third != second {
-			t.Errorf("an attempt of which nobody knows how it ended is repeated as %+v, want %+v", third, second)
-		}
-		f.wallet(t, credit.Dollar-1, 0, trial-credit.Dollar+1)
 	})
 }
 
@@ -354,27 +460,46 @@ func TestReloadOutlivesItsProcess(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.low(t)
 		first := f.claimReload(t)
-		if _, err := f.TopUp(t.Context(), f.payment()); err != nil {
-			t.Fatal(err)
-		}
+		f.apply(t, f.topUp(t))
 		f.due(t, false)
 		f.clock.Advance(2 * time.Minute)
 		f.due(t, true)
-		if second := f.claimReload(t); second != first {
+		second := f.claimReload(t)
+		if second.Payment != first.Payment || !second.Again {
 			t.Errorf("the attempt goes on as %+v, want %+v", second, first)
 		}
-		// Both processes hear from the provider, and so does its notice.
-		for n, want := range []bool{true, false} {
-			if ok, err := f.FinishReload(t.Context(), first, "test", "ch_1"); err != nil || ok != want {
-				t.Errorf("FinishReload %d: got %v, %v; want %v", n, ok, err, want)
-			}
+		if err := f.PutOffReload(t.Context(), second, time.Minute); err != nil {
+			t.Fatal(err)
 		}
-		notice := store.Payment{AccountID: f.acc.ID, Provider: "test", Reference: "ch_1", Kind: store.PaymentAutoReload, Amount: 20 * credit.Dollar}
-		if ok, err := f.TopUp(t.Context(), notice); err != nil || ok {
-			t.Errorf("the provider's notice: got %v, %v; want nothing credited", ok, err)
+		f.due(t, false)
+		f.clock.Advance(time.Minute)
+		f.due(t, true)
+		for n, want := range []bool{true, false} {
+			if got := f.apply(t, paidReload(first)).Credited; got != want {
+				t.Errorf("notice %d: credited %v, want %v", n, got, want)
+			}
 		}
 		f.wallet(t, 31*credit.Dollar-1, 0, trial-credit.Dollar+1)
 		f.due(t, false)
+	})
+}
+
+// TestReloadWaitsForItsOwner: a payment to be confirmed rests for a day.
+func TestReloadWaitsForItsOwner(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		f.low(t)
+		r := f.claimReload(t)
+		wait := store.PaymentNotice{PaymentID: r.ID, Intent: "pi_1", State: store.PaymentAction, ActionURL: "https://bank.example/", Reason: "Confirm it."}
+		if change := f.apply(t, wait); !change.Action || change.Payment.ActionURL != wait.ActionURL {
+			t.Errorf("the change is %+v, want an action", change)
+		}
+		f.clock.Advance(store.ReloadActionTime - time.Microsecond)
+		f.due(t, false)
+		f.clock.Advance(time.Microsecond)
+		f.due(t, true)
+		if again := f.claimReload(t); again.ID != r.ID || !again.Again || again.Intent != "pi_1" {
+			t.Errorf("claimed %+v, want the same payment again", again)
+		}
 	})
 }
 
@@ -390,14 +515,20 @@ func TestReloadNeedsConsent(t *testing.T) {
 		}
 		f.due(t, true)
 		r := f.claimReload(t)
-		if err := f.SetAutoReload(t.Context(), f.acc.ID, nil); err != nil {
+		settings, err := f.AutoReload(t.Context(), f.acc.ID)
+		if err != nil || settings.Taken != r.Amount {
+			t.Fatalf("AutoReload: got %+v, %v; want what is under way counted as taken", settings, err)
+		}
+		settings.On = false
+		if err := f.SetAutoReload(t.Context(), f.acc.ID, settings); err != nil {
 			t.Fatal(err)
 		}
+		// What was asked for before is finished all the same.
 		f.clock.Advance(time.Hour)
-		f.due(t, false)
-		// What was taken before is credited all the same.
-		if ok, err := f.FinishReload(t.Context(), r, "test", "ch_1"); err != nil || !ok {
-			t.Errorf("FinishReload: got %v, %v", ok, err)
+		f.due(t, true)
+		if !f.apply(t, paidReload(f.claimReload(t))).Credited {
+			t.Error("what was taken was not credited")
 		}
+		f.due(t, false)
 	})
 }

@@ -104,6 +104,11 @@ func (w *Web) memberPages() []page {
 
 		{"GET", "/dashboard/wallet", signedIn, walletsPages.showWallet},
 		{"POST", "/dashboard/wallet/limits", pays, walletsPages.saveLimits},
+		{"POST", "/dashboard/wallet/topup", pays, walletsPages.topUp},
+		{"POST", "/dashboard/wallet/reload", pays, walletsPages.saveReload},
+		{"POST", "/dashboard/wallet/portal", pays, walletsPages.openPortal},
+		{"GET", "/dashboard/wallet/card", pays, walletsPages.leavePortal},
+		{"GET", "/dashboard/wallet/receipts", signedIn, walletsPages.showReceipts},
 		{"GET", "/dashboard/wallet.csv", signedIn, walletsPages.exportLedger},
 
 		{"GET", "/dashboard/keys", signedIn, keysPages.showKeys},

@@ -14,9 +14,12 @@ import (
 
 const walletPath = "/dashboard/wallet"
 
-func (w wallets) showWallet(v *visit) error { return w.walletPage(v, http.StatusOK, nil) }
+func (w wallets) showWallet(v *visit) error { return w.walletPage(v, http.StatusOK, walletForms{}) }
 
-func (w wallets) walletPage(v *visit, status int, limits *views.Form) error {
+// walletForms are forms with mistakes; nil ones are as they are kept.
+type walletForms struct{ limits, topUp, reload *views.Form }
+
+func (w wallets) walletPage(v *visit, status int, forms walletForms) error {
 	now := w.now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	activity, err := w.store.Activity(v.ctx(), v.account.ID, month, now)
@@ -28,8 +31,11 @@ func (w wallets) walletPage(v *visit, status int, limits *views.Form) error {
 		Pace: pace(v.account.Balance, activity.Total, now.Day()), UsageTitle: "Usage, " + now.Month().String(), Export: walletPath + ".csv",
 		Group: cmp.Or(v.value("by"), "operation"), Limits: views.Form{Values: map[string]string{"job": limitText(v.account.MaxJob), "day": limitText(v.account.MaxDay)}},
 	}
-	if limits != nil {
-		m.Limits = *limits
+	if forms.limits != nil {
+		m.Limits = *forms.limits
+	}
+	if err := w.fillPayments(v, &m, forms); err != nil {
+		return err
 	}
 	if m.Usage, err = w.usageBars(v, activity, m.Group); err != nil {
 		return err
@@ -37,7 +43,11 @@ func (w wallets) walletPage(v *visit, status int, limits *views.Form) error {
 	if err := w.ledgerLines(v, &m); err != nil {
 		return err
 	}
-	return v.show(status, views.WalletPage(v.page("Wallet", walletPath), m))
+	p := v.page("Wallet", walletPath)
+	if p.Banner, err = w.paymentBanner(v); err != nil {
+		return err
+	}
+	return v.show(status, views.WalletPage(p, m))
 }
 
 func limitText(limit *credit.Amount) string {
@@ -89,7 +99,7 @@ func (w wallets) ledgerLines(v *visit, m *views.Wallet) error {
 	case "credits":
 		f.WithoutCalls = true
 	}
-	page, err := w.store.Postings(v.ctx(), f)
+	page, err := w.store.Statement(v.ctx(), f)
 	if err != nil {
 		return err
 	}
@@ -97,7 +107,7 @@ func (w wallets) ledgerLines(v *visit, m *views.Wallet) error {
 		if p.Wallet == 0 {
 			continue // a hold that was charged whole: it stands below
 		}
-		line := views.LedgerLine{What: postingWords[p.Kind], Note: cmp.Or(p.Reason, p.Kind), At: p.CreatedAt, Amount: p.Wallet}
+		line := views.LedgerLine{What: postingWords[p.Kind], Note: cmp.Or(p.Reason, p.Kind), At: p.CreatedAt, Amount: p.Wallet, Balance: p.Balance}
 		if p.CallID != "" {
 			line.URL, line.Note = documentsPath+"/"+p.CallID, "call"
 		}
@@ -118,7 +128,7 @@ func (w wallets) saveLimits(v *visit) error {
 		form.Errors["day"] = wrong
 	}
 	if form.Failed() {
-		return w.walletPage(v, http.StatusUnprocessableEntity, &form)
+		return w.walletPage(v, http.StatusUnprocessableEntity, walletForms{limits: &form})
 	}
 	if err := w.store.SetLimits(v.ctx(), v.account.ID, limits); err != nil {
 		return err

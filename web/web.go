@@ -51,6 +51,10 @@ type Config struct {
 	Logger    *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Payments takes money; nil is a service where only the operator credits
+	// accounts. TestPayments tells that no money moves.
+	Payments     Payments
+	TestPayments bool
 	// Local tells that the base URL is loopback.
 	Local bool
 	// Input returns what a call was asked to do, where that was kept, as JSON, or
@@ -76,6 +80,16 @@ const (
 
 // SignUps lists the values of Config.SignUp.
 func SignUps() []string { return []string{SignUpOpen, SignUpInvite, SignUpClosed} }
+
+// Payments takes money on pages of its provider.
+type Payments interface {
+	// TopUp returns the address of a page on which to pay.
+	TopUp(ctx context.Context, account store.Account, amount credit.Amount) (address string, err error)
+	// Portal returns the address of a page with cards and receipts.
+	Portal(ctx context.Context, account store.Account) (address string, err error)
+	// RefreshCard learns which card was chosen there.
+	RefreshCard(ctx context.Context, account store.Account) error
+}
 
 // Mailer sends letters in the background.
 type Mailer interface {

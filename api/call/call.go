@@ -30,8 +30,8 @@ type Config struct {
 	Callbacks Callbacks
 	// Box encrypts the inputs of jobs.
 	Box *seal.Box
-	// Payments is where money comes from; nil means that only the operator
-	// credits accounts.
+	// Payments refills wallets; nil means that only the operator credits
+	// accounts.
 	Payments Payments
 	// Table is the product, Prices what its operations cost.
 	Table  *op.Table[*operation.Env]

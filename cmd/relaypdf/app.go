@@ -20,6 +20,7 @@ import (
 	"relaypdf/api/limit"
 	"relaypdf/edge"
 	"relaypdf/mail"
+	"relaypdf/payments"
 	"relaypdf/render"
 	"relaypdf/store"
 )
@@ -36,8 +37,10 @@ type App struct {
 	log     *slog.Logger
 	render  *render.Renderer
 	lease   *store.Lease
-	redis   *limit.Redis // nil without one
-	post    *mail.Post   // nil where no mail is sent
+	redis   *limit.Redis       // nil without one
+	post    *mail.Post         // nil where no mail is sent
+	money   *payments.Payments // nil where none are taken
+	stripe  *http.Server       // stands in for Stripe, for developers
 	public  *http.Server
 	private *http.Server
 	bound   map[*http.Server]net.Listener
@@ -89,18 +92,28 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	if err != nil {
 		return nil, err
 	}
+	if err := a.openPost(box); err != nil {
+		return nil, err
+	}
+	outside, err := a.openPayments(ctx)
+	if err != nil {
+		return nil, err
+	}
 	pages, err := a.openPages(box, limiter)
 	if err != nil {
 		return nil, err
 	}
-	a.API, err = api.New(api.Config{
-		Pages:   pages,
+	apiConfig := api.Config{
+		Pages:   outside.before(pages),
 		Limiter: limiter,
 		Store:   a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
 		Brand: config.HeaderBrand, TrustedIPHeader: config.TrustedIPHeader, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
 		NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
-	})
-	if err != nil {
+	}
+	if a.money != nil {
+		apiConfig.Payments = a.money
+	}
+	if a.API, err = api.New(apiConfig); err != nil {
 		return nil, err
 	}
 	a.public.Handler, a.private.Handler = a.API.Handler(), a.API.PrivateHandler()
@@ -248,6 +261,12 @@ func (a *App) Run(ctx context.Context) error {
 			return nil
 		})
 	}
+	if a.money != nil {
+		group.Go(func() error {
+			a.Store.RunTasks(ctx, a.money.Tasks())
+			return nil
+		})
+	}
 	if a.has(roleWorker) {
 		group.Go(func() error {
 			return a.API.Calls.Work(ctx, a.config.Workers, a.config.ShutdownTimeout)
@@ -294,6 +313,7 @@ func (a *App) Close() error {
 			errs = append(errs, err)
 		}
 	}
+	closeIf(a.stripe, a.stripe != nil)
 	closeIf(a.render, a.render != nil)
 	closeIf(a.redis, a.redis != nil)
 	closeIf(a.lease, a.lease != nil)

@@ -49,8 +49,8 @@ func (a *App) again(ctx context.Context, account store.Account, callID, requestI
 
 // openPages prepares the pages, where the process has their role.
 func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, error) {
-	if err := a.openPost(box); err != nil || !a.has(roleWeb) {
-		return nil, err
+	if !a.has(roleWeb) {
+		return nil, nil
 	}
 	table, err := op.NewTable(operation.Rows)
 	if err != nil {
@@ -80,6 +80,9 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	}
 	if a.post != nil {
 		config.Mail = a.post
+	}
+	if a.money != nil {
+		config.Payments, config.TestPayments = a.money, !a.money.Live()
 	}
 	pages, err := web.New(config)
 	if err != nil {

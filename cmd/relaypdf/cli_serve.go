@@ -45,6 +45,7 @@ func serve(ctx context.Context, config Config, dev bool, logs, out io.Writer) (e
 	for _, warning := range config.Warnings {
 		log.Warn("setting", "warning", warning)
 	}
+	config.Dev = dev && api.Loopback(config.BaseURL)
 	app, err := NewApp(ctx, config, log, Hooks{})
 	if err != nil {
 		return err

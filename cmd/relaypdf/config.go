@@ -42,24 +42,31 @@ type Config struct {
 	Sandbox         string // least protection to start with: full, reduced or none
 	Chromium        string // browser binary; empty: found by itself
 	Trial           credit.Amount
-	SignUp          string                   // who may make an account on the pages: open, invite, closed
-	SMTPURL         string                   // mail server; empty sends no mail
-	MailFrom        string                   // sender of mails
-	Prices          map[string]credit.Amount // overrides, by operation name
-	LogLevel        slog.Level
-	LogFormat       string        // json or text
-	DrainDelay      time.Duration // between failing /health/ready and closing the listener
-	ShutdownTimeout time.Duration
-	SecretKey       string   // of the secrets at rest; empty: in a file beside SQLite
-	Roles           []string // what the process does: api, web, worker
-	Workers         int      // jobs run at once; 0: two per core
-	Region          string
-	APIKey          string // client commands only
-	APIURL          string // client commands only
+	SignUp          string // who may make an account on the pages: open, invite, closed
+	SMTPURL         string // mail server; empty sends no mail
+	MailFrom        string // sender of mails
+	// Of Stripe's; an empty key takes no payments.
+	StripeSecretKey, StripeWebhookSecret string
+	StripeAPIURL                         string                   // stand-in on this machine; empty is Stripe
+	Prices                               map[string]credit.Amount // overrides, by operation name
+	LogLevel                             slog.Level
+	LogFormat                            string        // json or text
+	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
+	ShutdownTimeout                      time.Duration
+	SecretKey                            string   // of the secrets at rest; empty: in a file beside SQLite
+	Roles                                []string // what the process does: api, web, worker
+	Workers                              int      // jobs run at once; 0: two per core
+	Region                               string
+	APIKey                               string // client commands only
+	APIURL                               string // client commands only
 
 	// Warnings are remarks about settings that are valid and yet probably not
 	// what was meant, such as an unknown RELAYPDF_* variable.
 	Warnings []string
+
+	// Dev is a server for one developer on this machine, where payments can be
+	// tried without Stripe.
+	Dev bool
 
 	container bool           // the process runs in one
 	values    []settingValue // in the table's order, for `relaypdf config`
@@ -176,6 +183,10 @@ func (c *Config) check() []error {
 		return []error{fmt.Errorf(
 			"RELAYPDF_METRICS_LISTEN: %q is the public address too; choose another port, or leave it empty to turn it off",
 			c.MetricsListen)}
+	}
+	if (c.StripeSecretKey == "") != (c.StripeWebhookSecret == "") {
+		return []error{errors.New(
+			"RELAYPDF_STRIPE_SECRET_KEY and RELAYPDF_STRIPE_WEBHOOK_SECRET: only one of them is set; payments need both, so set the other, or none")}
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"relaypdf/api"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web"
@@ -187,6 +188,24 @@ func parseDollars(text string) (credit.Amount, error) {
 		return 0, errors.New("is not an amount in dollars; write it like 5.00, with at most six decimals")
 	}
 	return amount, nil
+}
+
+func parseStripeKey(text string) (string, error) {
+	for _, prefix := range []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_"} {
+		if strings.HasPrefix(text, prefix) {
+			return text, nil
+		}
+	}
+	return "", errors.New("is not a secret key of Stripe's; it begins with sk_live_ or sk_test_")
+}
+
+// parseStripeURL keeps the key from being sent anywhere but to Stripe.
+func parseStripeURL(text string) (string, error) {
+	address, err := parseBaseURL(text)
+	if err == nil && !api.Loopback(address) {
+		err = errors.New("is not on this machine; write it like http://127.0.0.1:12111, or leave it out to reach Stripe")
+	}
+	return address, err
 }
 
 // parsePrices knows the form of an operation's name, not which ones exist: the

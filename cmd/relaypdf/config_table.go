@@ -228,6 +228,21 @@ var settings = []setting{
 		apply:      into(func(c *Config) *string { return &c.MailFrom }, parseText),
 	},
 	{
+		name: "stripe-secret-key", group: groupServer, secret: true,
+		doc:   "Stripe's key, `sk_live_…` or `sk_test_…`, with which accounts top up their wallets. Without one only the operator credits accounts.",
+		apply: into(func(c *Config) *string { return &c.StripeSecretKey }, parseStripeKey),
+	},
+	{
+		name: "stripe-webhook-secret", group: groupServer, secret: true,
+		doc:   "Secret `whsec_…` of the endpoint that Stripe sends its events to: `/stripe/webhook` below the base URL. Needed with the key.",
+		apply: into(func(c *Config) *string { return &c.StripeWebhookSecret }, parseText),
+	},
+	{
+		name: "stripe-api-url", group: groupServer,
+		doc:   "Stand-in for Stripe's address, on this machine only, for tests: `http://127.0.0.1:12111`.",
+		apply: into(func(c *Config) *string { return &c.StripeAPIURL }, parseStripeURL),
+	},
+	{
 		name: "prices", group: groupServer,
 		doc:   "Prices that differ from the price list, in microdollars, such as `pdf.create=2000,images.create=1500`.",
 		apply: into(func(c *Config) *map[string]credit.Amount { return &c.Prices }, parsePrices),

@@ -97,31 +97,34 @@ func invalid(text string) error {
 	return &fault{status: http.StatusBadRequest, kind: "invalid_request_error", text: text}
 }
 
+// api is Stripe's interface.
+type api struct{ *Server }
+
 // API serves Stripe's interface.
 func (s *Server) API() http.Handler {
-	mux := http.NewServeMux()
+	mux, a := http.NewServeMux(), api{s}
 	for pattern, do := range map[string]func(r *http.Request) (Object, error){
-		"POST /v1/customers":                     s.newCustomer,
-		"GET /v1/customers/{id}":                 s.getCustomer,
-		"GET /v1/customers/{id}/payment_methods": s.listMethods,
-		"POST /v1/checkout/sessions":             s.newSession,
-		"GET /v1/checkout/sessions/{id}":         s.get,
-		"POST /v1/billing_portal/sessions":       s.newPortal,
-		"POST /v1/payment_intents":               s.newIntent,
-		"GET /v1/payment_intents/{id}":           s.get,
-		"POST /v1/payment_intents/{id}/cancel":   s.cancelIntent,
-		"GET /v1/payment_intents":                s.list("payment_intent"),
-		"GET /v1/refunds":                        s.list("refund"),
-		"GET /v1/disputes":                       s.list("dispute"),
-		"GET /v1/disputes/{id}":                  s.get,
+		"POST /v1/customers":                     a.newCustomer,
+		"GET /v1/customers/{id}":                 a.getCustomer,
+		"GET /v1/customers/{id}/payment_methods": a.listMethods,
+		"POST /v1/checkout/sessions":             a.newSession,
+		"GET /v1/checkout/sessions/{id}":         a.get,
+		"POST /v1/billing_portal/sessions":       a.newPortal,
+		"POST /v1/payment_intents":               a.newIntent,
+		"GET /v1/payment_intents/{id}":           a.get,
+		"POST /v1/payment_intents/{id}/cancel":   a.cancelIntent,
+		"GET /v1/payment_intents":                a.list("payment_intent"),
+		"GET /v1/refunds":                        a.list("refund"),
+		"GET /v1/disputes":                       a.list("dispute"),
+		"GET /v1/disputes/{id}":                  a.get,
 	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, do) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, do) })
 	}
 	return mux
 }
 
 // serve carries a request out once for its key, and answers.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(r *http.Request) (Object, error)) {
+func (s api) serve(w http.ResponseWriter, r *http.Request, do func(r *http.Request) (Object, error)) {
 	if r.Header.Get("Authorization") != "Bearer "+s.cfg.SecretKey {
 		http.Error(w, `{"error":{"type":"invalid_request_error","message":"Invalid API Key provided"}}`, http.StatusUnauthorized)
 		return
@@ -140,7 +143,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(r *http.R
 	_, _ = w.Write(given.body)
 }
 
-func (s *Server) once(r *http.Request, do func(r *http.Request) (Object, error)) answer {
+func (s api) once(r *http.Request, do func(r *http.Request) (Object, error)) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key, request := r.Header.Get("Idempotency-Key"), r.Method+" "+r.URL.Path+"?"+r.Form.Encode()
@@ -218,7 +221,7 @@ func number(form url.Values, name string) int64 {
 }
 
 // get answers with an object, and the objects in it that are asked for.
-func (s *Server) get(r *http.Request) (Object, error) {
+func (s api) get(r *http.Request) (Object, error) {
 	id := r.PathValue("id")
 	if s.objects[id] == nil {
 		return nil, missing(id)
@@ -249,7 +252,7 @@ func (s *Server) expanded(o Object, form url.Values, prefix string) Object {
 }
 
 // list answers with objects of a kind, the newest first, page by page.
-func (s *Server) list(kind string) func(r *http.Request) (Object, error) {
+func (s api) list(kind string) func(r *http.Request) (Object, error) {
 	return func(r *http.Request) (Object, error) {
 		limit := int(number(r.Form, "limit"))
 		if limit == 0 {

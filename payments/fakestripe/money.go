@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-func (s *Server) newCustomer(r *http.Request) (Object, error) {
+func (s api) newCustomer(r *http.Request) (Object, error) {
 	return s.add("cus", "customer", Object{
 		"email": r.Form.Get("email"), "name": r.Form.Get("name"), "metadata": fields(r.Form, "metadata"), "invoice_settings": Object{"default_payment_method": nil},
 	}), nil
@@ -19,9 +19,9 @@ func (s *Server) buyer(id string) Object {
 	return s.objects[id]
 }
 
-func (s *Server) getCustomer(r *http.Request) (Object, error) { return s.buyer(r.PathValue("id")), nil }
+func (s api) getCustomer(r *http.Request) (Object, error) { return s.buyer(r.PathValue("id")), nil }
 
-func (s *Server) listMethods(r *http.Request) (Object, error) {
+func (s api) listMethods(r *http.Request) (Object, error) {
 	data := []Object{}
 	if saved, ok := s.buyer(r.PathValue("id"))["saved"].(Object); ok {
 		data = append(data, saved)
@@ -46,7 +46,7 @@ func (s *Server) SetCard(customer, method string) {
 	s.buyer(customer)["invoice_settings"] = Object{"default_payment_method": s.method(method)}
 }
 
-func (s *Server) newSession(r *http.Request) (Object, error) {
+func (s api) newSession(r *http.Request) (Object, error) {
 	amount := number(r.Form, "line_items[0][price_data][unit_amount]") * number(r.Form, "line_items[0][quantity]")
 	if amount < 50 || r.Form.Get("line_items[0][price_data][currency]") != "usd" || r.Form.Get("mode") != "payment" || r.Form.Get("success_url") == "" {
 		return nil, invalid("The page needs a mode, a line of at least 50 cents in usd, and a success_url.")
@@ -61,7 +61,7 @@ func (s *Server) newSession(r *http.Request) (Object, error) {
 	return o, nil
 }
 
-func (s *Server) newPortal(r *http.Request) (Object, error) {
+func (s api) newPortal(r *http.Request) (Object, error) {
 	o := s.add("bps", "billing_portal.session", Object{"customer": r.Form.Get("customer"), "return_url": r.Form.Get("return_url")})
 	o["url"] = s.cfg.PageURL + "/card/" + text(o, "id")
 	return o, nil
@@ -128,7 +128,7 @@ func (s *Server) confirm(intent Object, method string) bool {
 	return true
 }
 
-func (s *Server) newIntent(r *http.Request) (Object, error) {
+func (s api) newIntent(r *http.Request) (Object, error) {
 	method := r.Form.Get("payment_method")
 	if number(r.Form, "amount") < 50 || r.Form.Get("currency") != "usd" || r.Form.Get("confirm") != "true" || r.Form.Get("off_session") != "true" || method == "" || r.Form.Get("customer") == "" {
 		return nil, invalid("A payment needs an amount of at least 50 cents in usd, a customer, a method, and to be confirmed off session.")
@@ -166,7 +166,7 @@ func (s *Server) Confirm(intent string, yes bool) {
 	s.confirm(o, method)
 }
 
-func (s *Server) cancelIntent(r *http.Request) (Object, error) {
+func (s api) cancelIntent(r *http.Request) (Object, error) {
 	o := s.objects[r.PathValue("id")]
 	switch {
 	case o == nil:

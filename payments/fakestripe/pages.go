@@ -45,16 +45,19 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 </html>
 `))
 
+// pages are what people see.
+type pages struct{ *Server }
+
 // Pages serves the pages that Stripe would show, below prefix.
 func (s *Server) Pages(prefix string) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+prefix+"/pay/{id}", s.showPay)
-	mux.HandleFunc("POST "+prefix+"/pay/{id}", s.doPay)
-	mux.HandleFunc("GET "+prefix+"/card/{id}", s.showCard)
-	mux.HandleFunc("POST "+prefix+"/card/{id}", s.doCard)
-	mux.HandleFunc("GET "+prefix+"/confirm/{id}", s.showConfirm)
-	mux.HandleFunc("POST "+prefix+"/confirm/{id}", s.doConfirm)
-	mux.HandleFunc("GET "+prefix+"/receipt/{id}", s.showReceipt)
+	mux, p := http.NewServeMux(), pages{s}
+	mux.HandleFunc("GET "+prefix+"/pay/{id}", p.showPay)
+	mux.HandleFunc("POST "+prefix+"/pay/{id}", p.doPay)
+	mux.HandleFunc("GET "+prefix+"/card/{id}", p.showCard)
+	mux.HandleFunc("POST "+prefix+"/card/{id}", p.doCard)
+	mux.HandleFunc("GET "+prefix+"/confirm/{id}", p.showConfirm)
+	mux.HandleFunc("POST "+prefix+"/confirm/{id}", p.doConfirm)
+	mux.HandleFunc("GET "+prefix+"/receipt/{id}", p.showReceipt)
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; font-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
@@ -64,7 +67,7 @@ func (s *Server) Pages(prefix string) http.Handler {
 	}))
 }
 
-func (s *Server) show(w http.ResponseWriter, p shown) {
+func (s pages) show(w http.ResponseWriter, p shown) {
 	p.Style = s.cfg.StyleURL
 	var out bytes.Buffer
 	if err := page.Execute(&out, p); err != nil {
@@ -76,7 +79,7 @@ func (s *Server) show(w http.ResponseWriter, p shown) {
 }
 
 // object returns a copy of an object, or answers that there is none.
-func (s *Server) object(w http.ResponseWriter, r *http.Request) Object {
+func (s pages) object(w http.ResponseWriter, r *http.Request) Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := maps.Clone(s.objects[r.PathValue("id")])
@@ -89,7 +92,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) Object {
 
 func dollars(cents int64) string { return fmt.Sprintf("$%d.%02d", cents/100, cents%100) }
 
-func (s *Server) showPay(w http.ResponseWriter, r *http.Request) {
+func (s pages) showPay(w http.ResponseWriter, r *http.Request) {
 	o := s.object(w, r)
 	switch {
 	case o == nil:
@@ -103,7 +106,7 @@ func (s *Server) showPay(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) doPay(w http.ResponseWriter, r *http.Request) {
+func (s pages) doPay(w http.ResponseWriter, r *http.Request) {
 	o := s.object(w, r)
 	if o == nil {
 		return
@@ -119,7 +122,7 @@ func (s *Server) doPay(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, text(o, "success_url"), http.StatusSeeOther)
 }
 
-func (s *Server) showCard(w http.ResponseWriter, r *http.Request) {
+func (s pages) showCard(w http.ResponseWriter, r *http.Request) {
 	if o := s.object(w, r); o != nil {
 		s.show(w, shown{Title: "Change card", Text: "Stripe’s page for customers shows receipts too; here are the test cards.", Back: text(o, "return_url"), Choices: []choice{
 			{CardWorks, "The test card 4242", true}, {CardDeclined, "A card that is declined", false}, {CardAction, "A card whose bank asks each time", false},
@@ -127,7 +130,7 @@ func (s *Server) showCard(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) doCard(w http.ResponseWriter, r *http.Request) {
+func (s pages) doCard(w http.ResponseWriter, r *http.Request) {
 	o := s.object(w, r)
 	if o == nil {
 		return
@@ -139,7 +142,7 @@ func (s *Server) doCard(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, text(o, "return_url"), http.StatusSeeOther)
 }
 
-func (s *Server) showConfirm(w http.ResponseWriter, r *http.Request) {
+func (s pages) showConfirm(w http.ResponseWriter, r *http.Request) {
 	if o := s.object(w, r); o != nil {
 		s.show(w, shown{Title: "Confirm a payment of " + dollars(whole(o, "amount")), Text: "This stands for the page of the card’s bank.", Choices: []choice{
 			{"yes", "Confirm", true}, {"no", "Refuse", false},
@@ -147,7 +150,7 @@ func (s *Server) showConfirm(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) doConfirm(w http.ResponseWriter, r *http.Request) {
+func (s pages) doConfirm(w http.ResponseWriter, r *http.Request) {
 	o := s.object(w, r)
 	if o == nil {
 		return
@@ -162,7 +165,7 @@ func (s *Server) doConfirm(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, text(target, "return_url"), http.StatusSeeOther)
 }
 
-func (s *Server) showReceipt(w http.ResponseWriter, r *http.Request) {
+func (s pages) showReceipt(w http.ResponseWriter, r *http.Request) {
 	if o := s.object(w, r); o != nil {
 		words := "Paid: " + dollars(whole(o, "amount")) + "."
 		if back := whole(o, "amount_refunded"); back > 0 {

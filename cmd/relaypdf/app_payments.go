@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"relaypdf/api"
+	"relaypdf/payments"
+	"relaypdf/payments/fakestripe"
+	"relaypdf/static"
+)
+
+// Of the stand-in for Stripe that a developer's server has.
+const (
+	fakeStripePages  = "/test-payments"
+	fakeStripeKey    = "sk_test_" + "development"
+	fakeStripeSecret = "whsec_" + "development"
+)
+
+// outside are the addresses that Stripe and its stand-in have of ours.
+type outside struct{ webhook, pages http.Handler }
+
+// openPayments prepares the taking of payments, where the settings name Stripe.
+// A developer's server has a stand-in otherwise.
+func (a *App) openPayments(ctx context.Context) (found outside, err error) {
+	config := payments.Config{
+		Store: a.Store, SecretKey: a.config.StripeSecretKey, WebhookSecret: a.config.StripeWebhookSecret, APIURL: a.config.StripeAPIURL,
+		BaseURL: a.config.BaseURL, Logger: a.log,
+	}
+	if a.post != nil {
+		config.Mail = a.post
+	}
+	if config.SecretKey == "" {
+		if !a.config.Dev || !api.Loopback(a.config.BaseURL) || config.APIURL != "" || !a.has(roleWeb) {
+			return found, nil
+		}
+		config.SecretKey, config.WebhookSecret = fakeStripeKey, fakeStripeSecret
+		if found.pages, config.APIURL, err = a.startFakeStripe(ctx); err != nil {
+			return found, fmt.Errorf("stand in for Stripe: %w", err)
+		}
+	}
+	a.money, err = payments.New(config)
+	if err != nil {
+		return found, fmt.Errorf("RELAYPDF_STRIPE_SECRET_KEY: %w", err)
+	}
+	found.webhook = a.money
+	return found, nil
+}
+
+// startFakeStripe serves what stands in for Stripe on this machine, and returns
+// its pages and its address.
+func (a *App) startFakeStripe(ctx context.Context) (pages http.Handler, address string, err error) {
+	assets, err := static.Open()
+	if err != nil {
+		return nil, "", err
+	}
+	fake := fakestripe.New(fakestripe.Config{
+		SecretKey: fakeStripeKey, WebhookSecret: fakeStripeSecret, WebhookURL: a.URL + payments.WebhookPath,
+		PageURL: a.config.BaseURL + fakeStripePages, StyleURL: assets.URL("app.css"),
+	})
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", err
+	}
+	a.stripe = &http.Server{Handler: fake.API(), ReadHeaderTimeout: readHeaderTimeout}
+	go func() { _ = a.stripe.Serve(listener) }() // Close ends it.
+	return fake.Pages(fakeStripePages), "http://" + listener.Addr().String(), nil
+}
+
+// before puts the addresses in front of the pages, which may be nil.
+func (o outside) before(pages http.Handler) http.Handler {
+	if o.webhook == nil {
+		return pages
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == payments.WebhookPath:
+			o.webhook.ServeHTTP(w, r)
+		case o.pages != nil && strings.HasPrefix(r.URL.Path, fakeStripePages+"/"):
+			o.pages.ServeHTTP(w, r)
+		case pages != nil:
+			pages.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}

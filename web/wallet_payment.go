@@ -1,0 +1,299 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/views"
+)
+
+const (
+	receiptsPath = walletPath + "/receipts"
+	// shownPayments is how many payments the wallet's page shows.
+	shownPayments = 5
+	// topUpsAnHour bounds the pages that an account may begin.
+	topUpsAnHour = 30
+	leastTopUp   = 5 * credit.Dollar
+	mostTopUp    = 1000 * credit.Dollar
+)
+
+// fillPayments adds what the wallet's page shows of payments.
+func (w wallets) fillPayments(v *visit, m *views.Wallet, forms walletForms) error {
+	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Limit: shownPayments}})
+	if err != nil {
+		return err
+	}
+	m.Payments, m.MorePayments = paymentLines(page.Items), page.Next != ""
+	if w.cfg.Payments == nil {
+		return nil
+	}
+	m.TopUp = &views.TopUp{Form: views.Form{Values: map[string]string{"amount": "20"}}, Provider: "Stripe", Test: w.cfg.TestPayments}
+	price := w.cfg.Prices["pdf.create"]
+	for _, dollars := range []int{5, 20, 50} {
+		choice := views.TopUpChoice{Dollars: dollars}
+		if price > 0 {
+			choice.Note = views.Plural(int64(credit.Amount(dollars)*credit.Dollar/price), "PDF", "PDFs")
+		}
+		m.TopUp.Choices = append(m.TopUp.Choices, choice)
+	}
+	if forms.topUp != nil {
+		m.TopUp.Form = *forms.topUp
+	}
+	if !v.may(pays) {
+		return nil
+	}
+	return w.fillReload(v, m, forms.reload)
+}
+
+func (w wallets) fillReload(v *visit, m *views.Wallet, form *views.Form) error {
+	kept, err := w.store.AutoReload(v.ctx(), v.account.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		kept, err = store.AutoReload{Threshold: 5 * credit.Dollar, Amount: 20 * credit.Dollar, Monthly: store.DefaultMonthlyReload}, nil
+	}
+	if err != nil {
+		return err
+	}
+	buyer, err := w.store.Customer(v.ctx(), v.account.ID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	m.Reload = &views.Reload{Card: buyer.Card, On: kept.On, Month: kept.Taken, Form: views.Form{Values: map[string]string{
+		"threshold": plainDollars(kept.Threshold), "reload": plainDollars(kept.Amount), "cap": plainDollars(kept.Monthly),
+	}}}
+	if !kept.On && kept.OffReason != "" {
+		m.Reload.Why = "Auto-reload is off. " + kept.OffReason
+	}
+	if form != nil {
+		m.Reload.Form, m.Reload.On = *form, form.Checked("on")
+	}
+	return nil
+}
+
+func plainDollars(amount credit.Amount) string { return strings.TrimPrefix(amount.String(), "$") }
+
+// paymentLines shows payments.
+func paymentLines(list []store.Payment) []views.PaymentLine {
+	lines := make([]views.PaymentLine, len(list))
+	for i, p := range list {
+		line := views.PaymentLine{
+			What: "Top-up", Card: p.Card, At: p.CreatedAt, Amount: p.Amount, Back: p.Refunded + p.Disputed, Receipt: providerURL(p.ReceiptURL), Reason: p.Reason,
+			State: views.Status{Is: views.StateRun, Word: "Under way"},
+		}
+		if p.Kind == store.PaymentAutoReload {
+			line.What = "Auto-reload"
+		}
+		switch p.State {
+		case store.PaymentPaid:
+			line.State = paidState(p)
+		case store.PaymentFailed:
+			line.State = views.Status{Is: views.StateBad, Word: "Failed"}
+		case store.PaymentExpired:
+			line.State = views.Status{Is: views.StateOff, Word: "Not paid"}
+		case store.PaymentAction:
+			line.State, line.Action = views.Status{Is: views.StateWarn, Word: "To be confirmed"}, providerURL(p.ActionURL)
+		}
+		lines[i] = line
+	}
+	return lines
+}
+
+func paidState(p store.Payment) views.Status {
+	switch {
+	case p.Disputed > 0:
+		return views.Status{Is: views.StateBad, Word: "Disputed"}
+	case p.Refunded >= p.Amount:
+		return views.Status{Is: views.StateOff, Word: "Refunded"}
+	case p.Refunded > 0:
+		return views.Status{Is: views.StateOK, Word: "Partly refunded"}
+	}
+	return views.Status{Is: views.StateOK, Word: "Paid"}
+}
+
+// providerURL keeps addresses that are not of the web out of the pages.
+func providerURL(address string) string {
+	if strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://") {
+		return address
+	}
+	return ""
+}
+
+// paymentBanner tells of the payment that somebody has come back from, or of one
+// that waits for its owner.
+func (w wallets) paymentBanner(v *visit) (*views.Banner, error) {
+	if id := v.value("payment"); id != "" {
+		p, err := w.store.Payment(v.ctx(), id)
+		if errors.Is(err, store.ErrNotFound) || err == nil && p.AccountID != v.account.ID {
+			return nil, nil
+		}
+		return returnBanner(p), err
+	}
+	if !v.may(pays) || w.cfg.Payments == nil {
+		return nil, nil
+	}
+	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Limit: 1}})
+	if err != nil || len(page.Items) == 0 || page.Items[0].State != store.PaymentAction {
+		return nil, err
+	}
+	p := page.Items[0]
+	return &views.Banner{
+		Is: views.StateWarn, Bold: "Confirm a payment of " + p.Amount.String() + ".", Text: p.Reason,
+		Link: views.Link{URL: providerURL(p.ActionURL), Text: "Confirm"},
+	}, nil
+}
+
+func returnBanner(p store.Payment) *views.Banner {
+	switch p.State {
+	case store.PaymentPaid:
+		return &views.Banner{Is: views.StateOK, Bold: "Thank you.", Text: p.Amount.String() + " were added to the wallet."}
+	case store.PaymentOpen:
+		return &views.Banner{
+			Is: views.StateRun, Bold: "Waiting for Stripe.", Text: "Cards take some seconds, other payments up to some days. Nothing else is to be done.",
+			Link: views.Link{URL: walletPath + "?payment=" + p.ID, Text: "Look again"},
+		}
+	}
+	return &views.Banner{Is: views.StateWarn, Bold: "Nothing was paid.", Text: cmp.Or(p.Reason, "The page was left or has expired.")}
+}
+
+// topUp sends the visitor to the provider's page.
+func (w wallets) topUp(v *visit) error {
+	if w.cfg.Payments == nil {
+		return errNotFound
+	}
+	form := views.Form{Values: map[string]string{"amount": v.value("amount"), "other": v.value("other")}, Errors: map[string]string{}}
+	text := form.Values["amount"]
+	if text == "other" {
+		text = form.Values["other"]
+	}
+	amount, wrong := dollars(text)
+	switch {
+	case wrong != "":
+		form.Errors["other"] = wrong
+	case amount == nil || *amount < leastTopUp || *amount > mostTopUp:
+		form.Errors["other"] = "This must be from $5 to $1,000."
+	case *amount%(credit.Dollar/100) != 0:
+		form.Errors["other"] = "This must be whole cents, such as 7.50."
+	}
+	if form.Failed() {
+		if !isChoice(form.Values["amount"]) {
+			form.Values["other"], form.Values["amount"] = text, "other"
+		}
+		return w.walletPage(v, http.StatusUnprocessableEntity, walletForms{topUp: &form})
+	}
+	if _, ok := w.allow(v.ctx(), "topup:"+v.account.ID, topUpsAnHour, time.Hour); !ok {
+		return errTooMany
+	}
+	address, err := w.cfg.Payments.TopUp(v.ctx(), *v.account, *amount)
+	if err != nil {
+		w.log.ErrorContext(v.ctx(), "top-up failed", "account", v.account.ID, "error", err)
+		form.Errors[""] = "Stripe does not answer right now, and nothing was paid. Try again in a minute."
+		return w.walletPage(v, http.StatusBadGateway, walletForms{topUp: &form})
+	}
+	if err := v.record("payment.begun", amount.String(), ""); err != nil {
+		return err
+	}
+	return v.leave(address)
+}
+
+// isChoice reports whether an amount is one of those that the form offers.
+func isChoice(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && (n == 5 || n == 20 || n == 50)
+}
+
+// leave sends the visitor to a page of the provider's.
+func (v *visit) leave(address string) error {
+	http.Redirect(v.w, v.r, address, http.StatusSeeOther)
+	return nil
+}
+
+func (w wallets) openPortal(v *visit) error {
+	if w.cfg.Payments == nil {
+		return errNotFound
+	}
+	address, err := w.cfg.Payments.Portal(v.ctx(), *v.account)
+	if err != nil {
+		w.log.ErrorContext(v.ctx(), "portal failed", "account", v.account.ID, "error", err)
+		v.tell("Stripe does not answer right now. Try again in a minute.")
+		return v.redirect(walletPath)
+	}
+	return v.leave(address)
+}
+
+// leavePortal is where the provider's page leads back to: another card may have
+// been chosen there.
+func (w wallets) leavePortal(v *visit) error {
+	if w.cfg.Payments == nil {
+		return errNotFound
+	}
+	if err := w.cfg.Payments.RefreshCard(v.ctx(), *v.account); err != nil {
+		w.log.ErrorContext(v.ctx(), "card not read", "account", v.account.ID, "error", err)
+		v.tell("Stripe does not answer right now. If you have changed the card, open its page once more later.")
+	}
+	return v.redirect(walletPath)
+}
+
+func (w wallets) saveReload(v *visit) error {
+	if w.cfg.Payments == nil {
+		return errNotFound
+	}
+	form := views.Form{Values: map[string]string{"on": v.value("on"), "threshold": v.value("threshold"), "reload": v.value("reload"), "cap": v.value("cap")}, Errors: map[string]string{}}
+	settings := store.AutoReload{On: form.Checked("on")}
+	for name, into := range map[string]*credit.Amount{"threshold": &settings.Threshold, "reload": &settings.Amount, "cap": &settings.Monthly} {
+		amount, wrong := dollars(form.Values[name])
+		switch {
+		case wrong != "":
+			form.Errors[name] = wrong
+		case amount == nil:
+			form.Errors[name] = "Give an amount."
+		default:
+			*into = *amount
+		}
+	}
+	if !form.Failed() {
+		switch {
+		case settings.Threshold <= 0:
+			form.Errors["threshold"] = "This must be above $0."
+		case settings.Amount < max(settings.Threshold, leastTopUp) || settings.Amount > mostTopUp:
+			form.Errors["reload"] = "This must be from " + views.Dollars(max(settings.Threshold, leastTopUp)) + " to $1,000."
+		case settings.Amount%(credit.Dollar/100) != 0:
+			form.Errors["reload"] = "This must be whole cents, such as 7.50."
+		case settings.Monthly < settings.Amount:
+			form.Errors["cap"] = "This must be at least what is added."
+		default:
+			if err := store.CheckAutoReload(settings); err != nil {
+				form.Errors[""] = "These amounts do not go together."
+			}
+		}
+	}
+	if form.Failed() {
+		return w.walletPage(v, http.StatusUnprocessableEntity, walletForms{reload: &form})
+	}
+	if err := w.store.SetAutoReload(v.ctx(), v.account.ID, settings); err != nil {
+		return err
+	}
+	action, note := "auto_reload.off", ""
+	if settings.On {
+		action, note = "auto_reload.on", plainDollars(settings.Amount)+" below "+plainDollars(settings.Threshold)+", at most "+plainDollars(settings.Monthly)+" a month"
+	}
+	if err := v.record(action, "", note); err != nil {
+		return err
+	}
+	v.tell("Auto-reload is saved.")
+	return v.redirect(walletPath)
+}
+
+func (w wallets) showReceipts(v *visit) error {
+	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Cursor: v.value("cursor")}})
+	if err != nil {
+		return err
+	}
+	m := views.Receipts{List: paymentLines(page.Items), Portal: w.cfg.Payments != nil}
+	m.Pager = pager(v, receiptsPath, page.Next, views.Plural(len(m.List), "payment", "payments"))
+	return v.show(http.StatusOK, views.ReceiptsPage(v.page("Receipts", walletPath), m))
+}
