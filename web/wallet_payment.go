@@ -150,7 +150,7 @@ func (w wallets) paymentBanner(v *visit) (*views.Banner, error) {
 func returnBanner(p store.Payment) *views.Banner {
 	switch p.State {
 	case store.PaymentPaid:
-		return &views.Banner{Is: views.StateOK, Bold: "Thank you.", Text: p.Amount.String() + " were added to the wallet."}
+		return &views.Banner{Is: views.StateOK, Bold: "Thank you.", Text: p.Amount.String() + " was added to the wallet."}
 	case store.PaymentOpen:
 		return &views.Banner{
 			Is: views.StateRun, Bold: "Waiting for Stripe.", Text: "Cards take some seconds, other payments up to some days. Nothing else is to be done.",

@@ -90,7 +90,7 @@ func TestTopUpOnThePages(t *testing.T) {
 		h.clock.Advance(time.Second)
 		h.fake.Pay(session, fakestripe.CardWorks)
 		h.tell(t)
-		got := v.sees(back, "Thank you. $20.00 were added", "$25.00", "Visa ending 4242, until Nov 2028", "Top-up", "Paid", "Receipt")
+		got := v.sees(back, "Thank you. $20.00 was added", "$25.00", "Visa ending 4242, until Nov 2028", "Top-up", "Paid", "Receipt")
 		if !strings.Contains(got.body, `href="https://checkout.stripe.com/receipt/ch_`) {
 			t.Error("the page has no link to the receipt")
 		}
@@ -99,7 +99,7 @@ func TestTopUpOnThePages(t *testing.T) {
 		}
 		v.sees("/dashboard/wallet?kind=payments", "+$20.00 00 $25.00 00")
 		v.sees("/dashboard/wallet/receipts", "Receipts", "Top-up", "$20.00")
-		if other := h.join(t, "eve@example.com").get(back); strings.Contains(other.body, "$20.00 were added") {
+		if other := h.join(t, "eve@example.com").get(back); strings.Contains(other.body, "$20.00 was added") {
 			t.Error("another account's payment is told of")
 		}
 		h.clock.Advance(time.Second)
