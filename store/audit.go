@@ -7,6 +7,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
+// SignedIn is the Action of a sign-in, whose Note is the device.
+const SignedIn = "session.begun"
+
 // AuditEntry says who changed what.
 type AuditEntry struct {
 	ID        string
@@ -70,6 +73,15 @@ func (a *Audit) Add(ctx context.Context, e AuditEntry) error {
 // before; empty is from the latest on.
 func (a *Audit) Of(ctx context.Context, accountID, before string, limit int) ([]AuditEntry, error) {
 	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("account_id = ?", accountID) }, before, limit)
+}
+
+// SignIns returns with which devices a person has signed in to an account since
+// then: the notes of those entries, each once.
+func (a *Audit) SignIns(ctx context.Context, accountID, personID string, since time.Time) ([]string, error) {
+	var devices []string
+	err := a.store.read.NewSelect().Table("audit").ColumnExpr("DISTINCT note").
+		Where("account_id = ? AND id >= ? AND person_id = ? AND action = ?", accountID, "aud_"+idTime(since), personID, SignedIn).Scan(ctx, &devices)
+	return devices, wrapped("read sign-ins", err)
 }
 
 // ByOperators returns what operators did, the latest first.

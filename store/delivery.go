@@ -150,3 +150,28 @@ func (s DeliveryStore) ReplayDelivery(ctx context.Context, accountID, id string)
 	}
 	return delivery, nil
 }
+
+// DeliveryCounts is how deliveries stand.
+type DeliveryCounts struct{ Delivered, Failed, Pending int64 }
+
+// CountDeliveries counts the account's deliveries that were made from since on.
+func (s DeliveryStore) CountDeliveries(ctx context.Context, accountID string, since time.Time) (DeliveryCounts, error) {
+	var rows []struct {
+		Status string
+		Count  int64
+	}
+	err := s.read.NewSelect().TableExpr("deliveries").ColumnExpr("status, COUNT(*) AS count").
+		Where("account_id = ? AND id >= ?", accountID, "dlv_"+idTime(since)).Group("status").Scan(ctx, &rows)
+	var counts DeliveryCounts
+	for _, row := range rows {
+		switch row.Status {
+		case DeliveryDelivered:
+			counts.Delivered = row.Count
+		case DeliveryFailed:
+			counts.Failed = row.Count
+		default:
+			counts.Pending = row.Count
+		}
+	}
+	return counts, wrapped("count deliveries", err)
+}

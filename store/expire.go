@@ -9,12 +9,12 @@ import (
 )
 
 // DeleteExpired removes what has had its time: the bytes and rows of expired
-// files, inputs of ended jobs, inputs that were kept, jobs and events that are older than JobRetention.
+// files, inputs of ended jobs, inputs that were kept, accounts whose owner wanted that, jobs and events that are older than JobRetention.
 // What a live job needs stays. It takes on at most limit of a kind at once, so
 // that others have their turn in between, until nothing is left or ctx ends. A
 // kind that fails keeps no other from being removed.
 func (s UpkeepStore) DeleteExpired(ctx context.Context, limit int) error {
-	steps := []func(context.Context, int) (int, error){s.deleteExpiredFiles, s.deleteSpentInputs, s.deleteKeptInputs}
+	steps := []func(context.Context, int) (int, error){s.deleteExpiredFiles, s.deleteSpentInputs, s.deleteKeptInputs, s.endAccounts}
 	for _, query := range oldRows {
 		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
 	}

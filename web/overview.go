@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -40,7 +41,31 @@ func (w overviews) showOverview(v *visit) error {
 	for _, call := range latest.Items {
 		m.Latest = append(m.Latest, documentOf(call, names))
 	}
-	return v.show(http.StatusOK, views.OverviewPage(v.page("Overview", "/dashboard"), m))
+	p := v.page("Overview", "/dashboard")
+	if p.Banner == nil {
+		if p.Banner, err = w.failing(v); err != nil {
+			return err
+		}
+	}
+	return v.show(http.StatusOK, views.OverviewPage(p, m))
+}
+
+// failing warns of the endpoint that has failed for longest; nil where none does.
+func (w overviews) failing(v *visit) (*views.Banner, error) {
+	list, err := w.store.Webhooks(v.ctx(), v.account.ID)
+	var worst *store.Webhook
+	for i, e := range list {
+		if e.FailingSince != nil && e.Enabled && (worst == nil || e.FailingSince.Before(*worst.FailingSince)) {
+			worst = &list[i]
+		}
+	}
+	if worst == nil {
+		return nil, err
+	}
+	return &views.Banner{
+		Is: views.StateWarn, Bold: endpointOf(*worst).Host + " takes no events.", Text: "Each attempt since " + worst.FailingSince.UTC().Format("January 2, 15:04 UTC") + " failed.",
+		Link: views.Link{URL: deliveriesPath + "?status=failed&endpoint=" + url.QueryEscape(worst.ID), Text: "Look at them"},
+	}, nil
 }
 
 func (w overviews) overview(v *visit, days int) (views.Overview, error) {
@@ -50,7 +75,12 @@ func (w overviews) overview(v *visit, days int) (views.Overview, error) {
 	if err != nil {
 		return views.Overview{}, err
 	}
+	sent, err := w.store.CountDeliveries(v.ctx(), v.account.ID, from)
+	if err != nil {
+		return views.Overview{}, err
+	}
 	m := views.Overview{
+		Delivered: sent.Delivered, Sent: sent.Delivered + sent.Failed, Waiting: sent.Pending,
 		Days: days, Balance: v.account.Balance, Calls: activity.Count + activity.Failed, Failures: activity.Failed,
 		P95: activity.P95, Median: activity.Median, Spent: activity.Total,
 	}

@@ -9,8 +9,12 @@ type (
 	documents struct{ *Web }
 	// endpoints are the pages of webhook endpoints.
 	endpoints struct{ *Web }
+	// endings delete accounts.
+	endings struct{ *Web }
 	// entrance signs people in.
 	entrance struct{ *Web }
+	// exports are what an account has, as files.
+	exports struct{ *Web }
 	// factors are second factors.
 	factors struct{ *Web }
 	// joining makes accounts and shows addresses to be their owners'.

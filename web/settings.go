@@ -20,7 +20,7 @@ func (w settings) settingsModel(v *visit) (views.Settings, error) {
 	m := views.Settings{
 		Profile:  views.Form{Values: map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}, Errors: map[string]string{}},
 		Password: views.Form{Errors: map[string]string{}}, Invite: views.Form{Values: map[string]string{"role": store.RoleDeveloper}, Errors: map[string]string{}},
-		Close: views.Form{Errors: map[string]string{}}, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0},
+		Close: views.Form{Errors: map[string]string{}}, ClosesAt: v.account.ClosesAt, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0},
 		KeepInput: v.account.KeepInputs,
 	}
 	if v.person.Password != "" {
@@ -76,7 +76,7 @@ var auditWords = map[string]string{
 	"key.revoked": "Key revoked:", "member.invited": "Invited", "member.joined": "Joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
 	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Suspended", "account.resumed": "Suspension lifted",
 	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rolled:",
-	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "inputs.kept": "Inputs of calls are kept", "inputs.not_kept": "Inputs of calls are not kept", "account.credited": "Credited", "account.debited": "Debited",
+	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "account.exported": "Account exported", "account.ending": "Account to be deleted", "account.kept": "Account kept", "inputs.kept": "Inputs of calls are kept", "inputs.not_kept": "Inputs of calls are not kept", "account.credited": "Credited", "account.debited": "Debited",
 }
 
 // forMembers takes out of an entry what an account's members do not see: which

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
+	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
 )
@@ -100,10 +102,37 @@ func (w *Web) enter(v *visit, person store.Person, next string, remember bool) e
 	if err := w.identifyMember(v); err != nil {
 		return err
 	}
-	if err := v.record("session.begun", person.Email, device(v.r.UserAgent())); err != nil {
+	if err := w.alert(v, person); err != nil {
+		return err
+	}
+	if err := v.record(store.SignedIn, person.Email, device(v.r.UserAgent())); err != nil {
 		return err
 	}
 	return v.redirect(next)
+}
+
+// alertSpan is how long a device is known after it was signed in with.
+const alertSpan = 90 * 24 * time.Hour
+
+// alert tells a person by mail that somebody has signed in as them with a kind of
+// device that they have not used lately. Their first sign-in of all alerts nobody.
+func (w *Web) alert(v *visit, person store.Person) error {
+	if v.account == nil {
+		return nil
+	}
+	here := device(v.r.UserAgent())
+	before, err := w.audit.SignIns(v.ctx(), v.account.ID, person.ID, w.now().Add(-alertSpan))
+	if err != nil || len(before) == 0 || slices.Contains(before, here) {
+		return err
+	}
+	return w.send(v.ctx(), mail.Letter{
+		To: person.Email, Subject: "New sign-in with " + here,
+		Lines: []string{
+			"Somebody, probably you, has signed in as " + person.Email + " with " + here + " from the address " + w.cfg.ClientIP(v.r) + ", " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
+			"If it was not you, end that session and change your password.",
+		},
+		Link: mail.Link{Text: "Look at the sessions", URL: w.cfg.BaseURL + settingsPath + "#sessions"},
+	})
 }
 
 // endOthers ends every other session of a person.

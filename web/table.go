@@ -129,6 +129,9 @@ func (w *Web) memberPages() []page {
 		{"POST", "/dashboard/settings/invites/{id}/cancel", owns, settingsPages.cancelInvite},
 		{"POST", "/dashboard/settings/members/{id}/role", owns, settingsPages.changeRole},
 		{"POST", "/dashboard/settings/members/{id}/remove", owns, settingsPages.removeMember},
+		{"GET", "/dashboard/settings/export", owns, exports{w}.exportAccount},
+		{"POST", "/dashboard/settings/delete", owns, endings{w}.endAccount},
+		{"POST", "/dashboard/settings/delete/undo", owns, endings{w}.keepAccount},
 		{"GET", "/dashboard/settings/audit.csv", signedIn, settingsPages.exportAudit},
 	}
 }

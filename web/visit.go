@@ -72,6 +72,12 @@ func (v *visit) page(title, open string) views.Page {
 		}
 	}
 	if v.account != nil {
+		if at := v.account.ClosesAt; at != nil {
+			p.Banner = &views.Banner{
+				Is: views.StateBad, Bold: v.member.AccountName + " is deleted on " + at.UTC().Format("January 2, 2006") + ".", Text: "Until then an owner can keep it.",
+				Link: views.Link{URL: settingsPath + "#close", Text: "Settings"},
+			}
+		}
 		p.Person.Account, p.Person.Role, p.Person.Balance = v.member.AccountName, v.member.Role, v.account.Balance
 	}
 	return p

@@ -1,0 +1,86 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+)
+
+func TestAccountsEndAfterTheirGrace(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		call := f.begin(t, f.newCall(2000))
+		f.settle(t, call.ID, 1500)
+		owner, err := f.People().Create(t.Context(), store.NewPerson{Email: "owner@example.com", Verified: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guest, err := f.People().Create(t.Context(), store.NewPerson{Email: "guest@example.com", Verified: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := f.newAccount(t, "other@example.com", 0)
+		for _, m := range [][2]string{{f.acc.ID, owner.ID}, {f.acc.ID, guest.ID}, {other.ID, guest.ID}} {
+			if err := f.Members().Add(t.Context(), m[0], m[1], store.RoleOwner); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.CreateTemplate(t.Context(), store.NewTemplate{AccountID: f.acc.ID, Name: "Invoice", Content: store.TemplateContent{HTML: "x", SampleData: []byte("{}"), Options: []byte("{}")}}); err != nil {
+			t.Fatal(err)
+		}
+		end := func() {
+			t.Helper()
+			if at, err := f.EndAccount(t.Context(), f.acc.ID); err != nil || !at.Equal(f.clock.Now().Add(store.AccountGrace)) {
+				t.Fatalf("it ends %v, %v", at, err)
+			}
+		}
+		round := func() {
+			t.Helper()
+			if err := f.DeleteExpired(t.Context(), 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end()
+		if key, err := f.Keys(t.Context(), f.acc.ID); err != nil || len(key) != 1 || key[0].RevokedAt == nil {
+			t.Errorf("the key is %+v, %v", key, err)
+		}
+		if err := f.KeepAccount(t.Context(), f.acc.ID); err != nil {
+			t.Fatal(err)
+		}
+		f.clock.Advance(store.AccountGrace + time.Hour)
+		round()
+		if a, err := f.Account(t.Context(), f.acc.ID); err != nil || a.Suspended || a.ClosesAt != nil {
+			t.Fatalf("an account that was kept is %+v, %v", a, err)
+		}
+		end()
+		round()
+		if a, err := f.AccountByEmail(t.Context(), f.acc.Email); err != nil || a.ClosesAt == nil {
+			t.Fatalf("within the grace the account is %+v, %v", a, err)
+		}
+		f.clock.Advance(store.AccountGrace)
+		round()
+		a, err := f.Account(t.Context(), f.acc.ID)
+		if err != nil || !a.Suspended || a.Email == f.acc.Email || a.ClosesAt != nil {
+			t.Errorf("afterwards the account is %+v, %v", a, err)
+		}
+		if _, err := f.People().ByID(t.Context(), owner.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("its owner is still there: %v", err)
+		}
+		if m, err := f.Members().Of(t.Context(), guest.ID); err != nil || len(m) != 1 || m[0].AccountID != other.ID {
+			t.Errorf("a member of another account is a member of %+v, %v", m, err)
+		}
+		if list, err := f.Templates(t.Context(), store.TemplateFilter{AccountID: f.acc.ID}); err != nil || len(list.Items) != 0 {
+			t.Errorf("its templates are %+v, %v", list, err)
+		}
+		if c, err := f.Call(t.Context(), call.ID); err != nil || c.Charge != 1500 {
+			t.Errorf("the call is %+v, %v", c, err)
+		}
+		if _, err := f.CreateAccount(t.Context(), f.acc.Email, 0); err != nil {
+			t.Errorf("the address is not free again: %v", err)
+		}
+		if _, err := f.CheckLedger(t.Context()); err != nil {
+			t.Errorf("the ledger: %v", err)
+		}
+	})
+}

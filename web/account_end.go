@@ -1,0 +1,59 @@
+package web
+
+import (
+	"errors"
+
+	"relaypdf/mail"
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+// endAccount has the account deleted after a grace, told to all its owners.
+func (w endings) endAccount(v *visit) error {
+	if v.value("confirm") != v.account.Name {
+		return settings(w).settingsPage(v, func(m *views.Settings) {
+			m.Close.Errors["confirm"] = "This must be " + v.account.Name + ", as it is written above."
+		})
+	}
+	at, err := w.store.EndAccount(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	day := at.UTC().Format("January 2, 2006")
+	err = errors.Join(v.record("account.ending", v.account.Name, "on "+day), w.tellOwners(v, "Your account will be deleted", []string{
+		v.person.Email + " asked for " + v.account.Name + " to be deleted. Its keys are refused from now on, and everything else goes on " + day + ".",
+		"Until then an owner can keep it, in the settings.",
+	}))
+	if err != nil {
+		return err
+	}
+	v.tell("The keys are revoked. The rest is deleted on " + day + ".")
+	return v.redirect(settingsPath)
+}
+
+// keepAccount takes that back.
+func (w endings) keepAccount(v *visit) error {
+	if err := w.store.KeepAccount(v.ctx(), v.account.ID); err != nil {
+		return err
+	}
+	err := errors.Join(v.record("account.kept", v.account.Name, ""), w.tellOwners(v, "Your account stays", []string{
+		v.person.Email + " decided to keep " + v.account.Name + ". Its keys stay revoked: make new ones.",
+	}))
+	if err != nil {
+		return err
+	}
+	v.tell("The account stays. Its keys stay revoked: make new ones.")
+	return v.redirect(settingsPath)
+}
+
+func (w endings) tellOwners(v *visit, subject string, lines []string) error {
+	members, err := w.members.In(v.ctx(), v.account.ID)
+	for _, m := range members {
+		if m.Role == store.RoleOwner {
+			err = errors.Join(err, w.send(v.ctx(), mail.Letter{
+				To: m.Person.Email, Subject: subject, Lines: lines, Link: mail.Link{Text: "Open the settings", URL: w.cfg.BaseURL + settingsPath},
+			}))
+		}
+	}
+	return err
+}
