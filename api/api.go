@@ -58,6 +58,8 @@ type Config struct {
 	MaxBody, MaxFile int64
 	// Prices override the table's, by operation.
 	Prices map[string]credit.Amount
+	// AI writes templates; nil where there is no provider.
+	AI *operation.AI
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
 	// turns the rate limits off.
 	NoBilling, NoRateLimits bool
@@ -159,7 +161,7 @@ func New(cfg Config) (*API, error) {
 	}
 	a.Calls = call.New(call.Config{
 		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Box: cfg.Box, Payments: cfg.Payments,
-		Table: table, Prices: prices, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
+		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
 		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits,
 		Registry: a.registry, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep,
 	})

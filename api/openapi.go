@@ -233,6 +233,9 @@ func (r route) errors() []fault.Code {
 	}
 	if r.operation != nil {
 		list = append(list, operationCodes[:]...)
+		for _, code := range r.operation.Codes {
+			list = append(list, fault.Code(code))
+		}
 	}
 	if r.operation != nil || r.body != nil {
 		list = append(list, fault.InvalidRequest, fault.PayloadTooLarge)

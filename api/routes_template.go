@@ -226,7 +226,7 @@ func (t templates) version(ctx context.Context, caller call.Caller, in templateV
 // routes are those of templates, the first of the paths that begin alike before
 // the others.
 func (t templates) routes() []route {
-	a, codes := t.API, []fault.Code{fault.InvalidRequest, fault.ProcessingFailed}
+	a, codes := t.API, []fault.Code{fault.InvalidRequest, fault.ProcessingFailed, fault.ConvertUnavailable}
 	return []route{
 		plain(a, facts{method: "GET", pattern: "/v1/templates", access: withKey, verb: "list", summary: "List the templates"}, worded(t.list)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates", access: withFullKey, summary: "Make a template", status: http.StatusCreated, body: maxTemplateBody}, worded(t.create)),

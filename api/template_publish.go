@@ -95,9 +95,13 @@ func (t templates) partialsOf(ctx context.Context, caller call.Caller) (map[stri
 	return all, err
 }
 
+// withoutRenderer is when a client should come back that met a process without a
+// renderer, in seconds: the next may have one.
+const withoutRenderer = 5
+
 func (t templates) report(ctx context.Context, caller call.Caller, source render.Template) (render.TemplateReport, error) {
 	if t.render == nil {
-		return render.TemplateReport{}, errors.New("this process makes no documents, and so cannot validate templates")
+		return render.TemplateReport{}, &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so cannot look into templates; try again shortly."}
 	}
 	return t.render.For(caller.Account.ID).ValidateTemplate(ctx, source)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/markup"
 	"relaypdf/render/template"
 )
 
@@ -44,6 +45,15 @@ const (
 // CheckTemplates returns an error that says what to do where this program was
 // built without Handlebars.js.
 func CheckTemplates() error { return template.Check() }
+
+// TemplateHelpers returns the names of all that a template may call.
+func TemplateHelpers() []string { return template.Helpers() }
+
+// Traits say what an HTML document may do.
+type Traits = markup.Traits
+
+// Inspect reads an HTML document once, and says what it may do.
+func Inspect(html string) Traits { return markup.Inspect(html) }
 
 // CheckLocale says what is wrong with the tag of a locale, such as de-AT.
 func CheckLocale(tag string) error { return template.CheckLocale(tag) }

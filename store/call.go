@@ -59,6 +59,7 @@ type NewCall struct {
 	IdempotencyKey   string // may be empty
 	BodyHash         []byte // of the request, kept with the idempotency key
 	CallbackURL      string // where its end is reported; may be empty
+	QuoteID          string // of the promised price, which is Quote; may be empty
 	// Job makes the call a job, to be run by any process. Its Mode is Async,
 	// and it has no Lease until a worker takes it on.
 	Job *NewJob
@@ -158,13 +159,15 @@ func (s CallStore) readCall(ctx context.Context, id, resultID string) (Call, err
 //   - *ClaimedError: another call holds the idempotency key;
 //   - ErrSuspended, *LimitError, *FundsError: the account or its owner refuses;
 //   - ErrNotFound: no such account, or the key is unknown, expired or revoked;
-//   - *PinError: a job's file cannot be read by its account.
+//   - *PinError: a job's file cannot be read by its account;
+//   - ErrQuoteUsed: another call has the promised price, or it has just expired.
 func (s CallStore) Begin(ctx context.Context, c NewCall) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("begin call: %w", err)
 	}
 	begin := s.beginPostgres
-	if s.dialect == SQLite {
+	// A promised price is rare, and worth a second way to the database.
+	if s.dialect == SQLite || c.QuoteID != "" {
 		begin = func(ctx context.Context, c NewCall) error {
 			again := false
 			return s.inCertainTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -222,10 +225,13 @@ func (c NewCall) row(now time.Time) callRow {
 }
 
 // begin is Begin within a transaction. All transactions lock in this order:
-// call, idempotency key, account, API key.
+// call, idempotency key, quote, account, API key.
 func (s CallStore) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
 	now := s.now()
 	if err := s.claims.claimKey(ctx, tx, c, now); err != nil {
+		return err
+	}
+	if err := s.quotes.useQuote(ctx, tx, c, now); err != nil {
 		return err
 	}
 	row := c.row(now)
@@ -446,6 +452,9 @@ func (s CallStore) release(ctx context.Context, tx bun.Tx, end ending, condition
 		return false, err
 	}
 	if err := freeClaim(ctx, tx, &row); err != nil {
+		return false, err
+	}
+	if err := freeQuote(ctx, tx, &row); err != nil {
 		return false, err
 	}
 	held := row.held()

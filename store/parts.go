@@ -19,6 +19,7 @@ type Store struct {
 	ReloadStore
 	LeaseStore
 	TemplateStore
+	QuoteStore
 	TaskStore
 	UpkeepStore
 }
@@ -55,6 +56,8 @@ type (
 	LeaseStore struct{ *core }
 	// TemplateStore keeps templates, their versions and partials.
 	TemplateStore struct{ *core }
+	// QuoteStore keeps promised prices, and counts failed generations.
+	QuoteStore struct{ *core }
 	// TaskStore does periodic work.
 	TaskStore struct{ *core }
 	// UpkeepStore does the periodic work that is the store's own.
@@ -78,6 +81,7 @@ type parts struct {
 	reloads    ReloadStore
 	leases     LeaseStore
 	templates  TemplateStore
+	quotes     QuoteStore
 	tasks      TaskStore
 	upkeep     UpkeepStore
 }
@@ -100,6 +104,7 @@ func (s *core) assemble() *Store {
 		reloads:    ReloadStore{s},
 		leases:     LeaseStore{s},
 		templates:  TemplateStore{s},
+		quotes:     QuoteStore{s},
 		tasks:      TaskStore{s},
 		upkeep:     UpkeepStore{s},
 	}
@@ -120,6 +125,7 @@ func (s *core) assemble() *Store {
 		ReloadStore:      s.reloads,
 		LeaseStore:       s.leases,
 		TemplateStore:    s.templates,
+		QuoteStore:       s.quotes,
 		TaskStore:        s.tasks,
 		UpkeepStore:      s.upkeep,
 	}

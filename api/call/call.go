@@ -36,6 +36,8 @@ type Config struct {
 	// Table is the product, Prices what its operations cost.
 	Table  *op.Table[*operation.Env]
 	Prices map[string]credit.Amount
+	// AI writes templates; nil where there is no provider.
+	AI *operation.AI
 	// Limiter counts requests.
 	Limiter limit.Limiter
 	// Lease is the id of the process's lease, which its holds carry.
@@ -77,6 +79,7 @@ type Pipeline struct {
 	limiter    limit.Limiter
 	table      *op.Table[*operation.Env]
 	prices     map[string]credit.Amount
+	ai         *operation.AI
 	metrics    *metrics
 	log        *slog.Logger
 	now        func() time.Time
@@ -95,7 +98,7 @@ type Pipeline struct {
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
 		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, box: cfg.Box, limiter: cfg.Limiter,
-		table: cfg.Table, prices: cfg.Prices, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
+		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
 		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits,
 	}
 	p.inputs = op.NewBudget(inputBudget)

@@ -72,35 +72,6 @@ func (f Files) drop(ctx context.Context, outcome *Outcome) {
 	}
 }
 
-// replay answers with the stored result of an earlier call.
-func (c *paidCall) replay(ctx context.Context, callID string) error {
-	call, err := c.store.Call(ctx, callID)
-	if err != nil {
-		return err
-	}
-	if call.Mode == op.Async {
-		c.outcome = &Outcome{CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true}
-		return errReplayed
-	}
-	file, err := c.store.PublicFile(ctx, call.ResultID)
-	if errors.Is(err, store.ErrNotFound) {
-		return fault.Invalid("Idempotency-Key", "belongs to a call whose result has been deleted; take a new key")
-	}
-	if err != nil {
-		return err
-	}
-	c.outcome = &Outcome{
-		CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true,
-		Filename: file.Filename, ContentType: file.ContentType, File: &file,
-	}
-	if call.Mode == op.Binary {
-		if c.outcome.Body, err = c.Files.Open(ctx, file.BlobKey); err != nil {
-			return err
-		}
-	}
-	return errReplayed
-}
-
 // stored opens a file of the call's account. A job gets what it pinned, although
 // that may have expired or been deleted since.
 func (c *paidCall) stored(ctx context.Context, id string) (op.Body, error) {
@@ -170,33 +141,3 @@ func (b *Blob) Open() io.ReadSeeker { return io.NewSectionReader(b.Content, 0, b
 
 // Close frees what holds its bytes here; they stay where they are stored.
 func (b *Blob) Close() error { return b.Content.Close() }
-
-// claimPatience is how long a request waits for the one that holds its
-// idempotency key: longer than any render may take.
-const claimPatience = 70 * time.Second
-
-// claimWait paces the looks at a claim that another request holds.
-type claimWait struct {
-	deadline time.Time
-	pause    time.Duration
-}
-
-func newClaimWait() *claimWait {
-	return &claimWait{deadline: time.Now().Add(claimPatience), pause: 20 * time.Millisecond}
-}
-
-// next waits for the next look. It returns rate_limited when patience ends.
-func (w *claimWait) next(ctx context.Context) error {
-	if time.Now().After(w.deadline) {
-		return &fault.Error{Code: fault.RateLimited, Message: "Another request with this Idempotency-Key is still running.", RetryAfter: 5}
-	}
-	timer := time.NewTimer(w.pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		w.pause = min(2*w.pause, 500*time.Millisecond)
-		return nil
-	}
-}

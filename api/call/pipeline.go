@@ -1,7 +1,6 @@
 package call
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,6 +110,7 @@ type paidCall struct {
 	id      string
 	result  string // the result's id
 	quote   credit.Amount
+	quoteID string // of the promised price, if there is one
 	held    bool
 	begun   bool // its hold was written, or a job's
 	started time.Time
@@ -227,8 +227,15 @@ func (c *paidCall) authorize(context.Context) error {
 }
 
 // quoteCall prices the call, and refuses it when the client's cap is lower.
-func (c *paidCall) quoteCall(context.Context) error {
+func (c *paidCall) quoteCall(ctx context.Context) error {
 	c.quote = c.prices[c.Operation.Name]
+	own, err := c.call.Price(ctx, c.env())
+	if err != nil {
+		return repeats{c}.instead(ctx, err)
+	}
+	if own != nil {
+		c.quote, c.quoteID = own.Amount, own.QuoteID
+	}
 	if c.MaxCharge != nil && c.quote > *c.MaxCharge {
 		return overLimit(wire.MaxChargeHeader, c.quote, *c.MaxCharge)
 	}
@@ -240,7 +247,12 @@ func (c *paidCall) quoteCall(context.Context) error {
 
 // pin fixes which version of a template the call has, so that a job is not what
 // was published after it was accepted.
-func (c *paidCall) pin(ctx context.Context) error { return c.call.Pin(ctx, c.env()) }
+func (c *paidCall) pin(ctx context.Context) error {
+	if err := c.call.Pin(ctx, c.env()); err != nil {
+		return repeats{c}.instead(ctx, err)
+	}
+	return nil
+}
 
 // admit refuses what the run would refuse at once, before it costs a hold and
 // its release. An earlier call's answer needs no run, so a call that may be a
@@ -254,7 +266,11 @@ func (c *paidCall) admit(context.Context) error {
 
 // env is what the run may use.
 func (c *paidCall) env() *operation.Env {
-	return &operation.Env{Render: c.render.For(c.Caller.Account.ID), MaxFile: c.files.Limit, Stored: c.stored, Templates: storedTemplates{c.store, c.Caller.Account.ID}}
+	account := c.Caller.Account.ID
+	return &operation.Env{
+		Render: c.render.For(account), MaxFile: c.files.Limit, Stored: c.stored, Templates: storedTemplates{c.store, account},
+		AI: c.ai, Prices: c.prices, Quotes: storedQuotes{c.store, account, c.now},
+	}
 }
 
 // hold reserves the quote, in one transaction with the limits, the claim of
@@ -266,7 +282,7 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 	call := store.NewCall{
 		ID: c.id, ResultID: c.result, AccountID: c.Caller.Account.ID, KeyID: c.Caller.keyID(),
 		Operation: c.Operation.Name, Mode: c.call.Response, RequestID: c.RequestID,
-		Quote: c.quote, Lease: c.lease, Metered: !c.billing, CallbackURL: c.call.CallbackURL,
+		Quote: c.quote, QuoteID: c.quoteID, Lease: c.lease, Metered: !c.billing, CallbackURL: c.call.CallbackURL,
 		IdempotencyKey: c.IdempotencyKey, BodyHash: c.call.Digest[:],
 	}
 	// A client that leaves must not make it unknown whether the hold was written.
@@ -306,17 +322,17 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 			return true, nil
 		case errors.As(err, &missing):
 			return false, c.unpinned(missing)
+		case errors.Is(err, store.ErrQuoteUsed):
+			return false, operation.QuoteRefused(err)
 		case errors.Is(err, store.ErrNotFound):
 			return false, &fault.Error{Code: fault.Unauthorized, Message: "This API key was revoked."}
 		case !errors.As(err, &claimed):
 			c.refusedFunds(ctx, err)
 			// The database failed, and may have written the hold all the same.
 			return moneyError(err) == nil, err
-		case !bytes.Equal(claimed.Claim.BodyHash, c.call.Digest[:]):
-			return false, fault.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
-		case claimed.Claim.State == store.ClaimDone || call.Job != nil:
-			// A job's answer is ready as soon as it waits.
-			return false, c.replay(ctx, claimed.Claim.CallID)
+		}
+		if err := (repeats{c}).meet(ctx, claimed.Claim); err != nil {
+			return false, err
 		}
 		if err := wait.next(ctx); err != nil {
 			return false, err

@@ -30,6 +30,8 @@ type Info struct {
 	PriceNote string
 	// Produces lists the content types of a result, the usual one first.
 	Produces []string
+	// Codes are the errors that only this operation may come to.
+	Codes []string
 	// Answer is the type of a result that is JSON, where that is known: a struct
 	// whose tags are its documentation.
 	Answer reflect.Type
@@ -91,6 +93,7 @@ type Call[Env any] struct {
 	run    func(context.Context, Env) (Result, error)
 	admit  func(Env) error
 	pin    func(context.Context, Env) error
+	price  func(context.Context, Env) (Price, error)
 	close  func() error
 }
 
@@ -102,6 +105,22 @@ func (c *Call[Env]) Admit(env Env) error { return c.admit(env) }
 // such as the latest version of a template. The digest stays that of what was
 // asked for.
 func (c *Call[Env]) Pin(ctx context.Context, env Env) error { return c.pin(ctx, env) }
+
+// Price is what one call costs at most, where that depends on what it asks for.
+type Price struct {
+	Amount credit.Amount
+	// QuoteID names the promise of that price; empty where there is none.
+	QuoteID string
+}
+
+// Price returns the call's own price, or nil where it is that of its row.
+func (c *Call[Env]) Price(ctx context.Context, env Env) (*Price, error) {
+	if c.price == nil {
+		return nil, nil
+	}
+	price, err := c.price(ctx, env)
+	return &price, err
+}
 
 // Run carries the call out.
 func (c *Call[Env]) Run(ctx context.Context, env Env) (Result, error) { return c.run(ctx, env) }

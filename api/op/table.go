@@ -56,6 +56,11 @@ type checked interface{ Validate() error }
 // method returns the error with which the run would fail for that at once.
 type admitted[Env any] interface{ Admit(Env) error }
 
+// priced is an input whose price depends on what it asks for.
+type priced[Env any] interface {
+	Price(ctx context.Context, env Env) (Price, error)
+}
+
 // jsonValue is a field that takes more than one JSON type. It is set from a
 // value that its own schema has passed.
 type jsonValue interface{ SetJSON(v any) error }
@@ -123,6 +128,9 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 				}
 				return nil
 			},
+		}
+		if in, ok := any(bound.in).(priced[Env]); ok {
+			call.price = in.Price
 		}
 		if call.Digest, err = digest(s.Name, bound.tree); err != nil {
 			return nil, errors.Join(err, bound.close())

@@ -26,7 +26,7 @@ func (e *URLError) Unwrap() error { return e.Cause }
 // Failure words what an input or a run can fail with for the customer. It
 // returns nil for any other error.
 func Failure(err error) *fault.Error {
-	for _, classify := range []func(error) *fault.Error{inputError, templateError, fileError, convertFailure, renderError} {
+	for _, classify := range []func(error) *fault.Error{inputError, templateError, fileError, convertFailure, aiFailure, renderError} {
 		if e := classify(err); e != nil {
 			return e
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/render"
 	"relaypdf/store/credit"
@@ -25,6 +26,12 @@ type Env struct {
 	// Stored opens an upload or an earlier result of the account, which the
 	// caller closes. It returns store.ErrNotFound where the account has no such file.
 	Stored func(ctx context.Context, id string) (op.Body, error)
+	// AI writes templates; nil where there is no provider.
+	AI *AI
+	// Prices are those of all operations, by name.
+	Prices map[string]credit.Amount
+	// Quotes are the account's.
+	Quotes Quotes
 }
 
 // admit returns the error with which the browser would turn the account away now.
@@ -60,6 +67,15 @@ var Rows = []op.Row[*Env]{
 			HTML: new("<h1>{{title}}</h1>{{#each items}}<p>{{this}}</p>{{/each}}"), SampleData: op.Object{RawMessage: []byte(`{"title":"Invoice 42","items":["Pen","Ink"]}`)},
 		},
 		Run: runPreview,
+	},
+	row[GenerateInput]{
+		Info: op.Info{
+			Name: "templates.generate", Summary: "Have a model write a template",
+			Price: 2000 * credit.Microdollar, PriceNote: "Plus 8 times what the provider takes for the tokens, plus one pdf.create. Ask for a fixed price with quote: true.",
+			Produces: []string{"application/json"}, Answer: reflect.TypeFor[GeneratedTemplate](), Codes: []string{string(fault.AIUnavailable)},
+		},
+		Example: GenerateInput{Prompt: "A delivery note with our logo at the top, the customer's address and a table of items", Options: PDFOptions{Format: "A4"}},
+		Run:     runGenerate,
 	},
 	row[ImageInput]{
 		Info: op.Info{
@@ -184,7 +200,7 @@ var Rows = []op.Row[*Env]{
 	row[ConvertInput]{
 		Info: op.Info{
 			Name: "convert.create", Summary: "Convert an office document, HTML, Markdown, text, a PDF or an image",
-			Price: convertPrice,
+			Price: convertPrice, Codes: []string{string(fault.ConvertUnavailable)},
 			Produces: []string{
 				convertTypes[render.ConvertPDF], convertTypes[render.ConvertDOCX], convertTypes[render.ConvertXLSX],
 				convertTypes[render.ConvertHTML], convertTypes[render.ConvertPNG], "application/zip",

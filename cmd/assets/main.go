@@ -9,7 +9,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +34,8 @@ type bundle struct {
 	target api.Target
 	global string            // what an IIFE's exports are called
 	stubs  map[string]string // packages in whose place a file of folder is taken
+	// notice is the package whose licence stands at the beginning, as it asks for.
+	notice string
 	// source is a file of ours that is the entry, in the place of its text. What
 	// it refers to beside scripts and styles stays as it is.
 	source string
@@ -51,13 +55,15 @@ var bundles = []bundle{
 	{
 		// The compiler, whose lexer render/template replaces.
 		out: "render/template/assets/compiler.js", format: api.FormatIIFE, target: api.ES2017, global: "Handlebars",
-		entry: `export { default } from "handlebars/lib/handlebars.js";`,
-		stubs: map[string]string{"source-map": "sourcenode.js"},
+		entry:  `export { default } from "handlebars/lib/handlebars.js";`,
+		notice: "handlebars",
+		stubs:  map[string]string{"source-map": "sourcenode.js"},
 	},
 	{
 		// What a compiled template needs to run.
 		out: "render/template/assets/runtime.js", format: api.FormatIIFE, target: api.ES2017, global: "Handlebars",
-		entry: `export { default } from "handlebars/lib/handlebars.runtime.js";`,
+		entry:  `export { default } from "handlebars/lib/handlebars.runtime.js";`,
+		notice: "handlebars",
 	},
 	{out: dist + "app.css", source: pages + "app.css", target: api.ES2022},
 	{out: dist + "app.js", source: pages + "app.js", format: api.FormatIIFE, target: api.ES2022},
@@ -187,6 +193,13 @@ func (b bundle) build() error {
 		LegalComments:    api.LegalCommentsInline,
 		LogLevel:         api.LogLevelSilent,
 	}
+	if b.notice != "" {
+		notice, err := noticeOf(b.notice)
+		if err != nil {
+			return err
+		}
+		options.Banner = map[string]string{"js": notice}
+	}
 	if b.source != "" {
 		options.EntryPoints = []string{b.source}
 	} else {
@@ -201,6 +214,27 @@ func (b bundle) build() error {
 		return errors.Join(faults...)
 	}
 	return replace(b.out, result.OutputFiles[0].Contents)
+}
+
+// noticeOf is the licence of a package as a comment, with its name and version.
+func noticeOf(name string) (string, error) {
+	dir := filepath.Join(folder, "node_modules", name)
+	about, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	if err != nil {
+		return "", err
+	}
+	var pkg struct{ Version, License string }
+	if err := json.Unmarshal(about, &pkg); err != nil {
+		return "", fmt.Errorf("%s: package.json: %w", name, err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "LICENSE"))
+	if err != nil {
+		return "", err
+	}
+	if bytes.Contains(text, []byte("*/")) {
+		return "", fmt.Errorf("%s: its licence would end the comment that holds it", name)
+	}
+	return fmt.Sprintf("/*! %s %s (%s)\n\n%s*/", name, pkg.Version, pkg.License, text), nil
 }
 
 // replace writes a file, whole or not at all.

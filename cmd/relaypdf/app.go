@@ -16,8 +16,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"relaypdf/ai"
 	"relaypdf/api"
 	"relaypdf/api/limit"
+	"relaypdf/api/operation"
 	"relaypdf/edge"
 	"relaypdf/mail"
 	"relaypdf/payments"
@@ -95,6 +97,10 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	if err := a.openPost(box); err != nil {
 		return nil, err
 	}
+	model, err := openAI(config)
+	if err != nil {
+		return nil, err
+	}
 	outside, err := a.openPayments(ctx)
 	if err != nil {
 		return nil, err
@@ -105,6 +111,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	}
 	apiConfig := api.Config{
 		Pages:   outside.before(pages),
+		AI:      model,
 		Limiter: limiter,
 		Store:   a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
 		Brand: config.HeaderBrand, TrustedIPHeader: config.TrustedIPHeader, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
@@ -131,6 +138,21 @@ func (a *App) openLimiter() (limit.Limiter, error) {
 		return nil, fmt.Errorf("RELAYPDF_REDIS_URL %w", err)
 	}
 	return a.redis, nil
+}
+
+// openAI returns the model of the settings, nil where there is none. It is asked
+// nothing yet.
+func openAI(config Config) (*operation.AI, error) {
+	if config.AI.Provider == "" {
+		return nil, nil
+	}
+	model, err := ai.New(config.AI)
+	if err != nil {
+		return nil, fmt.Errorf("RELAYPDF_AI_PROVIDER: %w", err)
+	}
+	return &operation.AI{
+		Model: model, Input: config.AIInput, Output: config.AIOutput, MaxTokens: config.AIMaxTokens, Timeout: config.AITimeout,
+	}, nil
 }
 
 // bind takes the addresses first, so that a second server on the same port

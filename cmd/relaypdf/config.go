@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"relaypdf/ai"
 	"relaypdf/store/credit"
 )
 
@@ -49,6 +50,11 @@ type Config struct {
 	StripeSecretKey, StripeWebhookSecret string
 	StripeAPIURL                         string                   // stand-in on this machine; empty is Stripe
 	Prices                               map[string]credit.Amount // overrides, by operation name
+	AI                                   ai.Config                // who writes templates; empty: nobody
+	AIInput                              credit.Amount            // for a million tokens that the model reads
+	AIOutput                             credit.Amount            // for a million tokens that it writes
+	AIMaxTokens                          int                      // the most that one answer may have
+	AITimeout                            time.Duration            // of a generation
 	LogLevel                             slog.Level
 	LogFormat                            string        // json or text
 	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
@@ -188,7 +194,24 @@ func (c *Config) check() []error {
 		return []error{errors.New(
 			"RELAYPDF_STRIPE_SECRET_KEY and RELAYPDF_STRIPE_WEBHOOK_SECRET: only one of them is set; payments need both, so set the other, or none")}
 	}
-	return nil
+	return c.checkAI()
+}
+
+// checkAI asks for all that a provider of models needs.
+func (c *Config) checkAI() (faults []error) {
+	need := func(there bool, name, why string) {
+		if !there {
+			faults = append(faults, fmt.Errorf("RELAYPDF_AI_%s is needed with RELAYPDF_AI_PROVIDER: %s", name, why))
+		}
+	}
+	if c.AI.Provider == "" {
+		return nil
+	}
+	need(c.AI.Model != "", "MODEL", "name the model as the provider does")
+	need(c.AI.Key != "" || c.AI.BaseURL != "", "API_KEY", "give the provider's key")
+	need(!c.isDefault("ai-price-input"), "PRICE_INPUT", "without it nobody knows what a generation costs; write 0 for a model of your own")
+	need(!c.isDefault("ai-price-output"), "PRICE_OUTPUT", "without it nobody knows what a generation costs; write 0 for a model of your own")
+	return faults
 }
 
 // doubts are settings that are valid and yet probably a mistake.

@@ -208,6 +208,30 @@ func parseStripeURL(text string) (string, error) {
 	return address, err
 }
 
+// parseTokenPrice takes the price of a million tokens, which nobody asks more than
+// maxTokenPrice for.
+func parseTokenPrice(text string) (credit.Amount, error) {
+	price, err := parseDollars(text)
+	if err == nil && (price < 0 || price > maxTokenPrice) {
+		err = fmt.Errorf("is not a price of a million tokens; write dollars from 0 to %d, like 2.50", maxTokenPrice/credit.Dollar)
+	}
+	return price, err
+}
+
+const (
+	maxTokenPrice = 1000 * credit.Dollar
+	// minTokens is less than any template has, maxTokens more than any model writes.
+	minTokens, maxTokens = 500, 200_000
+)
+
+func parseTokens(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < minTokens || n > maxTokens {
+		return 0, fmt.Errorf("is not a number of tokens; write one from %d to %d", minTokens, maxTokens)
+	}
+	return n, nil
+}
+
 // parsePrices knows the form of an operation's name, not which ones exist: the
 // table of operations refuses an override that it has no row for.
 func parsePrices(text string) (map[string]credit.Amount, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"relaypdf/ai"
 	"relaypdf/api"
 	"relaypdf/store/credit"
 	"relaypdf/web"
@@ -246,6 +247,48 @@ var settings = []setting{
 		name: "prices", group: groupServer,
 		doc:   "Prices that differ from the price list, in microdollars, such as `pdf.create=2000,images.create=1500`.",
 		apply: into(func(c *Config) *map[string]credit.Amount { return &c.Prices }, parsePrices),
+	},
+	{
+		name: "ai-provider", group: groupServer,
+		doc:   "Who writes templates for `POST /v1/templates/generate`: `openai`, which is every service with chat completions, or `anthropic`. Empty: nobody.",
+		apply: into(func(c *Config) *string { return &c.AI.Provider }, parseOneOf(ai.OpenAI, ai.Anthropic)),
+	},
+	{
+		name: "ai-api-key", group: groupServer, secret: true,
+		doc:   "Key for the AI provider. Needed unless `RELAYPDF_AI_BASE_URL` is set.",
+		apply: into(func(c *Config) *string { return &c.AI.Key }, parseText),
+	},
+	{
+		name: "ai-base-url", group: groupServer,
+		derivation: "the provider's own",
+		derive:     func(*Config, machine) (string, error) { return "", nil },
+		doc:        "Address of the AI provider, such as `http://127.0.0.1:11434/v1` for a model on this machine. With `openai` it ends before `/chat/completions`, with `anthropic` before `/v1/messages`.",
+		apply:      into(func(c *Config) *string { return &c.AI.BaseURL }, parseBaseURL),
+	},
+	{
+		name: "ai-model", group: groupServer,
+		doc:   "Model of the AI provider, by the provider's name. Needed with a provider.",
+		apply: into(func(c *Config) *string { return &c.AI.Model }, parseText),
+	},
+	{
+		name: "ai-price-input", group: groupServer,
+		doc:   "What the AI provider takes for a million tokens that the model reads, in US dollars, such as `2.50`. Needed with a provider; 0 for a model of your own.",
+		apply: into(func(c *Config) *credit.Amount { return &c.AIInput }, parseTokenPrice),
+	},
+	{
+		name: "ai-price-output", group: groupServer,
+		doc:   "What it takes for a million tokens that the model writes.",
+		apply: into(func(c *Config) *credit.Amount { return &c.AIOutput }, parseTokenPrice),
+	},
+	{
+		name: "ai-max-tokens", group: groupServer, fallback: "12000",
+		doc:   "The most tokens that the model may write in one answer, its reasoning included. What is held for a generation follows from it.",
+		apply: into(func(c *Config) *int { return &c.AIMaxTokens }, parseTokens),
+	},
+	{
+		name: "ai-timeout", group: groupServer, fallback: "2m",
+		doc:   "How long the generation of a template may take.",
+		apply: into(func(c *Config) *time.Duration { return &c.AITimeout }, parseDuration),
 	},
 	{
 		name: "log-level", group: groupServer, fallback: "info",

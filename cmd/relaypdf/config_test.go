@@ -269,6 +269,10 @@ func TestErrors(t *testing.T) {
 		{"PRICES", "pdf.create", `"pdf.create"` + badPrices},
 		{"PRICES", "pdf.create=-1", `"pdf.create=-1"` + badPrices},
 		{"PRICES", "pdf.create=1,pdf.create=2", `"pdf.create=1,pdf.create=2" gives pdf.create two prices; name each operation once`},
+		{"AI_PROVIDER", "acme", `"acme" is not known; write openai or anthropic`},
+		{"AI_PRICE_INPUT", "-1", `"-1" is not an amount in dollars; write it like 5.00, with at most six decimals`},
+		{"AI_PRICE_OUTPUT", "1001", `"1001" is not a price of a million tokens; write dollars from 0 to 1000, like 2.50`},
+		{"AI_MAX_TOKENS", "100", `"100" is not a number of tokens; write one from 500 to 200000`},
 		{"LOG_LEVEL", "loud", `"loud" is not a log level; write debug, info, warn or error`},
 		{"LOG_FORMAT", "xml", `"xml" is not known; write json or text`},
 		{"SHUTDOWN_TIMEOUT", "30", `"30"` + badTime},
@@ -351,7 +355,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	values := map[string]string{
 		"database-url": "postgres://u:" + secret + "@db/x", "redis-url": "redis://:" + secret + "@r",
 		"smtp-url":   "smtp://u:" + secret + "@mail.example.com",
-		"secret-key": secret, "api-key": secret,
+		"secret-key": secret, "api-key": secret, "ai-api-key": secret,
 	}
 	var env []string
 	for i := range settings {

@@ -1,0 +1,151 @@
+// Package ai asks a provider of language models for templates, and reads what it
+// answers. The answers are a stranger's text: nothing here runs them.
+package ai
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// The providers, as settings name them.
+const (
+	OpenAI    = "openai"
+	Anthropic = "anthropic"
+)
+
+// Model continues conversations. Its method is safe for concurrent use, and
+// returns when ctx ends. Where there is no answer, the error is an
+// *UnavailableError.
+type Model interface {
+	Answer(ctx context.Context, c Conversation) (Answer, error)
+}
+
+// Conversation is what a model is shown.
+type Conversation struct {
+	System string
+	// Turns are the user's and the model's in turn. The first and the last are the
+	// user's.
+	Turns []string
+	// MaxTokens is the most that the answer may have.
+	MaxTokens int
+}
+
+// Answer is what a model said, and what that took.
+type Answer struct {
+	Text string
+	// Cut means that it was not done when it had its most tokens.
+	Cut   bool
+	Usage Usage
+}
+
+// Usage counts tokens, as the provider counts them.
+type Usage struct{ Input, Output int64 }
+
+// Add returns the sum of two.
+func (u Usage) Add(other Usage) Usage {
+	return Usage{Input: u.Input + other.Input, Output: u.Output + other.Output}
+}
+
+// usageOf keeps what a provider says within what can be counted with.
+func usageOf(input, output int64) Usage {
+	const most = 1 << 27 // so that sums of prices do not overflow
+	return Usage{Input: min(max(input, 0), most), Output: min(max(output, 0), most)}
+}
+
+// UnavailableError says that the provider gave no answer.
+type UnavailableError struct {
+	Cause error
+	// Late means that it was asked, and was still at it when the time was up.
+	Late bool
+}
+
+func (e *UnavailableError) Error() string {
+	return "the provider of models gave no answer: " + e.Cause.Error()
+}
+
+// Unwrap returns why.
+func (e *UnavailableError) Unwrap() error { return e.Cause }
+
+// Config says which model is asked, and where.
+type Config struct {
+	// Provider is OpenAI, which many others speak like, or Anthropic.
+	Provider string
+	Key      string
+	// BaseURL is empty for the provider's own address.
+	BaseURL string
+	Model   string
+}
+
+const (
+	// maxBody bounds an answer with all that is around it, in bytes.
+	maxBody = 4 << 20
+	// retries is how often a request that was refused for a passing reason is sent
+	// again.
+	retries = 1
+	// maxRetryDelay bounds the pause before.
+	maxRetryDelay = 5 * time.Second
+)
+
+// New returns the model of a provider.
+func New(c Config) (Model, error) {
+	switch c.Provider {
+	case OpenAI:
+		return newOpenAI(c), nil
+	case Anthropic:
+		return newAnthropic(c), nil
+	}
+	return nil, fmt.Errorf("no provider of models is called %q; there are %s and %s", c.Provider, OpenAI, Anthropic)
+}
+
+// newClient returns a client that carries no key to where a redirect leads, and
+// reads no more than an answer may have.
+func newClient() *http.Client {
+	return &http.Client{
+		Transport:     boundedTransport{http.DefaultTransport},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+type boundedTransport struct{ next http.RoundTripper }
+
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	if err == nil {
+		response.Body = &boundedBody{ReadCloser: response.Body, left: maxBody}
+	}
+	return response, err
+}
+
+// errTooLong means that an answer has more bytes than any may have.
+var errTooLong = errors.New("the answer is too long")
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// unavailable is the failure of a request. A caller that left is told so.
+func unavailable(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return &UnavailableError{Cause: err, Late: errors.Is(cmp.Or(ctx.Err(), err), context.DeadlineExceeded)}
+}
+
+// until is what is left until a deadline, and never nothing, which would mean
+// for ever.
+func until(deadline time.Time) time.Duration { return max(time.Until(deadline), time.Millisecond) }

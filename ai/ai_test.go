@@ -1,0 +1,147 @@
+package ai_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/ai"
+	"relaypdf/ai/aitest"
+)
+
+// each runs a test with a model of either kind of provider.
+func each(t *testing.T, test func(t *testing.T, m ai.Model, p *aitest.Provider)) {
+	t.Helper()
+	for _, kind := range []string{ai.OpenAI, ai.Anthropic} {
+		t.Run(kind, func(t *testing.T) {
+			// What the libraries would read by themselves must not matter.
+			for _, name := range []string{"OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"} {
+				t.Setenv(name, "http://127.0.0.1:1/environment")
+			}
+			p := aitest.New(t, func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "hello", Input: 7, Output: 5} })
+			m, err := ai.New(ai.Config{Provider: kind, Key: "the-key", BaseURL: p.URL, Model: "m"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, m, p)
+		})
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
+		got, err := m.Answer(t.Context(), ai.Conversation{System: "rules", Turns: []string{"one", "two", "three"}, MaxTokens: 900})
+		if want := (ai.Answer{Text: "hello", Usage: ai.Usage{Input: 7, Output: 5}}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+		asked := p.Asked()
+		if len(asked) != 1 || asked[0].System != "rules" || strings.Join(asked[0].Turns, " ") != "one two three" || asked[0].MaxTokens != 900 || asked[0].Model != "m" {
+			t.Errorf("asked %+v", asked)
+		}
+		if !strings.Contains(asked[0].Key, "the-key") || strings.Contains(asked[0].Key, "environment") {
+			t.Errorf("sent the key %q", asked[0].Key)
+		}
+		p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "he", Cut: true} })
+		if got, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || !got.Cut {
+			t.Errorf("what was cut off is %+v, %v", got, err)
+		}
+	})
+}
+
+func TestUnavailable(t *testing.T) {
+	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
+		ask := func(ctx context.Context) error {
+			_, err := m.Answer(ctx, ai.Conversation{Turns: []string{"one"}, MaxTokens: 900})
+			return err
+		}
+		for _, reply := range []aitest.Reply{
+			{Status: http.StatusUnauthorized}, {Status: http.StatusTooManyRequests}, {Status: http.StatusInternalServerError},
+			{Raw: "<html>"}, {Raw: "{}"}, {Raw: `{"x":"` + strings.Repeat("x", 5<<20) + `"}`},
+		} {
+			p.Say(func(aitest.Asked) aitest.Reply { return reply })
+			var unavailable *ai.UnavailableError
+			if err := ask(t.Context()); !errors.As(err, &unavailable) || unavailable.Late || strings.Contains(err.Error(), "the-key") {
+				t.Errorf("%.40v: got %v", reply, err)
+			}
+		}
+		p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Hang: true} })
+		late, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		var unavailable *ai.UnavailableError
+		if err := ask(late); !errors.As(err, &unavailable) || !unavailable.Late {
+			t.Errorf("a provider that hangs: got %v", err)
+		}
+		left, leave := context.WithCancel(t.Context())
+		leave()
+		if err := ask(left); !errors.Is(err, context.Canceled) || errors.As(err, &unavailable) && unavailable.Cause == nil {
+			t.Errorf("a caller that left: got %v", err)
+		}
+	})
+}
+
+// TestNoKeyTravels: a provider's redirect gets neither the key nor the question.
+func TestNoKeyTravels(t *testing.T) {
+	for _, kind := range []string{ai.OpenAI, ai.Anthropic} {
+		other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s: %s with %v", kind, r.URL, r.Header) }))
+		first := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+		m, err := ai.New(ai.Config{Provider: kind, Key: "the-key", BaseURL: first.URL, Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil {
+			t.Errorf("%s: a redirect is an answer", kind)
+		}
+		first.Close()
+		other.Close()
+	}
+}
+
+func TestRead(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"html":"<p>","sampleData":{"a":1},"options":{}}`:       "",
+		"```json\n{\"html\":\"<p>\",\"sampleData\":null}\n```":   "",
+		"Here it is: {\"html\":\"{{#if a}}}\"} Have a nice day.": "",
+		`no`:                             "no JSON object",
+		`}{`:                             "no JSON object",
+		`{"html":`:                       "no JSON object",
+		`{"html":}`:                      "not valid JSON",
+		`{"html":" "}`:                   "html is missing",
+		`{"html":"a\u0000"}`:             "NUL",
+		`{"html":"x","sampleData":[1]}`:  "sampleData is not an object",
+		`{"html":"x","options":"A4"}`:    "options is not an object",
+		`{"html":7}`:                     "not valid JSON",
+		strings.Repeat(`{"html":`, 9999): "no JSON object",
+	} {
+		d, fault := ai.Answer{Text: text}.Read()
+		if want == "" && (fault != "" || d.HTML == "" || len(d.Options) < 2 || len(d.SampleData) < 2) || !strings.Contains(fault, want) {
+			t.Errorf("%.60q: got %+v and %q, want %q", text, d, fault, want)
+		}
+	}
+}
+
+// TestUsageBounds: what a conversation is expected to take is within the most that
+// it can, and a repair is within that too.
+func TestUsageBounds(t *testing.T) {
+	c := ai.Begin(ai.Order{Prompt: strings.Repeat("é", 5000), Sample: []byte(`{"a":1}`), Helpers: []string{"qr"}, OptionNames: []string{"format"}})
+	c.MaxTokens = 1000
+	most, usual := c.MostUsage(), c.ExpectedUsage(12<<10)
+	if usual.Input >= most.Input || usual.Output > most.Output || usual.Output != 1000 {
+		t.Errorf("expected %+v of %+v", usual, most)
+	}
+	var faults []string
+	for range 1000 {
+		faults = append(faults, strings.Repeat("x\xff", 5000))
+	}
+	again := c.Repair("answer", faults)
+	size := int64(len(c.System))
+	for _, turn := range again.Turns {
+		size += int64(len(turn))
+	}
+	if first := int64(len(c.System) + len(c.Turns[0])); first+size > most.Input || len(c.Turns) != 1 || len(again.Turns) != 3 {
+		t.Errorf("two questions have %d bytes, %+v is the most", first+size, most)
+	}
+}

@@ -1,0 +1,166 @@
+// Package aitest is a fake provider of language models for tests: a server on this
+// machine that speaks like both kinds of providers and says what a test tells it to.
+package aitest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// Asked is a request that the provider has received, whichever kind it was of.
+type Asked struct {
+	Path, Key, Model, System string
+	// Turns are the user's and the model's in turn.
+	Turns     []string
+	MaxTokens int
+}
+
+// Reply is what the provider says. The zero value is an empty answer.
+type Reply struct {
+	Text          string
+	Input, Output int64 // tokens
+	Cut           bool
+	// Status other than 0 is a refusal of that status.
+	Status int
+	// Raw, if set, is sent in place of an answer as providers write it.
+	Raw string
+	// Hang keeps the request waiting until its client leaves.
+	Hang bool
+}
+
+// Provider is a running fake provider.
+type Provider struct {
+	URL string
+
+	mu     sync.Mutex
+	asked  []Asked
+	replay func(Asked) Reply
+}
+
+// New starts a provider that ends with its test. answer is called for each request,
+// one at a time.
+func New(t testing.TB, answer func(Asked) Reply) *Provider {
+	t.Helper()
+	p := &Provider{replay: answer}
+	stop := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /chat/completions", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, stop, completion) })
+	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, stop, message) })
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		close(stop)
+		server.Close()
+	})
+	p.URL = server.URL
+	return p
+}
+
+// Say changes what the provider answers.
+func (p *Provider) Say(answer func(Asked) Reply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replay = answer
+}
+
+// Asked returns what the provider was asked so far.
+func (p *Provider) Asked() []Asked {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]Asked{}, p.asked...)
+}
+
+// body is a request of either kind.
+type body struct {
+	Model               string          `json:"model"`
+	MaxTokens           int             `json:"max_tokens"`
+	MaxCompletionTokens int             `json:"max_completion_tokens"`
+	System              json.RawMessage `json:"system"`
+	Messages            []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+}
+
+// textOf reads a content: a string, or blocks that have texts.
+func textOf(content json.RawMessage) (text string) {
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []struct{ Text string }
+	_ = json.Unmarshal(content, &blocks) // anything else has no text
+	for _, block := range blocks {
+		text += block.Text
+	}
+	return text
+}
+
+func (p *Provider) serve(w http.ResponseWriter, r *http.Request, stop <-chan struct{}, write func(Reply) any) {
+	var in body
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &in)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	asked := Asked{Path: r.URL.Path, Key: r.Header.Get("Authorization") + r.Header.Get("X-Api-Key"), Model: in.Model, System: textOf(in.System), MaxTokens: in.MaxTokens + in.MaxCompletionTokens}
+	for _, m := range in.Messages {
+		if m.Role == "system" {
+			asked.System = textOf(m.Content)
+			continue
+		}
+		asked.Turns = append(asked.Turns, textOf(m.Content))
+	}
+	p.mu.Lock()
+	p.asked = append(p.asked, asked)
+	reply := p.replay(asked)
+	p.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case reply.Hang:
+		select {
+		case <-stop:
+		case <-r.Context().Done():
+		}
+	case reply.Raw != "":
+		_, _ = io.WriteString(w, reply.Raw)
+	case reply.Status != 0:
+		w.WriteHeader(reply.Status)
+		_, _ = io.WriteString(w, `{"error":{"type":"fake","message":"refused by the fake provider"}}`)
+	default:
+		_ = json.NewEncoder(w).Encode(write(reply)) // the client may have left
+	}
+}
+
+type object = map[string]any
+
+// completion writes a reply as OpenAI does.
+func completion(r Reply) any {
+	reason := "stop"
+	if r.Cut {
+		reason = "length"
+	}
+	return object{
+		"id": "fake", "object": "chat.completion", "created": 1, "model": "fake",
+		"choices": []object{{"index": 0, "finish_reason": reason, "message": object{"role": "assistant", "content": r.Text}}},
+		"usage":   object{"prompt_tokens": r.Input, "completion_tokens": r.Output, "total_tokens": r.Input + r.Output},
+	}
+}
+
+// message writes a reply as Anthropic does.
+func message(r Reply) any {
+	reason := "end_turn"
+	if r.Cut {
+		reason = "max_tokens"
+	}
+	return object{
+		"id": "fake", "type": "message", "role": "assistant", "model": "fake", "stop_reason": reason,
+		"content": []object{{"type": "text", "text": r.Text}},
+		"usage":   object{"input_tokens": r.Input, "output_tokens": r.Output},
+	}
+}

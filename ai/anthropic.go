@@ -1,0 +1,64 @@
+package ai
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+)
+
+// claude speaks Anthropic's messages.
+type claude struct {
+	messages anthropic.MessageService
+	model    string
+}
+
+func newAnthropic(c Config) *claude {
+	// The service and not the client, which would read the environment.
+	options := []option.RequestOption{option.WithHTTPClient(newClient()), option.WithMaxRetries(retries), option.WithAPIKey(c.Key)}
+	if c.BaseURL == "" {
+		options = append(options, option.WithEnvironmentProduction())
+	} else {
+		options = append(options, option.WithBaseURL(c.BaseURL))
+	}
+	return &claude{messages: anthropic.NewMessageService(options...), model: c.Model}
+}
+
+// Answer asks for one message.
+func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
+	request := anthropic.MessageNewParams{
+		Model: anthropic.Model(m.model), MaxTokens: int64(c.MaxTokens), System: []anthropic.TextBlockParam{{Text: c.System}},
+	}
+	for i, text := range c.Turns {
+		turn := anthropic.NewUserMessage
+		if i%2 == 1 {
+			turn = anthropic.NewAssistantMessage
+		}
+		request.Messages = append(request.Messages, turn(anthropic.NewTextBlock(text)))
+	}
+	var options []option.RequestOption
+	if deadline, ok := ctx.Deadline(); ok {
+		// Without one of its own the library refuses answers that may take long.
+		options = append(options, option.WithRequestTimeout(until(deadline)))
+	}
+	response, err := m.messages.New(ctx, request, options...)
+	if err != nil {
+		return Answer{}, unavailable(ctx, err)
+	}
+	if response == nil || response.Type != "message" {
+		return Answer{}, unavailable(ctx, errors.New("it is no message"))
+	}
+	var text strings.Builder
+	for _, block := range response.Content {
+		if block.Type == "text" {
+			text.WriteString(block.Text)
+		}
+	}
+	used := response.Usage
+	return Answer{
+		Text: text.String(), Cut: response.StopReason == anthropic.StopReasonMaxTokens,
+		Usage: usageOf(used.InputTokens+used.CacheCreationInputTokens+used.CacheReadInputTokens, used.OutputTokens),
+	}, nil
+}

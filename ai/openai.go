@@ -1,0 +1,63 @@
+package ai
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+)
+
+// openAI speaks chat completions, as do most servers of models.
+type openAI struct {
+	chat  openai.ChatCompletionService
+	model string
+	own   bool // it is OpenAI's own service
+}
+
+func newOpenAI(c Config) *openAI {
+	// The service and not the client, which would read the environment.
+	options := []option.RequestOption{
+		option.WithHTTPClient(newClient()), option.WithMaxRetries(retries), option.WithMaxRetryDelay(maxRetryDelay),
+	}
+	if c.Key != "" {
+		options = append(options, option.WithAPIKey(c.Key))
+	}
+	if c.BaseURL == "" {
+		options = append(options, option.WithEnvironmentProduction())
+	} else {
+		options = append(options, option.WithBaseURL(c.BaseURL))
+	}
+	return &openAI{chat: openai.NewChatCompletionService(options...), model: c.Model, own: c.BaseURL == ""}
+}
+
+// Answer asks for one completion.
+func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
+	messages := []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(c.System)}
+	for i, text := range c.Turns {
+		if i%2 == 0 {
+			messages = append(messages, openai.UserMessage(text))
+		} else {
+			messages = append(messages, openai.AssistantMessage(text))
+		}
+	}
+	request := openai.ChatCompletionNewParams{Model: m.model, Messages: messages}
+	if m.own {
+		request.MaxCompletionTokens = openai.Int(int64(c.MaxTokens))
+	} else {
+		// The older name is the one that all others know.
+		request.MaxTokens = openai.Int(int64(c.MaxTokens))
+	}
+	response, err := m.chat.New(ctx, request)
+	if err != nil {
+		return Answer{}, unavailable(ctx, err)
+	}
+	if response == nil || len(response.Choices) == 0 {
+		return Answer{}, unavailable(ctx, errors.New("it has no choice in it"))
+	}
+	choice := response.Choices[0]
+	return Answer{
+		Text: choice.Message.Content, Cut: choice.FinishReason == "length",
+		Usage: usageOf(response.Usage.PromptTokens, response.Usage.CompletionTokens),
+	}, nil
+}

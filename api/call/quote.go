@@ -1,0 +1,47 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/operation"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// storedQuotes are the promised prices of one account.
+type storedQuotes struct {
+	store   *store.Store
+	account string
+	now     func() time.Time
+}
+
+func (q storedQuotes) Promise(ctx context.Context, digest []byte, amount credit.Amount) (operation.Quote, error) {
+	made, err := q.store.NewQuote(ctx, q.account, digest, amount)
+	return operation.Quote{ID: made.ID, Amount: made.Amount, ExpiresAt: made.ExpiresAt}, err
+}
+
+func (q storedQuotes) Find(ctx context.Context, id string, digest []byte) (credit.Amount, error) {
+	found, err := q.store.Quote(ctx, q.account, id, digest)
+	return found.Amount, err
+}
+
+func (q storedQuotes) Begin(ctx context.Context) (spared func(context.Context) error, err error) {
+	day, err := q.store.BeginGeneration(ctx, q.account)
+	if errors.Is(err, store.ErrTooManyFailures) {
+		return nil, &fault.Error{
+			Code: fault.RateLimited, RetryAfter: fault.Seconds(untilTomorrow(q.now())), Cause: err,
+			Message: fmt.Sprintf("%d generations of templates have failed for this account today, which is the most. The next day begins at midnight UTC.", store.MaxGenerationFailures),
+		}
+	}
+	return func(ctx context.Context) error { return q.store.EndGeneration(ctx, q.account, day) }, err
+}
+
+// untilTomorrow is what is left of a UTC day.
+func untilTomorrow(now time.Time) time.Duration {
+	const day = 24 * time.Hour
+	return now.UTC().Truncate(day).Add(day).Sub(now)
+}

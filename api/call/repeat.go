@@ -1,0 +1,111 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/store"
+)
+
+// repeats answers a request whose idempotency key another call has.
+type repeats struct{ *paidCall }
+
+// meet answers with what the call has come to that holds the idempotency key. It
+// returns nil while that is under way.
+func (r repeats) meet(ctx context.Context, claim store.Claim) error {
+	switch {
+	case !bytes.Equal(claim.BodyHash, r.call.Digest[:]):
+		return fault.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
+	case claim.State == store.ClaimDone || r.call.Response == op.Async:
+		// A job's answer is ready as soon as it waits.
+		return r.replay(ctx, claim.CallID)
+	}
+	return nil
+}
+
+// instead is the end of a request that can no longer be carried out, because what
+// it names has gone: where an earlier call has its idempotency key, the answer is
+// that call's, and else the cause.
+func (r repeats) instead(ctx context.Context, cause error) error {
+	if r.IdempotencyKey == "" {
+		return cause
+	}
+	for wait := newClaimWait(); ; {
+		claim, err := r.store.Claim(ctx, r.Caller.Account.ID, r.IdempotencyKey)
+		if errors.Is(err, store.ErrNotFound) {
+			return cause
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.meet(ctx, claim); err != nil {
+			return err
+		}
+		if err := wait.next(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// replay answers with the stored result of an earlier call.
+func (r repeats) replay(ctx context.Context, callID string) error {
+	call, err := r.store.Call(ctx, callID)
+	if err != nil {
+		return err
+	}
+	if call.Mode == op.Async {
+		r.outcome = &Outcome{CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true}
+		return errReplayed
+	}
+	file, err := r.store.PublicFile(ctx, call.ResultID)
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.Invalid("Idempotency-Key", "belongs to a call whose result has been deleted; take a new key")
+	}
+	if err != nil {
+		return err
+	}
+	r.outcome = &Outcome{
+		CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true,
+		Filename: file.Filename, ContentType: file.ContentType, File: &file,
+	}
+	if call.Mode == op.Binary {
+		if r.outcome.Body, err = r.Files.Open(ctx, file.BlobKey); err != nil {
+			return err
+		}
+	}
+	return errReplayed
+}
+
+// claimPatience is how long a request waits for the one that holds its
+// idempotency key: longer than any render may take.
+const claimPatience = 70 * time.Second
+
+// claimWait paces the looks at a claim that another request holds.
+type claimWait struct {
+	deadline time.Time
+	pause    time.Duration
+}
+
+func newClaimWait() *claimWait {
+	return &claimWait{deadline: time.Now().Add(claimPatience), pause: 20 * time.Millisecond}
+}
+
+// next waits for the next look. It returns rate_limited when patience ends.
+func (w *claimWait) next(ctx context.Context) error {
+	if time.Now().After(w.deadline) {
+		return &fault.Error{Code: fault.RateLimited, Message: "Another request with this Idempotency-Key is still running.", RetryAfter: 5}
+	}
+	timer := time.NewTimer(w.pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		w.pause = min(2*w.pause, 500*time.Millisecond)
+		return nil
+	}
+}

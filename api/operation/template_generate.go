@@ -1,0 +1,368 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/ai"
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store/credit"
+)
+
+// GenerateInput is the input of templates.generate.
+type GenerateInput struct {
+	op.Common
+
+	Prompt     string     `json:"prompt" jsonschema:"required,minLength=1,maxLength=20000" jsonschema_description:"What document the template is for, in words."`
+	SampleData op.Object  `json:"sampleData,omitzero" jsonschema_description:"Data that the template must fit, at most 64 KiB. Without it the model invents some."`
+	Options    PDFOptions `json:"options,omitzero" jsonschema_description:"Options of POST /v1/pdf that are settled. The model chooses the others."`
+	Quote      bool       `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"Asks for a fixed price instead of a template, free of charge. It holds for 15 minutes and one call with the same prompt, sampleData and options."`
+	QuoteID    string     `json:"quoteId,omitempty" jsonschema:"maxLength=100" jsonschema_description:"The quote to pay: exactly its amount is charged. Without one the price follows from the tokens that the model took."`
+}
+
+const (
+	// maxSample is the most sample data that a model is shown, in bytes.
+	maxSample = 64 << 10
+	// expectedAnswer is the size of the answer that a quote reckons with, in bytes:
+	// that of the longest layout of the gallery.
+	expectedAnswer = 12 << 10
+	// generationTries is how often the model is asked: once, and again with what is
+	// wrong.
+	generationTries = 2
+	// maxReason is how much of a fault in a model's template a customer is told.
+	maxReason = 300
+)
+
+// Validate checks what the schema cannot state.
+func (in *GenerateInput) Validate() error {
+	var faults op.Faults
+	if strings.TrimSpace(in.Prompt) == "" {
+		faults.Add("prompt", "must say what document the template is for")
+	}
+	if len(in.SampleData.RawMessage) > maxSample {
+		faults.Add("sampleData", "must have at most %d bytes here, because the model reads all of it; got %d. Send an excerpt", maxSample, len(in.SampleData.RawMessage))
+	}
+	if in.Quote && in.QuoteID != "" {
+		faults.Add("quoteId", "cannot stand beside quote, which asks for a new one")
+	}
+	in.Options.check(&faults, false)
+	return failures(faults)
+}
+
+// GeneratedTemplate is the result of templates.generate: a template, or a quote.
+type GeneratedTemplate struct {
+	HTML               string          `json:"html,omitempty" jsonschema_description:"Source of the template."`
+	SampleData         json.RawMessage `json:"sampleData,omitempty" jsonschema:"type=object" jsonschema_description:"Data to show it with: that of the request, or else the model's."`
+	Options            json.RawMessage `json:"options,omitempty" jsonschema:"type=object" jsonschema_description:"Options of POST /v1/pdf for it: those of the request, and what the model chose."`
+	QuoteID            string          `json:"quoteId,omitempty" jsonschema_description:"Id of the quote, where one was asked for."`
+	AmountMicrodollars *credit.Amount  `json:"amountMicrodollars,omitempty" jsonschema_description:"What a call with the quote is charged, in microdollars."`
+	ExpiresAt          *time.Time      `json:"expiresAt,omitempty" jsonschema_description:"Until when the quote holds."`
+}
+
+// modelOptions are the options that a model may choose: those of the page, and none
+// that reach elsewhere.
+var modelOptions = []string{
+	"format", "width", "height", "landscape", "margin", "scale", "printBackground", "preferCSSPageSize", "headerTemplate", "footerTemplate", "locale", "timeZone",
+}
+
+func modelOption(name string) bool { return slices.Contains(modelOptions, name) }
+
+// sample is the data of the request; nothing is none.
+func (in *GenerateInput) sample() (json.RawMessage, error) {
+	if in.SampleData.IsZero() {
+		return nil, nil
+	}
+	var text bytes.Buffer
+	if err := json.Compact(&text, in.SampleData.RawMessage); err != nil {
+		return nil, err
+	}
+	if text.String() == "{}" || text.String() == "[]" {
+		return nil, nil
+	}
+	return text.Bytes(), nil
+}
+
+// conversation is what the model is asked first.
+func (in *GenerateInput) conversation(a *AI) (ai.Conversation, error) {
+	sample, err := in.sample()
+	if err != nil {
+		return ai.Conversation{}, err
+	}
+	settled, err := json.Marshal(in.Options)
+	c := ai.Begin(ai.Order{
+		Prompt: in.Prompt, Sample: sample, Options: settled, Helpers: render.TemplateHelpers(), OptionNames: modelOptions,
+	})
+	c.MaxTokens = a.MaxTokens
+	return c, err
+}
+
+// digest sums up what a quote is bound to.
+func (in *GenerateInput) digest() ([]byte, error) {
+	sample, err := in.sample()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal([]any{in.Prompt, string(sample), in.Options})
+	sum := sha256.Sum256(text)
+	return sum[:], err
+}
+
+// Price is what is held: the quote's amount, or else what the longest answers would
+// cost.
+func (in *GenerateInput) Price(ctx context.Context, env *Env) (op.Price, error) {
+	if env.AI == nil {
+		return op.Price{}, errNoAI
+	}
+	if in.Quote {
+		return op.Price{}, nil
+	}
+	if in.QuoteID != "" {
+		digest, err := in.digest()
+		if err != nil {
+			return op.Price{}, err
+		}
+		amount, err := env.Quotes.Find(ctx, in.QuoteID, digest)
+		return op.Price{Amount: amount, QuoteID: in.QuoteID}, QuoteRefused(err)
+	}
+	c, err := in.conversation(env.AI)
+	return op.Price{Amount: env.generation(c.MostUsage())}, err
+}
+
+// generation is the price of a generated template: its own, that of the tokens, and
+// that of the PDF which shows that it works.
+func (e *Env) generation(used ai.Usage) credit.Amount {
+	return e.Prices["templates.generate"] + e.AI.charge(used) + e.Prices["pdf.create"]
+}
+
+// runGenerate promises a price, or has the model write a template.
+func runGenerate(ctx context.Context, env *Env, in *GenerateInput) (op.Result, error) {
+	if env.AI == nil {
+		return op.Result{}, errNoAI
+	}
+	conversation, err := in.conversation(env.AI)
+	if err != nil {
+		return op.Result{}, err
+	}
+	if in.Quote {
+		return in.promise(ctx, env, conversation)
+	}
+	spared, err := env.Quotes.Begin(ctx)
+	if err != nil {
+		return op.Result{}, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, env.AI.Timeout)
+	defer cancel()
+	g := &generator{env: env, in: in}
+	made, err := g.generate(bounded, conversation)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = &ai.UnavailableError{Cause: err, Late: true}
+	}
+	if !g.blamed(ctx, err) {
+		// One more failure that counts is no reason to fail.
+		_ = spared(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		return op.Result{}, err
+	}
+	result := op.Result{Stem: "template", JSON: made}
+	if in.QuoteID == "" {
+		// A provider that counts more than it was asked for is not the customer's matter.
+		charge := min(env.generation(g.used), env.generation(conversation.MostUsage()))
+		result.Charge = &charge
+	}
+	return result, nil
+}
+
+// promise answers with a fixed price: that of one answer of the usual length.
+func (in *GenerateInput) promise(ctx context.Context, env *Env, c ai.Conversation) (op.Result, error) {
+	digest, err := in.digest()
+	if err != nil {
+		return op.Result{}, err
+	}
+	quote, err := env.Quotes.Promise(ctx, digest, env.generation(c.ExpectedUsage(expectedAnswer)))
+	if err != nil {
+		return op.Result{}, err
+	}
+	expires := quote.ExpiresAt.Truncate(time.Millisecond)
+	return op.Result{
+		Stem: "quote", JSON: GeneratedTemplate{QuoteID: quote.ID, AmountMicrodollars: &quote.Amount, ExpiresAt: &expires}, Charge: new(credit.Amount(0)),
+	}, nil
+}
+
+// generator is one generation of a template.
+type generator struct {
+	env  *Env
+	in   *GenerateInput
+	used ai.Usage
+}
+
+// generate asks the model until it has written a template that works.
+func (g *generator) generate(ctx context.Context, c ai.Conversation) (GeneratedTemplate, error) {
+	var faults []string
+	for try := range generationTries {
+		answer, err := g.env.AI.Model.Answer(ctx, c)
+		if err != nil {
+			return GeneratedTemplate{}, err
+		}
+		g.used = g.used.Add(answer.Usage)
+		var made GeneratedTemplate
+		if made, faults, err = g.judge(ctx, answer); err != nil || len(faults) == 0 {
+			return made, err
+		}
+		if try == 0 {
+			c = c.Repair(answer.Text, faults)
+		}
+	}
+	first := strings.ToValidUTF8(faults[0][:min(len(faults[0]), maxReason)], "")
+	return GeneratedTemplate{}, &unusableError{faults: []string{first}}
+}
+
+// blamed tells whether a failure counts: the model was asked in vain, and neither the
+// provider nor this service is why.
+func (g *generator) blamed(ctx context.Context, err error) bool {
+	var unavailable *ai.UnavailableError
+	var unusable *unusableError
+	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.Late || err != nil && ctx.Err() != nil
+}
+
+// judge tries a model's template, and says what is wrong with it. Nothing of it runs
+// but where customers' templates do.
+func (g *generator) judge(ctx context.Context, answer ai.Answer) (made GeneratedTemplate, faults []string, err error) {
+	draft, fault := answer.Read()
+	if fault != "" {
+		return made, []string{fault}, nil
+	}
+	made = GeneratedTemplate{HTML: draft.HTML, SampleData: draft.SampleData}
+	if own, err := g.in.sample(); err != nil {
+		return made, nil, err
+	} else if own != nil {
+		made.SampleData = own
+	}
+	options, err := g.options(ctx, draft, &made)
+	if err == nil {
+		err = patiently(ctx, func() error { return g.try(ctx, made, options) })
+	}
+	if err == nil {
+		return made, nil, nil
+	}
+	if faults = draftFaults(err); len(faults) > 0 {
+		return made, faults, nil
+	}
+	return made, nil, err
+}
+
+// draftOptions are a model's options under those of the request.
+type draftOptions struct {
+	Options PDFOptions `json:"options"`
+}
+
+// Validate checks what the schema cannot state.
+func (o *draftOptions) Validate() error {
+	var faults op.Faults
+	o.Options.check(&faults, false)
+	return failures(faults)
+}
+
+// options puts the request's options over the model's.
+func (g *generator) options(ctx context.Context, draft ai.Draft, made *GeneratedTemplate) (PDFOptions, error) {
+	settled, err := json.Marshal(g.in.Options)
+	if err != nil {
+		return PDFOptions{}, err
+	}
+	given, err := op.Tree(settled)
+	if err != nil {
+		return PDFOptions{}, err
+	}
+	input := map[string]any{"options": given}
+	if err := defaultOptions(input, draft.Options, modelOption); err != nil {
+		return PDFOptions{}, op.Faults{{Field: "options", Message: "must be a plain JSON object"}}
+	}
+	text, err := json.Marshal(input)
+	if err != nil {
+		return PDFOptions{}, err
+	}
+	shape, err := op.NewShape[draftOptions]()
+	if err != nil {
+		return PDFOptions{}, err
+	}
+	bound, err := shape.Bind(ctx, bytes.NewReader(text))
+	if err != nil {
+		return PDFOptions{}, err
+	}
+	made.Options, err = json.Marshal(input["options"])
+	return bound.Options, err
+}
+
+// errNotAlone refuses what a model wrote that reaches elsewhere: whoever speaks to
+// the model through the data must not learn what later documents hold.
+var errNotAlone = op.Faults{{Field: "html", Message: "must stand alone, without scripts, event handlers, frames, forms and anything that is loaded from an address"}}
+
+func alone(texts ...string) error {
+	for _, text := range texts {
+		if traits := render.Inspect(text); traits.Script || traits.Network {
+			return errNotAlone
+		}
+	}
+	return nil
+}
+
+// try validates a template, fills it and prints it.
+func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDFOptions) error {
+	call := render.Template{
+		Template: render.TemplateSource{HTML: made.HTML}, Data: made.SampleData, Locale: options.Locale, Zone: options.TimeZone,
+	}
+	report, err := g.env.Render.ValidateTemplate(ctx, call)
+	if err == nil && len(report.Faults) > 0 {
+		err = &render.TemplateError{Faults: report.Faults}
+	}
+	if err == nil {
+		err = alone(made.HTML, options.HeaderTemplate, options.FooterTemplate)
+	}
+	if err != nil {
+		return err
+	}
+	page := options.page(false)
+	html, err := g.env.fill(ctx, call, &page)
+	if err == nil {
+		err = alone(html)
+	}
+	if err != nil {
+		return err
+	}
+	doc, err := g.env.Render.PDF(ctx, render.Source{HTML: html}, page, options.settings())
+	if err != nil {
+		return fieldError(err)
+	}
+	return doc.Body.Close()
+}
+
+// draftFaults lists what is wrong with a model's template, for the model. It is
+// empty where the error is not the template's.
+func draftFaults(err error) []string {
+	e := Failure(err)
+	var busy *render.BusyError
+	if e == nil || errors.As(err, &busy) {
+		return nil
+	}
+	switch e.Code {
+	case fault.InvalidRequest, fault.RenderFailed, fault.ProcessingFailed, fault.PayloadTooLarge:
+	default:
+		return nil
+	}
+	if len(e.Details) == 0 {
+		return []string{e.Error()}
+	}
+	var lines []string
+	for _, detail := range e.Details {
+		lines = append(lines, strings.TrimSuffix(detail.Field+" "+detail.Message, ".")+".")
+	}
+	return lines
+}

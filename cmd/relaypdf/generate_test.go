@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"relaypdf/ai"
+	"relaypdf/ai/aitest"
+	"relaypdf/store/credit"
+	"relaypdf/store/storetest"
+)
+
+// TestGenerateWithSettings: the whole service, told of a provider by its settings,
+// promises a price, and takes exactly that for a template.
+func TestGenerateWithSettings(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		kind := ai.OpenAI
+		if strings.HasPrefix(db.URL, "postgres") {
+			kind = ai.Anthropic
+		}
+		provider := aitest.New(t, func(a aitest.Asked) aitest.Reply {
+			return aitest.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
+		})
+		c := newCrashBench(t, db)
+		c.env = append(c.env, "RELAYPDF_AI_PROVIDER="+kind, "RELAYPDF_AI_BASE_URL="+provider.URL, "RELAYPDF_AI_API_KEY=the-key", "RELAYPDF_AI_MODEL=the-model",
+			"RELAYPDF_AI_PRICE_INPUT=2.50", "RELAYPDF_AI_PRICE_OUTPUT=10", "RELAYPDF_AI_MAX_TOKENS=3000")
+		server := c.start("none")
+		defer server.end(syscall.SIGTERM)
+		ctx, cancel := context.WithTimeout(t.Context(), crashPatience)
+		defer cancel()
+		ask := func(body string) (answer struct {
+			HTML, QuoteID      string
+			AmountMicrodollars int64
+		}) {
+			t.Helper()
+			response, err := c.send(ctx, server.url+"/v1/templates/generate", "", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			text, err := io.ReadAll(response.Body)
+			if err == nil && response.StatusCode == http.StatusOK {
+				err = json.Unmarshal(text, &answer)
+			}
+			if err != nil || response.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %d %s, %v", body, response.StatusCode, text, err)
+			}
+			return answer
+		}
+		quote := ask(`{"prompt":"a label","quote":true}`)
+		if made := ask(`{"prompt":"a label","quoteId":"` + quote.QuoteID + `"}`); made.HTML != "<p>{{name}}</p>" {
+			t.Errorf("made %+v", made)
+		}
+		ask(`{"prompt":"a label"}`)
+		account, err := c.store.Account(ctx, c.account.ID)
+		want := 5*credit.Dollar - credit.Amount(quote.AmountMicrodollars) - 4000 - 8*(100*5/2+50*10)
+		if err != nil || account.Balance != want || account.Held != 0 {
+			t.Errorf("the balance is %v with %v held, %v; want %v after a quote of %d", account.Balance, account.Held, err, want, quote.AmountMicrodollars)
+		}
+		for _, asked := range provider.Asked() {
+			if !strings.Contains(asked.Key, "the-key") || asked.Model != "the-model" || asked.MaxTokens != 3000 {
+				t.Errorf("the provider was asked %+v", asked)
+			}
+		}
+	})
+}
+
+// TestProviderNeedsItsFellows names all that a provider of models lacks.
+func TestProviderNeedsItsFellows(t *testing.T) {
+	_, err := loadConfig(flagsOf(t), user("RELAYPDF_AI_PROVIDER=openai"))
+	for _, name := range []string{"MODEL", "API_KEY", "PRICE_INPUT", "PRICE_OUTPUT"} {
+		if err == nil || !strings.Contains(err.Error(), "RELAYPDF_AI_"+name+" is needed") {
+			t.Errorf("without %s: got %v", name, err)
+		}
+	}
+	own := []string{"RELAYPDF_AI_PROVIDER=openai", "RELAYPDF_AI_BASE_URL=http://127.0.0.1:11434/v1/", "RELAYPDF_AI_MODEL=m", "RELAYPDF_AI_PRICE_INPUT=0", "RELAYPDF_AI_PRICE_OUTPUT=0"}
+	if config := mustLoad(t, user(own...)); config.AI.BaseURL != "http://127.0.0.1:11434/v1" || config.AIMaxTokens != 12000 {
+		t.Errorf("a model of one's own: %+v", config.AI)
+	}
+}
