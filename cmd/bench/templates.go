@@ -7,8 +7,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"relaypdf/render/template"
 )
 
 // templateFigures compare an invoice of fifty rows that a template makes with the
@@ -19,6 +26,16 @@ type templateFigures struct {
 	Extra     float64 `json:"extraGoalMs"`
 	Ratio     float64 `json:"ratioAtTwo"` // of the documents a second, two at once
 	RatioGoal float64 `json:"ratioGoal"`
+	// Alone is a fill without service and browser, in this process; Node is what
+	// Handlebars takes for it in Node.js, 0 where that is not there.
+	Alone float64 `json:"aloneP50Ms"`
+	Node  float64 `json:"nodeP50Ms,omitempty"`
+	// Memory of the program's process tree before and after many templates of
+	// which no two are alike.
+	Different    int     `json:"differentTemplates"`
+	BeforeMB     float64 `json:"memoryBeforeMB"`
+	AfterMB      float64 `json:"memoryAfterMB"`
+	GrowthFactor float64 `json:"growthGoal"`
 }
 
 const (
@@ -75,6 +92,83 @@ func (l *lab) templates(ctx context.Context, r *report) error {
 	}
 	f.Ratio = rates[1] / rates[0]
 	r.Templates = f
+	if err := l.fillAlone(ctx, f, html, data); err != nil {
+		return err
+	}
+	return l.different(ctx, f)
+}
+
+// fillAlone measures the engine, and Handlebars in Node.js.
+func (l *lab) fillAlone(ctx context.Context, f *templateFigures, html, data string) error {
+	rounds := choose(l, 300, 20)
+	fill := template.Local()
+	var took []time.Duration
+	for range rounds {
+		start := time.Now()
+		if _, err := fill(ctx, template.Call{Template: template.Template{HTML: html}, Data: json.RawMessage(data)}); err != nil {
+			return err
+		}
+		took = append(took, time.Since(start))
+	}
+	f.Alone = ms(percentile(took, 50))
+	modules, err := filepath.Abs(nodeModules)
+	if err != nil {
+		return err
+	}
+	node := exec.CommandContext(ctx, "node", "-e", nodeFill, html, data, strconv.Itoa(rounds))
+	node.Env = append(slices.Clone(l.env), "NODE_PATH="+modules)
+	out, err := node.Output()
+	if err != nil {
+		l.say("no figure of Node.js: %v; the package comes with `make setup`", err)
+		return nil
+	}
+	f.Node, err = strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	return err
+}
+
+// nodeModules is where `make setup` puts the packages of tests.
+const nodeModules = ".ci/node/node_modules"
+
+// nodeFill prints the median of the rounds in milliseconds. The helpers are written
+// as is usual there.
+const nodeFill = `
+const Handlebars = require("handlebars");
+const money = new Intl.NumberFormat("en-US", { style: "currency", currency: "EUR" });
+Handlebars.registerHelper("add", (a, b) => a + b);
+Handlebars.registerHelper("formatCurrency", (value) => money.format(value));
+const [html, data, rounds] = process.argv.slice(1);
+const render = Handlebars.compile(html);
+const took = [];
+for (let i = 0; i < Number(rounds); i++) {
+  const start = process.hrtime.bigint();
+  render(JSON.parse(data));
+  took.push(Number(process.hrtime.bigint() - start) / 1e6);
+}
+took.sort((a, b) => a - b);
+console.log(took[took.length >> 1]);
+`
+
+// different fills templates of which no two are alike, so that nothing that was
+// compiled is of use again, and looks what that leaves behind.
+func (l *lab) different(ctx context.Context, f *templateFigures) error {
+	var next atomic.Int64
+	fill := func(ctx context.Context, _ int) error {
+		i := next.Add(1)
+		html := fmt.Sprintf("%s<h1>Template %d</h1>{{#each items}}<p>%d {{name}} {{formatCurrency price \"EUR\"}}</p>{{/each}}</body></html>", head, i, i)
+		return l.client.make(ctx, l.keys[0], toolRequest("/v1/templates/preview", map[string]any{
+			"html": html, "sampleData": json.RawMessage(`{"items":[{"name":"Pen","price":1.5},{"name":"Ink","price":2}]}`),
+		}, pdfMagic))
+	}
+	memory := func() float64 { return float64(memoryOf(l.server.cmd.Process.Pid)) / 1e6 }
+	// What is kept of templates is full after some hundred.
+	if err := repeat(ctx, 2, choose(l, 600, 20), fill); err != nil {
+		return err
+	}
+	f.Different, f.GrowthFactor, f.BeforeMB = choose(l, 1000, 20), soakGoal, memory()
+	if err := repeat(ctx, 2, f.Different, fill); err != nil {
+		return err
+	}
+	f.AfterMB = memory()
 	return nil
 }
 
@@ -110,4 +204,10 @@ func (r *report) writeTemplates(w io.Writer) {
 	fmt.Fprintf(w, "\nTemplates, an invoice of %d rows: p50 %.1f ms, the same HTML posted ready-made %.1f ms; goal at most %.0f ms on top: %s\n",
 		templateRows, f.Template, f.Ready, f.Extra, verdict(f.Template-f.Ready <= f.Extra))
 	fmt.Fprintf(w, "Two at once: %.2f times the documents a second; goal >= %.2f: %s\n", f.Ratio, f.RatioGoal, verdict(f.Ratio >= f.RatioGoal))
+	fmt.Fprintf(w, "The engine alone: %.2f ms", f.Alone)
+	if f.Node > 0 {
+		fmt.Fprintf(w, ", Handlebars in Node.js %.2f ms", f.Node)
+	}
+	fmt.Fprintf(w, "\n%d different templates in turn: %.0f MB before, %.0f MB after; goal at most %.1f times: %s\n",
+		f.Different, f.BeforeMB, f.AfterMB, f.GrowthFactor, verdict(f.AfterMB <= f.GrowthFactor*f.BeforeMB))
 }
