@@ -29,7 +29,7 @@ func newAnthropic(c Config) *claude {
 // Answer asks for one message.
 func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
 	request := anthropic.MessageNewParams{
-		Model: anthropic.Model(m.model), MaxTokens: int64(c.MaxTokens), System: []anthropic.TextBlockParam{{Text: c.System}},
+		Model: m.model, MaxTokens: int64(c.MaxTokens), System: []anthropic.TextBlockParam{{Text: c.System}},
 	}
 	for i, text := range c.Turns {
 		turn := anthropic.NewUserMessage
