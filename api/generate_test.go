@@ -507,6 +507,15 @@ func TestGenerateLikeAnyRow(t *testing.T) {
 		if balance, held := l.Balance(l.t); int64(apitest.Trial)-balance != 4000+tokensCost(1000, 500) || held != 0 {
 			l.t.Errorf("the job took %d, held %d", int64(apitest.Trial)-balance, held)
 		}
+		before, _ := l.Balance(l.t)
+		quote, amount := l.quote(object{"prompt": "a bill"})
+		job = l.Enqueue(l.t, apitest.Request{Path: generatePath, Body: `{"prompt":"a bill","response":"async","quoteId":"` + quote + `"}`})
+		if done := l.Await(l.t, job.ID); done.Status != "completed" {
+			l.t.Errorf("the job with a quote is %+v", done)
+		}
+		if balance, held := l.Balance(l.t); before-balance != amount || held != 0 {
+			l.t.Errorf("the job with a quote took %d, held %d, want %d", before-balance, held, amount)
+		}
 		address := l.ask(object{"prompt": "a bill", "response": "url", "filename": "bill"}).OK(l.t)
 		if !strings.Contains(address.Body, `"filename":"bill.json"`) {
 			l.t.Errorf("as an address: %s", address.Body)
