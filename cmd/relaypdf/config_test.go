@@ -355,7 +355,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	values := map[string]string{
 		"database-url": "postgres://u:" + secret + "@db/x", "redis-url": "redis://:" + secret + "@r",
 		"smtp-url":   "smtp://u:" + secret + "@mail.example.com",
-		"secret-key": secret, "api-key": secret, "ai-api-key": secret,
+		"secret-key": secret, "api-key": secret, "ai-api-key": secret, "stripe-secret-key": "sk_test_" + secret, "stripe-webhook-secret": "whsec_" + secret,
 	}
 	var env []string
 	for i := range settings {
