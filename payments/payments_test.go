@@ -320,6 +320,7 @@ func TestPageEnds(t *testing.T) {
 // TestEveryOrder sends all events of a payment that is refunded twice and
 // disputed, in every order, some of them twice: the end is the same.
 func TestEveryOrder(t *testing.T) {
+	t.Parallel()
 	for _, won := range []bool{true, false} {
 		t.Run(fmt.Sprintf("won=%v", won), func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
@@ -329,7 +330,7 @@ func TestEveryOrder(t *testing.T) {
 					account := s.newAccount(t, fmt.Sprintf("order%d@example.com", n))
 					session, _ := s.open(t, account, 20*credit.Dollar)
 					s.fake.Pay(session, fakestripe.CardWorks)
-					intent := s.last(t, "payment_intent")
+					intent := s.lastIntent(t)
 					s.fake.Refund(intent, 300)
 					s.fake.Refund(intent, 200)
 					s.fake.CloseDispute(s.fake.Dispute(intent), won)
@@ -358,12 +359,12 @@ func TestEveryOrder(t *testing.T) {
 	}
 }
 
-// last is the id of the newest of Stripe's objects of a kind.
-func (s *shop) last(t *testing.T, kind string) string {
+// lastIntent is the id of the newest of Stripe's PaymentIntents.
+func (s *shop) lastIntent(t *testing.T) string {
 	t.Helper()
-	all := s.fake.Find(kind)
+	all := s.fake.Find("payment_intent")
 	if len(all) == 0 {
-		t.Fatalf("Stripe has no %s", kind)
+		t.Fatal("Stripe has no payment")
 	}
 	id, _ := all[len(all)-1]["id"].(string)
 	return id
@@ -375,7 +376,7 @@ func TestOwed(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		session, _ := s.open(t, s.account, 20*credit.Dollar)
 		s.fake.Pay(session, fakestripe.CardWorks)
-		intent := s.last(t, "payment_intent")
+		intent := s.lastIntent(t)
 		s.send(t, http.StatusOK, s.fake.Events()...)
 		if err := s.spend(t, 22*credit.Dollar); err != nil {
 			t.Fatal(err)
@@ -444,7 +445,7 @@ func TestReconcile(t *testing.T) {
 		}
 		session, _ := s.open(t, s.account, 20*credit.Dollar)
 		s.fake.Pay(session, fakestripe.CardWorks)
-		intent := s.last(t, "payment_intent")
+		intent := s.lastIntent(t)
 		s.open(t, s.account, 50*credit.Dollar)
 		reconcile()
 		s.has(t, s.account, trial+20*credit.Dollar, 0)
@@ -485,7 +486,7 @@ func TestReconcile(t *testing.T) {
 func TestRandomInterleavings(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		for seed := range uint64(6) {
-			random := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // repeatable, and nothing secret
+			random := rand.New(rand.NewPCG(seed, 11))
 			account := s.newAccount(t, fmt.Sprintf("random%d@example.com", seed))
 			var sessions, disputes []string
 			var events [][]byte

@@ -135,10 +135,9 @@ func (p reconciling) reconcileDisputes(ctx context.Context, since time.Time) err
 	// Those of before may have been decided since.
 	open, err := p.store.OpenDisputes(ctx, lookBatch)
 	failures = append(failures, err)
+	one := &stripe.DisputeParams{Params: stripe.Params{Context: ctx}}
 	for _, id := range open {
-		params := &stripe.DisputeParams{}
-		params.Context = ctx
-		d, err := p.disputes.Get(id, params)
+		d, err := p.disputes.Get(id, one)
 		if err == nil {
 			err = p.reconcileDispute(ctx, d)
 		}
@@ -149,7 +148,8 @@ func (p reconciling) reconcileDisputes(ctx context.Context, since time.Time) err
 
 func (p reconciling) reconcileDispute(ctx context.Context, d *stripe.Dispute) error {
 	told := disputeOf(d.ID, string(d.Status), d.Amount)
-	if told == nil || d.PaymentIntent == nil || p.foreign(d.Livemode, string(d.Currency)) != nil {
+	ours := p.foreign(d.Livemode, string(d.Currency)) == nil
+	if told == nil || d.PaymentIntent == nil || !ours {
 		return nil // It is not about money that came to us.
 	}
 	_, err := p.apply(ctx, store.PaymentNotice{Intent: d.PaymentIntent.ID, Dispute: told})

@@ -145,7 +145,9 @@ func (p reloading) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 		if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
 			return store.PaymentNotice{}, err
 		}
-		return noticeOf(i), nil
+		n := noticeOf(i)
+		n.PaymentID = r.ID
+		return n, nil
 	}
 	if uncertain(err) {
 		return store.PaymentNotice{}, err
@@ -158,7 +160,9 @@ func (p reloading) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 	if told.PaymentIntent != nil {
 		n.Intent = told.PaymentIntent.ID
 		if told.PaymentIntent.Status == stripe.PaymentIntentStatusRequiresAction {
-			return noticeOf(told.PaymentIntent), nil
+			waits := noticeOf(told.PaymentIntent)
+			waits.PaymentID = r.ID
+			return waits, nil
 		}
 	}
 	if told.HTTPStatusCode != http.StatusPaymentRequired {

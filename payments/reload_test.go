@@ -174,6 +174,7 @@ func TestAutoReloadNeedsItsOwner(t *testing.T) {
 // TestAutoReloadOfUnknownOutcome: the connection breaks before or after Stripe
 // has charged. The payment is looked up, and charged once.
 func TestAutoReloadOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	for name, when := range map[string]bool{"before": false, "after": true} {
 		t.Run(name, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
@@ -211,7 +212,7 @@ func TestAutoReloadOfUnknownOutcome(t *testing.T) {
 func TestDisputeEndsAutoReload(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.low(t, fakestripe.CardWorks)
-		s.fake.Dispute(s.last(t, "payment_intent"))
+		s.fake.Dispute(s.lastIntent(t))
 		s.send(t, http.StatusOK, s.fake.Events()...)
 		s.has(t, s.account, 0, 2*credit.Dollar)
 		s.mustRefill(t)

@@ -21,8 +21,11 @@ type Posted struct {
 	Currency  string
 	// What the posting added to the wallet, to what is held, and to what is owed.
 	Wallet, Held, Owed credit.Amount
-	Balance            credit.Amount // of the wallet afterwards; Statement fills it in
-	CreatedAt          time.Time
+	// What only Statement fills in: what the wallet held afterwards, and of the
+	// call its operation and its key.
+	Balance          credit.Amount
+	Operation, KeyID string
+	CreatedAt        time.Time
 }
 
 // PostingFilter says which postings are meant. An empty field means any.

@@ -12,7 +12,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// PaymentDeclined, in a notice, is that a card was refused: it ends a payment
+// PaymentDeclined is, in a notice, that a card was refused: it ends a payment
 // that was taken without its owner, who may otherwise try another card.
 const PaymentDeclined = "declined"
 

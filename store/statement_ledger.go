@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/uptrace/bun"
+
 	"relaypdf/store/credit"
 )
 
 // Statement lists the journal of an account as Postings does, with what the
-// wallet held after each posting.
+// wallet held after each posting, and what the calls were.
 func (s LedgerStore) Statement(ctx context.Context, f PostingFilter) (Page[Posted], error) {
 	page, err := s.Postings(ctx, f)
 	if err != nil || len(page.Items) == 0 {
@@ -28,8 +30,41 @@ func (s LedgerStore) Statement(ctx context.Context, f PostingFilter) (Page[Poste
 			f.AccountID, items[i].ID, items[i-1].ID).Scan(ctx, &between)
 		items[i].Balance -= between
 	}
+	if err == nil {
+		err = s.nameCalls(ctx, items)
+	}
 	if err != nil {
 		return Page[Posted]{}, fmt.Errorf("list postings: %w", err)
 	}
 	return page, nil
+}
+
+// nameCalls fills in the operations and the keys of postings.
+func (s LedgerStore) nameCalls(ctx context.Context, items []Posted) error {
+	var ids []string
+	for _, p := range items {
+		if p.CallID != "" {
+			ids = append(ids, p.CallID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	var calls []callRow
+	if err := s.read.NewSelect().Model(&calls).Column("id", "operation", "key_id").Where("id IN (?)", bun.List(ids)).Scan(ctx); err != nil {
+		return err
+	}
+	named := make(map[string]*callRow, len(calls))
+	for i := range calls {
+		named[calls[i].ID] = &calls[i]
+	}
+	for i := range items {
+		if call := named[items[i].CallID]; call != nil {
+			items[i].Operation = call.Operation
+			if call.KeyID != nil {
+				items[i].KeyID = *call.KeyID
+			}
+		}
+	}
+	return nil
 }

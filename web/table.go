@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 
@@ -28,7 +29,9 @@ type page struct {
 }
 
 // pages are all pages and what their forms do.
-func (w *Web) pages() []page { return append(operators{w}.pages(), w.memberPages()...) }
+func (w *Web) pages() []page {
+	return slices.Concat(w.memberPages(), wallets{w}.pages(), operators{w}.pages())
+}
 
 // pages are those of the installation.
 func (w operators) pages() []page {
@@ -47,11 +50,25 @@ func (w operators) pages() []page {
 	}
 }
 
+// pages are those of an account's money.
+func (w wallets) pages() []page {
+	return []page{
+		{"GET", "/dashboard/wallet", signedIn, w.showWallet},
+		{"POST", "/dashboard/wallet/limits", pays, w.saveLimits},
+		{"POST", "/dashboard/wallet/topup", pays, w.topUp},
+		{"POST", "/dashboard/wallet/reload", pays, w.saveReload},
+		{"POST", "/dashboard/wallet/portal", pays, w.openPortal},
+		{"GET", "/dashboard/wallet/card", pays, w.leavePortal},
+		{"GET", "/dashboard/wallet/receipts", signedIn, w.showReceipts},
+		{"GET", "/dashboard/wallet.csv", signedIn, w.exportLedger},
+	}
+}
+
 // memberPages are those of everybody and of an account's members, on one screen.
 func (w *Web) memberPages() []page {
 	deliveriesPages, documentsPages, endpointsPages, entrancePages := deliveries{w}, documents{w}, endpoints{w}, entrance{w}
 	factorsPages, joiningPages, keysPages := factors{w}, joining{w}, keys{w}
-	overviewsPages, settingsPages, walletsPages := overviews{w}, settings{w}, wallets{w}
+	overviewsPages, settingsPages := overviews{w}, settings{w}
 	return []page{
 		{"GET", "/", anybody, func(v *visit) error { return v.redirect("/dashboard") }},
 		{"GET", "/login", anybody, entrancePages.showSignIn},
@@ -101,15 +118,6 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/deliveries", signedIn, deliveriesPages.showDeliveries},
 		{"POST", "/dashboard/deliveries/replay", manages, deliveriesPages.replayFailed},
 		{"POST", "/dashboard/deliveries/{id}/replay", manages, deliveriesPages.replayDelivery},
-
-		{"GET", "/dashboard/wallet", signedIn, walletsPages.showWallet},
-		{"POST", "/dashboard/wallet/limits", pays, walletsPages.saveLimits},
-		{"POST", "/dashboard/wallet/topup", pays, walletsPages.topUp},
-		{"POST", "/dashboard/wallet/reload", pays, walletsPages.saveReload},
-		{"POST", "/dashboard/wallet/portal", pays, walletsPages.openPortal},
-		{"GET", "/dashboard/wallet/card", pays, walletsPages.leavePortal},
-		{"GET", "/dashboard/wallet/receipts", signedIn, walletsPages.showReceipts},
-		{"GET", "/dashboard/wallet.csv", signedIn, walletsPages.exportLedger},
 
 		{"GET", "/dashboard/keys", signedIn, keysPages.showKeys},
 		{"POST", "/dashboard/keys", manages, keysPages.makeKey},

@@ -90,6 +90,11 @@ var postingWords = map[string]string{
 	store.KindSettle: "Rest of the price given back", store.KindRelease: "Failed call given back", store.KindRefund: "Refund", store.KindChargeback: "Dispute", store.KindAdjustment: "Adjustment", store.KindAI: "AI template",
 }
 
+// callNotes say what a posting is for a call.
+var callNotes = map[string]string{
+	store.KindHold: "call", store.KindSettle: "rest of the price given back", store.KindRelease: "failed, given back",
+}
+
 // ledgerLines fills in a page of the ledger with the balance after each line.
 func (w wallets) ledgerLines(v *visit, m *views.Wallet) error {
 	f := store.PostingFilter{AccountID: v.account.ID, List: store.List{Cursor: v.value("cursor")}}
@@ -103,13 +108,24 @@ func (w wallets) ledgerLines(v *visit, m *views.Wallet) error {
 	if err != nil {
 		return err
 	}
+	names, _, err := w.keyNames(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
 	for _, p := range page.Items {
 		if p.Wallet == 0 {
 			continue // a hold that was charged whole: it stands below
 		}
-		line := views.LedgerLine{What: postingWords[p.Kind], Note: cmp.Or(p.Reason, p.Kind), At: p.CreatedAt, Amount: p.Wallet, Balance: p.Balance}
+		line := views.LedgerLine{What: postingWords[p.Kind], Note: p.Reason, At: p.CreatedAt, Amount: p.Wallet, Balance: p.Balance}
 		if p.CallID != "" {
-			line.URL, line.Note = documentsPath+"/"+p.CallID, "call"
+			line.URL, line.Note = documentsPath+"/"+p.CallID, callNotes[p.Kind]+" · "+cmp.Or(names[p.KeyID], "dashboard")
+			line.What = cmp.Or(p.Operation, line.What)
+		}
+		if p.Kind == store.KindPayment && strings.HasPrefix(p.Reference, "stripe ") {
+			line.What, line.Note = p.Reason, "payment"
+		}
+		if strings.EqualFold(line.What, line.Note) {
+			line.Note = ""
 		}
 		m.Ledger = append(m.Ledger, line)
 	}

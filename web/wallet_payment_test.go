@@ -94,7 +94,7 @@ func TestTopUpOnThePages(t *testing.T) {
 		if !strings.Contains(got.body, `href="https://checkout.stripe.com/receipt/ch_`) {
 			t.Error("the page has no link to the receipt")
 		}
-		if ledger := textOf(got.body); strings.Index(ledger, "+$20.00 00 $25.00 00") < 0 || strings.Index(ledger, "+$5.00 00 $5.00 00") < 0 {
+		if ledger := textOf(got.body); !strings.Contains(ledger, "+$20.00 00 $25.00 00") || !strings.Contains(ledger, "+$5.00 00 $5.00 00") {
 			t.Errorf("the ledger has no running balance: %s", ledger)
 		}
 		v.sees("/dashboard/wallet?kind=payments", "+$20.00 00 $25.00 00")

@@ -74,6 +74,19 @@ const showsOther = (field) => {
   show();
 };
 
+// The button that pays says how much.
+const saysAmount = (label) => {
+  const form = label.closest("form");
+  const show = () => {
+    const data = new FormData(form);
+    const text = data.get("amount") === "other" ? data.get("other") : data.get("amount");
+    const amount = Number(String(text ?? "").replace(/[$,\s]/g, ""));
+    label.textContent = amount >= 5 && amount <= 1000 ? `Pay $${amount.toFixed(2)} with ${label.dataset.pay}` : `Pay with ${label.dataset.pay}`;
+  };
+  form.addEventListener("input", show);
+  show();
+};
+
 // fresh fetches this page again and returns its main part, or null.
 const fresh = async () => {
   try {
@@ -123,6 +136,7 @@ const prepare = (scope) => {
   each(scope, "[data-close]", closesDialog);
   each(scope, "[data-submit]", (control) => control.addEventListener("change", () => control.form.requestSubmit()));
   each(scope, "[data-other]", showsOther);
+  each(scope, "[data-pay]", saysAmount);
   each(scope, "[data-refresh]", refreshes);
   each(scope, "[data-first-document]", awaitsFirst);
 };
