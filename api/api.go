@@ -68,7 +68,7 @@ type Config struct {
 	// Version is shown by /health.
 	Version string
 	Logger  *slog.Logger
-	// Now is the clock; nil means time.Now.
+	// Now is the clock; nil means the store's.
 	Now func() time.Time
 	// AfterStep, if set, is told of each step of a paid call that was passed.
 	AfterStep func(step string)
@@ -141,7 +141,7 @@ func New(cfg Config) (*API, error) {
 		cfg.Limiter = limit.NewMemory(cfg.Now)
 	}
 	if cfg.Now == nil {
-		cfg.Now = time.Now
+		cfg.Now = cfg.Store.Now
 	}
 	if cfg.Outbound == nil && cfg.Render != nil {
 		cfg.Outbound = cfg.Render

@@ -142,13 +142,13 @@ func TestJobOutlivesItsWorkers(t *testing.T) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		for try := 1; try <= store.MaxTries; try++ {
-			claimed, err := s.Store.ClaimJob(t.Context(), "lease_dead")
+			claimed, err := s.Store.ClaimJob(t.Context(), "lease_dead", s.Kinds()...)
 			if err != nil || claimed.Tries != try {
 				t.Fatalf("try %d: claimed %+v, %v", try, claimed, err)
 			}
 			s.API.Calls.Reaper().Once(t.Context())
 		}
-		if _, err := s.Store.ClaimJob(t.Context(), "lease_dead"); err == nil {
+		if _, err := s.Store.ClaimJob(t.Context(), "lease_dead", s.Kinds()...); err == nil {
 			t.Error("the job was begun a fourth time")
 		}
 		got := s.Job(t, job.ID)
@@ -170,7 +170,7 @@ func TestLostCalls(t *testing.T) {
 		lease := ""
 		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) { quiet(cfg); lease = cfg.Lease }})
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
-		if _, err := s.Store.ClaimJob(t.Context(), lease); err != nil {
+		if _, err := s.Store.ClaimJob(t.Context(), lease, s.Kinds()...); err != nil {
 			t.Fatal(err)
 		}
 		result := store.NewID("file")
@@ -275,7 +275,7 @@ func TestJobsAreFair(t *testing.T) {
 		}
 		var order []string
 		for {
-			job, err := s.Store.ClaimJob(t.Context(), "lease_dead")
+			job, err := s.Store.ClaimJob(t.Context(), "lease_dead", s.Kinds()...)
 			if err != nil {
 				break
 			}

@@ -9,6 +9,7 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/wire"
 	"relaypdf/edge"
+	"relaypdf/store"
 )
 
 // health answers for the state of the process.
@@ -50,6 +51,9 @@ func (h health) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness,
 		}
 	}
 	check("database", h.store.Ping(ctx))
+	if h.store.Dialect() == store.Postgres {
+		check("clock", h.store.CheckClock(ctx))
+	}
 	if h.render != nil {
 		check("browser", h.render.Ready(ctx))
 		level, _ := h.render.Sandbox()

@@ -18,6 +18,8 @@ import (
 
 const (
 	beginFunction  = `SELECT begin_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
+	// jobFunction is beginFunction for a job, with its kind.
+	jobFunction    = `SELECT begin_job($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
 	settleFunction = `SELECT settle_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
 )
 
@@ -44,10 +46,17 @@ func (s CallStore) beginPostgres(ctx context.Context, c NewCall) error {
 		if len(missing) > 0 {
 			return s.missingPins(ctx, c, pins)
 		}
-		verdict, err := s.callFunction(ctx, beginFunction, c.ID, c.ResultID, c.AccountID, row.KeyID, c.Operation, c.Mode, row.RequestID,
+		args := []any{
+			c.ID, c.ResultID, c.AccountID, row.KeyID, c.Operation, c.Mode, row.RequestID,
 			c.IdempotencyKey, c.BodyHash, toMicros(now.Add(IdempotencyWindow)), c.Lease, c.Metered, int64(c.Quote),
 			toMicros(now), dayOf(now), s.postings.next(s.region, now), c.CallbackURL, callbackReceiver(c.AccountID, c.CallbackURL),
-			c.Job != nil, job.Input, job.InputKey, pins)
+			c.Job != nil, job.Input, job.InputKey, pins,
+		}
+		function := beginFunction
+		if c.Job != nil {
+			function, args = jobFunction, append(args, job.Kind)
+		}
+		verdict, err := s.callFunction(ctx, function, args...)
 		if err == nil && verdict == "begun" {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,7 +25,8 @@ import (
 // databaseName is the SQLite file in the data folder when no URL is set.
 const databaseName = "relaypdf.db"
 
-func (s *core) connect(ctx context.Context, rawURL string) error {
+func (s *core) connect(ctx context.Context, cfg Config) error {
+	rawURL := cfg.URL
 	switch {
 	case rawURL == "" || strings.HasPrefix(rawURL, "sqlite:"):
 		path, err := sqlitePath(rawURL, s.dataDir)
@@ -35,14 +37,18 @@ func (s *core) connect(ctx context.Context, rawURL string) error {
 			return fmt.Errorf("open the SQLite database %s: %w; check that this user may write to the file and its folder and that the disk has room", path, err)
 		}
 		return nil
-	case strings.HasPrefix(rawURL, "postgres://"), strings.HasPrefix(rawURL, "postgresql://"):
-		if err := s.connectPostgres(ctx, rawURL); err != nil {
+	case isPostgres(rawURL):
+		if err := s.connectPostgres(ctx, cfg); err != nil {
 			return fmt.Errorf("open the PostgreSQL database: %w; check that the server runs and that the address, name, user and password in the database URL are right", err)
 		}
 		return nil
 	}
 	// The URL may hold a password, so that the message leaves it out.
 	return errors.New("open the store: the database URL must start with sqlite: or postgres://")
+}
+
+func isPostgres(rawURL string) bool {
+	return strings.HasPrefix(rawURL, "postgres://") || strings.HasPrefix(rawURL, "postgresql://")
 }
 
 // sqlitePath returns the absolute path that a "sqlite:" URL names.
@@ -114,34 +120,39 @@ func openSQLite(path string, params ...string) (*bun.DB, error) {
 }
 
 const (
-	postgresConns    = 16
+	// DefaultConns bounds the connections of a process to PostgreSQL.
+	DefaultConns = 16
+	// minConns are needed: one holds the lock while another migrates.
+	minConns         = 2
 	postgresIdleTime = 5 * time.Minute
 )
 
-func (s *core) connectPostgres(ctx context.Context, rawURL string) error {
+func (s *core) connectPostgres(ctx context.Context, c Config) error {
 	s.dialect = Postgres
-	cfg, err := pgx.ParseConfig(rawURL) // its errors leave the password out
+	cfg, err := pgx.ParseConfig(c.URL) // its errors leave the password out
 	if err != nil {
 		return err
 	}
-	conns := poolSize(cfg)
+	conns := poolSize(cfg, cmp.Or(c.Conns, DefaultConns))
+	// A pooler of connections in between may not know of what was prepared: there
+	// is a second URL then, or the URL has default_query_exec_mode=exec.
+	prepare := cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && c.SessionURL == ""
 	s.session = cfg.Copy()
-	// A pooler of connections in between may not know of what was prepared: the
-	// URL then has default_query_exec_mode=exec.
-	prepare := cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
-	// bun writes the arguments into the statement, so that no two texts are
-	// equal and a cache of prepared statements would only fill up.
-	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
-	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
-	db := stdlib.OpenDB(*cfg)
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	db.SetConnMaxIdleTime(postgresIdleTime)
+	if c.SessionURL != "" {
+		if s.session, err = pgx.ParseConfig(c.SessionURL); err != nil {
+			return fmt.Errorf("the address for sessions: %w", err)
+		}
+		poolSize(s.session, 0)
+	}
+	db := openPostgres(cfg, conns)
 	s.write = bun.NewDB(db, pgdialect.New())
 	s.read = s.write
 	err = reach(ctx, db)
+	if err == nil && s.clock != nil {
+		_, err = s.clock.compare(ctx, db)
+	}
 	if err == nil {
-		err = withAdvisoryLock(ctx, s.write, func() error { return migrateSchema(ctx, s.write, Postgres, s.now()) })
+		err = s.migratePostgres(ctx)
 	}
 	if err == nil && prepare {
 		err = s.compilePaidPath(ctx)
@@ -152,6 +163,26 @@ func (s *core) connectPostgres(ctx context.Context, rawURL string) error {
 	return nil
 }
 
+// migratePostgres brings the schema up to date, on connections of its own.
+func (s *core) migratePostgres(ctx context.Context) error {
+	db := bun.NewDB(openPostgres(s.session.Copy(), minConns), pgdialect.New())
+	err := withAdvisoryLock(ctx, db, func() error { return migrateSchema(ctx, db, Postgres, s.now()) })
+	return errors.Join(err, db.Close())
+}
+
+// openPostgres returns a pool of at most so many connections.
+func openPostgres(cfg *pgx.ConnConfig, conns int) *sql.DB {
+	// bun writes the arguments into the statement, so that no two texts are
+	// equal and a cache of prepared statements would only fill up.
+	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
+	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
+	db := stdlib.OpenDB(*cfg)
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	db.SetConnMaxIdleTime(postgresIdleTime)
+	return db
+}
+
 // reach waits for the first connection.
 func reach(ctx context.Context, db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
@@ -160,9 +191,8 @@ func reach(ctx context.Context, db *sql.DB) error {
 }
 
 // poolSize takes the options of pools out of the URL's, which the server does
-// not know, and returns the bound of connections among them, or ours.
-func poolSize(cfg *pgx.ConnConfig) int {
-	size := postgresConns
+// not know, and returns the bound of connections among them, or size.
+func poolSize(cfg *pgx.ConnConfig, size int) int {
 	for name, text := range cfg.RuntimeParams {
 		if !strings.HasPrefix(name, "pool_") {
 			continue
@@ -172,5 +202,5 @@ func poolSize(cfg *pgx.ConnConfig) int {
 			size = n
 		}
 	}
-	return size
+	return max(size, minConns)
 }

@@ -84,6 +84,21 @@ WHERE status = 'pending' AND ready AND id `
 // next attempt, or that at which the one under way counts as lost. ?0 now.
 const waitIsOver = "status = 'pending' AND NOT ready AND next_attempt_at <= ?0"
 
+// endWait makes deliveries ready. An attempt that was under way is lost with its
+// process and counts: it may have been what ended the process. ?1 ids, ?2 the most
+// attempts, ?3 what is said of one that was lost.
+const endWait = `UPDATE deliveries SET
+	attempts = CASE WHEN leased_until IS NULL THEN attempts ELSE attempts + 1 END,
+	last_error = CASE WHEN leased_until IS NULL THEN last_error ELSE ?3 END,
+	status = CASE WHEN leased_until IS NOT NULL AND attempts + 1 >= ?2 THEN 'failed' ELSE status END,
+	ready = leased_until IS NULL OR attempts + 1 < ?2,
+	next_attempt_at = CASE WHEN leased_until IS NOT NULL AND attempts + 1 >= ?2 THEN NULL ELSE next_attempt_at END,
+	lease = '', leased_until = NULL
+	WHERE id IN (?1) AND ` + waitIsOver
+
+// lostAttempt is the error of an attempt whose outcome nobody knows.
+const lostAttempt = "The server stopped during the attempt; whether the event arrived is not known."
+
 // wakeBatch bounds the deliveries whose wait is ended at once.
 const wakeBatch = 500
 
@@ -128,7 +143,7 @@ func (s DeliveryStore) endWaits(ctx context.Context) error {
 		if err := s.lockClaims(ctx, tx); err != nil {
 			return err
 		}
-		_, err := tx.NewRaw("UPDATE deliveries SET ready = TRUE, lease = '', leased_until = NULL WHERE id IN (?1) AND "+waitIsOver, now, bun.List(ids)).Exec(ctx)
+		_, err := tx.NewRaw(endWait, now, bun.List(ids), MaxAttempts, lostAttempt).Exec(ctx)
 		return err
 	})
 }
@@ -251,7 +266,7 @@ func (s DeliveryStore) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 // FinishAttempt records what came of an attempt, and returns the delivery. A
 // success ends it; so does the last attempt, and a receiver that wants nothing
 // more. Otherwise the next attempt follows by the schedule. An endpoint that
-// wants nothing more, or that has only failed for five days, is disabled. It
+// wants nothing more, or that has only failed for five days and on three of them, is disabled. It
 // returns ErrNotFound, and changes nothing, when the attempt is not this
 // process's any more: it took too long, or the delivery was canceled.
 func (s DeliveryStore) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (Delivery, error) {
@@ -312,14 +327,16 @@ func judgeWebhook(ctx context.Context, tx bun.Tx, endpoint *Webhook, a Attempt, 
 		return "", err
 	}
 	var since int64
-	err := tx.NewRaw("UPDATE webhooks SET failing_since = COALESCE(failing_since, ?) WHERE id = ? RETURNING failing_since",
-		toMicros(now), endpoint.ID).Scan(ctx, &since)
+	var days int
+	err := tx.NewRaw(`UPDATE webhooks SET failing_since = COALESCE(failing_since, ?0), failed_day = ?1,
+		failed_days = CASE WHEN failing_since IS NULL THEN 1 WHEN failed_day = ?1 THEN failed_days ELSE failed_days + 1 END
+		WHERE id = ?2 RETURNING failing_since, failed_days`, toMicros(now), dayOf(now), endpoint.ID).Scan(ctx, &since, &days)
 	switch {
 	case err != nil:
 		return "", notFound(err)
 	case a.Gone:
 		return "The endpoint answered with status 410.", nil
-	case now.Sub(fromMicros(since)) >= failingPeriod:
+	case now.Sub(fromMicros(since)) >= failingPeriod && days >= failingDays:
 		return "All attempts of five days have failed.", nil
 	}
 	return "", nil

@@ -14,6 +14,9 @@ const (
 	// failingPeriod is how long an endpoint may fail without a success before
 	// it is disabled.
 	failingPeriod = 5 * 24 * time.Hour
+	// failingDays is on how many days of these it must have failed: one that is
+	// seldom told of anything has not been down all the time.
+	failingDays = 3
 )
 
 // attemptWaits are the times before each attempt, counted from the end of the

@@ -294,7 +294,7 @@ func TestLostAttempt(t *testing.T) {
 		}
 		f.clock.Advance(time.Microsecond)
 		again := f.claimOne(t)
-		if again.EventID != lost.EventID || again.Attempts != 0 {
+		if again.EventID != lost.EventID || again.Attempts != 1 || again.LastError == "" {
 			t.Errorf("the attempt after a lost one is %+v", again)
 		}
 		if _, err := f.FinishAttempt(t.Context(), lost, failed); !errors.Is(err, store.ErrNotFound) {
@@ -383,12 +383,19 @@ func TestFiveDaysOfFailures(t *testing.T) {
 		if !f.webhook(t, w.ID).Enabled {
 			t.Fatal("the endpoint is disabled before five days are over")
 		}
+		f.clock.Advance(time.Second)
+		fail()
+		if !f.webhook(t, w.ID).Enabled {
+			t.Fatal("the endpoint is disabled by two days of failures with five between them")
+		}
 		f.clock.Advance(store.AttemptLease)
 		due := f.claim(t, f.Store)
 		f.finish(t, due[0], store.Attempt{Delivered: true, StatusCode: 200})
 		f.clock.Advance(time.Hour)
 		fail()
-		f.clock.Advance(5*24*time.Hour - time.Second)
+		f.clock.Advance(2 * 24 * time.Hour)
+		fail()
+		f.clock.Advance(3*24*time.Hour - time.Second)
 		fail()
 		if !f.webhook(t, w.ID).Enabled {
 			t.Fatal("the endpoint is disabled although it took something within five days")

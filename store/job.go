@@ -31,6 +31,8 @@ type NewJob struct {
 	Input    []byte   // its input, encrypted, where it is short
 	InputKey string   // else the key of the blob that holds it
 	Pins     []string // ids of files that must stay until it has ended
+	// Kind says what a worker must know to run it; see QueueConfig.Kinds.
+	Kind string
 }
 
 // MaxJobInput is the longest Input of a NewJob, in bytes.
@@ -55,19 +57,20 @@ type jobRow struct {
 	Tries     int
 	Lease     string
 	InputKey  string
+	Kind      string
 	StartedAt *int64
 	CreatedAt int64
 }
 
 // Statements that make a job.
 const (
-	jobInsert   = `INSERT INTO jobs (call_id, account_id, state, input_key, created_at) VALUES ($1, $2, $3, $4, $5)`
+	jobInsert   = `INSERT INTO jobs (call_id, account_id, state, input_key, created_at, kind) VALUES ($1, $2, $3, $4, $5, $6)`
 	inputInsert = `INSERT INTO job_inputs (call_id, sealed) VALUES ($1, $2)`
 )
 
 // enqueue makes a job of the call, within the transaction of its hold.
 func (s JobStore) enqueue(ctx context.Context, tx bun.Tx, call *callRow, job *NewJob) error {
-	if _, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, jobQueued, job.InputKey, call.CreatedAt); err != nil {
+	if _, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, jobQueued, job.InputKey, call.CreatedAt, job.Kind); err != nil {
 		return err
 	}
 	if job.Input != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -12,28 +13,53 @@ import (
 // Claims take the oldest job of the account whose turn it is: of those with the
 // fewest running jobs, the one whose last job began the longest ago. The first
 // row of an index says which (migrations/0020_turns), so that a claim costs the
-// same however many wait. $1 lease, $2 now.
-const (
+// same however many wait. Jobs of a kind that the worker does not know, which a
+// newer release has queued, are passed over. $1 lease, $2 now, $3 the kinds that
+// it knows.
+var (
 	// claimPostgres passes over a job that another worker is about to take. It
 	// is a transaction by itself.
-	claimPostgres = turns + `, taken AS (` + takeTurn + ` FOR UPDATE SKIP LOCKED) RETURNING call_id, tries, input_key)
+	claimPostgres = turnsOf(knownPostgres) + `, taken AS (` + takeTurn(knownPostgres) + ` FOR UPDATE SKIP LOCKED) RETURNING call_id, tries, input_key)
 SELECT tries, input_key, sealed, ` + begunColumns + `
 FROM taken JOIN calls ON calls.id = taken.call_id LEFT JOIN job_inputs ON job_inputs.call_id = taken.call_id`
 	// claimSQLite and claimedSelect are one transaction. $1 of the latter is the call.
-	claimSQLite   = turns + takeTurn + `) RETURNING tries, input_key, call_id`
-	claimedSelect = `SELECT (SELECT sealed FROM job_inputs WHERE job_inputs.call_id = calls.id), ` + begunColumns + ` FROM calls WHERE id = $1`
+	claimSQLite = turnsOf(knownSQLite) + takeTurn(knownSQLite) + `) RETURNING tries, input_key, call_id`
 )
 
-const turns = `
-WITH turn (account_id) AS (
-	SELECT account_id FROM job_turns WHERE queued > 0 ORDER BY running, began_at, account_id LIMIT 1
-)`
+const (
+	claimedSelect = `SELECT (SELECT sealed FROM job_inputs WHERE job_inputs.call_id = calls.id), ` + begunColumns + ` FROM calls WHERE id = $1`
+	// Conditions of jobs that the worker knows how to run.
+	knownPostgres = `jobs.kind = ANY($3)`
+	knownSQLite   = `jobs.kind IN (SELECT value FROM json_each($3))`
+)
 
-const takeTurn = `
+func turnsOf(known string) string {
+	return `
+WITH turn (account_id) AS (
+	SELECT account_id FROM job_turns WHERE queued > 0
+	AND EXISTS (SELECT 1 FROM jobs WHERE jobs.state = 'queued' AND jobs.account_id = job_turns.account_id AND ` + known + `)
+	ORDER BY running, began_at, account_id LIMIT 1
+)`
+}
+
+func takeTurn(known string) string {
+	return `
 UPDATE jobs SET state = 'running', tries = tries + 1, lease = $1, started_at = $2
 WHERE state = 'queued' AND seq = (
-	SELECT jobs.seq FROM jobs WHERE jobs.state = 'queued' AND jobs.account_id = (SELECT account_id FROM turn)
+	SELECT jobs.seq FROM jobs WHERE jobs.state = 'queued' AND jobs.account_id = (SELECT account_id FROM turn) AND ` + known + `
 	ORDER BY jobs.seq LIMIT 1`
+}
+
+// kinds are those of a claim, as its statement takes them. Jobs of a release that
+// did not write their kind are everybody's.
+func (s QueueStore) kinds(known []string) (any, error) {
+	known = append([]string{""}, known...)
+	if s.dialect == Postgres {
+		return known, nil
+	}
+	text, err := json.Marshal(known)
+	return string(text), err
+}
 
 // claimAttempts bounds how often a claim is tried again, after claimPause,
 // because another worker is taking the only job that was found.
@@ -43,10 +69,10 @@ const (
 )
 
 // ClaimJob takes on the next job, which then carries the lease. It returns
-// ErrNotFound when none waits.
-func (s QueueStore) ClaimJob(ctx context.Context, lease string) (Job, error) {
+// ErrNotFound when none waits that is of a known kind.
+func (s QueueStore) ClaimJob(ctx context.Context, lease string, known ...string) (Job, error) {
 	for range claimAttempts {
-		job, err := s.claimJob(ctx, lease)
+		job, err := s.claimJob(ctx, lease, known)
 		if err == nil {
 			s.wakeHere() // More may wait than there were wake-ups.
 			return job, nil
@@ -54,7 +80,7 @@ func (s QueueStore) ClaimJob(ctx context.Context, lease string) (Job, error) {
 		if !errors.Is(err, ErrNotFound) {
 			return Job{}, fmt.Errorf("claim job: %w", err)
 		}
-		waiting, err := s.jobsWait(ctx)
+		waiting, err := s.jobsWait(ctx, known)
 		if err != nil {
 			return Job{}, fmt.Errorf("claim job: %w", err)
 		}
@@ -72,19 +98,22 @@ func (s QueueStore) ClaimJob(ctx context.Context, lease string) (Job, error) {
 
 // claimJob takes on a job, or returns ErrNotFound when it found none or another
 // worker was first.
-func (s QueueStore) claimJob(ctx context.Context, lease string) (Job, error) {
+func (s QueueStore) claimJob(ctx context.Context, lease string, known []string) (Job, error) {
+	kinds, err := s.kinds(known)
+	if err != nil {
+		return Job{}, err
+	}
 	job := Job{lease: lease}
 	var call callRow
 	found := append([]any{&job.Tries, &job.InputKey, &job.Input}, call.begun()...)
-	var err error
 	if s.dialect == Postgres {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
-		err = s.queryAlone(ctx, claimPostgres, lease, toMicros(s.now())).Scan(found...)
+		err = s.queryAlone(ctx, claimPostgres, lease, toMicros(s.now()), kinds).Scan(found...)
 	} else {
 		err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 			var callID string
-			err := s.queryRow(ctx, tx, claimSQLite, lease, toMicros(s.now())).Scan(&job.Tries, &job.InputKey, &callID)
+			err := s.queryRow(ctx, tx, claimSQLite, lease, toMicros(s.now()), kinds).Scan(&job.Tries, &job.InputKey, &callID)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -63,8 +64,43 @@ func migrateSchema(ctx context.Context, db *bun.DB, dialect string, now time.Tim
 	if _, err = m.Migrate(ctx); err != nil {
 		return err
 	}
+	if err := addColumns(ctx, db, dialect); err != nil {
+		return err
+	}
 	if err := makePartitions(ctx, db, dialect, now); err != nil {
 		return err
+	}
+	return nil
+}
+
+// addedColumns are columns that tables got after they had been made. SQLite can
+// add none that is there already, so that no migration could be repeated with it.
+var addedColumns = []struct{ table, column, definition string }{
+	{"jobs", "kind", "{{.ID}} NOT NULL DEFAULT ''"},
+	{"webhooks", "failed_days", "{{.Int}} NOT NULL DEFAULT 0"},
+	{"webhooks", "failed_day", "{{.Int}} NOT NULL DEFAULT 0"},
+}
+
+// addColumns adds the columns that are missing. It looks before, because asking
+// for a lock on a table makes everybody wait.
+func addColumns(ctx context.Context, db *bun.DB, dialect string) error {
+	look := "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?) WHERE name = ?)"
+	if dialect == Postgres {
+		look = "SELECT EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ? AND column_name = ?)"
+	}
+	types := columnTypesFor(dialect)
+	for _, c := range addedColumns {
+		var there bool
+		if err := db.NewRaw(look, c.table, c.column).Scan(ctx, &there); err != nil || there {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		definition := strings.NewReplacer("{{.ID}}", types.ID, "{{.Int}}", types.Int).Replace(c.definition)
+		if _, err := db.ExecContext(ctx, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", c.table, c.column, definition)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -73,24 +109,42 @@ func migrateSchema(ctx context.Context, db *bun.DB, dialect string, now time.Tim
 // changed ("relaypdf" in ASCII).
 const migrationLock = 0x72656c6179706466
 
+// lockPause is the least and lockPauseMost the longest time between two attempts
+// to get the migration lock.
+const (
+	lockPause     = 20 * time.Millisecond
+	lockPauseMost = time.Second
+)
+
 // withAdvisoryLock runs fn while this process alone holds the migration lock of
 // the PostgreSQL database. The lock is a transaction's: it goes with it, however
-// that ends, and a pooler of connections leaves it where it was taken.
+// that ends, and a pooler of connections leaves it where it was taken. Who waits
+// asks again and again, for as long as it takes: a transaction that waits would
+// keep a connection of a pooler from those who work, and an index that is made
+// concurrently would wait for the transaction.
 func withAdvisoryLock(ctx context.Context, db *bun.DB, fn func() error) error {
-	return transactOnce(ctx, db, func(ctx context.Context, tx bun.Tx) error {
-		for _, statement := range []string{
-			// The server may end transactions that wait for as long as a migration takes.
-			"SET LOCAL idle_in_transaction_session_timeout = 0",
-			"SET LOCAL statement_timeout = 0",
-			"SET LOCAL lock_timeout = 0",
-			fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", int64(migrationLock)),
-		} {
-			if _, err := tx.Tx.ExecContext(ctx, statement); err != nil {
+	for rest := lockPause; ; rest = min(2*rest, lockPauseMost) {
+		mine := false
+		err := transactOnce(ctx, db, func(ctx context.Context, tx bun.Tx) error {
+			err := tx.Tx.QueryRowContext(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", int64(migrationLock))).Scan(&mine)
+			if err != nil || !mine {
 				return err
 			}
+			// The server may end transactions that wait for as long as a migration takes.
+			// This comes last: a query keeps its snapshot until the next statement, and
+			// an index that is made concurrently would wait for it.
+			if _, err := tx.Tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
+				return err
+			}
+			return fn()
+		})
+		if err != nil || mine {
+			return err
 		}
-		return fn()
-	})
+		if pause(ctx, rest); ctx.Err() != nil {
+			return fmt.Errorf("wait for another process that is opening the same database: %w", ctx.Err())
+		}
+	}
 }
 
 // withFileLock runs fn while this process alone holds the lock file at path.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
 )
 
 // The table of jobs says what to do; the queue wakes workers to look. Workers of
@@ -80,6 +81,8 @@ func pause(ctx context.Context, d time.Duration) {
 
 // QueueConfig says how a process works.
 type QueueConfig struct {
+	// Kinds are the kinds of jobs that this process knows.
+	Kinds []string
 	// Workers is how many jobs run at once.
 	Workers int
 	// Work takes on jobs until none waits, or until stopping is done; then it
@@ -102,7 +105,7 @@ func (s QueueStore) RunQueue(ctx context.Context, cfg QueueConfig) error {
 		})
 	}
 	s.local.Store(&wake)
-	watchers.Go(func() { s.lookForJobs(ctx, wake) })
+	watchers.Go(func() { s.lookForJobs(ctx, cfg.Kinds, wake) })
 	if s.dialect == Postgres {
 		watchers.Go(func() { s.listen(ctx, wake) })
 	}
@@ -116,19 +119,19 @@ func (s QueueStore) RunQueue(ctx context.Context, cfg QueueConfig) error {
 }
 
 // lookForJobs wakes a worker whenever jobs wait, until ctx ends.
-func (s QueueStore) lookForJobs(ctx context.Context, wake func()) {
+func (s QueueStore) lookForJobs(ctx context.Context, known []string, wake func()) {
 	for ctx.Err() == nil {
 		// A database that does not answer is told of by whoever takes a job on.
-		if waiting, err := s.jobsWait(ctx); waiting || err != nil {
+		if waiting, err := s.jobsWait(ctx, known); waiting || err != nil {
 			wake()
 		}
 		pause(ctx, s.lookEvery())
 	}
 }
 
-// jobsWait reports whether jobs wait for a worker.
-func (s QueueStore) jobsWait(ctx context.Context) (bool, error) {
-	return s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", jobQueued).Exists(ctx)
+// jobsWait reports whether jobs of known kinds wait for a worker.
+func (s QueueStore) jobsWait(ctx context.Context, known []string) (bool, error) {
+	return s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", jobQueued).Where("kind IN (?)", bun.List(append([]string{""}, known...))).Exists(ctx)
 }
 
 // listen wakes a worker at each notification, on a connection of its own, until

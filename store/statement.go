@@ -34,7 +34,7 @@ func (s *core) compilePaidPath(ctx context.Context) (err error) {
 		jobInsert, inputInsert, jobEnd, inputDelete, unpinDelete, recipientSelect, callbackSelect,
 	}
 	if s.dialect == Postgres {
-		texts = append(texts, claimPostgres, beginFunction, settleFunction)
+		texts = append(texts, claimPostgres, beginFunction, jobFunction, settleFunction)
 	} else {
 		texts = append(texts, claimSQLite, claimedSelect)
 	}

@@ -53,6 +53,12 @@ type Config struct {
 	// URL is "sqlite:///abs/path.db", "sqlite:name.db" (a relative path is
 	// taken from DataDir) or "postgres://…"; empty is DataDir/relaypdf.db.
 	URL string
+	// SessionURL is a way to the same PostgreSQL database without a pooler that
+	// hands out a connection for a transaction only; empty is URL. Listening and
+	// migrating go there. Where it is set, nothing is prepared on URL.
+	SessionURL string
+	// Conns bounds the connections to PostgreSQL; 0 is DefaultConns.
+	Conns int
 	// DataDir holds the SQLite database and the blobs. It is created with
 	// mode 0700.
 	DataDir string
@@ -61,7 +67,10 @@ type Config struct {
 	// Region is where this process runs; empty is DefaultRegion. It is part of
 	// the ids that the process makes.
 	Region string
-	// Now is the clock; nil is time.Now.
+	// Machine is the clock of this machine; nil is time.Now. On PostgreSQL it is
+	// compared with the database's, whose time counts.
+	Machine func() time.Time
+	// Now stands in for the machine's clock and for the database's; nil does not.
 	Now func() time.Time
 	// Logger hears about background work that failed; nil is silence.
 	Logger *slog.Logger
@@ -86,6 +95,7 @@ type core struct {
 	session  *pgx.ConnConfig        // PostgreSQL only: how a connection for a session is made
 	blobs    Blobs
 	now      func() time.Time
+	clock    *clock // PostgreSQL only, where no other stands in
 	log      *slog.Logger
 
 	keyUses chan string
@@ -103,9 +113,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1), waiting: make(chan struct{}, 1),
 	}
 	s := c.assemble()
-	if s.now == nil {
-		s.now = time.Now
-	}
+	s.chooseClock(cfg)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -115,7 +123,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.prepareFolders(); err != nil {
 		return nil, err
 	}
-	if err := s.connect(ctx, cfg.URL); err != nil {
+	if err := s.connect(ctx, cfg); err != nil {
 		return nil, err
 	}
 	// The store's work ends with Close, not with the context it was opened in.
@@ -125,7 +133,25 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.dialect == Postgres {
 		s.workers.Go(func() { s.notifyOthers(work) })
 	}
+	if s.clock != nil {
+		s.workers.Go(func() { s.keepTime(work) })
+	}
 	return s, nil
+}
+
+// chooseClock picks what tells the time.
+func (s *core) chooseClock(cfg Config) {
+	if s.now != nil {
+		return
+	}
+	s.now = cfg.Machine
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if isPostgres(cfg.URL) {
+		s.clock = &clock{machine: s.now}
+		s.now = s.clock.now
+	}
 }
 
 func (s *core) prepareFolders() error {

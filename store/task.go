@@ -38,7 +38,8 @@ func (s TaskStore) RunTasks(ctx context.Context, tasks []Task) {
 	for _, task := range tasks {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := s.RunTask(ctx, task); err != nil && ctx.Err() == nil {
+				var wrong *ClockError // which keepTime says once
+				if _, err := s.RunTask(ctx, task); err != nil && ctx.Err() == nil && !errors.As(err, &wrong) {
 					s.log.LogAttrs(ctx, slog.LevelError, "task failed", slog.String("task", task.Name), slog.Any("error", err))
 				}
 				look := min(task.Every, taskLook)
@@ -51,7 +52,11 @@ func (s TaskStore) RunTasks(ctx context.Context, tasks []Task) {
 
 // RunTask does a task if it is due and no other process is at it, and reports
 // whether it did.
+// With a wrong clock, nothing is done: the error is a *ClockError.
 func (s TaskStore) RunTask(ctx context.Context, task Task) (done bool, err error) {
+	if err := s.CheckClock(ctx); err != nil {
+		return false, err
+	}
 	lease := s.NewID("task")
 	mine, err := s.claimTask(ctx, task.Name, lease)
 	if err != nil || !mine {

@@ -43,9 +43,15 @@ func beginAgain(t *testing.T, f *fixture, c store.NewCall) error {
 // caller learns what has happened, and it has happened once.
 func TestLostAnswersOfPostgres(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"", "&default_query_exec_mode=exec"} {
-		db, cutter := behindCutter(t, storetest.Postgres(t))
-		db.URL += mode
+	for _, mode := range []string{"", "&default_query_exec_mode=exec", " through pgbouncer"} {
+		behind := storetest.Postgres
+		if mode == " through pgbouncer" {
+			behind = storetest.Bounced
+		}
+		db, cutter := behindCutter(t, behind(t))
+		if behindURL := db.URL + mode; db.SessionURL == "" {
+			db.URL = behindURL
+		}
 		f := newFixture(t, db)
 		balance, held := trial, credit.Amount(0)
 		for _, test := range certain {

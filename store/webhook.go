@@ -72,6 +72,8 @@ type webhookRow struct {
 	Enabled        bool
 	DisabledReason string
 	FailingSince   *int64
+	FailedDays     int   // on which it failed since then
+	FailedDay      int64 // the last of them
 	CreatedAt      int64
 	DeletedAt      *int64
 }

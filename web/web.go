@@ -49,7 +49,7 @@ type Config struct {
 	ClientIP  func(*http.Request) string
 	RequestID func(context.Context) string
 	Logger    *slog.Logger
-	// Now is the clock; nil means time.Now.
+	// Now is the clock; nil means the store's.
 	Now func() time.Time
 	// Payments takes money; nil is a service where only the operator credits
 	// accounts. TestPayments tells that no money moves.
@@ -130,7 +130,7 @@ func New(cfg Config) (*Web, error) {
 		return nil, errors.New("the pages need a store, a box for secrets, a limiter, and the client's address and request's id")
 	}
 	if cfg.Now == nil {
-		cfg.Now = time.Now
+		cfg.Now = cfg.Store.Now
 	}
 	w := &Web{
 		store: cfg.Store, people: cfg.Store.People(), members: cfg.Store.Members(), sessions: cfg.Store.Sessions(), audit: cfg.Store.Audit(), all: cfg.Store.Installation(),

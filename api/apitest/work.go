@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/api/call"
+	"relaypdf/api/op"
 	"relaypdf/api/wire"
 )
 
@@ -73,4 +75,16 @@ func (s *Server) Await(t testing.TB, id string) wire.JobStatus {
 	}
 	t.Fatalf("job %s is not done after %v", id, jobPatience)
 	return wire.JobStatus{}
+}
+
+// Kinds are the kinds of jobs that the server's workers know.
+func (s *Server) Kinds() (known []string) {
+	table, err := op.NewTable(s.Operations)
+	if err != nil {
+		panic(err) // The server was made of them.
+	}
+	for _, operation := range table.All() {
+		known = append(known, call.JobKind(operation.Name))
+	}
+	return known
 }

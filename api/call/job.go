@@ -30,7 +30,22 @@ func DefaultWorkers() int { return workersPerCore * runtime.NumCPU() }
 // into the queue when they do not.
 func (p *Pipeline) Work(ctx context.Context, workers int, grace time.Duration) error {
 	workers = cmp.Or(workers, DefaultWorkers())
-	return p.store.RunQueue(ctx, store.QueueConfig{Workers: workers, Work: p.workOff, Grace: grace})
+	return p.store.RunQueue(ctx, store.QueueConfig{Kinds: p.kinds(), Workers: workers, Work: p.workOff, Grace: grace})
+}
+
+// inputVersion is the form in which inputs of jobs are kept. One that processes of
+// the release before cannot read gets another number: they leave it to others.
+const inputVersion = 1
+
+// JobKind is what a worker must know to run a job of an operation.
+func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, inputVersion) }
+
+// kinds are those of the jobs that this process can run.
+func (p *Pipeline) kinds() (known []string) {
+	for _, operation := range p.table.All() {
+		known = append(known, JobKind(operation.Name))
+	}
+	return known
 }
 
 // workOff takes on jobs until none waits.
@@ -41,7 +56,7 @@ func (p *Pipeline) workOff(ctx context.Context, stopping <-chan struct{}) {
 			return
 		default:
 		}
-		job, err := p.store.ClaimJob(ctx, p.lease)
+		job, err := p.store.ClaimJob(ctx, p.lease, p.kinds()...)
 		if err != nil {
 			if !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
 				p.log.LogAttrs(ctx, slog.LevelError, "no job taken on", slog.Any("error", err))
@@ -153,7 +168,7 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	job := &store.NewJob{}
+	job := &store.NewJob{Kind: JobKind(operationName(c))}
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)
 	}

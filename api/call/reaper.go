@@ -61,6 +61,9 @@ func (r Reaper) tasks() []store.Task {
 
 // reap takes care of the calls of processes that are gone.
 func (r Reaper) reap(ctx context.Context) error {
+	if err := r.store.CheckClock(ctx); err != nil {
+		return err
+	}
 	released, err := r.store.Reap(ctx)
 	if released > 0 {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "released holds of a process that is gone", slog.Int("calls", released))

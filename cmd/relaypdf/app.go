@@ -52,6 +52,8 @@ type App struct {
 type Hooks struct {
 	// AfterStep is told of each step of a paid call that was passed.
 	AfterStep func(step string)
+	// Clock is the machine's; nil is time.Now.
+	Clock func() time.Time
 	// Render changes the renderer's configuration.
 	Render func(*render.Config)
 }
@@ -81,7 +83,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	}
 	// The database and the browser start side by side: each takes a while.
 	start, startCtx := errgroup.WithContext(ctx)
-	start.Go(func() error { return a.openStore(startCtx, ctx) })
+	start.Go(func() error { return a.openStore(startCtx, ctx, hooks) })
 	start.Go(func() error { return a.startRender(ctx, hooks) })
 	if err := start.Wait(); err != nil {
 		return nil, err
@@ -203,8 +205,8 @@ func (a *App) nameBase(listener net.Listener) error {
 
 // openStore opens and migrates the database. The lease lives as long as the
 // App, so it is not bound to the start's own context.
-func (a *App) openStore(startCtx, ctx context.Context) (err error) {
-	a.Store, err = openStore(startCtx, a.config, a.log)
+func (a *App) openStore(startCtx, ctx context.Context, hooks Hooks) (err error) {
+	a.Store, err = openStore(startCtx, a.config, a.log, hooks)
 	if err != nil {
 		return err
 	}
@@ -213,12 +215,14 @@ func (a *App) openStore(startCtx, ctx context.Context) (err error) {
 }
 
 // openStore opens the store that the settings name.
-func openStore(ctx context.Context, config Config, log *slog.Logger) (*store.Store, error) {
+func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (*store.Store, error) {
 	blobs, err := store.NewDiskBlobs(config.BlobDir)
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_BLOBS: %w", err)
 	}
-	s, err := store.Open(ctx, store.Config{URL: config.DatabaseURL, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Logger: log})
+	s, err := store.Open(ctx, store.Config{
+		URL: config.DatabaseURL, SessionURL: config.SessionURL, Conns: config.DatabaseConns, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Machine: hooks.Clock, Logger: log,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_DATABASE_URL: %w", err)
 	}

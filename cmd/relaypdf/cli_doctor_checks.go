@@ -111,7 +111,7 @@ func checkDatabase(ctx context.Context, config Config) []finding {
 	if path := config.sqliteFile(); path != "" && isAbsent(path) {
 		return okay("%s does not exist yet; the service makes it", path)
 	}
-	s, err := openStore(ctx, config, slog.New(slog.DiscardHandler))
+	s, err := openStore(ctx, config, slog.New(slog.DiscardHandler), Hooks{})
 	if err != nil {
 		return broken("follow the message; relaypdf config shows the settings", "%v", err)
 	}

@@ -156,7 +156,7 @@ func newKeysList() *cobra.Command {
 		lines := []keyLine{}
 		for _, k := range keys {
 			lines = append(lines, keyLine{
-				ID: k.ID, Name: k.Name, Prefix: k.Prefix, Status: keyStatus(k, time.Now()), Operations: append([]string{}, k.Operations...),
+				ID: k.ID, Name: k.Name, Prefix: k.Prefix, Status: keyStatus(k, s.Now()), Operations: append([]string{}, k.Operations...),
 				SpentMicrodollars: k.Spent, SpendLimitMicrodollars: k.SpendLimit,
 				CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt, LastUsedAt: k.LastUsedAt,
 			})

@@ -79,7 +79,7 @@ func newPeopleLink() *cobra.Command {
 
 // signInLink makes a link that signs a person in once.
 func signInLink(ctx context.Context, s *store.Store, baseURL string, person store.Person) (string, error) {
-	secret, err := s.People().NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: time.Now().Add(signInLife)})
+	secret, err := s.People().NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: s.Now().Add(signInLife)})
 	if err != nil {
 		return "", err
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // dataSettings say where the data is.
-var dataSettings = []string{"data-dir", "database-url", "blobs"}
+var dataSettings = []string{"data-dir", "database-url", "database-session-url", "blobs"}
 
 // loadSettings reads the settings for a command. What is wrong with them is a
 // mistake of the command line's kind.
@@ -60,7 +60,7 @@ func useStore(cmd *cobra.Command, config Config, do func(context.Context, *store
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s, err := openStore(cmd.Context(), config, log)
+	s, err := openStore(cmd.Context(), config, log, Hooks{})
 	if err != nil {
 		return errors.Join(err, strangerHint(config.DataDir))
 	}

@@ -19,11 +19,13 @@ import (
 // Config is every setting of the program, parsed and checked. The table in
 // config_table.go fills it; nothing else reads the environment.
 type Config struct {
-	File            string   // settings file that was read; empty: none
-	Listen          string   // host:port of the public listener; port 0 picks a free one
-	BaseURL         string   // public address without a trailing slash; every link is built from it
-	DataDir         string   // absolute folder of the database and the stored files
-	DatabaseURL     string   // sqlite:///… or postgres://…
+	File            string // settings file that was read; empty: none
+	Listen          string // host:port of the public listener; port 0 picks a free one
+	BaseURL         string // public address without a trailing slash; every link is built from it
+	DataDir         string // absolute folder of the database and the stored files
+	DatabaseURL     string // sqlite:///… or postgres://…
+	SessionURL      string // postgres://… without a pooler; empty is DatabaseURL
+	DatabaseConns   int
 	RedisURL        string   // empty counts rate limits in memory
 	BlobDir         string   // absolute folder of the stored files
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private

@@ -71,6 +71,14 @@ func parseDatabaseURL(text string) (string, error) {
 	return "", errors.New("is not a database; write sqlite:///absolute/path.db or postgres://user:password@host/name")
 }
 
+// parsePostgresURL reads the address of a PostgreSQL database.
+func parsePostgresURL(text string) (string, error) {
+	if strings.HasPrefix(text, "sqlite:") {
+		return "", errors.New("is for PostgreSQL only; leave it out with SQLite")
+	}
+	return parseDatabaseURL(text)
+}
+
 func parseRedisURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Host == "" {

@@ -102,6 +102,17 @@ var settings = []setting{
 		apply:      into(func(c *Config) *string { return &c.DatabaseURL }, parseDatabaseURL),
 	},
 	{
+		name: "database-session-url", group: groupServer, secret: true,
+		doc: "A second way to the same PostgreSQL, past a pooler such as pgbouncer in transaction mode: for what needs a session, notifications and migrations. Where it is set, " +
+			"nothing is prepared on `RELAYPDF_DATABASE_URL`.",
+		apply: into(func(c *Config) *string { return &c.SessionURL }, parsePostgresURL),
+	},
+	{
+		name: "database-conns", group: groupServer, fallback: "16",
+		doc:   "Connections of this process to PostgreSQL, at least 2; `pool_max_conns` in the database's address wins.",
+		apply: into(func(c *Config) *int { return &c.DatabaseConns }, parseCount(1000)),
+	},
+	{
 		name: "redis-url", group: groupServer, secret: true,
 		doc:   "`redis://` or `rediss://` address of a Redis that counts rate limits for all processes of a region. While it does not answer, each process counts for itself.",
 		apply: into(func(c *Config) *string { return &c.RedisURL }, parseRedisURL),

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 
 	"relaypdf/store"
@@ -145,6 +146,92 @@ func startCluster(settings string) (server, error) {
 		return server{}, errors.Join(fmt.Errorf("start a PostgreSQL cluster: %w", err), os.RemoveAll(dir))
 	}
 	return server{admin: "postgres://postgres@/postgres?host=" + url.QueryEscape(dir), alive: alive}, nil
+}
+
+// theBouncer is a pgbouncer in transaction mode before the server of this
+// process. It ends with it.
+var theBouncer = sync.OnceValues(func() (server, error) {
+	srv, err := theServer()
+	if err != nil {
+		return server{}, err
+	}
+	return startBouncer(srv)
+})
+
+// bouncerConns is how many connections the pooler has to a database: fewer than
+// there are processes in some tests.
+const bouncerConns = 5
+
+// bouncerScript starts the pooler $2 with the settings in $1, says "ready" when
+// it listens, and ends it as clusterScript does.
+const bouncerScript = `
+cd "$1" || exit 1
+trap 'rm -rf "$1"' EXIT
+"$2" -q "$1/settings" >"$1/log" 2>&1 &
+pid=$!
+n=0
+until [ -S "$1/.s.PGSQL.6432" ]; do
+	n=$((n + 1))
+	kill -0 $pid 2>/dev/null && [ $n -lt 600 ] || { tail -n 20 "$1/log"; exit 1; }
+	sleep 0.1
+done
+echo ready
+cat >/dev/null
+kill $pid
+wait $pid
+`
+
+func startBouncer(srv server) (server, error) {
+	program, err := exec.LookPath("/usr/sbin/pgbouncer")
+	if err != nil {
+		return server{}, fmt.Errorf("%w: run `make setup`", err)
+	}
+	behind, err := pgx.ParseConfig(srv.admin)
+	if err != nil {
+		return server{}, fmt.Errorf("%s is not a URL: %w", serverVariable, err)
+	}
+	dir, err := os.MkdirTemp("", "relaypdf-bouncer-")
+	if err != nil {
+		return server{}, err
+	}
+	password := ""
+	if behind.Password != "" {
+		password = " password='" + behind.Password + "'"
+	}
+	settings := fmt.Sprintf("[databases]\n* = host=%s port=%d user=%s%s\n[pgbouncer]\nunix_socket_dir = %s\nlisten_port = 6432\nauth_type = any\n"+
+		"pool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 1000\n", behind.Host, behind.Port, behind.User, password, dir, bouncerConns)
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", bouncerScript, "sh", dir, program)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = os.WriteFile(filepath.Join(dir, "settings"), []byte(settings), 0o644) //nolint:gosec // another user reads it
+	if err == nil {
+		err = runAsPostgres(cmd, dir)
+	}
+	if err != nil {
+		return server{}, errors.Join(err, os.RemoveAll(dir))
+	}
+	alive, err := startAndWait(cmd)
+	if err != nil {
+		return server{}, errors.Join(fmt.Errorf("start pgbouncer: %w", err), os.RemoveAll(dir))
+	}
+	return server{admin: "postgres://postgres@/postgres?port=6432&host=" + url.QueryEscape(dir), alive: alive}, nil
+}
+
+// bounced is the database's URL by way of the pooler.
+func bounced(address string) (string, error) {
+	srv, err := theBouncer()
+	if err != nil {
+		return "", err
+	}
+	database, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(srv.admin)
+	if err != nil {
+		return "", err
+	}
+	u.Path = database.Path
+	return u.String(), nil
 }
 
 // findPrograms returns the newest folder of PostgreSQL's server programs.

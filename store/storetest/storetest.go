@@ -14,6 +14,8 @@ import (
 type DB struct {
 	URL     string // for store.Config.URL
 	DataDir string // for store.Config.DataDir
+	// SessionURL is for store.Config.SessionURL.
+	SessionURL string
 }
 
 // SQLite returns an empty SQLite database in a temporary folder.
@@ -31,14 +33,35 @@ func Postgres(t testing.TB) DB {
 	return DB{URL: createDatabase(t), DataDir: t.TempDir()}
 }
 
+// Bounced returns an empty PostgreSQL database by way of pgbouncer in transaction
+// mode, with the direct way as the one for sessions.
+func Bounced(t testing.TB) DB {
+	t.Helper()
+	db := Postgres(t)
+	through, err := bounced(db.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.URL, db.SessionURL = through, db.URL
+	return db
+}
+
 // Open opens the database with the clock (nil is the real one) and closes it at
 // the end of the test.
 func (db DB) Open(t testing.TB, clock *Clock) *store.Store {
 	t.Helper()
-	cfg := store.Config{URL: db.URL, DataDir: db.DataDir}
+	cfg := store.Config{}
 	if clock != nil {
 		cfg.Now = clock.Now
 	}
+	return db.OpenAs(t, cfg)
+}
+
+// OpenAs opens the database as the settings say, and closes it at the end of the
+// test.
+func (db DB) OpenAs(t testing.TB, cfg store.Config) *store.Store {
+	t.Helper()
+	cfg.URL, cfg.DataDir, cfg.SessionURL = db.URL, db.DataDir, db.SessionURL
 	s, err := store.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("open the store: %v", err)

@@ -1,0 +1,30 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+	"relaypdf/store"
+	"relaypdf/store/storetest"
+)
+
+// TestNotReadyWithAWrongClock: a balancer sends nothing to a machine whose clock
+// is off, and what comes nevertheless is carried out by the database's time.
+func TestNotReadyWithAWrongClock(t *testing.T) {
+	t.Parallel()
+	for off, want := range map[time.Duration]int{0: http.StatusOK, 24 * time.Hour: http.StatusServiceUnavailable, -time.Hour: http.StatusServiceUnavailable} {
+		db := storetest.Postgres(t)
+		machine := func() time.Time { return time.Now().Add(off) }
+		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) {
+			cfg.Store, cfg.Now = db.OpenAs(t, store.Config{Machine: machine}), nil
+		}})
+		got := s.Send(t, apitest.Request{Method: "GET", Path: "/health/ready"})
+		if wrong := strings.Contains(got.Body, `"clock":"failed"`); got.Status != want || wrong != (want != http.StatusOK) {
+			t.Errorf("%v off: got %d %s, want %d", off, got.Status, got.Body, want)
+		}
+	}
+}

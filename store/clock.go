@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Time is the database's on PostgreSQL, which is one for all processes: what is
+// reaped, what expires and on which day a call counts must not depend on whose
+// machine has the wrong clock. A process measures how far its own is off, and
+// counts on from there. On SQLite there is one machine, and one clock.
+
+const (
+	// MaxClockError is how far the clock of a process may be off before it does
+	// no periodic work and is not ready.
+	MaxClockError = 5 * time.Second
+	// clockEvery is how often the clock is compared.
+	clockEvery = 5 * time.Second
+	// clockTimeout bounds a comparison.
+	clockTimeout = 5 * time.Second
+)
+
+// ClockError says that the clock of this machine is wrong.
+type ClockError struct {
+	// Off is how far it is ahead of the database's; behind it where negative.
+	Off time.Duration
+}
+
+func (e *ClockError) Error() string {
+	way := "ahead of"
+	if e.Off < 0 {
+		way = "behind"
+	}
+	return fmt.Sprintf("the clock of this machine is %v %s the database's, and %v are allowed; set it, and keep it right by NTP",
+		e.Off.Abs().Round(time.Millisecond), way, MaxClockError)
+}
+
+// clock tells the database's time by the machine's.
+type clock struct {
+	machine func() time.Time
+
+	mu   sync.RWMutex
+	last reading
+}
+
+// reading is one moment by both clocks.
+type reading struct {
+	here, there time.Time
+	within      time.Duration // the error of there is at most this
+}
+
+// now is the database's time. While the machine runs on, its monotonic clock
+// counts, which nobody sets.
+func (c *clock) now() time.Time {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	here := c.machine()
+	if c.last.here.IsZero() {
+		return here
+	}
+	return c.last.there.Add(here.Sub(c.last.here))
+}
+
+// fault returns a *ClockError where the machine's clock is certainly off by more
+// than is allowed.
+func (r reading) fault() error {
+	// Round takes the monotonic part off: what matters is what the clock shows.
+	off := r.here.Round(0).Sub(r.there)
+	if off.Abs()-r.within > MaxClockError {
+		return &ClockError{Off: off}
+	}
+	return nil
+}
+
+// compare reads the database's clock.
+func (c *clock) compare(ctx context.Context, db *sql.DB) (reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
+	defer cancel()
+	conn, err := db.Conn(ctx) // the wait for one is not the clock's
+	if err != nil {
+		return reading{}, err
+	}
+	defer conn.Close()
+	before := c.machine()
+	var us int64
+	if err := conn.QueryRowContext(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&us); err != nil {
+		return reading{}, err
+	}
+	took := c.machine().Sub(before)
+	r := reading{here: before.Add(took / 2), there: fromMicros(us), within: took / 2}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// One that took long tells less than what is known, but for a clock that was set.
+	if c.last.here.IsZero() || r.within <= MaxClockError/10 || r.fault() != nil {
+		c.last = r
+	}
+	return r, nil
+}
+
+// Now is the time by which everything is kept: the database's on PostgreSQL.
+func (s *core) Now() time.Time { return s.now() }
+
+// CheckClock compares the clock of this machine with the database's. It returns
+// a *ClockError when it is off by more than MaxClockError. On SQLite there is
+// nothing to compare it with.
+func (s *core) CheckClock(ctx context.Context) error {
+	if s.clock == nil {
+		return nil
+	}
+	r, err := s.clock.compare(ctx, s.write.DB)
+	if err != nil {
+		return fmt.Errorf("compare the clock with the database's: %w", err)
+	}
+	return r.fault()
+}
+
+// keepTime compares the clocks again and again until ctx ends, and says when the
+// machine's goes wrong, and when it is right again.
+func (s *core) keepTime(ctx context.Context) {
+	wrong := false
+	for ctx.Err() == nil {
+		r, err := s.clock.compare(ctx, s.write.DB)
+		switch {
+		case err != nil: // Whoever needs the database says so.
+		case r.fault() != nil && !wrong:
+			wrong = true
+			s.log.LogAttrs(ctx, slog.LevelError, "this process is not ready, and neither reaps nor expires anything", slog.Any("error", r.fault()))
+		case r.fault() == nil && wrong:
+			wrong = false
+			s.log.LogAttrs(ctx, slog.LevelInfo, "the clock of this machine is right again")
+		}
+		pause(ctx, clockEvery)
+	}
+}
