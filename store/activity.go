@@ -39,7 +39,7 @@ func (s LedgerStore) Activity(ctx context.Context, accountID string, from, to ti
 		return Activity{}, err
 	}
 	a := Activity{Usage: usage, FailedDays: map[int64]int64{}, Keys: map[string]Spent{}}
-	err = s.inSnapshot(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inReport(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var failed []struct{ Day, Count int64 }
 		err := tx.NewSelect().TableExpr("calls").ColumnExpr("day, COUNT(*) AS count").
 			Where("account_id = ? AND status = 'failed' AND status <> 'done' AND id >= ?", accountID, "call_"+idTime(usage.From)).

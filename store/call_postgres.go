@@ -17,7 +17,7 @@ import (
 // once, and the account's row is locked only until the commit.
 
 const (
-	beginFunction  = `SELECT begin_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
+	beginFunction = `SELECT begin_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
 	// jobFunction is beginFunction for a job, with its kind.
 	jobFunction    = `SELECT begin_job($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
 	settleFunction = `SELECT settle_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`

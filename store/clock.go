@@ -102,12 +102,12 @@ func (c *clock) compare(ctx context.Context, db *sql.DB) (reading, error) {
 }
 
 // Now is the time by which everything is kept: the database's on PostgreSQL.
-func (s *core) Now() time.Time { return s.now() }
+func (s TaskStore) Now() time.Time { return s.now() }
 
 // CheckClock compares the clock of this machine with the database's. It returns
 // a *ClockError when it is off by more than MaxClockError. On SQLite there is
 // nothing to compare it with.
-func (s *core) CheckClock(ctx context.Context) error {
+func (s TaskStore) CheckClock(ctx context.Context) error {
 	if s.clock == nil {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (s *core) CheckClock(ctx context.Context) error {
 
 // keepTime compares the clocks again and again until ctx ends, and says when the
 // machine's goes wrong, and when it is right again.
-func (s *core) keepTime(ctx context.Context) {
+func (s TaskStore) keepTime(ctx context.Context) {
 	wrong := false
 	for ctx.Err() == nil {
 		r, err := s.clock.compare(ctx, s.write.DB)

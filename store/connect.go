@@ -94,12 +94,16 @@ func (s *core) connectSQLite(ctx context.Context, path string) error {
 	if s.read, err = openSQLite(path, "_pragma=query_only(1)"); err != nil {
 		return errors.Join(err, s.write.Close())
 	}
+	if s.reports, err = openSQLite(path, "_pragma=query_only(1)"); err != nil {
+		return errors.Join(err, s.write.Close(), s.read.Close())
+	}
+	s.reports.SetMaxOpenConns(reportConns)
 	s.writer = newWriter(s.write)
 	readers := max(4, runtime.GOMAXPROCS(0))
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
 	if err := s.compilePaidPath(ctx); err != nil {
-		return errors.Join(err, s.write.Close(), s.read.Close())
+		return errors.Join(err, s.closeConnections())
 	}
 	return nil
 }
@@ -122,6 +126,8 @@ func openSQLite(path string, params ...string) (*bun.DB, error) {
 const (
 	// DefaultConns bounds the connections of a process to PostgreSQL.
 	DefaultConns = 16
+	// reportConns bounds those of reports besides.
+	reportConns = 4
 	// minConns are needed: one holds the lock while another migrates.
 	minConns         = 2
 	postgresIdleTime = 5 * time.Minute
@@ -147,26 +153,27 @@ func (s *core) connectPostgres(ctx context.Context, c Config) error {
 	db := openPostgres(cfg, conns)
 	s.write = bun.NewDB(db, pgdialect.New())
 	s.read = s.write
+	s.reports = bun.NewDB(openPostgres(cfg, reportConns), pgdialect.New())
 	err = reach(ctx, db)
 	if err == nil && s.clock != nil {
 		_, err = s.clock.compare(ctx, db)
 	}
 	if err == nil {
-		err = s.migratePostgres(ctx)
+		err = migratePostgres(ctx, s.session, s.now())
 	}
 	if err == nil && prepare {
 		err = s.compilePaidPath(ctx)
 	}
 	if err != nil {
-		return errors.Join(err, db.Close())
+		return errors.Join(err, s.closeConnections())
 	}
 	return nil
 }
 
 // migratePostgres brings the schema up to date, on connections of its own.
-func (s *core) migratePostgres(ctx context.Context) error {
-	db := bun.NewDB(openPostgres(s.session.Copy(), minConns), pgdialect.New())
-	err := withAdvisoryLock(ctx, db, func() error { return migrateSchema(ctx, db, Postgres, s.now()) })
+func migratePostgres(ctx context.Context, session *pgx.ConnConfig, now time.Time) error {
+	db := bun.NewDB(openPostgres(session.Copy(), minConns), pgdialect.New())
+	err := withAdvisoryLock(ctx, db, func() error { return migrateSchema(ctx, db, Postgres, now) })
 	return errors.Join(err, db.Close())
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/uptrace/bun"
 )
@@ -11,6 +12,12 @@ import (
 
 // Renew renews the lease now.
 func (l *Lease) Renew(ctx context.Context) error { return l.renew(ctx) }
+
+// RenewEvery makes leases that are acquired from now on be renewed more often.
+func (s *Store) RenewEvery(every time.Duration) { s.renewEvery = every }
+
+// Watched does what the lease does when it has watched an earlier one.
+func (l *Lease) Watched(ctx context.Context) error { return l.watched(ctx) }
 
 // Abandon leaves the lease as a process does that is killed: its lock is free,
 // its row and its calls stay.

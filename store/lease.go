@@ -21,6 +21,9 @@ const (
 	LeaseTerm = 10 * time.Minute
 	// leaseEvery is how often a lease is renewed.
 	leaseEvery = time.Minute
+	// leaseWatch is how long a lease is watched for being renewed by a living
+	// process, before that counts as dead.
+	leaseWatch = 2*leaseEvery + 30*time.Second
 	// leaseSlots bounds the processes that share one folder of lock files.
 	leaseSlots = 1024
 	// reapBatch bounds the calls that one query of the reaper lists, and the
@@ -44,6 +47,9 @@ type Lease struct {
 	done  chan struct{}
 	close sync.Once
 	err   error
+	// before is the lease that the lock file named, where its process may live.
+	before string
+	seen   int64 // when that lease would have expired
 }
 
 type leaseRow struct {
@@ -55,9 +61,11 @@ type leaseRow struct {
 }
 
 // Acquire takes a lease for this process, in the first free lock file of dir,
-// and renews it until ctx ends or it is closed. Where an earlier process left
-// its lease in the file, it is dead, as the lock was free: its holds are
-// released at once.
+// and renews it until it is closed, however long the end of the process takes.
+// Where an earlier process left its lease in the file, it is dead, as the lock was
+// free: its holds are released at once. Where the folder is a copy, or came from
+// another machine, the process may go on elsewhere: its lease ends when nobody has
+// renewed it for a time.
 func (s LeaseStore) Acquire(ctx context.Context, dir string) (*Lease, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("acquire lease: %w; choose a folder that this user may write to", err)
@@ -70,7 +78,7 @@ func (s LeaseStore) Acquire(ctx context.Context, dir string) (*Lease, error) {
 	if err := l.takeOver(ctx); err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", errors.Join(err, file.Close()))
 	}
-	ctx, l.stop = context.WithCancel(ctx)
+	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go l.keep(ctx)
 	return l, nil
 }
@@ -103,8 +111,12 @@ func (l *Lease) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if id := strings.TrimSpace(string(previous)); id != "" {
-		if err := l.store.endLease(ctx, id); err != nil {
+	place, err := placeOf(l.file)
+	if err != nil {
+		return err
+	}
+	if id, where, _ := strings.Cut(strings.TrimSpace(string(previous)), " "); id != "" {
+		if err := l.succeed(ctx, id, where == place); err != nil {
 			return err
 		}
 	}
@@ -114,10 +126,58 @@ func (l *Lease) takeOver(ctx context.Context) error {
 	if err := l.file.Truncate(0); err != nil {
 		return err
 	}
-	if _, err := l.file.WriteAt([]byte(l.id+"\n"), 0); err != nil {
+	if _, err := l.file.WriteAt([]byte(l.id+" "+place+"\n"), 0); err != nil {
 		return err
 	}
 	return l.file.Sync()
+}
+
+// placeOf tells the lock file from a copy of it, and this machine since its start
+// from others.
+func placeOf(file *os.File) (string, error) {
+	var stat syscall.Stat_t
+	if err := syscall.Fstat(int(file.Fd()), &stat); err != nil {
+		return "", err
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		boot = []byte("unknown") // Then the file alone tells.
+	}
+	return fmt.Sprintf("%d:%d:%s", stat.Dev, stat.Ino, strings.TrimSpace(string(boot))), nil
+}
+
+// succeed ends the lease of an earlier process: at once where that is dead for
+// certain, and else after a while.
+func (l *Lease) succeed(ctx context.Context, id string, here bool) error {
+	expires, err := l.store.leaseExpiry(ctx, id)
+	if err != nil {
+		return err
+	}
+	renewed := fromMicros(expires).Add(-LeaseTerm)
+	if here || expires == 0 || l.store.now().Sub(renewed) > leaseWatch {
+		return l.store.endLease(ctx, id)
+	}
+	l.before, l.seen = id, expires
+	return nil
+}
+
+// watched ends the earlier process's lease if nobody has renewed it meanwhile.
+func (l *Lease) watched(ctx context.Context) error {
+	expires, err := l.store.leaseExpiry(ctx, l.before)
+	if err == nil && expires != l.seen {
+		l.store.log.Warn("the data folder is a copy of one that is in use; whose lease it named goes on", "lease", l.before)
+		return nil
+	}
+	return errors.Join(err, l.store.endLease(ctx, l.before))
+}
+
+// leaseExpiry returns when a lease expires; 0 where there is none.
+func (s LeaseStore) leaseExpiry(ctx context.Context, id string) (expires int64, err error) {
+	err = s.write.NewSelect().Model((*leaseRow)(nil)).Column("expires_at").Where("id = ?", id).Scan(ctx, &expires)
+	if errors.Is(notFound(err), ErrNotFound) {
+		return 0, nil
+	}
+	return expires, err
 }
 
 // ID returns the id that the process's calls carry.
@@ -139,12 +199,21 @@ func (l *Lease) Close() error {
 // keep renews the lease until ctx ends.
 func (l *Lease) keep(ctx context.Context) {
 	defer close(l.done)
-	tick := time.NewTicker(leaseEvery)
+	tick := time.NewTicker(l.store.renewEvery)
 	defer tick.Stop()
+	watch := time.NewTimer(leaseWatch)
+	defer watch.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-watch.C:
+			if l.before == "" {
+				continue
+			}
+			if err := l.watched(ctx); err != nil && ctx.Err() == nil {
+				l.store.log.Error("the lease of an earlier process was not ended; it ends by itself", "lease", l.before, "error", err)
+			}
 		case <-tick.C:
 			if err := l.renew(ctx); err != nil && ctx.Err() == nil {
 				l.store.log.Error("the lease was not renewed; without renewal its calls are released when it expires",

@@ -299,3 +299,91 @@ func TestProcessesOpenAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// copyFolder copies the files of a folder into a new one, as who clones a data
+// folder does.
+func copyFolder(t *testing.T, from string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestCopiedFolder starts a process on a copy of a folder whose process lives:
+// the other's calls go on as long as it renews its lease.
+func TestCopiedFolder(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		dir := t.TempDir()
+		alive := f.acquire(t, dir)
+		kept := f.leased(t, alive.ID())
+		again := f.acquire(t, copyFolder(t, dir))
+		f.status(t, kept.ID, store.CallRunning)
+		f.clock.Advance(time.Minute)
+		if err := errors.Join(alive.Renew(t.Context()), again.Watched(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		f.status(t, kept.ID, store.CallRunning)
+
+		// Nobody renews it any more: within the watch nothing ends, and then it does.
+		next := f.acquire(t, copyFolder(t, dir))
+		if err := alive.Abandon(); err != nil {
+			t.Fatal(err)
+		}
+		f.status(t, kept.ID, store.CallRunning)
+		if err := next.Watched(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.status(t, kept.ID, store.CallFailed)
+	})
+}
+
+// TestMovedFolder: who finds the lease of a process that was not heard of for
+// minutes need not watch it.
+func TestMovedFolder(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		dir := t.TempDir()
+		dead := f.acquire(t, dir)
+		lost := f.leased(t, dead.ID())
+		if err := dead.Abandon(); err != nil {
+			t.Fatal(err)
+		}
+		f.clock.Advance(3 * time.Minute)
+		f.acquire(t, copyFolder(t, dir))
+		f.status(t, lost.ID, store.CallFailed)
+	})
+}
+
+// TestLeaseOutlivesItsContext: a process that is told to stop may take longer
+// than a lease lives.
+func TestLeaseOutlivesItsContext(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		f.RenewEvery(10 * time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		l, err := f.Acquire(ctx, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		c := f.leased(t, l.ID())
+		cancel()
+		for range 3 {
+			f.clock.Advance(store.LeaseTerm * 9 / 10)
+			expires := func() (at int64) {
+				if err := f.DB().NewRaw("SELECT expires_at FROM leases WHERE id = ?", l.ID()).Scan(t.Context(), &at); err != nil {
+					t.Fatal(err)
+				}
+				return at
+			}
+			want := f.clock.Now().Add(store.LeaseTerm).UnixMicro()
+			for deadline := time.Now().Add(time.Minute); expires() < want; <-time.After(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("the lease is not renewed any more")
+				}
+			}
+		}
+		f.reap(t, 0)
+		f.status(t, c.ID, store.CallRunning)
+	})
+}

@@ -87,6 +87,7 @@ type core struct {
 	region   string
 	write    *bun.DB // SQLite: exactly one connection, transactions begin immediate
 	read     *bun.DB // SQLite: a pool of readers; PostgreSQL: the same pool as write
+	reports  *bun.DB // a small pool for what reads much
 	writer   *writer // SQLite only
 	writing  compiled
 	reading  compiled
@@ -99,10 +100,12 @@ type core struct {
 	log      *slog.Logger
 
 	keyUses chan string
-	due     chan struct{} // tells that a transaction has written deliveries
-	waiting chan struct{} // tells that jobs wait for other processes
-	stop    context.CancelFunc
-	workers sync.WaitGroup
+	// renewEvery is how often a lease is renewed.
+	renewEvery time.Duration
+	due        chan struct{} // tells that a transaction has written deliveries
+	waiting    chan struct{} // tells that jobs wait for other processes
+	stop       context.CancelFunc
+	workers    sync.WaitGroup
 }
 
 // Open connects to the database, creates or migrates its schema and prepares
@@ -112,8 +115,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		dataDir: cfg.DataDir, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
 		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1), waiting: make(chan struct{}, 1),
 	}
+	c.renewEvery = leaseEvery
 	s := c.assemble()
-	s.chooseClock(cfg)
+	chooseClock(c, cfg)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -140,7 +144,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 }
 
 // chooseClock picks what tells the time.
-func (s *core) chooseClock(cfg Config) {
+func chooseClock(s *core, cfg Config) {
 	if s.now != nil {
 		return
 	}
@@ -182,7 +186,7 @@ func (s *Store) Close() error {
 }
 
 func (s *core) closeConnections() error {
-	err := s.write.Close()
+	err := errors.Join(s.write.Close(), s.reports.Close())
 	if s.read != s.write {
 		err = errors.Join(err, s.read.Close())
 	}
@@ -201,13 +205,25 @@ func (s *core) Dialect() string { return s.dialect }
 // Blobs returns where the bytes of files are kept.
 func (s *core) Blobs() Blobs { return s.blobs }
 
-// inSnapshot runs fn in one reading transaction that sees a single state.
+// reportTimeout bounds a report that somebody waits for, the wait for a
+// connection included.
+const reportTimeout = 20 * time.Second
+
+// inReport is inSnapshot within reportTimeout.
+func (s *core) inReport(ctx context.Context, fn func(context.Context, bun.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	return s.inSnapshot(ctx, fn)
+}
+
+// inSnapshot runs fn in one reading transaction that sees a single state. It has
+// connections of its own: what reads much keeps nobody else waiting.
 func (s *core) inSnapshot(ctx context.Context, fn func(context.Context, bun.Tx) error) error {
 	opts := &sql.TxOptions{ReadOnly: true}
 	if s.dialect == Postgres {
 		opts.Isolation = sql.LevelRepeatableRead
 	}
-	return s.read.RunInTx(ctx, opts, fn)
+	return s.reports.RunInTx(ctx, opts, fn)
 }
 
 // notFound turns the absence of a row into ErrNotFound.

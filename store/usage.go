@@ -63,7 +63,7 @@ type usageSums struct {
 func (s LedgerStore) Usage(ctx context.Context, accountID string, from, to time.Time) (Usage, error) {
 	first, last := dayOf(from), dayOf(to)
 	u := Usage{From: dayStart(first), To: dayStart(last + 1)}
-	err := s.inSnapshot(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inReport(ctx, func(ctx context.Context, tx bun.Tx) error {
 		sums := func(group string) (rows []usageSums, err error) {
 			err = tx.NewSelect().TableExpr("usage_days").ColumnExpr(group).
 				ColumnExpr("CAST(SUM(calls) AS BIGINT) AS count").ColumnExpr("CAST(SUM(amount) AS BIGINT) AS total").
