@@ -104,6 +104,7 @@ type core struct {
 	renewEvery time.Duration
 	due        chan struct{} // tells that a transaction has written deliveries
 	waiting    chan struct{} // tells that jobs wait for other processes
+	drift      atomic.Int64  // contradictions that the last check of a month found
 	stop       context.CancelFunc
 	workers    sync.WaitGroup
 }

@@ -135,6 +135,9 @@ func (s UpkeepStore) checkSomeMonth(ctx context.Context) error {
 	}
 	at := month(months[dayOf(s.now())%int64(len(months))]).start()
 	problems, err := s.ledger.CheckMonth(ctx, at)
+	if err == nil {
+		s.drift.Store(int64(len(problems)))
+	}
 	for _, problem := range problems {
 		s.log.LogAttrs(ctx, slog.LevelError, "the ledger contradicts itself", slog.String("problem", problem))
 	}

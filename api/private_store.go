@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"relaypdf/store"
+)
+
+// lagTimeout bounds the queries of a scrape.
+const lagTimeout = 5 * time.Second
+
+// lagCollector shows how far what waits in the database is behind. It asks at
+// each scrape, and shows nothing where the database does not answer.
+type lagCollector struct {
+	store             *store.Store
+	job, outbox, task *prometheus.Desc
+}
+
+// Describe tells which metrics there are.
+func (c *lagCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{c.job, c.outbox, c.task} {
+		out <- desc
+	}
+}
+
+// Collect reads them.
+func (c *lagCollector) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), lagTimeout)
+	defer cancel()
+	lag, err := c.store.Lag(ctx)
+	if err != nil {
+		return
+	}
+	out <- prometheus.MustNewConstMetric(c.job, prometheus.GaugeValue, lag.OldestJob.Seconds())
+	out <- prometheus.MustNewConstMetric(c.outbox, prometheus.GaugeValue, lag.Outbox.Seconds())
+	out <- prometheus.MustNewConstMetric(c.task, prometheus.GaugeValue, lag.Tasks.Seconds())
+}
+
+// watchStore shows the state of the database: what waits in it, the pools of
+// connections to it, and whether its books are sound.
+func (a *API) watchStore() {
+	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
+	a.registry.MustRegister(&lagCollector{
+		store:  a.store,
+		job:    desc("relaypdf_oldest_job_seconds", "Age of the job that has waited the longest, of all processes."),
+		outbox: desc("relaypdf_outbox_lag_seconds", "How long the most overdue delivery has been due, of all processes."),
+		task:   desc("relaypdf_tasks_lag_seconds", "How long the most overdue periodic task has been due, reaping among them, of all processes."),
+	}, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "relaypdf_ledger_problems", Help: "Contradictions that the last check of a closed month has found, by the process that did it.",
+	}, func() float64 { return float64(a.store.LedgerProblems()) }))
+	for name, pool := range a.store.Pools() {
+		a.registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
+	}
+}

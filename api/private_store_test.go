@@ -1,0 +1,45 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/api/apitest"
+	"relaypdf/store/storetest"
+)
+
+// TestLagIsShown queues a job that nobody runs and reads how long it has waited,
+// and that each metric of the alerts is there.
+func TestLagIsShown(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db})
+		s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+		s.Clock.Advance(7 * time.Minute)
+		answer := httptest.NewRecorder()
+		s.API.PrivateHandler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		shown := answer.Body.String()
+		waited := regexp.MustCompile(`(?m)^relaypdf_oldest_job_seconds (\S+)$`).FindStringSubmatch(shown)
+		if waited == nil {
+			t.Fatal("the oldest job is not shown")
+		}
+		if seconds, err := strconv.ParseFloat(waited[1], 64); err != nil || seconds < 7*60 {
+			t.Errorf("the oldest job has waited for %s s, want 420 at least", waited[1])
+		}
+		rules, err := os.ReadFile("../deploy/alerts.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`\b(relaypdf|go_sql)_\w+`).FindAllString(string(rules), -1) {
+			if !strings.Contains(shown, "\n"+name) {
+				t.Errorf("the alerts name %s, which /metrics does not show", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// Lag is how far what waits is behind.
+type Lag struct {
+	// OldestJob is how long the job has waited that has waited the longest.
+	OldestJob time.Duration
+	// Outbox is how long the most overdue attempt of a delivery has been due.
+	Outbox time.Duration
+	// Tasks is how long the most overdue periodic task has been due that nobody
+	// is at.
+	Tasks time.Duration
+}
+
+// Lag reads how far what waits is behind, for all processes together.
+func (s UpkeepStore) Lag(ctx context.Context) (lag Lag, err error) {
+	now := toMicros(s.now())
+	for _, part := range []struct {
+		into  *time.Duration
+		query string
+	}{
+		{&lag.OldestJob, "SELECT MIN(created_at) FROM jobs WHERE state = 'queued'"},
+		{&lag.Outbox, `SELECT MIN(at) FROM (SELECT MIN(next_attempt_at) AS at FROM deliveries WHERE status = 'pending' AND ready
+			UNION ALL SELECT MIN(next_attempt_at) FROM deliveries WHERE status = 'pending' AND NOT ready) AS due`},
+		{&lag.Tasks, "SELECT MIN(due_at) FROM tasks WHERE leased_until <= ?0"},
+	} {
+		var since sql.NullInt64
+		if err := s.reports.NewRaw(part.query, now).Scan(ctx, &since); err != nil {
+			return lag, fmt.Errorf("read how far what waits is behind: %w", err)
+		}
+		if since.Valid {
+			*part.into = time.Duration(max(0, now-since.Int64)) * time.Microsecond
+		}
+	}
+	return lag, nil
+}
+
+// Pools returns the pools of connections by what they are for.
+func (s UpkeepStore) Pools() map[string]*sql.DB {
+	pools := map[string]*sql.DB{"write": s.write.DB, "reports": s.reports.DB}
+	if s.read != s.write {
+		pools["read"] = s.read.DB
+	}
+	return pools
+}
+
+// LedgerProblems is how many contradictions the last check of a closed month has
+// found that this process did.
+func (s UpkeepStore) LedgerProblems() int64 { return s.drift.Load() }
