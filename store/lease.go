@@ -79,7 +79,7 @@ func (s LeaseStore) Acquire(ctx context.Context, dir string) (*Lease, error) {
 		return nil, fmt.Errorf("acquire lease: %w", errors.Join(err, file.Close()))
 	}
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go l.keep(ctx)
+	go l.keep(ctx, s.renewEvery)
 	return l, nil
 }
 
@@ -196,10 +196,10 @@ func (l *Lease) Close() error {
 	return l.err
 }
 
-// keep renews the lease until ctx ends.
-func (l *Lease) keep(ctx context.Context) {
+// keep renews the lease, each time after every, until ctx ends.
+func (l *Lease) keep(ctx context.Context, every time.Duration) {
 	defer close(l.done)
-	tick := time.NewTicker(l.store.renewEvery)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	watch := time.NewTimer(leaseWatch)
 	defer watch.Stop()
