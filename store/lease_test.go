@@ -179,6 +179,7 @@ func TestProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = lease.Close() }()
 	result := store.NewID("file")
 	c := store.NewCall{
 		ID: store.CallID(result), ResultID: result, Operation: "pdf.create", Quote: 1000, Lease: lease.ID(),

@@ -331,6 +331,7 @@ func addFile(t testing.TB, s *store.Store, blobs store.Blobs, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = lease.Close() })
 	now := time.Now()
 	result := store.NewID("file")
 	call := store.NewCall{
