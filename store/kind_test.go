@@ -58,7 +58,7 @@ func TestIndexesAreMadeBesideWriters(t *testing.T) {
 	t.Parallel()
 	db := storetest.Postgres(t)
 	f := newFixture(t, db)
-	for _, statement := range []string{"DROP INDEX jobs_oldest", "DELETE FROM bun_migrations WHERE name = '0051'"} {
+	for _, statement := range []string{"DROP INDEX jobs_oldest", "DELETE FROM bun_migrations WHERE name = '0061'"} {
 		if _, err := f.DB().ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
