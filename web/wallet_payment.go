@@ -96,7 +96,8 @@ func paymentLines(list []store.Payment) []views.PaymentLine {
 		case store.PaymentExpired:
 			line.State = views.Status{Is: views.StateOff, Word: "Not paid"}
 		case store.PaymentAction:
-			line.State, line.Action = views.Status{Is: views.StateWarn, Word: "To be confirmed"}, providerURL(p.ActionURL)
+			// The page's banner has the reason.
+			line.State, line.Action, line.Reason = views.Status{Is: views.StateWarn, Word: "To be confirmed"}, providerURL(p.ActionURL), ""
 		}
 		lines[i] = line
 	}

@@ -31,7 +31,7 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 </head>
 <body class="alone">
 <main id="main">
-<div class="sheet crop">
+<div class="sheet crop stack">
 <div class="banner" data-is="warn" role="status"><p><b>Test payments.</b> This page stands in for Stripe’s on a development server. No money moves, and no card is asked for.</p></div>
 <h1>{{.Title}}</h1>
 <p>{{.Text}}</p>
