@@ -171,7 +171,7 @@ func New(cfg Config) (*API, error) {
 	})
 	watchLimits(a.registry, a.limiter)
 	a.watchSandbox()
-	a.watchStore()
+	watchStore(a)
 	if a.openapi, err = a.describe(); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (c *lagCollector) Collect(out chan<- prometheus.Metric) {
 
 // watchStore shows the state of the database: what waits in it, the pools of
 // connections to it, and whether its books are sound.
-func (a *API) watchStore() {
+func watchStore(a *API) {
 	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 	a.registry.MustRegister(&lagCollector{
 		store:  a.store,
