@@ -101,6 +101,10 @@ lint: ## Check the source with golangci-lint, as pinned in .ci/tools.mod.
 gallery: setup assets ## Draw the thumbnails of changed layouts, and a contact sheet in bin/gallery.pdf.
 	$(GO) run ./cmd/gallery
 
+.PHONY: screenshots
+screenshots: setup build ## Take pictures of the pages, light, dark and on a telephone, into bin/screenshots, and check them with axe.
+	SCREENSHOTS='$(CURDIR)/bin/screenshots' $(GO) test ./cmd/relaypdf -count=1 -run TestFromSignUpToTheFirstDocument
+
 .PHONY: generate
 generate: ## Rewrite generated source.
 	$(GO) generate ./...

@@ -1,0 +1,430 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-rod/rod"
+	"github.com/go-rod/rod/lib/proto"
+
+	"relaypdf/store"
+)
+
+// The pages in a real browser, in front of the whole service. What a person
+// would do is done by the words that they would look for.
+
+// pagePatience bounds the wait for what a page shows, on a machine that does
+// much else.
+const pagePatience = 2 * time.Minute
+
+// startPages starts an App whose pages anybody may sign up on.
+func startPages(t *testing.T) *App {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts the whole program and a browser")
+	}
+	dir := t.TempDir()
+	config, err := loadConfig(flagsOf(t, "--data-dir="+dir, "--listen=127.0.0.1:0", "--render-slots=1"), user("RELAYPDF_METRICS_LISTEN="))
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() { served <- app.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-served, app.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return app
+}
+
+var devTools = regexp.MustCompile(`DevTools listening on (ws://\S+)`)
+
+// openBrowser starts a browser of its own for the test.
+func openBrowser(t *testing.T) *rod.Browser {
+	t.Helper()
+	browser := exec.Command("chromium-headless-shell", "--no-sandbox", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), "--disable-gpu", "about:blank")
+	lines, err := browser.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := browser.Start(); err != nil {
+		t.Skipf("no browser: %v; make setup installs it", err)
+	}
+	t.Cleanup(func() { _, _ = browser.Process.Kill(), browser.Wait() })
+	reader := bufio.NewReader(lines)
+	for {
+		line, err := reader.ReadString('\n')
+		if found := devTools.FindStringSubmatch(line); found != nil {
+			go func() { _, _ = io.Copy(io.Discard, reader) }()
+			connected := rod.New().ControlURL(found[1]).NoDefaultDevice()
+			if err := connected.Connect(); err != nil {
+				t.Fatal(err)
+			}
+			return connected
+		}
+		if err != nil {
+			t.Fatalf("the browser ended: %v", err)
+		}
+	}
+}
+
+// screen is a window of the browser with its own cookies, which watches for what
+// no page may do.
+type screen struct {
+	t    *testing.T
+	app  *App
+	page *rod.Page
+
+	mu     sync.Mutex
+	wrongs []string
+}
+
+// openScreen opens a window.
+func openScreen(t *testing.T, browser *rod.Browser, app *App) *screen {
+	t.Helper()
+	private, err := browser.Incognito()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := private.Page(proto.TargetCreateTarget{URL: "about:blank"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{t: t, app: app, page: page.Timeout(pagePatience * 5)}
+	for _, enable := range []proto.Request{proto.LogEnable{}, proto.RuntimeEnable{}, proto.NetworkEnable{}} {
+		if _, err := page.Call(t.Context(), string(page.SessionID), enable.ProtoReq(), enable); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go page.EachEvent(
+		func(e *proto.LogEntryAdded) {
+			if e.Entry.Level == proto.LogLogEntryLevelError && !strings.Contains(e.Entry.Text, "the server responded with a status of 4") {
+				s.wrong("the console says %s (%s)", e.Entry.Text, e.Entry.URL)
+			}
+		},
+		func(e *proto.RuntimeExceptionThrown) {
+			s.wrong("a script failed: %s", cmp.Or(e.ExceptionDetails.Exception.Description, e.ExceptionDetails.Text))
+		},
+		func(e *proto.NetworkRequestWillBeSent) {
+			to, err := url.Parse(e.Request.URL)
+			if base, _ := url.Parse(app.BaseURL()); err != nil || to.Host != base.Host && to.Scheme != "data" && to.Scheme != "about" {
+				s.wrong("a page asks %s", e.Request.URL)
+			}
+		},
+	)()
+	return s
+}
+
+func (s *screen) wrong(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrongs = append(s.wrongs, fmt.Sprintf(format, args...))
+}
+
+// calm fails the test where a page did what no page may do.
+func (s *screen) calm(where string) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, wrong := range s.wrongs {
+		s.t.Errorf("%s: %s", where, wrong)
+	}
+	s.wrongs = nil
+}
+
+// open goes to a page of the service.
+func (s *screen) open(path string) {
+	s.t.Helper()
+	if strings.HasPrefix(path, "/") {
+		path = s.app.BaseURL() + path
+	}
+	if err := s.page.Navigate(path); err != nil {
+		s.t.Fatalf("open %s: %v", path, err)
+	}
+	if err := s.page.WaitLoad(); err != nil {
+		s.t.Fatalf("open %s: %v", path, err)
+	}
+}
+
+// fill types into the field with a label.
+func (s *screen) fill(name, text string) {
+	s.t.Helper()
+	field, err := s.page.Timeout(pagePatience).Element(`[name="` + name + `"]:not([type=hidden])`)
+	if err == nil {
+		err = errors.Join(field.SelectAllText(), field.Input(text))
+	}
+	if err != nil {
+		s.t.Fatalf("fill in %s: %v; the page says %.500s", name, err, s.text())
+	}
+}
+
+// press presses the button with the words, and waits for what follows.
+func (s *screen) press(words string) {
+	s.t.Helper()
+	button, err := s.page.Timeout(pagePatience).ElementR("button[type=submit]", "^\\s*"+regexp.QuoteMeta(words))
+	if err != nil {
+		s.t.Fatalf("no button %q: %v; the page says %.500s", words, err, s.text())
+	}
+	wait := s.page.Timeout(pagePatience).WaitNavigation(proto.PageLifecycleEventNameLoad)
+	if err := button.Click(proto.InputMouseButtonLeft, 1); err != nil {
+		s.t.Fatalf("press %q: %v", words, err)
+	}
+	wait()
+}
+
+// text is what the page shows.
+func (s *screen) text() string {
+	body, err := s.page.Timeout(pagePatience).Element("body")
+	if err != nil {
+		return err.Error()
+	}
+	text, err := body.Text()
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// sees waits until the page says the words.
+func (s *screen) sees(words string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(pagePatience); ; <-time.After(100 * time.Millisecond) {
+		text := s.text()
+		if strings.Contains(text, words) {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the page never says %q, but %.1500s", words, text)
+		}
+	}
+}
+
+// signIn opens a link as `relaypdf people link` prints it.
+func (s *screen) signIn(email string) {
+	s.t.Helper()
+	person, err := s.app.Store.People().ByEmail(s.t.Context(), email)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	link, err := signInLink(s.t.Context(), s.app.Store, s.app.BaseURL(), person)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.open(link)
+	s.press("Log in")
+}
+
+// join signs a person up, who then opens a link.
+func (s *screen) join(email string) {
+	s.t.Helper()
+	s.open("/signup")
+	s.fill("name", "Maya Lind")
+	s.fill("email", email)
+	s.fill("password", "correct horse battery")
+	s.press("Create account")
+	s.signIn(email)
+}
+
+// shell runs a line that a page shows, as it stands.
+func shell(t *testing.T, line string) string {
+	t.Helper()
+	run := exec.CommandContext(t.Context(), "sh", "-c", line)
+	run.Dir = t.TempDir()
+	out, err := run.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	file, err := os.ReadFile(filepath.Join(run.Dir, "hello.pdf"))
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	return string(file)
+}
+
+// TestFromSignUpToTheFirstDocument signs up, makes a key, runs the line that the
+// page shows, and sees the document appear; then an operator suspends the
+// account, and the same line is refused.
+func TestFromSignUpToTheFirstDocument(t *testing.T) {
+	t.Parallel()
+	app, browser := startPages(t), openBrowser(t)
+	maya := openScreen(t, browser, app)
+	maya.join("maya@example.com")
+	maya.sees("Welcome, Maya")
+	maya.press("Make a key")
+	maya.sees("Paste this into a terminal.")
+	code, err := maya.page.Element("figure.code pre")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := code.Text()
+	if err != nil || !strings.Contains(line, "pdf_test_") {
+		t.Fatalf("the line is %q, %v", line, err)
+	}
+	if file := shell(t, line); !strings.HasPrefix(file, "%PDF-") {
+		t.Fatalf("the line makes %.300q", file)
+	}
+	maya.sees("Where the time went") // the page of the first document, by itself
+	maya.sees("Layout and print")
+	maya.sees("Completed")
+	maya.open("/dashboard/documents")
+	maya.sees("pdf.create")
+
+	account, err := app.Store.AccountByEmail(t.Context(), "maya@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lena, err := app.Store.People().Create(t.Context(), store.NewPerson{Email: "lena@ops.example", Verified: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Store.People().SetOperator(t.Context(), lena.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	operator := openScreen(t, browser, app)
+	operator.signIn("lena@ops.example")
+	operator.open("/admin?q=maya")
+	operator.sees("maya@example.com")
+	operator.open("/admin/accounts/" + account.ID)
+	operator.fill("reason", "Phishing kit; see ticket 4418.")
+	operator.press("Suspend account")
+	operator.sees("Lift suspension")
+	if answer := shell(t, line); !strings.Contains(answer, "account_suspended") {
+		t.Errorf("a suspended account's key gets %.300q", answer)
+	}
+	operator.fill("reason", "Resolved.")
+	operator.press("Lift suspension")
+	operator.sees("active again")
+	if file := shell(t, line); !strings.HasPrefix(file, "%PDF-") {
+		t.Errorf("after the suspension the line makes %.300q", file)
+	}
+	lookAtPages(t, app, browser, account.ID)
+	maya.calm("the owner's pages")
+	operator.calm("the operator's pages")
+}
+
+// lookAtPages has every page without an id in its address looked at by axe, in
+// both themes, and at the width of a telephone. It leaves pictures where
+// SCREENSHOTS names a folder.
+func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string) {
+	t.Helper()
+	axe, err := os.ReadFile(filepath.Join("..", "..", ".ci", "node", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatalf("axe is not there: %v; make setup installs it", err)
+	}
+	owner, operator, nobody := openScreen(t, browser, app), openScreen(t, browser, app), openScreen(t, browser, app)
+	owner.signIn("maya@example.com")
+	operator.signIn("lena@ops.example")
+	call, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: accountID})
+	if err != nil || len(call.Items) == 0 {
+		t.Fatalf("got %+v, %v", call, err)
+	}
+	keys, err := app.Store.Keys(t.Context(), accountID)
+	if err != nil || len(keys) == 0 {
+		t.Fatalf("got %+v, %v", keys, err)
+	}
+	for viewer, paths := range map[*screen][]string{
+		nobody: {"/login", "/signup", "/password/reset", "/nothing-here"},
+		owner: {
+			"/dashboard", "/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries",
+			"/dashboard/keys", "/dashboard/keys/new", "/dashboard/keys/" + keys[0].ID + "/revoke", "/dashboard/keys/" + keys[0].ID + "/roll",
+			"/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/factor",
+		},
+		operator: {
+			"/dashboard", "/admin", "/admin?q=nobody-has-this", "/admin/accounts/" + accountID, "/admin/engine", "/admin/jobs", "/admin/jobs?q=" + call.Items[0].ID,
+			"/admin/deliveries", "/admin/edge", "/admin/settings", "/admin/audit",
+		},
+	} {
+		for _, path := range paths {
+			viewer.open(path)
+			for _, theme := range []string{"light", "dark"} {
+				viewer.look(path, theme, string(axe))
+			}
+			viewer.calm(path)
+		}
+	}
+}
+
+// look checks the page that is open in a theme.
+func (s *screen) look(path, theme, axe string) {
+	s.t.Helper()
+	name := strings.Trim(regexp.MustCompile(`[^a-z]+`).ReplaceAllString(regexp.MustCompile(`(call|key|acc)_[0-9a-z]+`).ReplaceAllString(path, "one"), "-"), "-")
+	s.width(1440)
+	if _, err := s.page.Eval(`theme => { document.documentElement.dataset.theme = theme }`, theme); err != nil {
+		s.t.Fatal(err)
+	}
+	s.picture(name + "-" + theme)
+	// The source is not the page's, whose policy allows no such script.
+	if _, err := s.page.Eval("() => {" + axe + "\n}"); err != nil {
+		s.t.Fatalf("%s: axe: %v", path, err)
+	}
+	found, err := s.page.Eval(`async () => {
+		const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+		return violations.map(v => v.id + ": " + v.help + " at " + v.nodes.map(n => n.target.join(" ") + " (" + n.failureSummary + ")").join("; "));
+	}`)
+	if err != nil {
+		s.t.Fatalf("%s: axe: %v", path, err)
+	}
+	var wrongs []string
+	if err := json.Unmarshal([]byte(found.Value.JSON("", "")), &wrongs); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, wrong := range wrongs {
+		s.t.Errorf("%s, %s: %s", path, theme, wrong)
+	}
+	s.width(360)
+	wide, err := s.page.Eval(`() => document.documentElement.scrollWidth - document.documentElement.clientWidth`)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if wide.Value.Int() > 0 {
+		s.t.Errorf("%s is %d pixels wider than a telephone", path, wide.Value.Int())
+	}
+	if theme == "light" {
+		s.picture(name + "-phone")
+	}
+}
+
+func (s *screen) width(pixels int) {
+	s.t.Helper()
+	err := s.page.SetViewport(&proto.EmulationSetDeviceMetricsOverride{Width: pixels, Height: 900, DeviceScaleFactor: 1, Mobile: false})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// picture keeps what the page looks like, where SCREENSHOTS names a folder.
+func (s *screen) picture(name string) {
+	s.t.Helper()
+	dir := os.Getenv("SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	image, err := s.page.Screenshot(true, nil)
+	if err == nil {
+		err = errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name+".png"), image, 0o644))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
