@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/api/call"
@@ -50,9 +51,6 @@ type Config struct {
 	Region string
 	// Brand is put into the branded copies of the service's headers; empty sends none.
 	Brand string
-	// TrustedIPHeader names the one header that carries the client's address;
-	// empty takes the socket's.
-	TrustedIPHeader string
 	// MaxBody is the most a request may send, MaxFile the most one file in it
 	// may have, in bytes.
 	MaxBody, MaxFile int64
@@ -63,11 +61,11 @@ type Config struct {
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
 	// turns the rate limits off.
 	NoBilling, NoRateLimits bool
-	// Pages serves what is not the interface's; nil has no pages.
-	Pages http.Handler
 	// Version is shown by /health.
 	Version string
 	Logger  *slog.Logger
+	// Registry gets the metrics; nil means one that nobody reads.
+	Registry *prometheus.Registry
 	// Now is the clock; nil means the store's.
 	Now func() time.Time
 	// AfterStep, if set, is told of each step of a paid call that was passed.
@@ -92,16 +90,14 @@ type API struct {
 	prices     map[string]credit.Amount
 	registry   *prometheus.Registry
 	openapi    []byte
-	handler    http.Handler
+	handler    *chi.Mux
 	paths      []string // of routes, without those that hold an id
-	pages      http.Handler
 	log        *slog.Logger
 	now        func() time.Time
 	reached    func(step string)
 	lease      string
 	baseURL    string
 	brand      string
-	ipHeader   string
 	version    string
 	maxBody    int64
 	maxFile    int64
@@ -143,6 +139,9 @@ func New(cfg Config) (*API, error) {
 	if cfg.Now == nil {
 		cfg.Now = cfg.Store.Now
 	}
+	if cfg.Registry == nil {
+		cfg.Registry = prometheus.NewRegistry()
+	}
 	if cfg.Outbound == nil && cfg.Render != nil {
 		cfg.Outbound = cfg.Render
 	}
@@ -154,9 +153,9 @@ func New(cfg Config) (*API, error) {
 	}
 	a := &API{
 		store: cfg.Store, render: cfg.Render, outbound: cfg.Outbound, box: cfg.Box, limiter: cfg.Limiter, reads: limit.NewGate(maxReads),
-		table: table, gallery: layouts, prices: prices, registry: newRegistry(), log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
-		lease: cfg.Lease, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), brand: cfg.Brand, pages: cfg.Pages,
-		ipHeader: cfg.TrustedIPHeader, version: cfg.Version, maxBody: cfg.MaxBody, maxFile: cfg.MaxFile,
+		table: table, gallery: layouts, prices: prices, registry: cfg.Registry, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
+		lease: cfg.Lease, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), brand: cfg.Brand,
+		version: cfg.Version, maxBody: cfg.MaxBody, maxFile: cfg.MaxFile,
 		local: Loopback(cfg.BaseURL), rateLimits: !cfg.NoRateLimits,
 	}
 	a.Calls = call.New(call.Config{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -25,13 +24,6 @@ var (
 // maxReads is how many reads of one caller run at once in this process.
 const maxReads = 8
 
-// testPrefix marks keys for local development. They are accepted only while
-// the service's own address is loopback.
-const (
-	livePrefix = "pdf_live_"
-	testPrefix = "pdf_test_"
-)
-
 // authenticate finds the caller that a key belongs to. Keys that are wrong count
 // in the window of the client's address. When it is full, wrong ones are refused
 // as too many, and right ones of the same address go on.
@@ -48,7 +40,7 @@ func (a *API) authenticate(ctx context.Context, secret, ip string) (call.Caller,
 }
 
 func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) {
-	known := strings.HasPrefix(secret, livePrefix) || (a.local && strings.HasPrefix(secret, testPrefix))
+	known := strings.HasPrefix(secret, store.LivePrefix) || (a.local && strings.HasPrefix(secret, store.TestPrefix))
 	if !known {
 		return call.Caller{}, &fault.Error{Code: fault.Unauthorized}
 	}
@@ -73,24 +65,4 @@ func bearer(h http.Header) string {
 		return ""
 	}
 	return strings.TrimSpace(token)
-}
-
-// keyInQuery tells whether a query string carries what looks like a key. Such
-// requests are refused even beside a valid header: addresses end up in logs.
-func keyInQuery(raw string) bool {
-	// Readers disagree about ";", and about what is left of a query with a
-	// mistake in it: what could be a key to one of them is one.
-	query, _ := url.ParseQuery(strings.ReplaceAll(raw, ";", "&"))
-	for name, values := range query {
-		switch strings.ToLower(name) {
-		case "api_key", "key", "access_token", "token":
-			return true
-		}
-		for _, value := range values {
-			if strings.HasPrefix(value, livePrefix) || strings.HasPrefix(value, testPrefix) {
-				return true
-			}
-		}
-	}
-	return strings.Contains(raw, livePrefix) || strings.Contains(raw, testPrefix)
 }

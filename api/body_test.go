@@ -17,7 +17,7 @@ import (
 func TestBodiesThatAreCutOff(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
-	server := httptest.NewServer(s.API.Handler())
+	server := httptest.NewServer(s.Handler)
 	t.Cleanup(server.Close)
 	before, _ := s.Balance(t)
 	for name, body := range map[string]string{

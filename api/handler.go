@@ -71,13 +71,13 @@ func (a *API) routes() []route {
 	return routes
 }
 
-// Handler serves the interface.
+// Handler serves the interface. It belongs behind the edge, which knows the ids
+// and addresses of requests.
 func (a *API) Handler() http.Handler { return a.handler }
 
 // router makes the handler of the interface.
-func (a *API) router() http.Handler {
+func (a *API) router() *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(edge.Identify, edge.Log(a.log, a.registry), edge.Recover(a.fail), a.guard)
 	for _, route := range a.routes() {
 		if !strings.Contains(route.pattern, "{") {
 			a.paths = append(a.paths, route.pattern)
@@ -106,12 +106,8 @@ func (a *API) router() http.Handler {
 			r.Method(http.MethodOptions, route.pattern, http.HandlerFunc(preflight))
 		}
 	}
-	r.NotFound(nowhere{a}.notFound())
-	refuse := a.serve(nowhere{a}.unknown(fault.MethodNotAllowed))
-	r.MethodNotAllowed(func(w http.ResponseWriter, request *http.Request) {
-		w.Header().Set("Allow", strings.Join(allowedMethods(r, request.URL.Path), ", "))
-		refuse(w, request)
-	})
+	r.NotFound(nowhere{a}.serve(fault.NotFound))
+	r.MethodNotAllowed(nowhere{a}.serve(fault.MethodNotAllowed))
 	return r
 }
 
@@ -144,23 +140,9 @@ func (a *API) serve(handle func(http.ResponseWriter, *http.Request) error) http.
 			edge.SetRoute(w, route.RoutePattern())
 		}
 		if err := handle(w, r); err != nil {
-			a.fail(w, r, err)
+			a.Fail(w, r, err)
 		}
 	}
-}
-
-// guard refuses keys in the address and sets the headers of every answer:
-// nothing may be cached or read across origins unless a route says so.
-func (a *API) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if isAPI(r.URL.Path) && keyInQuery(r.URL.RawQuery) {
-			a.fail(w, r, &fault.Error{Code: fault.Unauthorized, Message: "A key was given in the address; put the key in the Authorization header, and replace this key: addresses are stored in logs."})
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // crossOrigin lets pages of any origin read the answers of a public route.
@@ -170,17 +152,6 @@ func crossOrigin(handle func(http.ResponseWriter, *http.Request) error) func(htt
 		w.Header().Set("Access-Control-Expose-Headers", "*")
 		return handle(w, r)
 	}
-}
-
-// allowedMethods lists the methods that a path takes.
-func allowedMethods(routes chi.Routes, path string) []string {
-	var methods []string
-	for _, method := range edge.Methods() {
-		if routes.Match(chi.NewRouteContext(), method, path) {
-			methods = append(methods, method)
-		}
-	}
-	return methods
 }
 
 // preflight answers a browser that asks before a cross-origin request.

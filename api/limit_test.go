@@ -16,6 +16,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
+	"relaypdf/edge"
 	"relaypdf/store"
 )
 
@@ -270,7 +271,7 @@ func TestReadLimits(t *testing.T) {
 
 func TestTrustedIPHeader(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.TrustedIPHeader = "Fly-Client-IP" }})
+	s := apitest.New(t, apitest.Options{TrustedIPHeader: "Fly-Client-IP"})
 	id := stored(t, s, `{"text":"a","response":"url"}`)
 	get := func(from string, trusted ...string) apitest.Response {
 		h := http.Header{"Authorization": nil, "Fly-Client-Ip": trusted, "X-Forwarded-For": {"203.0.113.9"}}
@@ -347,7 +348,7 @@ func TestLimitsWithoutTheirRedis(t *testing.T) {
 		t.Errorf("without Redis, readiness is %s", got)
 	}
 	metrics := httptest.NewRecorder()
-	s.API.PrivateHandler().ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	edge.Private(s.Registry).ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if line := "relaypdf_limits_alone_total " + strconv.FormatInt(limiter.Alone(), 10) + "\n"; limiter.Alone() < 6 || !strings.Contains(metrics.Body.String(), line) {
 		t.Errorf("%d checks without Redis, and the metrics do not have %q", limiter.Alone(), line)
 	}

@@ -119,6 +119,10 @@ func TestMissingSpeaksTheLanguageOfItsSide(t *testing.T) {
 	if far := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/nothing/like/that"}).Refused(t, fault.NotFound); strings.Contains(far.Message, "mean") {
 		t.Errorf("the message is %q, want no suggestion", far.Message)
 	}
+	wrong := s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/gallery/invoice.webp", Header: without()})
+	if wrong.Status != http.StatusMethodNotAllowed || wrong.Header.Get("Allow") != "GET, HEAD, OPTIONS" || !strings.Contains(wrong.Body, "This address takes GET, HEAD, OPTIONS only.") {
+		t.Errorf("a method that a picture does not take: status %d, Allow %q, %s", wrong.Status, wrong.Header.Get("Allow"), wrong.Body)
+	}
 	for path, want := range map[string]string{
 		"/opnapi.json": `<a href="/openapi.json">`, "/<script>alert(1)</script>": "There is no page",
 	} {

@@ -19,6 +19,7 @@ import (
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
+	"relaypdf/edge"
 )
 
 // interfaceVersion is the version of the interface, which is not the program's.
@@ -225,7 +226,7 @@ func addErrors(e *endpoint, r route) {
 // errors lists the errors that a route may answer with.
 func (r route) errors() []fault.Code {
 	list := append([]fault.Code{fault.InternalError}, r.codes...)
-	if isAPI(r.pattern) {
+	if edge.Versioned(r.pattern) {
 		list = append(list, fault.Unauthorized) // a key in the address is refused everywhere
 	}
 	if r.access != public {
@@ -254,7 +255,7 @@ func (r route) tag() string {
 	if r.operation != nil {
 		return r.operation.Words()[0]
 	}
-	if !isAPI(r.pattern) {
+	if !edge.Versioned(r.pattern) {
 		return "service"
 	}
 	return strings.Split(r.pattern, "/")[2]

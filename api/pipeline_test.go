@@ -583,7 +583,7 @@ func TestReadDeadlineEndsWithTheBody(t *testing.T) {
 	}
 	r.Header.Set("Authorization", "Bearer "+s.Secret)
 	r.Header.Set("Content-Type", "application/json")
-	s.API.Handler().ServeHTTP(line, r)
+	s.Handler.ServeHTTP(line, r)
 	if line.set < 2 || !during.IsZero() {
 		t.Errorf("%d deadlines were set, the one during the run is %v; want 2 or more, and none", line.set, during)
 	}

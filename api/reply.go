@@ -55,8 +55,8 @@ func undelivered(err error) error {
 	return &errUndelivered{err}
 }
 
-// fail answers with an error. It is the only place that writes one.
-func (a *API) fail(out http.ResponseWriter, r *http.Request, err error) {
+// Fail answers with an error. It is the only place that writes one.
+func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	w := edge.AnswerOf(out)
 	var gone *errUndelivered
 	e := call.Fault(err)

@@ -17,7 +17,7 @@ type callerKey struct{}
 // authenticated lets only requests with a valid key through to a handler.
 func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r, a.ipHeader))
+		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()))
 		if err != nil {
 			return err
 		}
@@ -74,11 +74,6 @@ func (a *API) limitedReads(handle func(http.ResponseWriter, *http.Request) error
 func callerFrom(ctx context.Context) call.Caller {
 	caller, _ := ctx.Value(callerKey{}).(call.Caller)
 	return caller
-}
-
-// isAPI tells whether a path belongs to the versioned interface.
-func isAPI(path string) bool {
-	return path == "/v1" || strings.HasPrefix(path, "/v1/") || path == "/mcp"
 }
 
 // accounts answers for the account that a key belongs to.

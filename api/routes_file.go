@@ -72,7 +72,7 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 func (a *API) limitDownloads(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if a.rateLimits {
-			verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("files", edge.ClientIP(r, a.ipHeader)), downloadWindow)
+			verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("files", edge.ClientIP(r.Context())), downloadWindow)
 			if err != nil || !verdict.Allowed {
 				setRateHeaders(w.Header(), verdict)
 				return call.OverRate(verdict, err)

@@ -21,7 +21,7 @@ import (
 // postOperation is the HTTP door of one operation.
 func (a *API) postOperation(operation *op.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r, a.ipHeader))
+		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()))
 		if err != nil {
 			return err
 		}

@@ -3,9 +3,10 @@ package api
 import (
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/fault"
 	"relaypdf/edge"
@@ -14,24 +15,34 @@ import (
 // isService tells whether a path is the interface's, which speaks JSON, and not
 // that of a page.
 func isService(path string) bool {
-	return isAPI(path) || path == "/openapi.json" || path == "/health" || strings.HasPrefix(path, "/health/") || strings.HasPrefix(path, "/mcp/")
+	return edge.Versioned(path) || path == "/openapi.json" || path == "/health" || strings.HasPrefix(path, "/health/") || strings.HasPrefix(path, "/mcp/")
 }
+
+// Serves tells whether a path is for the interface to answer: one that speaks
+// JSON, whether it is there or not, or one of its routes.
+func (a *API) Serves(path string) bool {
+	return isService(path) || a.handler.Match(chi.NewRouteContext(), http.MethodGet, path)
+}
+
+// Paths returns the paths of the interface, without those that hold an id.
+func (a *API) Paths() []string { return slices.Clone(a.paths) }
 
 // nowhere answers where no route does.
 type nowhere struct{ *API }
 
-// notFound answers for paths that no route has: the pages' where there are any.
-func (a nowhere) notFound() http.HandlerFunc {
-	refuse := a.serve(a.unknown(fault.NotFound))
+// serve answers for a path or a method that no route has: in JSON under the
+// interface, else as a page.
+func (a nowhere) serve(code fault.Code) http.HandlerFunc {
+	refuse := a.API.serve(a.unknown(code))
 	return func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case isService(r.URL.Path):
-			refuse(w, r)
-		case a.pages != nil:
-			a.pages.ServeHTTP(w, r)
-		default:
-			a.missingPage(w, r, http.StatusNotFound)
+		if code == fault.MethodNotAllowed {
+			w.Header().Set("Allow", edge.Allowed(a.handler, r.URL.Path))
 		}
+		if isService(r.URL.Path) {
+			refuse(w, r)
+			return
+		}
+		a.missingPage(w, r, code)
 	}
 }
 
@@ -43,7 +54,7 @@ func (a nowhere) unknown(code fault.Code) func(http.ResponseWriter, *http.Reques
 	}
 	withKey := a.authenticated(a.limited(refuse))
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if r.Method == http.MethodPost && isAPI(r.URL.Path) {
+		if r.Method == http.MethodPost && edge.Versioned(r.URL.Path) {
 			return withKey(w, r)
 		}
 		return refuse(w, r)
@@ -52,45 +63,27 @@ func (a nowhere) unknown(code fault.Code) func(http.ResponseWriter, *http.Reques
 
 // unknownText names the path that was probably meant.
 func (a nowhere) unknownText(code fault.Code, path string) string {
-	near := a.nearest(path)
+	near := edge.Nearest(path, a.paths)
 	if code != fault.NotFound || near == "" {
 		return ""
 	}
 	return code.Text() + " Did you mean " + near + "?"
 }
 
-// maxSuggested bounds in bytes a path that is compared with those of routes.
-const maxSuggested = 100
-
-// nearest returns the path of a route that is close to the one given, or "".
-func (a nowhere) nearest(path string) string {
-	if len(path) > maxSuggested {
-		return ""
-	}
-	path = strings.ToLower(strings.TrimRight(path, "/"))
-	best, distance := "", max(2, len(path)/4)+1
-	for _, pattern := range a.paths {
-		if d := levenshtein.ComputeDistance(path, pattern); d < distance {
-			best, distance = pattern, d
-		}
-	}
-	return best
-}
-
-// missing is the page that stands for one that there is none of.
+// missing is the page that stands for one that there is none of, in a process
+// without pages of its own.
 var missing = template.Must(template.New("missing").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Status}} {{.Text}}</title>
 <h1>{{.Text}}</h1>
-<p>There is no page at this address.{{with .Near}} Did you mean <a href="{{.}}">{{.}}</a>?{{end}}</p>
+<p>{{with .Allow}}This address takes {{.}} only.{{else}}There is no page at this address.{{with .Near}} Did you mean <a href="{{.}}">{{.}}</a>?{{end}}{{end}}</p>
 <p>The interface is described at <a href="/openapi.json">/openapi.json</a>.</p>
 </html>
 `))
 
 // missingPage answers a browser.
-func (a nowhere) missingPage(w http.ResponseWriter, r *http.Request, status int) {
-	edge.SetRoute(w, "unmatched")
-	h := w.Header()
+func (a nowhere) missingPage(w http.ResponseWriter, r *http.Request, code fault.Code) {
+	h, status := w.Header(), (&fault.Error{Code: code}).Status()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'")
 	w.WriteHeader(status)
@@ -98,5 +91,7 @@ func (a nowhere) missingPage(w http.ResponseWriter, r *http.Request, status int)
 		return
 	}
 	// A client that has gone is nothing to tell anybody.
-	_ = missing.Execute(w, map[string]any{"Status": status, "Text": http.StatusText(status), "Near": a.nearest(r.URL.Path)})
+	_ = missing.Execute(w, map[string]any{
+		"Status": status, "Text": http.StatusText(status), "Near": edge.Nearest(r.URL.Path, a.paths), "Allow": h.Get("Allow"),
+	})
 }

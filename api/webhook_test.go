@@ -18,6 +18,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/wire"
+	"relaypdf/edge"
 	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
@@ -220,7 +221,7 @@ func TestRetriesCarryTheSameEvent(t *testing.T) {
 	}
 	stop() // An attempt is counted once it is recorded; the replay is another one.
 	shown := httptest.NewRecorder()
-	s.API.PrivateHandler().ServeHTTP(shown, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	edge.Private(s.Registry).ServeHTTP(shown, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, want := range []string{`relaypdf_delivery_attempts_total{status="failed"} 1`, `relaypdf_delivery_attempts_total{status="pending"} 7`} {
 		if !strings.Contains(shown.Body.String(), want+"\n") {
 			t.Errorf("the metrics lack %s", want)

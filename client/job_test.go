@@ -100,7 +100,7 @@ func TestClientUpload(t *testing.T) {
 				w.WriteHeader(http.StatusTooManyRequests)
 				return
 			}
-			s.API.Handler().ServeHTTP(w, r)
+			s.Handler.ServeHTTP(w, r)
 		}))
 		defer front.Close()
 		service := s.Client()

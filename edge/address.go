@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// ClientIP returns the address that limits count by: the one named trusted
+// clientIP returns the address that limits count by: the one named trusted
 // header if the settings name it, else the socket's. Any other forwarding
 // header is ignored, because clients can write it. IPv6 counts by its /64,
 // which one customer holds as a whole.
-func ClientIP(r *http.Request, trustedHeader string) string {
+func clientIP(r *http.Request, trustedHeader string) string {
 	text := r.RemoteAddr
 	if trustedHeader != "" {
 		// Proxies append: the last entry is the one that ours wrote.

@@ -72,15 +72,15 @@ func SetRoute(w http.ResponseWriter, pattern string) { AnswerOf(w).route = patte
 // render, in seconds.
 var latencyBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
-// RequestsMetric is the name under which Log counts requests.
-const RequestsMetric = "relaypdf_request_seconds"
+// requestsMetric is the name under which Log counts requests.
+const requestsMetric = "relaypdf_request_seconds"
 
 // Log logs one line for each request and counts it: by the route's pattern and
 // never the path, which may hold a file's id, nor the query, which may hold a
 // key. It belongs outside of everything that may answer.
 func Log(log *slog.Logger, registry prometheus.Registerer) func(http.Handler) http.Handler {
 	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: RequestsMetric, Help: "HTTP requests by route and status.", Buckets: latencyBuckets,
+		Name: requestsMetric, Help: "HTTP requests by route and status.", Buckets: latencyBuckets,
 	}, []string{"method", "route", "status"})
 	registry.MustRegister(requests)
 	return func(next http.Handler) http.Handler {
@@ -99,13 +99,6 @@ func Log(log *slog.Logger, registry prometheus.Registerer) func(http.Handler) ht
 				slog.Duration("took", took),
 			}, seen.fields...)...)
 		})
-	}
-}
-
-// Methods are those that a route may take.
-func Methods() []string {
-	return []string{
-		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
 	}
 }
 

@@ -311,7 +311,7 @@ func TestConvertWithoutOffice(t *testing.T) {
 	if err := r.WarmConvert(); !errors.Is(err, ErrConvertUnavailable) {
 		t.Errorf("WarmConvert: got %v, want ErrConvertUnavailable", err)
 	}
-	doc, err := r.For("tenant").PDF(t.Context(), Source{HTML: "<p>unharmed"}, Page{}, PDF{})
+	doc, err := r.For("account").PDF(t.Context(), Source{HTML: "<p>unharmed"}, Page{}, PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-const tenant = "acct_1"
+const account = "acct_1"
 
 // letter is a PDF as the API makes it by default.
 var letter = PDF{Width: 8.5, Height: 11, Scale: 1, PrintBackground: true}
@@ -28,7 +28,7 @@ func TestPDFOfInlineSources(t *testing.T) {
 		"markdown":        {Source{Markdown: "# Title\n\n| a | b |\n|---|---|\n| cell | 2 |\n"}, "cell"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc, err := r.For(tenant).PDF(t.Context(), test.source, Page{}, letter)
+			doc, err := r.For(account).PDF(t.Context(), test.source, Page{}, letter)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func TestPDFMetadata(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opt := letter
 			opt.Metadata = test.metadata
-			doc, err := r.For(tenant).PDF(t.Context(), Source{HTML: "<title>From the page</title><p>x"}, Page{}, opt)
+			doc, err := r.For(account).PDF(t.Context(), Source{HTML: "<title>From the page</title><p>x"}, Page{}, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestPDFPageRanges(t *testing.T) {
 	for ranges, want := range map[string]string{"2-3": "Page2 Page3", "last": "Page4", "even": "Page2 Page4", "-1,3-": "Page1 Page3 Page4"} {
 		opt := letter
 		opt.PageRanges = ranges
-		doc, err := r.For(tenant).PDF(t.Context(), source, Page{}, opt)
+		doc, err := r.For(account).PDF(t.Context(), source, Page{}, opt)
 		if err != nil {
 			t.Errorf("%s: %v", ranges, err)
 			continue
@@ -96,7 +96,7 @@ func TestPDFPageRanges(t *testing.T) {
 	for _, ranges := range []string{"5", "2-9", "5-", "-5"} {
 		opt := letter
 		opt.PageRanges = ranges
-		_, err := r.For(tenant).PDF(t.Context(), source, Page{}, opt)
+		_, err := r.For(account).PDF(t.Context(), source, Page{}, opt)
 		var beyond *PageRangeError
 		if !errors.As(err, &beyond) || beyond.Pages != 4 {
 			t.Errorf("%s: error %v, want a PageRangeError of 4 pages", ranges, err)
@@ -118,7 +118,7 @@ func TestPDFMarkdownMargins(t *testing.T) {
 	} {
 		opt := letter
 		opt.Margin = test.margin
-		doc, err := r.For(tenant).PDF(t.Context(), Source{Markdown: "Word\n"}, Page{}, opt)
+		doc, err := r.For(account).PDF(t.Context(), Source{Markdown: "Word\n"}, Page{}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestPDFMarkdownMargins(t *testing.T) {
 func TestScreenshot(t *testing.T) {
 	r := start(t, Config{})
 	shot := Screenshot{Type: "png", Viewport: Viewport{Width: 300, Height: 200, Scale: 2}}
-	image, err := r.For(tenant).Screenshot(t.Context(), Source{HTML: "<h1>Hi</h1>"}, Page{}, shot)
+	image, err := r.For(account).Screenshot(t.Context(), Source{HTML: "<h1>Hi</h1>"}, Page{}, shot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 		page := Page{
 			WaitUntil: "networkidle0", Headers: map[string]string{"X-Ours": "yes"}, Cookies: []Cookie{{Name: "sid", Value: "42"}},
 		}
-		doc, err := r.For(tenant).PDF(t.Context(), Source{URL: s.url("intranet.test", "/")}, page, letter)
+		doc, err := r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/")}, page, letter)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 		if got := <-headers; got.Get("X-Ours") != "yes" || got.Get("Cookie") != "sid=42" {
 			t.Errorf("the site got %v", got)
 		}
-		_, err = r.For(tenant).PDF(t.Context(), Source{URL: s.url("intranet.test", "/gone")}, Page{}, letter)
+		_, err = r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/gone")}, Page{}, letter)
 		var load *LoadError
 		if !errors.As(err, &load) || load.Status != http.StatusGone {
 			t.Errorf("error %v, want a LoadError of status 410", err)
@@ -177,7 +177,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 	})
 	t.Run("not trusted", func(t *testing.T) {
 		r := start(t, Config{AllowHosts: []string{"intranet.test"}, Resolver: resolver})
-		_, err := r.For(tenant).PDF(t.Context(), Source{URL: s.url("intranet.test", "/")}, Page{}, letter)
+		_, err := r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/")}, Page{}, letter)
 		var load *LoadError
 		if !errors.As(err, &load) || !strings.Contains(load.Reason, "ERR_CERT_AUTHORITY_INVALID") {
 			t.Errorf("error %v, want a LoadError that names the certificate", err)
@@ -211,14 +211,14 @@ func TestURLsThatLeadInwards(t *testing.T) {
 		"redirect to http name": redirectTo(strings.Replace(plain.url("plain.test", "/"), "https", "http", 1)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc, err := r.For(tenant).PDF(t.Context(), Source{URL: address}, Page{}, letter)
+			doc, err := r.For(account).PDF(t.Context(), Source{URL: address}, Page{}, letter)
 			if !errors.Is(err, ErrRefused) {
 				t.Errorf("error %v, want ErrRefused", err)
 			}
 			if err == nil {
 				t.Errorf("the PDF says %q", pdfText(t, doc))
 			}
-			image, err := r.For(tenant).Screenshot(t.Context(), Source{URL: address}, Page{}, Screenshot{Type: "png"})
+			image, err := r.For(account).Screenshot(t.Context(), Source{URL: address}, Page{}, Screenshot{Type: "png"})
 			if !errors.Is(err, ErrRefused) {
 				t.Errorf("screenshot: error %v, want ErrRefused", err)
 			}
@@ -233,7 +233,7 @@ func TestURLsThatLeadInwards(t *testing.T) {
 
 	// The same request reaches the canary when the operator opens it.
 	open := start(t, Config{AllowHosts: []string{"inward.test"}, ExtraCA: canary.ca, Resolver: resolver})
-	doc, err := open.For(tenant).PDF(t.Context(), Source{URL: canary.url("inward.test", "/")}, Page{}, letter)
+	doc, err := open.For(account).PDF(t.Context(), Source{URL: canary.url("inward.test", "/")}, Page{}, letter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestURLsThatLeadInwards(t *testing.T) {
 
 func TestURLOfAnUnknownName(t *testing.T) {
 	r := start(t, Config{Resolver: names{}})
-	_, err := r.For(tenant).PDF(t.Context(), Source{URL: "https://unknown.test/"}, Page{}, letter)
+	_, err := r.For(account).PDF(t.Context(), Source{URL: "https://unknown.test/"}, Page{}, letter)
 	var load *LoadError
 	if !errors.As(err, &load) || load.Reason != "net::ERR_NAME_NOT_RESOLVED" {
 		t.Errorf("error %v, want a LoadError that names the DNS", err)
@@ -260,7 +260,7 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			_, err := r.For(tenant).PDF(t.Context(), source, Page{Timeout: 500 * time.Millisecond}, letter)
+			_, err := r.For(account).PDF(t.Context(), source, Page{Timeout: 500 * time.Millisecond}, letter)
 			if !errors.Is(err, ErrTimeout) {
 				t.Errorf("error %v, want ErrTimeout", err)
 			}
@@ -269,7 +269,7 @@ func TestTimeouts(t *testing.T) {
 			}
 		})
 	}
-	doc, err := r.For(tenant).PDF(t.Context(), Source{Markdown: "# after"}, Page{}, letter)
+	doc, err := r.For(account).PDF(t.Context(), Source{Markdown: "# after"}, Page{}, letter)
 	if err != nil {
 		t.Fatalf("the next document: %v", err)
 	}
@@ -281,7 +281,7 @@ func TestCallerLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, source := range map[string]Source{"html": {HTML: "x"}, "markdown": {Markdown: "x"}} {
-		if _, err := r.For(tenant).PDF(ctx, source, Page{}, letter); !errors.Is(err, context.Canceled) {
+		if _, err := r.For(account).PDF(ctx, source, Page{}, letter); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v, want context.Canceled", name, err)
 		}
 	}
@@ -301,7 +301,7 @@ func TestReadyAndClosed(t *testing.T) {
 	if err := r.Ready(t.Context()); err == nil {
 		t.Error("a closed renderer says that it is ready")
 	}
-	if _, err := r.For(tenant).PDF(t.Context(), Source{HTML: "x"}, Page{}, letter); !errors.Is(err, ErrClosed) {
+	if _, err := r.For(account).PDF(t.Context(), Source{HTML: "x"}, Page{}, letter); !errors.Is(err, ErrClosed) {
 		t.Errorf("error %v, want ErrClosed", err)
 	}
 }

@@ -16,12 +16,12 @@ import (
 // What a document asked for is over with it, on the account's warm pages too.
 func (s *studio) testEmulationEnds(t *testing.T) {
 	t.Parallel()
-	const tenant = "acct_emulation" // with pages of its own, so that each is used again
+	const account = "acct_emulation" // with pages of its own, so that each is used again
 	const static = `<!DOCTYPE html><style>b { display: none } @media (max-width: 500px) { .narrow { display: inline } } @media screen { .screen { display: inline } } @media (resolution >= 2dppx) { .dense { display: inline } }</style>Page <b class="narrow">narrow</b> <b class="screen">screen</b> <b class="dense">dense</b>`
 	const scripted = `<!DOCTYPE html><body><script>document.body.textContent = "Page " + innerWidth + " " + devicePixelRatio + " " + matchMedia("screen").matches</script>`
 	pdf := func(html string) string {
 		t.Helper()
-		doc, err := s.For(tenant).PDF(t.Context(), render.Source{HTML: html}, render.Page{}, render.PDF{})
+		doc, err := s.For(account).PDF(t.Context(), render.Source{HTML: html}, render.Page{}, render.PDF{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 	for html, text := range want {
 		for range 3 {
 			shot := render.Screenshot{Type: "png", OmitBackground: true, Viewport: render.Viewport{Width: 320, Height: 200, Scale: 3}}
-			result, err := s.For(tenant).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{Media: "print"}, shot)
+			result, err := s.For(account).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{Media: "print"}, shot)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,12 +39,12 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 			if got := pdf(html); got != text {
 				t.Errorf("after others the document says %q, want %q", got, text)
 			}
-			doc, err := s.For(tenant).PDF(t.Context(), render.Source{HTML: html}, render.Page{Media: "screen"}, render.PDF{Landscape: true, Scale: 2})
+			doc, err := s.For(account).PDF(t.Context(), render.Source{HTML: html}, render.Page{Media: "screen"}, render.PDF{Landscape: true, Scale: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_ = doc.Body.Close()
-			result, err = s.For(tenant).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{}, render.Screenshot{Type: "png"})
+			result, err = s.For(account).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{}, render.Screenshot{Type: "png"})
 			if err != nil {
 				t.Fatal(err)
 			}

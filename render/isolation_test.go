@@ -32,10 +32,10 @@ func newRoom(t *testing.T) *room {
 	return m
 }
 
-// pdf prints a source for a tenant and returns its text.
-func (m *room) pdf(t *testing.T, tenant string, source render.Source, page render.Page) string {
+// pdf prints a source for a account and returns its text.
+func (m *room) pdf(t *testing.T, account string, source render.Source, page render.Page) string {
 	t.Helper()
-	doc, err := m.r.For(tenant).PDF(t.Context(), source, page, render.PDF{})
+	doc, err := m.r.For(account).PDF(t.Context(), source, page, render.PDF{})
 	if err != nil {
 		t.Fatalf("%.100s%s: %v", source.HTML, source.URL, err)
 	}
@@ -43,9 +43,9 @@ func (m *room) pdf(t *testing.T, tenant string, source render.Source, page rende
 }
 
 // report opens one of the site's pages that report.
-func (m *room) report(t *testing.T, tenant, path string) map[string]string {
+func (m *room) report(t *testing.T, account, path string) map[string]string {
 	t.Helper()
-	found := parseReport(m.pdf(t, tenant, m.page(path), untilDone()))
+	found := parseReport(m.pdf(t, account, m.page(path), untilDone()))
 	if len(found) == 0 {
 		t.Fatalf("%s reported nothing", path)
 	}
@@ -238,7 +238,7 @@ func TestTimersEnd(t *testing.T) {
 	group.SetLimit(3)
 	for i := range 24 {
 		group.Go(func() error {
-			tenant := fmt.Sprintf("acct_%d", i%2)
+			account := fmt.Sprintf("acct_%d", i%2)
 			source, want := render.Source{HTML: plantHere + "<p>x"}, ""
 			switch i % 3 {
 			case 1:
@@ -246,7 +246,7 @@ func TestTimersEnd(t *testing.T) {
 			case 2:
 				source, want = render.Source{HTML: fmt.Sprintf("<script>document.write('scripted%d')</script>", i)}, fmt.Sprintf("scripted%d", i)
 			}
-			doc, err := m.r.For(tenant).PDF(t.Context(), source, render.Page{}, render.PDF{})
+			doc, err := m.r.For(account).PDF(t.Context(), source, render.Page{}, render.PDF{})
 			if err != nil {
 				return err
 			}
@@ -305,14 +305,14 @@ func TestCachesEnd(t *testing.T) {
 	if text := m.pdf(t, "acct_control", render.Source{HTML: twice}, render.Page{}); m.site.count("/style.css") != 1 {
 		t.Errorf("control: %d requests in one document, want one from the cache (%q)", m.site.count("/style.css"), text)
 	}
-	for i, tenant := range []string{"acct_one", "acct_one", "acct_two", "acct_one"} {
+	for i, account := range []string{"acct_one", "acct_one", "acct_two", "acct_one"} {
 		source := render.Source{HTML: link}
 		if i%2 == 1 {
 			source = render.Source{Markdown: link + "\n"}
 		}
 		want := fmt.Sprintf("style%d", i+2)
-		if got := m.pdf(t, tenant, source, render.Page{}); !strings.Contains(got, want) {
-			t.Errorf("document %d of %s: %q, want %s", i, tenant, got, want)
+		if got := m.pdf(t, account, source, render.Page{}); !strings.Contains(got, want) {
+			t.Errorf("document %d of %s: %q, want %s", i, account, got, want)
 		}
 	}
 }

@@ -72,7 +72,7 @@ type Settlement struct {
 	File     *File         // the result to keep, or nil; its account and call are filled in
 	Duration time.Duration // of the run
 	Steps    Steps         // where the time went
-	Notice   *Notice       // what is told of the end, or nil
+	Outbox   *Outbox       // what is told of the end, or nil
 	// Job is the try of a job that has ended, as it was taken on. Where another
 	// worker has taken it on since, nothing is settled.
 	Job *Job
@@ -268,25 +268,11 @@ func (s CallStore) beginMore(ctx context.Context, tx bun.Tx, row *callRow, c New
 	return nil
 }
 
-// begunColumns are those that a call has from its beginning.
-const begunColumns = `id, result_id, account_id, key_id, operation, mode, request_id, idempotency_key,
-	lease, metered, quote, status, day, created_at`
-
-// begun returns where the values of begunColumns go, in their order.
-func (r *callRow) begun() []any {
-	return []any{
-		&r.ID, &r.ResultID, &r.AccountID, &r.KeyID, &r.Operation, &r.Mode, &r.RequestID, &r.IdempotencyKey,
-		&r.Lease, &r.Metered, &r.Quote, &r.Status, &r.Day, &r.CreatedAt,
-	}
-}
-
 // callInsert records a call that begins.
-const callInsert = `INSERT INTO calls (` + begunColumns + `)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+var callInsert = callsTable.insert()
 
 func (s CallStore) insertCall(ctx context.Context, tx bun.Tx, r *callRow) error {
-	_, err := s.exec(ctx, tx, callInsert, r.ID, r.ResultID, r.AccountID, r.KeyID, r.Operation, r.Mode, r.RequestID, r.IdempotencyKey,
-		r.Lease, r.Metered, int64(r.Quote), r.Status, r.Day, r.CreatedAt)
+	_, err := s.exec(ctx, tx, callInsert, callsTable.values(r)...)
 	return err
 }
 
@@ -321,21 +307,20 @@ func (end Settlement) by() (lease string, try int) {
 	return end.Job.lease, end.Job.Tries
 }
 
-// endUpdate ends a running call with success, and returns what its settlement
-// needs. $1 status, $2 charge, $3 now, $4 duration, $5 call, $6 the status before,
-// $7 and $8 lease and try of a job, $9 steps.
-const endUpdate = `UPDATE calls SET status = $1, charge = $2, ended_at = $3, duration = $4, steps = $9
+// endUpdate ends a running call with success, and returns it. $1 status, $2
+// charge, $3 now, $4 duration, $5 call, $6 the status before, $7 and $8 lease and
+// try of a job, $9 steps.
+var endUpdate = `UPDATE calls SET status = $1, charge = $2, ended_at = $3, duration = $4, steps = $9
 	WHERE id = $5 AND status = $6 AND quote >= $2
 	AND ($7 = '' OR EXISTS (SELECT 1 FROM jobs WHERE call_id = $5 AND state = 'running' AND lease = $7 AND tries = $8))
-	RETURNING id, result_id, account_id, key_id, operation, mode, idempotency_key, metered, quote, day`
+	RETURNING ` + callsTable.columns("calls")
 
 func (s CallStore) settle(ctx context.Context, tx bun.Tx, end Settlement) error {
 	now := s.now()
 	var row callRow
 	lease, try := end.by()
 	err := notFound(s.queryRow(ctx, tx, endUpdate, CallDone, int64(end.Charge), toMicros(now), end.Duration.Microseconds(),
-		end.CallID, CallRunning, lease, try, string(end.Steps)).Scan(&row.ID, &row.ResultID, &row.AccountID, &row.KeyID, &row.Operation, &row.Mode, &row.IdempotencyKey, &row.Metered,
-		&row.Quote, &row.Day))
+		end.CallID, CallRunning, lease, try, string(end.Steps)).Scan(callsTable.places(&row)...))
 	if errors.Is(err, ErrNotFound) {
 		return settleRefusal(ctx, tx, end)
 	}
@@ -360,7 +345,7 @@ func (s CallStore) settle(ctx context.Context, tx bun.Tx, end Settlement) error 
 			return err
 		}
 	}
-	if err := s.finish(ctx, tx, &row, end.Notice, now); err != nil {
+	if err := s.finish(ctx, tx, &row, end.Outbox, now); err != nil {
 		return err
 	}
 	if err := s.returnFunds(ctx, tx, &row, held-paid, row.Quote-end.Charge); err != nil {
@@ -370,11 +355,11 @@ func (s CallStore) settle(ctx context.Context, tx bun.Tx, end Settlement) error 
 }
 
 // finish does what follows from the end of a call, whatever the end was.
-func (s CallStore) finish(ctx context.Context, tx bun.Tx, row *callRow, n *Notice, now time.Time) error {
+func (s CallStore) finish(ctx context.Context, tx bun.Tx, row *callRow, n *Outbox, now time.Time) error {
 	if err := s.jobs.endJob(ctx, tx, row); err != nil {
 		return err
 	}
-	return s.events.noticed(ctx, tx, row, n, now)
+	return s.events.writeOutbox(ctx, tx, row, n, now)
 }
 
 // settleRefusal says why no running call took the settlement; nil when the same
@@ -397,14 +382,14 @@ func settleRefusal(ctx context.Context, tx bun.IDB, end Settlement) error {
 // hold, takes it out of the limits' counters, frees the idempotency key and
 // writes what is told of it, where n is not nil. It has no effect on a call
 // that has ended. It returns ErrNotFound for an unknown call.
-func (s CallStore) Release(ctx context.Context, callID string, f Failure, n *Notice) error {
+func (s CallStore) Release(ctx context.Context, callID string, f Failure, n *Outbox) error {
 	return s.releaseIf(ctx, ending{callID, f, n}, "TRUE")
 }
 
 // ReleaseJob is Release for the worker that has the job. It has no effect on a
 // job that is not this worker's any more, because its lease ended and another
 // has taken it on.
-func (s CallStore) ReleaseJob(ctx context.Context, job Job, f Failure, n *Notice) error {
+func (s CallStore) ReleaseJob(ctx context.Context, job Job, f Failure, n *Outbox) error {
 	return s.releaseIf(ctx, ending{job.Call.ID, f, n}, `EXISTS (SELECT 1 FROM jobs AS j
 		WHERE j.call_id = c.id AND j.state = 'running' AND j.lease = ? AND j.tries = ?)`, job.lease, job.Tries)
 }
@@ -432,7 +417,7 @@ func (s CallStore) releaseIf(ctx context.Context, end ending, condition string, 
 type ending struct {
 	callID  string
 	failure Failure
-	notice  *Notice
+	outbox  *Outbox
 }
 
 // release is Release within a transaction, for a running call that also meets
@@ -464,7 +449,7 @@ func (s CallStore) release(ctx context.Context, tx bun.Tx, end ending, condition
 	if err := s.ledger.post(ctx, tx, &returned); err != nil {
 		return false, err
 	}
-	if err := s.finish(ctx, tx, &row, end.notice, now); err != nil {
+	if err := s.finish(ctx, tx, &row, end.outbox, now); err != nil {
 		return false, err
 	}
 	return true, s.returnFunds(ctx, tx, &row, held, row.Quote)

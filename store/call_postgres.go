@@ -151,17 +151,17 @@ type telling struct {
 
 // tells prepares what is told of a settlement: whom, the database knows.
 func (s CallStore) tells(end Settlement, now time.Time) (t telling, err error) {
-	if end.Notice == nil {
+	if end.Outbox == nil {
 		return t, nil
 	}
-	if end.Notice.Event != "" {
-		event, err := s.events.event(news{kind: end.Notice.Event, data: end.Notice.Data, at: now})
+	if end.Outbox.Event != "" {
+		event, err := s.events.event(newEvent{kind: end.Outbox.Event, data: end.Outbox.Data, at: now})
 		if err != nil {
 			return t, err
 		}
 		t.kind, t.event, t.body = event.Type, event.ID, event.Body
 	}
-	if t.data, err = json.Marshal(end.Notice.Data); err != nil {
+	if t.data, err = json.Marshal(end.Outbox.Data); err != nil {
 		return t, err
 	}
 	t.callback = s.NewID("evt")

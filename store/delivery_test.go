@@ -53,7 +53,7 @@ func (f *fixture) callback(t testing.TB, host string) {
 	c := f.newCall(1)
 	c.CallbackURL = "https://" + host + "/callback"
 	f.begin(t, c)
-	err := f.Release(t.Context(), c.ID, store.Failure{Code: "x"}, &store.Notice{Data: map[string]string{"id": c.ResultID}})
+	err := f.Release(t.Context(), c.ID, store.Failure{Code: "x"}, &store.Outbox{Data: map[string]string{"id": c.ResultID}})
 	if err != nil {
 		t.Fatal(err)
 	}

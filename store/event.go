@@ -55,9 +55,9 @@ func EventTypes() []string {
 	return types
 }
 
-// Notice tells of the end of a call. It is written into the outbox in the
+// Outbox tells of the end of a call. It is written into the outbox in the
 // transaction that ends the call.
-type Notice struct {
+type Outbox struct {
 	// Event is EventJobCompleted or EventJobFailed, for the account's
 	// endpoints; empty tells none of them.
 	Event string
@@ -97,14 +97,14 @@ type callbackRow struct {
 // callbackSelect reads where a call's end is reported. $1 call.
 const callbackSelect = `SELECT url FROM callbacks WHERE call_id = $1`
 
-// noticed writes what a call's end is told of: the event to the account's
+// writeOutbox writes what a call's end is told of: the event to the account's
 // endpoints, and the data to the call's callback.
-func (s EventStore) noticed(ctx context.Context, tx bun.Tx, call *callRow, n *Notice, now time.Time) error {
+func (s EventStore) writeOutbox(ctx context.Context, tx bun.Tx, call *callRow, n *Outbox, now time.Time) error {
 	if n == nil {
 		return nil
 	}
 	if n.Event != "" {
-		if err := s.publish(ctx, tx, news{accountID: call.AccountID, callID: &call.ID, kind: n.Event, data: n.Data, at: now}); err != nil {
+		if err := s.publish(ctx, tx, newEvent{accountID: call.AccountID, callID: &call.ID, kind: n.Event, data: n.Data, at: now}); err != nil {
 			return err
 		}
 	}
@@ -125,8 +125,8 @@ func (s EventStore) noticed(ctx context.Context, tx bun.Tx, call *callRow, n *No
 	return err
 }
 
-// news is an event before it has a body.
-type news struct {
+// newEvent is an event before it has a body.
+type newEvent struct {
 	accountID string
 	callID    *string // nil when it concerns no call
 	kind      string
@@ -159,7 +159,7 @@ func callbackReceiver(accountID, callback string) string {
 
 // publish writes an event and its deliveries to the endpoints that want it.
 // Without any there is nothing to write.
-func (s EventStore) publish(ctx context.Context, tx bun.Tx, n news) error {
+func (s EventStore) publish(ctx context.Context, tx bun.Tx, n newEvent) error {
 	to, err := s.recipients(ctx, tx, n)
 	if err != nil || len(to) == 0 {
 		return err
@@ -177,7 +177,7 @@ func (s EventStore) publish(ctx context.Context, tx bun.Tx, n news) error {
 const recipientSelect = `SELECT id, url FROM webhooks WHERE account_id = $1 AND deleted_at IS NULL AND enabled
 	AND (events = '' OR ',' || events || ',' LIKE $2)`
 
-func (s EventStore) recipients(ctx context.Context, tx bun.Tx, n news) (to []recipient, err error) {
+func (s EventStore) recipients(ctx context.Context, tx bun.Tx, n newEvent) (to []recipient, err error) {
 	rows, err := s.queryAll(ctx, tx, recipientSelect, n.accountID, "%,"+n.kind+",%")
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (s EventStore) recipients(ctx context.Context, tx bun.Tx, n news) (to []rec
 	return to, rows.Err()
 }
 
-func (s EventStore) event(n news) (eventRow, error) {
+func (s EventStore) event(n newEvent) (eventRow, error) {
 	id := s.NewID("evt")
 	body, err := json.Marshal(Envelope{ID: id, Type: n.kind, CreatedAt: n.at.UTC().Truncate(time.Millisecond), Data: n.data})
 	if err != nil {

@@ -53,7 +53,7 @@ func (f *fixture) finished(t testing.TB) store.NewCall {
 	f.begin(t, job)
 	file := f.blob(t, store.ResultKey(job.ID, 1), "result")
 	err := f.Settle(t.Context(), store.Settlement{
-		CallID: job.ID, Charge: 100, File: &file, Notice: &store.Notice{Event: store.EventJobCompleted, Data: "done"},
+		CallID: job.ID, Charge: 100, File: &file, Outbox: &store.Outbox{Event: store.EventJobCompleted, Data: "done"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -86,10 +86,16 @@ func (f File) check(now time.Time) error {
 	return nil
 }
 
-// fileInsert keeps a file. $1 id, $2 account, $3 call, $4 name, $5 type, $6 size,
-// $7 blob, $8 now, $9 expiry.
-const fileInsert = `INSERT INTO files (id, account_id, call_id, filename, content_type, size, blob_key, created_at, expires_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`
+// fileInsert keeps a file, unless there is one with its id.
+var fileInsert = filesTable.insert() + " ON CONFLICT (id) DO NOTHING"
+
+// newFileRow describes a file that is kept from now on.
+func newFileRow(f File, accountID string, callID *string, now time.Time) *fileRow {
+	return &fileRow{
+		ID: f.ID, AccountID: accountID, CallID: callID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200),
+		Size: f.Size, BlobKey: f.BlobKey, CreatedAt: toMicros(now), ExpiresAt: toMicros(f.ExpiresAt),
+	}
+}
 
 // addFile writes the row of a call's result, unless it is there already.
 func (s FileStore) addFile(ctx context.Context, tx bun.Tx, call *callRow, f File, now time.Time) error {
@@ -99,8 +105,7 @@ func (s FileStore) addFile(ctx context.Context, tx bun.Tx, call *callRow, f File
 	if f.ID == "" {
 		f.ID = call.ResultID
 	}
-	added, err := changed(s.exec(ctx, tx, fileInsert, f.ID, call.AccountID, call.ID, clean(f.Filename, 1000),
-		clean(f.ContentType, 200), f.Size, f.BlobKey, toMicros(now), toMicros(f.ExpiresAt)))
+	added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, call.AccountID, &call.ID, now))...))
 	if err != nil || added {
 		return err
 	}

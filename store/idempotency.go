@@ -59,11 +59,10 @@ func (s IdempotencyStore) Claim(ctx context.Context, accountID, key string) (Cla
 
 // claimInsert takes an idempotency key that is free or whose claim has expired.
 // $1 account, $2 key, $3 call, $4 hash of the body, $5 state, $6 now, $7 expiry.
-const claimInsert = `INSERT INTO idempotency AS i (account_id, idem_key, call_id, body_hash, state, created_at, expires_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7)
+var claimInsert = claimsTable.insert() + `
 	ON CONFLICT (account_id, idem_key) DO UPDATE SET call_id = EXCLUDED.call_id, body_hash = EXCLUDED.body_hash,
 		state = EXCLUDED.state, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at
-	WHERE i.expires_at <= $6`
+	WHERE added.expires_at <= EXCLUDED.created_at`
 
 // claimKey takes the idempotency key for the call, or returns a *ClaimedError.
 // The insert is the decision: of two calls at once, the second waits for the
@@ -72,8 +71,10 @@ func (s IdempotencyStore) claimKey(ctx context.Context, tx bun.Tx, c NewCall, no
 	if c.IdempotencyKey == "" {
 		return nil
 	}
-	took, err := changed(s.exec(ctx, tx, claimInsert, c.AccountID, c.IdempotencyKey, c.ID, c.BodyHash, ClaimRunning,
-		toMicros(now), toMicros(now.Add(IdempotencyWindow))))
+	took, err := changed(s.exec(ctx, tx, claimInsert, claimsTable.values(&claimRow{
+		AccountID: c.AccountID, IdemKey: c.IdempotencyKey, CallID: c.ID, BodyHash: c.BodyHash, State: ClaimRunning,
+		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(IdempotencyWindow)),
+	})...))
 	if err != nil || took {
 		return err
 	}

@@ -98,93 +98,93 @@ func (s JobStore) ReturnJob(ctx context.Context, job Job) error {
 	return nil
 }
 
-// strayJobs is the condition of running jobs whose process is gone; its
+// orphanedJobs is the condition of running jobs whose process is gone; its
 // argument is now.
-const strayJobs = `j.state = 'running' AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = j.lease AND leases.expires_at > ?)`
+const orphanedJobs = `j.state = 'running' AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = j.lease AND leases.expires_at > ?)`
 
-// Stray is a call whose process has died, or has lost it.
-type Stray struct {
+// Orphan is a call whose process has died, or has lost it.
+type Orphan struct {
 	Call  Call
 	Tries int    // of a job; 0 of any other call
 	lease string // of the process that lives and has lost it
 }
 
-// StrayCalls returns running calls with a callback whose process is gone, at
+// OrphanedCalls returns running calls with a callback whose process is gone, at
 // most limit. Those without one are released by Reap.
-func (s JobStore) StrayCalls(ctx context.Context, limit int) ([]Stray, error) {
+func (s JobStore) OrphanedCalls(ctx context.Context, limit int) ([]Orphan, error) {
 	var rows []callRow
-	err := s.write.NewSelect().Model(&rows).Where("status = ?", CallRunning).Where(stray, toMicros(s.now())).
+	err := s.write.NewSelect().Model(&rows).Where("status = ?", CallRunning).Where(orphaned, toMicros(s.now())).
 		Order("id").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read stray calls: %w", err)
+		return nil, fmt.Errorf("read orphaned calls: %w", err)
 	}
-	list := make([]Stray, len(rows))
+	list := make([]Orphan, len(rows))
 	for i := range rows {
 		list[i].Call = rows[i].call()
 	}
 	return list, nil
 }
 
-// ReleaseStray ends a call whose process is gone as failed and writes what is
+// ReleaseOrphan ends a call whose process is gone as failed and writes what is
 // told of it. It has no effect if the call has ended or was taken on again.
-func (s JobStore) ReleaseStray(ctx context.Context, stale Stray, f Failure, n *Notice) error {
+func (s JobStore) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n *Outbox) error {
 	var gone string
 	var args []any
 	switch {
 	case stale.Call.Mode == Async:
-		gone, args = s.strayJob(stale)
+		gone, args = s.orphanedJob(stale)
 		gone, args = "EXISTS (SELECT 1 FROM jobs AS j WHERE j.call_id = c.id AND j.tries = ? AND "+gone+")", append([]any{stale.Tries}, args...)
 	case stale.lease != "":
 		gone, args = "c.lease = ?", []any{stale.lease}
 	default:
-		gone, args = stray, []any{toMicros(s.now())}
+		gone, args = orphaned, []any{toMicros(s.now())}
 	}
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		_, err := s.calls.release(ctx, tx, ending{stale.Call.ID, f, n}, gone, args...)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("release stray call: %w", err)
+		return fmt.Errorf("release orphaned call: %w", err)
 	}
 	s.files.dropResult(ctx, stale.Call.ID, stale.Tries)
 	return nil
 }
 
-// StrayJobs returns running jobs whose process is gone, at most limit.
-func (s JobStore) StrayJobs(ctx context.Context, limit int) ([]Stray, error) {
+// OrphanedJobs returns running jobs whose process is gone, at most limit.
+func (s JobStore) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error) {
 	var rows []jobRow
-	err := s.write.NewSelect().Model(&rows).Where(strayJobs, toMicros(s.now())).Order("seq").Limit(int64(limit)).Scan(ctx)
+	err := s.write.NewSelect().Model(&rows).Where(orphanedJobs, toMicros(s.now())).Order("seq").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read stray jobs: %w", err)
+		return nil, fmt.Errorf("read orphaned jobs: %w", err)
 	}
-	return s.strays(ctx, rows, "")
+	return s.orphans(ctx, rows, "")
 }
 
-func (s JobStore) strays(ctx context.Context, rows []jobRow, lease string) ([]Stray, error) {
-	list := make([]Stray, 0, len(rows))
+func (s JobStore) orphans(ctx context.Context, rows []jobRow, lease string) ([]Orphan, error) {
+	list := make([]Orphan, 0, len(rows))
 	for _, row := range rows {
 		call, err := s.calls.Call(ctx, row.CallID)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Stray{Call: call, Tries: row.Tries, lease: lease})
+		list = append(list, Orphan{Call: call, Tries: row.Tries, lease: lease})
 	}
 	return list, nil
 }
 
-// strayJob is the condition under which a job still is the stray one.
-func (s JobStore) strayJob(job Stray) (condition string, args []any) {
+// orphanedJob is the condition under which a job still is the orphaned one.
+func (s JobStore) orphanedJob(job Orphan) (condition string, args []any) {
 	if job.lease != "" {
 		return "j.state = 'running' AND j.lease = ?", []any{job.lease}
 	}
-	return strayJobs, []any{toMicros(s.now())}
+	return orphanedJobs, []any{toMicros(s.now())}
 }
 
 // LeasedCalls returns the running calls and jobs that carry a living process's
 // lease and were begun before the time, at most limit of either. Those that the
-// process does not work on are stray: the database failed when they were taken
+// process does not work on are orphaned: the database failed when they were taken
 // on, or when their end was to be written.
-func (s JobStore) LeasedCalls(ctx context.Context, lease string, before time.Time, limit int) ([]Stray, error) {
+func (s JobStore) LeasedCalls(ctx context.Context, lease string, before time.Time, limit int) ([]Orphan, error) {
 	var calls []callRow
 	var jobs []jobRow
 	err := s.write.NewSelect().Model(&calls).Where("status = ? AND lease = ? AND created_at < ?", CallRunning, lease, toMicros(before)).
@@ -196,18 +196,18 @@ func (s JobStore) LeasedCalls(ctx context.Context, lease string, before time.Tim
 	if err != nil {
 		return nil, fmt.Errorf("read leased calls: %w", err)
 	}
-	list, err := s.strays(ctx, jobs, lease)
+	list, err := s.orphans(ctx, jobs, lease)
 	for i := range calls {
-		list = append(list, Stray{Call: calls[i].call(), lease: lease})
+		list = append(list, Orphan{Call: calls[i].call(), lease: lease})
 	}
 	return list, err
 }
 
-// RequeueStray lets a job whose process has died wait for another, and reports
+// RequeueOrphan lets a job whose process has died wait for another, and reports
 // whether it did: not if another process was first, or its tries are used up.
-func (s JobStore) RequeueStray(ctx context.Context, job Stray) (bool, error) {
+func (s JobStore) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	requeued := false
-	gone, args := s.strayJob(job)
+	gone, args := s.orphanedJob(job)
 	args = append([]any{jobQueued, job.Call.ID, job.Tries, MaxTries}, args...)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
 		requeued, err = changed(tx.NewRaw(`UPDATE jobs AS j SET state = ?, lease = ''

@@ -20,14 +20,14 @@ var (
 	// claimPostgres passes over a job that another worker is about to take. It
 	// is a transaction by itself.
 	claimPostgres = turnsOf(knownPostgres) + `, taken AS (` + takeTurn(knownPostgres) + ` FOR UPDATE SKIP LOCKED) RETURNING call_id, tries, input_key)
-SELECT tries, input_key, sealed, ` + begunColumns + `
+SELECT tries, input_key, sealed, ` + callsTable.columns("calls") + `
 FROM taken JOIN calls ON calls.id = taken.call_id LEFT JOIN job_inputs ON job_inputs.call_id = taken.call_id`
 	// claimSQLite and claimedSelect are one transaction. $1 of the latter is the call.
-	claimSQLite = turnsOf(knownSQLite) + takeTurn(knownSQLite) + `) RETURNING tries, input_key, call_id`
+	claimSQLite   = turnsOf(knownSQLite) + takeTurn(knownSQLite) + `) RETURNING tries, input_key, call_id`
+	claimedSelect = `SELECT (SELECT sealed FROM job_inputs WHERE job_inputs.call_id = calls.id), ` + callsTable.columns("calls") + ` FROM calls WHERE id = $1`
 )
 
 const (
-	claimedSelect = `SELECT (SELECT sealed FROM job_inputs WHERE job_inputs.call_id = calls.id), ` + begunColumns + ` FROM calls WHERE id = $1`
 	// Conditions of jobs that the worker knows how to run.
 	knownPostgres = `jobs.kind = ANY($3)`
 	knownSQLite   = `jobs.kind IN (SELECT value FROM json_each($3))`
@@ -105,7 +105,7 @@ func (s QueueStore) claimJob(ctx context.Context, lease string, known []string) 
 	}
 	job := Job{lease: lease}
 	var call callRow
-	found := append([]any{&job.Tries, &job.InputKey, &job.Input}, call.begun()...)
+	found := append([]any{&job.Tries, &job.InputKey, &job.Input}, callsTable.places(&call)...)
 	if s.dialect == Postgres {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()

@@ -1,9 +1,7 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,9 +12,14 @@ import (
 	"relaypdf/store/credit"
 )
 
+// Secrets of keys begin with these. Those for tests work only while the address
+// of the service is loopback.
 const (
-	liveSecretPrefix = "pdf_live_"
-	testSecretPrefix = "pdf_test_"
+	LivePrefix = "pdf_live_"
+	TestPrefix = "pdf_test_"
+)
+
+const (
 	// shownChars of a secret stay readable: its kind and three characters,
 	// enough for an owner to tell keys apart.
 	shownChars = 12
@@ -94,9 +97,9 @@ func (s KeyStore) CreateKey(ctx context.Context, n NewKey) (Key, string, error) 
 	if err := n.check(); err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
-	prefix := liveSecretPrefix
+	prefix := LivePrefix
 	if n.Test {
-		prefix = testSecretPrefix
+		prefix = TestPrefix
 	}
 	secret := newSecret(prefix)
 	row := keyRow{
@@ -163,52 +166,29 @@ func (s KeyStore) RevokeKey(ctx context.Context, accountID, keyID string) error 
 	return nil
 }
 
-// keyWithAccount is a row of the one query that authentication makes.
-type keyWithAccount struct {
-	Key     keyRow     `bun:"embed:k_"`
-	Account accountRow `bun:"embed:a_"`
-}
-
-const authenticate = `SELECT
-	k.id AS k_id, k.account_id AS k_account_id, k.name AS k_name, k.prefix AS k_prefix, k.test AS k_test,
-	k.expires_at AS k_expires_at, k.spend_limit AS k_spend_limit, k.spent AS k_spent, k.operations AS k_operations,
-	k.created_at AS k_created_at, k.last_used_at AS k_last_used_at,
-	a.id AS a_id, a.email AS a_email, a.region AS a_region, a.plan AS a_plan, a.suspended AS a_suspended, a.suspend_reason AS a_suspend_reason,
-	a.funded AS a_funded, a.auto_reload AS a_auto_reload, a.balance AS a_balance, a.held AS a_held, a.owed AS a_owed,
-	a.max_job AS a_max_job, a.max_day AS a_max_day, a.day AS a_day, a.day_spent AS a_day_spent, a.created_at AS a_created_at, a.keep_inputs AS a_keep_inputs
-	FROM keys AS k JOIN accounts AS a ON a.id = k.account_id
-	WHERE k.hash = $1 AND k.revoked_at IS NULL`
+// authenticate is the one query that authentication makes. Its look-up is by the
+// hash, so that its timing says nothing about the secret.
+var authenticate = "SELECT " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
+	" FROM keys AS k JOIN accounts AS a ON a.id = k.account_id WHERE k.hash = $1 AND k.revoked_at IS NULL"
 
 // KeyBySecret returns the key with the secret, and its account, in one query. It
 // returns ErrNotFound for an unknown or revoked key. An expired key and a
 // suspended account are returned: the caller says so to their owner.
 func (s KeyStore) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
-	row, err := s.lookUp(ctx, secret)
-	if err != nil {
+	var row keyRow
+	var account accountRow
+	found := append(keysTable.places(&row), accountsTable.places(&account)...)
+	if err := s.queryRead(ctx, authenticate, hashSecret(secret)).Scan(found...); err != nil {
 		return Key{}, Account{}, fmt.Errorf("read key: %w", notFound(err))
 	}
-	now, key := s.now(), row.Key.key()
+	now, key := s.now(), row.key()
 	if key.LastUsedAt == nil || now.Sub(*key.LastUsedAt) >= keyUseEvery {
 		select {
 		case s.keyUses <- key.ID:
 		default: // The queue is full; the key's next use comes here again.
 		}
 	}
-	return key, row.Account.account(now), nil
-}
-
-func (s KeyStore) lookUp(ctx context.Context, secret string) (row keyWithAccount, err error) {
-	// The lookup is by hash, so that its timing says nothing about the secret.
-	rows, err := s.query(ctx, authenticate, hashSecret(secret))
-	if err != nil {
-		return row, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	if !rows.Next() {
-		return row, cmp.Or(rows.Err(), sql.ErrNoRows)
-	}
-	err = s.read.ScanRow(ctx, rows, &row)
-	return row, err
+	return key, account.account(now), nil
 }
 
 // recordKeyUses writes the times of last use behind the requests' backs, at

@@ -25,9 +25,9 @@ func (s KeyStore) RollKey(ctx context.Context, accountID, keyID string) (Key, st
 		if err != nil {
 			return err
 		}
-		prefix := liveSecretPrefix
+		prefix := LivePrefix
 		if old.Test {
-			prefix = testSecretPrefix
+			prefix = TestPrefix
 		}
 		secret = newSecret(prefix)
 		next = keyRow{

@@ -249,21 +249,21 @@ func (s LeaseStore) endLease(ctx context.Context, id string) error {
 	return nil
 }
 
-// stray is the condition of calls whose lease is gone; its argument is now. A
+// orphaned is the condition of calls whose lease is gone; its argument is now. A
 // job that waits has no lease: its hold is the queue's.
-const stray = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = c.lease AND leases.expires_at > ?)"
+const orphaned = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = c.lease AND leases.expires_at > ?)"
 
 // unheard is the condition of calls of whose end nobody else is told, so that
 // they can be released without words.
 const unheard = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM callbacks WHERE callbacks.call_id = c.id)"
 
 // Reap releases the running calls whose lease is missing or has expired, but for
-// those that StrayCalls and StrayJobs tell of, and deletes expired leases and
+// those that OrphanedCalls and OrphanedJobs tell of, and deletes expired leases and
 // idempotency keys. It returns how many calls it released. Any number of
 // processes may reap at once.
 func (s LeaseStore) Reap(ctx context.Context) (int, error) {
 	now := toMicros(s.now())
-	released, err := s.releaseWhere(ctx, stray+" AND "+unheard, now)
+	released, err := s.releaseWhere(ctx, orphaned+" AND "+unheard, now)
 	if err != nil {
 		return released, fmt.Errorf("reap: %w", err)
 	}

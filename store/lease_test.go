@@ -83,13 +83,13 @@ func TestRestartReleasesAtOnce(t *testing.T) {
 func TestReapReleasesWhatExpired(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		gone, alive := f.acquire(t, t.TempDir()), f.acquire(t, t.TempDir())
-		lost, kept, stray := f.leased(t, gone.ID()), f.leased(t, alive.ID()), f.leased(t, "lease_unknown")
+		lost, kept, orphan := f.leased(t, gone.ID()), f.leased(t, alive.ID()), f.leased(t, "lease_unknown")
 		report, err := f.CheckLedger(t.Context())
-		if err != nil || len(report.StrayHolds) != 1 || report.StrayHolds[0] != stray.ID || report.OK() {
-			t.Errorf("report: got %+v, %v; want the stray hold %s", report, err, stray.ID)
+		if err != nil || len(report.OrphanedHolds) != 1 || report.OrphanedHolds[0] != orphan.ID || report.OK() {
+			t.Errorf("report: got %+v, %v; want the orphaned hold %s", report, err, orphan.ID)
 		}
 		f.reap(t, 1)
-		f.status(t, stray.ID, store.CallFailed)
+		f.status(t, orphan.ID, store.CallFailed)
 
 		f.clock.Advance(9 * time.Minute)
 		if err := alive.Renew(t.Context()); err != nil {

@@ -23,13 +23,13 @@ type LedgerReport struct {
 	// Problems are contradictions in the books, as sentences. There are none
 	// in a sound store, at any moment.
 	Problems []string
-	// StrayHolds are the ids of running calls whose lease is gone. Reap
+	// OrphanedHolds are the ids of running calls whose lease is gone. Reap
 	// releases them.
-	StrayHolds []string
+	OrphanedHolds []string
 }
 
-// OK reports whether the books are sound and no hold is astray.
-func (r LedgerReport) OK() bool { return len(r.Problems) == 0 && len(r.StrayHolds) == 0 }
+// OK reports whether the books are sound and no hold is orphaned.
+func (r LedgerReport) OK() bool { return len(r.Problems) == 0 && len(r.OrphanedHolds) == 0 }
 
 // ledgerCheck finds contradictions: the query returns a subject, what is there,
 // and what should be.
@@ -149,8 +149,8 @@ func (s LedgerStore) CheckLedger(ctx context.Context) (LedgerReport, error) {
 			r.Problems = append(r.Problems, problems...)
 		}
 		return tx.NewSelect().Model((*callRow)(nil)).Column("id").Where("status = ?", CallRunning).
-			Where("("+stray+") OR c.mode = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.call_id = c.id AND jobs.state <> ?)",
-				toMicros(s.now()), Async, jobEnded).Order("id").Scan(ctx, &r.StrayHolds)
+			Where("("+orphaned+") OR c.mode = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.call_id = c.id AND jobs.state <> ?)",
+				toMicros(s.now()), Async, jobEnded).Order("id").Scan(ctx, &r.OrphanedHolds)
 	})
 	if err != nil {
 		return LedgerReport{}, fmt.Errorf("check ledger: %w", err)

@@ -145,7 +145,7 @@ func (s LedgerStore) credit(ctx context.Context, tx bun.Tx, p Posting, event str
 	if _, err := update.Exec(ctx); err != nil || p.Kind != KindPayment {
 		return err
 	}
-	return s.events.publish(ctx, tx, news{
+	return s.events.publish(ctx, tx, newEvent{
 		accountID: p.AccountID, kind: event, at: now,
 		data: WalletNews{AmountMicrodollars: p.Amount, BalanceMicrodollars: a.Balance + wallet},
 	})

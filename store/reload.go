@@ -291,7 +291,7 @@ func (s ReloadStore) tell(ctx context.Context, tx bun.Tx, accountID string, amou
 	if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
 		return notFound(err)
 	}
-	return s.events.publish(ctx, tx, news{
+	return s.events.publish(ctx, tx, newEvent{
 		accountID: accountID, kind: EventAutoReloadFailed, at: now,
 		data: WalletNews{AmountMicrodollars: amount, BalanceMicrodollars: balance, Reason: clean(reason, 500)},
 	})

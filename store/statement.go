@@ -79,10 +79,10 @@ func (s *core) queryAll(ctx context.Context, tx bun.Tx, text string, args ...any
 	return tx.Tx.QueryContext(ctx, text, args...)
 }
 
-// query runs a reading statement of the paid path.
-func (s *core) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+// queryRead runs a reading statement of the paid path that returns a row, or none.
+func (s *core) queryRead(ctx context.Context, text string, args ...any) *sql.Row {
 	if stmt := s.reading[text]; stmt != nil {
-		return stmt.QueryContext(ctx, args...)
+		return stmt.QueryRowContext(ctx, args...)
 	}
-	return s.read.DB.QueryContext(ctx, text, args...)
+	return s.read.DB.QueryRowContext(ctx, text, args...)
 }

@@ -166,12 +166,12 @@ func TestJobsEndWithTheirWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		strays, err := f.StrayJobs(t.Context(), 10)
-		if err != nil || len(strays) != 1 {
-			t.Fatalf("got %d stray jobs, %v; want 1", len(strays), err)
+		orphans, err := f.OrphanedJobs(t.Context(), 10)
+		if err != nil || len(orphans) != 1 {
+			t.Fatalf("got %d orphaned jobs, %v; want 1", len(orphans), err)
 		}
-		if queued, err := f.RequeueStray(t.Context(), strays[0]); !queued || err != nil {
-			t.Fatalf("RequeueStray: %v, %v", queued, err)
+		if queued, err := f.RequeueOrphan(t.Context(), orphans[0]); !queued || err != nil {
+			t.Fatalf("RequeueOrphan: %v, %v", queued, err)
 		}
 		for _, state := range []string{"queued", "running"} {
 			if err := f.ReleaseJob(t.Context(), asleep, store.Failure{Code: "x"}, nil); err != nil {

@@ -60,8 +60,7 @@ func (s FileStore) AddUpload(ctx context.Context, f File) error {
 		if used.Files >= MaxUploads || used.Bytes+f.Size > MaxUploadBytes {
 			return &used
 		}
-		added, err := changed(s.exec(ctx, tx, fileInsert, f.ID, f.AccountID, nil, clean(f.Filename, 1000),
-			clean(f.ContentType, 200), f.Size, f.BlobKey, toMicros(now), toMicros(f.ExpiresAt)))
+		added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, f.AccountID, nil, now))...))
 		if err == nil && !added {
 			err = ErrExists
 		}

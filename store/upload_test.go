@@ -287,7 +287,7 @@ func TestPinAgainstDeletion(t *testing.T) {
 	})
 }
 
-// TestExpiryWaitsForAPin: a job pins a file at the last moment, and the janitor,
+// TestExpiryWaitsForAPin: a job pins a file at the last moment, and the reaper,
 // to whom it has expired, waits for the job's transaction. The bytes must stay.
 func TestExpiryWaitsForAPin(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {

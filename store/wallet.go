@@ -35,7 +35,7 @@ func (s AccountStore) AlertEmptyWallet(ctx context.Context, accountID string, qu
 		if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
 			return notFound(err)
 		}
-		return s.events.publish(ctx, tx, news{
+		return s.events.publish(ctx, tx, newEvent{
 			accountID: accountID, kind: EventPaymentRequired, at: now,
 			data: WalletNews{AmountMicrodollars: quote, BalanceMicrodollars: balance, Reason: "the wallet does not cover a call"},
 		})

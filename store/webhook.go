@@ -276,7 +276,7 @@ func (s WebhookStore) TestWebhook(ctx context.Context, accountID, id string, dat
 		if endpoint.off() != "" {
 			return ErrWebhookOff
 		}
-		event, err := s.events.event(news{accountID: accountID, kind: EventTest, data: data, at: s.now()})
+		event, err := s.events.event(newEvent{accountID: accountID, kind: EventTest, data: data, at: s.now()})
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"relaypdf/edge"
 	"relaypdf/store"
 	"relaypdf/views"
 )
@@ -55,6 +56,10 @@ func (w *Web) fail(v *visit, err error) {
 	}
 	if !known {
 		w.log.LogAttrs(v.ctx(), slog.LevelError, "page failed", slog.String("requestId", w.cfg.RequestID(v.ctx())), slog.Any("error", err))
+	}
+	if errors.Is(err, errNotFound) {
+		t.Near.URL = edge.Nearest(v.r.URL.Path, w.paths)
+		t.Near.Text = t.Near.URL
 	}
 	t.Actions = []views.Link{{URL: "/login", Text: "Log in"}, {URL: "/", Text: "Home"}}
 	if v.person != nil {

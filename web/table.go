@@ -3,9 +3,11 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/edge"
 	"relaypdf/static"
 )
 
@@ -152,9 +154,18 @@ func (w *Web) Handler() http.Handler {
 	r.Method(http.MethodGet, static.Prefix+"*", w.assets)
 	for _, p := range w.pages() {
 		r.Method(p.method, p.pattern, w.serve(p))
+		if p.method == http.MethodGet {
+			r.Method(http.MethodHead, p.pattern, w.serve(p))
+		}
+		if p.need != operates && !strings.Contains(p.pattern, "{") {
+			w.paths = append(w.paths, p.pattern)
+		}
 	}
 	r.NotFound(w.serve(page{need: anybody, handle: func(*visit) error { return errNotFound }}).ServeHTTP)
-	r.MethodNotAllowed(w.serve(page{need: anybody, handle: func(*visit) error { return errMethod }}).ServeHTTP)
+	r.MethodNotAllowed(w.serve(page{need: anybody, handle: func(v *visit) error {
+		v.w.Header().Set("Allow", edge.Allowed(r, v.r.URL.Path))
+		return errMethod
+	}}).ServeHTTP)
 	return r
 }
 

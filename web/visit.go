@@ -10,6 +10,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"relaypdf/edge"
 	"relaypdf/store"
 	"relaypdf/views"
 )
@@ -134,11 +135,23 @@ func ownPath(next string) string {
 func (w *Web) serve(p page) http.Handler {
 	handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		v := &visit{web: w, w: rw, r: r}
+		w.answer(v, p)
+	})
+	return w.scs.LoadAndSave(handler)
+}
+
+// answer answers a visit, also where its page panics before it has begun to.
+func (w *Web) answer(v *visit, p page) {
+	edge.Recover(func(rw http.ResponseWriter, r *http.Request, err error) {
+		if edge.AnswerOf(rw).Status != 0 {
+			panic(err) // The edge ends the connection: the visitor sees that it is not whole.
+		}
+		w.fail(v, err)
+	})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if err := w.admit(v, p); err != nil {
 			w.fail(v, err)
 		}
-	})
-	return w.scs.LoadAndSave(handler)
+	})).ServeHTTP(v.w, v.r)
 }
 
 func (w *Web) admit(v *visit, p page) error {

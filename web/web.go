@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,8 @@ type Config struct {
 	// Operations are the names of the operations, Prices what they cost.
 	Operations []string
 	Prices     map[string]credit.Amount
+	// Paths are further addresses of the service that a visitor may have meant.
+	Paths []string
 	// ClientIP returns the address that limits count by, RequestID a request's id.
 	ClientIP  func(*http.Request) string
 	RequestID func(context.Context) string
@@ -114,8 +117,9 @@ type Web struct {
 	cfg      Config
 	log      *slog.Logger
 	now      func() time.Time
-	secure   bool // the base URL is https
-	local    bool // the base URL is loopback: keys are test keys
+	secure   bool     // the base URL is https
+	local    bool     // the base URL is loopback: keys are test keys
+	paths    []string // that a visitor may have meant
 	started  time.Time
 }
 
@@ -136,6 +140,7 @@ func New(cfg Config) (*Web, error) {
 		store: cfg.Store, people: cfg.Store.People(), members: cfg.Store.Members(), sessions: cfg.Store.Sessions(), audit: cfg.Store.Audit(), all: cfg.Store.Installation(),
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),
+		paths: slices.Clone(cfg.Paths),
 	}
 	w.hooks = delivery.Endpoints{Store: cfg.Store, Box: cfg.Box, Check: w.checkURL}
 	w.scs = newSessions(w.sessions, w.secure)

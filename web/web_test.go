@@ -785,6 +785,43 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotThereIsSaidOnAPage: an address that was mistyped, and a method
+// that an address does not take.
+func TestWhatIsNotThereIsSaidOnAPage(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) { c.Paths = []string{"/openapi.json"} })
+	v := h.visitor(t)
+	for _, q := range []struct {
+		method, path string
+		status       int
+		allow, near  string
+	}{
+		{http.MethodGet, "/dashbord/keys", http.StatusNotFound, "", `<a href="/dashboard/keys"`},
+		{http.MethodGet, "/opnapi.json", http.StatusNotFound, "", `<a href="/openapi.json"`},
+		{http.MethodGet, "/nothing/of/the/kind/at/all", http.StatusNotFound, "", ""},
+		{http.MethodDelete, "/dashboard/keys", http.StatusMethodNotAllowed, "GET, HEAD, POST", ""},
+		{http.MethodPost, "/dashboard", http.StatusMethodNotAllowed, "GET, HEAD", ""},
+		{http.MethodGet, "/logout", http.StatusMethodNotAllowed, "POST", ""},
+		{http.MethodHead, "/login", http.StatusOK, "", ""},
+	} {
+		got := v.do(q.method, q.path, nil)
+		if got.status != q.status || got.header.Get("Allow") != q.allow || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("%s %s: status %d, Allow %q, %q", q.method, q.path, got.status, got.header.Get("Allow"), got.header.Get("Content-Type"))
+		}
+		if suggests := strings.Contains(got.body, "Did you mean"); suggests != (q.near != "") || !strings.Contains(got.body, q.near) {
+			t.Errorf("%s %s: want the suggestion %q in %s", q.method, q.path, q.near, textOf(got.body))
+		}
+	}
+}
+
+// TestAPageThatPanicsIsStillAPage lets the check of an address panic.
+func TestAPageThatPanicsIsStillAPage(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) { c.CheckURL = func(string) error { panic("on purpose") } })
+	got := h.join(t, "maya@example.com").do(http.MethodPost, "/dashboard/webhooks", url.Values{"url": {"https://example.com/"}, "events": {"job.completed"}})
+	if got.status != http.StatusInternalServerError || !strings.Contains(got.body, "Something failed on our side") || strings.Contains(got.body, "on purpose") {
+		t.Errorf("status %d: %s", got.status, textOf(got.body))
+	}
+}
+
 func TestPagesCarryTheirHeaders(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")

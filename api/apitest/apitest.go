@@ -15,11 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"relaypdf/api"
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/client"
+	"relaypdf/edge"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
@@ -40,15 +43,20 @@ type Options struct {
 	Operations []op.Row[*operation.Env]
 	// Change, if set, changes the settings before the API is made.
 	Change func(*api.Config)
+	// TrustedIPHeader is the edge's.
+	TrustedIPHeader string
 }
 
 // Server is a running API with one account and one key.
 type Server struct {
-	URL     string
-	API     *api.API
-	Store   *store.Store
-	Clock   *storetest.Clock
-	Account store.Account
+	URL string
+	API *api.API
+	// Handler is the API behind the edge, Registry has what both count.
+	Handler  http.Handler
+	Registry *prometheus.Registry
+	Store    *store.Store
+	Clock    *storetest.Clock
+	Account  store.Account
 	// Key and Secret are of the account's key.
 	Key    store.Key
 	Secret string
@@ -72,7 +80,7 @@ func New(t testing.TB, o Options) *Server {
 	if o.Operations == nil {
 		o.Operations = []op.Row[*operation.Env]{Echo(nil), JSON()}
 	}
-	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, Operations: o.Operations, db: *o.DB}
+	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, Operations: o.Operations, Registry: prometheus.NewRegistry(), db: *o.DB}
 	s.Store = o.DB.Open(t, s.Clock)
 	lease, err := s.Store.Acquire(context.WithoutCancel(t.Context()), t.TempDir())
 	if err != nil {
@@ -92,7 +100,7 @@ func New(t testing.TB, o Options) *Server {
 	cfg := api.Config{
 		Store: s.Store, Box: box, Outbound: NewOutbound(t), Lease: lease.ID(), BaseURL: "http://" + server.Listener.Addr().String(), Region: "test",
 		Brand: "RelayPDF", MaxBody: 1 << 20, MaxFile: 512 << 10, Version: "test", Now: s.Clock.Now, Operations: o.Operations,
-		Logger: slog.New(slog.NewJSONHandler(s.Log, nil)),
+		Logger: slog.New(slog.NewJSONHandler(s.Log, nil)), Registry: s.Registry,
 	}
 	if o.Change != nil {
 		o.Change(&cfg)
@@ -100,7 +108,10 @@ func New(t testing.TB, o Options) *Server {
 	if s.API, err = api.New(cfg); err != nil {
 		t.Fatalf("make the API: %v", err)
 	}
-	server.Config.Handler = s.API.Handler()
+	s.Handler = edge.New(edge.Config{
+		API: s.API.Handler(), Fail: s.API.Fail, TrustedIPHeader: o.TrustedIPHeader, Logger: cfg.Logger, Registry: s.Registry,
+	})
+	server.Config.Handler = s.Handler
 	server.Start()
 	t.Cleanup(func() {
 		server.Close()
@@ -122,7 +133,7 @@ func (s *Server) checkBooks(t testing.TB) {
 		t.Errorf("check the ledger: %v", err)
 	}
 	if !report.OK() {
-		t.Errorf("the books are not sound: %v, stray holds %v", report.Problems, report.StrayHolds)
+		t.Errorf("the books are not sound: %v, orphaned holds %v", report.Problems, report.OrphanedHolds)
 	}
 }
 
@@ -213,7 +224,7 @@ func (s *Server) Send(t testing.TB, q Request) Response {
 	if q.From != "" {
 		r.RemoteAddr = q.From
 		recorder := httptest.NewRecorder()
-		s.API.Handler().ServeHTTP(recorder, r)
+		s.Handler.ServeHTTP(recorder, r)
 		return Response{recorder.Code, recorder.Header(), recorder.Body.String()}
 	}
 	response, err := s.HTTP.Do(r)

@@ -48,8 +48,8 @@ func (l Links) Failed(call store.Call, why store.Failure) wire.JobStatus {
 
 // notice tells of a call's end: jobs to the account's endpoints, and any call
 // to its callback.
-func notice(call store.Call, status wire.JobStatus) *store.Notice {
-	n := &store.Notice{Data: status}
+func outbox(call store.Call, status wire.JobStatus) *store.Outbox {
+	n := &store.Outbox{Data: status}
 	switch {
 	case call.Mode != op.Async:
 	case status.Status == wire.JobCompleted:

@@ -390,7 +390,7 @@ func chargeFor(operation string, quote credit.Amount, result op.Result) (credit.
 }
 
 // settle charges the call, in one transaction with its file, the result of its
-// idempotency key and the news of its end. A result that outlives the answer is
+// idempotency key and what is told of its end. A result that outlives the answer is
 // on disk before.
 func (c *paidCall) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
@@ -407,7 +407,7 @@ func (c *paidCall) settle(ctx context.Context) error {
 		c.reached("stored")
 	}
 	if c.announced() {
-		end.Notice = notice(c.row(), c.Links.Completed(c.row(), end.File))
+		end.Outbox = outbox(c.row(), c.Links.Completed(c.row(), end.File))
 	}
 	end.Job, end.Steps = c.job, c.times.text()
 	err := c.store.Settle(ctx, end)
@@ -478,15 +478,15 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 // release gives back what was held, and tells of it.
 func (c *paidCall) release(ctx context.Context, failure *fault.Error) {
 	why := store.Failure{Code: string(failure.Code), Message: failure.Error(), Steps: c.times.text()}
-	var news *store.Notice
+	var told *store.Outbox
 	if c.announced() {
-		news = notice(c.row(), c.Links.Failed(c.row(), why))
+		told = outbox(c.row(), c.Links.Failed(c.row(), why))
 	}
 	var err error
 	if c.job != nil {
-		err = c.store.ReleaseJob(ctx, *c.job, why, news)
+		err = c.store.ReleaseJob(ctx, *c.job, why, told)
 	} else {
-		err = c.store.Release(ctx, c.id, why, news)
+		err = c.store.Release(ctx, c.id, why, told)
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		// The lease's reaper returns the hold when this process is gone.

@@ -71,7 +71,7 @@ func (r Reaper) reap(ctx context.Context) error {
 	if released > 0 {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "released holds of a process that is gone", slog.Int("calls", released))
 	}
-	return errors.Join(err, r.strays(ctx))
+	return errors.Join(err, r.orphans(ctx))
 }
 
 // Once is one round. Its parts are independent: one that fails is tried
@@ -88,14 +88,14 @@ func (r Reaper) failed(ctx context.Context, err error) {
 	}
 }
 
-// strays takes care of the calls of dead processes of whose end somebody is
+// orphans takes care of the calls of dead processes of whose end somebody is
 // told: jobs go back into the queue, or fail when their tries are used up.
-func (r Reaper) strays(ctx context.Context) error {
-	calls, err := r.store.StrayCalls(ctx, reapBatch)
-	jobs, jobsErr := r.store.StrayJobs(ctx, reapBatch)
+func (r Reaper) orphans(ctx context.Context) error {
+	calls, err := r.store.OrphanedCalls(ctx, reapBatch)
+	jobs, jobsErr := r.store.OrphanedJobs(ctx, reapBatch)
 	faults := []error{err, jobsErr}
-	for _, stray := range append(calls, jobs...) {
-		faults = append(faults, r.stray(ctx, stray))
+	for _, orphan := range append(calls, jobs...) {
+		faults = append(faults, r.orphan(ctx, orphan))
 	}
 	return errors.Join(faults...)
 }
@@ -108,7 +108,7 @@ func (r Reaper) lost(ctx context.Context) error {
 	faults := []error{err}
 	for _, call := range calls {
 		if _, works := r.underWay.Load(call.Call.ID); !works {
-			faults = append(faults, r.stray(ctx, call))
+			faults = append(faults, r.orphan(ctx, call))
 		}
 	}
 	return errors.Join(faults...)
@@ -120,17 +120,17 @@ var exhausted = store.Failure{
 	Message: "The server stopped each time this job was run. Nothing was charged.",
 }
 
-func (r Reaper) stray(ctx context.Context, stray store.Stray) error {
+func (r Reaper) orphan(ctx context.Context, orphan store.Orphan) error {
 	why := store.Abandoned
-	if stray.Call.Mode == op.Async {
-		if stray.Tries < store.MaxTries {
-			queued, err := r.store.RequeueStray(ctx, stray)
+	if orphan.Call.Mode == op.Async {
+		if orphan.Tries < store.MaxTries {
+			queued, err := r.store.RequeueOrphan(ctx, orphan)
 			if queued {
-				r.log.LogAttrs(ctx, slog.LevelWarn, "queued a job that nothing works on", slog.String("call", stray.Call.ID), slog.Int("try", stray.Tries))
+				r.log.LogAttrs(ctx, slog.LevelWarn, "queued a job that nothing works on", slog.String("call", orphan.Call.ID), slog.Int("try", orphan.Tries))
 			}
 			return err
 		}
 		why = exhausted
 	}
-	return r.store.ReleaseStray(ctx, stray, why, notice(stray.Call, r.Links.Failed(stray.Call, why)))
+	return r.store.ReleaseOrphan(ctx, orphan, why, outbox(orphan.Call, r.Links.Failed(orphan.Call, why)))
 }

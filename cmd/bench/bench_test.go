@@ -31,7 +31,7 @@ func TestShortRun(t *testing.T) {
 	var out, progress bytes.Buffer
 	opt := options{
 		binary: binary, dir: parent, short: true, json: true, env: os.Environ(), out: &out, progress: &progress,
-		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|barcodes|tools|tools/merge|tools/zip, 30 files|jobs|deliveries|idempotency|start)$`),
+		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|barcodes|tools|tools/merge|tools/zip, 30 files|jobs|deliveries|idempotency|start|neighbours|claims|hot account|distance|usage|overload with tools|plans)$`),
 	}
 	if err := run(t.Context(), opt); err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
@@ -71,6 +71,21 @@ func TestShortRun(t *testing.T) {
 	}
 	if got.Sent == nil || got.Sent.PerSecond <= 0 || got.Keys == nil || got.Keys.With <= 0 {
 		t.Errorf("deliveries %+v, idempotency %+v", got.Sent, got.Keys)
+	}
+	names := map[string]bool{}
+	for _, g := range got.Goals {
+		if names[g.Name] = true; g.Got <= 0 || g.Goal <= 0 {
+			t.Errorf("%+v", g)
+		}
+	}
+	if len(names) != 13 {
+		t.Errorf("%d single figures, want 2 of neighbours, 4 of claims, one hot account, 4 at a distance and 2 of usage: %v", len(names), names)
+	}
+	if m := got.Mixed; m == nil || !m.All.sound() || m.All.Accepted == 0 || len(m.Parties) != 6 {
+		t.Errorf("overload with tools: %+v", m)
+	}
+	if len(got.Plans) != 3 || got.Plans[0].DocsPerSecond <= 0 || got.Plans[0].PeakMB <= 0 {
+		t.Errorf("plans: %+v", got.Plans)
 	}
 	for _, step := range got.Paid.Steps {
 		if (step.Step == "run" || step.Step == "hold" || step.Step == "settle") && step.Mean <= 0 {
@@ -178,7 +193,7 @@ func TestOpenLoop(t *testing.T) {
 			_, _ = w.Write([]byte("%PDF-1.4"))
 		}
 	})
-	loop := openLoop{client: newClient(server), call: pdfRequest("x"), parties: []party{{"good", "good", 4}, {"broken", "broken", 1}}}
+	loop := openLoop{client: newClient(server), calls: []request{pdfRequest("x")}, parties: []party{{"good", "good", 4}, {"broken", "broken", 1}}}
 	got := loop.run(t.Context(), 500, 400*time.Millisecond)
 	all, broken := got.figures(""), got.figures("broken")
 	if all.Offered < 100 || all.Offered > 300 {

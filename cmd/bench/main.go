@@ -27,7 +27,7 @@ type options struct {
 	binary, dir       string
 	short, soak, json bool
 	only              *regexp.Regexp
-	env               []string // of this program, of which the service gets PATH and TMPDIR
+	env               []string // of this program, of which the service gets PATH, TMPDIR and RELAYPDF_MEMORY
 	out, progress     io.Writer
 }
 

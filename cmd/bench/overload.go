@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -81,15 +85,7 @@ func (l *lab) overload(ctx context.Context, r *report) error {
 	parties, call := l.parties(), pdfRequest(invoice())
 	atOnce := fullPerSlot * l.slots
 	l.say("capacity, %d at once", atOnce)
-	next := make(chan party, len(parties)) // Takes them in turn.
-	for _, p := range parties {
-		next <- p
-	}
-	closed, err := closedLoop(ctx, atOnce, choose(l, 8*time.Second, time.Second), func(ctx context.Context, _ int) error {
-		p := <-next
-		next <- p
-		return l.client.make(ctx, p.key, call)
-	})
+	closed, err := l.capacity(ctx, parties, []request{call})
 	if err != nil {
 		return err
 	}
@@ -97,7 +93,7 @@ func (l *lab) overload(ctx context.Context, r *report) error {
 		Capacity: closed.rate, AtOnce: atOnce, ClosedP95: ms(percentile(closed.latencies, 95)),
 		P95Goal: overloadRatioGoal, LightGoal: lightGoal,
 	}
-	loop := openLoop{client: l.client, call: call, parties: parties}
+	loop := openLoop{client: l.client, calls: []request{call}, parties: parties}
 	l.say("at capacity, %.0f requests a second", o.Capacity)
 	at := loop.run(ctx, o.Capacity, choose(l, 20*time.Second, time.Second))
 	o.At = at.figures("")
@@ -113,10 +109,59 @@ func (l *lab) overload(ctx context.Context, r *report) error {
 	return ctx.Err()
 }
 
+// capacity finds out how many calls a second the service makes of a mixture, of
+// which the parties send the same number.
+func (l *lab) capacity(ctx context.Context, parties []party, calls []request) (sample, error) {
+	var next atomic.Int64
+	return closedLoop(ctx, fullPerSlot*l.slots, choose(l, 8*time.Second, time.Second), func(ctx context.Context, _ int) error {
+		i := int(next.Add(1))
+		return l.client.make(ctx, parties[i%len(parties)].key, calls[i/len(parties)%len(calls)])
+	})
+}
+
+// mixedFigures say what happened above capacity when tools are in the load.
+type mixedFigures struct {
+	Capacity   float64        `json:"capacityCallsPerSecond"` // closed loop
+	All        loadFigures    `json:"atTwiceCapacity"`
+	Parties    []partyFigures `json:"accounts"`
+	LightShare float64        `json:"lightAcceptedShare"`
+	LightGoal  float64        `json:"lightGoal"`
+}
+
+// mixedOverload offers twice what the service can make of documents and tools.
+func (l *lab) mixedOverload(ctx context.Context, r *report) (err error) {
+	f, err := l.newFixtures(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(f.dir)) }()
+	parties, calls := l.parties(), []request{pdfRequest(invoice())}
+	for _, row := range l.toolRows(f) {
+		if slices.Contains([]string{"merge", "protect", "text", "info", "zip, 30 files"}, row.name) {
+			calls = append(calls, row.call, pdfRequest(invoice()))
+		}
+	}
+	l.say("capacity with tools")
+	closed, err := l.capacity(ctx, parties, calls)
+	if err != nil {
+		return err
+	}
+	l.say("overload with tools, at twice %.0f calls a second", closed.rate)
+	above := openLoop{client: l.client, calls: calls, parties: parties}.run(ctx, overloadFactor*closed.rate, choose(l, 30*time.Second, 3*time.Second))
+	m := &mixedFigures{Capacity: closed.rate, All: above.figures(""), LightGoal: lightGoal}
+	for _, p := range parties {
+		m.Parties = append(m.Parties, partyFigures{p.name, above.figures(p.name)})
+	}
+	light := m.Parties[len(m.Parties)-1]
+	m.LightShare = float64(light.Accepted) / float64(max(light.Offered, 1))
+	r.Mixed = m
+	return ctx.Err()
+}
+
 // openLoop sends requests at their times, whatever became of those before.
 type openLoop struct {
 	client  *client
-	call    request
+	calls   []request // of each party, in turn
 	parties []party
 }
 
@@ -144,6 +189,7 @@ func (o openLoop) run(ctx context.Context, rate float64, d time.Duration) arriva
 	var sent sync.WaitGroup
 	var result arrivals
 	start := time.Now()
+	turn := map[string]int{}
 	for due := time.Duration(0); due < d; due += time.Duration(random.ExpFloat64() / rate * float64(time.Second)) {
 		timer.Reset(due - time.Since(start))
 		select {
@@ -153,8 +199,10 @@ func (o openLoop) run(ctx context.Context, rate float64, d time.Duration) arriva
 			return result
 		}
 		p, at := o.pick(random), start.Add(due)
+		call := o.calls[turn[p.name]%len(o.calls)]
+		turn[p.name]++
 		sent.Go(func() {
-			got, err := o.client.post(ctx, p.key, o.call)
+			got, err := o.client.post(ctx, p.key, call)
 			mu.Lock()
 			defer mu.Unlock()
 			result.all = append(result.all, arrival{p.name, time.Since(at), got, err})

@@ -14,9 +14,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"relaypdf/api"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/edge"
 	"relaypdf/render"
 	"relaypdf/render/spool"
 	"relaypdf/store"
@@ -94,10 +97,13 @@ func (l *lab) startWithoutRender(ctx context.Context) (call work, stop func() er
 type bare struct {
 	closers
 
-	api    *api.API
-	store  *store.Store
-	client *client
-	keys   []string // of each account
+	api      *api.API
+	registry *prometheus.Registry
+	store    *store.Store
+	dir      string
+	lease    string
+	client   *client
+	keys     []string // of each account
 }
 
 // bareConfig says what a bare API has.
@@ -118,7 +124,7 @@ func (b *bare) make(r request) work {
 
 // startBare starts one.
 func (l *lab) startBare(ctx context.Context, cfg bareConfig) (_ *bare, err error) {
-	b := &bare{}
+	b := &bare{registry: prometheus.NewRegistry()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -128,6 +134,7 @@ func (l *lab) startBare(ctx context.Context, cfg bareConfig) (_ *bare, err error
 	if err != nil {
 		return nil, err
 	}
+	b.dir = dir
 	b.closers = append(b.closers, func() error { return os.RemoveAll(dir) })
 	if b.store, err = store.Open(ctx, store.Config{URL: cfg.database, DataDir: dir}); err != nil {
 		return nil, err
@@ -145,12 +152,13 @@ func (l *lab) startBare(ctx context.Context, cfg bareConfig) (_ *bare, err error
 		return nil, err
 	}
 	b.closers = append(b.closers, lease.Close)
-	err = b.serve(ctx, lease.ID(), cfg)
+	b.lease = lease.ID()
+	err = b.serve(ctx, cfg)
 	return b, err
 }
 
 // serve serves the API.
-func (b *bare) serve(ctx context.Context, lease string, bare bareConfig) error {
+func (b *bare) serve(ctx context.Context, bare bareConfig) error {
 	var listening net.ListenConfig
 	listener, err := listening.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -163,9 +171,9 @@ func (b *bare) serve(ctx context.Context, lease string, bare bareConfig) error {
 		return errors.Join(err, listener.Close())
 	}
 	cfg := api.Config{
-		BaseURL: "http://" + listener.Addr().String(), Store: b.store, Box: box, Lease: lease, Region: "local",
+		BaseURL: "http://" + listener.Addr().String(), Store: b.store, Box: box, Lease: b.lease, Region: "local",
 		Render: bare.render, Outbound: bare.outbound, AfterStep: bare.afterStep,
-		NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20, Logger: slog.New(slog.DiscardHandler),
+		NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20, Logger: slog.New(slog.DiscardHandler), Registry: b.registry,
 	}
 	if bare.render == nil {
 		cfg.Operations = []op.Row[*operation.Env]{nothing()}
@@ -173,7 +181,7 @@ func (b *bare) serve(ctx context.Context, lease string, bare bareConfig) error {
 	if b.api, err = api.New(cfg); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	server.Handler, b.client = b.api.Handler(), newClient(cfg.BaseURL)
+	server.Handler, b.client = edge.New(edge.Config{API: b.api.Handler(), Fail: b.api.Fail, Logger: cfg.Logger, Registry: b.registry}), newClient(cfg.BaseURL)
 	go func() { _ = server.Serve(listener) }() // It ends with Close.
 	return nil
 }

@@ -25,6 +25,9 @@ type report struct {
 	Start     *startFigures      `json:"start,omitempty"`
 	Overload  *overloadFigures   `json:"overload,omitempty"`
 	Attacks   []attackFigures    `json:"attacks,omitempty"`
+	Plans     []planFigures      `json:"plans,omitempty"`
+	Goals     []goalFigures      `json:"goals,omitempty"`
+	Mixed     *mixedFigures      `json:"overloadWithTools,omitempty"`
 	Soak      *soakFigures       `json:"soak,omitempty"`
 }
 
@@ -60,11 +63,15 @@ func verdict(ok bool) string {
 
 // failure returns what did not work, as opposed to what was slow.
 func (r *report) failure() error {
-	if r.Overload == nil {
-		return nil
+	loads := map[string]loadFigures{}
+	if o := r.Overload; o != nil {
+		loads["at capacity"], loads["at twice capacity"] = o.At, o.Above
+	}
+	if m := r.Mixed; m != nil {
+		loads["overload with tools"] = m.All
 	}
 	var errs []error
-	for name, f := range map[string]loadFigures{"at capacity": r.Overload.At, "at twice capacity": r.Overload.Above} {
+	for name, f := range loads {
 		if f.Others > 0 {
 			errs = append(errs, fmt.Errorf("%s: %d answers were neither 200 nor 429, such as %s", name, f.Others, f.FirstOther))
 		}
@@ -85,7 +92,7 @@ func (r *report) writeJSON(w io.Writer) error {
 func (r *report) write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Machine)
-	for _, part := range []func(io.Writer){r.writeRows, r.writePaid, r.writeBarcodes, r.writeTools, r.writeTemplates, r.writeJobs, r.writeStart, r.writeOverload, r.writeAttacks, r.writeSoak} {
+	for _, part := range []func(io.Writer){r.writeRows, r.writePaid, r.writeBarcodes, r.writeTools, r.writeTemplates, r.writeJobs, r.writeStart, r.writeOverload, r.writeMixed, r.writeGoals, r.writePlans, r.writeAttacks, r.writeSoak} {
 		part(&b)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -197,21 +204,43 @@ func (r *report) writeOverload(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "\nOverload with invoices. Capacity (closed loop, %d at once): %.0f docs/s, p95 %.0f ms.\n\n", o.AtOnce, o.Capacity, o.ClosedP95)
-	table(w, "load\tseconds\toffered\t200\t429\tother\tp50 ms\tp95 ms", func(w io.Writer) {
-		line := func(name string, f loadFigures) {
-			fmt.Fprintf(w, "%s\t%.0f\t%d\t%d\t%d\t%d\t%.0f\t%.0f\n",
-				name, f.Seconds, f.Offered, f.Accepted, f.Refused, f.Others+f.WithoutRetryAfter, f.P50, f.P95)
-		}
-		line("at capacity", o.At)
-		line("at twice capacity", o.Above)
+	table(w, loadHeader, func(w io.Writer) {
+		o.At.line(w, "at capacity")
+		o.Above.line(w, "at twice capacity")
 		for _, p := range o.Parties {
-			line("  "+p.Name, p.loadFigures)
+			p.line(w, "  "+p.Name)
 		}
 	})
-	sound := o.Above.Others+o.Above.WithoutRetryAfter+o.At.Others+o.At.WithoutRetryAfter == 0
-	fmt.Fprintf(w, "\nOnly 200, and 429 with Retry-After: %s\n", verdict(sound))
+	fmt.Fprintf(w, "\nOnly 200, and 429 with Retry-After: %s\n", verdict(o.At.sound() && o.Above.sound()))
 	fmt.Fprintf(w, "p95 of accepted at twice capacity: %.2f times that at capacity; goal < %.0f: %s\n", o.P95Ratio, o.P95Goal, verdict(o.P95Ratio < o.P95Goal))
 	fmt.Fprintf(w, "The light account beside the heavy one: %.1f %% accepted; goal >= %.0f %%: %s\n", 100*o.LightShare, 100*o.LightGoal, verdict(o.LightShare >= o.LightGoal))
+}
+
+// loadHeader is that of tables of loads.
+const loadHeader = "load\tseconds\toffered\t200\t429\tother\tp50 ms\tp95 ms"
+
+func (f loadFigures) line(w io.Writer, name string) {
+	fmt.Fprintf(w, "%s\t%.0f\t%d\t%d\t%d\t%d\t%.0f\t%.0f\n",
+		name, f.Seconds, f.Offered, f.Accepted, f.Refused, f.Others+f.WithoutRetryAfter, f.P50, f.P95)
+}
+
+// sound tells that each answer was a result or a refusal that says when to come again.
+func (f loadFigures) sound() bool { return f.Others+f.WithoutRetryAfter == 0 }
+
+func (r *report) writeMixed(w io.Writer) {
+	m := r.Mixed
+	if m == nil {
+		return
+	}
+	fmt.Fprintf(w, "\nOverload with documents and tools. Capacity (closed loop): %.0f calls/s.\n\n", m.Capacity)
+	table(w, loadHeader, func(w io.Writer) {
+		m.All.line(w, "at twice capacity")
+		for _, p := range m.Parties {
+			p.line(w, "  "+p.Name)
+		}
+	})
+	fmt.Fprintf(w, "\nOnly 200, and 429 with Retry-After: %s\n", verdict(m.All.sound()))
+	fmt.Fprintf(w, "The light account beside the heavy one: %.1f %% accepted; goal >= %.0f %%: %s\n", 100*m.LightShare, 100*m.LightGoal, verdict(m.LightShare >= m.LightGoal))
 }
 
 func (r *report) writeSoak(w io.Writer) {

@@ -43,7 +43,7 @@ func startServer(ctx context.Context, opt options, dir string) (*server, error) 
 		"RELAYPDF_METRICS_LISTEN=127.0.0.1:0", "RELAYPDF_RATE_LIMITS=off",
 	}
 	for _, variable := range opt.env {
-		if strings.HasPrefix(variable, "PATH=") || strings.HasPrefix(variable, "TMPDIR=") {
+		if strings.HasPrefix(variable, "PATH=") || strings.HasPrefix(variable, "TMPDIR=") || strings.HasPrefix(variable, "RELAYPDF_MEMORY=") {
 			s.cmd.Env = append(s.cmd.Env, variable)
 		}
 	}

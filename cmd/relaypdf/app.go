@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"relaypdf/ai"
@@ -35,17 +36,18 @@ type App struct {
 	// empty when the private port is off.
 	URL, PrivateURL string
 
-	config  Config
-	log     *slog.Logger
-	render  *render.Renderer
-	lease   *store.Lease
-	redis   *limit.Redis       // nil without one
-	post    *mail.Post         // nil where no mail is sent
-	money   *payments.Payments // nil where none are taken
-	stripe  *http.Server       // stands in for Stripe, for developers
-	public  *http.Server
-	private *http.Server
-	bound   map[*http.Server]net.Listener
+	config   Config
+	log      *slog.Logger
+	render   *render.Renderer
+	lease    *store.Lease
+	redis    *limit.Redis       // nil without one
+	post     *mail.Post         // nil where no mail is sent
+	money    *payments.Payments // nil where none are taken
+	stripe   *http.Server       // stands in for Stripe, for developers
+	registry *prometheus.Registry
+	public   *http.Server
+	private  *http.Server
+	bound    map[*http.Server]net.Listener
 }
 
 // Hooks let tests watch and steer an App from inside. The zero value does nothing.
@@ -107,16 +109,11 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	if err != nil {
 		return nil, err
 	}
-	pages, err := a.openPages(box, limiter)
-	if err != nil {
-		return nil, err
-	}
+	a.registry = edge.NewRegistry()
 	apiConfig := api.Config{
-		Pages:   outside.before(pages),
-		AI:      model,
-		Limiter: limiter,
-		Store:   a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
-		Brand: config.HeaderBrand, TrustedIPHeader: config.TrustedIPHeader, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
+		AI: model, Limiter: limiter, Registry: a.registry,
+		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
+		Brand: config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
 		NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
 	}
 	if a.money != nil {
@@ -125,7 +122,15 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	if a.API, err = api.New(apiConfig); err != nil {
 		return nil, err
 	}
-	a.public.Handler, a.private.Handler = a.API.Handler(), a.API.PrivateHandler()
+	pages, err := a.openPages(box, limiter)
+	if err != nil {
+		return nil, err
+	}
+	a.public.Handler = edge.New(edge.Config{
+		API: a.API.Handler(), Serves: a.API.Serves, Fail: a.API.Fail, Pages: outside.before(pages, a.API.Handler()),
+		TrustedIPHeader: config.TrustedIPHeader, Logger: log, Registry: a.registry,
+	})
+	a.private.Handler = edge.Private(a.registry)
 	return a, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"relaypdf/edge"
 	"relaypdf/views"
 )
 
@@ -51,7 +52,11 @@ func (a *App) counters() []views.Counter {
 	for i, answer := range answers {
 		list[i] = views.Counter{Name: answer.name, Note: answer.note}
 	}
-	for text, count := range a.API.Answered() {
+	counts, err := edge.Answered(a.registry)
+	if err != nil {
+		a.log.Warn("requests not counted", "error", err)
+	}
+	for text, count := range counts {
 		status, err := strconv.Atoi(text)
 		if err != nil {
 			continue

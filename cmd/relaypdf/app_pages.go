@@ -66,8 +66,9 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	config := web.Config{
 		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.config.BaseURL, Version: version, SignUp: a.config.SignUp, Trial: a.config.Trial,
 		Prices: prices, Local: api.Loopback(a.config.BaseURL), Logger: a.log,
-		ClientIP:  func(r *http.Request) string { return edge.ClientIP(r, a.config.TrustedIPHeader) },
-		RequestID: edge.RequestID, CheckURL: a.render.CheckURL, Region: a.config.Region, Settings: a.config.settings(), Counters: a.counters,
+		ClientIP:  func(r *http.Request) string { return edge.ClientIP(r.Context()) },
+		RequestID: edge.RequestID, CheckURL: a.render.CheckURL, Paths: a.API.Paths(), Region: a.config.Region,
+		Settings: a.config.settings(), Counters: a.counters,
 	}
 	config.Input = func(ctx context.Context, accountID, callID string) ([]byte, error) {
 		return a.API.Calls.Input(ctx, accountID, callID)

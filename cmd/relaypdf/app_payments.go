@@ -70,10 +70,14 @@ func (a *App) startFakeStripe(ctx context.Context) (pages http.Handler, address 
 	return fake.Pages(fakeStripePages), "http://" + listener.Addr().String(), nil
 }
 
-// before puts the addresses in front of the pages, which may be nil.
-func (o outside) before(pages http.Handler) http.Handler {
+// before puts the addresses in front of the pages; in a process without pages, in
+// front of what answers for them.
+func (o outside) before(pages, otherwise http.Handler) http.Handler {
 	if o.webhook == nil {
 		return pages
+	}
+	if pages == nil {
+		pages = otherwise
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -81,10 +85,8 @@ func (o outside) before(pages http.Handler) http.Handler {
 			o.webhook.ServeHTTP(w, r)
 		case o.pages != nil && strings.HasPrefix(r.URL.Path, fakeStripePages+"/"):
 			o.pages.ServeHTTP(w, r)
-		case pages != nil:
-			pages.ServeHTTP(w, r)
 		default:
-			http.NotFound(w, r)
+			pages.ServeHTTP(w, r)
 		}
 	})
 }

@@ -133,9 +133,9 @@ func checkLedger(ctx context.Context, s *store.Store) finding {
 	case len(report.Problems) > 0:
 		return broken("stop the service, keep a copy of the data folder, and report this with the copy",
 			"%d contradictions, the first: %s", len(report.Problems), report.Problems[0])[0]
-	case len(report.StrayHolds) > 0:
+	case len(report.OrphanedHolds) > 0:
 		return doubtful("nothing: a running service returns them within 15 minutes",
-			"balanced; %d calls hold money for a process that is gone", len(report.StrayHolds))[0]
+			"balanced; %d calls hold money for a process that is gone", len(report.OrphanedHolds))[0]
 	}
 	return okay("balanced: %d postings since the last closing sum to %v", report.Postings, report.Sum)[0]
 }

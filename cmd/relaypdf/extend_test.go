@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -61,6 +63,27 @@ func TestAdditionsTakeAFewEdits(t *testing.T) {
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
+	}
+}
+
+// TestArchitectureCountsTheEdits holds the table of docs/architecture.md to what
+// adding things takes.
+func TestArchitectureCountsTheEdits(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, edits := range additions {
+		files := map[string]bool{}
+		for _, e := range edits {
+			files[e.file] = true
+		}
+		found := regexp.MustCompile(`(?m)^\| add ` + what + `\b[^|]*\| (\d+) files?\b`).FindSubmatch(text)
+		if found == nil {
+			t.Errorf("docs/architecture.md does not say how many files it takes to add %s", what)
+		} else if got, want := string(found[1]), strconv.Itoa(len(files)); got != want {
+			t.Errorf("docs/architecture.md says %s files for adding %s, which takes %s", got, what, want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -99,6 +100,45 @@ func TestDevServerPrintsARequestThatWorks(t *testing.T) {
 	text, err := exec.CommandContext(t.Context(), "pdftotext", filepath.Join(paste.Dir, "hello.pdf"), "-").Output()
 	if err != nil || !strings.Contains(string(text), "Made by relaypdf.") {
 		t.Errorf("the PDF says %q, %v", text, err)
+	}
+}
+
+// TestEachSideSpeaksItsLanguage asks the whole service for what is not there: the
+// interface answers with JSON, the rest with pages, and both name what was meant.
+func TestEachSideSpeaksItsLanguage(t *testing.T) {
+	server := startDev(t)
+	for _, q := range []struct {
+		method, path string
+		status       int
+		kind, allow  string
+		says         string
+	}{
+		{http.MethodGet, "/health", http.StatusOK, "application/json", "", `"ok":true`},
+		{http.MethodGet, "/login", http.StatusOK, "text/html; charset=utf-8", "", "<form"},
+		{http.MethodGet, "/v1/account?key=pdf_live_x", http.StatusUnauthorized, "application/json", "", "unauthorized"},
+		{http.MethodGet, "/v1/billing/price", http.StatusNotFound, "application/json", "", "Did you mean /v1/billing/prices?"},
+		{http.MethodPut, "/v1/account", http.StatusMethodNotAllowed, "application/json", "GET", "method_not_allowed"},
+		{http.MethodGet, "/dashbord", http.StatusNotFound, "text/html; charset=utf-8", "", `<a href="/dashboard"`},
+		{http.MethodGet, "/opnapi.json", http.StatusNotFound, "text/html; charset=utf-8", "", `<a href="/openapi.json"`},
+		{http.MethodPut, "/dashboard", http.StatusMethodNotAllowed, "text/html; charset=utf-8", "GET, HEAD", "Nothing takes that form"},
+		{http.MethodPut, "/gallery/invoice.webp", http.StatusMethodNotAllowed, "text/html; charset=utf-8", "GET, HEAD, OPTIONS", "This address takes"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), q.method, server.url+q.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := (&http.Client{Timeout: time.Minute}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(got.Body)
+		if err := errors.Join(err, got.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		h := got.Header
+		if got.StatusCode != q.status || h.Get("Content-Type") != q.kind || h.Get("Allow") != q.allow || h.Get("X-Request-Id") == "" || !bytes.Contains(body, []byte(q.says)) {
+			t.Errorf("%s %s: status %d, headers %v, want %s in %s", q.method, q.path, got.StatusCode, h, q.says, body)
+		}
 	}
 }
 

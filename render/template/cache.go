@@ -18,15 +18,15 @@ const maxCached = 4 << 20
 // that somebody has the same.
 type digest [sha256.Size]byte
 
-func digestOf(tenant, source string, strict bool) digest {
+func digestOf(account, source string, strict bool) digest {
 	h := sha256.New()
 	var size [9]byte
-	binary.BigEndian.PutUint64(size[:], uint64(len(tenant)))
+	binary.BigEndian.PutUint64(size[:], uint64(len(account)))
 	if strict {
 		size[8] = 1
 	}
 	_, _ = h.Write(size[:])
-	_, _ = h.Write([]byte(tenant))
+	_, _ = h.Write([]byte(account))
 	_, _ = h.Write([]byte(source))
 	return digest(h.Sum(nil))
 }

@@ -34,7 +34,7 @@ func Render(ctx context.Context, run Runner, account string, call Call, open Ima
 	if err != nil {
 		return "", fmt.Errorf("template: %w", err)
 	}
-	args := renderArgs{Tenant: account}
+	args := renderArgs{Account: account}
 	var files []engine.File
 	for range rounds {
 		result, err := run(ctx, engine.Job{Name: renderJob, Args: args, Body: body, Files: files})

@@ -28,8 +28,8 @@ const garbagePercent = 400
 // renderArgs are the arguments of a render; its body is the call as JSON, and its
 // files the images.
 type renderArgs struct {
-	Tenant string       `json:"tenant"`
-	Images []imageEntry `json:"images,omitempty"`
+	Account string       `json:"account"`
+	Images  []imageEntry `json:"images,omitempty"`
 }
 
 // imageEntry is an image and the file that holds it.
@@ -72,7 +72,7 @@ func (c *cache) serve(ctx context.Context, w *engine.Work, args renderArgs, body
 		}
 		given[entry.ID] = "data:" + entry.Type + ";base64," + base64.StdEncoding.EncodeToString(content)
 	}
-	html, wanted, err := c.render(ctx, args.Tenant, &call, given)
+	html, wanted, err := c.render(ctx, args.Account, &call, given)
 	return reply(answer{Wanted: wanted}, html, err)
 }
 

@@ -76,10 +76,10 @@ func TestNothingPassesBetweenRenders(t *testing.T) {
 	}
 	probe := Call{Template: Template{HTML: `{{polluted}}{{secret}}{{obj.polluted}}{{#each list}}{{polluted}}{{secret}}{{/each}}{{lookup obj "polluted"}}{{@root.polluted}}{{@secret}}{{#with obj}}{{polluted}}{{/with}}`},
 		Data: json.RawMessage(`{"obj":{},"list":[{},[]]}`)}
-	for _, tenant := range []string{"attacker", "neighbour"} {
-		got, _, err := c.render(t.Context(), tenant, &probe, nil)
+	for _, account := range []string{"attacker", "neighbour"} {
+		got, _, err := c.render(t.Context(), account, &probe, nil)
 		if err != nil || got != "" {
-			t.Errorf("%s sees %q (%v), want nothing", tenant, got, err)
+			t.Errorf("%s sees %q (%v), want nothing", account, got, err)
 		}
 	}
 	probe.HTML = "{{> left}}"
@@ -92,8 +92,8 @@ func TestNothingPassesBetweenRenders(t *testing.T) {
 func TestProgramsAreTheAccounts(t *testing.T) {
 	c := newCache()
 	call := Call{Template: Template{HTML: "{{name}}"}, Data: json.RawMessage(`{"name":"x"}`)}
-	for _, tenant := range []string{"a", "b", "a"} {
-		if _, _, err := c.render(t.Context(), tenant, &call, nil); err != nil {
+	for _, account := range []string{"a", "b", "a"} {
+		if _, _, err := c.render(t.Context(), account, &call, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

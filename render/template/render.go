@@ -24,7 +24,7 @@ type renders struct {
 
 	ctx      context.Context
 	call     *Call
-	tenant   string
+	account  string
 	cache    *cache
 	format   formatter
 	images   images
@@ -36,11 +36,11 @@ type renders struct {
 
 // render fills a template. Where it shows images that were not given, their names
 // are returned in place of the document.
-func (c *cache) render(ctx context.Context, tenant string, call *Call, given images) (html string, wanted []string, err error) {
+func (c *cache) render(ctx context.Context, account string, call *Call, given images) (html string, wanted []string, err error) {
 	if err := call.check(); err != nil {
 		return "", nil, err
 	}
-	r := &renders{ctx: ctx, call: call, tenant: tenant, cache: c, images: given, seen: map[Missing]bool{}}
+	r := &renders{ctx: ctx, call: call, account: account, cache: c, images: given, seen: map[Missing]bool{}}
 	if r.format, err = newFormatter(call.Locale, call.Zone); err != nil {
 		return "", nil, err
 	}
@@ -82,7 +82,7 @@ func (c *Call) check() error {
 
 // program returns a source's program, from the cache where it is there.
 func (r *renders) program(source, partial string) (*goja.Program, error) {
-	key := digestOf(r.tenant, source, r.call.Strict)
+	key := digestOf(r.account, source, r.call.Strict)
 	if found := r.cache.get(key); found != nil {
 		return found, nil
 	}

@@ -1,0 +1,75 @@
+package edge
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config is what stands behind the edge, and what the edge needs of it.
+type Config struct {
+	// API is the interface, which speaks JSON. Pages are for people; nil is a
+	// process that serves none, where the interface answers for what nobody has.
+	API, Pages http.Handler
+	// Serves tells whether a path is the interface's.
+	Serves func(path string) bool
+	// Fail answers with an error, as the interface does.
+	Fail func(http.ResponseWriter, *http.Request, error)
+	// TrustedIPHeader names the one header that carries the client's address;
+	// empty takes the socket's.
+	TrustedIPHeader string
+	Logger          *slog.Logger
+	Registry        prometheus.Registerer
+}
+
+// New returns what every request passes, before the side that it is for.
+func New(c Config) http.Handler {
+	sides := c.API
+	if c.Pages != nil {
+		sides = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if c.Serves(r.URL.Path) {
+				c.API.ServeHTTP(w, r)
+				return
+			}
+			c.Pages.ServeHTTP(w, r)
+		})
+	}
+	return chi.Chain(Identify(c.TrustedIPHeader), Log(c.Logger, c.Registry), Recover(c.Fail), Guard(c.Fail)).Handler(sides)
+}
+
+// Methods are those that a route may take.
+func Methods() []string {
+	return []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	}
+}
+
+// Allowed lists the methods that a path takes, for the header Allow.
+func Allowed(routes chi.Routes, path string) string {
+	return strings.Join(slices.DeleteFunc(Methods(), func(method string) bool {
+		return !routes.Match(chi.NewRouteContext(), method, path)
+	}), ", ")
+}
+
+// maxSuggested bounds in bytes a path that is compared with those of routes.
+const maxSuggested = 100
+
+// Nearest returns the one of the paths that was probably meant, or "".
+func Nearest(path string, paths []string) string {
+	if len(path) > maxSuggested {
+		return ""
+	}
+	path = strings.ToLower(strings.TrimRight(path, "/"))
+	best, distance := "", max(2, len(path)/4)+1
+	for _, one := range paths {
+		if d := levenshtein.ComputeDistance(path, one); d < distance {
+			best, distance = one, d
+		}
+	}
+	return best
+}

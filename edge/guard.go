@@ -1,0 +1,53 @@
+package edge
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"relaypdf/api/fault"
+	"relaypdf/store"
+)
+
+// Guard refuses keys in the addresses of the interface and sets the headers of
+// every answer: it is kept by nobody and taken for nothing else than it is,
+// unless a handler says so.
+func Guard(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			if Versioned(r.URL.Path) && keyInQuery(r.URL.RawQuery) {
+				fail(w, r, &fault.Error{Code: fault.Unauthorized, Message: "A key was given in the address; put the key in the Authorization header, and replace this key: addresses are stored in logs."})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// Versioned tells whether a path belongs to the versioned interface, most of
+// which needs a key.
+func Versioned(path string) bool {
+	return path == "/v1" || strings.HasPrefix(path, "/v1/") || path == "/mcp"
+}
+
+// keyInQuery tells whether a query string carries what looks like a key. Such
+// requests are refused even beside a valid header: addresses end up in logs.
+func keyInQuery(raw string) bool {
+	// Readers disagree about ";", and about what is left of a query with a
+	// mistake in it: what could be a key to one of them is one.
+	query, _ := url.ParseQuery(strings.ReplaceAll(raw, ";", "&"))
+	for name, values := range query {
+		switch strings.ToLower(name) {
+		case "api_key", "key", "access_token", "token":
+			return true
+		}
+		for _, value := range values {
+			if strings.HasPrefix(value, store.LivePrefix) || strings.HasPrefix(value, store.TestPrefix) {
+				return true
+			}
+		}
+	}
+	return strings.Contains(raw, store.LivePrefix) || strings.Contains(raw, store.TestPrefix)
+}

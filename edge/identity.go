@@ -1,0 +1,45 @@
+package edge
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+
+	"relaypdf/api/wire"
+	"relaypdf/store"
+)
+
+var acceptableID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// identity is what is known of every request.
+type identity struct{ request, client string }
+
+type identityKey struct{}
+
+func identityOf(ctx context.Context) identity {
+	known, _ := ctx.Value(identityKey{}).(identity)
+	return known
+}
+
+// RequestID returns the id of the request that ctx belongs to.
+func RequestID(ctx context.Context) string { return identityOf(ctx).request }
+
+// ClientIP returns the address that limits count by, of the request that ctx
+// belongs to.
+func ClientIP(ctx context.Context) string { return identityOf(ctx).client }
+
+// Identify gives every request an id, the client's own if it is harmless, and
+// finds the address that it comes from.
+func Identify(trustedHeader string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			id := r.Header.Get(wire.RequestIDHeader)
+			if !acceptableID.MatchString(id) {
+				id = store.NewID("req")
+			}
+			w.Header().Set(wire.RequestIDHeader, id)
+			known := identity{request: id, client: clientIP(r, trustedHeader)}
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, known)))
+		})
+	}
+}
