@@ -139,7 +139,7 @@ func (f *fleet) admitLocked(account string, gentle bool) *visit {
 // of those only that may stall the browser.
 func (b *browser) oldest(now time.Time, rough bool) time.Time {
 	for v := range b.visits {
-		if !(rough && v.gentle) && v.began.Before(now) {
+		if (!rough || !v.gentle) && v.began.Before(now) {
 			now = v.began
 		}
 	}

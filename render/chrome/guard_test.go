@@ -45,7 +45,7 @@ func awaitFor(t *testing.T, what string, so func() bool) {
 		if so() {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
+		<-time.After(100 * time.Millisecond)
 	}
 	t.Fatalf("waited for a minute for %s", what)
 }

@@ -202,7 +202,7 @@ func startBouncer(srv server) (server, error) {
 		"pool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 1000\n", behind.Host, behind.Port, behind.User, password, dir, bouncerConns)
 	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", bouncerScript, "sh", dir, program)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	err = os.WriteFile(filepath.Join(dir, "settings"), []byte(settings), 0o644) //nolint:gosec // another user reads it
+	err = os.WriteFile(filepath.Join(dir, "settings"), []byte(settings), 0o644)
 	if err == nil {
 		err = runAsPostgres(cmd, dir)
 	}
