@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -90,7 +91,9 @@ func (l crowds) newcomer(ctx context.Context, r *report, call request) error {
 	total := made.Load() - before + int64(len(took))
 	document := time.Since(begin) * time.Duration(l.slots) / time.Duration(max(total, 1))
 	leave()
-	_ = <-heavy // Ended on purpose.
+	if err := <-heavy; err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
 	r.reach(goalFigures{
 		Name: "newcomer beside a heavy account, p95 in documents' times", Got: ms(percentile(took, 95)) / ms(document), Goal: newcomerGoal, Unit: "x",
 		Beside: fmt.Sprintf("%d documents, p50 %.1f ms; a document takes %.1f ms of a slot", len(took), ms(percentile(took, 50)), ms(document)),
