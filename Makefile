@@ -12,10 +12,10 @@ CHAOS_TIME   ?= 10m
 # How long `make fuzz` looks for inputs that break something. CI takes one minute.
 FUZZTIME     ?= 10m
 
-# The race detector, and its checks of pointers, for all but SQLite: that is C in
+# The race detector, and its checks of pointers, for all but two: SQLite, which is C in
 # Go's clothes, whose memory no line of ours touches, and it takes half of the
 # time of all tests when every access to it is watched.
-UNWATCHED := modernc.org/sqlite/lib modernc.org/libc
+UNWATCHED := modernc.org/sqlite/lib modernc.org/libc github.com/dop251/goja/... github.com/dlclark/regexp2/...
 RACE      := -race $(foreach package,$(UNWATCHED),'-gcflags=$(package)=-race=false -d=checkptr=0')
 
 # With -trimpath everything that is built here, whatever for, shares one cache.
