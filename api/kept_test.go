@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/call"
@@ -21,6 +22,7 @@ func TestKeptInputsCanBeRunAgain(t *testing.T) {
 		s := apitest.New(t, apitest.Options{DB: &db})
 		send := func(body string) store.Call {
 			t.Helper()
+			s.Clock.Advance(time.Second) // The latest is the one with the latest time.
 			s.Send(t, apitest.Request{Path: echo, Body: body}).OK(t)
 			latest, err := s.Store.Calls(t.Context(), store.CallFilter{AccountID: s.Account.ID, List: store.List{Limit: 1}})
 			if err != nil || len(latest.Items) != 1 {

@@ -16,6 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"relaypdf/ai"
+	"relaypdf/ai/aitest"
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
@@ -128,9 +130,14 @@ func toolServerWith(t *testing.T, prices map[string]credit.Amount) *apitest.Serv
 	if lab.err != nil {
 		t.Fatal(lab.err)
 	}
+	model, err := ai.New(ai.Config{Provider: "openai", Key: "provider-key", BaseURL: aitest.New(t, always(good)).URL, Model: "some-model"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) {
 		cfg.Render, cfg.NoRateLimits, cfg.MaxFile, cfg.MaxBody = lab.render, true, labMaxFile, 8<<20
 		cfg.Prices = prices
+		cfg.AI = &operation.AI{Model: model, Input: inputPrice, Output: outputPrice, MaxTokens: labTokens, Timeout: generatePatience}
 	}})
 	s.HTTP.Timeout = 2 * time.Minute // An operation on files may take one.
 	return s
