@@ -38,12 +38,12 @@ const lightGoal = 0.95
 // parties shares the load: a heavy account, whose requests alone would fill the
 // service, four ordinary ones that ask for a little more than their share of it,
 // and a light one. It has twenty times fewer requests than the heavy one.
-func (l *lab) parties() []party {
-	all := []party{{"heavy", l.keys[1], 10}}
+func parties(keys []string) []party {
+	all := []party{{"heavy", keys[1], 10}}
 	for i := range 4 {
-		all = append(all, party{fmt.Sprintf("ordinary %d", i+1), l.keys[2+i], 2})
+		all = append(all, party{fmt.Sprintf("ordinary %d", i+1), keys[2+i], 2})
 	}
-	return append(all, party{"light", l.keys[6], 0.5})
+	return append(all, party{"light", keys[6], 0.5})
 }
 
 // overloadFigures say what happened at and above capacity.
@@ -82,7 +82,7 @@ type partyFigures struct {
 // overload finds the capacity, offers exactly that for a while, and then twice
 // as much for a minute.
 func (l *lab) overload(ctx context.Context, r *report) error {
-	parties, call := l.parties(), pdfRequest(invoice())
+	parties, call := parties(l.keys), pdfRequest(invoice())
 	atOnce := fullPerSlot * l.slots
 	l.say("capacity, %d at once", atOnce)
 	closed, err := l.capacity(ctx, parties, []request{call})
@@ -135,7 +135,7 @@ func (l *lab) mixedOverload(ctx context.Context, r *report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(f.dir)) }()
-	parties, calls := l.parties(), []request{pdfRequest(invoice())}
+	parties, calls := parties(l.keys), []request{pdfRequest(invoice())}
 	for _, row := range l.toolRows(f) {
 		if slices.Contains([]string{"merge", "protect", "text", "info", "zip, 30 files"}, row.name) {
 			calls = append(calls, row.call, pdfRequest(invoice()))

@@ -22,7 +22,7 @@ func (l *lab) starts(ctx context.Context, r *report) error {
 	l.say("start to first PDF")
 	figures := &startFigures{Goal: startGoal}
 	for range choose(l, 5, 1) {
-		took, err := l.startOnce(ctx)
+		took, err := startOnce(ctx, l.options)
 		if err != nil {
 			return err
 		}
@@ -33,14 +33,14 @@ func (l *lab) starts(ctx context.Context, r *report) error {
 	return nil
 }
 
-func (l *lab) startOnce(ctx context.Context) (took time.Duration, err error) {
-	dir, keys, err := newDataDir(ctx, l.options.dir, 1)
+func startOnce(ctx context.Context, o options) (took time.Duration, err error) {
+	dir, keys, err := newDataDir(ctx, o.dir, 1)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	begin := time.Now()
-	s, err := startServer(ctx, l.options, dir)
+	s, err := startServer(ctx, o, dir)
 	if err != nil {
 		return 0, err
 	}

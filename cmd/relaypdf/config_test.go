@@ -354,7 +354,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	const secret = "hunter2-0123456789-0123456789-0123"
 	values := map[string]string{
 		"database-url": "postgres://u:" + secret + "@db/x", "redis-url": "redis://:" + secret + "@r",
-		"smtp-url":   "smtp://u:" + secret + "@mail.example.com",
+		"database-session-url": "postgres://u:" + secret + "@db/y", "smtp-url": "smtp://u:" + secret + "@mail.example.com",
 		"secret-key": secret, "api-key": secret, "ai-api-key": secret, "stripe-secret-key": "sk_test_" + secret, "stripe-webhook-secret": "whsec_" + secret,
 	}
 	var env []string
