@@ -15,7 +15,8 @@ func TestDocumentedExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "```json\n")
+	_, helpers, _ := strings.Cut(string(text), "\n## Helpers\n")
+	_, rest, _ := strings.Cut(helpers, "```json\n")
 	data, rest, _ := strings.Cut(rest, "```")
 	documented := map[string]bool{}
 	for _, row := range docExample.FindAllStringSubmatch(rest, -1) {
