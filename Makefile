@@ -14,7 +14,9 @@ FUZZTIME     ?= 10m
 
 # The race detector, and its checks of pointers, for all but two: SQLite, which is C in
 # Go's clothes, whose memory no line of ours touches, and it takes half of the
-# time of all tests when every access to it is watched.
+# time of all tests when every access to it is watched; and goja with its regular
+# expressions, an interpreter that one goroutine drives at a time (render/template
+# takes a tenth of the time).
 UNWATCHED := modernc.org/sqlite/lib modernc.org/libc github.com/dop251/goja/... github.com/dlclark/regexp2/...
 RACE      := -race $(foreach package,$(UNWATCHED),'-gcflags=$(package)=-race=false -d=checkptr=0')
 
