@@ -59,22 +59,8 @@ var good = says("<h1>Bill for {{customer.name}}</h1>{{#each items}}<p>{{name}} {
 
 func newGenerateLab(t *testing.T, db storetest.DB, kind string, timeout time.Duration) generateLab {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a browser and engines")
-	}
-	lab.once.Do(lab.start)
-	if lab.err != nil {
-		t.Fatal(lab.err)
-	}
 	provider := aitest.New(t, always(good))
-	model, err := ai.New(ai.Config{Provider: kind, Key: "provider-key", BaseURL: provider.URL, Model: "some-model"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := apitest.New(t, apitest.Options{DB: &db, Operations: operation.Rows, Change: func(cfg *api.Config) {
-		cfg.Render, cfg.NoRateLimits, cfg.MaxBody = lab.render, true, 8<<20
-		cfg.AI = &operation.AI{Model: model, Input: inputPrice, Output: outputPrice, MaxTokens: labTokens, Timeout: timeout}
-	}})
+	s := toolServerOn(t, &db, func(cfg *api.Config) { cfg.AI = generator(t, kind, provider, timeout) })
 	s.HTTP.Timeout = generatePatience
 	return generateLab{s, t, provider}
 }
@@ -451,7 +437,7 @@ func TestGenerateSlow(t *testing.T) {
 // TestGenerateWithoutProvider refuses both a quote and a template.
 func TestGenerateWithoutProvider(t *testing.T) {
 	t.Parallel()
-	s := toolServer(t)
+	s := toolServer(t, func(cfg *api.Config) { cfg.AI = nil })
 	for _, body := range []string{`{"prompt":"x"}`, `{"prompt":"x","quote":true}`, `{"prompt":"x","quoteId":"q"}`, `{"prompt":"x","response":"async"}`} {
 		if got := s.Send(t, apitest.Request{Path: generatePath, Body: body}).Refused(t, fault.AIUnavailable); !strings.Contains(got.Message, "no AI provider") {
 			t.Errorf("%s: %s", body, got.Message)

@@ -22,7 +22,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
 	"relaypdf/render"
-	"relaypdf/store/credit"
+	"relaypdf/store/storetest"
 )
 
 // TestMain makes this program the engine of the renderers that its tests start.
@@ -114,14 +114,15 @@ func serveFiles(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// toolServer starts the whole product on the lab's renderer.
-func toolServer(t *testing.T) *apitest.Server {
+// toolServer starts the whole product on the lab's renderer, with a provider of
+// models, and with what changes make of it.
+func toolServer(t *testing.T, changes ...func(*api.Config)) *apitest.Server {
 	t.Helper()
-	return toolServerWith(t, nil)
+	return toolServerOn(t, nil, changes...)
 }
 
-// toolServerWith is toolServer with the prices of some operations, by name.
-func toolServerWith(t *testing.T, prices map[string]credit.Amount) *apitest.Server {
+// toolServerOn is toolServer on a database; nil is a new one.
+func toolServerOn(t *testing.T, db *storetest.DB, changes ...func(*api.Config)) *apitest.Server {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a browser and engines")
@@ -130,17 +131,25 @@ func toolServerWith(t *testing.T, prices map[string]credit.Amount) *apitest.Serv
 	if lab.err != nil {
 		t.Fatal(lab.err)
 	}
-	model, err := ai.New(ai.Config{Provider: "openai", Key: "provider-key", BaseURL: aitest.New(t, always(good)).URL, Model: "some-model"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{DB: db, Operations: operation.Rows, Change: func(cfg *api.Config) {
 		cfg.Render, cfg.NoRateLimits, cfg.MaxFile, cfg.MaxBody = lab.render, true, labMaxFile, 8<<20
-		cfg.Prices = prices
-		cfg.AI = &operation.AI{Model: model, Input: inputPrice, Output: outputPrice, MaxTokens: labTokens, Timeout: generatePatience}
+		cfg.AI = generator(t, ai.OpenAI, aitest.New(t, always(good)), generatePatience)
+		for _, change := range changes {
+			change(cfg)
+		}
 	}})
 	s.HTTP.Timeout = 2 * time.Minute // An operation on files may take one.
 	return s
+}
+
+// generator asks a provider of some kind for models.
+func generator(t *testing.T, kind string, provider *aitest.Provider, timeout time.Duration) *operation.AI {
+	t.Helper()
+	model, err := ai.New(ai.Config{Provider: kind, Key: "provider-key", BaseURL: provider.URL, Model: "some-model"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &operation.AI{Model: model, Input: inputPrice, Output: outputPrice, MaxTokens: labTokens, Timeout: timeout}
 }
 
 // noNames is a DNS that knows no name: no test asks the real one.

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
@@ -51,7 +52,7 @@ func TestMutatedFiles(t *testing.T) {
 	for _, operation := range table.All() {
 		prices[operation.Name] = credit.Microdollar
 	}
-	s := toolServerWith(t, prices)
+	s := toolServer(t, func(cfg *api.Config) { cfg.Prices = prices })
 	before, _ := s.Balance(t)
 	m := &mutator{server: s, corpus: corpus(t), bodies: fileBodies(t, s)}
 	m.paths = slices.Sorted(maps.Keys(m.bodies))

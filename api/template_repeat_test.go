@@ -17,7 +17,7 @@ import (
 func TestRepeatOutlivesTheTemplate(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		l := templateLab{toolServerOn(t, db), t}
+		l := templateLab{toolServerOn(t, &db), t}
 		l.record(201, "POST", "", object{"name": "gone", "html": "<p>{{name}}</p>"})
 		l.record(200, "POST", "/gone/publish", nil)
 		l.Work(t)
@@ -62,29 +62,12 @@ func (l templateLab) refuses(r apitest.Response, code fault.Code, field string) 
 	}
 }
 
-// toolServerOn is toolServer on a database.
-func toolServerOn(t *testing.T, db storetest.DB) *apitest.Server {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a browser and engines")
-	}
-	lab.once.Do(lab.start)
-	if lab.err != nil {
-		t.Fatal(lab.err)
-	}
-	s := apitest.New(t, apitest.Options{DB: &db, Operations: operation.Rows, Change: func(cfg *api.Config) {
-		cfg.Render, cfg.NoRateLimits, cfg.MaxBody = lab.render, true, 8<<20
-	}})
-	s.HTTP.Timeout = generatePatience
-	return s
-}
-
 // TestPreviewLikeAnyRow: a preview as bytes, as an address and as a job, reported to
 // a callback, repeated under its key, and paid once each.
 func TestPreviewLikeAnyRow(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		l := templateLab{toolServerOn(t, db), t}
+		l := templateLab{toolServerOn(t, &db), t}
 		l.record(201, "POST", "", object{"name": "draft", "html": "<p>Dear {{name}}</p>", "sampleData": object{"name": "Ada"}})
 		l.Work(t)
 		start, _ := l.Balance(t)

@@ -142,9 +142,7 @@ func limitProcesses(c *confinement) error {
 }
 
 // dieWithParent asks for a signal when the server dies, which the kernel has
-// forgotten since this process changed its user. The first process of a
-// namespace takes all others with it; any other child asks for a signal that
-// lets it kill the programs which it started. A server that died in between
+// forgotten since this process changed its user. A server that died in between
 // has closed the pipe.
 //
 // The signals with which people and service managers stop a server are
@@ -162,13 +160,12 @@ func dieWithParent(c *confinement) error {
 		c.killGroup()
 		os.Exit(1)
 	}()
-	death := unix.SIGUSR1
-	if c.has(unix.CLONE_NEWPID) {
-		death = unix.SIGKILL
-	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil { // see sweep
-		return err
+	if !c.has(unix.CLONE_NEWPID) {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil { // see sweep
+			return err
+		}
 	}
-	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(death), 0, 0, 0)
+	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(deathSignal(c.Namespaces)), 0, 0, 0)
 }
 
 // killGroup ends this process with everything it started, if the group is its

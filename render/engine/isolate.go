@@ -64,10 +64,22 @@ func refused(err error) bool {
 		func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
+// deathSignal is what a child with the namespaces of flags gets when the server
+// dies. The first process of a namespace takes all others with it; any other
+// child must live to kill the programs that it started. The kernel keeps the
+// signal by thread, so that the child cannot exchange the one it was started
+// with for another (see dieWithParent): both are the same.
+func deathSignal(flags uintptr) syscall.Signal {
+	if flags&unix.CLONE_NEWPID != 0 {
+		return unix.SIGKILL
+	}
+	return unix.SIGUSR1
+}
+
 // attributes describe a child that has a process group, ends with this process
 // and has the namespaces of flags.
 func (p *Pool) attributes(flags uintptr) *syscall.SysProcAttr {
-	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: flags}
+	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: deathSignal(flags), Cloneflags: flags}
 	switch {
 	case flags&unix.CLONE_NEWUSER == 0:
 	case p.id.UID != 0:
