@@ -19,6 +19,13 @@ import (
 // that go list's answer has changed.
 func TestImportsPointDown(t *testing.T) {
 	allowed := importTable(t)
+	eachSource(t, func(file, pkg string) { checkImports(t, file, pkg, allowed) })
+}
+
+// eachSource visits the program's source, without tests. A package is named by
+// its folder.
+func eachSource(t *testing.T, visit func(file, pkg string)) {
+	t.Helper()
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -30,11 +37,11 @@ func TestImportsPointDown(t *testing.T) {
 		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		rel, err := filepath.Rel(root, filepath.Dir(file))
+		pkg, err := filepath.Rel(root, filepath.Dir(file))
 		if err != nil {
 			return err
 		}
-		checkImports(t, file, filepath.ToSlash(rel), allowed)
+		visit(file, filepath.ToSlash(pkg))
 		return nil
 	})
 	if err != nil {

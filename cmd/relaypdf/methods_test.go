@@ -4,9 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -25,35 +22,17 @@ var largerTypes = map[string]int{
 
 func TestTypesHaveFewMethods(t *testing.T) {
 	methods := map[string]int{}
-	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return nil
-		}
-		pkg, err := filepath.Rel(root, filepath.Dir(file))
-		if err != nil {
-			return err
-		}
+	eachSource(t, func(file, pkg string) {
 		source, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		for _, decl := range source.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil {
-				methods[filepath.ToSlash(pkg)+"."+receiver(fn.Recv.List[0].Type)]++
+				methods[pkg+"."+receiver(fn.Recv.List[0].Type)]++
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if len(methods) < 100 {
 		t.Fatalf("found %d types with methods, want all of the program", len(methods))
 	}

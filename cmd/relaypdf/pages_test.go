@@ -117,6 +117,11 @@ func openScreen(t *testing.T, browser *rod.Browser, app *App) *screen {
 			t.Fatal(err)
 		}
 	}
+	// What is looked at must not be on its way from one colour to another.
+	calm := proto.EmulationSetEmulatedMedia{Features: []*proto.EmulationMediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}}
+	if err := calm.Call(s.page); err != nil {
+		t.Fatal(err)
+	}
 	go page.EachEvent(
 		func(e *proto.LogEntryAdded) {
 			if e.Entry.Level == proto.LogLogEntryLevelError && !strings.Contains(e.Entry.Text, "the server responded with a status of 4") {
