@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -182,9 +183,71 @@ func TestDownloadsAreCounted(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "GET"} {
 		s.Send(t, apitest.Request{Method: method, Path: "/v1/files/" + id}).OK(t)
 	}
-	file, err := s.Store.PublicFile(t.Context(), id)
-	if err != nil || file.Downloads != 2 {
-		t.Errorf("%d downloads counted (%v), want 2", file.Downloads, err)
+	awaitDownloads(t, s, id, 2)
+}
+
+// awaitDownloads waits until so many downloads of a file have been written.
+func awaitDownloads(t *testing.T, s *apitest.Server, id string, want int64) {
+	t.Helper()
+	var got int64
+	for range 600 {
+		file, err := s.Store.PublicFile(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = file.Downloads; got == want {
+			return
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	t.Fatalf("%d downloads are counted, want %d", got, want)
+}
+
+// TestDownloadsWaitForNoWrite downloads a result while somebody else writes to
+// the database and does not end.
+func TestDownloadsWaitForNoWrite(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db})
+		id := stored(t, s, `{"text":"0123456789","response":"url"}`)
+		release := lockFiles(t, db)
+		for _, header := range []http.Header{nil, {"Range": {"bytes=2-4"}}, {"Range": {"bytes=10-"}}} {
+			s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: header})
+		}
+		if file, err := s.Store.PublicFile(t.Context(), id); err != nil || file.Downloads != 0 {
+			t.Errorf("%d downloads are counted (%v) although nothing can be written", file.Downloads, err)
+		}
+		release()
+		awaitDownloads(t, s, id, 2) // The third asked for nothing that is there.
+	})
+}
+
+// lockFiles begins a transaction that keeps others from writing to files, until
+// release is called.
+func lockFiles(t *testing.T, db storetest.DB) (release func()) {
+	t.Helper()
+	driver, source, lock := "pgx", db.URL, []string{"BEGIN", "LOCK TABLE files IN SHARE MODE"}
+	if path, ok := strings.CutPrefix(db.URL, "sqlite://"); ok {
+		driver, source, lock = "sqlite", "file:"+path, []string{"BEGIN IMMEDIATE"}
+	}
+	pool, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	conn, err := pool.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range lock {
+		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -14,18 +14,6 @@ import (
 // files answers for uploads and results.
 type files struct{ *API }
 
-// fileQuery asks for a stored result.
-type fileQuery struct {
-	byID
-
-	counted bool // among the file's downloads
-}
-
-func (q *fileQuery) receive(_ *API, _ http.ResponseWriter, r *http.Request) error { //nolint:unparam // received asks for an error
-	q.counted = r.Method == http.MethodGet
-	return nil
-}
-
 // download is a stored result on its way out.
 type download struct {
 	*API
@@ -34,7 +22,7 @@ type download struct {
 }
 
 // get finds a stored result for whoever holds its id.
-func (f files) get(ctx context.Context, _ call.Caller, in fileQuery) (download, error) {
+func (f files) get(ctx context.Context, _ call.Caller, in byID) (download, error) {
 	file, err := f.store.PublicFile(ctx, in.ID)
 	if err != nil {
 		return download{}, err
@@ -42,12 +30,6 @@ func (f files) get(ctx context.Context, _ call.Caller, in fileQuery) (download, 
 	body, err := f.Calls.Files.Open(ctx, file.BlobKey)
 	if err != nil {
 		return download{}, err
-	}
-	if in.counted {
-		if err := f.store.CountDownload(ctx, file.ID); err != nil {
-			f.Calls.Free(ctx, body)
-			return download{}, err
-		}
 	}
 	return download{f.API, file, body}, nil
 }
@@ -65,6 +47,9 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("ETag", `"`+d.file.ID+`"`)
 	http.ServeContent(w, r, "", d.file.CreatedAt, d.body.Content)
+	if answer := edge.AnswerOf(w); r.Method == http.MethodGet && (answer.Status == http.StatusOK || answer.Status == http.StatusPartialContent) {
+		d.store.CountDownload(d.file.ID)
+	}
 	return nil
 }
 

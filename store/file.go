@@ -145,15 +145,3 @@ func (s FileStore) liveFile(ctx context.Context, id, where string, args ...any) 
 	}
 	return row.file(), nil
 }
-
-// CountDownload adds one to the file's downloads.
-func (s FileStore) CountDownload(ctx context.Context, id string) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewRaw("UPDATE files SET downloads = downloads + 1 WHERE id = ?", id).Exec(ctx)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("count download: %w", err)
-	}
-	return nil
-}

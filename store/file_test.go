@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"relaypdf/store"
+	"relaypdf/store/storetest"
 )
 
 // keep settles a new call with a file that lives for a day, and returns its id.
@@ -50,10 +52,9 @@ func TestFileOfASettledCall(t *testing.T) {
 			t.Errorf("PublicFile: got %+v, %v", got, err)
 		}
 		for range 3 {
-			if err := f.CountDownload(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			f.CountDownload(id)
 		}
+		f.awaitDownloads(t, id, 3)
 		list, err := f.Files(t.Context(), store.FileFilter{AccountID: f.acc.ID})
 		if err != nil || len(list.Items) != 1 || list.Items[0].ID != id || list.Items[0].Downloads != 3 {
 			t.Errorf("Files: got %+v, %v", list, err)
@@ -61,6 +62,41 @@ func TestFileOfASettledCall(t *testing.T) {
 		for _, unknown := range []string{"", "file_none", "a\x00b", "\xff", "' OR '1'='1"} {
 			f.gone(t, unknown)
 		}
+	})
+}
+
+// awaitDownloads waits until so many downloads of a file have been written.
+func (f *fixture) awaitDownloads(t testing.TB, id string, want int64) {
+	t.Helper()
+	var got int64
+	for range 600 {
+		file, err := f.PublicFile(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = file.Downloads; got == want {
+			return
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	t.Fatalf("%d downloads are written, want %d", got, want)
+}
+
+// TestDownloadsAreWrittenAtTheEnd closes the store right after downloads of more
+// files than one statement takes.
+func TestDownloadsAreWrittenAtTheEnd(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		f := newFixture(t, db)
+		id := f.keep(t, "content")
+		closing := db.OpenAs(t, store.Config{Now: f.clock.Now})
+		for i := range 1200 {
+			closing.CountDownload(id)
+			closing.CountDownload(fmt.Sprintf("file_gone%d", i))
+		}
+		if err := closing.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f.awaitDownloads(t, id, 1200)
 	})
 }
 

@@ -99,7 +99,8 @@ type core struct {
 	clock    *clock // PostgreSQL only, where no other stands in
 	log      *slog.Logger
 
-	keyUses chan string
+	keyUses   chan string
+	downloads tally // not written yet
 	// renewEvery is how often a lease is renewed.
 	renewEvery time.Duration
 	due        chan struct{} // tells that a transaction has written deliveries
@@ -135,6 +136,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.workers.Go(func() { s.recordKeyUses(work) })
+	s.workers.Go(func() { s.recordDownloads(work) })
 	if s.dialect == Postgres {
 		s.workers.Go(func() { s.notifyOthers(work) })
 	}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+const (
+	// downloadsEvery is how often the downloads of this process are written.
+	downloadsEvery = time.Second
+	// downloadsBatch bounds how many files one statement counts.
+	downloadsBatch = 500
+	// downloadsMost bounds the files whose downloads wait while the database
+	// does not answer. Those of others are not counted then.
+	downloadsMost = 100_000
+	// downloadsLast bounds the last writing, when the store is closed.
+	downloadsLast = 5 * time.Second
+)
+
+// tally counts downloads by file until they are written.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int64
+}
+
+func (t *tally) add(id string, n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = map[string]int64{}
+	}
+	if _, known := t.counts[id]; known || len(t.counts) < downloadsMost {
+		t.counts[id] += n
+	}
+}
+
+// take returns some of the counts, which are the caller's to write from now on.
+func (t *tally) take(most int) map[string]int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := make(map[string]int64, min(most, len(t.counts)))
+	for id, n := range t.counts {
+		if len(taken) == most {
+			break
+		}
+		taken[id] = n
+		delete(t.counts, id)
+	}
+	return taken
+}
+
+// CountDownload adds one to the file's downloads. It waits for nothing: what
+// was counted is written together, within a second or when the store is closed.
+// No money and no limit depends on it, so a process that is killed may lose the
+// counts of its last second.
+func (s FileStore) CountDownload(id string) { s.downloads.add(id, 1) }
+
+// recordDownloads writes the downloads that were counted, until ctx ends and once
+// more then.
+func (s FileStore) recordDownloads(ctx context.Context) {
+	failed := false
+	for last := false; !last; {
+		pause(ctx, downloadsEvery)
+		last = ctx.Err() != nil
+		err := s.writeDownloads(context.WithoutCancel(ctx), last)
+		if err != nil && !failed { // It is said once, and tried again.
+			s.log.LogAttrs(ctx, slog.LevelWarn, "count downloads failed", slog.Any("error", err))
+		}
+		failed = err != nil
+	}
+}
+
+// writeDownloads writes all counts. What fails is counted again later.
+func (s FileStore) writeDownloads(ctx context.Context, last bool) error {
+	if last {
+		bounded, cancel := context.WithTimeout(ctx, downloadsLast)
+		defer cancel()
+		ctx = bounded
+	}
+	for {
+		counts := s.downloads.take(downloadsBatch)
+		if len(counts) == 0 {
+			return nil
+		}
+		if err := s.addDownloads(ctx, counts); err != nil {
+			for id, n := range counts {
+				s.downloads.add(id, n)
+			}
+			return fmt.Errorf("count downloads: %w", err)
+		}
+	}
+}
+
+func (s FileStore) addDownloads(ctx context.Context, counts map[string]int64) error {
+	rows := make([]string, 0, len(counts))
+	args := make([]any, 0, 2*len(counts))
+	for id, n := range counts {
+		rows, args = append(rows, "(?, ?)"), append(args, id, n)
+	}
+	query := "WITH counted(id, n) AS (VALUES " + strings.Join(rows, ", ") +
+		") UPDATE files SET downloads = downloads + counted.n FROM counted WHERE files.id = counted.id"
+	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewRaw(query, args...).Exec(ctx)
+		return err
+	})
+}
