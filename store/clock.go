@@ -65,11 +65,14 @@ func (c *clock) now() time.Time {
 	return c.last.there.Add(here.Sub(c.last.here))
 }
 
+// off is how far the machine's clock is ahead. Round takes the monotonic part
+// off: what matters is what the clock shows.
+func (r reading) off() time.Duration { return r.here.Round(0).Sub(r.there) }
+
 // fault returns a *ClockError where the machine's clock is certainly off by more
 // than is allowed.
 func (r reading) fault() error {
-	// Round takes the monotonic part off: what matters is what the clock shows.
-	off := r.here.Round(0).Sub(r.there)
+	off := r.off()
 	if off.Abs()-r.within > MaxClockError {
 		return &ClockError{Off: off}
 	}
@@ -116,6 +119,17 @@ func (s TaskStore) CheckClock(ctx context.Context) error {
 		return fmt.Errorf("compare the clock with the database's: %w", err)
 	}
 	return r.fault()
+}
+
+// ClockOff is how far the clock of this machine was ahead of the database's when
+// they were last compared, or behind it where negative: 0 on SQLite.
+func (s TaskStore) ClockOff() time.Duration {
+	if s.clock == nil {
+		return 0
+	}
+	s.clock.mu.RLock()
+	defer s.clock.mu.RUnlock()
+	return s.clock.last.off()
 }
 
 // keepTime compares the clocks again and again until ctx ends, and says when the

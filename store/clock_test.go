@@ -43,8 +43,14 @@ func TestWrongClocks(t *testing.T) {
 			if err := wrong.CheckClock(t.Context()); !errors.As(err, &fault) || (fault.Off-off).Abs() > time.Minute {
 				t.Errorf("CheckClock: got %v, want a clock that is %v off", err, off)
 			}
+			if got := wrong.ClockOff(); (got - off).Abs() > time.Minute {
+				t.Errorf("ClockOff: got %v, want %v", got, off)
+			}
 			if err := right.CheckClock(t.Context()); err != nil {
 				t.Errorf("CheckClock of the right one: %v", err)
+			}
+			if got := right.ClockOff(); got.Abs() > store.MaxClockError {
+				t.Errorf("ClockOff of the right one: %v", got)
 			}
 			done, err := wrong.RunTask(t.Context(), store.Task{Name: "reap", Every: time.Minute, Do: func(context.Context) error {
 				t.Error("a task was done by a wrong clock")

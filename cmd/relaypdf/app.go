@@ -248,14 +248,14 @@ func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 	return withRemedy(err, a.config)
 }
 
-// ownHosts is the host under which the service is reached, which documents may
+// ownHosts are the hosts under which the service is reached, which documents may
 // not reach.
 func (c *Config) ownHosts() []string {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Hostname() == "" {
-		return nil // parseBaseURL has said so
+		return c.OwnHosts // parseBaseURL has said so
 	}
-	return []string{u.Hostname()}
+	return append([]string{u.Hostname()}, c.OwnHosts...)
 }
 
 // BaseURL is the address that links are built from.

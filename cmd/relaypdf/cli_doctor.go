@@ -46,6 +46,7 @@ var checkups = []checkup{
 	{"database", checkDatabase},
 	{"chromium", checkChromium},
 	{"sandbox", checkSandbox},
+	{"own address", checkOwnAddress},
 	{"fonts", checkFonts},
 	{"extra CA", checkExtraCA},
 	{"clock", checkClock},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	osuser "os/user"
@@ -16,8 +18,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"relaypdf/api"
 	"relaypdf/render"
 	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
 	"relaypdf/store"
 )
 
@@ -191,6 +195,45 @@ func checkSandbox(ctx context.Context, config Config) []finding {
 		return broken(remedy, "%s; RELAYPDF_SANDBOX is %q, and the service refuses to start with %q", text, config.Sandbox, level)
 	}
 	return doubtful(remedy, "%s; it is locked in from outside, at the level %q", text, level)
+}
+
+// checkOwnAddress looks whether documents are kept from the service's own public
+// address, which no interface has behind 1:1 NAT.
+func checkOwnAddress(ctx context.Context, config Config) []finding {
+	return ownAddress(ctx, config, egress.Config{Resolver: net.DefaultResolver})
+}
+
+func ownAddress(ctx context.Context, config Config, cfg egress.Config) []finding {
+	u, err := url.Parse(config.BaseURL)
+	if err != nil || api.Loopback(config.BaseURL) {
+		return okay("the service is not public")
+	}
+	ctx, cancel := context.WithTimeout(ctx, programTime)
+	defer cancel()
+	addrs, err := cfg.Resolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return doubtful("check RELAYPDF_BASE_URL and the name servers", "the address of %s is not known: %v", u.Hostname(), err)
+	}
+	cfg.OwnHosts = config.OwnHosts
+	policy, err := egress.New(cfg)
+	if err != nil {
+		return broken("change RELAYPDF_OWN_HOSTS", "%v", err)
+	}
+	var open []string
+	for _, addr := range addrs {
+		if policy.CheckAddr(addr, "") == nil {
+			open = append(open, addr.Unmap().String())
+		}
+	}
+	switch text := strings.Join(open, ","); {
+	case len(open) == 0:
+		return okay("documents cannot reach %s", u.Hostname())
+	case config.TrustedIPHeader != "":
+		return okay("%s leads to the proxy at %s; where that is this machine too, RELAYPDF_OWN_HOSTS=%s keeps documents from it", u.Hostname(), text, text)
+	default:
+		return doubtful("set RELAYPDF_OWN_HOSTS="+text+" where that is this machine behind NAT; a proxy of others needs nothing",
+			"%s leads to %s, which no interface of this machine has: documents can reach its other ports by that address", u.Hostname(), text)
+	}
 }
 
 // fonts are what documents commonly ask for, found by a fontconfig pattern.

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
 	"database/sql"
+	"net"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"relaypdf/render/egress"
 )
 
 // diagnosis is the output of `doctor --json`.
@@ -105,4 +110,36 @@ func TestDoctorActsAsTheOwner(t *testing.T) {
 		t.Errorf("got %+v, want a page rendered as nobody", r)
 	}
 	checkOwner(t, dir)
+}
+
+// inwardNames leads every name to one address.
+type inwardNames string
+
+func (n inwardNames) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr(string(n))}, nil
+}
+
+func TestDoctorKnowsTheOwnAddress(t *testing.T) {
+	for _, tt := range []struct {
+		name, baseURL, leadsTo, header string
+		own                            []string
+		verdict                        verdict
+		says                           string
+	}{
+		{name: "not public", baseURL: "http://localhost:8787", leadsTo: "9.9.9.9", verdict: good, says: "not public"},
+		{name: "of an interface", baseURL: "https://docs.example", leadsTo: "8.8.4.4", verdict: good, says: "cannot reach docs.example"},
+		{name: "private", baseURL: "https://docs.example", leadsTo: "10.0.0.9", verdict: good, says: "cannot reach docs.example"},
+		{name: "behind NAT", baseURL: "https://docs.example", leadsTo: "9.9.9.9", verdict: warn, says: "docs.example leads to 9.9.9.9"},
+		{name: "behind NAT, and said so", baseURL: "https://docs.example", leadsTo: "9.9.9.9", own: []string{"9.9.9.0/24"}, verdict: good, says: "cannot reach docs.example"},
+		{name: "behind a proxy", baseURL: "https://docs.example", leadsTo: "9.9.9.9", header: "Fly-Client-IP", verdict: good, says: "the proxy at 9.9.9.9"},
+	} {
+		config := Config{BaseURL: tt.baseURL, OwnHosts: tt.own, TrustedIPHeader: tt.header}
+		interfaces := func() ([]net.Addr, error) {
+			return []net.Addr{&net.IPNet{IP: net.IPv4(8, 8, 4, 4), Mask: net.CIDRMask(24, 32)}}, nil
+		}
+		found := ownAddress(t.Context(), config, egress.Config{Resolver: inwardNames(tt.leadsTo), Interfaces: interfaces})
+		if len(found) != 1 || found[0].Verdict != tt.verdict || !strings.Contains(found[0].Message, tt.says) {
+			t.Errorf("%s: got %+v, want %s and %q", tt.name, found, tt.verdict, tt.says)
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"relaypdf/api"
+	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web"
@@ -105,6 +106,17 @@ func parseList(text string) ([]string, error) {
 		if item = strings.TrimSpace(item); item != "" {
 			list = append(list, item)
 		}
+	}
+	return list, nil
+}
+
+func parseOwnHosts(text string) ([]string, error) {
+	list, err := parseList(text)
+	if err == nil {
+		_, err = egress.New(egress.Config{OwnHosts: list})
+	}
+	if err != nil {
+		return nil, errors.New("is not a list of addresses, CIDRs and names; write it like 203.0.113.7,198.51.100.0/28")
 	}
 	return list, nil
 }

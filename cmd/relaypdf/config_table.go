@@ -130,6 +130,11 @@ var settings = []setting{
 		apply: into(func(c *Config) *[]string { return &c.AllowHosts }, parseList),
 	},
 	{
+		name: "own-hosts", group: groupServer,
+		doc:   "Addresses, CIDRs and names that lead to this machine although none of its interfaces has them, such as the public address of a 1:1 NAT, separated by commas. They are refused to documents, file sources and webhooks, as its interfaces' addresses and the base URL's host are.",
+		apply: into(func(c *Config) *[]string { return &c.OwnHosts }, parseOwnHosts),
+	},
+	{
 		name: "extra-ca", group: groupServer,
 		doc:   "PEM file with certificate authorities that are trusted besides the system's, by the browser and by file fetches and webhooks.",
 		apply: into(func(c *Config) *string { return &c.ExtraCA }, parseCAFile),

@@ -95,6 +95,7 @@ func TestDefaults(t *testing.T) {
 		{"Region", c.Region, "loc"},
 		{"APIURL", c.APIURL, "http://localhost:8787"},
 		{"AllowHosts", len(c.AllowHosts), 0},
+		{"OwnHosts", len(c.OwnHosts), 0},
 		{"Prices", len(c.Prices), 0},
 		{"Warnings", len(c.Warnings), 0},
 	} {
@@ -190,6 +191,7 @@ func TestValues(t *testing.T) {
 	ca := writeFile(t, string(cert))
 	c := mustLoad(t, user(
 		"RELAYPDF_BLOBS=file:///srv/blobs/", "RELAYPDF_ALLOW_HOSTS= 10.0.0.0/8, intranet:8443 ,",
+		"RELAYPDF_OWN_HOSTS=203.0.113.7,198.51.100.0/28, pdf.example.com",
 		"RELAYPDF_BILLING=off", "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_PRICES=pdf.create=2500, pdf.extract-images=0",
 		"RELAYPDF_TRIAL=0.25", "RELAYPDF_LOG_LEVEL=debug", "RELAYPDF_LOG_FORMAT=text", "RELAYPDF_EXTRA_CA="+ca,
 		"RELAYPDF_DATABASE_URL=postgres://u:p@db/relaypdf", "RELAYPDF_SHUTDOWN_TIMEOUT=90s",
@@ -197,6 +199,9 @@ func TestValues(t *testing.T) {
 	))
 	if want := []string{"10.0.0.0/8", "intranet:8443"}; !slices.Equal(c.AllowHosts, want) {
 		t.Errorf("AllowHosts: got %q, want %q", c.AllowHosts, want)
+	}
+	if want := []string{"203.0.113.7", "198.51.100.0/28", "pdf.example.com"}; !slices.Equal(c.OwnHosts, want) {
+		t.Errorf("OwnHosts: got %q, want %q", c.OwnHosts, want)
 	}
 	if want := map[string]credit.Amount{"pdf.create": 2500, "pdf.extract-images": 0}; !maps.Equal(c.Prices, want) {
 		t.Errorf("Prices: got %v, want %v", c.Prices, want)

@@ -18,7 +18,7 @@ type allowList struct {
 	// service is reached from outside.
 	own      *ownAddrs
 	ownNames []string
-	ownAddrs []netip.Addr
+	ownAddrs []netip.Prefix
 }
 
 type allowedPrefix struct {
@@ -64,6 +64,38 @@ func (l *allowList) add(entry string) error {
 	return nil
 }
 
+// addOwn adds a name, an address or a network under which the service is reached.
+func (l *allowList) addOwn(entry string) error {
+	if prefix, err := netip.ParsePrefix(entry); err == nil && !prefix.Addr().Is4In6() {
+		l.ownAddrs = append(l.ownAddrs, prefix.Masked())
+		return nil
+	}
+	t, err := parseTarget(entry)
+	if err != nil || t.port != 0 {
+		return errors.New("not a host; write a name, an address or a CIDR such as 203.0.113.0/28")
+	}
+	if t.addr.IsValid() {
+		addr := t.addr.Unmap()
+		l.ownAddrs = append(l.ownAddrs, netip.PrefixFrom(addr, addr.BitLen()))
+	} else {
+		l.ownNames = append(l.ownNames, t.host)
+	}
+	return nil
+}
+
+// isOwn tells whether an address is this machine's, by its interfaces or by what
+// the operator says, or leads to one by way of a translation.
+func (l *allowList) isOwn(addr netip.Addr) bool {
+	if l.own.has(addr) {
+		return true
+	}
+	addr = addr.Unmap()
+	inner, translated := embedded4(addr)
+	return slices.ContainsFunc(l.ownAddrs, func(p netip.Prefix) bool {
+		return p.Contains(addr) || translated && p.Contains(inner)
+	})
+}
+
 // checkName judges what can be judged about t before its addresses are known.
 func (l *allowList) checkName(t target) error {
 	if t.port != 0 && blockedPort(t.port) && !l.opensPort(t) {
@@ -85,7 +117,7 @@ func (l *allowList) checkName(t target) error {
 // checkAddr judges one address of t.
 func (l *allowList) checkAddr(addr netip.Addr, t target) error {
 	v := l.table.judge(addr)
-	if v.reason == "" && (l.own.has(addr) || slices.Contains(l.ownAddrs, addr.Unmap())) {
+	if v.reason == "" && l.isOwn(addr) {
 		v = verdict{ReasonAddress, "this machine's own"}
 	}
 	switch {

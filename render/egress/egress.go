@@ -78,8 +78,8 @@ type Config struct {
 	// to an entry that is that single address: credentials should not be within
 	// reach because a network was opened.
 	AllowHosts []string
-	// OwnHosts are the names and addresses under which this service itself is
-	// reached. They are refused like this machine's addresses, unless opened.
+	// OwnHosts are the names, addresses and CIDRs under which this service itself
+	// is reached. They are refused like this machine's addresses, unless opened.
 	OwnHosts []string
 	// Interfaces lists the addresses of this machine, which are refused, public
 	// ones too, unless opened; nil means net.InterfaceAddrs. It is asked again now
@@ -117,14 +117,8 @@ func New(c Config) (*Policy, error) {
 	}
 	allow.own = newOwnAddrs(c.Interfaces)
 	for _, host := range c.OwnHosts {
-		t, err := parseTarget(host)
-		if err != nil {
-			return nil, fmt.Errorf("own host %q: not a host", host)
-		}
-		if t.addr.IsValid() {
-			allow.ownAddrs = append(allow.ownAddrs, t.addr.Unmap())
-		} else {
-			allow.ownNames = append(allow.ownNames, t.host)
+		if err := allow.addOwn(strings.TrimSpace(host)); err != nil {
+			return nil, fmt.Errorf("own host %q: %w", host, err)
 		}
 	}
 	p := &Policy{allow: allow, roots: c.ExtraCA, resolver: c.Resolver, log: c.Logger, onRefuse: c.OnRefuse}

@@ -140,8 +140,36 @@ func TestOwnNameIsRefused(t *testing.T) {
 	if _, err := open.Resolve(t.Context(), "docs.example"); err != nil {
 		t.Errorf("opened by the operator: %v", err)
 	}
-	if _, err := New(Config{OwnHosts: []string{"a b"}}); err == nil {
-		t.Error("a host that is none was taken")
+	for _, wrong := range []string{"a b", "8.8.4.4:443", "10.0.0.0/40"} {
+		if _, err := New(Config{OwnHosts: []string{wrong}}); err == nil {
+			t.Errorf("%s: taken as an own host", wrong)
+		}
+	}
+}
+
+// TestAddressBehindNATIsRefused is told the public address that leads to this
+// machine, whose interfaces have a private one only.
+func TestAddressBehindNATIsRefused(t *testing.T) {
+	inside := &interfaces{}
+	inside.set(nil, "127.0.0.1/8", "10.0.0.5/24")
+	dns := oneAnswer(map[string][]string{"docs.example": {"9.9.9.9"}, "near.example": {"9.9.9.10"}, "pool.example": {"149.112.112.112"}})
+	if err := newPolicy(t, Config{Resolver: dns, Interfaces: inside.list}).CheckAddr(netip.MustParseAddr("9.9.9.9"), ""); err != nil {
+		t.Fatalf("not told of: %v; the test shows nothing", err)
+	}
+	p := newPolicy(t, Config{Resolver: dns, OwnHosts: []string{"9.9.9.9", "149.112.112.0/24", "2620:fe::/48"}, Interfaces: inside.list})
+	for _, address := range []string{
+		"https://9.9.9.9/", "https://9.9.9.9:8788/metrics", "https://[::ffff:9.9.9.9]/", "https://[64:ff9b::9.9.9.9]/", "https://149.112.112.7/",
+		"https://[2620:fe::9]/", "https://0x9.9.9.9/",
+	} {
+		_, err := p.CheckURL(address)
+		wantRefused(t, err, ReasonAddress)
+	}
+	for _, name := range []string{"docs.example", "pool.example"} {
+		_, err := p.DialContext(t.Context(), "tcp", name+":443")
+		wantRefused(t, err, ReasonAddress)
+	}
+	if _, err := p.Resolve(t.Context(), "near.example"); err != nil {
+		t.Errorf("the address beside it: %v", err)
 	}
 }
 
