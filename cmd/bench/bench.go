@@ -180,7 +180,10 @@ func (l *lab) bench(ctx context.Context) (*report, error) {
 			continue
 		}
 		if err := part.do(ctx, r); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.name, err)
+			r.broken = append(r.broken, fmt.Errorf("%s: %w", part.name, err))
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 	}
 	return r, nil

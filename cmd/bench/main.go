@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"syscall"
 	"time"
@@ -41,7 +42,10 @@ func main() {
 	only := flag.String("run", "", "measure only the parts whose name matches this regular expression")
 	flag.Parse()
 	var err error
-	if opt.only, err = regexp.Compile(*only); err == nil {
+	if opt.binary, err = filepath.Abs(opt.binary); err == nil { // engines start it in folders of their own
+		opt.only, err = regexp.Compile(*only)
+	}
+	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 		err = run(ctx, opt)
 		stop()

@@ -29,6 +29,9 @@ type report struct {
 	Goals     []goalFigures      `json:"goals,omitempty"`
 	Mixed     *mixedFigures      `json:"overloadWithTools,omitempty"`
 	Soak      *soakFigures       `json:"soak,omitempty"`
+
+	// broken are the parts that could not be measured.
+	broken []error
 }
 
 // comparisonResult is a measured row.
@@ -70,7 +73,7 @@ func (r *report) failure() error {
 	if m := r.Mixed; m != nil {
 		loads["overload with tools"] = m.All
 	}
-	var errs []error
+	errs := r.broken
 	for name, f := range loads {
 		if f.Others > 0 {
 			errs = append(errs, fmt.Errorf("%s: %d answers were neither 200 nor 429, such as %s", name, f.Others, f.FirstOther))

@@ -3,6 +3,8 @@ package pdf
 import (
 	"strings"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // activePDF acts when it is opened, when its page is shown and when the page is
@@ -28,7 +30,7 @@ func TestActiveContent(t *testing.T) {
 		if job == StampJob {
 			args = stampArgs(nil)
 		}
-		got := string(transform(t, make1(t, job, args, activePDF(), plate(t, green, 40, 20)), "--qdf", "--object-streams=disable"))
+		got := string(pdftest.Transform(t, make1(t, job, args, activePDF(), plate(t, green, 40, 20)), "--qdf", "--object-streams=disable"))
 		for _, mark := range everything {
 			wanted := strings.Contains(strings.Join(want, " "), mark)
 			if strings.Contains(got, mark) != wanted {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // everything is what readers of a protected document may do by default.
@@ -16,7 +18,7 @@ var everything = Permissions{Print: true, HighRes: true, Copy: true, Modify: tru
 // encryptionOf returns what qpdf says of a document's encryption.
 func encryptionOf(t *testing.T, content []byte, password string) (f facts, revision int) {
 	t.Helper()
-	text := tool(t, "qpdf", "--json=2", "--json-key=encrypt", "--password="+password, save(t, content))
+	text := pdftest.Tool(t, "qpdf", "--json=2", "--json-key=encrypt", "--password="+password, pdftest.Save(t, content))
 	var parameters struct {
 		Encrypt struct{ Parameters struct{ R int } } `json:"encrypt"`
 	}
@@ -90,7 +92,7 @@ func TestEncryptionStays(t *testing.T) {
 		"R4": {"--allow-weak-crypto", "--encrypt", "u", "o", "128", "--use-aes=y", "--print=none", "--"},
 		"R6": {"--encrypt", "u", "o", "256", "--print=none", "--"},
 	} {
-		locked := transform(t, plain, options...)
+		locked := pdftest.Transform(t, plain, options...)
 		before, revision := encryptionOf(t, locked, "u")
 		for job, args := range map[string]any{
 			ExtractJob:     Selection{Input: input("u"), Pages: "1,2"},
@@ -101,7 +103,7 @@ func TestEncryptionStays(t *testing.T) {
 		} {
 			got := make1(t, job, args, locked)
 			for _, password := range []string{"u", "o"} {
-				tool(t, "qpdf", "--check", "--password="+password, save(t, got))
+				pdftest.Tool(t, "qpdf", "--check", "--password="+password, pdftest.Save(t, got))
 			}
 			after, is := encryptionOf(t, got, "u")
 			if is != revision || after.Encryption.Allow != before.Encryption.Allow {
@@ -163,15 +165,15 @@ func TestBookmarks(t *testing.T) {
 	if outline := outlineOf(t, got); !reflect.DeepEqual(outline, want) {
 		t.Errorf("outline %q, want %q", outline, want)
 	}
-	if seen := tool(t, "mutool", "show", save(t, got), "outline"); !strings.Contains(seen, "Größe 漢字") || strings.Count(seen, "\n") != len(want) {
+	if seen := pdftest.Tool(t, "mutool", "show", pdftest.Save(t, got), "outline"); !strings.Contains(seen, "Größe 漢字") || strings.Count(seen, "\n") != len(want) {
 		t.Errorf("MuPDF sees the outline %s", seen)
 	}
-	packed := transform(t, linked().Write(), "--object-streams=generate")
+	packed := pdftest.Transform(t, linked().Write(), "--object-streams=generate")
 	after := make1(t, BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "Last", Page: 2}}}, packed)
 	if outline, want := outlineOf(t, after), []string{"Start 1", "  Middle 2", "End 3", "Last 2"}; !reflect.DeepEqual(outline, want) {
 		t.Errorf("outline %q, want %q", outline, want)
 	}
-	plain := transform(t, after, "--qdf", "--object-streams=disable")
+	plain := pdftest.Transform(t, after, "--qdf", "--object-streams=disable")
 	if !bytes.Contains(plain, []byte("/F 2")) {
 		t.Error("an entry has lost its style")
 	}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 func TestExtractKeepsOrderAndRepeats(t *testing.T) {
@@ -45,7 +47,7 @@ func TestExtractKeepsTheOutlineOfKeptPages(t *testing.T) {
 // it could hide: behind links, outline entries and fields.
 func TestExtractLeavesNothingBehind(t *testing.T) {
 	content := linked().Write()
-	packed := transform(t, content, "--object-streams=generate")
+	packed := pdftest.Transform(t, content, "--object-streams=generate")
 	for name, got := range map[string][]byte{
 		"extract":        make1(t, ExtractJob, Selection{Input: input(""), Pages: "1,3"}, content),
 		"delete":         make1(t, DeletePagesJob, Selection{Input: input(""), Pages: "2"}, content),
@@ -55,7 +57,7 @@ func TestExtractLeavesNothingBehind(t *testing.T) {
 		if outline, want := outlineOf(t, got), []string{"Start 1", "End 2"}; !reflect.DeepEqual(outline, want) {
 			t.Errorf("%s: outline %q, want %q", name, outline, want)
 		}
-		plain := transform(t, got, "--qdf", "--object-streams=disable")
+		plain := pdftest.Transform(t, got, "--qdf", "--object-streams=disable")
 		for _, gone := range []string{"beta", "secret value"} {
 			if bytes.Contains(plain, []byte(gone)) {
 				t.Errorf("%s: the result still holds %q", name, gone)

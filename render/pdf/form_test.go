@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // formPDF is a form written by hand, with a field of every type on two pages.
 func formPDF(t testing.TB) []byte {
 	t.Helper()
-	return load(t, "testdata/form.pdf")
+	return pdftest.Load(t, "testdata/form.pdf")
 }
 
 func readFields(t testing.TB, document []byte, password string) map[string]Field {
@@ -127,9 +129,9 @@ func TestFormFill(t *testing.T) {
 // shows fails the test unless poppler and MuPDF both show the values.
 func shows(t testing.TB, document []byte) {
 	t.Helper()
-	path := save(t, document)
+	path := pdftest.Save(t, document)
 	for viewer, text := range map[string]string{
-		"poppler": tool(t, "pdftotext", "-layout", path, "-"), "MuPDF": tool(t, "mutool", "draw", "-q", "-F", "text", path),
+		"poppler": pdftest.Tool(t, "pdftotext", "-layout", path, "-"), "MuPDF": pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", path),
 	} {
 		for _, want := range []string{"Zoë Müller–Łukasz", "Улица Ленина 5, Ελλάδα", "東京 Tower 한국어 简体 ώς", "Première ligne: é à ü", "Вторая строка & <b>", "Germany", "Łódź", "42"} {
 			if !strings.Contains(strings.ReplaceAll(text, "\u00a0", " "), want) {
@@ -147,7 +149,7 @@ func TestFormFlatten(t *testing.T) {
 	if left := readFields(t, flat, ""); len(left) != 0 {
 		t.Errorf("fields are left: %v", left)
 	}
-	if catalog := tool(t, "mutool", "show", save(t, flat), "trailer/Root"); strings.Contains(catalog, "/AcroForm") {
+	if catalog := pdftest.Tool(t, "mutool", "show", pdftest.Save(t, flat), "trailer/Root"); strings.Contains(catalog, "/AcroForm") {
 		t.Errorf("an empty form is left in the catalog: %s", catalog)
 	}
 	shows(t, flat)
@@ -167,7 +169,7 @@ func TestFormFlatten(t *testing.T) {
 // TestFormFlattenKeepsOtherValues has values that nothing draws but a viewer.
 func TestFormFlattenKeepsOtherValues(t *testing.T) {
 	flat := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"code": "1"}, Flatten: true}, formPDF(t))
-	text := tool(t, "pdftotext", save(t, flat), "-")
+	text := pdftest.Tool(t, "pdftotext", pdftest.Save(t, flat), "-")
 	for _, want := range []string{"Ada", "A-17", "France"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the value %s is gone:\n%s", want, text)
@@ -217,7 +219,7 @@ func TestFormFillFaults(t *testing.T) {
 }
 
 func TestFormFillKeepsEncryption(t *testing.T) {
-	document := transform(t, formPDF(t), "--encrypt", "user", "owner", "256", "--modify=form", "--")
+	document := pdftest.Transform(t, formPDF(t), "--encrypt", "user", "owner", "256", "--modify=form", "--")
 	for _, password := range []string{"user", "owner"} {
 		filled := fillForm(t, FormFillArgs{Input: input(password), Values: everyValue()}, document)
 		for _, password := range []string{"user", "owner"} {
@@ -255,7 +257,7 @@ func TestBestFont(t *testing.T) {
 func TestFormFillJoinsArabic(t *testing.T) {
 	filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"name": "سلام", "address.street": "שלום"}, Flatten: true}, formPDF(t))
 	keep(t, "arabic.pdf", filled)
-	text := tool(t, "mutool", "draw", "-q", "-F", "text", save(t, filled))
+	text := pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", pdftest.Save(t, filled))
 	// Seen at first, joined on both sides with alef, and at the end.
 	for _, want := range []string{"\ufeb3", "\ufefc", "\ufee1"} {
 		if !strings.Contains(text, want) && !strings.Contains(text, "سلام") {
@@ -324,13 +326,13 @@ func TestFormFillDropsUsageRights(t *testing.T) {
 			"<< /Type /Sig /Filter /Adobe.PPKLite >>", "<< /Type /Sig /Filter /Other >>",
 		},
 	}.Write()
-	for name, variant := range map[string][]byte{"plain": document, "object streams": transform(t, document, "--object-streams=generate")} {
+	for name, variant := range map[string][]byte{"plain": document, "object streams": pdftest.Transform(t, document, "--object-streams=generate")} {
 		filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"name": "Ada"}}, variant)
 		sound(t, filled, "", 1)
 		if got := readFields(t, filled, "")["name"].Value; got != "Ada" {
 			t.Errorf("%s: the field is %v", name, got)
 		}
-		permissions := tool(t, "mutool", "show", save(t, filled), "trailer/Root/Perms")
+		permissions := pdftest.Tool(t, "mutool", "show", pdftest.Save(t, filled), "trailer/Root/Perms")
 		if strings.Contains(permissions, "/UR3") || !strings.Contains(permissions, "/DocMDP") {
 			t.Errorf("%s: permissions %s", name, permissions)
 		}

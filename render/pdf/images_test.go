@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/image/tiff"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // claim makes a PNG say that it has another size.
@@ -100,8 +102,8 @@ func imagesArgs(n int) FromImagesArgs {
 func pixelsOf(t testing.TB, document []byte) image.Image {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "page")
-	tool(t, "pdftoppm", "-q", "-r", "96", "-png", "-singlefile", save(t, document), out)
-	return picturePNG(t, load(t, out+".png"))
+	pdftest.Tool(t, "pdftoppm", "-q", "-r", "96", "-png", "-singlefile", pdftest.Save(t, document), out)
+	return picturePNG(t, pdftest.Load(t, out+".png"))
 }
 
 // cornersOf returns the colours in the middle of the quarters of an image.
@@ -144,7 +146,7 @@ func TestFromImagesOfEveryKind(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"lossy.webp": "RBRB", "alpha.webp": "WBWB", "interlaced.png": "RBRB", "cmyk.jpg": "RRRR"} {
-		document := make1(t, FromImagesJob, imagesArgs(1), load(t, "testdata/"+name))
+		document := make1(t, FromImagesJob, imagesArgs(1), pdftest.Load(t, "testdata/"+name))
 		sound(t, document, "", 1)
 		if got := cornersOf(pixelsOf(t, document)); got != want {
 			t.Errorf("%s: the quarters are %s, want %s", name, got, want)
@@ -155,7 +157,7 @@ func TestFromImagesOfEveryKind(t *testing.T) {
 // TestFromImagesKeepsDepth looks at what is in the PDF.
 func TestFromImagesKeepsDepth(t *testing.T) {
 	document := make1(t, FromImagesJob, imagesArgs(2), asPNG(t, quarters(rgba64)), asPNG(t, quarters(paletted)))
-	listing := tool(t, "pdfimages", "-list", save(t, document))
+	listing := pdftest.Tool(t, "pdfimages", "-list", pdftest.Save(t, document))
 	// Columns: page, number, type, width, height, colours, components, bits.
 	for _, want := range []string{`1 +0 image +24 +16 +rgb +3 +16 `, `2 +[0-9]+ image +24 +16 +index +1 +2 `} {
 		if !regexp.MustCompile(want).MatchString(listing) {
@@ -165,7 +167,7 @@ func TestFromImagesKeepsDepth(t *testing.T) {
 }
 
 func TestFromImagesTIFFPages(t *testing.T) {
-	document := make1(t, FromImagesJob, imagesArgs(1), load(t, "testdata/pages.tiff"))
+	document := make1(t, FromImagesJob, imagesArgs(1), pdftest.Load(t, "testdata/pages.tiff"))
 	sound(t, document, "", 2)
 	// 144 pixels per inch: half a point each.
 	for page, want := range map[int]struct {
@@ -199,7 +201,7 @@ func TestFromImagesTakesJPEGsAsTheyAre(t *testing.T) {
 	file := asJPEG(t, quarters(rgba))
 	document := make1(t, FromImagesJob, imagesArgs(1), file)
 	out := filepath.Join(t.TempDir(), "image")
-	tool(t, "pdfimages", "-j", save(t, document), out)
+	pdftest.Tool(t, "pdfimages", "-j", pdftest.Save(t, document), out)
 	got, err := os.ReadFile(out + "-000.jpg")
 	if err != nil || !bytes.Equal(got, file) {
 		t.Errorf("%d bytes (error %v), want the %d of the file", len(got), err, len(file))
@@ -254,7 +256,7 @@ func TestFromImagesRefuses(t *testing.T) {
 		"a cut PNG": {DamagedImage, good[:len(good)-30]}, "a flipped bit": {DamagedImage, flipped},
 		"a cut GIF": {DamagedImage, []byte("GIF89a")}, "a cut JPEG": {DamagedImage, []byte("\xff\xd8\xff\xe0\x00\x10JFIF")},
 		"a cut TIFF": {DamagedImage, []byte("II*\x00\x08\x00\x00\x00\xff\xff")}, "a TIFF in a circle": {DamagedImage, circle(asTIFF(t, quarters(rgba)))},
-		"a cut WebP":                 {DamagedImage, load(t, "testdata/lossy.webp")[:40]},
+		"a cut WebP":                 {DamagedImage, pdftest.Load(t, "testdata/lossy.webp")[:40]},
 		"a PNG that claims too much": {LargeImage, claim(good, 100_000, 100_000)},
 		"a GIF that claims too much": {LargeImage, []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00;")},
 	} {

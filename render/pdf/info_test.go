@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // about returns the info of a document.
@@ -52,7 +54,7 @@ func TestInfoOfAFullDocument(t *testing.T) {
 }
 
 func TestInfoOfABareDocument(t *testing.T) {
-	content := transform(t, three().Write(), "--linearize")
+	content := pdftest.Transform(t, three().Write(), "--linearize")
 	want := Info{
 		PageCount: 3, PDFVersion: "1.7", Keywords: []string{}, Permissions: everything, Linearized: true, SizeBytes: int64(len(content)),
 		Pages: []PageInfo{{1, 300, 400, 0}, {2, 301, 400, 0}, {3, 302, 400, 0}},
@@ -66,7 +68,7 @@ func TestInfoOfABareDocument(t *testing.T) {
 }
 
 func TestInfoOfAnEncryptedDocument(t *testing.T) {
-	content := transform(t, three().Write(), "--linearize", "--encrypt", "u", "o", "256", "--extract=n", "--print=low", "--")
+	content := pdftest.Transform(t, three().Write(), "--linearize", "--encrypt", "u", "o", "256", "--extract=n", "--print=low", "--")
 	got := about(t, content, "u")
 	allow := everything
 	allow.Copy, allow.HighRes = false, false
@@ -106,7 +108,7 @@ func TestInfoReadsWhatIsDamaged(t *testing.T) {
 	start := bytes.LastIndex(plain, []byte("startxref"))
 	for name, content := range map[string][]byte{
 		"no table":  append(bytes.Clone(plain[:start]), "startxref\n7\n%%EOF\n"...),
-		"encrypted": transform(t, plain, "--encrypt", "", "o", "256", "--"),
+		"encrypted": pdftest.Transform(t, plain, "--encrypt", "", "o", "256", "--"),
 	} {
 		result, err := do(t, InfoJob, input(""), content)
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // TestVariants does everything to the same document in the ways in which it can
@@ -29,7 +31,7 @@ func TestVariants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			variant, password := transform(t, plain, options...), ""
+			variant, password := pdftest.Transform(t, plain, options...), ""
 			if strings.Contains(strings.Join(options, " "), "--encrypt") {
 				password = "u"
 			}
@@ -136,9 +138,9 @@ func TestOfficeForm(t *testing.T) {
 	if left := readFields(t, flat, ""); len(left) > 0 {
 		t.Errorf("flattened, it has %d fields", len(left))
 	}
-	path := save(t, flat)
+	path := pdftest.Save(t, flat)
 	for viewer, text := range map[string]string{
-		"poppler": tool(t, "pdftotext", "-layout", path, "-"), "MuPDF": tool(t, "mutool", "draw", "-q", "-F", "text", path),
+		"poppler": pdftest.Tool(t, "pdftotext", "-layout", path, "-"), "MuPDF": pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", path),
 	} {
 		for _, want := range []string{"Application", "Žofie Łuk 東京", "first", "вторая", "Japan"} {
 			if !strings.Contains(text, want) {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -93,55 +91,17 @@ func fails(t testing.TB, want Kind, name string, args any, files ...[]byte) *Err
 	return failed
 }
 
-// tool runs a program by hand and returns what it printed.
-func tool(t testing.TB, name string, args ...string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
-// save writes a document to a file of the test and returns its path.
-func save(t testing.TB, content []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "document.pdf")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// load reads a file.
-func load(t testing.TB, path string) []byte {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
-
-// transform runs qpdf by hand: options stand between the input and the output.
-func transform(t testing.TB, content []byte, options ...string) []byte {
-	t.Helper()
-	in, out := save(t, content), filepath.Join(t.TempDir(), "out.pdf")
-	tool(t, "qpdf", append(append([]string{in}, options...), out)...)
-	return load(t, out)
-}
-
 // sound fails the test unless qpdf, poppler and MuPDF can all read a document
 // of so many pages.
 func sound(t testing.TB, content []byte, password string, pages int) {
 	t.Helper()
-	path := save(t, content)
-	tool(t, "qpdf", "--check", "--password="+password, path)
-	about := tool(t, "pdfinfo", "-upw", password, "-opw", password, path)
+	path := pdftest.Save(t, content)
+	pdftest.Tool(t, "qpdf", "--check", "--password="+password, path)
+	about := pdftest.Tool(t, "pdfinfo", "-upw", password, "-opw", password, path)
 	if !regexp.MustCompile(fmt.Sprintf(`(?m)^Pages: +%d$`, pages)).MatchString(about) {
 		t.Errorf("poppler does not see %d pages:\n%s", pages, about)
 	}
-	if got, want := strings.Count(tool(t, "mutool", "pages", "-p", password, path), "<page "), pages; got != want {
+	if got, want := strings.Count(pdftest.Tool(t, "mutool", "pages", "-p", password, path), "<page "), pages; got != want {
 		t.Errorf("MuPDF sees %d pages, want %d", got, want)
 	}
 }
@@ -149,7 +109,7 @@ func sound(t testing.TB, content []byte, password string, pages int) {
 // pageTexts returns the first line of each page.
 func pageTexts(t testing.TB, content []byte, password string) []string {
 	t.Helper()
-	pages := strings.Split(tool(t, "pdftotext", "-upw", password, save(t, content), "-"), "\f")
+	pages := strings.Split(pdftest.Tool(t, "pdftotext", "-upw", password, pdftest.Save(t, content), "-"), "\f")
 	for i := range pages {
 		pages[i], _, _ = strings.Cut(strings.TrimSpace(pages[i]), "\n")
 	}
@@ -170,7 +130,7 @@ func linked() source { return pdftest.Linked() }
 func outlineOf(t testing.TB, content []byte) []string {
 	t.Helper()
 	var s structure
-	if err := json.Unmarshal([]byte(tool(t, "qpdf", "--json=2", "--json-key=outlines", save(t, content))), &s); err != nil {
+	if err := json.Unmarshal([]byte(pdftest.Tool(t, "qpdf", "--json=2", "--json-key=outlines", pdftest.Save(t, content))), &s); err != nil {
 		t.Fatal(err)
 	}
 	var lines []string

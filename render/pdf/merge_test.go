@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // mergeOf merges documents, each with its password and title.
@@ -22,14 +24,14 @@ func TestMergeTakesEveryKindOfPDF(t *testing.T) {
 	variants := map[string][]byte{
 		"plain":           plain,
 		"pdf20":           source{Pages: []string{"alpha", "beta", "gamma"}, Version: "2.0"}.Write(),
-		"object streams":  transform(t, plain, "--object-streams=generate"),
-		"linearized":      transform(t, plain, "--linearize"),
-		"rc4 40":          transform(t, plain, "--allow-weak-crypto", "--encrypt", "geheim", "o", "40", "--"),
-		"rc4 128":         transform(t, plain, "--allow-weak-crypto", "--encrypt", "geheim", "o", "128", "--use-aes=n", "--"),
-		"aes 128":         transform(t, plain, "--allow-weak-crypto", "--encrypt", "geheim", "o", "128", "--use-aes=y", "--"),
-		"aes 256 R5":      transform(t, plain, "--encrypt", "geheim", "o", "256", "--force-R5", "--"),
-		"aes 256 R6":      transform(t, plain, "--encrypt", "geheim", "o", "256", "--"),
-		"no user":         transform(t, plain, "--encrypt", "", "o", "256", "--"),
+		"object streams":  pdftest.Transform(t, plain, "--object-streams=generate"),
+		"linearized":      pdftest.Transform(t, plain, "--linearize"),
+		"rc4 40":          pdftest.Transform(t, plain, "--allow-weak-crypto", "--encrypt", "geheim", "o", "40", "--"),
+		"rc4 128":         pdftest.Transform(t, plain, "--allow-weak-crypto", "--encrypt", "geheim", "o", "128", "--use-aes=n", "--"),
+		"aes 128":         pdftest.Transform(t, plain, "--allow-weak-crypto", "--encrypt", "geheim", "o", "128", "--use-aes=y", "--"),
+		"aes 256 R5":      pdftest.Transform(t, plain, "--encrypt", "geheim", "o", "256", "--force-R5", "--"),
+		"aes 256 R6":      pdftest.Transform(t, plain, "--encrypt", "geheim", "o", "256", "--"),
+		"no user":         pdftest.Transform(t, plain, "--encrypt", "", "o", "256", "--"),
 		"junk before":     append([]byte("HTTP/1.1 200 OK\r\n\r\n"), plain...),
 		"broken xref":     bytes.Replace(plain, []byte("startxref\n"), []byte("startxref\n9"), 1),
 		"without trailer": plain[:bytes.LastIndex(plain, []byte("xref\n0 "))],
@@ -72,15 +74,15 @@ func TestMergeNestsOutlines(t *testing.T) {
 
 // TestMergeKeepsLinks follows links by page and by name in each of the parts.
 func TestMergeKeepsLinks(t *testing.T) {
-	locked := transform(t, linked().Write(), "--object-streams=generate", "--encrypt", "u", "o", "256", "--")
+	locked := pdftest.Transform(t, linked().Write(), "--object-streams=generate", "--encrypt", "u", "o", "256", "--")
 	got := make1(t, MergeJob, mergeOf([]string{"", "", "u"}, []string{"One", "Two", "Three"}), linked().Write(), three().Write(), locked)
-	path := save(t, got)
+	path := pdftest.Save(t, got)
 	for _, link := range []struct {
 		from, number int // the link is that annotation of the page, from 1
 		to           int
 	}{{1, 2, 2}, {1, 3, 3}, {7, 2, 8}, {7, 3, 9}} {
-		annotation := tool(t, "mutool", "show", path, fmt.Sprintf("pages/%d/Annots/%d", link.from, link.number))
-		page, _, _ := strings.Cut(tool(t, "mutool", "show", path, fmt.Sprintf("pages/%d", link.to)), " ")
+		annotation := pdftest.Tool(t, "mutool", "show", path, fmt.Sprintf("pages/%d/Annots/%d", link.from, link.number))
+		page, _, _ := strings.Cut(pdftest.Tool(t, "mutool", "show", path, fmt.Sprintf("pages/%d", link.to)), " ")
 		if !strings.Contains(annotation, "/Dest [ "+page+" 0 R /Fit ]") {
 			t.Errorf("link %d of page %d does not lead to page %d, object %s:\n%s", link.number, link.from, link.to, page, annotation)
 		}
@@ -92,7 +94,7 @@ func TestMergeKeepsLinks(t *testing.T) {
 func TestMergeKeepsFormsApart(t *testing.T) {
 	form := linked()
 	other := bytes.ReplaceAll(form.Write(), []byte("kept value"), []byte("more value"))
-	got := transform(t, make1(t, MergeJob, mergeOf([]string{"", ""}, []string{"", ""}), form.Write(), other), "--qdf", "--object-streams=disable")
+	got := pdftest.Transform(t, make1(t, MergeJob, mergeOf([]string{"", ""}, []string{"", ""}), form.Write(), other), "--qdf", "--object-streams=disable")
 	for _, want := range []string{"(kept value)", "(more value)"} {
 		if !bytes.Contains(got, []byte(want)) {
 			t.Errorf("the result lacks %s", want)
@@ -105,7 +107,7 @@ func TestMergeKeepsFormsApart(t *testing.T) {
 
 func TestMergeNamesTheInputAtFault(t *testing.T) {
 	doc := three().Write()
-	locked := transform(t, doc, "--encrypt", "geheim", "o", "256", "--")
+	locked := pdftest.Transform(t, doc, "--encrypt", "geheim", "o", "256", "--")
 	for _, test := range []struct {
 		content  []byte
 		password string

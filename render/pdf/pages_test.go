@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdf/pdftest"
 )
 
 // content returns a job's only output.
@@ -37,16 +38,16 @@ func draw(t testing.TB, document []byte, page int) image.Image {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "page")
 	number := fmt.Sprint(page)
-	tool(t, "pdftoppm", "-q", "-cropbox", "-r", "72", "-png", "-singlefile", "-f", number, "-l", number, save(t, document), out)
-	return picturePNG(t, load(t, out+".png"))
+	pdftest.Tool(t, "pdftoppm", "-q", "-cropbox", "-r", "72", "-png", "-singlefile", "-f", number, "-l", number, pdftest.Save(t, document), out)
+	return picturePNG(t, pdftest.Load(t, out+".png"))
 }
 
 // drawMuPDF returns a page as MuPDF shows it, at 72 dpi.
 func drawMuPDF(t testing.TB, document []byte, page int) image.Image {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "page.png")
-	tool(t, "mutool", "draw", "-q", "-r", "72", "-o", out, save(t, document), fmt.Sprint(page))
-	return picturePNG(t, load(t, out))
+	pdftest.Tool(t, "mutool", "draw", "-q", "-r", "72", "-o", out, pdftest.Save(t, document), fmt.Sprint(page))
+	return picturePNG(t, pdftest.Load(t, out))
 }
 
 // drawPDFium returns a page as PDFium shows it, which is Chromium's viewer, at 72 dpi.

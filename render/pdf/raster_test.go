@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // colored is a page that has colours, a crop box with an odd origin and a
@@ -70,8 +72,8 @@ func TestRasterIsWhatPopplerDraws(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := filepath.Join(t.TempDir(), "page")
-		tool(t, "pdftoppm", "-q", "-cropbox", "-r", "100", "-png", "-singlefile", "-f", "1", "-l", "1", save(t, document), out)
-		got, want := picturePNG(t, content(t, result)), picturePNG(t, load(t, out+".png"))
+		pdftest.Tool(t, "pdftoppm", "-q", "-cropbox", "-r", "100", "-png", "-singlefile", "-f", "1", "-l", "1", pdftest.Save(t, document), out)
+		got, want := picturePNG(t, content(t, result)), picturePNG(t, pdftest.Load(t, out+".png"))
 		if got.Bounds() != want.Bounds() {
 			t.Fatalf("%s: size %v, want %v", name, got.Bounds(), want.Bounds())
 		}
@@ -126,7 +128,7 @@ func TestRasterSeveralPages(t *testing.T) {
 }
 
 func TestRasterPasswords(t *testing.T) {
-	document := transform(t, three().Write(), "--encrypt", "user", "owner", "256", "--")
+	document := pdftest.Transform(t, three().Write(), "--encrypt", "user", "owner", "256", "--")
 	for _, password := range []string{"user", "owner"} {
 		if _, err := do(t, RasterJob, RasterArgs{Input: input(password), Pages: "last", DPI: 36}, document); err != nil {
 			t.Errorf("%s: %v", password, err)
@@ -203,7 +205,7 @@ func BenchmarkRaster(b *testing.B) {
 		texts[i] = strings.Repeat(fmt.Sprint("page ", i+1, " "), 3)
 	}
 	document := bytes.ReplaceAll(source{Pages: texts}.Write(), []byte(" 400]"), []byte(" 800]"))
-	path := save(b, document)
+	path := pdftest.Save(b, document)
 	for name, jpeg := range map[string]bool{"png": false, "jpeg": true} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -215,7 +217,7 @@ func BenchmarkRaster(b *testing.B) {
 	}
 	b.Run("pdftoppm", func(b *testing.B) {
 		for b.Loop() {
-			tool(b, "pdftoppm", "-jpeg", "-r", "150", path, filepath.Join(b.TempDir(), "page"))
+			pdftest.Tool(b, "pdftoppm", "-jpeg", "-r", "150", path, filepath.Join(b.TempDir(), "page"))
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // TestRealPages looks at the pages of documents from the wild, stamps them and
@@ -21,7 +23,7 @@ func TestRealPages(t *testing.T) {
 		if i%everyNth != 0 && !isForm {
 			continue
 		}
-		content := load(t, path)
+		content := pdftest.Load(t, path)
 		result, err := do(t, InfoJob, input(""), content)
 		if err != nil {
 			continue // TestRealDocuments is about those
@@ -61,8 +63,8 @@ func lookAtPages(t *testing.T, content []byte, pages int) {
 		t.Errorf("stamp: %v", err)
 		return
 	}
-	path := save(t, read(t, stamped))
-	if got := strings.TrimSpace(tool(t, "qpdf", "--no-warn", "--show-npages", path)); got != fmt.Sprint(pages) {
+	path := pdftest.Save(t, read(t, stamped))
+	if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--show-npages", path)); got != fmt.Sprint(pages) {
 		t.Errorf("stamped: %s pages, want %d", got, pages)
 	}
 	checkLike(t, "stamp", content, path)
@@ -83,9 +85,9 @@ func fillAny(t *testing.T, content []byte, pages int) bool {
 		if got := readFields(t, filled, "")[name].Value; got != "Žš" {
 			t.Errorf("%s is %v, want Žš", name, got)
 		}
-		checkLike(t, "fill", content, save(t, filled))
+		checkLike(t, "fill", content, pdftest.Save(t, filled))
 		flat := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{name: "Žš"}, Flatten: true}, content)
-		if got := strings.TrimSpace(tool(t, "qpdf", "--no-warn", "--show-npages", save(t, flat))); got != fmt.Sprint(pages) {
+		if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--show-npages", pdftest.Save(t, flat))); got != fmt.Sprint(pages) {
 			t.Errorf("flattened: %s pages, want %d", got, pages)
 		}
 		return true

@@ -46,7 +46,7 @@ func TestRealDocuments(t *testing.T) {
 	paths := realDocuments(t)
 	done := 0
 	for i := 0; i < len(paths); i += everyNth {
-		content := load(t, paths[i])
+		content := pdftest.Load(t, paths[i])
 		name := filepath.Base(paths[i])
 		result, err := do(t, InfoJob, input(""), content)
 		var failed *Error
@@ -94,8 +94,8 @@ func doEverything(t *testing.T, content []byte, about Info) {
 			t.Errorf("%s: %v", test.job, err)
 			continue
 		}
-		path := save(t, read(t, result))
-		if got := strings.TrimSpace(tool(t, "qpdf", "--no-warn", "--password=u", "--show-npages", path)); got != fmt.Sprint(test.pages) {
+		path := pdftest.Save(t, read(t, result))
+		if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--password=u", "--show-npages", path)); got != fmt.Sprint(test.pages) {
 			t.Errorf("%s: %s pages, want %d", test.job, got, test.pages)
 		}
 		checkLike(t, test.job, content, path)
@@ -108,7 +108,7 @@ func doEverything(t *testing.T, content []byte, about Info) {
 		t.Errorf("merge: %v", err)
 		return
 	}
-	if got := strings.TrimSpace(tool(t, "qpdf", "--no-warn", "--show-npages", save(t, read(t, result)))); got != fmt.Sprint(2*n) {
+	if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--show-npages", pdftest.Save(t, read(t, result)))); got != fmt.Sprint(2*n) {
 		t.Errorf("merge: %s pages, want %d", got, 2*n)
 	}
 }
@@ -120,7 +120,7 @@ func checkLike(t *testing.T, job string, original []byte, path string) {
 	check := func(path string) error {
 		return exec.CommandContext(t.Context(), "qpdf", "--check", "--password=u", path).Run()
 	}
-	if err := check(path); err != nil && check(save(t, original)) == nil {
+	if err := check(path); err != nil && check(pdftest.Save(t, original)) == nil {
 		t.Errorf("%s: qpdf --check: %v, while the original is sound", job, err)
 	}
 }

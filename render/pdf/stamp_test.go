@@ -7,6 +7,8 @@ import (
 	"image/color"
 	"image/png"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 // plate is a PNG of one colour.
@@ -130,7 +132,7 @@ func oneLine(text string) string { return string(bytes.Join(bytes.Fields([]byte(
 
 func TestStampKeepsEncryptionAndStreams(t *testing.T) {
 	stamp := plate(t, green, 40, 20)
-	document := transform(t, three().Write(), "--object-streams=generate", "--encrypt", "user", "owner", "256", "--")
+	document := pdftest.Transform(t, three().Write(), "--object-streams=generate", "--encrypt", "user", "owner", "256", "--")
 	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Input.Password = "user" }), document, stamp)
 	for _, password := range []string{"user", "owner"} {
 		sound(t, stamped, password, 3)

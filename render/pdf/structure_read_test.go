@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdf/pdftest"
 	"relaypdf/render/pdffile"
 )
 
@@ -22,7 +23,7 @@ type readHere struct{ structure, info bool }
 // otherwise. They must agree on whatever is read here.
 func compareReaders(t *testing.T, content []byte) (here readHere) {
 	t.Helper()
-	path := save(t, content)
+	path := pdftest.Save(t, content)
 	o, err := pdffile.Read(content)
 	if err != nil {
 		return here
@@ -51,7 +52,7 @@ func compareReaders(t *testing.T, content []byte) (here readHere) {
 		if err := json.Unmarshal(said, &f); err != nil {
 			t.Fatal(err)
 		}
-		want, measured := f.info(), tool(t, "pdfinfo", "-f", "1", "-l", strconv.Itoa(maxInputPages), path)
+		want, measured := f.info(), pdftest.Tool(t, "pdfinfo", "-f", "1", "-l", strconv.Itoa(maxInputPages), path)
 		pages, seen, err := parsePages([]byte(measured), len(got.Pages))
 		want.Pages = pages
 		if err != nil || seen != len(got.Pages) || !reflect.DeepEqual(got, want) {
@@ -100,7 +101,7 @@ func summary(items []pdffile.OutlineItem) (entries []entryOf) {
 func TestReadersAgree(t *testing.T) {
 	documents := hostile()
 	documents["linked"], documents["three"] = linked().Write(), three().Write()
-	documents["form"] = load(t, filepath.Join("testdata", "form.pdf"))
+	documents["form"] = pdftest.Load(t, filepath.Join("testdata", "form.pdf"))
 	for name, content := range documents {
 		t.Run(name, func(t *testing.T) { compareReaders(t, content) })
 	}
@@ -118,7 +119,7 @@ func TestReadersAgreeOnRealDocuments(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			if compareReaders(t, load(t, path)).structure {
+			if compareReaders(t, pdftest.Load(t, path)).structure {
 				read.Add(1)
 			}
 		})
@@ -216,7 +217,7 @@ func TestUnreadInfo(t *testing.T) {
 // and says nothing that cannot be.
 func FuzzInfo(f *testing.F) {
 	f.Add(three().Write())
-	f.Add(transform(f, linked().Write(), "--object-streams=generate"))
+	f.Add(pdftest.Transform(f, linked().Write(), "--object-streams=generate"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		file, err := pdffile.Read(content)
 		if err != nil {

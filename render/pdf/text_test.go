@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"relaypdf/render/pdf/pdftest"
 )
 
 type textResult struct {
@@ -24,8 +26,8 @@ func readTexts(t *testing.T, args TextArgs, document []byte) textResult {
 
 func TestText(t *testing.T) {
 	documents := map[string][]byte{"plain": three().Write()}
-	documents["object streams"] = transform(t, documents["plain"], "--object-streams=generate")
-	documents["encrypted"] = transform(t, documents["plain"], "--encrypt", "", "owner", "256", "--")
+	documents["object streams"] = pdftest.Transform(t, documents["plain"], "--object-streams=generate")
+	documents["encrypted"] = pdftest.Transform(t, documents["plain"], "--encrypt", "", "owner", "256", "--")
 	for name, document := range documents {
 		got := readTexts(t, TextArgs{Input: input("")}, document)
 		want := textResult{PageCount: 3, Pages: []PageText{{1, "alpha"}, {2, "beta"}, {3, "gamma"}}}
@@ -47,7 +49,7 @@ func TestTextOfEmptyPages(t *testing.T) {
 }
 
 func TestTextPasswords(t *testing.T) {
-	document := transform(t, three().Write(), "--encrypt", "user", "owner", "128", "--use-aes=y", "--")
+	document := pdftest.Transform(t, three().Write(), "--encrypt", "user", "owner", "128", "--use-aes=y", "--")
 	if got := readTexts(t, TextArgs{Input: input("user")}, document); got.PageCount != 3 {
 		t.Errorf("%d pages, want 3", got.PageCount)
 	}
@@ -83,7 +85,7 @@ func TestTextOfManyPages(t *testing.T) {
 	}
 	content := doc.Write()
 	got := readTexts(t, TextArgs{Input: input(""), Merge: true}, content)
-	whole := strings.Split(tool(t, "pdftotext", "-enc", "UTF-8", save(t, content), "-"), "\f")
+	whole := strings.Split(pdftest.Tool(t, "pdftotext", "-enc", "UTF-8", pdftest.Save(t, content), "-"), "\f")
 	for i := range whole {
 		whole[i] = strings.TrimRight(whole[i], "\n")
 	}

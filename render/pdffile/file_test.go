@@ -52,7 +52,7 @@ func TestValues(t *testing.T) {
 // objectsOf reads where a document's objects are.
 func objectsOf(t testing.TB, content []byte) *File {
 	t.Helper()
-	out := tool(t, "qpdf", "--show-xref", "--show-object=trailer", save(t, content))
+	out := pdftest.Tool(t, "qpdf", "--show-xref", "--show-object=trailer", pdftest.Save(t, content))
 	o, err := ReadListed([]byte(out), content)
 	if err != nil {
 		t.Fatal(err)
@@ -64,10 +64,10 @@ func objectsOf(t testing.TB, content []byte) *File {
 func TestObjects(t *testing.T) {
 	plain := pdftest.Linked().Write()
 	for name, content := range map[string][]byte{
-		"table": plain, "streams": transform(t, plain, "--object-streams=generate"), "linearized": transform(t, plain, "--linearize"),
-		"linearized streams": transform(t, plain, "--linearize", "--object-streams=generate"),
-		"plain streams":      transform(t, plain, "--object-streams=generate", "--compress-streams=n"),
-		"changed":            changed(t, plain), "changed streams": changed(t, transform(t, plain, "--object-streams=generate")),
+		"table": plain, "streams": pdftest.Transform(t, plain, "--object-streams=generate"), "linearized": pdftest.Transform(t, plain, "--linearize"),
+		"linearized streams": pdftest.Transform(t, plain, "--linearize", "--object-streams=generate"),
+		"plain streams":      pdftest.Transform(t, plain, "--object-streams=generate", "--compress-streams=n"),
+		"changed":            changed(t, plain), "changed streams": changed(t, pdftest.Transform(t, plain, "--object-streams=generate")),
 		"late header": append([]byte("something before\n"), plain...),
 	} {
 		o := objectsOf(t, content)
@@ -116,7 +116,7 @@ func changed(t testing.TB, content []byte) []byte {
 func TestUnreadTables(t *testing.T) {
 	plain := pdftest.Linked().Write()
 	// Replacements are as long as what they replace: offsets stay right.
-	packed := string(transform(t, plain, "--object-streams=generate", "--deterministic-id"))
+	packed := string(pdftest.Transform(t, plain, "--object-streams=generate", "--deterministic-id"))
 	loop := changed(t, plain)
 	last := startPattern.FindAllSubmatch(loop, -1)
 	table := last[len(last)-1][1]
@@ -183,7 +183,7 @@ func FuzzRead(f *testing.F) {
 	plain := pdftest.Linked().Write()
 	f.Add(plain)
 	for _, options := range [][]string{{"--object-streams=generate"}, {"--object-streams=generate", "--compress-streams=n"}, {"--linearize"}} {
-		f.Add(transform(f, plain, options...))
+		f.Add(pdftest.Transform(f, plain, options...))
 	}
 	f.Add(changed(f, plain))
 	f.Fuzz(func(t *testing.T, content []byte) {
@@ -235,7 +235,7 @@ func fuzzUpdate(t *testing.T, o *File) {
 
 func TestUnsoundObjects(t *testing.T) {
 	plain := pdftest.Linked().Write()
-	encrypted := transform(t, plain, "--encrypt", "", "o", "256", "--")
+	encrypted := pdftest.Transform(t, plain, "--encrypt", "", "o", "256", "--")
 	if objectsOf(t, encrypted).Sound() {
 		t.Error("an encrypted document is sound")
 	}
@@ -244,7 +244,7 @@ func TestUnsoundObjects(t *testing.T) {
 	if o.Sound() {
 		t.Error("a document whose table is wrong is sound")
 	}
-	o = objectsOf(t, transform(t, plain, "--object-streams=generate"))
+	o = objectsOf(t, pdftest.Transform(t, plain, "--object-streams=generate"))
 	o.content = bytes.ReplaceAll(o.content, []byte("/ObjStm"), []byte("/Objstm"))
 	if o.Sound() {
 		t.Error("a document without its catalog is sound")

@@ -34,8 +34,8 @@ func TestReplace(t *testing.T) {
 		t.Fatal(err)
 	}
 	content = append(content, tail...)
-	path := save(t, content)
-	tool(t, "qpdf", "--check", path) // fails on warnings, too
+	path := pdftest.Save(t, content)
+	pdftest.Tool(t, "qpdf", "--check", path) // fails on warnings, too
 	got := objectsOf(t, content)
 	if numbers, want := slices.Sorted(maps.Keys(got.places)), []int{1, 2, 3, 10, 11, 12, 13, 14, 15, 103}; !reflect.DeepEqual(numbers, want) {
 		t.Errorf("objects %v, want %v", numbers, want)
@@ -43,14 +43,14 @@ func TestReplace(t *testing.T) {
 	if lang, _, err := got.Object("103 0 R"); err != nil || Text(lang) != "de" {
 		t.Errorf("the changed object is %v, %v", lang, err)
 	}
-	if texts, want := strings.Fields(tool(t, "pdftotext", path, "-")), []string{"alpha", "beta", "gamma"}; !reflect.DeepEqual(texts, want) {
+	if texts, want := strings.Fields(pdftest.Tool(t, "pdftotext", path, "-")), []string{"alpha", "beta", "gamma"}; !reflect.DeepEqual(texts, want) {
 		t.Errorf("pages %q, want %q", texts, want)
 	}
 }
 
 // TestUnreachable gives up where an object cannot be read, or is in a stream.
 func TestUnreachable(t *testing.T) {
-	packed := transform(t, tagged().Write(), "--object-streams=generate")
+	packed := pdftest.Transform(t, tagged().Write(), "--object-streams=generate")
 	broken := tagged()
 	broken.Objects[3] = "<< /Lang"
 	for name, content := range map[string][]byte{"in a stream": packed, "broken": broken.Write()} {

@@ -33,6 +33,8 @@ func digestOf(account, source string, strict bool) digest {
 
 // cache keeps the programs that were used last.
 type cache struct {
+	realms realms
+
 	once  sync.Once // see serve
 	mu    sync.Mutex
 	size  int

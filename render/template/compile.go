@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/dop251/goja"
 )
@@ -136,11 +138,26 @@ func compileSource(ctx context.Context, source, partial string, strict bool) (*g
 	if err != nil {
 		return nil, err
 	}
-	program, err := goja.Compile("template", "("+code+")", false)
+	program, err := goja.Compile("template", placesOnce(code), false)
 	if err != nil {
 		return nil, fmt.Errorf("compile what Handlebars made: %w", err)
 	}
 	return program, nil
+}
+
+// place is where a call of a helper stands, as Handlebars writes it into the
+// options. In a text of the template its quotes would be escaped.
+var place = regexp.MustCompile(`"loc":\{"start":\{"line":\d+,"column":\d+\},"end":\{"line":\d+,"column":\d+\}\}`)
+
+// placesOnce has a program make the places that it gives to helpers once, not
+// three objects for each call.
+func placesOnce(code string) string {
+	var places []string
+	code = place.ReplaceAllStringFunc(code, func(found string) string {
+		places = append(places, strings.TrimPrefix(found, `"loc":`))
+		return fmt.Sprintf(`"loc":places[%d]`, len(places)-1)
+	})
+	return "(places=>(" + code + "))([" + strings.Join(places, ",") + "])"
 }
 
 // code compiles a source, and where that fails says all that is wrong with it.

@@ -18,20 +18,53 @@ import (
 // image is an uploaded file that a template shows, as a data URI.
 type images map[string]string
 
-// renders is one render under way.
+// renders is one render under way, in a realm of its own.
 type renders struct {
 	realm
+	// fill is the realm's function (program's value, data as JSON, names of
+	// partials, strict) → document.
+	fill goja.Callable
 
-	ctx      context.Context
-	call     *Call
-	account  string
-	cache    *cache
-	format   formatter
-	images   images
-	wanted   []string // images that are not there
-	missing  []Missing
-	seen     map[Missing]bool
-	programs *programs
+	ctx     context.Context
+	call    *Call
+	account string
+	cache   *cache
+	format  formatter
+	images  images
+	wanted  []string // images that are not there
+	missing []Missing
+	seen    map[Missing]bool
+}
+
+// newRenders makes a realm that is ready to render, which takes as long as a small
+// document does.
+func newRenders() (*renders, error) {
+	p, err := loadPrograms()
+	if err != nil {
+		return nil, err
+	}
+	r := &renders{realm: realm{vm: goja.New()}, seen: map[Missing]bool{}}
+	hb, err := handlebars(r.vm, p.runtime)
+	if err != nil {
+		return nil, err
+	}
+	setUp, err := function(r.vm, p.render)
+	if err != nil {
+		return nil, err
+	}
+	limits := r.vm.NewObject()
+	if err := errors.Join(limits.Set("items", MaxItems), limits.Set("depth", MaxDepth), limits.Set("text", 2*MaxOutput)); err != nil {
+		return nil, err
+	}
+	v, err := setUp(goja.Undefined(), hb, r.host(), limits)
+	if err != nil {
+		return nil, err
+	}
+	var ok bool
+	if r.fill, ok = goja.AssertFunction(v); !ok {
+		return nil, errors.New("template: render.js gives no function")
+	}
+	return r, nil
 }
 
 // render fills a template. Where it shows images that were not given, their names
@@ -40,11 +73,13 @@ func (c *cache) render(ctx context.Context, account string, call *Call, given im
 	if err := call.check(); err != nil {
 		return "", nil, err
 	}
-	r := &renders{ctx: ctx, call: call, account: account, cache: c, images: given, seen: map[Missing]bool{}}
-	if r.format, err = newFormatter(call.Locale, call.Zone); err != nil {
+	r, err := c.realms.take()
+	if err != nil {
 		return "", nil, err
 	}
-	if r.programs, err = loadPrograms(); err != nil {
+	defer c.realms.makeNext()
+	r.ctx, r.call, r.account, r.cache, r.images = ctx, call, account, c, given
+	if r.format, err = newFormatter(call.Locale, call.Zone); err != nil {
 		return "", nil, err
 	}
 	main, err := r.program(call.HTML, "")
@@ -94,40 +129,23 @@ func (r *renders) program(source, partial string) (*goja.Program, error) {
 	return program, nil
 }
 
-// run renders in a new realm.
+// run fills the template.
 func (r *renders) run(main *goja.Program) (string, error) {
-	r.vm = goja.New()
-	hb, err := handlebars(r.vm, r.programs.runtime)
-	if err != nil {
-		return "", err
+	data := string(r.call.Data)
+	if strings.TrimSpace(data) == "" {
+		data = "{}"
 	}
-	setUp, err := function(r.vm, r.programs.render)
-	if err != nil {
-		return "", err
-	}
-	limits := r.vm.NewObject()
-	if err := errors.Join(limits.Set("items", MaxItems), limits.Set("depth", MaxDepth), limits.Set("text", 2*MaxOutput)); err != nil {
-		return "", err
+	var partials []any
+	for _, name := range slices.Sorted(maps.Keys(r.call.Partials)) {
+		partials = append(partials, name)
 	}
 	defer r.guard(r.ctx, MaxTime, "Rendering the template")()
 	out, err := r.try(func() (goja.Value, error) {
-		v, err := setUp(goja.Undefined(), hb, r.host(), limits)
-		if err != nil {
-			return nil, err
-		}
-		render, ok := goja.AssertFunction(v)
-		if !ok {
-			return nil, errors.New("template: render.js gives no function")
-		}
 		spec, err := r.vm.RunProgram(main)
 		if err != nil {
 			return nil, err
 		}
-		data := string(r.call.Data)
-		if strings.TrimSpace(data) == "" {
-			data = "{}"
-		}
-		return render(goja.Undefined(), spec, r.vm.ToValue(data))
+		return r.fill(goja.Undefined(), spec, r.vm.ToValue(data), r.vm.NewArray(partials...), r.vm.ToValue(r.call.Strict))
 	})
 	if err != nil {
 		return "", thrown(err)
@@ -143,13 +161,6 @@ func (r *renders) host() *goja.Object {
 			panic(err) // the object is new and plain
 		}
 	}
-	names := slices.Sorted(maps.Keys(r.call.Partials))
-	list := make([]any, len(names))
-	for i, name := range names {
-		list[i] = name
-	}
-	set("partials", r.vm.NewArray(list...))
-	set("strict", r.call.Strict)
 	set("partial", r.partial)
 	set("fail", r.fail)
 	set("limit", func(call goja.FunctionCall) goja.Value {
@@ -158,6 +169,7 @@ func (r *renders) host() *goja.Object {
 	})
 	set("unknown", func(call goja.FunctionCall) goja.Value { return r.vm.ToValue(unknownHelper(call.Argument(0).String())) })
 	set("missing", r.lacks)
+	set("escape", r.escape)
 	set("format", r.formatted)
 	set("arithmetic", r.arithmetic)
 	set("compare", func(call goja.FunctionCall) goja.Value {

@@ -1,4 +1,5 @@
-// Package pdftest finds the documents from the wild that tests read.
+// Package pdftest has the documents that tests read, some from the wild, and runs
+// the programs that they are compared with.
 package pdftest
 
 import (

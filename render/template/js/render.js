@@ -1,7 +1,9 @@
 // The side that renders: the helpers, and what surrounds Handlebars' runtime. It
-// is called once for a realm, which renders one document and is dropped.
+// is called once for a realm, before anybody knows the document; what it returns
+// renders one, and the realm is dropped.
 (function (Handlebars, host, limits) {
   "use strict";
+  let strict = false;
   const { SafeString, createFrame } = Handlebars;
   const { isEmpty } = Handlebars.Utils;
   const own = (object, name) => Object.prototype.hasOwnProperty.call(Object(object), name);
@@ -200,20 +202,24 @@
   };
   const blockHelperMissing = Handlebars.helpers.blockHelperMissing;
   const bare = new Set(["pageBreak", "each", "if", "unless", "with", "lookup", "log"]); // these say themselves what they lack
+  // The helpers as templates are given them: without the wrapper that Handlebars
+  // puts around each, which copies the options of every call to add a function
+  // that only lookup asks for.
+  const direct = Object.create(null);
+  const none = {};
   const register = (name, run) => {
-    Handlebars.registerHelper(name, function (...args) {
+    direct[name] = function (...args) {
       const options = args.pop();
       if (!args.length) {
-        const none = {};
         const value = field(name, this, options, none);
         if (value !== none) return value;
         if (!bare.has(name)) {
-          if (host.strict) return missing(this, name, options.loc);
+          if (strict) return missing(this, name, options.loc);
           return options.fn ? blockHelperMissing.call(this, undefined, options) : undefined;
         }
       }
       return run.call(this, args, options);
-    });
+    };
   };
   for (const name of Object.keys(values)) {
     register(name, function (args, options) {
@@ -229,9 +235,11 @@
       return truthy(value) ? options.fn(this) : options.inverse(this);
     });
   }
+  let property; // how Handlebars reads a field
   for (const name of ["each", "if", "unless", "with", "lookup"]) {
     const original = Handlebars.helpers[name];
     register(name, function (args, options) {
+      if (name === "lookup") options.lookupProperty = property;
       return original.call(this, ...args, options);
     });
   }
@@ -267,6 +275,18 @@
     return undefined;
   };
 
+  // enter gives a template our helpers, and Go's way of escaping.
+  const escape = (value) => (typeof value === "string" ? host.escape(value) : Handlebars.escapeExpression(value));
+  const enter = (spec) => ({
+    ...spec,
+    main(container, depth0, helpers, ...rest) {
+      property = container.lookup1 || container.lookupProperty;
+      container.helpers = direct;
+      container.escapeExpression = escape;
+      return spec.main.call(this, container, depth0, direct, ...rest);
+    },
+  });
+
   // prepare makes a compiled template say which template it is, and with strict
   // collect instead of stop.
   const prepare = (spec, name) => {
@@ -276,7 +296,7 @@
         const above = context;
         current = name;
         context = depth0;
-        if (host.strict) {
+        if (strict) {
           container.strict = (object, key, loc) => (own(object, key) && given(object) ? container.lookup1(object, key) : missing(object, key, loc));
           if (!container.lookup1) {
             container.lookup1 = container.lookupProperty;
@@ -293,24 +313,25 @@
     for (const key of Object.keys(spec)) {
       copy[key] = typeof spec[key] !== "function" ? spec[key] : key.endsWith("_d") ? spec[key] : wrap(spec[key]);
     }
-    return copy;
+    return enter(copy);
   };
 
   const compiled = Object.create(null);
   let depth = 0;
-  for (const name of host.partials) {
-    Object.defineProperty(Handlebars.partials, name, { enumerable: true, configurable: true, writable: true, value: (scope, options) => {
-      if (++depth > limits.depth) host.limit(`The partial ${JSON.stringify(name)} is nested more than ${limits.depth} deep.`);
-      if (!compiled[name]) compiled[name] = Handlebars.template(prepare(host.partial(name), name));
-      const out = compiled[name](scope, options);
-      depth--;
-      return out;
-    } });
-  }
+  const partial = (name) => (scope, options) => {
+    if (++depth > limits.depth) host.limit(`The partial ${JSON.stringify(name)} is nested more than ${limits.depth} deep.`);
+    if (!compiled[name]) compiled[name] = Handlebars.template(prepare(host.partial(name), name));
+    const out = compiled[name](scope, options);
+    depth--;
+    return out;
+  };
 
-  return (spec, json) => {
+  return (spec, json, partials, collect) => {
+    strict = collect;
     data = JSON.parse(json);
-    const wrapped = host.strict || host.partials.length ? prepare(spec, "") : spec;
-    return Handlebars.template(wrapped)(data, {});
+    for (const name of partials) {
+      Object.defineProperty(Handlebars.partials, name, { enumerable: true, configurable: true, writable: true, value: partial(name) });
+    }
+    return Handlebars.template(strict || partials.length ? prepare(spec, "") : enter(spec))(data, {});
   };
 })
