@@ -382,3 +382,6 @@ func errorSchema() *jsonschema.Schema {
 	}
 	return schema
 }
+
+// Description is the OpenAPI document in JSON.
+func Description(a *API) []byte { return a.openapi }

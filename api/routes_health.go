@@ -87,3 +87,9 @@ type sharedLimiter interface {
 	Shared() bool
 	Alone() int64
 }
+
+// Readiness is what GET /health/ready answers with, for pages.
+func Readiness(ctx context.Context, a *API) (wire.Readiness, error) {
+	ready, err := health{a}.ready(ctx, call.Caller{}, nothing{})
+	return ready.Readiness, err
+}

@@ -29,6 +29,8 @@ type Layout struct {
 	Formats []string `json:"formats"`
 	// Fonts are PostScript names, or their beginnings, that its pages must show.
 	Fonts []string `json:"fonts"`
+	// Pages is how many pages the sample makes.
+	Pages int `json:"pages"`
 	// Rows is the path in the sample of the list that may have one entry or
 	// hundreds. Names are paths of names of people and firms, Optional of fields
 	// that may be missing. Tests vary the sample by them.
@@ -43,6 +45,8 @@ type Layout struct {
 	// DrawnFrom is the Source that the thumbnail was drawn from.
 	DrawnFrom string `json:"-"`
 	thumbnail string // its file's name
+	width     int    // of the thumbnail, in pixels
+	height    int
 }
 
 // Href is the path of the layout's public page.

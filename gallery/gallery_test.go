@@ -2,8 +2,11 @@ package gallery
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -151,4 +154,30 @@ func cents(amount float64) int {
 		return -cents(-amount)
 	}
 	return int(amount*100 + 0.5)
+}
+
+// TestPagesAreCounted compares what layouts say of their pages with what
+// TestLayoutsPrint has counted.
+func TestPagesAreCounted(t *testing.T) {
+	t.Parallel()
+	counted, err := os.ReadFile(filepath.Join("testdata", "pages.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range load(t).List("", "") {
+		want := ""
+		for line := range strings.Lines(string(counted)) {
+			if fields := strings.Fields(line); len(fields) > 0 && fields[0] == l.ID {
+				if at := slices.Index(fields, ownFormat(t, l)); at > 0 {
+					want = fields[at+1]
+				}
+			}
+		}
+		if strconv.Itoa(l.Pages) != want {
+			t.Errorf("%s says %d pages in about.json, and has %q", l.ID, l.Pages, want)
+		}
+		if width, height := l.ThumbnailSize(); width < 100 || height < 100 {
+			t.Errorf("%s has a thumbnail of %d × %d pixels", l.ID, width, height)
+		}
+	}
 }

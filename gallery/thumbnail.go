@@ -1,12 +1,15 @@
 package gallery
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"golang.org/x/image/webp"
 )
 
 //go:embed thumbnails
@@ -27,6 +30,9 @@ func (l Layout) Source() string {
 
 // ThumbnailPath is where the layout's thumbnail is served.
 func (l Layout) ThumbnailPath() string { return thumbnailFolder + l.thumbnail }
+
+// ThumbnailSize returns the size of the layout's thumbnail in pixels.
+func (l Layout) ThumbnailSize() (width, height int) { return l.width, l.height }
 
 // Thumbnail returns the image of a layout's first page, as WebP, or nothing where
 // `make gallery` has not drawn it yet.
@@ -61,7 +67,16 @@ func (g *Gallery) stamp() error {
 	for i := range g.all {
 		l := &g.all[i]
 		l.DrawnFrom = sources[l.ID]
-		sum := sha256.Sum256(g.Thumbnail(l.ID))
+		image := g.Thumbnail(l.ID)
+		if len(image) == 0 {
+			continue // `make gallery` has not drawn it yet
+		}
+		size, err := webp.DecodeConfig(bytes.NewReader(image))
+		if err != nil {
+			return fmt.Errorf("gallery: the thumbnail of %s: %w", l.ID, err)
+		}
+		l.width, l.height = size.Width, size.Height
+		sum := sha256.Sum256(image)
 		l.thumbnail = l.ID + "." + hex.EncodeToString(sum[:8]) + ".webp"
 	}
 	return nil

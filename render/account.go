@@ -1,6 +1,10 @@
 package render
 
-import "errors"
+import (
+	"errors"
+
+	"relaypdf/render/queue"
+)
 
 // Account is a Renderer as one account uses it. Its documents never meet those
 // of another, and its work waits in a line of its own, so that no account keeps
@@ -18,6 +22,11 @@ func (r *Renderer) For(account string) *Account {
 	}
 	return &Account{render: r, id: account}
 }
+
+// Guests returns the Renderer as those use it who have no account, such as
+// visitors of the pages: one document at a time, and only with what no account
+// wants at that moment.
+func (r *Renderer) Guests() *Account { return r.For(queue.Guests) }
 
 // Admit returns the *BusyError that PDF and Screenshot would return at this
 // moment because the queue is full, or nil.

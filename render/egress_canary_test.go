@@ -155,6 +155,33 @@ func TestCanaryIsReachedWhereOpen(t *testing.T) {
 	}
 }
 
+// What is offline reaches nothing, although the operator has opened everything.
+func TestOfflineDocumentsReachNothing(t *testing.T) {
+	t.Parallel()
+	f := newField(t)
+	open := append(ownAddresses(t), f.siteHost(), "127.0.0.1", "::1")
+	r := launch(t, render.Config{Slots: together, AllowHosts: open, ExtraCA: f.ca.file, Resolver: f.names})
+	var docs []document
+	for _, d := range f.documents() {
+		if d.source.HTML != "" {
+			d.page.Offline = true
+			docs = append(docs, d)
+		}
+	}
+	if len(docs) == 0 {
+		t.Fatal("no document is HTML")
+	}
+	for _, o := range renderAll(t, r, docs) {
+		if o.err != nil && !o.leaves {
+			t.Errorf("%s: %v", o.name, o.err)
+		}
+	}
+	if err := r.Close(); err != nil { // No document is left that could still send something.
+		t.Fatal(err)
+	}
+	f.canary.wantSilence(t)
+}
+
 // A browser without our flags reaches the canary in every way, UDP included:
 // the harness can see what the flags and the proxy stop.
 func TestBareBrowserReachesTheCanary(t *testing.T) {

@@ -35,6 +35,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 		Lane: chrome.Once, HTML: src.HTML, Timeout: page.Timeout,
 		WaitUntil: page.WaitUntil, WaitForSelector: page.WaitForSelector, WaitForTimeout: page.WaitForTimeout,
 		Headers: page.Headers, Cookies: page.Cookies, Media: page.Media,
+		Offline: page.Offline,
 	}
 	start := time.Now()
 	var err error
@@ -47,7 +48,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	if err != nil {
 		return chrome.Job{}, err
 	}
-	if job.URL == "" {
+	if job.URL == "" && !page.Offline {
 		job.Lane = lane(job.HTML)
 	}
 	job.Timeout = max(page.Timeout-time.Since(start), time.Millisecond)

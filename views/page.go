@@ -29,6 +29,17 @@ type Page struct {
 	Notice string
 	// Asset gives the address of a bundled file by its name.
 	Asset func(name string) string
+	// Public is set on pages that anybody may find and caches may keep.
+	Public *Public
+}
+
+// Public is what a public page tells those that find it.
+type Public struct {
+	// Description is one sentence, URL the page's whole address, Image that of a
+	// picture of 1200 × 630 pixels.
+	Description, URL, Image string
+	// SignUp tells whether anybody may make an account.
+	SignUp bool
 }
 
 // Person is who is signed in, and for which account.

@@ -25,6 +25,14 @@ type (
 	operators struct{ *Web }
 	// overviews are the first page.
 	overviews struct{ *Web }
+	// publics are the pages for everybody. They look at no session and set no
+	// cookie, so that one copy does for all who look.
+	publics struct{ *Web }
+	// layouts are those of the gallery, manuals those of the documentation,
+	// drawings the pictures on all of them.
+	layouts  struct{ publics }
+	manuals  struct{ publics }
+	drawings struct{ publics }
 	// settings are the pages of a person, the account and its members.
 	settings struct{ *Web }
 	// wallets are the pages of money.

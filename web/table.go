@@ -15,6 +15,7 @@ import (
 type need string
 
 const (
+	everyone need = "everyone" // the same page for all, whoever they are
 	anybody  need = "anybody"
 	signedIn need = "signed in" // a member of the account in any role
 	manages  need = "manages"   // owner or developer
@@ -32,7 +33,30 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(w.memberPages(), wallets{w}.pages(), operators{w}.pages())
+	return slices.Concat(publics{w}.pages(), w.memberPages(), wallets{w}.pages(), operators{w}.pages())
+}
+
+// pages are those that everybody finds.
+func (w publics) pages() []page {
+	return []page{
+		{"GET", "/", everyone, w.showHome},
+		{"POST", "/", everyone, w.tryLive},
+		{"GET", galleryPath, everyone, layouts{w}.showGallery},
+		{"GET", galleryPath + "/{category}", everyone, layouts{w}.showGallery},
+		{"GET", galleryPath + "/{category}/{id}", everyone, layouts{w}.showLayout},
+		{"GET", pricingPath, everyone, w.showPricing},
+		{"GET", statusPath, everyone, w.showStatus},
+		{"GET", docsPath, everyone, manuals{w}.showDocs},
+		{"GET", docsPath + "/search.json", everyone, manuals{w}.showSearchIndex},
+		{"GET", docsPath + "/{guide}", everyone, manuals{w}.showGuide},
+		{"GET", referencePath, everyone, manuals{w}.showReference},
+		{"GET", referencePath + "/{operation}", everyone, manuals{w}.showOperation},
+		{"GET", "/llms.txt", everyone, manuals{w}.showLLMs},
+		{"GET", "/llms-full.txt", everyone, manuals{w}.showLLMsFull},
+		{"GET", drawnPath + "{name}", everyone, drawings{w}.showDrawn},
+		{"GET", "/robots.txt", everyone, w.showRobots},
+		{"GET", "/sitemap.xml", everyone, w.showSitemap},
+	}
 }
 
 // pages are those of the installation.
@@ -72,7 +96,6 @@ func (w *Web) memberPages() []page {
 	factorsPages, joiningPages, keysPages := factors{w}, joining{w}, keys{w}
 	overviewsPages, settingsPages := overviews{w}, settings{w}
 	return []page{
-		{"GET", "/", anybody, func(v *visit) error { return v.redirect("/dashboard") }},
 		{"GET", "/login", anybody, entrancePages.showSignIn},
 		{"POST", "/login", anybody, entrancePages.signIn},
 		{"GET", "/login/code", anybody, factorsPages.showCode},
@@ -153,9 +176,13 @@ func (w *Web) Handler() http.Handler {
 	r.Use(w.headers, w.sameOrigin)
 	r.Method(http.MethodGet, static.Prefix+"*", w.assets)
 	for _, p := range w.pages() {
-		r.Method(p.method, p.pattern, w.serve(p))
+		handler := w.serve(p)
+		if p.need == everyone {
+			handler = publics{w}.serveAll(p)
+		}
+		r.Method(p.method, p.pattern, handler)
 		if p.method == http.MethodGet {
-			r.Method(http.MethodHead, p.pattern, w.serve(p))
+			r.Method(http.MethodHead, p.pattern, handler)
 		}
 		if p.need != operates && !strings.Contains(p.pattern, "{") {
 			w.paths = append(w.paths, p.pattern)

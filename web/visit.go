@@ -44,7 +44,7 @@ func (v *visit) may(n need) bool {
 		role = v.member.Role
 	}
 	switch n {
-	case anybody:
+	case anybody, everyone:
 		return true
 	case signedIn:
 		return role != ""

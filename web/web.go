@@ -16,6 +16,8 @@ import (
 
 	"relaypdf/api/delivery"
 	"relaypdf/api/limit"
+	"relaypdf/gallery"
+	"relaypdf/guides"
 	"relaypdf/mail"
 	"relaypdf/static"
 	"relaypdf/store"
@@ -72,6 +74,13 @@ type Config struct {
 	Settings []views.Setting
 	Engines  func() views.Engines
 	Counters func() []views.Counter
+	// Described are the operations as the price list has them. Draw draws for
+	// visitors, Ready tells how the service is. Both may be nil.
+	Described []Operation
+	// OpenAPI describes the interface, in JSON.
+	OpenAPI []byte
+	Draw    Drawer
+	Ready   func(context.Context) views.ServiceStatus
 }
 
 // Values of Config.SignUp.
@@ -113,6 +122,10 @@ type Web struct {
 	hooks    delivery.Endpoints
 	limiter  limit.Limiter
 	assets   *static.Files
+	gallery  *gallery.Gallery
+	pictures *pictures
+	listed   []place // the public pages
+	docs     *guides.Book
 	scs      *scs.SessionManager
 	cfg      Config
 	log      *slog.Logger
@@ -136,7 +149,12 @@ func New(cfg Config) (*Web, error) {
 	if cfg.Now == nil {
 		cfg.Now = cfg.Store.Now
 	}
+	layouts, err := gallery.New()
+	if err != nil {
+		return nil, err
+	}
 	w := &Web{
+		gallery: layouts, pictures: newPictures(),
 		store: cfg.Store, people: cfg.Store.People(), members: cfg.Store.Members(), sessions: cfg.Store.Sessions(), audit: cfg.Store.Audit(), all: cfg.Store.Installation(),
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),
@@ -144,6 +162,10 @@ func New(cfg Config) (*Web, error) {
 	}
 	w.hooks = delivery.Endpoints{Store: cfg.Store, Box: cfg.Box, Check: w.checkURL}
 	w.scs = newSessions(w.sessions, w.secure)
+	if w.docs, err = guides.New(cfg.BaseURL, cfg.OpenAPI); err != nil {
+		return nil, err
+	}
+	w.listed = publics{w}.list()
 	return w, nil
 }
 

@@ -78,7 +78,9 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	config.Engines = func() views.Engines { return a.engines(started) }
 	for _, row := range table.All() {
 		config.Operations = append(config.Operations, row.Name)
+		config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote})
 	}
+	config.Draw, config.Ready, config.OpenAPI = a.draw, a.ready, api.Description(a.API)
 	if a.post != nil {
 		config.Mail = a.post
 	}

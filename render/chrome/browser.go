@@ -139,7 +139,10 @@ func (b *browser) knows(name string) bool {
 
 // lease returns a page for one job, to be given back with release.
 func (b *browser) lease(ctx context.Context, name string, k kind) (*page, error) {
-	if k.lane == Once {
+	switch {
+	case k.offline:
+		return b.oncePage(ctx, noNetwork)
+	case k.lane == Once:
 		return b.oncePage(ctx, "")
 	}
 	t := b.enter(name)

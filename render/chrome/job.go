@@ -53,6 +53,10 @@ type Job struct {
 	// Timeout is the job's one deadline, counted from when it got a slot;
 	// waiting in the queue is excluded. Zero means 30 seconds.
 	Timeout time.Duration
+	// Offline keeps a document without network in every lane: what it refers to
+	// is not there.
+	Offline bool
+
 	// WaitUntil is load (default), domcontentloaded, networkidle0 or
 	// networkidle2 (at most 0 or 2 requests under way for 500 ms).
 	WaitUntil string

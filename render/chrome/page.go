@@ -24,6 +24,8 @@ type kind struct {
 	// printed and not photographed, and what waits for a frame never happens.
 	// Without the drawing a document takes a fifth less processor time.
 	still bool
+	// An offline page has no network, whatever its lane.
+	offline bool
 }
 
 // page is one target: a tab with its renderer. It serves one job at a time.

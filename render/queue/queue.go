@@ -31,7 +31,15 @@ const (
 	sharedPerSlot = 12
 	// leastLine is the share of an account among very many.
 	leastLine = 2
+	// guestLine is how many jobs of guests may wait.
+	guestLine = 8
 )
+
+// Guests is the account of those who have none, such as visitors of the pages.
+// One of their jobs runs at a time, and it begins only when a slot is free for
+// which nobody waits. It is not counted among the jobs of accounts: those find
+// every slot and every place in the queue as if there were no guests.
+const Guests = "guests"
 
 // Config says how many jobs may run and wait. Its zero value works.
 type Config struct {
@@ -79,7 +87,8 @@ func (c Config) withDefaults() Config {
 //   - when the queue is full, the newest job of the account with the longest
 //     line makes room for an account with a shorter one (longest queue drop);
 //   - an account whose jobs keep running into their deadlines gets half of the
-//     slots at most, and no extra one, until it has stopped for some minutes.
+//     slots at most, and no extra one, until it has stopped for some minutes;
+//   - Guests keep nobody waiting.
 //
 // It is safe for concurrent use.
 type Queue struct {
@@ -92,6 +101,7 @@ type Queue struct {
 	closed  bool
 	lines   map[string]*line
 	turn    []*line // accounts with waiting jobs, the next one first
+	guests  *line   // is in neither of both
 	mean    time.Duration
 }
 
@@ -104,7 +114,7 @@ type ticket struct {
 
 // New returns a Queue whose slots are free.
 func New(cfg Config) *Queue {
-	return &Queue{cfg: cfg.withDefaults(), lines: map[string]*line{}}
+	return &Queue{cfg: cfg.withDefaults(), lines: map[string]*line{}, guests: &line{}}
 }
 
 // Slot is the right to run one job.
@@ -176,6 +186,9 @@ func (q *Queue) enter(account string) (*line, *ticket, error) {
 	if q.closed {
 		return nil, nil, ErrClosed
 	}
+	if account == Guests {
+		return q.enterGuest()
+	}
 	l := q.lines[account]
 	if l == nil {
 		l = &line{}
@@ -197,6 +210,28 @@ func (q *Queue) enter(account string) (*line, *ticket, error) {
 	return l, t, nil
 }
 
+// enterGuest puts a job at the end of the guests' line.
+func (q *Queue) enterGuest() (*line, *ticket, error) {
+	if len(q.guests.tickets) >= guestLine {
+		return nil, nil, q.busyError(q.guests)
+	}
+	t := &ticket{done: make(chan struct{})}
+	q.guests.tickets = append(q.guests.tickets, t)
+	q.dispatch()
+	return q.guests, t, nil
+}
+
+// dispatchGuest gives a guest what nobody else wants.
+func (q *Queue) dispatchGuest() {
+	if len(q.guests.tickets) == 0 || q.guests.busy > 0 || q.waiting > 0 || q.busy >= q.cfg.Slots {
+		return
+	}
+	t := q.guests.tickets[0]
+	q.guests.tickets = q.guests.tickets[1:]
+	q.guests.busy++
+	close(t.done)
+}
+
 // Admit returns the error with which Acquire would turn an account's job away at
 // this moment. It is for callers that have something costly to do before the
 // job; the job itself is the one that gets a place.
@@ -210,6 +245,10 @@ func (q *Queue) Admit(account string) error {
 	switch {
 	case q.closed:
 		return ErrClosed
+	case account == Guests && len(q.guests.tickets) < guestLine:
+		return nil
+	case account == Guests:
+		return q.busyError(q.guests)
 	case q.refuses(l):
 		return q.busyError(l)
 	}
@@ -305,6 +344,7 @@ func (q *Queue) dispatch() {
 		l.busy++
 		close(t.done)
 	}
+	q.dispatchGuest()
 }
 
 // next removes from the turn the account that gets the next slot: of those that
@@ -332,8 +372,10 @@ func (q *Queue) leave(l *line, t *ticket) bool {
 	if !l.remove(t) {
 		return false
 	}
-	q.waiting--
-	q.tidyTurn()
+	if l != q.guests {
+		q.waiting--
+		q.tidyTurn()
+	}
 	return true
 }
 
@@ -354,6 +396,10 @@ func (q *Queue) release(l *line, start time.Time, late bool) {
 	defer q.mu.Unlock()
 	now := q.cfg.Now()
 	l.busy--
+	if l == q.guests {
+		q.dispatch()
+		return
+	}
 	q.busy--
 	if late {
 		l.punish(now)
@@ -385,7 +431,7 @@ func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for _, l := range q.turn {
+	for _, l := range append(q.turn, q.guests) {
 		for _, t := range l.tickets {
 			t.err = ErrClosed
 			close(t.done)

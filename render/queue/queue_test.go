@@ -392,3 +392,59 @@ func TestLeavingTheQueue(t *testing.T) {
 		}
 	})
 }
+
+// Guests get what nobody wants, and whoever has an account finds the queue as if
+// there were none of them.
+func TestGuestsKeepNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 1, Limit: 1, Patience: time.Hour})
+		release := map[string]chan struct{}{}
+		enter := func(name, account string) <-chan error {
+			release[name] = make(chan struct{})
+			got := hold(q, account, release[name])
+			synctest.Wait() // Until it runs or stands in line.
+			return got
+		}
+		running := func(name string, got <-chan error, want bool) {
+			t.Helper()
+			synctest.Wait()
+			if (len(got) == 1) != want {
+				t.Errorf("%s runs: %v, want %v", name, !want, want)
+			}
+		}
+		first := enter("guest 1", Guests)
+		running("the first guest", first, true)
+		second := enter("guest 2", Guests)
+		running("the second guest, beside the first", second, false)
+		account := enter("account", "account")
+		running("an account, beside a guest", account, true)
+		if s := q.State(); s.Busy != 1 || s.Waiting != 0 {
+			t.Errorf("the queue counts %+v", s)
+		}
+		close(release["guest 1"])
+		running("the second guest, while an account has the slot", second, false)
+		other := enter("other", "other")
+		if extra := enter("late", "late"); len(extra) != 1 || !errors.Is(<-extra, ErrBusy) {
+			t.Error("the queue is full of accounts, and took one more")
+		}
+		close(release["account"])
+		running("an account that came after the guest", other, true)
+		running("the second guest, before an account", second, false)
+		close(release["other"])
+		running("the second guest, at last", second, true)
+		for range guestLine {
+			enter("waiting", Guests)
+		}
+		if err := q.Admit(Guests); !errors.Is(err, ErrBusy) {
+			t.Errorf("a full line of guests admits one more: %v", err)
+		}
+		if _, err := q.Acquire(t.Context(), Guests); !errors.Is(err, ErrBusy) {
+			t.Errorf("a full line of guests takes one more: %v", err)
+		}
+		if err := q.Admit("account"); err != nil {
+			t.Errorf("a full line of guests turns an account away: %v", err)
+		}
+		q.Close() // Turns away those in line.
+		close(release["guest 2"])
+	})
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/render"
+	"relaypdf/render/spool"
+	"relaypdf/views"
+	"relaypdf/web"
+)
+
+// guestTime is what a document of a visitor may take.
+const guestTime = 10 * time.Second
+
+// papers are the sizes of sheets in inches.
+var papers = map[string]struct{ width, height float64 }{
+	"A4": {210 / 25.4, 297 / 25.4}, "A5": {148 / 25.4, 210 / 25.4}, "Letter": {8.5, 11},
+}
+
+// draw makes a document and a picture for visitors of the pages, who have no
+// account: without network, when no call of the interface wants the slot.
+func (a *App) draw(ctx context.Context, sheet web.Sheet) (web.Drawn, error) {
+	drawn, err := a.drawSheet(ctx, sheet)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return drawn, err
+	case errors.Is(err, render.ErrBusy):
+		return web.Drawn{}, web.ErrBusy
+	}
+	if failure := call.Fault(err); failure.Code != fault.InternalError {
+		return web.Drawn{}, &web.DocumentError{Text: failure.Error()}
+	}
+	return web.Drawn{}, err
+}
+
+func (a *App) drawSheet(ctx context.Context, sheet web.Sheet) (web.Drawn, error) {
+	guests, page := a.render.Guests(), render.Page{Timeout: guestTime, Offline: true}
+	html := sheet.HTML
+	if html == "" {
+		var err error
+		html, err = guests.FillTemplate(ctx, render.Template{Template: render.TemplateSource{HTML: sheet.Template}, Data: sheet.Data}, nil)
+		if err != nil {
+			return web.Drawn{}, err
+		}
+	}
+	if sheet.Width > 0 {
+		image, err := guests.Screenshot(ctx, render.Source{HTML: html}, page, render.Screenshot{Viewport: render.Viewport{Width: sheet.Width, Height: sheet.Height}})
+		if err != nil {
+			return web.Drawn{}, err
+		}
+		picture, err := whole(image.Body)
+		return web.Drawn{Picture: picture}, err
+	}
+	paper, ok := papers[sheet.Format]
+	if !ok {
+		return web.Drawn{}, fmt.Errorf("no paper is called %q", sheet.Format)
+	}
+	options := render.PDF{Width: paper.width, Height: paper.height, Landscape: sheet.Landscape, PrintBackground: true}
+	if sheet.Only {
+		options.PageRanges = fmt.Sprint(sheet.Page)
+	}
+	doc, err := guests.PDF(ctx, render.Source{HTML: html}, page, options)
+	if err != nil {
+		return web.Drawn{}, err
+	}
+	defer func() { _ = doc.Body.Close() }()
+	var made web.Drawn
+	if made.PDF, err = io.ReadAll(doc.Body.Open()); err != nil || sheet.Page == 0 {
+		return made, err
+	}
+	which := fmt.Sprint(sheet.Page)
+	if sheet.Only {
+		which = "1" // the only one
+	}
+	image, _, err := guests.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{Pages: which, DPI: sheet.DPI})
+	if err != nil {
+		return web.Drawn{}, err
+	}
+	made.Picture, err = whole(image)
+	return made, err
+}
+
+// whole reads a file and frees it.
+func whole(file *spool.File) ([]byte, error) {
+	content, err := io.ReadAll(file.Open())
+	return content, errors.Join(err, file.Close())
+}
+
+// ready tells visitors how the service is, as /health/ready tells programs.
+func (a *App) ready(ctx context.Context) views.ServiceStatus {
+	state, err := api.Readiness(ctx, a.API)
+	if err != nil {
+		a.log.Warn("status not known", "error", err)
+	}
+	shown := views.ServiceStatus{OK: state.OK}
+	capital := func(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+	for _, name := range slices.Sorted(maps.Keys(state.Checks)) {
+		is := views.Status{Is: views.StateBad, Word: capital(state.Checks[name])}
+		switch state.Checks[name] {
+		case "ok":
+			is = views.Status{Is: views.StateOK, Word: "Works"}
+		case "alone":
+			is = views.Status{Is: views.StateWarn, Word: "Counts alone"}
+		}
+		shown.Checks = append(shown.Checks, views.StatusCheck{Name: capital(name), Is: is})
+	}
+	for _, pool := range a.render.Stats().Pools {
+		shown.Queues = append(shown.Queues, views.StatusQueue{
+			Name: capital(poolDoes[pool.Name]), Busy: pool.Busy, Slots: pool.Slots, Waiting: pool.Waiting, Places: pool.Limit,
+		})
+	}
+	return shown
+}

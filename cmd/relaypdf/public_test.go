@@ -1,0 +1,441 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"image/png"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-rod/rod/lib/proto"
+	"golang.org/x/net/html"
+
+	"relaypdf/api"
+	"relaypdf/guides"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// startOpen starts an App with settings of a test.
+func startOpen(t *testing.T, settings ...string) *App {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts the whole program")
+	}
+	settings = append(settings, "RELAYPDF_METRICS_LISTEN=", "RELAYPDF_RATE_LIMITS=off")
+	config, err := loadConfig(flagsOf(t, "--data-dir="+t.TempDir(), "--listen=127.0.0.1:0", "--render-slots=1"), user(settings...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() { served <- app.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-served, app.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return app
+}
+
+// keyOf makes an account with money, and returns a key of it.
+func keyOf(t *testing.T, app *App) string {
+	t.Helper()
+	account, err := app.Store.CreateAccount(t.Context(), "docs@example.com", 100*credit.Dollar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "docs", Test: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+// try sends HTML to the box of the first page.
+func try(t *testing.T, app *App, source string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.BaseURL()+"/", strings.NewReader(url.Values{"html": {source}, "paper": {"A4"}}.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cookies := answer.Header.Values("Set-Cookie"); len(cookies) > 0 {
+		t.Errorf("the box sets %q", cookies)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// TestVisitorsDocumentsReachNothing: what visitors without an account type is a
+// real page of a real document, and loads nothing, although the operator has
+// opened the address.
+func TestVisitorsDocumentsReachNothing(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int64
+	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer site.Close()
+	app := startOpen(t, "RELAYPDF_ALLOW_HOSTS="+strings.TrimPrefix(site.URL, "http://"))
+	status, body := try(t, app, `<h1>Lanterns</h1><img src="`+site.URL+`/1.png"><link rel="stylesheet" href="`+site.URL+`/2.css"><iframe src="`+site.URL+`/3"></iframe>
+		<script>fetch("`+site.URL+`/4"); new Image().src = "`+site.URL+`/5"; navigator.sendBeacon("`+site.URL+`/6")</script>`)
+	if status != http.StatusOK {
+		t.Fatalf("status %d: %.500s", status, body)
+	}
+	document := embedded(t, body, "application/pdf")
+	if !bytes.HasPrefix(document, []byte("%PDF-")) {
+		t.Errorf("the document begins with %.20q", document)
+	}
+	if page, err := png.Decode(bytes.NewReader(embedded(t, body, "image/png"))); err != nil || page.Bounds().Dx() < 600 {
+		t.Errorf("the picture: %v", err)
+	}
+	if n := reached.Load(); n > 0 {
+		t.Errorf("the document of a visitor made %d requests", n)
+	}
+	if status, body := try(t, app, `<script>location.href = "`+site.URL+`/7"</script>`); status == http.StatusInternalServerError || reached.Load() > 0 {
+		t.Errorf("a document that leads away: status %d, %d requests: %.300s", status, reached.Load(), body)
+	}
+	// Nothing of it is billed, or in anybody's list.
+	if calls, err := app.Store.Calls(t.Context(), store.CallFilter{}); err == nil && len(calls.Items) > 0 {
+		t.Errorf("visitors made %d calls", len(calls.Items))
+	}
+}
+
+// embedded returns a file that a page holds as an address.
+func embedded(t *testing.T, body, kind string) []byte {
+	t.Helper()
+	found := regexp.MustCompile(`data:` + kind + `;base64,([A-Za-z0-9+/=]+)`).FindStringSubmatch(strings.ReplaceAll(body, "&#43;", "+"))
+	if found == nil {
+		t.Fatalf("the page holds no %s: %.500s", kind, body)
+	}
+	content, err := base64.StdEncoding.DecodeString(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// curlFails makes curl end with an error where the service does.
+const curlFails = "curl() { command curl -sS --fail-with-body \"$@\"; }\n"
+
+// runs runs a script in a folder, and returns what it printed.
+func runs(t *testing.T, app *App, key, dir string, command ...string) (string, error) {
+	t.Helper()
+	run := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	run.Dir = dir
+	run.Env = append(os.Environ(), "RELAYPDF_API_KEY="+key, "GO111MODULE=off", "GOFLAGS=")
+	out, err := run.CombinedOutput()
+	return string(out), err
+}
+
+// TestExamplesOfTheGuidesRun runs every command line of the guides as it stands.
+func TestExamplesOfTheGuidesRun(t *testing.T) {
+	t.Parallel()
+	app := startOpen(t)
+	key := keyOf(t, app)
+	book, err := guides.New(app.BaseURL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, g := range book.Guides {
+		dir := t.TempDir()
+		for _, example := range g.Examples {
+			if example.Language != "sh" {
+				continue
+			}
+			ran++
+			out, err := runs(t, app, key, dir, "bash", "-e", "-c", curlFails+example.Code)
+			if (err != nil) != example.Fails {
+				t.Errorf("%s: %v\n%s\n%s", g.Slug, err, example.Code, out)
+			}
+			if example.Fails && !strings.Contains(out, `"error"`) && !holdsError(dir) {
+				t.Errorf("%s: shows no error:\n%s\n%s", g.Slug, example.Code, out)
+			}
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.pdf"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if content, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(content, []byte("%PDF-")) && !bytes.Contains(content, []byte(`"error"`)) {
+				t.Errorf("%s: %s is no PDF (%v)", g.Slug, filepath.Base(file), err)
+			}
+		}
+	}
+	// The error that the first page shows is what the interface answers with.
+	home, err := http.Get(app.BaseURL() + "/") //nolint:noctx // ends with the App
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(home.Body)
+	if err := errors.Join(err, home.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := runs(t, app, key, t.TempDir(), "curl", "-sS", app.BaseURL()+"/v1/pdf", "-H", "Authorization: Bearer "+key, "-H", "Content-Type: application/json", "-d", `{"html":"<h1>Order 1042</h1>","options":{"formt":"A4"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`"(?:code|message|field)":"([^"]*)"`).FindAllStringSubmatch(out, -1) {
+		if !strings.Contains(string(page), found[1]) {
+			t.Errorf("the first page does not show %q of %s", found[1], out)
+		}
+	}
+	if ran < 15 {
+		t.Errorf("%d examples were run", ran)
+	}
+}
+
+// holdsError tells whether an answer that was written to a file is an error.
+func holdsError(dir string) bool {
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	return err == nil && slices.ContainsFunc(files, func(file string) bool {
+		content, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(content, []byte(`"error"`))
+	})
+}
+
+// TestSamplesOfTheReferenceRun runs the curl sample of every operation that makes
+// something, and one of them in every language.
+func TestSamplesOfTheReferenceRun(t *testing.T) {
+	t.Parallel()
+	app := startOpen(t)
+	key := keyOf(t, app)
+	book, err := guides.New(app.BaseURL(), api.Description(app.API))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string][]string{"Go": {"sample.go", "go", "run"}, "JavaScript": {"sample.mjs", "node"}, "Python": {"sample.py", "python3"}, "PHP": {"sample.php", "php"}}
+	for _, o := range book.Operations {
+		if o.Price == nil || o.ID == "templates_generate" {
+			continue // needs an id of the reader's, or a provider of models
+		}
+		dir := t.TempDir()
+		for _, sample := range o.Samples {
+			name, known := names[sample.Name]
+			if known && o.ID != "pdf_create" {
+				continue
+			}
+			command := []string{"bash", "-e", "-c", curlFails + sample.Text}
+			if known {
+				if _, err := exec.LookPath(name[1]); err != nil {
+					t.Logf("%s is not here: its sample was not run", name[1])
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(dir, name[0]), []byte(sample.Text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				command = append(slices.Clone(name[1:]), name[0])
+			}
+			_ = os.Remove(filepath.Join(dir, "result.pdf"))
+			if out, err := runs(t, app, key, dir, command...); err != nil {
+				t.Errorf("%s in %s: %v\n%.2000s\n%.1000s", o.ID, sample.Name, err, sample.Text, out)
+				continue
+			}
+			if content, err := os.ReadFile(filepath.Join(dir, "result.pdf")); o.ID == "pdf_create" && (err != nil || !bytes.HasPrefix(content, []byte("%PDF-"))) {
+				t.Errorf("%s in %s makes %.50q, %v", o.ID, sample.Name, content, err)
+			}
+		}
+	}
+}
+
+// links returns what a page refers to, and the ids that it has.
+func links(t *testing.T, page string) (addresses []string, ids map[string]bool) {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids = map[string]bool{}
+	for n := range doc.Descendants() {
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "href", "src", "action", "data-search":
+				addresses = append(addresses, a.Val)
+			case "id":
+				ids[a.Val] = true
+			}
+		}
+	}
+	return addresses, ids
+}
+
+// TestEveryLinkLeadsSomewhere goes from page to page, and to the parts of pages.
+// What is drawn when it is asked for is asked for once of each kind.
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	app := startOpen(t)
+	base := app.BaseURL()
+	pages, drawn := map[string]map[string]bool{}, map[string]bool{}
+	type step struct{ to, from string }
+	next, parts := []step{{"/", ""}, {"/sitemap.xml", ""}}, []step{}
+	for len(next) > 0 {
+		s := next[0]
+		next = next[1:]
+		path := strings.TrimPrefix(s.to, base)
+		path, part, _ := strings.Cut(path, "#")
+		switch {
+		case strings.HasPrefix(path, "data:"):
+			continue
+		case strings.Contains(path, "://") && !strings.HasPrefix(s.to, base):
+			continue // another site's
+		}
+		if part != "" {
+			parts = append(parts, step{path + "#" + part, s.from})
+		}
+		if path == "" || pages[path] != nil {
+			continue
+		}
+		if strings.HasPrefix(path, "/drawn/") {
+			kind := regexp.MustCompile(`^/drawn/[a-z]+`).FindString(path) + filepath.Ext(path)
+			if drawn[kind] {
+				continue
+			}
+			drawn[kind] = true
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Errorf("%s links to %s: status %d, %v", s.from, path, answer.StatusCode, err)
+		}
+		pages[path] = map[string]bool{}
+		if strings.HasSuffix(path, "sitemap.xml") {
+			for _, found := range regexp.MustCompile(`<loc>([^<]*)</loc>`).FindAllStringSubmatch(string(text), -1) {
+				next = append(next, step{found[1], path})
+			}
+		}
+		if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") || answer.Request.URL.Path != strings.Split(path, "?")[0] {
+			continue
+		}
+		addresses, ids := links(t, string(text))
+		pages[path] = ids
+		for _, address := range addresses {
+			next = append(next, step{address, path})
+		}
+	}
+	for _, s := range parts {
+		path, part, _ := strings.Cut(s.to, "#")
+		if path == "" {
+			path = s.from
+		}
+		if ids := pages[path]; ids != nil && !ids[part] {
+			t.Errorf("%s links to %s, which has no such part", s.from, s.to)
+		}
+	}
+	if len(pages) < 150 {
+		t.Errorf("%d pages were found", len(pages))
+	}
+}
+
+// publicPages are those that are looked at.
+var publicPages = []string{
+	"/", "/pdf-templates", "/pdf-templates/invoice", "/pdf-templates/invoice/invoice-atelier", "/pricing", "/status",
+	"/docs", "/docs/errors", "/docs/api", "/docs/api/pdf_create",
+}
+
+// TestPublicPagesInABrowser looks at the public pages: axe, both themes, three
+// widths, nothing on the console, nothing that moves, and little to load.
+func TestPublicPagesInABrowser(t *testing.T) {
+	t.Parallel()
+	app, browser := startPages(t), openBrowser(t)
+	axe, err := os.ReadFile(filepath.Join("..", "..", ".ci", "node", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatalf("axe is not there: %v; make setup installs it", err)
+	}
+	visitor := openScreen(t, browser, app)
+	for _, width := range []int{1440, 768, 360} {
+		for _, path := range publicPages {
+			visitor.width(width)
+			visitor.open(path)
+			moved, err := visitor.page.Eval(`() => new Promise(done => {
+				let moved = 0, largest = 0;
+				new PerformanceObserver(list => { for (const e of list.getEntries()) moved += e.value; }).observe({ type: "layout-shift", buffered: true });
+				new PerformanceObserver(list => { for (const e of list.getEntries()) largest = e.startTime; }).observe({ type: "largest-contentful-paint", buffered: true });
+				const bytes = performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
+					.filter(e => e.initiatorType !== "img").reduce((sum, e) => sum + e.encodedBodySize, 0);
+				setTimeout(() => done([moved, bytes, largest]), 300);
+			})`)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			measured := moved.Value.Arr()
+			if measured[0].Num() > 0.001 {
+				t.Errorf("%s at %d: what is shown moves by %v", path, width, measured[0].Num())
+			}
+			if measured[1].Num() > 100<<10 {
+				t.Errorf("%s at %d: %v bytes without pictures", path, width, measured[1].Num())
+			}
+			t.Logf("%s at %d: %v bytes, largest paint after %v ms", path, width, measured[1].Num(), measured[2].Num())
+			if width == 768 {
+				visitor.picture("public" + strings.ReplaceAll(path, "/", "-") + "-768")
+			}
+			if width == 1440 {
+				for _, theme := range []string{"light", "dark"} {
+					visitor.look(path, theme, string(axe))
+				}
+			}
+			visitor.calm(path)
+		}
+	}
+	// The box on the first page, with script: the page changes and the place does not.
+	visitor.width(1440)
+	visitor.open("/")
+	visitor.fill("html", "<h1>Typed by hand</h1>")
+	button, err := visitor.page.Element(".live button[type=submit]")
+	if err == nil {
+		err = button.Click(proto.InputMouseButtonLeft, 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	visitor.sees("1 page · A4")
+	if at := visitor.page.MustInfo().URL; at != app.BaseURL()+"/" {
+		t.Errorf("the page is now %s", at)
+	}
+	visitor.picture("public-tried")
+	visitor.open("/docs")
+	if err := visitor.page.MustElement(".docs-search input").Input("idempotency"); err != nil {
+		t.Fatal(err)
+	}
+	visitor.sees("Retries without fear")
+	visitor.open("/pricing")
+	visitor.fill("pdf.create", "10000")
+	visitor.sees("$20.00")
+	cookies, err := visitor.page.Cookies(nil)
+	if err != nil || len(cookies) > 0 {
+		t.Errorf("the pages set %v, %v", cookies, err)
+	}
+	visitor.calm("what was tried")
+}

@@ -1,0 +1,308 @@
+package guides
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"relaypdf/store/credit"
+	"relaypdf/views"
+)
+
+// openAPI is the part of an OpenAPI document that the reference shows.
+type openAPI struct {
+	Paths      map[string]map[string]endpoint `json:"paths"`
+	Components struct {
+		Schemas    map[string]schema    `json:"schemas"`
+		Parameters map[string]parameter `json:"parameters"`
+	} `json:"components"`
+}
+
+type endpoint struct {
+	ID          string                `json:"operationId"`
+	Summary     string                `json:"summary"`
+	Description string                `json:"description"`
+	Tags        []string              `json:"tags"`
+	Security    []map[string][]string `json:"security"`
+	Parameters  []parameter           `json:"parameters"`
+	Body        *struct {
+		Content map[string]struct {
+			Schema  schema          `json:"schema"`
+			Example json.RawMessage `json:"example"`
+		} `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]struct {
+		Description string `json:"description"`
+		Content     map[string]struct {
+			Schema schema `json:"schema"`
+		} `json:"content"`
+	} `json:"responses"`
+	Price *int64 `json:"x-relaypdf-price-microdollars"`
+}
+
+type parameter struct {
+	Ref         string `json:"$ref"`
+	Name        string `json:"name"`
+	In          string `json:"in"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+	Schema      schema `json:"schema"`
+}
+
+type schema struct {
+	Ref         string          `json:"$ref"`
+	Type        json.RawMessage `json:"type"`
+	Format      string          `json:"format"`
+	Description string          `json:"description"`
+	Properties  members         `json:"properties"`
+	Required    []string        `json:"required"`
+	Items       *schema         `json:"items"`
+	OneOf       []schema        `json:"oneOf"`
+	AnyOf       []schema        `json:"anyOf"`
+	Enum        []any           `json:"enum"`
+	Default     any             `json:"default"`
+	Minimum     json.Number     `json:"minimum"`
+	Maximum     json.Number     `json:"maximum"`
+	MinLength   json.Number     `json:"minLength"`
+	MaxLength   json.Number     `json:"maxLength"`
+	MinItems    json.Number     `json:"minItems"`
+	MaxItems    json.Number     `json:"maxItems"`
+}
+
+// member is a field of an object, members all of them in the document's order.
+type member struct {
+	name   string
+	schema schema
+}
+
+type members []member
+
+// UnmarshalJSON keeps the order of an object's members.
+func (m *members) UnmarshalJSON(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		one := member{name: fmt.Sprint(name)}
+		if err := dec.Decode(&one.schema); err != nil {
+			return err
+		}
+		*m = append(*m, one)
+	}
+	return nil
+}
+
+// operations reads the reference from the OpenAPI document; without one there is
+// none.
+func operations(address string, text []byte) ([]views.Operation, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var doc openAPI
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("guides: the OpenAPI document: %w", err)
+	}
+	var list []views.Operation
+	for path, methods := range doc.Paths {
+		for method, e := range methods {
+			o, err := doc.operation(address, strings.ToUpper(method), path, e)
+			if err != nil {
+				return nil, fmt.Errorf("guides: %s %s: %w", method, path, err)
+			}
+			list = append(list, o)
+		}
+	}
+	slices.SortFunc(list, func(a, b views.Operation) int {
+		return cmp.Or(cmp.Compare(tagPlace(a.Tag), tagPlace(b.Tag)), cmp.Compare(a.Path, b.Path), cmp.Compare(methodPlace(a.Method), methodPlace(b.Method)))
+	})
+	return list, nil
+}
+
+// tags are the groups of the reference in order.
+var tags = []string{"pdf", "images", "convert", "barcodes", "zip", "templates", "files", "jobs", "webhooks", "billing", "account", "service"}
+
+func tagPlace(tag string) int { return slices.Index(tags, tag) }
+
+func methodPlace(method string) int {
+	return slices.Index([]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete}, method)
+}
+
+var errorLine = regexp.MustCompile("`([a-z_]+)`: (.*)")
+
+func (d *openAPI) operation(address, method, path string, e endpoint) (views.Operation, error) {
+	o := views.Operation{ID: e.ID, Method: method, Path: path, Summary: e.Summary, Description: e.Description, NeedsKey: len(e.Security) > 0}
+	if len(e.Tags) > 0 {
+		o.Tag = e.Tags[0]
+	}
+	if e.Price != nil {
+		price := credit.Amount(*e.Price)
+		o.Price = &price
+	}
+	for _, p := range e.Parameters {
+		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
+			p = d.Components.Parameters[name]
+		}
+		field := d.field(p.Name, p.Schema, p.Required)
+		field.Description, field.In = cmp.Or(p.Description, field.Description), p.In
+		o.Params = append(o.Params, field)
+	}
+	r := Request{Method: method, URL: address + strings.NewReplacer("{", "", "}", "").Replace(path), NoKey: !o.NeedsKey}
+	if e.Body != nil {
+		for media, content := range e.Body.Content {
+			if media != "application/json" {
+				r.Upload = true
+				continue
+			}
+			o.Fields = d.fields("", content.Schema)
+			if len(content.Example) > 0 {
+				r.Body = string(content.Example)
+			}
+		}
+		r.Upload = r.Upload && r.Body == ""
+	}
+	for status, response := range e.Responses {
+		if status >= "400" {
+			for _, found := range errorLine.FindAllStringSubmatch(response.Description, -1) {
+				o.Errors = append(o.Errors, views.ErrorDoc{Status: status, Code: found[1], Text: found[2]})
+			}
+			continue
+		}
+		answer := views.AnswerDoc{Status: status, Description: response.Description}
+		for media, content := range response.Content {
+			answer.Types = append(answer.Types, media)
+			if media == "application/json" {
+				answer.Fields = append(answer.Fields, d.fields("", content.Schema)...)
+			}
+		}
+		slices.Sort(answer.Types)
+		o.Answers = append(o.Answers, answer)
+	}
+	slices.SortFunc(o.Errors, func(a, b views.ErrorDoc) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code))
+	})
+	slices.SortFunc(o.Answers, func(a, b views.AnswerDoc) int { return cmp.Compare(a.Status, b.Status) })
+	r.File = resultFile(o)
+	if r.Body != "" {
+		var body bytes.Buffer
+		if err := json.Compact(&body, []byte(r.Body)); err != nil {
+			return o, err
+		}
+		r.Body = body.String()
+	}
+	o.Samples = Samples(r)
+	return o, nil
+}
+
+// endings are those of the files that operations make.
+var endings = map[string]string{
+	"application/pdf": ".pdf", "image/png": ".png", "application/zip": ".zip", "image/webp": ".webp",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+}
+
+// resultFile names the file of an operation's first answer, if it is one.
+func resultFile(o views.Operation) string {
+	if len(o.Answers) == 0 {
+		return ""
+	}
+	stem := o.ID[strings.LastIndexByte(o.ID, '_')+1:]
+	if stem == "create" || stem == "get" {
+		stem = "result"
+	}
+	if o.ID == "convert_create" {
+		return stem + ".xlsx"
+	}
+	for _, media := range []string{"application/pdf", "image/png", "application/zip", "image/webp"} {
+		if slices.Contains(o.Answers[0].Types, media) {
+			return stem + endings[media]
+		}
+	}
+	return ""
+}
+
+// resolve follows a reference to a schema.
+func (d *openAPI) resolve(s schema) schema {
+	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+		return d.Components.Schemas[name]
+	}
+	return s
+}
+
+// fields lists the members of an object, and those of its members, by their paths.
+func (d *openAPI) fields(prefix string, s schema) []views.FieldDoc {
+	s = d.resolve(s)
+	var list []views.FieldDoc
+	for _, alternative := range slices.Concat(s.AnyOf, s.OneOf) {
+		list = append(list, d.fields(prefix, alternative)...)
+	}
+	for _, m := range s.Properties {
+		inner := d.resolve(m.schema)
+		name := prefix + m.name
+		list = append(list, d.field(name, inner, slices.Contains(s.Required, m.name)))
+		switch {
+		case len(inner.Properties) > 0:
+			list = append(list, d.fields(name+".", inner)...)
+		case inner.Items != nil && strings.Count(name, "[]") < 2:
+			list = append(list, d.fields(name+"[].", *inner.Items)...)
+		}
+	}
+	return list
+}
+
+func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
+	s = d.resolve(s)
+	f := views.FieldDoc{Name: name, Type: d.typeOf(s), Required: required, Description: s.Description}
+	var limits []string
+	add := func(format string, n json.Number) {
+		if n != "" {
+			limits = append(limits, fmt.Sprintf(format, n))
+		}
+	}
+	if len(s.Enum) > 0 {
+		var values []string
+		for _, v := range s.Enum {
+			values = append(values, fmt.Sprint(v))
+		}
+		limits = append(limits, "one of "+strings.Join(values, ", "))
+	}
+	add("at least %s", s.Minimum)
+	add("at most %s", s.Maximum)
+	add("at least %s characters", s.MinLength)
+	add("at most %s characters", s.MaxLength)
+	add("at least %s items", s.MinItems)
+	add("at most %s items", s.MaxItems)
+	if s.Default != nil {
+		limits = append(limits, fmt.Sprintf("default %v", s.Default))
+	}
+	f.Limits = strings.Join(limits, "; ")
+	return f
+}
+
+// typeOf writes the type of a value: string, number or string, list of objects.
+func (d *openAPI) typeOf(s schema) string {
+	s = d.resolve(s)
+	var one string
+	var several []string
+	switch {
+	case json.Unmarshal(s.Type, &one) == nil && one == "array" && s.Items != nil:
+		return "list of " + d.typeOf(*s.Items)
+	case one != "":
+		return one
+	case json.Unmarshal(s.Type, &several) == nil && len(several) > 0:
+		return strings.Join(several, " or ")
+	}
+	for _, alternative := range slices.Concat(s.OneOf, s.AnyOf) {
+		several = append(several, d.typeOf(alternative))
+	}
+	slices.Sort(several)
+	return cmp.Or(strings.Join(slices.Compact(several), " or "), "any")
+}

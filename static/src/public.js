@@ -1,0 +1,95 @@
+// What the pages for everybody do beyond links and forms.
+
+const one = (selector, scope = document) => scope.querySelector(selector);
+
+// The box on the first page shows the page without loading everything anew.
+const live = (box) => {
+  const form = one("form", box), button = one("button[type=submit]", form);
+  let asked = 0;
+  const render = async (event) => {
+    event.preventDefault();
+    const mine = ++asked;
+    button.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      const made = one(".live .result", new DOMParser().parseFromString(await answer.text(), "text/html"));
+      if (mine !== asked) return;
+      if (!made) throw new Error(answer.statusText);
+      // What was there last stays while something is wrong.
+      const problem = one(".banner", made), shown = one(".result", box);
+      one(".banner", shown)?.remove();
+      if (problem) shown.prepend(document.adoptNode(problem));
+      else shown.replaceWith(document.adoptNode(made));
+    } catch {
+      HTMLFormElement.prototype.submit.call(form); // without script, then
+    } finally {
+      if (mine === asked) button.removeAttribute("aria-busy");
+    }
+  };
+  form.addEventListener("submit", render);
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); form.requestSubmit(button); }
+  });
+};
+
+// The calculator reckons in microdollars, as the service does.
+const calculates = (form) => {
+  const dollars = (micros) => {
+    const whole = micros / 1_000_000n, rest = String(micros % 1_000_000n).padStart(6, "0");
+    return whole === 0n ? `$0.${rest.slice(0, 4)}` : `$${whole.toLocaleString("en-US")}.${rest.slice(0, 2)}`;
+  };
+  const reckon = () => {
+    let sum = 0n;
+    for (const field of form.querySelectorAll("[data-price]")) {
+      const text = field.value.replace(/[,. ]/g, ""), wrong = !/^\d{0,10}$/.test(text);
+      field.toggleAttribute("aria-invalid", wrong);
+      if (wrong) field.setAttribute("aria-invalid", "true");
+      const comes = wrong || text === "" ? 0n : BigInt(text) * BigInt(field.dataset.price);
+      one(`output[for="${field.id}"]`, form).textContent = dollars(comes);
+      sum += comes;
+    }
+    one("[data-sum]", form).textContent = dollars(sum);
+  };
+  form.addEventListener("input", reckon);
+  form.addEventListener("submit", (event) => { event.preventDefault(); reckon(); });
+};
+
+// The search over the docs looks into an index that is fetched once.
+const searchesDocs = (form) => {
+  const field = one("input", form), list = one("[data-found]", form.parentElement);
+  let index;
+  const load = async () => {
+    index ??= fetch(form.dataset.search).then((answer) => answer.json());
+    return index;
+  };
+  const show = async () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const entries = words.length ? await load() : [];
+    const rank = ({ title, text }) => words.reduce((sum, word) => {
+      const inTitle = title.toLowerCase().includes(word), inText = text.toLowerCase().includes(word);
+      return inTitle || inText ? sum + (inTitle ? 10 : 1) : -Infinity;
+    }, 0);
+    const found = entries.map((entry) => ({ entry, points: rank(entry) })).filter(({ points }) => points > 0).sort((a, b) => b.points - a.points).slice(0, 12);
+    list.replaceChildren(...found.map(({ entry }) => {
+      const item = document.createElement("li"), link = document.createElement("a"), where = document.createElement("span");
+      link.href = entry.url;
+      link.textContent = entry.title;
+      where.textContent = entry.page;
+      item.append(link, where);
+      return item;
+    }));
+    if (words.length && !found.length) {
+      const item = document.createElement("li");
+      item.textContent = "Nothing has all of these words.";
+      list.append(item);
+    }
+    list.hidden = !words.length;
+  };
+  field.addEventListener("focus", load, { once: true });
+  field.addEventListener("input", show);
+  form.addEventListener("submit", (event) => { event.preventDefault(); show().then(() => one("a", list)?.focus()); });
+};
+
+for (const [selector, does] of [["[data-live]", live], ["[data-calculator]", calculates], ["[data-search]", searchesDocs]]) {
+  document.querySelectorAll(selector).forEach(does);
+}

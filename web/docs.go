@@ -1,0 +1,149 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/views"
+)
+
+const (
+	docsPath      = "/docs"
+	referencePath = docsPath + "/api"
+	searchPath    = docsPath + "/search.json"
+
+	docsTitle            = "Documentation"
+	docsDescription      = "How to make PDFs and images over HTTP: a quick start, guides, and a reference of every operation, field, limit and error."
+	referenceTitle       = "API reference"
+	referenceDescription = "Every operation of the interface, with its fields, limits and errors, and samples in curl, Go, JavaScript, Python and PHP."
+)
+
+// contents are the table of contents beside every page of the documentation.
+func (w manuals) contents(open string) views.Docs {
+	d := views.Docs{Open: open, Search: searchPath}
+	guides := views.DocsGroup{Title: "Guides"}
+	for _, g := range w.docs.Guides {
+		guides.Links = append(guides.Links, views.Link{URL: docsPath + "/" + g.Slug, Text: g.Title})
+	}
+	reference := views.DocsGroup{Title: "Reference", Links: []views.Link{{URL: referencePath, Text: "All operations"}}}
+	for _, group := range w.referenceGroups() {
+		reference.Links = append(reference.Links, views.Link{URL: referencePath + "#" + strings.ToLower(group.Title), Text: group.Title})
+	}
+	d.Groups = []views.DocsGroup{guides, reference}
+	return d
+}
+
+// showDocs leads to the first guide: it is where to begin.
+func (w manuals) showDocs(v *visit) error {
+	return w.guide(v, w.docs.Guides[0].Slug, docsPath)
+}
+
+func (w manuals) showGuide(v *visit) error {
+	slug := chi.URLParam(v.r, "guide")
+	return w.guide(v, slug, docsPath+"/"+slug)
+}
+
+func (w manuals) guide(v *visit, slug, path string) error {
+	g, ok := w.docs.Guide(slug)
+	if !ok {
+		return errNotFound
+	}
+	m := views.GuidePage{Docs: w.contents(docsPath + "/" + slug), Title: g.Title, Description: g.Description, HTML: g.HTML}
+	for _, section := range g.Sections[1:] {
+		m.Parts = append(m.Parts, views.Link{URL: path + "#" + section.ID, Text: section.Title})
+	}
+	for i, other := range w.docs.Guides[:len(w.docs.Guides)-1] {
+		if other.Slug == slug {
+			next := w.docs.Guides[i+1]
+			m.Next = views.Link{URL: docsPath + "/" + next.Slug, Text: next.Title}
+		}
+	}
+	return v.show(http.StatusOK, views.GuidePageOf(w.publicPage(g.Title, g.Description, docsPath, docsPath+"/"+slug), m))
+}
+
+// groupTitles are those of the reference's groups that are no words as they are.
+var groupTitles = map[string]string{"pdf": "PDF", "zip": "ZIP"}
+
+func (w manuals) referenceGroups() []views.ReferenceGroup {
+	var groups []views.ReferenceGroup
+	for _, o := range w.docs.Operations {
+		title := groupTitles[o.Tag]
+		if title == "" {
+			title = categoryName(o.Tag)
+		}
+		if len(groups) == 0 || groups[len(groups)-1].Title != title {
+			groups = append(groups, views.ReferenceGroup{Title: title})
+		}
+		last := &groups[len(groups)-1]
+		last.List = append(last.List, o)
+	}
+	return groups
+}
+
+func (w manuals) showReference(v *visit) error {
+	p := w.publicPage(referenceTitle, referenceDescription, docsPath, referencePath)
+	return v.show(http.StatusOK, views.ReferencePage(p, w.contents(referencePath), w.referenceGroups()))
+}
+
+func (w manuals) showOperation(v *visit) error {
+	o, ok := w.docs.Operation(chi.URLParam(v.r, "operation"))
+	if !ok {
+		return errNotFound
+	}
+	path := referencePath + "/" + o.ID
+	return v.show(http.StatusOK, views.OperationPage(w.publicPage(o.Summary, o.About(), docsPath, path), w.contents(referencePath), o))
+}
+
+// searchEntry is a part of the documentation that can be found.
+type searchEntry struct {
+	URL   string `json:"url"`
+	Page  string `json:"page"`
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// mostText bounds the text of an entry, and so the index.
+const mostText = 1200
+
+// showSearchIndex sends what the search in the browser looks into.
+func (w manuals) showSearchIndex(v *visit) error {
+	var entries []searchEntry
+	for _, g := range w.docs.Guides {
+		for _, section := range g.Sections {
+			address := docsPath + "/" + g.Slug
+			if section.ID != "" {
+				address += "#" + section.ID
+			}
+			entries = append(entries, searchEntry{address, g.Title, section.Title, section.Text[:min(len(section.Text), mostText)]})
+		}
+	}
+	for _, o := range w.docs.Operations {
+		names := []string{}
+		for _, f := range slices.Concat(o.Params, o.Fields) {
+			names = append(names, f.Name)
+		}
+		entries = append(entries, searchEntry{referencePath + "/" + o.ID, o.Method + " " + o.Path, o.Summary, o.Path + " " + strings.Join(names, " ")})
+	}
+	text, err := json.Marshal(entries)
+	if err != nil {
+		return err
+	}
+	return v.text("application/json", string(text))
+}
+
+// moreLinks are the pages beside the documentation, for programs that read.
+var moreLinks = []views.Link{{URL: pricingPath, Text: "Prices"}, {URL: galleryPath, Text: "PDF templates"}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
+
+func (w manuals) showLLMs(v *visit) error {
+	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	return w.docs.LLMs(v.w, w.cfg.BaseURL, moreLinks)
+}
+
+func (w manuals) showLLMsFull(v *visit) error {
+	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	return w.docs.Full(v.w)
+}

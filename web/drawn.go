@@ -1,0 +1,245 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/views"
+)
+
+// drawnPath is where pictures are that we draw of our own documents when they are
+// first asked for. Their names hold the hash of what they are drawn from.
+const drawnPath = "/drawn/"
+
+const (
+	// drawnKept is how many bytes of them are kept in memory.
+	drawnKept = 32 << 20
+	// drawnPatience bounds the wait for one. Who asks in vain asks again.
+	drawnPatience = 30 * time.Second
+)
+
+// pictures are those that were drawn, by name. One is drawn at a time, so that
+// visitors who try the service find the other places in the line.
+type pictures struct {
+	turn chan struct{}
+
+	mu   sync.Mutex
+	kept map[string][]byte
+	size int
+}
+
+func newPictures() *pictures {
+	return &pictures{turn: make(chan struct{}, 1), kept: map[string][]byte{}}
+}
+
+func (p *pictures) find(name string) ([]byte, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	content, ok := p.kept[name]
+	return content, ok
+}
+
+func (p *pictures) keep(name string, content []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.size+len(content) > drawnKept {
+		clear(p.kept)
+		p.size = 0
+	}
+	p.kept[name] = content
+	p.size += len(content)
+}
+
+// drawing is something that can be drawn under a name.
+type drawing struct {
+	sheet Sheet
+	pdf   bool // the document is wanted, not its picture
+}
+
+// nameOf returns the name of a drawing, which changes with what it shows.
+func (d drawing) nameOf(stem string) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%+v", d)
+	end := ".png"
+	if d.pdf {
+		end = ".pdf"
+	}
+	return stem + "." + hex.EncodeToString(sum.Sum(nil)[:8]) + end
+}
+
+// drawingOf returns the drawing with a name: the example of the first page, a page
+// of a layout, or the card of a public page.
+func (w drawings) drawingOf(name string) (drawing, bool) {
+	stem, _, _ := strings.Cut(name, ".")
+	candidates := []drawing{}
+	kind, rest, _ := strings.Cut(stem, "_")
+	switch kind {
+	case "example":
+		candidates = append(candidates, exampleDrawing())
+	case "card":
+		for _, place := range w.listed {
+			if cardStem(place.path) == stem {
+				candidates = append(candidates, cardDrawing(place))
+			}
+		}
+	case "layout":
+		candidates = append(candidates, layouts(w).drawings(rest)...)
+	}
+	for _, d := range candidates {
+		if d.nameOf(stem) == name {
+			return d, true
+		}
+	}
+	return drawing{}, false
+}
+
+// showDrawn sends a drawing, which is made now where it was never asked for.
+func (w drawings) showDrawn(v *visit) error {
+	name := chi.URLParam(v.r, "name")
+	content, ok := w.pictures.find(name)
+	if !ok {
+		d, known := w.drawingOf(name)
+		if !known {
+			return errNotFound
+		}
+		var err error
+		if content, err = w.makeDrawn(v.ctx(), name, d); errors.Is(err, ErrBusy) {
+			return v.busy()
+		} else if err != nil {
+			return err
+		}
+	}
+	h := v.w.Header()
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Content-Type", "image/png")
+	if strings.HasSuffix(name, ".pdf") {
+		stem, _, _ := strings.Cut(name, ".")
+		h.Set("Content-Type", "application/pdf")
+		h.Set("Content-Disposition", `inline; filename="`+strings.TrimPrefix(stem, "layout_")+`.pdf"`)
+	}
+	_, err := v.w.Write(content)
+	return err
+}
+
+// makeDrawn draws when its turn comes, unless another visitor had it drawn
+// meanwhile.
+func (w drawings) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, error) {
+	if w.cfg.Draw == nil {
+		return nil, errNotFound
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, drawnPatience, ErrBusy)
+	defer cancel()
+	select {
+	case w.pictures.turn <- struct{}{}:
+		defer func() { <-w.pictures.turn }()
+	case <-ctx.Done():
+		return nil, ErrBusy
+	}
+	if content, ok := w.pictures.find(name); ok {
+		return content, nil
+	}
+	made, err := w.cfg.Draw(ctx, d.sheet)
+	if err != nil {
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	content := made.Picture
+	if d.pdf {
+		content = made.PDF
+	}
+	w.pictures.keep(name, content)
+	return content, nil
+}
+
+// cardStem is the name of a page's card, without its hash.
+func cardStem(path string) string {
+	return "card_" + cmp.Or(strings.ReplaceAll(strings.Trim(path, "/"), "/", "_"), "home")
+}
+
+// card returns the name of the picture that links to a page are shown with.
+func (w publics) card(path string) string {
+	for _, place := range w.listed {
+		if place.path == path {
+			return cardDrawing(place).nameOf(cardStem(path))
+		}
+	}
+	return cardDrawing(place{path: "/", title: homeTitle}).nameOf(cardStem("/"))
+}
+
+// cardDrawing is a picture of 1200 × 630 pixels with the mark and a page's title.
+func cardDrawing(p place) drawing {
+	var b strings.Builder
+	b.WriteString(`<!doctype html><meta charset="utf-8"><style>
+body { margin: 0; width: 1200px; height: 630px; background: #fff; color: #13161c; font: 500 30px/1.4 Manrope, Roboto, sans-serif; position: relative; overflow: hidden }
+h1 { position: absolute; left: 88px; top: 196px; width: 660px; margin: 0; font-weight: 700; font-size: 68px; line-height: 1.08; letter-spacing: -.04em }
+p { position: absolute; left: 88px; bottom: 64px; margin: 0; color: #454c57 }
+b { position: absolute; left: 88px; top: 72px; letter-spacing: -.03em; font-size: 34px }
+svg { position: absolute; right: 72px; top: 150px; width: 380px }
+i { position: absolute; left: 0; right: 0; bottom: 0; height: 14px; background: linear-gradient(90deg, #2fb4dc 0 20%, #e0408f 0 40%, #f4cf3a 0 60%, #13161c 0 80%, #2039b8 0) }
+</style><b>relaypdf</b><h1>`)
+	b.WriteString(html.EscapeString(p.title))
+	b.WriteString(`</h1><p>`)
+	b.WriteString(html.EscapeString(p.kind()))
+	b.WriteString(`</p><svg viewBox="0 0 248 214"><g fill="none" stroke="#9aa1ab"><path d="M44 0v12M22 22h12M160 0v12M182 22h-12M204 214v-12M226 192h-12M88 214v-12M66 192h12"/><circle cx="204" cy="34" r="7"/><path d="M190 34h28M204 20v28"/></g><path fill="#2fb4dc" d="M44 22h116v124H44z"/><path fill="#e0408f" d="M88 68h116v124H88z"/><path fill="#2039b8" d="M88 68h72v78H88z"/></svg><i></i>`)
+	return drawing{sheet: Sheet{HTML: b.String(), Width: 1200, Height: 630}}
+}
+
+// place is one of the public pages, as it is listed.
+type place struct{ path, title, description string }
+
+// kind says what sort of page it is.
+func (p place) kind() string {
+	switch {
+	case strings.HasPrefix(p.path, "/docs"):
+		return "Documentation"
+	case strings.HasPrefix(p.path, galleryPath):
+		return "Templates"
+	}
+	return "An open document API"
+}
+
+// busyText is told to visitors when everything is busy.
+const busyText = "Every slot is taken by calls of the API, which go first. Try again in a moment."
+
+// exampleDrawing is the page that the example on the first page makes.
+func exampleDrawing() drawing {
+	return drawing{sheet: Sheet{HTML: exampleHTML, Format: livePapers[0], Page: 1, Only: true, DPI: liveDPI}}
+}
+
+// showRobots says what those may visit who list the web.
+func (w publics) showRobots(v *visit) error {
+	return v.text("text/plain; charset=utf-8", "User-agent: *\nDisallow: /dashboard\nDisallow: /admin\nDisallow: /v1/\n\nSitemap: "+w.cfg.BaseURL+"/sitemap.xml\n")
+}
+
+// showSitemap lists the public pages.
+func (w publics) showSitemap(v *visit) error {
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
+	for _, p := range w.listed {
+		fmt.Fprintf(&b, "<url><loc>%s</loc></url>\n", html.EscapeString(w.cfg.BaseURL+p.path))
+	}
+	b.WriteString("</urlset>\n")
+	return v.text("application/xml; charset=utf-8", b.String())
+}
+
+// showStatus tells how the service is at this moment.
+func (w publics) showStatus(v *visit) error {
+	m := views.ServiceStatus{Checks: []views.StatusCheck{}}
+	if w.cfg.Ready != nil {
+		m = w.cfg.Ready(v.ctx())
+	}
+	v.w.Header().Set("Cache-Control", "public, max-age=0, s-maxage=5")
+	status := http.StatusOK
+	p := w.publicPage("Status", statusDescription, "", statusPath)
+	return v.show(status, views.StatusPage(p, m))
+}

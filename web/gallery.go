@@ -1,0 +1,197 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/gallery"
+	"relaypdf/guides"
+	"relaypdf/views"
+)
+
+const galleryPath = "/pdf-templates"
+
+// categoryName writes a category as a heading: "Credit notes".
+func categoryName(category string) string {
+	name := strings.ReplaceAll(category, "-", " ")
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// layoutOptions are those of a layout's options that its page is drawn with.
+type layoutOptions struct {
+	Format    string `json:"format"`
+	Landscape bool   `json:"landscape"`
+}
+
+func optionsOf(l gallery.Layout) (layoutOptions, error) {
+	var o layoutOptions
+	err := json.Unmarshal(l.Options, &o)
+	return o, err
+}
+
+// paperOf writes a layout's paper: "A4, landscape".
+func paperOf(l gallery.Layout) string {
+	o, err := optionsOf(l)
+	switch {
+	case err != nil:
+		return ""
+	case o.Landscape:
+		return o.Format + ", landscape"
+	}
+	return o.Format
+}
+
+func layoutCard(l gallery.Layout) views.Card {
+	width, height := l.ThumbnailSize()
+	return views.Card{
+		URL: l.Href(), Name: l.Name, Note: views.Plural(l.Pages, "page", "pages") + " · " + paperOf(l),
+		Image: l.ThumbnailPath(), Width: width, Height: height,
+	}
+}
+
+// showGallery lists the layouts, all or those of a category.
+func (w layouts) showGallery(v *visit) error {
+	category := chi.URLParam(v.r, "category")
+	text := v.value("q")
+	all := w.gallery.List("", "")
+	m := views.GalleryList{Text: text, Category: category}
+	counts := map[string]int{}
+	for _, l := range all {
+		counts[l.Category]++
+	}
+	if category != "" && counts[category] == 0 {
+		return errNotFound
+	}
+	m.Categories = append(m.Categories, views.GalleryCategory{URL: galleryPath, Name: "All", Count: len(all), Open: category == ""})
+	for _, name := range w.gallery.Categories() {
+		m.Categories = append(m.Categories, views.GalleryCategory{
+			URL: galleryPath + "/" + name, Name: categoryName(name), Count: counts[name], Open: name == category,
+		})
+	}
+	for _, l := range w.gallery.List(category, text) {
+		m.Cards = append(m.Cards, layoutCard(l))
+	}
+	m.Action = galleryPath
+	title, path := "PDF templates", galleryPath
+	if category != "" {
+		title, path = categoryName(category)+" templates", galleryPath+"/"+category
+		m.Action = path
+	}
+	m.Title = title
+	return v.show(http.StatusOK, views.GalleryPage(w.publicPage(title, galleryDescription, galleryPath, path), m))
+}
+
+const galleryDescription = "Templates for invoices, labels, certificates, reports and more, each a page that the engine rendered from HTML and sample data. Take one, change it, and call it by name."
+
+// layout returns the layout that the address names.
+func (w layouts) layout(v *visit) (gallery.Layout, error) {
+	l, ok := w.gallery.Get(chi.URLParam(v.r, "id"))
+	if !ok || l.Category != chi.URLParam(v.r, "category") {
+		return gallery.Layout{}, errNotFound
+	}
+	return l, nil
+}
+
+// drawings are the pages of a layout, and its document.
+func (w layouts) drawings(rest string) []drawing {
+	l, ok := w.gallery.Get(rest)
+	if !ok {
+		if at := strings.LastIndexByte(rest, '-'); at > 0 {
+			l, ok = w.gallery.Get(rest[:at])
+		}
+	}
+	if !ok {
+		return nil
+	}
+	list := []drawing{}
+	for page := range l.Pages + 1 {
+		d, err := layoutDrawing(l, page)
+		if err != nil {
+			return nil
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// layoutDrawing is a page of a layout with its sample; page 0 is the document.
+func layoutDrawing(l gallery.Layout, page int) (drawing, error) {
+	o, err := optionsOf(l)
+	if err != nil {
+		return drawing{}, fmt.Errorf("the options of layout %s: %w", l.ID, err)
+	}
+	return drawing{pdf: page == 0, sheet: Sheet{Template: l.HTML, Data: l.Sample, Format: o.Format, Landscape: o.Landscape, Page: page, DPI: 110}}, nil
+}
+
+// showLayout shows one layout: its pages, its data, its HTML, and how it is called.
+func (w layouts) showLayout(v *visit) error {
+	l, err := w.layout(v)
+	if err != nil {
+		return err
+	}
+	width, height := l.ThumbnailSize()
+	m := views.Layout{
+		ID: l.ID, Name: l.Name, Description: l.Description, Paper: paperOf(l), Formats: strings.Join(l.Formats, " and "), Tags: l.Tags,
+		Category: views.Link{URL: galleryPath + "/" + l.Category, Text: categoryName(l.Category)}, Price: w.cfg.Prices["pdf.create"], Use: w.use(l.ID),
+	}
+	for page := range l.Pages + 1 {
+		d, err := layoutDrawing(l, page)
+		if err != nil {
+			return err
+		}
+		if page == 0 {
+			m.PDF = drawnPath + d.nameOf("layout_"+l.ID)
+			continue
+		}
+		shown := views.LayoutPage{Number: page, Large: drawnPath + d.nameOf(fmt.Sprintf("layout_%s-%d", l.ID, page)), Width: width, Height: height}
+		if page == 1 {
+			shown.Small = l.ThumbnailPath()
+		}
+		m.Pages = append(m.Pages, shown)
+	}
+	sample, err := indented(l.Sample)
+	if err != nil {
+		return err
+	}
+	options, err := indented(l.Options)
+	if err != nil {
+		return err
+	}
+	call := fmt.Sprintf("{\"templateId\": %q, \"templateData\": %s}", l.ID, sample)
+	m.Sample, m.HTML, m.Options = guides.Sample("sample.json", "json", sample), guides.Sample("template.html", "handlebars", l.HTML), guides.Sample("options.json", "json", options)
+	m.Call = guides.Sample("Call it", "sh", guides.Curl(guides.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: call, File: l.ID + ".pdf"}))
+	return v.show(http.StatusOK, views.LayoutPageOf(w.publicPage(l.Name, l.Description, galleryPath, l.Href()), m))
+}
+
+// use returns where a template is made from a layout.
+func (w layouts) use(id string) string {
+	if path := "/dashboard/templates/new"; hasPage(w.Web, http.MethodGet, path) {
+		return path + "?layout=" + id
+	}
+	if w.signUpOpen() {
+		return "/signup"
+	}
+	return "/login"
+}
+
+// hasPage reports whether there is a page with this pattern.
+func hasPage(w *Web, method, pattern string) bool {
+	for _, p := range w.pages() {
+		if p.method == method && p.pattern == pattern {
+			return true
+		}
+	}
+	return false
+}
+
+// indented writes JSON over several lines.
+func indented(raw json.RawMessage) (string, error) {
+	var text bytes.Buffer
+	err := json.Indent(&text, bytes.TrimSpace(raw), "", "  ")
+	return text.String(), err
+}

@@ -1,0 +1,179 @@
+package web
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"image/png"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"relaypdf/guides"
+	"relaypdf/views"
+)
+
+const (
+	homeTitle       = "HTML in, pages out"
+	homeDescription = "An open document API: HTML, addresses, Markdown and templates become PDFs and images; merge, stamp, fill and convert with the same key. Run it yourself, or call it here."
+)
+
+// What visitors may try without an account: how long the HTML may be, and how
+// many pages are made for one address, and for all together.
+const (
+	liveMost    = 64 << 10
+	livePerHour = 20
+	liveAll     = 600
+	liveWindow  = time.Hour
+	// liveDPI draws a page twice as wide as it is shown.
+	liveDPI = 80
+	// liveLargest is the largest document that is put into the answer.
+	liveLargest = 4 << 20
+)
+
+var livePapers = []string{"A4", "Letter", "A5"}
+
+// exampleHTML is what the box holds before anybody has typed.
+//
+//go:embed example.html
+var exampleHTML string
+
+// shownFirst are the operations on the first page.
+var shownFirst = []string{
+	"pdf.create", "images.create", "convert.create", "pdf.merge", "pdf.form.fill", "pdf.raster", "barcodes.create", "zip.create",
+}
+
+// shownLayouts are the layouts on the first page.
+var shownLayouts = []string{"invoice-atelier", "report-signal", "certificate-laurel", "ticket-marquee", "menu-verbena"}
+
+func (w publics) home() views.Home {
+	d := exampleDrawing()
+	m := views.Home{
+		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.Operations), PDF: w.cfg.Prices["pdf.create"],
+		LayoutsAll: fmt.Sprintf("%d templates in %d categories", len(w.gallery.List("", "")), len(w.gallery.Categories())),
+		Live: views.Live{
+			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers, Limit: fmt.Sprintf("%d pages an hour", livePerHour),
+			Page: views.LivePage{Image: drawnPath + d.nameOf("example"), Width: 595, Height: 842, Facts: "A4 · made of this HTML"},
+		},
+		Samples: guides.Samples(guides.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: `{"html":"<h1>Order 1042</h1>"}`, File: "order.pdf"}),
+		Fault:   guides.Sample("The answer to a typo, 400", "json", homeFault),
+		SelfHost: guides.Sample("Docker or Podman", "sh",
+			"make image\ndocker run --security-opt seccomp=deploy/seccomp.json \\\n  -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf:full"),
+	}
+	for _, line := range w.priceLines() {
+		if slices.Contains(shownFirst, line.Name) {
+			m.Prices = append(m.Prices, line)
+		}
+	}
+	for _, id := range shownLayouts {
+		if l, ok := w.gallery.Get(id); ok {
+			card := layoutCard(l)
+			card.Note = ""
+			m.Layouts = append(m.Layouts, card)
+		}
+	}
+	return m
+}
+
+// homeFault is what the interface says of {"html":"<h1>Order 1042</h1>","options":{"formt":"A4"}}.
+const homeFault = `{
+  "error": {
+    "code": "invalid_request",
+    "message": "options.formt is not a known field; did you mean options.format?",
+    "details": [
+      {
+        "field": "options.formt",
+        "message": "is not a known field; did you mean options.format?"
+      }
+    ]
+  }
+}`
+
+func (w publics) showHome(v *visit) error {
+	return v.show(http.StatusOK, views.HomePage(w.publicPage(homeTitle, homeDescription, "", "/"), w.home()))
+}
+
+// tryLive makes a page of what a visitor typed. The answer is the first page
+// with it; nothing is kept.
+func (w publics) tryLive(v *visit) error {
+	m := w.home()
+	m.Live.HTML = strings.TrimPrefix(v.r.PostFormValue("html"), "\r\n")
+	m.Live.Paper = v.value("paper")
+	page, status, err := w.makeLive(v, m.Live)
+	var wrong *DocumentError
+	switch {
+	case errors.As(err, &wrong):
+		m.Live.Problem = wrong.Text
+	case err != nil:
+		return err
+	default:
+		m.Live.Page = page
+	}
+	if wrong != nil && status == http.StatusRequestEntityTooLarge {
+		m.Live.HTML = ""
+	}
+	return v.show(status, views.HomePage(w.publicPage(homeTitle, homeDescription, "", "/"), m))
+}
+
+// makeLive draws the page, or says in a *DocumentError why not.
+func (w publics) makeLive(v *visit, m views.Live) (page views.LivePage, status int, err error) {
+	refuse := func(status int, format string, args ...any) (views.LivePage, int, error) {
+		return views.LivePage{}, status, &DocumentError{fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case len(m.HTML) > liveMost:
+		return refuse(http.StatusRequestEntityTooLarge, "The HTML has %s; here it may have %d KiB. With a key it may have 10 MiB.", views.Bytes(int64(len(m.HTML))), liveMost>>10)
+	case strings.TrimSpace(m.HTML) == "":
+		return refuse(http.StatusUnprocessableEntity, "There is no HTML. Type some, or load the page again for the example.")
+	case !slices.Contains(livePapers, m.Paper):
+		return refuse(http.StatusUnprocessableEntity, "The paper must be one of %s.", strings.Join(livePapers, ", "))
+	case w.cfg.Draw == nil:
+		return refuse(http.StatusServiceUnavailable, "Nothing draws pages in this process.")
+	}
+	if wait, ok := w.allow(v.ctx(), "live:"+w.cfg.ClientIP(v.r), livePerHour, liveWindow); !ok {
+		v.w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+		return refuse(http.StatusTooManyRequests, "%d pages an hour are made without an account. The next one in %s; with a key at once.", livePerHour, views.Duration(wait.Round(time.Second)))
+	}
+	if _, ok := w.allow(v.ctx(), "live", liveAll, liveWindow); !ok {
+		return refuse(http.StatusTooManyRequests, "Many people try this at the moment. Come back in a while, or sign up for a key.")
+	}
+	start := w.now()
+	made, err := w.cfg.Draw(v.ctx(), Sheet{HTML: m.HTML, Format: m.Paper, Page: 1, Only: true, DPI: liveDPI})
+	if errors.Is(err, ErrBusy) {
+		v.w.Header().Set("Retry-After", "5")
+		return refuse(http.StatusServiceUnavailable, busyText)
+	}
+	var wrong *DocumentError
+	if errors.As(err, &wrong) {
+		return refuse(http.StatusUnprocessableEntity, "%s", wrong.Text)
+	}
+	if err != nil {
+		return views.LivePage{}, 0, err
+	}
+	took := w.now().Sub(start)
+	if len(made.PDF) > liveLargest || len(made.Picture) > liveLargest {
+		return refuse(http.StatusUnprocessableEntity, "The page has %s; here it may have %s.", views.Bytes(int64(max(len(made.PDF), len(made.Picture)))), views.Bytes(liveLargest))
+	}
+	size, err := png.DecodeConfig(bytes.NewReader(made.Picture))
+	if err != nil {
+		return views.LivePage{}, 0, fmt.Errorf("the picture of a page: %w", err)
+	}
+	return views.LivePage{
+		Image: "data:image/png;base64," + base64.StdEncoding.EncodeToString(made.Picture), Width: size.Width, Height: size.Height,
+		PDF:   "data:application/pdf;base64," + base64.StdEncoding.EncodeToString(made.PDF),
+		Facts: fmt.Sprintf("1 page · %s · %s · %s", m.Paper, views.Bytes(int64(len(made.PDF))), views.Duration(took)),
+	}, http.StatusOK, nil
+}
+
+// busy answers a visitor who wants a picture while everything is busy.
+func (v *visit) busy() error {
+	v.w.Header().Set("Retry-After", "5")
+	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	v.w.WriteHeader(http.StatusServiceUnavailable)
+	_, err := v.w.Write([]byte(busyText + "\n"))
+	return err
+}

@@ -1,0 +1,194 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"relaypdf/edge"
+	"relaypdf/views"
+)
+
+const (
+	// publicCache is for what changes with a release or with the price list only.
+	publicCache = "public, max-age=0, s-maxage=300, stale-while-revalidate=3600"
+	// publicPolicy is what a page may load that everybody gets the same copy of: it
+	// cannot have a nonce.
+	publicPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
+		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+// answerBuffer keeps an answer until it is whole.
+type answerBuffer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (b *answerBuffer) Header() http.Header { return b.header }
+
+func (b *answerBuffer) WriteHeader(status int) {
+	if b.status == 0 {
+		b.status = status
+	}
+}
+
+func (b *answerBuffer) Write(p []byte) (int, error) {
+	b.WriteHeader(http.StatusOK)
+	return b.body.Write(p)
+}
+
+// serveAll makes a handler of a page for everybody.
+func (w publics) serveAll(p page) http.Handler {
+	refuse := func(rw http.ResponseWriter, r *http.Request, err error) {
+		w.serve(page{need: anybody, handle: func(*visit) error { return err }}).ServeHTTP(rw, r)
+	}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		made := &answerBuffer{header: http.Header{}}
+		v := &visit{web: w.Web, w: made, r: r}
+		var failed error
+		edge.Recover(func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			failed = readForm(v, rw)
+			if failed == nil {
+				failed = p.handle(v)
+			}
+		})).ServeHTTP(made, r)
+		if failed != nil {
+			refuse(rw, r, failed)
+			return
+		}
+		if err := made.send(rw, r); err != nil {
+			w.log.LogAttrs(r.Context(), slog.LevelInfo, "page not delivered", slog.Any("error", err))
+		}
+	})
+}
+
+// readForm reads what a form sent.
+func readForm(v *visit, rw http.ResponseWriter) error {
+	if v.r.Method != http.MethodPost {
+		return nil
+	}
+	v.r.Body = http.MaxBytesReader(rw, v.r.Body, maxForm)
+	if err := v.r.ParseForm(); err != nil {
+		return errForm
+	}
+	return nil
+}
+
+// send answers with what was made: 304 where the visitor has it already.
+func (b *answerBuffer) send(rw http.ResponseWriter, r *http.Request) error {
+	h := rw.Header()
+	h.Set("Content-Security-Policy", publicPolicy)
+	for name, values := range b.header {
+		h[name] = values
+	}
+	h.Add("Vary", "Accept-Encoding")
+	content := b.body.Bytes()
+	if r.Method != http.MethodPost && b.status == http.StatusOK {
+		if b.header.Get("Cache-Control") == "" {
+			h.Set("Cache-Control", publicCache)
+		}
+		sum := sha256.Sum256(content)
+		tag := `W/"` + hex.EncodeToString(sum[:12]) + `"`
+		h.Set("ETag", tag)
+		if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+			rw.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	if kind := h.Get("Content-Type"); len(content) > 1000 && !strings.HasPrefix(kind, "image/") && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		short, err := zipped(content)
+		if err != nil {
+			return err
+		}
+		h.Set("Content-Encoding", "gzip")
+		content = short
+	}
+	rw.WriteHeader(b.status)
+	_, err := rw.Write(content)
+	return err
+}
+
+func zipped(content []byte) ([]byte, error) {
+	var short bytes.Buffer
+	w := gzip.NewWriter(&short)
+	_, err := w.Write(content)
+	err = errors.Join(err, w.Close())
+	return short.Bytes(), err
+}
+
+// publicPage returns what a page for everybody needs beside its model.
+func (w publics) publicPage(title, description, open, path string) views.Page {
+	return views.Page{
+		Title: title, Open: open, Version: w.cfg.Version, Asset: w.assets.URL,
+		Public: &views.Public{Description: description, URL: w.cfg.BaseURL + path, Image: w.cfg.BaseURL + drawnPath + w.card(path), SignUp: w.signUpOpen()},
+	}
+}
+
+// text answers with a file that is not a page.
+func (v *visit) text(kind, content string) error {
+	v.w.Header().Set("Content-Type", kind)
+	_, err := v.w.Write([]byte(content))
+	return err
+}
+
+// Errors with which Config.Draw says why there is no page.
+var ErrBusy = errors.New("everything that draws is busy")
+
+// DocumentError says to people what is wrong with a document.
+type DocumentError struct{ Text string }
+
+func (e *DocumentError) Error() string { return e.Text }
+
+// Sheet is a document to draw, for nobody's account: it has no network.
+type Sheet struct {
+	HTML string
+	// Template is filled with Data where HTML is empty.
+	Template  string
+	Data      []byte
+	Format    string // A4, Letter, …
+	Landscape bool
+	// Page is the one whose picture is wanted; 0 is none. Only says to print no
+	// other.
+	Page int
+	Only bool
+	DPI  int
+	// Width and Height, in pixels, make a picture of the HTML as on a screen, and no
+	// document.
+	Width, Height int
+}
+
+// Drawn is what was made of a Sheet.
+type Drawn struct {
+	PDF, Picture []byte // the picture is a PNG
+}
+
+// Drawer draws sheets. Its errors are ErrBusy, *DocumentError, those of the
+// context, and what is our fault.
+type Drawer func(context.Context, Sheet) (Drawn, error)
+
+// list returns the public pages, as the sitemap has them.
+func (w publics) list() []place {
+	list := []place{{"/", homeTitle, homeDescription}, {galleryPath, "PDF templates", galleryDescription}}
+	for _, category := range w.gallery.Categories() {
+		list = append(list, place{galleryPath + "/" + category, categoryName(category) + " templates", galleryDescription})
+	}
+	for _, l := range w.gallery.List("", "") {
+		list = append(list, place{l.Href(), l.Name, l.Description})
+	}
+	list = append(list, place{pricingPath, "Prices", pricingDescription}, place{statusPath, "Status", statusDescription}, place{docsPath, docsTitle, docsDescription})
+	for _, g := range w.docs.Guides {
+		list = append(list, place{docsPath + "/" + g.Slug, g.Title, g.Description})
+	}
+	list = append(list, place{referencePath, referenceTitle, referenceDescription})
+	for _, o := range w.docs.Operations {
+		list = append(list, place{referencePath + "/" + o.ID, o.Summary, o.About()})
+	}
+	return list
+}

@@ -1,0 +1,295 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"relaypdf/store/credit"
+	"relaypdf/web"
+)
+
+// drawer draws blank pages, and notes what it was asked for.
+type drawer struct {
+	mu     sync.Mutex
+	sheets []web.Sheet
+	err    error
+}
+
+func (d *drawer) draw(_ context.Context, sheet web.Sheet) (web.Drawn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sheets = append(d.sheets, sheet)
+	if d.err != nil {
+		return web.Drawn{}, d.err
+	}
+	var picture bytes.Buffer
+	err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 60, 85)))
+	return web.Drawn{PDF: []byte("%PDF-1.7 of " + sheet.HTML), Picture: picture.Bytes()}, err
+}
+
+func (d *drawer) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.sheets)
+}
+
+// openHouse has public pages, and the interface's own description of itself.
+func openHouse(t *testing.T, d *drawer) *house {
+	t.Helper()
+	described, err := os.ReadFile(filepath.Join("..", "api", "testdata", "openapi.golden.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sqliteHouse(t, func(c *web.Config) {
+		c.Draw, c.OpenAPI = d.draw, described
+		c.Described = []web.Operation{{Name: "pdf.create", Summary: "Make a PDF"}, {Name: "zip.create", Summary: "Make an archive"}}
+		c.Prices = map[string]credit.Amount{"pdf.create": 2000, "zip.create": 200}
+	})
+}
+
+var located = regexp.MustCompile(`<loc>([^<]*)</loc>`)
+
+// sitemap returns the paths that the sitemap lists.
+func (v *visitor) sitemap() []string {
+	v.t.Helper()
+	var paths []string
+	for _, found := range located.FindAllStringSubmatch(v.get("/sitemap.xml").body, -1) {
+		path, ok := strings.CutPrefix(found[1], v.h.url)
+		if !ok {
+			v.t.Errorf("the sitemap lists %s, which is not ours", found[1])
+		}
+		paths = append(paths, path)
+	}
+	if len(paths) < 100 {
+		v.t.Fatalf("the sitemap lists %d pages", len(paths))
+	}
+	return paths
+}
+
+// TestPublicPagesAreTheSameForAll looks at every page of the sitemap: caches may
+// keep it, it sets no cookie, is small, and a person who is signed in gets no other.
+func TestPublicPagesAreTheSameForAll(t *testing.T) {
+	h := openHouse(t, &drawer{})
+	member, nobody := h.join(t, "maya@example.com"), h.visitor(t)
+	titles := map[string]string{}
+	for _, path := range append(nobody.sitemap(), "/robots.txt", "/llms.txt", "/llms-full.txt", "/docs/search.json") {
+		a := nobody.get(path)
+		if a.status != http.StatusOK {
+			t.Errorf("%s: status %d", path, a.status)
+			continue
+		}
+		tag, caching := a.header.Get("ETag"), a.header.Get("Cache-Control")
+		if !strings.Contains(caching, "public") || !strings.Contains(caching, "s-maxage=") || tag == "" || path != "/status" && !strings.Contains(caching, "stale-while-revalidate=") {
+			t.Errorf("%s: Cache-Control %q, ETag %q", path, caching, tag)
+		}
+		if len(a.header.Values("Set-Cookie")) > 0 || strings.Contains(strings.Join(a.header.Values("Vary"), ","), "Cookie") {
+			t.Errorf("%s sets %q, varies by %q", path, a.header.Values("Set-Cookie"), a.header.Values("Vary"))
+		}
+		if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: policy %q", path, policy)
+		}
+		if other := member.get(path); other.body != a.body || other.header.Get("ETag") != tag {
+			t.Errorf("%s is another page for a person who is signed in", path)
+		}
+		nobody.header.Set("If-None-Match", tag)
+		if again := nobody.get(path); again.status != http.StatusNotModified || again.body != "" || again.header.Get("ETag") != tag || again.header.Get("Cache-Control") != caching {
+			t.Errorf("%s again: status %d with %d bytes", path, again.status, len(again.body))
+		}
+		nobody.header.Del("If-None-Match")
+		nobody.header.Set("Accept-Encoding", "gzip")
+		if zipped := nobody.get(path); len(zipped.body) > 40<<10 {
+			t.Errorf("%s has %d bytes, gzipped", path, len(zipped.body))
+		}
+		nobody.header.Del("Accept-Encoding")
+		if strings.HasPrefix(a.body, "<!") && (strings.Contains(a.body, " style=\"") || strings.Contains(a.body, "onclick") || strings.Contains(a.body, "<style>")) {
+			t.Errorf("%s has style or script of its own", path)
+		}
+		if strings.HasPrefix(a.body, "<!") {
+			title := regexp.MustCompile(`<title>[^<]*`).FindString(a.body)
+			if titles[title] != "" && path != "/docs/quick-start" {
+				t.Errorf("%s and %s have the same title %s", titles[title], path, title)
+			}
+			titles[title] = path
+		}
+	}
+}
+
+func TestHomeIsForEverybody(t *testing.T) {
+	h := openHouse(t, &drawer{})
+	nobody := h.visitor(t)
+	a := nobody.sees("/", "HTML in. Pages out.", "Start with $5.00 free", "$0.0020", "40 templates in")
+	if h.join(t, "maya@example.com").get("/").body != a.body {
+		t.Error("a person who is signed in sees another page")
+	}
+	for _, link := range []string{`href="/dashboard"`, `href="/docs"`, `href="/pdf-templates"`, `href="/pricing"`, `rel="canonical"`, `property="og:image"`} {
+		if !strings.Contains(a.body, link) {
+			t.Errorf("the page lacks %s", link)
+		}
+	}
+}
+
+// TestLiveBox types into the box of the first page as somebody without script.
+func TestLiveBox(t *testing.T) {
+	d := &drawer{}
+	h := openHouse(t, d)
+	v := h.visitor(t)
+	try := func(html, paper string) url.Values { return url.Values{"html": {html}, "paper": {paper}} }
+	a := v.post("/", http.StatusOK, try("<h1>Mine</h1></textarea><script>alert(1)</script>", "A5"))
+	if !strings.Contains(a.body, "data:image/png;base64,") || !strings.Contains(a.body, "data:application/pdf;base64,") || !strings.Contains(textOf(a.body), "1 page · A5") {
+		t.Errorf("no page: %s", textOf(a.body))
+	}
+	if strings.Contains(a.body, "<script>alert") || !strings.Contains(a.body, "&lt;h1&gt;Mine&lt;/h1&gt;") {
+		t.Error("what was typed is not shown as it was typed")
+	}
+	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("ETag") != "" || len(a.header.Values("Set-Cookie")) > 0 {
+		t.Errorf("the answer is kept: %v", a.header)
+	}
+	if s := d.sheets[0]; s.Format != "A5" || s.Page != 1 || !s.Only {
+		t.Errorf("drawn was %+v", s)
+	}
+	for name, wrong := range map[string]struct {
+		form   url.Values
+		status int
+		says   string
+	}{
+		"too much": {try(strings.Repeat("x", 64<<10+1), "A4"), http.StatusRequestEntityTooLarge, "64 KiB"},
+		"nothing":  {try(" \r\n ", "A4"), http.StatusUnprocessableEntity, "no HTML"},
+		"paper":    {try("<p>x", "A0"), http.StatusUnprocessableEntity, "A4, Letter, A5"},
+	} {
+		if a := v.post("/", wrong.status, wrong.form); !strings.Contains(textOf(a.body), wrong.says) {
+			t.Errorf("%s: %s", name, textOf(a.body))
+		}
+	}
+	if d.count() != 1 {
+		t.Errorf("%d sheets were drawn", d.count())
+	}
+	d.err = web.ErrBusy
+	if a := v.post("/", http.StatusServiceUnavailable, try("<p>x", "A4")); a.header.Get("Retry-After") == "" || !strings.Contains(textOf(a.body), "go first") {
+		t.Errorf("busy: %s", textOf(a.body))
+	}
+	d.err = &web.DocumentError{Text: "It takes too long."}
+	if a := v.post("/", http.StatusUnprocessableEntity, try("<p>x", "A4")); !strings.Contains(textOf(a.body), "It takes too long.") {
+		t.Errorf("a bad document: %s", textOf(a.body))
+	}
+	d.err = errors.New("on purpose")
+	if a := v.post("/", http.StatusInternalServerError, try("<p>x", "A4")); strings.Contains(a.body, "on purpose") {
+		t.Error("a visitor reads what failed inside")
+	}
+	d.err = nil
+	for range 16 { // 20 an hour, of which 4 are used
+		v.post("/", http.StatusOK, try("<p>x", "A4"))
+	}
+	if a := v.post("/", http.StatusTooManyRequests, try("<p>mine", "A4")); a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "&lt;p&gt;mine") {
+		t.Errorf("beyond the limit: %s", textOf(a.body))
+	}
+	h.clock.Advance(time.Hour + time.Minute)
+	v.post("/", http.StatusOK, try("<p>x", "A4"))
+}
+
+// TestLiveBoxIsLimitedForAll has many addresses try.
+func TestLiveBoxIsLimitedForAll(t *testing.T) {
+	d, at := &drawer{}, 0
+	h := sqliteHouse(t, func(c *web.Config) {
+		c.Draw = d.draw
+		c.ClientIP = func(*http.Request) string { at++; return fmt.Sprint("203.0.113.", at) }
+	})
+	v := h.visitor(t)
+	refused := 0
+	for range 610 {
+		if a := v.do(http.MethodPost, "/", url.Values{"html": {"<p>x"}, "paper": {"A4"}}); a.status == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused != 10 || d.count() != 600 {
+		t.Errorf("%d of 610 were refused, %d drawn", refused, d.count())
+	}
+}
+
+func TestGallery(t *testing.T) {
+	d := &drawer{}
+	h := openHouse(t, d)
+	v := h.visitor(t)
+	v.sees("/pdf-templates", "Atelier invoice", "Credit note", "All")
+	if a := v.sees("/pdf-templates/invoice", "Atelier invoice"); strings.Contains(textOf(a.body), "Verbena") {
+		t.Error("a category shows another's layouts")
+	}
+	v.sees("/pdf-templates?q=serif+invoice", "Atelier invoice")
+	v.sees("/pdf-templates?q=nothing-has-this", "No template has all of these words")
+	a := v.sees("/pdf-templates/invoice/invoice-atelier", "Use this template", "Sample data", "printBackground", "templateData", "$0.0020")
+	for _, path := range []string{"/pdf-templates/nothing", "/pdf-templates/menu/invoice-atelier", "/pdf-templates/invoice/nothing"} {
+		if got := v.get(path); got.status != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, got.status)
+		}
+	}
+	paths := regexp.MustCompile(`/drawn/layout_[^" ]*`).FindAllString(a.body, -1)
+	if len(paths) < 2 {
+		t.Fatalf("the page shows %q", paths)
+	}
+	for _, path := range paths {
+		drawn := v.get(path)
+		kind := map[bool]string{true: "application/pdf", false: "image/png"}[strings.HasSuffix(path, ".pdf")]
+		if drawn.status != http.StatusOK || drawn.header.Get("Content-Type") != kind || !strings.Contains(drawn.header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: status %d, %v", path, drawn.status, drawn.header)
+		}
+	}
+	before := d.count()
+	v.get(paths[0])
+	if d.count() != before {
+		t.Error("what was drawn is drawn again")
+	}
+	if got := v.get(strings.Replace(paths[0], ".", ".0", 1)); got.status != http.StatusNotFound {
+		t.Errorf("a picture of another content: status %d", got.status)
+	}
+	d.err = web.ErrBusy
+	card := regexp.MustCompile(`/drawn/card_[^"]*`).FindString(a.body)
+	if got := v.get(card); got.status != http.StatusServiceUnavailable || got.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("a picture while all is busy: status %d, %v", got.status, got.header)
+	}
+	d.err = nil
+	if got := v.get(card); got.status != http.StatusOK {
+		t.Errorf("the card: status %d", got.status)
+	}
+	if s := d.sheets[len(d.sheets)-1]; s.Width != 1200 || s.Height != 630 || !strings.Contains(s.HTML, "Atelier invoice") {
+		t.Errorf("the card is %dx%d", s.Width, s.Height)
+	}
+}
+
+func TestPricing(t *testing.T) {
+	h := openHouse(t, &drawer{})
+	v := h.visitor(t)
+	v.sees("/pricing", "Make a PDF", "$0.0020", "$0.0002", "begins with $5.00", "Together $0.0000")
+	v.sees("/pricing?pdf.create=10,000&zip.create=50", "Together $20.01")
+	if a := v.sees("/pricing?pdf.create=many&zip.create=99999999999", "Together $0.0000"); strings.Count(a.body, `aria-invalid="true"`) != 2 {
+		t.Error("wrong numbers are not marked")
+	}
+}
+
+func TestDocs(t *testing.T) {
+	h := openHouse(t, &drawer{})
+	v := h.visitor(t)
+	v.sees("/docs", "Quick start", h.url+"/v1/pdf", "Next:")
+	v.sees("/docs/page-breaks", "break-inside")
+	v.sees("/docs/api", "/v1/pdf/merge")
+	v.sees("/docs/api/pdf_create", "options.margin.top", "At most 10485760 characters", "payment_required", "curl", "Python", "PHP")
+	v.sees("/llms.txt", h.url+"/docs/errors")
+	v.sees("/llms-full.txt", "POST /v1/pdf/merge", "Headers and footers")
+	v.sees("/robots.txt", "Sitemap: "+h.url+"/sitemap.xml")
+	for _, path := range []string{"/docs/nothing", "/docs/api/nothing", "/drawn/nothing.png"} {
+		if got := v.get(path); got.status != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, got.status)
+		}
+	}
+}
