@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"strings"
 
@@ -106,7 +105,7 @@ func read(slug, source string) (Guide, error) {
 	g := Guide{Slug: slug, Title: strings.TrimPrefix(title, "# "), Description: strings.ReplaceAll(description, "\n", " "), Source: source}
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(codeBlocks{}, 100))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(&codeBlocks{}, 100))),
 	)
 	src := []byte(body)
 	doc := md.Parser().Parse(text.NewReader(src))
@@ -116,7 +115,10 @@ func read(slug, source string) (Guide, error) {
 		return Guide{}, err
 	}
 	// A table that is wider than the page scrolls by itself.
-	g.HTML = strings.NewReplacer("<table>", `<div class="list-wrap" tabindex="0" role="region" aria-label="Table"><table class="list">`, "</table>", "</table></div>").Replace(out.String())
+	g.HTML = strings.ReplaceAll(out.String(), "</table>", "</table></div>")
+	for n := 1; strings.Contains(g.HTML, "<table>"); n++ {
+		g.HTML = strings.Replace(g.HTML, "<table>", fmt.Sprintf(`<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`, n), 1)
+	}
 	return g, nil
 }
 
@@ -142,7 +144,7 @@ func (g *Guide) collect(doc ast.Node, src []byte) {
 // plain is the text of a node.
 func plain(n ast.Node, src []byte) string {
 	var b strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { //nolint:errcheck // The function returns none.
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n := n.(type) {
 		case *ast.Text:
 			if entering {
@@ -180,10 +182,12 @@ var captions = map[string]string{
 	"sh": "Shell", "json": "JSON", "html": "HTML", "css": "CSS", "go": "Go", "js": "JavaScript", "python": "Python", "php": "PHP", "handlebars": "Template", "text": "Text",
 }
 
-// codeBlocks draws code as every page does.
-type codeBlocks struct{}
+// codeBlocks draws code as every page does, and counts it, so that each has a name
+// of its own.
+type codeBlocks struct{ count int }
 
-func (codeBlocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+// RegisterFuncs makes it the one that draws code.
+func (c *codeBlocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 		block, ok := node.(*ast.FencedCodeBlock)
 		if !entering || !ok {
@@ -193,8 +197,10 @@ func (codeBlocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 		code := lines(block, src)
 		caption := captions[language]
 		if caption == "" {
-			caption = html.EscapeString(language)
+			caption = language
 		}
+		c.count++
+		caption = fmt.Sprintf("Example %d · %s", c.count, caption)
 		err := views.Marked(caption, Mark(language, code), code).Render(context.Background(), w)
 		return ast.WalkSkipChildren, err
 	})

@@ -163,7 +163,7 @@ func (w layouts) showLayout(v *visit) error {
 		return err
 	}
 	call := fmt.Sprintf("{\"templateId\": %q, \"templateData\": %s}", l.ID, sample)
-	m.Sample, m.HTML, m.Options = guides.Sample("sample.json", "json", sample), guides.Sample("template.html", "handlebars", l.HTML), guides.Sample("options.json", "json", options)
+	m.Sample, m.HTML, m.Options = guides.Sample("sample.json", "json", sample), guides.Sample("template.html", "html", l.HTML), guides.Sample("options.json", "json", options)
 	m.Call = guides.Sample("Call it", "sh", guides.Curl(guides.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: call, File: l.ID + ".pdf"}))
 	return v.show(http.StatusOK, views.LayoutPageOf(w.publicPage(l.Name, l.Description, galleryPath, l.Href()), m))
 }

@@ -138,7 +138,7 @@ func (v *visit) text(kind, content string) error {
 	return err
 }
 
-// Errors with which Config.Draw says why there is no page.
+// ErrBusy is what a Drawer returns while calls of the interface take everything.
 var ErrBusy = errors.New("everything that draws is busy")
 
 // DocumentError says to people what is wrong with a document.

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-rod/rod/lib/proto"
 	"golang.org/x/net/html"
@@ -77,7 +78,7 @@ func try(t *testing.T, app *App, source string) (status int, body string) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := patient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +102,12 @@ func TestVisitorsDocumentsReachNothing(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer site.Close()
 	app := startOpen(t, "RELAYPDF_ALLOW_HOSTS="+strings.TrimPrefix(site.URL, "http://"))
-	status, body := try(t, app, `<h1>Lanterns</h1><img src="`+site.URL+`/1.png"><link rel="stylesheet" href="`+site.URL+`/2.css"><iframe src="`+site.URL+`/3"></iframe>
-		<script>fetch("`+site.URL+`/4"); new Image().src = "`+site.URL+`/5"; navigator.sendBeacon("`+site.URL+`/6")</script>`)
+	source := `<h1>Lanterns</h1><img src="` + site.URL + `/1.png"><link rel="stylesheet" href="` + site.URL + `/2.css"><iframe src="` + site.URL + `/3"></iframe>
+		<script>fetch("` + site.URL + `/4"); new Image().src = "` + site.URL + `/5"; navigator.sendBeacon("` + site.URL + `/6")</script>`
+	status, body := try(t, app, source)
+	for deadline := time.Now().Add(pagePatience); status != http.StatusOK && time.Now().Before(deadline); <-time.After(time.Second) {
+		status, body = try(t, app, source) // a visitor's document has little time, on a machine that does much else
+	}
 	if status != http.StatusOK {
 		t.Fatalf("status %d: %.500s", status, body)
 	}
@@ -125,6 +130,38 @@ func TestVisitorsDocumentsReachNothing(t *testing.T) {
 	}
 }
 
+// patient waits as long as a loaded machine takes.
+var patient = &http.Client{Timeout: pagePatience}
+
+// fetch gets what is at an address. While everything is busy, or too slow, it
+// asks again, as who is told to should.
+func fetch(t *testing.T, address string) (*http.Response, []byte) {
+	t.Helper()
+	answer, text := ask(t, address)
+	for deadline := time.Now().Add(pagePatience); answer.StatusCode >= 500 && time.Now().Before(deadline); <-time.After(time.Second) {
+		answer, text = ask(t, address)
+	}
+	return answer, text
+}
+
+func ask(t *testing.T, address string) (*http.Response, []byte) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := patient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, text
+}
+
 // embedded returns a file that a page holds as an address.
 func embedded(t *testing.T, body, kind string) []byte {
 	t.Helper()
@@ -143,7 +180,7 @@ func embedded(t *testing.T, body, kind string) []byte {
 const curlFails = "curl() { command curl -sS --fail-with-body \"$@\"; }\n"
 
 // runs runs a script in a folder, and returns what it printed.
-func runs(t *testing.T, app *App, key, dir string, command ...string) (string, error) {
+func runs(t *testing.T, key, dir string, command ...string) (string, error) {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	run.Dir = dir
@@ -169,7 +206,7 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 				continue
 			}
 			ran++
-			out, err := runs(t, app, key, dir, "bash", "-e", "-c", curlFails+example.Code)
+			out, err := runs(t, key, dir, "bash", "-e", "-c", curlFails+example.Code)
 			if (err != nil) != example.Fails {
 				t.Errorf("%s: %v\n%s\n%s", g.Slug, err, example.Code, out)
 			}
@@ -188,15 +225,8 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 		}
 	}
 	// The error that the first page shows is what the interface answers with.
-	home, err := http.Get(app.BaseURL() + "/") //nolint:noctx // ends with the App
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := io.ReadAll(home.Body)
-	if err := errors.Join(err, home.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
-	out, err := runs(t, app, key, t.TempDir(), "curl", "-sS", app.BaseURL()+"/v1/pdf", "-H", "Authorization: Bearer "+key, "-H", "Content-Type: application/json", "-d", `{"html":"<h1>Order 1042</h1>","options":{"formt":"A4"}}`)
+	_, page := fetch(t, app.BaseURL()+"/")
+	out, err := runs(t, key, t.TempDir(), "curl", "-sS", app.BaseURL()+"/v1/pdf", "-H", "Authorization: Bearer "+key, "-H", "Content-Type: application/json", "-d", `{"html":"<h1>Order 1042</h1>","options":{"formt":"A4"}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +282,7 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 				command = append(slices.Clone(name[1:]), name[0])
 			}
 			_ = os.Remove(filepath.Join(dir, "result.pdf"))
-			if out, err := runs(t, app, key, dir, command...); err != nil {
+			if out, err := runs(t, key, dir, command...); err != nil {
 				t.Errorf("%s in %s: %v\n%.2000s\n%.1000s", o.ID, sample.Name, err, sample.Text, out)
 				continue
 			}
@@ -317,18 +347,9 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 			}
 			drawn[kind] = true
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(answer.Body)
-		_ = answer.Body.Close()
-		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Errorf("%s links to %s: status %d, %v", s.from, path, answer.StatusCode, err)
+		answer, text := fetch(t, base+path)
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s links to %s: status %d", s.from, path, answer.StatusCode)
 		}
 		pages[path] = map[string]bool{}
 		if strings.HasSuffix(path, "sitemap.xml") {
