@@ -103,23 +103,35 @@ func purpose(id string) string { return "letter " + id }
 
 // Enqueue keeps a letter until it is sent, although the process ends.
 func (p *Post) Enqueue(ctx context.Context, letter Letter) error {
-	text, err := json.Marshal(letter)
+	kept, err := p.Seal(letter)
 	if err != nil {
 		return err
+	}
+	if err := p.letters.Add(ctx, kept.ID, kept.Sealed); err != nil {
+		return err
+	}
+	p.Wake()
+	return nil
+}
+
+// Seal makes of a letter what the store keeps, for a transaction that writes more
+// than letters. Wake is to be called when that has happened.
+func (p *Post) Seal(letter Letter) (store.Letter, error) {
+	text, err := json.Marshal(letter)
+	if err != nil {
+		return store.Letter{}, err
 	}
 	id := p.cfg.Store.NewID("let")
 	sealed, err := p.cfg.Box.Seal(purpose(id), text)
-	if err != nil {
-		return err
-	}
-	if err := p.letters.Add(ctx, id, sealed); err != nil {
-		return err
-	}
+	return store.Letter{ID: id, Sealed: sealed}, err
+}
+
+// Wake has letters sent that were kept just now.
+func (p *Post) Wake() {
 	select {
 	case p.wake <- struct{}{}:
-	default:
+	default: // It is awake.
 	}
-	return nil
 }
 
 // Run sends what is due until ctx ends.

@@ -101,8 +101,10 @@ func (p *Payments) applyIntent(ctx context.Context, i *stripe.PaymentIntent) (st
 	return p.apply(ctx, noticeOf(i))
 }
 
-// apply carries a notice out, and writes to people whom it concerns.
+// apply carries a notice out, and writes to people whom it concerns in the same
+// transaction.
 func (p *Payments) apply(ctx context.Context, n store.PaymentNotice) (store.PaymentChange, error) {
+	n.Tell = p.telling()
 	change, err := p.store.ApplyPayment(ctx, n)
 	if err != nil {
 		return change, err
@@ -111,7 +113,7 @@ func (p *Payments) apply(ctx context.Context, n store.PaymentNotice) (store.Paym
 		p.log.LogAttrs(ctx, slog.LevelInfo, "payment", slog.String("payment", change.Payment.ID), slog.String("account", change.Payment.AccountID),
 			slog.String("state", change.Payment.State), slog.Bool("credited", change.Credited), slog.Int64("takenMicrodollars", int64(change.Taken)))
 	}
-	p.write(ctx, change)
+	p.wake()
 	return change, nil
 }
 

@@ -63,7 +63,10 @@ type Config struct {
 
 // Mailer sends letters in the background.
 type Mailer interface {
-	Enqueue(ctx context.Context, letter mail.Letter) error
+	// Seal makes of a letter what the store keeps.
+	Seal(letter mail.Letter) (store.Letter, error)
+	// Wake has letters sent that were kept just now.
+	Wake()
 }
 
 // Payments takes money. Its methods are safe for concurrent use.

@@ -59,12 +59,12 @@ func (p reloading) refillDue(ctx context.Context) error {
 // refill makes one attempt, or learns what came of one, and reports whether
 // Stripe answered.
 func (p reloading) refill(ctx context.Context, accountID string) (answered bool, err error) {
-	attempt, err := p.store.ClaimReload(ctx, accountID)
+	attempt, err := p.store.ClaimReload(ctx, accountID, p.telling())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return true, nil
 	case errors.Is(err, store.ErrMonthlyCap):
-		p.writeCapped(ctx, accountID)
+		p.wake()
 		return true, nil
 	case err != nil:
 		return false, err

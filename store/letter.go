@@ -47,6 +47,34 @@ func (l *Letters) Add(ctx context.Context, id string, sealed []byte) error {
 	})
 }
 
+// Telling writes, sealed, what the people with these addresses are told of a
+// change. It is asked within the change's transaction, which may run again.
+type Telling func(change PaymentChange, to []string) ([]Letter, error)
+
+// tellPayers keeps the letters about a change of an account's payments to those
+// who pay for it, in the transaction of the change.
+func tellPayers(ctx context.Context, tx bun.Tx, at time.Time, accountID string, change PaymentChange, tell Telling) error {
+	if tell == nil {
+		return nil
+	}
+	var to []string
+	err := tx.NewSelect().TableExpr("members AS m").Join("JOIN people AS p ON p.id = m.person_id").Column("p.email").
+		Where("m.account_id = ? AND m.role IN (?, ?)", accountID, RoleOwner, RoleBilling).Order("p.email").Scan(ctx, &to)
+	if err != nil || len(to) == 0 {
+		return err
+	}
+	letters, err := tell(change, to)
+	if err != nil || len(letters) == 0 {
+		return err
+	}
+	rows := make([]letterRow, len(letters))
+	for i, l := range letters {
+		rows[i] = letterRow{ID: l.ID, Sealed: l.Sealed, DueAt: toMicros(at), CreatedAt: toMicros(at)}
+	}
+	_, err = tx.NewInsert().Model(&rows).Exec(ctx)
+	return err
+}
+
 // Claim takes on letters that are due, at most limit. Each is this process's
 // alone for two minutes, and due again after that unless it is removed.
 func (l *Letters) Claim(ctx context.Context, limit int) ([]Letter, error) {

@@ -40,6 +40,8 @@ type PaymentNotice struct {
 	Reason    string
 	ActionURL string
 	Details   PaymentDetails
+	// Tell writes to those who pay what the notice has changed; nil writes nobody.
+	Tell Telling
 }
 
 // Dispute is a payment that the bank takes back.
@@ -59,6 +61,12 @@ type PaymentChange struct {
 	Action    bool          // an auto-reload needs its owner
 	Disputed  bool          // by a dispute that is new
 	SwitchOff string        // why the account's auto-reload was switched off
+	Capped    bool          // auto-reload has reached its monthly cap
+}
+
+// told reports whether a change is one that people may want to hear of.
+func (c *PaymentChange) told() bool {
+	return c.Credited || c.Failed || c.Action || c.Disputed || c.SwitchOff != ""
 }
 
 // ErrOtherPayment means that a notice contradicts what is known of a payment.
@@ -130,8 +138,14 @@ func (a *applying) do(ctx context.Context) error {
 	d := a.notice.Details
 	a.row.Card, a.row.ReceiptURL = cmp.Or(clean(d.Card, 100), a.row.Card), cmp.Or(clean(d.ReceiptURL, 2000), a.row.ReceiptURL)
 	_, err = a.tx.NewUpdate().Model(&a.row).WherePK().Exec(ctx)
+	if err != nil {
+		return err
+	}
 	a.change.Payment = a.row.payment()
-	return err
+	if !a.change.told() {
+		return nil
+	}
+	return tellPayers(ctx, a.tx, a.now, a.row.AccountID, *a.change, a.notice.Tell)
 }
 
 // meetIntent locks what is known of the intent, adds to it, and returns how much

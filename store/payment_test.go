@@ -344,14 +344,14 @@ func (f *fixture) due(t testing.TB, want bool) {
 	if want {
 		return
 	}
-	if r, err := f.ClaimReload(t.Context(), f.acc.ID); !errors.Is(err, store.ErrNotFound) {
+	if r, err := f.ClaimReload(t.Context(), f.acc.ID, nil); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("ClaimReload: got %+v, %v; want ErrNotFound", r, err)
 	}
 }
 
 func (f *fixture) claimReload(t testing.TB) store.Reload {
 	t.Helper()
-	r, err := f.ClaimReload(t.Context(), f.acc.ID)
+	r, err := f.ClaimReload(t.Context(), f.acc.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestReloadOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
-					r, err := f.ClaimReload(t.Context(), f.acc.ID)
+					r, err := f.ClaimReload(t.Context(), f.acc.ID, nil)
 					if errors.Is(err, store.ErrNotFound) {
 						return
 					}
@@ -396,7 +396,7 @@ func TestReloadOnce(t *testing.T) {
 			f.clock.Advance(time.Second)
 			all = append(all, news)
 		}
-		if _, err := f.ClaimReload(t.Context(), f.acc.ID); !errors.Is(err, store.ErrMonthlyCap) {
+		if _, err := f.ClaimReload(t.Context(), f.acc.ID, nil); !errors.Is(err, store.ErrMonthlyCap) {
 			t.Errorf("above the cap: got %v, want ErrMonthlyCap", err)
 		}
 		f.due(t, false)

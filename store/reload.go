@@ -149,8 +149,9 @@ func (s ReloadStore) ReloadDue(ctx context.Context, accountID string) (bool, err
 // ClaimReload takes on the refilling of an account's wallet: a new payment,
 // whose row is there from then on, or the one that a process died with. It
 // returns ErrNotFound when there is nothing to do, or another process does it,
-// and ErrMonthlyCap, once a month, where the owner allows no more of it.
-func (s ReloadStore) ClaimReload(ctx context.Context, accountID string) (Reload, error) {
+// and ErrMonthlyCap, once a month, where the owner allows no more of it: those who
+// pay are told so.
+func (s ReloadStore) ClaimReload(ctx context.Context, accountID string, tell Telling) (Reload, error) {
 	var claimed Reload
 	capped := false
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -176,8 +177,11 @@ func (s ReloadStore) ClaimReload(ctx context.Context, accountID string) (Reload,
 			claimed = Reload{Payment: p.payment(), Again: true}
 			return err
 		}
-		if capped, err = s.capped(ctx, tx, &row, now); err != nil || capped {
+		if capped, err = s.capped(ctx, tx, &row, now); err != nil {
 			return err
+		}
+		if capped {
+			return tellPayers(ctx, tx, now, accountID, PaymentChange{Capped: true}, tell)
 		}
 		p, err := s.begin(ctx, tx, &row, now)
 		claimed = Reload{Payment: p}

@@ -38,7 +38,7 @@ func eachTill(t *testing.T, test func(t *testing.T, h *till)) {
 			t.Cleanup(stripe.Close)
 			var err error
 			h.pay, err = payments.New(payments.Config{
-				Store: cfg.Store, SecretKey: key, WebhookSecret: secret, APIURL: stripe.URL, BaseURL: cfg.BaseURL, Mail: cfg.Mail, Logger: cfg.Logger, Now: clock.Now,
+				Store: cfg.Store, SecretKey: key, WebhookSecret: secret, APIURL: stripe.URL, BaseURL: cfg.BaseURL, Mail: cfg.Mail.(*letters), Logger: cfg.Logger, Now: clock.Now,
 			})
 			if err != nil {
 				t.Fatal(err)
