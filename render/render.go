@@ -109,7 +109,7 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	if cfg.OfficeSlots <= 0 {
 		cfg.OfficeSlots = cfg.plan.OfficeSlots
 	}
-	roots, err := loadRoots(cfg.ExtraCA)
+	roots, err := LoadRoots(cfg.ExtraCA)
 	if err != nil {
 		return nil, err
 	}
@@ -197,9 +197,9 @@ func (c Config) chrome(proxy string) chrome.Config {
 	}
 }
 
-// loadRoots returns the system's certificates and those of a PEM file, or nil
+// LoadRoots returns the system's certificates and those of a PEM file, or nil
 // where there is no such file.
-func loadRoots(file string) (*x509.CertPool, error) {
+func LoadRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}

@@ -47,6 +47,20 @@ func (s *core) connect(ctx context.Context, cfg Config) error {
 	return errors.New("open the store: the database URL must start with sqlite: or postgres://")
 }
 
+// watch tells a hook of every statement from here on.
+func watch(s *core, hook bun.QueryHook) {
+	if hook == nil {
+		return
+	}
+	s.write, s.read, s.reports = s.write.WithQueryHook(hook), s.read.WithQueryHook(hook), s.reports.WithQueryHook(hook)
+	if s.dialect == Postgres {
+		s.read = s.write
+	}
+	if s.writer != nil {
+		s.writer.db = s.write
+	}
+}
+
 func isPostgres(rawURL string) bool {
 	return strings.HasPrefix(rawURL, "postgres://") || strings.HasPrefix(rawURL, "postgresql://")
 }

@@ -151,6 +151,15 @@ func (s DeliveryStore) ReplayDelivery(ctx context.Context, accountID, id string)
 	return delivery, nil
 }
 
+// FailedDeliveries counts the account's deliveries that were made from since on
+// and have failed, up to most.
+func (s DeliveryStore) FailedDeliveries(ctx context.Context, accountID string, since time.Time, most int) (n int, err error) {
+	some := s.read.NewSelect().TableExpr("deliveries").ColumnExpr("1").
+		Where("account_id = ? AND status = ? AND id >= ?", accountID, DeliveryFailed, "dlv_"+idTime(since)).Limit(int64(most))
+	err = s.read.NewSelect().TableExpr("(?) AS failed", some).ColumnExpr("COUNT(*)").Scan(ctx, &n)
+	return n, wrapped("count failed deliveries", err)
+}
+
 // DeliveryCounts is how deliveries stand.
 type DeliveryCounts struct{ Delivered, Failed, Pending int64 }
 

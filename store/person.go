@@ -31,6 +31,7 @@ type Person struct {
 type NewPerson struct {
 	Email, Name, Password string
 	Verified              bool
+	Identity              string // at an outside provider; empty is none
 }
 
 type personRow struct {
@@ -81,7 +82,8 @@ func MailAddress(text string) (string, error) {
 	return address, nil
 }
 
-// Create adds a person. It returns ErrExists when the address has one.
+// Create adds a person. It returns ErrExists when the address has one, or the
+// outside identity.
 func (p *People) Create(ctx context.Context, n NewPerson) (Person, error) {
 	var made Person
 	err := p.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
@@ -104,7 +106,10 @@ func (p *People) create(ctx context.Context, tx bun.Tx, n NewPerson) (Person, er
 	if n.Verified {
 		row.VerifiedAt = &now
 	}
-	added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT (email) DO NOTHING").Exec(ctx))
+	if n.Identity != "" {
+		row.Identity = &n.Identity
+	}
+	added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err == nil && !added {
 		err = ErrExists
 	}

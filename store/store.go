@@ -74,6 +74,9 @@ type Config struct {
 	Now func() time.Time
 	// Logger hears about background work that failed; nil is silence.
 	Logger *slog.Logger
+	// Watch is told of every statement but those of the paid path; nil is nobody.
+	// Tests count statements with it.
+	Watch bun.QueryHook
 }
 
 // core is what every part of the store works with: the connections, the clock,
@@ -132,6 +135,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.connect(ctx, cfg); err != nil {
 		return nil, err
 	}
+	watch(c, cfg.Watch)
 	// The store's work ends with Close, not with the context it was opened in.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop

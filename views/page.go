@@ -49,7 +49,7 @@ type Person struct {
 	Role        string // of the person in the account
 	Operator    bool
 	Balance     credit.Amount
-	// FailedDeliveries is how many failed today, at most 99.
+	// FailedDeliveries is how many of the last 24 hours have failed, at most 99.
 	FailedDeliveries int
 	// Members of an account that may not change anything see no buttons that do.
 	Manages, Pays bool

@@ -15,6 +15,7 @@ var (
 	errNotFound    = errors.New("no such page")
 	errMethod      = errors.New("no such form")
 	errForbidden   = errors.New("the role does not allow it")
+	errNoAccount   = errors.New("a member of no account")
 	errForm        = errors.New("the form cannot be read")
 	errCrossOrigin = errors.New("sent by another site's page")
 	errTooMany     = errors.New("too many attempts")
@@ -31,8 +32,11 @@ var troubles = []struct {
 	{store.ErrNotFound, http.StatusNotFound, "Not there any more", "What this page was about does not exist, or belongs to another account."},
 	{errMethod, http.StatusMethodNotAllowed, "Nothing takes that form", "The page that sent it may be an old one. Load it again."},
 	{errForbidden, http.StatusForbidden, "Your role does not allow this", "Ask an owner of the account, who can change your role under Settings."},
+	{errNoAccount, http.StatusForbidden, "You are in no account", "You were removed from it, or have not joined one yet. Ask an owner for an invitation."},
 	{errForm, http.StatusBadRequest, "The form could not be read", "It was cut off on its way, or is too large. Send it again."},
 	{errCrossOrigin, http.StatusForbidden, "Sent by another site", "This form came from a page that is not ours, so nothing was done."},
+	{errIdentity, http.StatusForbidden, "Nobody was logged in", "The answer of the other service could not be used: it may have refused, or it took longer than 10 minutes. Begin again."},
+	{errNoProvider, http.StatusBadGateway, "The other service does not answer", "Try again in a minute, or log in with your password."},
 	{errTooMany, http.StatusTooManyRequests, "Too many attempts", "Wait a few minutes, then try again."},
 	{store.ErrUsed, http.StatusGone, "This link does not work any more", "Links work once and for a short time. Ask for a new one."},
 }

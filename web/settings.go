@@ -21,7 +21,7 @@ func (w settings) settingsModel(v *visit) (views.Settings, error) {
 		Profile:  views.Form{Values: map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}, Errors: map[string]string{}},
 		Password: views.Form{Errors: map[string]string{}}, Invite: views.Form{Values: map[string]string{"role": store.RoleDeveloper}, Errors: map[string]string{}},
 		Close: views.Form{Errors: map[string]string{}}, ClosesAt: v.account.ClosesAt, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0},
-		KeepInput: v.account.KeepInputs,
+		KeepInput: v.account.KeepInputs, Provider: w.cfg.provider(), Linked: v.person.Identity != "",
 	}
 	if v.person.Password != "" {
 		m.Changed = v.person.PasswordSetAt
@@ -76,7 +76,7 @@ var auditWords = map[string]string{
 	"key.revoked": "Key revoked:", "member.invited": "Invited", "member.joined": "Joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
 	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Suspended", "account.resumed": "Suspension lifted",
 	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rolled:",
-	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "account.exported": "Account exported", "account.ending": "Account to be deleted", "account.kept": "Account kept", "inputs.kept": "Inputs of calls are kept", "inputs.not_kept": "Inputs of calls are not kept", "account.credited": "Credited", "account.debited": "Debited",
+	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "account.exported": "Account exported", "account.ending": "Account to be deleted", "account.kept": "Account kept", "inputs.kept": "Inputs of calls are kept", "inputs.not_kept": "Inputs of calls are not kept", "identity.linked": "Log-in linked with", "identity.unlinked": "Log-in no more linked with", "account.credited": "Credited", "account.debited": "Debited",
 }
 
 // forMembers takes out of an entry what an account's members do not see: which
@@ -97,7 +97,7 @@ func auditLine(e store.AuditEntry) views.AuditLine {
 	if strings.HasSuffix(e.Action, "revoked") || strings.HasSuffix(e.Action, "removed") || strings.HasSuffix(e.Action, "suspended") || strings.HasSuffix(e.Action, "off") {
 		state = views.StateWarn
 	}
-	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || words == "Invited" || words == "Sign-in link made for" || words == "Account named" || words == "Credited" || words == "Debited" {
+	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || strings.HasSuffix(words, " with") || words == "Invited" || words == "Sign-in link made for" || words == "Account named" || words == "Credited" || words == "Debited" {
 		words += " " + e.Object
 	}
 	return views.AuditLine{What: words, Who: e.Who, Note: e.Note, Is: state, At: e.At}

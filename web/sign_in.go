@@ -26,8 +26,16 @@ const wrongPassword = "Email and password do not match."
 func (w *Web) signInModel(v *visit) views.SignIn {
 	return views.SignIn{
 		Form: views.Form{Values: map[string]string{"email": v.value("email"), "remember": v.value("remember")}, Errors: map[string]string{}},
-		Next: ownPath(v.value("next")), SignUp: w.signUpOpen(),
+		Next: ownPath(v.value("next")), SignUp: w.signUpOpen(), Provider: w.cfg.provider(),
 	}
+}
+
+// provider is what the provider of identities is called; empty is none.
+func (c *Config) provider() string {
+	if c.Identities == nil {
+		return ""
+	}
+	return c.IdentityName
 }
 
 func (w entrance) showSignIn(v *visit) error {

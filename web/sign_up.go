@@ -38,7 +38,7 @@ func (w joining) showSignUp(v *visit) error {
 func (w *Web) signUpOpen() bool { return w.cfg.SignUp == SignUpOpen }
 
 func (w joining) signUpModel(v *visit) views.SignUp {
-	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}}
+	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}, Provider: w.cfg.provider()}
 	if w.cfg.Trial > 0 {
 		m.Trial = views.Dollars(w.cfg.Trial)
 	}

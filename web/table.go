@@ -102,6 +102,8 @@ func (w *Web) memberPages() []page {
 		{"POST", "/login/code", anybody, factorsPages.checkCode},
 		{"GET", "/login/link", anybody, entrancePages.showLink},
 		{"POST", "/login/link", anybody, entrancePages.useLink},
+		{"POST", "/login/oidc", anybody, identities{w}.signIn},
+		{"GET", OIDCPath, anybody, identities{w}.comeBack},
 		{"POST", "/logout", anybody, entrancePages.signOut},
 		{"GET", "/signup", anybody, joiningPages.showSignUp},
 		{"POST", "/signup", anybody, joiningPages.signUp},
@@ -113,6 +115,8 @@ func (w *Web) memberPages() []page {
 		{"POST", "/password/new", anybody, entrancePages.setNewPassword},
 		{"GET", "/invite/{token}", anybody, entrancePages.showInvite},
 		{"POST", "/invite/{token}", anybody, entrancePages.acceptInvite},
+
+		{"GET", resumePath, anybody, entrancePages.showKept},
 
 		{"GET", "/dashboard/settings/factor", signedIn, factorsPages.showFactorSetup},
 		{"POST", "/dashboard/settings/factor", signedIn, factorsPages.startFactor},
@@ -156,6 +160,8 @@ func (w *Web) memberPages() []page {
 		{"POST", "/dashboard/settings/profile", signedIn, settingsPages.saveProfile},
 		{"POST", "/dashboard/settings/kept", manages, settingsPages.saveKept},
 		{"POST", "/dashboard/settings/password", signedIn, settingsPages.savePassword},
+		{"POST", "/dashboard/settings/identity", signedIn, identities{w}.link},
+		{"POST", "/dashboard/settings/identity/end", signedIn, identities{w}.unlink},
 		{"POST", "/dashboard/settings/sessions/{id}/end", signedIn, settingsPages.endSession},
 		{"POST", "/dashboard/settings/sessions/end", signedIn, settingsPages.endSessions},
 		{"POST", "/dashboard/settings/invites", owns, settingsPages.inviteMember},

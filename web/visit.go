@@ -3,10 +3,12 @@ package web
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -60,6 +62,23 @@ func (v *visit) may(n need) bool {
 	return false
 }
 
+// mostFailed bounds what the side bar counts of the deliveries that have failed
+// in failedSpan.
+const (
+	mostFailed = 99
+	failedSpan = 24 * time.Hour
+)
+
+// failed counts what the side bar tells of deliveries. A page is shown without it
+// where that fails.
+func (v *visit) failed() int {
+	n, err := v.web.store.FailedDeliveries(v.ctx(), v.account.ID, v.web.now().Add(-failedSpan), mostFailed)
+	if err != nil && v.ctx().Err() == nil {
+		v.web.log.LogAttrs(v.ctx(), slog.LevelError, "failed deliveries not counted", slog.Any("error", err))
+	}
+	return n
+}
+
 // page returns what the page needs beside its model.
 func (v *visit) page(title, open string) views.Page {
 	p := views.Page{
@@ -80,6 +99,7 @@ func (v *visit) page(title, open string) views.Page {
 			}
 		}
 		p.Person.Account, p.Person.Role, p.Person.Balance = v.member.AccountName, v.member.Role, v.account.Balance
+		p.Person.FailedDeliveries = v.failed()
 	}
 	return p
 }
@@ -166,18 +186,30 @@ func (w *Web) admit(v *visit, p page) error {
 	}
 	switch {
 	case v.may(p.need):
+		if v.person != nil && v.r.Method == http.MethodPost && w.scs.Exists(v.ctx(), keptKey) {
+			w.scs.Remove(v.ctx(), keptKey) // It is sent now, or was left.
+		}
 		return p.handle(v)
 	case v.person == nil:
 		return v.askToSignIn()
+	case v.member == nil && p.need != operates:
+		return errNoAccount
 	}
 	return errForbidden
 }
 
-// askToSignIn sends a visitor to the sign-in and back.
+// askToSignIn sends a visitor to the sign-in and back: to the page they asked
+// for, or to what they had typed.
 func (v *visit) askToSignIn() error {
-	next := "/dashboard"
-	if v.r.Method == http.MethodGet {
-		next = v.r.URL.RequestURI()
+	next := v.r.URL.RequestURI()
+	if v.r.Method == http.MethodPost {
+		kept, err := v.keep()
+		if err != nil {
+			return err
+		}
+		if next = v.cameFrom(); kept {
+			next = resumePath
+		}
 	}
 	return v.redirect("/login?next=" + url.QueryEscape(next))
 }

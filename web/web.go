@@ -60,6 +60,10 @@ type Config struct {
 	// accounts. TestPayments tells that no money moves.
 	Payments     Payments
 	TestPayments bool
+	// Identities says who somebody is, and is called IdentityName; nil is a service
+	// where people have passwords only.
+	Identities   Identities
+	IdentityName string
 	// Local tells that the base URL is loopback.
 	Local bool
 	// Input returns what a call was asked to do, where that was kept, as JSON, or

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -76,16 +77,14 @@ func (w endpoints) webhooksPage(v *visit, secret *views.EndpointSecret) error {
 	if err != nil {
 		return err
 	}
+	traffic, err := w.store.WebhookTraffic(v.ctx(), v.account.ID, w.now().Add(-24*time.Hour))
+	if err != nil {
+		return err
+	}
 	m := views.Webhooks{Max: store.MaxWebhooks, Secret: secret, Events: eventKinds(), New: w.endpointForm(v)}
 	for _, e := range list {
 		shown := endpointOf(e)
-		latest, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, EndpointID: e.ID, List: store.List{Limit: 1}})
-		if err != nil {
-			return err
-		}
-		if len(latest.Items) > 0 {
-			shown.Last = &latest.Items[0].CreatedAt
-		}
+		shown.Day, shown.Last = traffic[e.ID].Count, traffic[e.ID].Last
 		m.List = append(m.List, shown)
 	}
 	return v.show(http.StatusOK, views.WebhooksPage(v.page("Webhook endpoints", webhooksPath), m))

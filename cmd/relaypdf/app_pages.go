@@ -15,10 +15,12 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/edge"
 	"relaypdf/mail"
+	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/seal"
 	"relaypdf/views"
 	"relaypdf/web"
+	"relaypdf/web/identity"
 )
 
 // openPost prepares the sending of mails, where a server is set for them.
@@ -45,6 +47,21 @@ func (a *App) again(ctx context.Context, account store.Account, callID, requestI
 		return "", "", err
 	}
 	return "", failure.Error(), nil
+}
+
+// identities returns the provider that says who people are, nil where none is
+// set. It is asked nothing yet.
+func (a *App) identities() (web.Identities, error) {
+	if a.config.OIDCIssuer == "" {
+		return nil, nil
+	}
+	roots, err := render.LoadRoots(a.config.ExtraCA)
+	if err != nil {
+		return nil, err
+	}
+	return identity.New(identity.Config{
+		Issuer: a.config.OIDCIssuer, ClientID: a.config.OIDCClientID, ClientSecret: a.config.OIDCClientSecret, RedirectURL: a.config.BaseURL + web.OIDCPath, Roots: roots,
+	}), nil
 }
 
 // openPages prepares the pages, where the process has their role.
@@ -87,6 +104,10 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	if a.money != nil {
 		config.Payments, config.TestPayments = a.money, !a.money.Live()
 	}
+	if config.Identities, err = a.identities(); err != nil {
+		return nil, err
+	}
+	config.IdentityName = a.config.OIDCName
 	pages, err := web.New(config)
 	if err != nil {
 		return nil, errors.Join(errors.New("the pages cannot be served"), err)

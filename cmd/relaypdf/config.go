@@ -49,6 +49,8 @@ type Config struct {
 	SignUp          string // who may make an account on the pages: open, invite, closed
 	SMTPURL         string // mail server; empty sends no mail
 	MailFrom        string // sender of mails
+	// Of a provider of OpenID Connect; an empty issuer is none.
+	OIDCIssuer, OIDCClientID, OIDCClientSecret, OIDCName string
 	// Of Stripe's; an empty key takes no payments.
 	StripeSecretKey, StripeWebhookSecret string
 	StripeAPIURL                         string                   // stand-in on this machine; empty is Stripe
@@ -196,6 +198,10 @@ func (c *Config) check() []error {
 	if (c.StripeSecretKey == "") != (c.StripeWebhookSecret == "") {
 		return []error{errors.New(
 			"RELAYPDF_STRIPE_SECRET_KEY and RELAYPDF_STRIPE_WEBHOOK_SECRET: only one of them is set; payments need both, so set the other, or none")}
+	}
+	if (c.OIDCIssuer == "") != (c.OIDCClientID == "") {
+		return []error{errors.New(
+			"RELAYPDF_OIDC_ISSUER and RELAYPDF_OIDC_CLIENT_ID: only one of them is set; logging in with a provider needs both, so set the other, or none")}
 	}
 	return c.checkAI()
 }

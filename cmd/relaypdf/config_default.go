@@ -66,6 +66,18 @@ func defaultRegion(_ *Config, host machine) (string, error) {
 	return store.DefaultRegion, nil
 }
 
+// issuerHost is what a provider of identities is called where nobody has named it.
+func issuerHost(c *Config, _ machine) (string, error) {
+	if c.OIDCIssuer == "" {
+		return "", nil
+	}
+	issuer, err := url.Parse(c.OIDCIssuer)
+	if err != nil {
+		return "", err
+	}
+	return issuer.Hostname(), nil
+}
+
 // mailFrom derives the sender of mails from the service's host.
 func mailFrom(c *Config, _ machine) (string, error) {
 	base, err := url.Parse(c.BaseURL)

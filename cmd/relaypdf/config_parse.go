@@ -219,6 +219,17 @@ func parseStripeKey(text string) (string, error) {
 	return "", errors.New("is not a secret key of Stripe's; it begins with sk_live_ or sk_test_")
 }
 
+// parseIssuer takes the address of a provider of identities as it is: with or
+// without a slash at the end is part of its name. What it says is believed, so
+// that it must be encrypted on its way.
+func parseIssuer(text string) (string, error) {
+	address, err := parseBaseURL(text)
+	if err == nil && !strings.HasPrefix(address, "https:") && !api.Loopback(address) {
+		err = errors.New("must begin with https://, unless it is on this machine")
+	}
+	return text, err
+}
+
 // parseStripeURL keeps the key from being sent anywhere but to Stripe.
 func parseStripeURL(text string) (string, error) {
 	address, err := parseBaseURL(text)

@@ -136,7 +136,7 @@ var settings = []setting{
 	},
 	{
 		name: "extra-ca", group: groupServer,
-		doc:   "PEM file with certificate authorities that are trusted besides the system's, by the browser and by file fetches and webhooks.",
+		doc:   "PEM file with certificate authorities that are trusted besides the system's, by the browser, by file fetches and webhooks, and for the provider of OpenID Connect.",
 		apply: into(func(c *Config) *string { return &c.ExtraCA }, parseCAFile),
 	},
 	{
@@ -243,6 +243,29 @@ var settings = []setting{
 		derive:     mailFrom,
 		doc:        "Sender of mails.",
 		apply:      into(func(c *Config) *string { return &c.MailFrom }, parseText),
+	},
+	{
+		name: "oidc-issuer", group: groupServer,
+		doc: "Address of a provider of OpenID Connect with which people may log in, as the provider writes it, such as `https://id.example.com/realms/staff`. " +
+			"Its client leads back to `/login/oidc/callback` below the base URL.",
+		apply: into(func(c *Config) *string { return &c.OIDCIssuer }, parseIssuer),
+	},
+	{
+		name: "oidc-client-id", group: groupServer,
+		doc:   "Name of this service at the provider. Needed with the issuer.",
+		apply: into(func(c *Config) *string { return &c.OIDCClientID }, parseText),
+	},
+	{
+		name: "oidc-client-secret", group: groupServer, secret: true,
+		doc:   "Password of this service at the provider. Clients that the provider calls public have none.",
+		apply: into(func(c *Config) *string { return &c.OIDCClientSecret }, parseText),
+	},
+	{
+		name: "oidc-name", group: groupServer,
+		derivation: "the host of the issuer",
+		derive:     issuerHost,
+		doc:        "What people know the provider as, on buttons.",
+		apply:      into(func(c *Config) *string { return &c.OIDCName }, parseText),
 	},
 	{
 		name: "stripe-secret-key", group: groupServer, secret: true,

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSettingsOfAProviderOfIdentities: issuer and client belong together, the
+// issuer is kept as it is written, and what it says is not believed unencrypted.
+func TestSettingsOfAProviderOfIdentities(t *testing.T) {
+	load := func(vars ...string) (Config, error) { return loadConfig(flagsOf(t), user(vars...)) }
+	c, err := load("RELAYPDF_OIDC_ISSUER=https://id.example.com/staff/", "RELAYPDF_OIDC_CLIENT_ID=relaypdf")
+	if err != nil || c.OIDCIssuer != "https://id.example.com/staff/" || c.OIDCName != "id.example.com" || c.OIDCClientSecret != "" {
+		t.Errorf("got %q, %q, %v", c.OIDCIssuer, c.OIDCName, err)
+	}
+	if c, err := load("RELAYPDF_OIDC_ISSUER=http://localhost:9000", "RELAYPDF_OIDC_CLIENT_ID=relaypdf", "RELAYPDF_OIDC_NAME=Fern & Kettle"); err != nil || c.OIDCName != "Fern & Kettle" {
+		t.Errorf("on this machine: got %q, %v", c.OIDCName, err)
+	}
+	for name, q := range map[string]struct {
+		vars []string
+		want string
+	}{
+		"issuer alone": {[]string{"RELAYPDF_OIDC_ISSUER=https://id.example.com"}, "RELAYPDF_OIDC_CLIENT_ID: only one of them is set"},
+		"client alone": {[]string{"RELAYPDF_OIDC_CLIENT_ID=relaypdf"}, "only one of them is set"},
+		"unencrypted":  {[]string{"RELAYPDF_OIDC_ISSUER=http://id.example.com", "RELAYPDF_OIDC_CLIENT_ID=x"}, "must begin with https://"},
+		"no address":   {[]string{"RELAYPDF_OIDC_ISSUER=id.example.com", "RELAYPDF_OIDC_CLIENT_ID=x"}, "RELAYPDF_OIDC_ISSUER"},
+	} {
+		if _, err := load(q.vars...); err == nil || !strings.Contains(err.Error(), q.want) {
+			t.Errorf("%s: got %v, want %q", name, err, q.want)
+		}
+	}
+	if c, err := load(); err != nil || c.OIDCIssuer != "" || c.OIDCName != "" {
+		t.Errorf("without one: got %q, %q, %v", c.OIDCIssuer, c.OIDCName, err)
+	}
+}

@@ -1,0 +1,111 @@
+package web_test
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+)
+
+var countInSideBar = regexp.MustCompile(`<span class="count">\s*(\d+)\s*<span class="vh">\s*failed`)
+
+// failedInSideBar returns what the side bar counts; 0 where it counts nothing.
+func failedInSideBar(t *testing.T, page answer) int {
+	t.Helper()
+	found := countInSideBar.FindStringSubmatch(page.body)
+	if found == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// send makes deliveries to an endpoint, and has them end as it says.
+func (h *house) send(t *testing.T, accountID, endpointID string, n int, a *store.Attempt) {
+	t.Helper()
+	for range n {
+		if _, err := h.TestWebhook(t.Context(), accountID, endpointID, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for left := n; a != nil && left > 0; {
+		due, err := h.ClaimDeliveries(t.Context(), n)
+		if err != nil || len(due) == 0 {
+			t.Fatalf("%d deliveries are left, and none is due: %v", left, err)
+		}
+		for _, d := range due {
+			d.Attempts = store.MaxAttempts - 1 // the last one: seven have failed
+			if _, err := h.FinishAttempt(t.Context(), d, *a); err != nil {
+				t.Fatal(err)
+			}
+			left--
+		}
+	}
+}
+
+// TestFailedDeliveriesAreCounted: in the side bar those of a day, up to 99; on
+// the overview those of its span that were delivered, of those that have ended.
+func TestFailedDeliveriesAreCounted(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		account := h.mayas(t)
+		lease, result := acquire(t, h), h.NewID("file")
+		if err := h.Begin(t.Context(), store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: account.ID, Operation: "pdf.create", Mode: "binary", RequestID: "r", Quote: 2000, Lease: lease}); err != nil {
+			t.Fatal(err)
+		}
+		hook, err := h.CreateWebhook(t.Context(), store.NewWebhook{ID: h.NewID("wh"), AccountID: account.ID, URL: "https://hooks.example/in", Secret: []byte("sealed"), SecretPrefix: "whsec_x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mallory := h.join(t, "mallory@example.com")
+		if n := failedInSideBar(t, v.sees("/dashboard")); n != 0 {
+			t.Errorf("the side bar counts %d before anything was sent", n)
+		}
+		failure := &store.Attempt{StatusCode: http.StatusServiceUnavailable, Error: "503"}
+		h.send(t, account.ID, hook.ID, 1, failure)
+		h.clock.Advance(25 * time.Hour)
+		if n := failedInSideBar(t, v.sees("/dashboard/keys")); n != 0 {
+			t.Errorf("the side bar counts %d that failed yesterday", n)
+		}
+		h.send(t, account.ID, hook.ID, 2, failure)
+		h.send(t, account.ID, hook.ID, 9, &store.Attempt{Delivered: true, StatusCode: http.StatusOK})
+		h.send(t, account.ID, hook.ID, 1, nil) // waits
+		for _, path := range []string{"/dashboard", "/dashboard/keys", "/dashboard/deliveries", "/dashboard/wallet"} {
+			if n := failedInSideBar(t, v.sees(path)); n != 2 {
+				t.Errorf("%s counts %d failed deliveries, want 2", path, n)
+			}
+		}
+		if page := textOf(v.sees("/dashboard").body); !strings.Contains(page, "Webhooks 75 %") {
+			t.Errorf("9 of 12 were delivered in 30 days: %s", page)
+		}
+		if page := textOf(v.sees("/dashboard?days=1").body); !strings.Contains(page, "Webhooks 81.82 %") {
+			t.Errorf("9 of 11 were delivered today: %s", page)
+		}
+		if n := failedInSideBar(t, mallory.sees("/dashboard/keys")); n != 0 {
+			t.Errorf("another account's side bar counts %d", n)
+		}
+	})
+}
+
+// TestSideBarCountsNoFurther than it has room for numbers.
+func TestSideBarCountsNoFurther(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		account := h.mayas(t)
+		hook, err := h.CreateWebhook(t.Context(), store.NewWebhook{ID: h.NewID("wh"), AccountID: account.ID, URL: "https://hooks.example/in", Secret: []byte("sealed"), SecretPrefix: "whsec_x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.send(t, account.ID, hook.ID, 104, &store.Attempt{StatusCode: http.StatusServiceUnavailable, Error: "503"})
+		if n := failedInSideBar(t, v.sees("/dashboard/keys")); n != 99 {
+			t.Errorf("the side bar counts %d of 104", n)
+		}
+	})
+}

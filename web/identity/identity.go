@@ -1,0 +1,167 @@
+// Package identity asks a provider of OpenID Connect who somebody is.
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// Config says which provider is asked, and as whom.
+type Config struct {
+	// Issuer is the provider's address, as it writes it itself.
+	Issuer                 string
+	ClientID, ClientSecret string
+	// RedirectURL is the page of ours that the provider leads back to.
+	RedirectURL string
+	// Roots are the certificate authorities that the provider's is checked with;
+	// nil means the system's.
+	Roots *x509.CertPool
+}
+
+// Provider is asked who somebody is. Its methods are safe for concurrent use.
+type Provider struct {
+	cfg    Config
+	client *http.Client
+
+	mu    sync.Mutex
+	found *oidc.Provider // nil until it has answered
+}
+
+// Flow is one asking. It has to be kept, and hidden, until the answer comes.
+type Flow struct {
+	State    string `json:"state"`
+	Nonce    string `json:"nonce"`
+	Verifier string `json:"verifier"`
+}
+
+// Claims are what the provider says of somebody.
+type Claims struct {
+	// Identity is the provider and its name for the person, which never changes.
+	Identity string
+	Name     string
+	Email    string
+	// Verified tells that the provider has seen that the address is theirs.
+	Verified bool
+}
+
+// ErrDenied means that the provider, or the person there, has refused, or that
+// the answer is not one to what was asked.
+var ErrDenied = errors.New("the provider did not say who it is")
+
+// patience bounds a question to the provider.
+const patience = 15 * time.Second
+
+// New returns a provider, which is not asked anything yet.
+func New(cfg Config) *Provider {
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+	}
+	return &Provider{cfg: cfg, client: &http.Client{Transport: transport, Timeout: patience}}
+}
+
+// discover reads once what the provider says of itself. One that did not answer
+// is asked again the next time.
+func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.found != nil {
+		return p.found, nil
+	}
+	found, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.cfg.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("ask the provider of identities for its configuration: %w", err)
+	}
+	p.found = found
+	return found, nil
+}
+
+func (p *Provider) oauth(found *oidc.Provider) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: p.cfg.ClientID, ClientSecret: p.cfg.ClientSecret, Endpoint: found.Endpoint(), RedirectURL: p.cfg.RedirectURL,
+		Scopes: []string{oidc.ScopeOpenID, "email", "profile"},
+	}
+}
+
+// Begin returns the address at the provider to which a person goes, and what has
+// to be kept for when they come back.
+func (p *Provider) Begin(ctx context.Context) (Flow, string, error) {
+	found, err := p.discover(ctx)
+	if err != nil {
+		return Flow{}, "", err
+	}
+	flow := Flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
+	return flow, p.oauth(found).AuthCodeURL(flow.State, oidc.Nonce(flow.Nonce), oauth2.S256ChallengeOption(flow.Verifier)), nil
+}
+
+// Finish returns who has come back from the provider with a state and a code. It
+// returns ErrDenied when the answer does not belong to the flow.
+func (p *Provider) Finish(ctx context.Context, flow Flow, state, code string) (Claims, error) {
+	if flow.State == "" || code == "" || subtle.ConstantTimeCompare([]byte(flow.State), []byte(state)) != 1 {
+		return Claims{}, ErrDenied
+	}
+	found, err := p.discover(ctx)
+	if err != nil {
+		return Claims{}, err
+	}
+	ctx = oidc.ClientContext(ctx, p.client)
+	token, err := p.oauth(found).Exchange(ctx, code, oauth2.VerifierOption(flow.Verifier))
+	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) {
+		return Claims{}, fmt.Errorf("%w: %s", ErrDenied, refused.ErrorCode)
+	}
+	if err != nil {
+		return Claims{}, fmt.Errorf("exchange the code: %w", err)
+	}
+	raw, _ := token.Extra("id_token").(string)
+	verified, err := found.Verifier(&oidc.Config{ClientID: p.cfg.ClientID}).Verify(ctx, raw)
+	if err != nil {
+		return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	if verified.Subject == "" || subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(flow.Nonce)) != 1 {
+		return Claims{}, ErrDenied
+	}
+	return p.claims(ctx, found, token, verified)
+}
+
+// profile is what of a token or of the provider's answer is read. Some providers
+// write booleans as text.
+type profile struct {
+	Name     string `json:"name"`
+	Email    string `json:"email"`
+	Verified any    `json:"email_verified"`
+}
+
+// claims reads what is said of a person: in the token, or else where the token
+// says less than the provider tells when it is asked.
+func (p *Provider) claims(ctx context.Context, found *oidc.Provider, token *oauth2.Token, verified *oidc.IDToken) (Claims, error) {
+	var about profile
+	if err := verified.Claims(&about); err != nil {
+		return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	if about.Email == "" && found.UserInfoEndpoint() != "" {
+		info, err := found.UserInfo(ctx, oauth2.StaticTokenSource(token))
+		if err != nil {
+			return Claims{}, fmt.Errorf("ask the provider for a person's address: %w", err)
+		}
+		if info.Subject != verified.Subject {
+			return Claims{}, ErrDenied
+		}
+		if err := info.Claims(&about); err != nil {
+			return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
+		}
+	}
+	return Claims{
+		Identity: verified.Issuer + " " + verified.Subject, Name: about.Name, Email: about.Email,
+		Verified: about.Email != "" && (about.Verified == true || about.Verified == "true"),
+	}, nil
+}

@@ -1,0 +1,218 @@
+// Package identitytest is a provider of OpenID Connect for tests: the code flow
+// with PKCE, tokens signed with RS256, and a page on which to choose who one is.
+package identitytest
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"html/template"
+	"maps"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The client that the provider knows.
+const (
+	ClientID     = "relaypdf"
+	ClientSecret = "a secret & more" // It has to be escaped on its way.
+)
+
+// Person is somebody whom the provider knows.
+type Person struct {
+	Subject, Name, Email string
+	Verified             bool
+}
+
+// Provider is the provider. Its fields may be changed between requests.
+type Provider struct {
+	*httptest.Server
+
+	// Redirect is the only address that it leads back to.
+	Redirect string
+	// People are those who may choose who they are, by their names on the page.
+	People map[string]Person
+	// TellLater leaves the address out of the token, for who asks.
+	TellLater bool
+	// Forge changes a token before it is signed; nil does not.
+	Forge func(claims map[string]any)
+	// Strange signs with a key that is not the provider's.
+	Strange bool
+
+	key, other *rsa.PrivateKey
+	now        func() time.Time
+
+	mu     sync.Mutex
+	codes  map[string]grant
+	tokens map[string]Person
+}
+
+// grant is what a code stands for.
+type grant struct {
+	person           Person
+	nonce, challenge string
+}
+
+// New starts a provider with a clock.
+func New(t *testing.T, now func() time.Time) *Provider {
+	t.Helper()
+	p := &Provider{now: now, codes: map[string]grant{}, tokens: map[string]Person{}, People: map[string]Person{}}
+	for _, key := range []**rsa.PrivateKey{&p.key, &p.other} {
+		made, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*key = made
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", p.configuration)
+	mux.HandleFunc("GET /keys", p.keys)
+	mux.HandleFunc("GET /authorize", p.choose)
+	mux.HandleFunc("POST /authorize", p.grant)
+	mux.HandleFunc("POST /token", p.token)
+	mux.HandleFunc("GET /userinfo", p.userinfo)
+	p.Server = httptest.NewServer(mux)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func answer(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) // Who has left does not read it.
+}
+
+func refuse(w http.ResponseWriter, code string) {
+	answer(w, http.StatusBadRequest, map[string]string{"error": code})
+}
+
+func (p *Provider) configuration(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, map[string]any{
+		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "userinfo_endpoint": p.URL + "/userinfo", "jwks_uri": p.URL + "/keys",
+		"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"},
+		"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"client_secret_basic"},
+	})
+}
+
+func encoded(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
+
+func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, map[string]any{"keys": []map[string]string{{
+		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "one", "n": encoded(p.key.N.Bytes()), "e": encoded(big.NewInt(int64(p.key.E)).Bytes()),
+	}}})
+}
+
+var page = template.Must(template.New("choose").Parse(`<!doctype html><html lang="en"><title>Provider</title><h1>Who are you?</h1>
+<form method="post">{{range .}}<p><button type="submit" name="who" value="{{.}}">I am {{.}}</button>{{end}}<p><button type="submit" name="who" value="">Refuse</button></form></html>`))
+
+// asked checks what somebody was sent with.
+func (p *Provider) asked(w http.ResponseWriter, r *http.Request) (url.Values, bool) {
+	q := r.URL.Query()
+	ok := q.Get("client_id") == ClientID && q.Get("redirect_uri") == p.Redirect && q.Get("response_type") == "code" && q.Get("state") != "" && q.Get("nonce") != "" &&
+		slices.Contains(strings.Fields(q.Get("scope")), "openid") && q.Get("code_challenge_method") == "S256" && len(q.Get("code_challenge")) == 43
+	if !ok {
+		http.Error(w, "the request lacks what it needs: "+r.URL.RawQuery, http.StatusBadRequest)
+	}
+	return q, ok
+}
+
+func (p *Provider) choose(w http.ResponseWriter, r *http.Request) {
+	if _, ok := p.asked(w, r); ok {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = page.Execute(w, slices.Sorted(maps.Keys(p.People)))
+	}
+}
+
+func (p *Provider) grant(w http.ResponseWriter, r *http.Request) {
+	q, ok := p.asked(w, r)
+	if !ok {
+		return
+	}
+	back := url.Values{"state": {q.Get("state")}}
+	if person, known := p.People[r.PostFormValue("who")]; known {
+		code := rand.Text()
+		p.mu.Lock()
+		p.codes[code] = grant{person, q.Get("nonce"), q.Get("code_challenge")}
+		p.mu.Unlock()
+		back.Set("code", code)
+	} else {
+		back.Set("error", "access_denied")
+	}
+	http.Redirect(w, r, p.Redirect+"?"+back.Encode(), http.StatusFound)
+}
+
+func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
+	id, secret, ok := r.BasicAuth()
+	id, _ = url.QueryUnescape(id)
+	secret, _ = url.QueryUnescape(secret)
+	if !ok || id != ClientID || secret != ClientSecret {
+		answer(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	granted, known := p.codes[r.PostFormValue("code")]
+	delete(p.codes, r.PostFormValue("code"))
+	challenge := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+	if !known || r.PostFormValue("grant_type") != "authorization_code" || r.PostFormValue("redirect_uri") != p.Redirect || encoded(challenge[:]) != granted.challenge {
+		refuse(w, "invalid_grant")
+		return
+	}
+	signed, err := p.idToken(granted)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	access := rand.Text()
+	p.tokens[access] = granted.person
+	answer(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": 300, "id_token": signed})
+}
+
+// about is what is said of somebody.
+func about(person Person) map[string]any {
+	return map[string]any{"sub": person.Subject, "name": person.Name, "email": person.Email, "email_verified": person.Verified}
+}
+
+func (p *Provider) idToken(g grant) (string, error) {
+	claims := map[string]any{"sub": g.person.Subject}
+	if !p.TellLater {
+		claims = about(g.person)
+	}
+	claims["iss"], claims["aud"], claims["nonce"], claims["iat"], claims["exp"] = p.URL, ClientID, g.nonce, p.now().Unix(), p.now().Add(5*time.Minute).Unix()
+	if p.Forge != nil {
+		p.Forge(claims)
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	text := encoded([]byte(`{"alg":"RS256","kid":"one","typ":"JWT"}`)) + "." + encoded(payload)
+	key, sum := p.key, sha256.Sum256([]byte(text))
+	if p.Strange {
+		key = p.other
+	}
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	return text + "." + encoded(signature), err
+}
+
+func (p *Provider) userinfo(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	access, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	person, known := p.tokens[access]
+	if !known {
+		answer(w, http.StatusUnauthorized, map[string]string{"error": "invalid_token"})
+		return
+	}
+	answer(w, http.StatusOK, about(person))
+}

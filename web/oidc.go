@@ -1,0 +1,252 @@
+package web
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"relaypdf/mail"
+	"relaypdf/store"
+	"relaypdf/views"
+	"relaypdf/web/identity"
+)
+
+// Identities is a provider that says who somebody is.
+type Identities interface {
+	Begin(ctx context.Context) (identity.Flow, string, error)
+	Finish(ctx context.Context, flow identity.Flow, state, code string) (identity.Claims, error)
+}
+
+const (
+	// OIDCPath is where the provider leads back to.
+	OIDCPath         = "/login/oidc/callback"
+	oidcCookie       = "relaypdf_oidc"
+	secureOIDCCookie = "__Host-" + oidcCookie
+	oidcPurpose      = "identity flow"
+	// oidcLife is how long somebody may take at the provider.
+	oidcLife = 10 * time.Minute
+	// oidcPerAddress bounds how often an address may be sent to the provider.
+	oidcPerAddress = 60
+)
+
+// identities are the pages that go to an outside provider and back.
+type identities struct{ *Web }
+
+// errIdentity says that the provider's answer is of no use.
+var errIdentity = errors.New("the provider did not say who it is")
+
+// errNoProvider says that the provider cannot be reached.
+var errNoProvider = errors.New("the provider of identities does not answer")
+
+// outward is what is kept, sealed, in a cookie while somebody is at the provider.
+type outward struct {
+	identity.Flow
+
+	Next   string    `json:"next"`
+	Person string    `json:"person"` // whom the identity is to be linked with; empty signs in
+	At     time.Time `json:"at"`
+}
+
+func (w identities) cookieName() string {
+	if w.secure {
+		return secureOIDCCookie
+	}
+	return oidcCookie
+}
+
+// setCookie keeps text until somebody comes back; empty forgets it.
+func (w identities) setCookie(v *visit, text string) {
+	age := int(oidcLife.Seconds())
+	if text == "" {
+		age = -1
+	}
+	http.SetCookie(v.w, &http.Cookie{
+		Name: w.cookieName(), Value: text, Path: "/", MaxAge: age, Secure: w.secure, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, // The way back begins on the provider's page.
+	})
+}
+
+// leave sends somebody to the provider. It is a page with a link, which opens by
+// itself: browsers hold the target of a form's redirect to be one of the form's,
+// and the provider may lead on to hosts that nobody here knows.
+func (w identities) leave(v *visit, out outward) error {
+	if w.cfg.Identities == nil {
+		return errNotFound
+	}
+	if _, ok := w.allow(v.ctx(), "oidc:address:"+w.cfg.ClientIP(v.r), oidcPerAddress, triesWindow); !ok {
+		return errTooMany
+	}
+	flow, address, err := w.cfg.Identities.Begin(v.ctx())
+	if err != nil {
+		w.log.LogAttrs(v.ctx(), slog.LevelError, "provider of identities", slog.Any("error", err))
+		return errNoProvider
+	}
+	out.Flow, out.At = flow, w.now()
+	plain, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	sealed, err := w.box.Seal(oidcPurpose, plain)
+	if err != nil {
+		return err
+	}
+	w.setCookie(v, base64.RawURLEncoding.EncodeToString(sealed))
+	v.w.Header().Set("Refresh", "0; url="+address)
+	return v.show(http.StatusOK, views.LeavePage(v.page("On to "+w.cfg.IdentityName, ""), views.Leave{Provider: w.cfg.IdentityName, URL: address}))
+}
+
+func (w identities) signIn(v *visit) error {
+	return w.leave(v, outward{Next: ownPath(v.value("next"))})
+}
+
+func (w identities) link(v *visit) error {
+	return w.leave(v, outward{Next: settingsPath, Person: v.person.ID})
+}
+
+// comeBack goes on after the provider.
+func (w identities) comeBack(v *visit) error {
+	if w.cfg.Identities == nil {
+		return errNotFound
+	}
+	out, ok := w.taken(v)
+	if !ok {
+		return errIdentity
+	}
+	claims, err := w.cfg.Identities.Finish(v.ctx(), out.Flow, v.value("state"), v.value("code"))
+	if err != nil {
+		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "provider of identities", slog.String("said", v.value("error")), slog.Any("error", err))
+		return errIdentity
+	}
+	if out.Person != "" {
+		return w.linkTo(v, out, claims)
+	}
+	person, err := w.people.ByIdentity(v.ctx(), claims.Identity)
+	if errors.Is(err, store.ErrNotFound) {
+		return w.stranger(v, out, claims)
+	}
+	if err != nil {
+		return err
+	}
+	return w.passed(v, person, out.Next, false)
+}
+
+// taken returns what the visitor's cookie keeps, and forgets it: it works once.
+func (w identities) taken(v *visit) (out outward, ok bool) {
+	cookie, err := v.r.Cookie(w.cookieName())
+	if err != nil {
+		return out, false
+	}
+	w.setCookie(v, "")
+	sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil {
+		return out, false
+	}
+	plain, err := w.box.Open(oidcPurpose, sealed)
+	if err == nil {
+		err = json.Unmarshal(plain, &out)
+	}
+	return out, err == nil && w.now().Sub(out.At) <= oidcLife
+}
+
+// linkTo links an identity with the person who has asked for it, and who must
+// still be signed in.
+func (w identities) linkTo(v *visit, out outward, claims identity.Claims) error {
+	if v.person == nil || v.person.ID != out.Person {
+		return errIdentity
+	}
+	err := w.people.SetIdentity(v.ctx(), v.person.ID, claims.Identity)
+	if errors.Is(err, store.ErrExists) {
+		v.tell("That identity belongs to another person here, so nothing was changed.")
+		return v.redirect(settingsPath)
+	}
+	if err == nil {
+		err = v.record("identity.linked", w.cfg.IdentityName, claims.Email)
+	}
+	if err == nil {
+		err = w.send(v.ctx(), identityLetter(*v.person, w.cfg.IdentityName, "Your account can now be opened with "+w.cfg.IdentityName+"."))
+	}
+	if err != nil {
+		return err
+	}
+	v.tell("You can log in with " + w.cfg.IdentityName + " from now on.")
+	return v.redirect(settingsPath)
+}
+
+func identityLetter(person store.Person, provider, line string) mail.Letter {
+	return mail.Letter{
+		To: person.Email, Subject: "Log-in with " + provider + " was changed",
+		Lines: []string{line, "If it was not you, change your password and look at your settings now."},
+	}
+}
+
+// stranger makes an account for somebody whom nobody here is linked with, where
+// anybody may sign up and the address is new. An address that is known stays its
+// person's: who has it logs in as before, and links the identity then.
+func (w identities) stranger(v *visit, out outward, claims identity.Claims) error {
+	m := views.Stranger{Provider: w.cfg.IdentityName, Email: claims.Email}
+	email, err := store.MailAddress(claims.Email)
+	if err != nil || !claims.Verified {
+		m.Why = views.StrangerUnverified
+		return v.show(http.StatusForbidden, views.StrangerPage(v.page("Not linked yet", ""), m))
+	}
+	m.Email = email
+	refuse := func(status int, why views.StrangerReason) error {
+		m.Why = why
+		return v.show(status, views.StrangerPage(v.page("Not linked yet", ""), m))
+	}
+	_, err = w.people.ByEmail(v.ctx(), email)
+	switch {
+	case err == nil:
+		return refuse(http.StatusForbidden, views.StrangerKnown)
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	case !w.signUpOpen():
+		return refuse(http.StatusForbidden, views.StrangerClosed)
+	}
+	if _, ok := w.allow(v.ctx(), "signup:address:"+w.cfg.ClientIP(v.r), signUpsPerAddress, signUpsWindow); !ok {
+		return errTooMany
+	}
+	person, err := w.people.Create(v.ctx(), store.NewPerson{Email: email, Name: claims.Name, Verified: true, Identity: claims.Identity})
+	if errors.Is(err, store.ErrExists) {
+		return refuse(http.StatusForbidden, views.StrangerKnown)
+	}
+	if err != nil {
+		return err
+	}
+	if person, err = w.welcome(v.ctx(), person.ID); err != nil {
+		return err
+	}
+	v.person = &person
+	if err := w.identifyMember(v); err != nil {
+		return err
+	}
+	if err := v.record("identity.linked", w.cfg.IdentityName, claims.Email); err != nil {
+		return err
+	}
+	return w.passed(v, person, out.Next, false)
+}
+
+// unlink ends the link with an identity, unless it is the only way in.
+func (w identities) unlink(v *visit) error {
+	if v.person.Password == "" {
+		v.tell("Set a password first: without one, nobody could log in as you any more.")
+		return v.redirect(settingsPath)
+	}
+	if err := w.people.SetIdentity(v.ctx(), v.person.ID, ""); err != nil {
+		return err
+	}
+	name := w.cfg.IdentityName
+	if name == "" {
+		name = "an outside identity"
+	}
+	err := errors.Join(v.record("identity.unlinked", name, ""), w.send(v.ctx(), identityLetter(*v.person, name, "Your account cannot be opened with "+name+" any more.")))
+	if err != nil {
+		return err
+	}
+	v.tell("You log in with your password only from now on.")
+	return v.redirect(settingsPath)
+}

@@ -1,0 +1,312 @@
+package web_test
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"relaypdf/store"
+	"relaypdf/web"
+	"relaypdf/web/identity"
+	"relaypdf/web/identity/identitytest"
+)
+
+// desk is a house beside a provider of identities.
+type desk struct {
+	*house
+	provider *identitytest.Provider
+}
+
+var (
+	maya = identitytest.Person{Subject: "1001", Name: "Maya Lind", Email: "Maya@Example.com", Verified: true}
+	tom  = identitytest.Person{Subject: "1002", Name: "Tom Okafor", Email: "tom@example.com", Verified: true}
+)
+
+func newDesk(t *testing.T, change func(*web.Config)) *desk {
+	t.Helper()
+	d := &desk{provider: identitytest.New(t, time.Now)}
+	d.provider.People = map[string]identitytest.Person{"maya": maya, "tom": tom}
+	d.house = sqliteHouse(t, func(cfg *web.Config) {
+		d.provider.Redirect = cfg.BaseURL + web.OIDCPath
+		cfg.IdentityName = "Example ID"
+		cfg.Identities = identity.New(identity.Config{
+			Issuer: d.provider.URL, ClientID: identitytest.ClientID, ClientSecret: identitytest.ClientSecret, RedirectURL: d.provider.Redirect,
+		})
+		if change != nil {
+			change(cfg)
+		}
+	})
+	return d
+}
+
+var leaving = regexp.MustCompile(`<a class="btn primary block" href="([^"]+)" rel="noreferrer">`)
+
+// goes sends a visitor to the provider by a form, where they say who they are, and
+// returns the address that they are led back to.
+func (d *desk) goes(v *visitor, form, who string) (back string) {
+	v.t.Helper()
+	page := v.post(form, http.StatusOK, url.Values{"next": {"/dashboard/keys"}})
+	link := leaving.FindStringSubmatch(page.body)
+	if link == nil {
+		v.t.Fatalf("no link leads to the provider: %s", textOf(page.body))
+	}
+	address := html.UnescapeString(link[1])
+	if refresh := page.header.Get("Refresh"); refresh != "0; url="+address {
+		v.t.Errorf("the page leads to %q by itself, its link to %q", refresh, address)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r, err := http.NewRequestWithContext(v.t.Context(), http.MethodPost, address, strings.NewReader(url.Values{"who": {who}}.Encode()))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := client.Do(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	to, ok := strings.CutPrefix(answer.Header.Get("Location"), d.url)
+	if answer.StatusCode != http.StatusFound || !ok {
+		v.t.Fatalf("the provider answers with status %d and %q", answer.StatusCode, to)
+	}
+	return to
+}
+
+// comes comes back from the provider.
+func (d *desk) comes(v *visitor, who string) answer {
+	v.t.Helper()
+	// Coming from another site, the browser says so.
+	v.header.Set("Sec-Fetch-Site", "same-origin")
+	back := d.goes(v, "/login/oidc", who)
+	v.header.Set("Sec-Fetch-Site", "cross-site")
+	defer v.header.Set("Sec-Fetch-Site", "same-origin")
+	return v.get(back)
+}
+
+// wantNobody fails the test where somebody was signed in.
+func wantNobody(t *testing.T, v *visitor, why string, got answer, status int, words string) {
+	t.Helper()
+	if got.status != status || !strings.Contains(textOf(got.body), words) {
+		t.Errorf("%s: got status %d, %s", why, got.status, textOf(got.body))
+	}
+	if a := v.get("/dashboard"); a.status != http.StatusSeeOther {
+		t.Errorf("%s: somebody is signed in", why)
+	}
+}
+
+func TestStrangersWithAConfirmedAddressGetAnAccount(t *testing.T) {
+	d := newDesk(t, nil)
+	for _, later := range []bool{false, true} {
+		d.provider.TellLater = later
+		v := d.visitor(t)
+		who, email := "maya", "maya@example.com"
+		if later {
+			who, email = "tom", "tom@example.com"
+		}
+		v.sees("/login", "Continue with Example ID")
+		v.sees("/signup", "Continue with Example ID")
+		if a := d.comes(v, who); a.status != http.StatusSeeOther || a.header.Get("Location") != "/dashboard/keys" {
+			t.Fatalf("got status %d, %q: %s", a.status, a.header.Get("Location"), textOf(a.body))
+		}
+		v.sees("/dashboard", "$5.00")
+		person, err := d.People().ByEmail(t.Context(), email)
+		if err != nil || person.VerifiedAt == nil || person.Password != "" || !strings.HasPrefix(person.Identity, d.provider.URL+" 100") {
+			t.Errorf("got %+v, %v", person, err)
+		}
+		account, err := d.AccountByEmail(t.Context(), email)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"identity.linked", "session.begun"} {
+			if got := d.actions(t, account.ID); !slices.Contains(got, want) {
+				t.Errorf("the audit log says %q, and not %s", got, want)
+			}
+		}
+		// Without a password the identity is the only way in.
+		v.post("/dashboard/settings/identity/end", http.StatusSeeOther, url.Values{})
+		v.sees("/dashboard/settings", "Set a password first", "Log-in linked with Example ID")
+		again := d.visitor(t)
+		if a := d.comes(again, who); a.header.Get("Location") != "/dashboard/keys" {
+			t.Errorf("the second time: got status %d, %s", a.status, textOf(a.body))
+		}
+		again.sees("/dashboard/keys")
+	}
+}
+
+// TestNobodyIsTakenOver: whoever has an address keeps it, whatever a provider says
+// of others.
+func TestNobodyIsTakenOver(t *testing.T) {
+	d := newDesk(t, nil)
+	d.join(t, "maya@example.com")
+	v := d.visitor(t)
+	wantNobody(t, v, "a known address", d.comes(v, "maya"), http.StatusForbidden, "maya@example.com has an account here. Log in as before")
+	if _, err := d.People().Create(t.Context(), store.NewPerson{Email: "tom@example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	wantNobody(t, v, "an address that is not verified here", d.comes(v, "tom"), http.StatusForbidden, "has an account here")
+	for name, person := range map[string]identitytest.Person{
+		"unverified": {Subject: "7", Email: "new@example.com"}, "nobody's": {Subject: "8", Verified: true}, "broken": {Subject: "9", Email: "no address", Verified: true},
+	} {
+		d.provider.People["x"] = person
+		wantNobody(t, v, name, d.comes(v, "x"), http.StatusForbidden, "does not say that your address is confirmed")
+	}
+	if people, err := d.People().All(t.Context()); err != nil || len(people) != 2 {
+		t.Errorf("there are %d people, %v", len(people), err)
+	}
+}
+
+func TestStrangersAreLeftOutWhereSignUpIsClosed(t *testing.T) {
+	d := newDesk(t, func(cfg *web.Config) { cfg.SignUp = web.SignUpInvite })
+	v := d.visitor(t)
+	wantNobody(t, v, "a stranger", d.comes(v, "tom"), http.StatusForbidden, "new accounts are made by the operator")
+}
+
+// TestIdentitiesAreLinkedBySignedInPeopleOnly links one, signs in with it, has the
+// second factor asked for, and unlinks it.
+func TestIdentitiesAreLinkedBySignedInPeopleOnly(t *testing.T) {
+	d := newDesk(t, nil)
+	v := d.join(t, "maya@example.com")
+	if a := d.visitor(t).do(http.MethodPost, "/dashboard/settings/identity", url.Values{}); a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/login") {
+		t.Errorf("nobody links an identity: got status %d", a.status)
+	}
+	v.sees("/dashboard/settings", "Log in with Example ID", "Link Example ID")
+	back := d.goes(v, "/dashboard/settings/identity", "tom") // whatever its address is
+	if a := v.get(back); a.header.Get("Location") != "/dashboard/settings" {
+		t.Fatalf("got status %d: %s", a.status, textOf(a.body))
+	}
+	v.sees("/dashboard/settings", "You can log in with Example ID from now on.", "Unlink", "Log-in linked with Example ID")
+	if letter := d.mail.last(t, "maya@example.com"); letter.Subject != "Log-in with Example ID was changed" {
+		t.Errorf("the owner was sent %q", letter.Subject)
+	}
+	other := d.visitor(t)
+	const phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1"
+	other.header.Set("User-Agent", phone)
+	d.comes(other, "tom")
+	other.sees("/dashboard/settings", "maya@example.com")
+	if letter := d.mail.last(t, "maya@example.com"); letter.Subject != "New sign-in with Safari on iPhone" {
+		t.Errorf("the owner was sent %q", letter.Subject)
+	}
+
+	setup := v.sees("/dashboard/settings/factor", "Set up a second factor")
+	code := func() string {
+		code, err := totp.GenerateCode(secretText.FindStringSubmatch(setup.body)[1], d.clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return code
+	}
+	v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}})
+	third := d.visitor(t)
+	if a := d.comes(third, "tom"); !strings.HasPrefix(a.header.Get("Location"), "/login/code") {
+		t.Fatalf("with a second factor: got status %d, %q", a.status, a.header.Get("Location"))
+	}
+	if a := third.get("/dashboard"); a.status != http.StatusSeeOther {
+		t.Error("the provider alone opens the dashboard")
+	}
+	d.clock.Advance(time.Minute)
+	third.post("/login/code", http.StatusSeeOther, url.Values{"code": {code()}})
+	third.sees("/dashboard/settings", "maya@example.com")
+
+	nina := d.join(t, "nina@example.com")
+	if a := nina.get(d.goes(nina, "/dashboard/settings/identity", "tom")); a.header.Get("Location") != "/dashboard/settings" {
+		t.Errorf("got status %d", a.status)
+	}
+	nina.sees("/dashboard/settings", "belongs to another person here")
+
+	v.post("/dashboard/settings/identity/end", http.StatusSeeOther, url.Values{})
+	v.sees("/dashboard/settings", "with your password only", "Log-in no more linked with Example ID")
+	gone := d.visitor(t)
+	d.provider.People["tom"] = identitytest.Person{Subject: tom.Subject, Email: "maya@example.com", Verified: true}
+	wantNobody(t, gone, "an identity that was unlinked", d.comes(gone, "tom"), http.StatusForbidden, "has an account here")
+}
+
+// TestALinkIsNotForOthers: the answer that comes back belongs to the person, the
+// browser and the moment that asked.
+func TestALinkIsNotForOthers(t *testing.T) {
+	d := newDesk(t, nil)
+	v, mallory := d.join(t, "maya@example.com"), d.join(t, "mallory@example.com")
+	// Mallory begins, and has Maya's browser open what came of it.
+	if a := v.get(d.goes(mallory, "/dashboard/settings/identity", "tom")); a.status != http.StatusForbidden {
+		t.Errorf("another browser: got status %d", a.status)
+	}
+	back := d.goes(v, "/dashboard/settings/identity", "tom")
+	v.post("/logout", http.StatusSeeOther, url.Values{})
+	if a := v.get(back); a.status != http.StatusForbidden {
+		t.Errorf("after logging out: got status %d", a.status)
+	}
+	if _, err := d.People().ByIdentity(t.Context(), d.provider.URL+" "+tom.Subject); err == nil {
+		t.Error("the identity was linked")
+	}
+}
+
+// TestForgedAnswersSignNobodyIn tries answers that were refused, altered, used,
+// late, or signed by somebody else.
+func TestForgedAnswersSignNobodyIn(t *testing.T) {
+	d := newDesk(t, nil)
+	d.comes(d.visitor(t), "tom") // somebody is linked
+	for name, forge := range map[string]func(map[string]any){
+		"nonce":   func(c map[string]any) { c["nonce"] = "another" },
+		"issuer":  func(c map[string]any) { c["iss"] = "https://elsewhere.example" },
+		"client":  func(c map[string]any) { c["aud"] = "another" },
+		"old":     func(c map[string]any) { c["exp"] = time.Now().Add(-time.Minute).Unix() },
+		"nobody":  func(c map[string]any) { c["sub"] = "" },
+		"unasked": func(c map[string]any) { delete(c, "nonce") },
+	} {
+		d.provider.Forge = forge
+		v := d.visitor(t)
+		wantNobody(t, v, name, d.comes(v, "tom"), http.StatusForbidden, "Nobody was logged in")
+	}
+	d.provider.Forge, d.provider.Strange = nil, true
+	v := d.visitor(t)
+	wantNobody(t, v, "another key", d.comes(v, "tom"), http.StatusForbidden, "Nobody was logged in")
+	d.provider.Strange = false
+	wantNobody(t, v, "a refusal", d.comes(v, "nobody"), http.StatusForbidden, "Nobody was logged in")
+
+	back := d.goes(v, "/login/oidc", "tom")
+	altered := regexp.MustCompile(`state=[^&]*`).ReplaceAllString(back, "state=another")
+	wantNobody(t, v, "another state", v.get(altered), http.StatusForbidden, "Nobody was logged in")
+	wantNobody(t, v, "the right state, after the wrong one", v.get(back), http.StatusForbidden, "Nobody was logged in")
+	wantNobody(t, v, "a browser that was not sent", d.visitor(t).get(d.goes(v, "/login/oidc", "tom")), http.StatusForbidden, "Nobody was logged in")
+	back = d.goes(v, "/login/oidc", "tom")
+	d.clock.Advance(11 * time.Minute)
+	wantNobody(t, v, "after eleven minutes", v.get(back), http.StatusForbidden, "Nobody was logged in")
+
+	back = d.goes(v, "/login/oidc", "tom")
+	if a := v.get(back); a.header.Get("Location") != "/dashboard/keys" {
+		t.Fatalf("the right answer: got status %d, %s", a.status, textOf(a.body))
+	}
+	v.post("/logout", http.StatusSeeOther, url.Values{})
+	wantNobody(t, v, "an answer that was used", v.get(back), http.StatusForbidden, "Nobody was logged in")
+}
+
+func TestProviderThatIsDown(t *testing.T) {
+	d := newDesk(t, nil)
+	d.provider.Close()
+	v := d.visitor(t)
+	if a := v.do(http.MethodPost, "/login/oidc", url.Values{}); a.status != http.StatusBadGateway || !strings.Contains(a.body, "does not answer") {
+		t.Errorf("got status %d: %s", a.status, textOf(a.body))
+	}
+	v.sees("/login", "Continue with Example ID", "Log in")
+}
+
+func TestWithoutAProviderNothingTellsOfOne(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.join(t, "maya@example.com")
+	for _, path := range []string{"/dashboard/settings"} {
+		if page := v.sees(path); strings.Contains(page.body, "identity") {
+			t.Errorf("%s tells of a provider", path)
+		}
+	}
+	if page := h.visitor(t).sees("/login"); strings.Contains(page.body, "oidc") {
+		t.Error("the log-in tells of a provider")
+	}
+	v.post("/login/oidc", http.StatusNotFound, url.Values{})
+	v.post("/dashboard/settings/identity", http.StatusNotFound, url.Values{})
+}

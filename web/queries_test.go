@@ -1,0 +1,154 @@
+package web_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store"
+	"relaypdf/store/storetest"
+)
+
+type statementsKey struct{}
+
+// statements are those that one request has run.
+type statements struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// watcher notes statements where their request is watched. The start and the end
+// of a transaction count as none.
+type watcher struct{}
+
+func (watcher) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+
+func (watcher) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
+	noted, ok := ctx.Value(statementsKey{}).(*statements)
+	switch word, _, _ := strings.Cut(strings.ToUpper(e.Query), " "); {
+	case !ok, word == "BEGIN", word == "COMMIT", word == "ROLLBACK", word == "SAVEPOINT", word == "RELEASE", word == "SET":
+		return
+	}
+	noted.mu.Lock()
+	defer noted.mu.Unlock()
+	noted.list = append(noted.list, e.Query)
+}
+
+// mostStatements is how many statements a page may run, whatever its account
+// holds. Session, person, memberships and account are four of them, the keeping of
+// the session and the side bar's count two more.
+var mostStatements = map[string]int{
+	"/dashboard":                  16,
+	"/dashboard/deliveries":       8,
+	"/dashboard/documents":        8,
+	"/dashboard/keys":             12,
+	"/dashboard/keys/new":         6,
+	"/dashboard/settings":         11,
+	"/dashboard/settings/factor":  6,
+	"/dashboard/wallet":           18,
+	"/dashboard/wallet/receipts":  7,
+	"/dashboard/webhooks":         8,
+	"/dashboard/webhooks/new":     6,
+	"/dashboard/first":            6,
+	"/dashboard/deliveries?event=" + store.EventTest: 8,
+	"/dashboard/documents?status=failed":             8,
+}
+
+// TestPagesRunFewStatements counts what each page asks the database, with little
+// and with more in the account: it must not grow.
+func TestPagesRunFewStatements(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		clock := storetest.NewClock(time.Now().UTC().Truncate(time.Second))
+		s, err := store.Open(t.Context(), store.Config{URL: db.URL, DataDir: db.DataDir, Now: clock.Now, Watch: watcher{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		h := newHouse(t, s, clock, nil)
+		v := h.join(t, "maya@example.com")
+		lease := acquire(t, h)
+		handler := h.web.Handler()
+		count := func(path string) []string {
+			t.Helper()
+			noted := &statements{}
+			r := httptest.NewRequestWithContext(context.WithValue(t.Context(), statementsKey{}, noted), http.MethodGet, path, nil)
+			base, err := url.Parse(h.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cookie := range v.client.Jar.Cookies(base) {
+				r.AddCookie(cookie)
+			}
+			w := httptest.NewRecorder()
+			if handler.ServeHTTP(w, r); w.Code != http.StatusOK {
+				t.Fatalf("%s: got status %d", path, w.Code)
+			}
+			return noted.list
+		}
+		grow := func() {
+			t.Helper()
+			account := h.mayas(t)
+			for i := range 3 {
+				result := h.NewID("file")
+				key, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: result})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := h.Begin(t.Context(), store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: account.ID, KeyID: key.ID, Operation: "pdf.create", Mode: "binary", RequestID: "r", Quote: 2000, Lease: lease}); err != nil {
+					t.Fatal(err)
+				}
+				if i == 0 {
+					if err := h.Settle(t.Context(), store.Settlement{CallID: store.CallID(result), Charge: 2000}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				hook, err := h.CreateWebhook(t.Context(), store.NewWebhook{ID: h.NewID("we"), AccountID: account.ID, URL: "https://hooks.example/in", Secret: []byte("sealed"), SecretPrefix: "whsec_x"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.send(t, account.ID, hook.ID, 2, nil)
+				if _, err := h.Members().NewInvite(t.Context(), store.Invite{AccountID: account.ID, Email: result[:30] + "@example.com", Role: store.RoleViewer, InviterID: "per_x", ExpiresAt: clock.Now().Add(time.Hour)}); err != nil {
+					t.Fatal(err)
+				}
+				clock.Advance(time.Second)
+			}
+		}
+		grow()
+		first := map[string]int{}
+		for path := range mostStatements {
+			first[path] = len(count(path))
+		}
+		grow()
+		for path, most := range mostStatements {
+			list := count(path)
+			if len(list) > most || len(list) > first[path] {
+				t.Errorf("%s runs %d statements, after %d with less in the account; want at most %d:\n%s", path, len(list), first[path], most, strings.Join(list, "\n"))
+			}
+			if len(list) < 5 {
+				t.Errorf("%s runs %d statements: they are not counted", path, len(list))
+			}
+		}
+		for _, page := range h.web.Pages() {
+			if page.Method != http.MethodGet || strings.ContainsAny(page.Pattern, "{.") || page.Need == "anybody" || page.Need == "operates" {
+				continue
+			}
+			if mostStatements[page.Pattern] == 0 && !uncounted[page.Pattern] {
+				t.Errorf("nobody has said how many statements %s may run", page.Pattern)
+			}
+		}
+	})
+}
+
+// uncounted are pages that ask for a password only, lead elsewhere, or write a
+// file of everything.
+var uncounted = map[string]bool{
+	"/dashboard/settings/factor/off": true, "/dashboard/settings/factor/recovery": true, "/dashboard/settings/export": true, "/dashboard/wallet/card": true,
+}

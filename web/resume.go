@@ -1,0 +1,125 @@
+package web
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/views"
+)
+
+// A form that comes after its session has ended is kept, sealed, in the session
+// that begins then. Whoever signs in there sees it again, and may send it.
+const (
+	resumePath  = "/dashboard/resume"
+	keptKey     = "kept"
+	keptPurpose = "kept form"
+	// keptLife bounds for how long, maxKept how many bytes, keptPerAddress how
+	// many in triesWindow.
+	keptLife       = time.Hour
+	maxKept        = 64 << 10
+	keptPerAddress = 20
+)
+
+// keptForm is a form as it was sent.
+type keptForm struct {
+	Action string     `json:"action"`
+	From   string     `json:"from"` // the page with the form
+	Values url.Values `json:"values"`
+	At     time.Time  `json:"at"`
+}
+
+// unkept are fields that nobody's session holds: without them their forms cannot
+// be sent again.
+var unkept = []string{"password", "current", "code"}
+
+// cameFrom returns the page of ours that a form was on.
+func (v *visit) cameFrom() string {
+	from, err := url.Parse(v.r.Referer())
+	if err != nil || !strings.HasPrefix(v.r.Referer(), v.web.cfg.BaseURL+"/") {
+		return "/dashboard"
+	}
+	return ownPath(from.RequestURI())
+}
+
+// keep keeps a form for after the sign-in, and reports whether it did.
+func (v *visit) keep() (bool, error) {
+	w, size := v.web, 0
+	for name, values := range v.r.PostForm {
+		for _, value := range values {
+			size += len(name) + len(value)
+		}
+		if slices.Contains(unkept, name) {
+			return false, nil
+		}
+	}
+	if size == 0 || size > maxKept {
+		return false, nil
+	}
+	if _, ok := w.allow(v.ctx(), "kept:address:"+w.cfg.ClientIP(v.r), keptPerAddress, triesWindow); !ok {
+		return false, nil
+	}
+	plain, err := json.Marshal(keptForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.PostForm, At: w.now()})
+	if err != nil {
+		return false, err
+	}
+	sealed, err := w.box.Seal(keptPurpose, plain)
+	if err != nil {
+		return false, err
+	}
+	w.scs.Put(v.ctx(), keptKey, base64.StdEncoding.EncodeToString(sealed))
+	v.tell("Your session has ended. What you typed is kept: log in, then send it.")
+	return true, nil
+}
+
+// kept returns the form that waits in the session, if one does.
+func (w entrance) kept(v *visit) (form keptForm, ok bool) {
+	sealed, err := base64.StdEncoding.DecodeString(w.scs.GetString(v.ctx(), keptKey))
+	if err != nil || len(sealed) == 0 {
+		return form, false
+	}
+	// One that another key has sealed, or that is too old, is as good as none.
+	plain, err := w.box.Open(keptPurpose, sealed)
+	if err == nil {
+		err = json.Unmarshal(plain, &form)
+	}
+	return form, err == nil && w.now().Sub(form.At) <= keptLife
+}
+
+// fieldWords are what fields are called on their forms, where that is not their
+// name.
+var fieldWords = map[string]string{
+	"url": "Address", "events": "Event", "job": "For one call", "day": "For one day", "cap": "At most in a month", "reload": "Add", "threshold": "When below",
+	"expires": "Expires", "limit": "Spending limit", "operations": "Operation", "account": "Account name", "q": "Text",
+}
+
+func fieldWord(name string) string {
+	if word := fieldWords[name]; word != "" || name == "" {
+		return word
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// showKept shows the form that was sent when the session had ended.
+func (w entrance) showKept(v *visit) error {
+	if v.person == nil {
+		return v.askToSignIn()
+	}
+	form, ok := w.kept(v)
+	if !ok {
+		w.scs.Remove(v.ctx(), keptKey)
+		return v.redirect("/dashboard")
+	}
+	m := views.Kept{Action: form.Action, From: form.From}
+	for name, values := range form.Values {
+		for _, value := range values {
+			m.Fields = append(m.Fields, views.KeptField{Name: name, Word: fieldWord(name), Value: value})
+		}
+	}
+	slices.SortStableFunc(m.Fields, func(a, b views.KeptField) int { return strings.Compare(a.Word, b.Word) })
+	return v.show(http.StatusOK, views.KeptPage(v.page("Go on where you were", ""), m))
+}
