@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/go-rod/rod"
+	"github.com/go-rod/rod/lib/input"
 	"github.com/go-rod/rod/lib/proto"
 
 	"relaypdf/store"
@@ -32,8 +33,9 @@ import (
 // much else.
 const pagePatience = 2 * time.Minute
 
-// startPages starts an App whose pages anybody may sign up on.
-func startPages(t *testing.T) *App {
+// startPages starts an App whose pages anybody may sign up on, after changes of
+// its settings.
+func startPages(t *testing.T, changes ...func(*Config)) *App {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts the whole program and a browser")
@@ -42,6 +44,9 @@ func startPages(t *testing.T) *App {
 	config, err := loadConfig(flagsOf(t, "--data-dir="+dir, "--listen=127.0.0.1:0", "--render-slots=1"), user("RELAYPDF_METRICS_LISTEN="))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, change := range changes {
+		change(&config)
 	}
 	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{})
 	if err != nil {
@@ -98,9 +103,12 @@ type screen struct {
 	t    *testing.T
 	app  *App
 	page *rod.Page
-
+	// plain is a window whose pages run no scripts. What rod waits for with a
+	// promise in the page never comes there.
+	plain bool
 	mu     sync.Mutex
 	wrongs []string
+	also   string // another host that pages may lead to
 }
 
 // openScreen opens a window.
@@ -120,6 +128,7 @@ func openScreen(t *testing.T, browser *rod.Browser, app *App) *screen {
 			t.Fatal(err)
 		}
 	}
+	s.width(1280)
 	// What is looked at must not be on its way from one colour to another.
 	calm := proto.EmulationSetEmulatedMedia{Features: []*proto.EmulationMediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}}
 	if err := calm.Call(s.page); err != nil {
@@ -136,12 +145,25 @@ func openScreen(t *testing.T, browser *rod.Browser, app *App) *screen {
 		},
 		func(e *proto.NetworkRequestWillBeSent) {
 			to, err := url.Parse(e.Request.URL)
-			if base, _ := url.Parse(app.BaseURL()); err != nil || to.Host != base.Host && to.Scheme != "data" && to.Scheme != "about" {
+			if base, _ := url.Parse(app.BaseURL()); err != nil || to.Host != base.Host && !s.mayLeadTo(to.Host) && to.Scheme != "data" && to.Scheme != "about" {
 				s.wrong("a page asks %s", e.Request.URL)
 			}
 		},
 	)()
 	return s
+}
+
+// leadsTo lets pages lead to another host.
+func (s *screen) leadsTo(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.also = host
+}
+
+func (s *screen) mayLeadTo(host string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return host == s.also
 }
 
 func (s *screen) wrong(format string, args ...any) {
@@ -167,35 +189,57 @@ func (s *screen) open(path string) {
 	if strings.HasPrefix(path, "/") {
 		path = s.app.BaseURL() + path
 	}
+	wait := s.page.Timeout(pagePatience).WaitNavigation(proto.PageLifecycleEventNameLoad)
 	if err := s.page.Navigate(path); err != nil {
 		s.t.Fatalf("open %s: %v", path, err)
 	}
-	if err := s.page.WaitLoad(); err != nil {
-		s.t.Fatalf("open %s: %v", path, err)
-	}
+	wait()
 }
 
-// fill types into the field with a label.
+// fill types into the field with a name.
 func (s *screen) fill(name, text string) {
 	s.t.Helper()
-	field, err := s.page.Timeout(pagePatience).Element(`[name="` + name + `"]:not([type=hidden])`)
-	if err == nil {
+	s.fillWhere(`[name="`+name+`"]:not([type=hidden])`, text)
+}
+
+func (s *screen) fillWhere(selector, text string) {
+	s.t.Helper()
+	field, err := s.page.Timeout(pagePatience).Element(selector)
+	switch {
+	case err != nil:
+	case s.plain:
+		if err = (proto.DOMFocus{ObjectID: field.Object.ObjectID}).Call(s.page); err == nil {
+			err = s.page.InsertText(text)
+		}
+	default:
 		err = errors.Join(field.SelectAllText(), field.Input(text))
 	}
 	if err != nil {
-		s.t.Fatalf("fill in %s: %v; the page says %.500s", name, err, s.text())
+		s.t.Fatalf("fill in %s: %v; the page says %.500s", selector, err, s.text())
 	}
 }
 
 // press presses the button with the words, and waits for what follows.
 func (s *screen) press(words string) {
 	s.t.Helper()
-	button, err := s.page.Timeout(pagePatience).ElementR("button[type=submit]", "^\\s*"+regexp.QuoteMeta(words))
+	s.pressWhere("button[type=submit]", "^\\s*"+regexp.QuoteMeta(words))
+}
+
+func (s *screen) pressWhere(selector, words string) {
+	s.t.Helper()
+	button, err := s.page.Timeout(pagePatience).ElementR(selector, words)
 	if err != nil {
 		s.t.Fatalf("no button %q: %v; the page says %.500s", words, err, s.text())
 	}
 	wait := s.page.Timeout(pagePatience).WaitNavigation(proto.PageLifecycleEventNameLoad)
-	if err := button.Click(proto.InputMouseButtonLeft, 1); err != nil {
+	if s.plain {
+		if err = (proto.DOMFocus{ObjectID: button.Object.ObjectID}).Call(s.page); err == nil {
+			err = s.page.Keyboard.Type(input.Enter)
+		}
+	} else {
+		err = button.Click(proto.InputMouseButtonLeft, 1)
+	}
+	if err != nil {
 		s.t.Fatalf("press %q: %v", words, err)
 	}
 	wait()
@@ -336,10 +380,6 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 // SCREENSHOTS names a folder.
 func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string) {
 	t.Helper()
-	axe, err := os.ReadFile(filepath.Join("..", "..", ".ci", "node", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatalf("axe is not there: %v; make setup installs it", err)
-	}
 	owner, operator, nobody := openScreen(t, browser, app), openScreen(t, browser, app), openScreen(t, browser, app)
 	owner.signIn("maya@example.com")
 	operator.signIn("lena@ops.example")
@@ -365,12 +405,24 @@ func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string)
 	} {
 		for _, path := range paths {
 			viewer.open(path)
-			for _, theme := range []string{"light", "dark"} {
-				viewer.look(path, theme, string(axe))
-			}
+			viewer.lookAt(path)
 			viewer.calm(path)
 		}
 	}
+}
+
+// lookAt checks the page that is open in both themes, and at the width of a
+// telephone.
+func (s *screen) lookAt(name string) {
+	s.t.Helper()
+	axe, err := os.ReadFile(filepath.Join("..", "..", ".ci", "node", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		s.t.Fatalf("axe is not there: %v; make setup installs it", err)
+	}
+	for _, theme := range []string{"light", "dark"} {
+		s.look(name, theme, string(axe))
+	}
+	s.width(1280)
 }
 
 // look checks the page that is open in a theme.
