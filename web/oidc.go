@@ -64,7 +64,7 @@ func (w identities) setCookie(v *visit, text string) {
 	if text == "" {
 		age = -1
 	}
-	http.SetCookie(v.w, &http.Cookie{
+	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // It is secure where the service is.
 		Name: w.cookieName(), Value: text, Path: "/", MaxAge: age, Secure: w.secure, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, // The way back begins on the provider's page.
 	})

@@ -91,9 +91,9 @@ func (d *desk) comes(v *visitor, who string) answer {
 }
 
 // wantNobody fails the test where somebody was signed in.
-func wantNobody(t *testing.T, v *visitor, why string, got answer, status int, words string) {
+func wantNobody(t *testing.T, v *visitor, why string, got answer, words string) {
 	t.Helper()
-	if got.status != status || !strings.Contains(textOf(got.body), words) {
+	if got.status != http.StatusForbidden || !strings.Contains(textOf(got.body), words) {
 		t.Errorf("%s: got status %d, %s", why, got.status, textOf(got.body))
 	}
 	if a := v.get("/dashboard"); a.status != http.StatusSeeOther {
@@ -146,16 +146,16 @@ func TestNobodyIsTakenOver(t *testing.T) {
 	d := newDesk(t, nil)
 	d.join(t, "maya@example.com")
 	v := d.visitor(t)
-	wantNobody(t, v, "a known address", d.comes(v, "maya"), http.StatusForbidden, "maya@example.com has an account here. Log in as before")
+	wantNobody(t, v, "a known address", d.comes(v, "maya"), "maya@example.com has an account here. Log in as before")
 	if _, err := d.People().Create(t.Context(), store.NewPerson{Email: "tom@example.com"}); err != nil {
 		t.Fatal(err)
 	}
-	wantNobody(t, v, "an address that is not verified here", d.comes(v, "tom"), http.StatusForbidden, "has an account here")
+	wantNobody(t, v, "an address that is not verified here", d.comes(v, "tom"), "has an account here")
 	for name, person := range map[string]identitytest.Person{
 		"unverified": {Subject: "7", Email: "new@example.com"}, "nobody's": {Subject: "8", Verified: true}, "broken": {Subject: "9", Email: "no address", Verified: true},
 	} {
 		d.provider.People["x"] = person
-		wantNobody(t, v, name, d.comes(v, "x"), http.StatusForbidden, "does not say that your address is confirmed")
+		wantNobody(t, v, name, d.comes(v, "x"), "does not say that your address is confirmed")
 	}
 	if people, err := d.People().All(t.Context()); err != nil || len(people) != 2 {
 		t.Errorf("there are %d people, %v", len(people), err)
@@ -165,7 +165,7 @@ func TestNobodyIsTakenOver(t *testing.T) {
 func TestStrangersAreLeftOutWhereSignUpIsClosed(t *testing.T) {
 	d := newDesk(t, func(cfg *web.Config) { cfg.SignUp = web.SignUpInvite })
 	v := d.visitor(t)
-	wantNobody(t, v, "a stranger", d.comes(v, "tom"), http.StatusForbidden, "new accounts are made by the operator")
+	wantNobody(t, v, "a stranger", d.comes(v, "tom"), "new accounts are made by the operator")
 }
 
 // TestIdentitiesAreLinkedBySignedInPeopleOnly links one, signs in with it, has the
@@ -224,7 +224,7 @@ func TestIdentitiesAreLinkedBySignedInPeopleOnly(t *testing.T) {
 	v.sees("/dashboard/settings", "with your password only", "Log-in no more linked with Example ID")
 	gone := d.visitor(t)
 	d.provider.People["tom"] = identitytest.Person{Subject: tom.Subject, Email: "maya@example.com", Verified: true}
-	wantNobody(t, gone, "an identity that was unlinked", d.comes(gone, "tom"), http.StatusForbidden, "has an account here")
+	wantNobody(t, gone, "an identity that was unlinked", d.comes(gone, "tom"), "has an account here")
 }
 
 // TestALinkIsNotForOthers: the answer that comes back belongs to the person, the
@@ -261,29 +261,29 @@ func TestForgedAnswersSignNobodyIn(t *testing.T) {
 	} {
 		d.provider.Forge = forge
 		v := d.visitor(t)
-		wantNobody(t, v, name, d.comes(v, "tom"), http.StatusForbidden, "Nobody was logged in")
+		wantNobody(t, v, name, d.comes(v, "tom"), "Nobody was logged in")
 	}
 	d.provider.Forge, d.provider.Strange = nil, true
 	v := d.visitor(t)
-	wantNobody(t, v, "another key", d.comes(v, "tom"), http.StatusForbidden, "Nobody was logged in")
+	wantNobody(t, v, "another key", d.comes(v, "tom"), "Nobody was logged in")
 	d.provider.Strange = false
-	wantNobody(t, v, "a refusal", d.comes(v, "nobody"), http.StatusForbidden, "Nobody was logged in")
+	wantNobody(t, v, "a refusal", d.comes(v, "nobody"), "Nobody was logged in")
 
 	back := d.goes(v, "/login/oidc", "tom")
 	altered := regexp.MustCompile(`state=[^&]*`).ReplaceAllString(back, "state=another")
-	wantNobody(t, v, "another state", v.get(altered), http.StatusForbidden, "Nobody was logged in")
-	wantNobody(t, v, "the right state, after the wrong one", v.get(back), http.StatusForbidden, "Nobody was logged in")
-	wantNobody(t, v, "a browser that was not sent", d.visitor(t).get(d.goes(v, "/login/oidc", "tom")), http.StatusForbidden, "Nobody was logged in")
+	wantNobody(t, v, "another state", v.get(altered), "Nobody was logged in")
+	wantNobody(t, v, "the right state, after the wrong one", v.get(back), "Nobody was logged in")
+	wantNobody(t, v, "a browser that was not sent", d.visitor(t).get(d.goes(v, "/login/oidc", "tom")), "Nobody was logged in")
 	back = d.goes(v, "/login/oidc", "tom")
 	d.clock.Advance(11 * time.Minute)
-	wantNobody(t, v, "after eleven minutes", v.get(back), http.StatusForbidden, "Nobody was logged in")
+	wantNobody(t, v, "after eleven minutes", v.get(back), "Nobody was logged in")
 
 	back = d.goes(v, "/login/oidc", "tom")
 	if a := v.get(back); a.header.Get("Location") != "/dashboard/keys" {
 		t.Fatalf("the right answer: got status %d, %s", a.status, textOf(a.body))
 	}
 	v.post("/logout", http.StatusSeeOther, url.Values{})
-	wantNobody(t, v, "an answer that was used", v.get(back), http.StatusForbidden, "Nobody was logged in")
+	wantNobody(t, v, "an answer that was used", v.get(back), "Nobody was logged in")
 }
 
 func TestProviderThatIsDown(t *testing.T) {

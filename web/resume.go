@@ -49,7 +49,7 @@ func (v *visit) cameFrom() string {
 // keep keeps a form for after the sign-in, and reports whether it did.
 func (v *visit) keep() (bool, error) {
 	w, size := v.web, 0
-	for name, values := range v.r.PostForm {
+	for name, values := range v.r.Form {
 		for _, value := range values {
 			size += len(name) + len(value)
 		}
@@ -63,7 +63,7 @@ func (v *visit) keep() (bool, error) {
 	if _, ok := w.allow(v.ctx(), "kept:address:"+w.cfg.ClientIP(v.r), keptPerAddress, triesWindow); !ok {
 		return false, nil
 	}
-	plain, err := json.Marshal(keptForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.PostForm, At: w.now()})
+	plain, err := json.Marshal(keptForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.Form, At: w.now()})
 	if err != nil {
 		return false, err
 	}

@@ -33,7 +33,7 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(publics{w}.pages(), w.memberPages(), wallets{w}.pages(), operators{w}.pages())
+	return slices.Concat(publics{w}.pages(), w.memberPages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
 }
 
 // pages are those that everybody finds.
@@ -76,6 +76,16 @@ func (w operators) pages() []page {
 	}
 }
 
+// pages are those that lead to an outside provider of identities and back.
+func (w identities) pages() []page {
+	return []page{
+		{"POST", "/login/oidc", anybody, w.signIn},
+		{"GET", OIDCPath, anybody, w.comeBack},
+		{"POST", "/dashboard/settings/identity", signedIn, w.link},
+		{"POST", "/dashboard/settings/identity/end", signedIn, w.unlink},
+	}
+}
+
 // pages are those of an account's money.
 func (w wallets) pages() []page {
 	return []page{
@@ -102,8 +112,6 @@ func (w *Web) memberPages() []page {
 		{"POST", "/login/code", anybody, factorsPages.checkCode},
 		{"GET", "/login/link", anybody, entrancePages.showLink},
 		{"POST", "/login/link", anybody, entrancePages.useLink},
-		{"POST", "/login/oidc", anybody, identities{w}.signIn},
-		{"GET", OIDCPath, anybody, identities{w}.comeBack},
 		{"POST", "/logout", anybody, entrancePages.signOut},
 		{"GET", "/signup", anybody, joiningPages.showSignUp},
 		{"POST", "/signup", anybody, joiningPages.signUp},
@@ -160,8 +168,6 @@ func (w *Web) memberPages() []page {
 		{"POST", "/dashboard/settings/profile", signedIn, settingsPages.saveProfile},
 		{"POST", "/dashboard/settings/kept", manages, settingsPages.saveKept},
 		{"POST", "/dashboard/settings/password", signedIn, settingsPages.savePassword},
-		{"POST", "/dashboard/settings/identity", signedIn, identities{w}.link},
-		{"POST", "/dashboard/settings/identity/end", signedIn, identities{w}.unlink},
 		{"POST", "/dashboard/settings/sessions/{id}/end", signedIn, settingsPages.endSession},
 		{"POST", "/dashboard/settings/sessions/end", signedIn, settingsPages.endSessions},
 		{"POST", "/dashboard/settings/invites", owns, settingsPages.inviteMember},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/pem"
 	"io"
 	"net/http"
@@ -53,9 +54,10 @@ func newProgram(t *testing.T) *customerProgram {
 		defer r.mu.Unlock()
 		id := q.Header.Get(webhook.IDHeader)
 		r.received[id] = append(r.received[id], received{q.Header.Clone(), body})
-		if !r.up {
-			http.Error(w, "out for lunch", http.StatusServiceUnavailable)
+		if r.up {
+			return
 		}
+		http.Error(w, "out for lunch", http.StatusServiceUnavailable)
 	}))
 	t.Cleanup(r.Close)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})
@@ -203,7 +205,7 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 		if err := webhook.Verify(secret, last.header, last.body, webhook.Options{}); err != nil {
 			t.Error(err)
 		}
-		if string(last.body) != string(one[0].body) {
+		if !bytes.Equal(last.body, one[0].body) {
 			t.Errorf("%s was sent first, and %s at last", one[0].body, last.body)
 		}
 	}
@@ -567,11 +569,11 @@ func TestFromLogInToAKeyByKeyboard(t *testing.T) {
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
-	maya.join("maya@example.com")
+	maya.join("kim@example.com")
 	maya.press("Log out")
 	maya.open("/login")
 	maya.tabTo("email")
-	maya.types("maya@example.com")
+	maya.types("kim@example.com")
 	maya.tabTo("password")
 	maya.types("correct horse battery")
 	maya.tabTo("Log in")
@@ -591,4 +593,3 @@ func TestFromLogInToAKeyByKeyboard(t *testing.T) {
 	maya.sees("Key “website” is made")
 	maya.calm("the keyboard")
 }
-

@@ -105,7 +105,7 @@ type screen struct {
 	page *rod.Page
 	// plain is a window whose pages run no scripts. What rod waits for with a
 	// promise in the page never comes there.
-	plain bool
+	plain  bool
 	mu     sync.Mutex
 	wrongs []string
 	also   string // another host that pages may lead to

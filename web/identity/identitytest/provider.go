@@ -87,9 +87,13 @@ func New(t *testing.T, now func() time.Time) *Provider {
 }
 
 func answer(w http.ResponseWriter, status int, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		status, text = http.StatusInternalServerError, []byte(err.Error())
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // Who has left does not read it.
+	_, _ = w.Write(text) // Who has left does not read it.
 }
 
 func refuse(w http.ResponseWriter, code string) {
@@ -122,8 +126,9 @@ func (p *Provider) asked(w http.ResponseWriter, r *http.Request) (url.Values, bo
 		slices.Contains(strings.Fields(q.Get("scope")), "openid") && q.Get("code_challenge_method") == "S256" && len(q.Get("code_challenge")) == 43
 	if !ok {
 		http.Error(w, "the request lacks what it needs: "+r.URL.RawQuery, http.StatusBadRequest)
+		return nil, false
 	}
-	return q, ok
+	return q, true
 }
 
 func (p *Provider) choose(w http.ResponseWriter, r *http.Request) {
