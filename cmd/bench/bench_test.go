@@ -31,7 +31,7 @@ func TestShortRun(t *testing.T) {
 	var out, progress bytes.Buffer
 	opt := options{
 		binary: binary, dir: parent, short: true, json: true, env: os.Environ(), out: &out, progress: &progress,
-		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|barcodes|tools|tools/merge|tools/zip, 30 files|jobs|deliveries|idempotency|start|neighbours|claims|hot account|distance|usage|overload with tools|plans)$`),
+		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|barcodes|tools|tools/merge|tools/zip, 30 files|jobs|deliveries|idempotency|start|neighbours|claims|hot account|distance|usage|pages|overload with tools|plans)$`),
 	}
 	if err := run(t.Context(), opt); err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
@@ -86,6 +86,14 @@ func TestShortRun(t *testing.T) {
 	}
 	if len(got.Plans) != 3 || got.Plans[0].DocsPerSecond <= 0 || got.Plans[0].PeakMB <= 0 {
 		t.Errorf("plans: %+v", got.Plans)
+	}
+	for _, p := range got.Pages {
+		if p.P50 <= 0 || p.P95 < p.P50 {
+			t.Errorf("%+v", p)
+		}
+	}
+	if len(got.Pages) < 40 {
+		t.Errorf("%d pages were measured, want those of the table on two databases", len(got.Pages))
 	}
 	for _, step := range got.Paid.Steps {
 		if (step.Step == "run" || step.Step == "hold" || step.Step == "settle") && step.Mean <= 0 {

@@ -26,6 +26,7 @@ type report struct {
 	Overload  *overloadFigures   `json:"overload,omitempty"`
 	Attacks   []attackFigures    `json:"attacks,omitempty"`
 	Plans     []planFigures      `json:"plans,omitempty"`
+	Pages     []pageFigures      `json:"pages,omitempty"`
 	Goals     []goalFigures      `json:"goals,omitempty"`
 	Mixed     *mixedFigures      `json:"overloadWithTools,omitempty"`
 	Soak      *soakFigures       `json:"soak,omitempty"`
@@ -95,7 +96,7 @@ func (r *report) writeJSON(w io.Writer) error {
 func (r *report) write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Machine)
-	for _, part := range []func(io.Writer){r.writeRows, r.writePaid, r.writeBarcodes, r.writeTools, r.writeTemplates, r.writeJobs, r.writeStart, r.writeOverload, r.writeMixed, r.writeGoals, r.writePlans, r.writeAttacks, r.writeSoak} {
+	for _, part := range []func(io.Writer){r.writeRows, r.writePaid, r.writeBarcodes, r.writeTools, r.writeTemplates, r.writeJobs, r.writeStart, r.writeOverload, r.writeMixed, r.writeGoals, r.writePages, r.writePlans, r.writeAttacks, r.writeSoak} {
 		part(&b)
 	}
 	_, err := io.WriteString(w, b.String())
