@@ -91,6 +91,7 @@ type API struct {
 	registry   *prometheus.Registry
 	openapi    []byte
 	handler    *chi.Mux
+	person     http.Handler
 	paths      []string // of routes, without those that hold an id
 	log        *slog.Logger
 	now        func() time.Time
@@ -174,7 +175,7 @@ func New(cfg Config) (*API, error) {
 	if a.openapi, err = a.describe(); err != nil {
 		return nil, err
 	}
-	a.handler = a.router()
+	a.handler, a.person = a.router(), people{a}.router()
 	return a, nil
 }
 

@@ -18,10 +18,17 @@ import (
 	"relaypdf/store/credit"
 )
 
-// postOperation is the HTTP door of one operation.
+// postOperation is the HTTP door of one operation, for who has a key.
 func (a *API) postOperation(operation *op.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
+	return runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
+		return a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()))
+	})
+}
+
+// runOperation answers for one operation to whom who finds.
+func runOperation(a *API, operation *op.Operation[*operation.Env], who func(*http.Request) (call.Caller, error)) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()))
+		caller, err := who(r)
 		if err != nil {
 			return err
 		}

@@ -70,3 +70,16 @@ func TestMissingAssetsAreTold(t *testing.T) {
 		t.Error("app.css has no address")
 	}
 }
+
+// TestEditorIsSmall bounds what a browser fetches to edit a template.
+func TestEditorIsSmall(t *testing.T) {
+	files, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 250 << 10
+	editor := files.byName["editor.js"]
+	if editor == nil || len(editor.zipped) == 0 || len(editor.zipped) > most {
+		t.Fatalf("the editor is missing, or has more than %d bytes gzipped", most)
+	}
+}

@@ -62,6 +62,8 @@ var oldRows = []string{
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.event_id = events.id) LIMIT ?1)`,
 	`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < ?0
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.endpoint_id = webhooks.id) LIMIT ?1)`,
+	`DELETE FROM template_drafts WHERE template_id IN (SELECT d.template_id FROM template_drafts AS d
+		JOIN templates AS t ON t.id = d.template_id WHERE t.deleted_at < ?0 LIMIT ?1)`,
 	`DELETE FROM callbacks WHERE call_id IN (SELECT cb.call_id FROM callbacks AS cb WHERE cb.created_at < ?0
 		AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = cb.call_id AND calls.status = 'running') LIMIT ?1)`,
 }

@@ -312,6 +312,17 @@ func (s TemplateStore) Templates(ctx context.Context, f TemplateFilter) (Page[Te
 	return page, nil
 }
 
+// TemplateCategories returns the categories that the account's templates have.
+func (s TemplateStore) TemplateCategories(ctx context.Context, accountID string) ([]string, error) {
+	var names []string
+	err := s.read.NewSelect().Model((*templateRow)(nil)).Distinct().Column("category").
+		Where("account_id = ? AND deleted_at IS NULL AND category <> ''", accountID).Order("category").Scan(ctx, &names)
+	if err != nil {
+		return nil, fmt.Errorf("read categories: %w", err)
+	}
+	return names, nil
+}
+
 // fillListed gives the entries of a page their sample data and options, and cuts
 // the page where these become too large.
 func (s TemplateStore) fillListed(ctx context.Context, page *Page[Template]) error {

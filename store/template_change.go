@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/uptrace/bun"
 )
@@ -183,17 +184,64 @@ func (s TemplateStore) RestoreTemplate(ctx context.Context, accountID, ref strin
 }
 
 // DeleteTemplate deletes a template softly: its versions stay for the jobs that
-// have them. It returns ErrNotFound as Template does.
+// have them, and its draft for who takes it back. It returns ErrNotFound as
+// Template does.
 func (s TemplateStore) DeleteTemplate(ctx context.Context, accountID, ref string) error {
-	_, err := s.changeTemplate(ctx, accountID, ref, 0, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+	_, err := s.changeTemplate(ctx, accountID, ref, 0, func(_ context.Context, _ bun.Tx, row *templateRow) error {
 		now := toMicros(s.now())
 		row.DeletedAt = &now
-		return dropDraft(ctx, tx, row)
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("delete template: %w", err)
 	}
 	return nil
+}
+
+// UndeleteTime is how long a deleted template can be taken back.
+const UndeleteTime = 24 * time.Hour
+
+// UndeleteTemplate takes the deletion of a template back. Its slug is another one
+// where a new template has taken it. It returns ErrTooMany when the account has
+// MaxTemplates, and ErrNotFound for a template that was not deleted within
+// UndeleteTime, and for another account's.
+func (s TemplateStore) UndeleteTemplate(ctx context.Context, accountID, id string) (Template, error) {
+	var found Template
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if !storable(id) {
+			return ErrNotFound
+		}
+		// Two who take it back at once come one after the other.
+		if err := s.webhooks.lockAccount(ctx, tx, accountID); err != nil {
+			return err
+		}
+		var row templateRow
+		err := tx.NewSelect().Model(&row).Where("id = ? AND account_id = ? AND deleted_at > ?", id, accountID, toMicros(s.now().Add(-UndeleteTime))).Scan(ctx)
+		if err != nil {
+			return notFound(err)
+		}
+		has, err := tx.NewSelect().Model((*templateRow)(nil)).Where("account_id = ? AND deleted_at IS NULL", accountID).Count(ctx)
+		if err != nil {
+			return err
+		}
+		if has >= MaxTemplates {
+			return ErrTooMany
+		}
+		if row.Slug, err = freeSlug(ctx, tx, accountID, row.Slug, true); err != nil {
+			return err
+		}
+		row.DeletedAt, row.UpdatedAt, row.Revision = nil, toMicros(s.now()), row.Revision+1
+		if _, err := tx.NewUpdate().Model(&row).WherePK().Exec(ctx); err != nil {
+			return err
+		}
+		content, err := contentOf(ctx, tx, &row)
+		found = row.template(content)
+		return err
+	})
+	if err != nil {
+		return Template{}, fmt.Errorf("undelete template: %w", err)
+	}
+	return found, nil
 }
 
 // TemplateVersions lists the versions of a template, the newest first, without

@@ -244,6 +244,45 @@ func TestTemplateSlugs(t *testing.T) {
 	})
 }
 
+// TestTemplatesAreTakenBack deletes templates and takes them back: with their
+// drafts, and only for a day.
+func TestTemplatesAreTakenBack(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		draft, published := f.newTemplate(t, "draft", "only a draft"), f.newTemplate(t, "published", "first")
+		if _, err := f.PublishTemplate(ctx, f.acc.ID, published.ID, 0, "", nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.UndeleteTemplate(ctx, f.acc.ID, draft.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("one that was not deleted: got %v", err)
+		}
+		for _, id := range []string{draft.ID, published.ID} {
+			if err := f.DeleteTemplate(ctx, f.acc.ID, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other, err := f.CreateAccount(ctx, "other@example.com", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.UndeleteTemplate(ctx, other.ID, draft.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("another account's: got %v", err)
+		}
+		f.newTemplate(t, "draft", "took its slug")
+		got, err := f.UndeleteTemplate(ctx, f.acc.ID, draft.ID)
+		if err != nil || got.Slug != "draft-2" || got.Content.HTML != "only a draft" || !got.HasDraft {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		f.clock.Advance(store.UndeleteTime + time.Second)
+		if _, err := f.UndeleteTemplate(ctx, f.acc.ID, published.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("after a day: got %v", err)
+		}
+		if version, err := f.PinnedVersion(ctx, f.acc.ID, published.ID, 1); err != nil || version.Content.HTML != "first" {
+			t.Errorf("its version: got %+v, %v", version, err)
+		}
+	})
+}
+
 func TestTemplatesAreListed(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()

@@ -9,6 +9,8 @@ type (
 	documents struct{ *Web }
 	// endpoints are the pages of webhook endpoints.
 	endpoints struct{ *Web }
+	// editors are the pages of one template.
+	editors struct{ *Web }
 	// endings delete accounts.
 	endings struct{ *Web }
 	// entrance signs people in.
@@ -35,6 +37,10 @@ type (
 	drawings struct{ publics }
 	// settings are the pages of a person, the account and its members.
 	settings struct{ *Web }
+	// publications are the versions of templates.
+	publications struct{ *Web }
+	// templates are the list of templates, and what makes some.
+	templates struct{ *Web }
 	// wallets are the pages of money.
 	wallets struct{ *Web }
 )

@@ -17,8 +17,22 @@ import (
 	"relaypdf/views"
 )
 
-// maxForm bounds what a form may send.
+// maxForm bounds what a form may send, in bytes.
 const maxForm = 1 << 20
+
+// maxDraft bounds a template with its data on its way, in bytes: some letters are
+// written as three or six.
+const maxDraft = 40 << 20
+
+// largeForms are the forms that may send more.
+var largeForms = map[string]int64{
+	"/dashboard/templates/import":       maxZip + maxForm,
+	"/dashboard/templates/{id}":         maxDraft,
+	"/dashboard/templates/{id}/draft":   maxDraft,
+	"/dashboard/templates/{id}/check":   maxDraft,
+	"/dashboard/templates/{id}/pages":   maxDraft,
+	"/dashboard/templates/{id}/compare": maxDraft,
+}
 
 // visit is one request for a page: who asks, for which account, and what is
 // answered.
@@ -179,7 +193,7 @@ func (w *Web) admit(v *visit, p page) error {
 		return err
 	}
 	if v.r.Method == http.MethodPost {
-		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, max(maxForm, largeForms[p.pattern]))
 		if err := v.r.ParseForm(); err != nil {
 			return errForm
 		}

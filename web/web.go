@@ -71,6 +71,13 @@ type Config struct {
 	// done. Both may be nil.
 	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
 	Again func(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error)
+	// Interface carries out what a member of an account asks of the interface under
+	// /v1/templates, as it does for a key; nil is a service without templates.
+	Interface func(account store.Account) http.Handler
+	// Helpers are the names that templates may call, OptionFields the options of
+	// documents that have a field in the editor.
+	Helpers      []string
+	OptionFields []views.OptionField
 	// Region is this process's.
 	Region string
 	// What operators see of this process: its settings with secrets masked, what

@@ -18,6 +18,8 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
+	"relaypdf/api"
+	"relaypdf/api/apitest"
 	"relaypdf/api/limit"
 	"relaypdf/mail"
 	"relaypdf/store"
@@ -91,6 +93,20 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 		},
 		ClientIP: func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now,
+	}
+	// Most tests ask for no template, and the interface takes a second to make.
+	door := sync.OnceValues(func() (*api.API, error) {
+		return api.New(api.Config{
+			Store: s, Box: box, Outbound: apitest.NewOutbound(t), BaseURL: h.url, Region: "test", MaxBody: 1 << 20, MaxFile: 1 << 20, Logger: cfg.Logger, Now: clock.Now,
+		})
+	})
+	cfg.Interface = func(account store.Account) http.Handler {
+		made, err := door()
+		if err != nil {
+			t.Error(err)
+			return http.NotFoundHandler()
+		}
+		return made.ForPerson(account)
 	}
 	if change != nil {
 		change(&cfg)

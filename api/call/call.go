@@ -88,6 +88,7 @@ type Pipeline struct {
 	region     string
 	files      op.Files
 	inputs     *op.Budget
+	previews   *previewLine
 	billing    bool
 	rateLimits bool
 	running    sync.WaitGroup // paid calls under way
@@ -105,6 +106,7 @@ func New(cfg Config) *Pipeline {
 	p.files = op.Files{Limit: cfg.MaxFile, Open: func() op.Sink { return render.NewFile() }}
 	p.Files = Files{store: cfg.Store, blobs: cfg.Store.Blobs(), log: cfg.Logger, now: cfg.Now}
 	p.wallets = &wallets{payments: cfg.Payments, log: cfg.Logger, running: &p.running}
+	p.previews = newPreviewLine(p.RenderStats)
 	p.metrics = newMetrics(cfg.Registry, p.RenderStats)
 	return p
 }

@@ -155,6 +155,8 @@ type Result struct {
 	Body        Body
 	// JSON is a struct or map that marshals to an object.
 	JSON any
+	// Pages is how many a document has that was printed; 0 where nobody counted.
+	Pages int
 	// Charge is what the call costs, at most its quote; nil is the quote.
 	Charge *credit.Amount
 }

@@ -86,5 +86,5 @@ func runPreview(ctx context.Context, env *Env, in *PreviewInput) (op.Result, err
 	if err != nil {
 		return op.Result{}, fieldError(err)
 	}
-	return op.Result{Stem: "preview", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body}, nil
+	return op.Result{Stem: "preview", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Pages: doc.Pages}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -34,11 +35,13 @@ type bundle struct {
 	target api.Target
 	global string            // what an IIFE's exports are called
 	stubs  map[string]string // packages in whose place a file of folder is taken
-	// notice is the package whose licence stands at the beginning, as it asks for.
-	notice string
+	// notice are the packages whose licences stand at the beginning, as they ask for.
+	notice []string
 	// source is a file of ours that is the entry, in the place of its text. What
 	// it refers to beside scripts and styles stays as it is.
 	source string
+	// short gives what is inside short names.
+	short bool
 }
 
 // copied is a file of a package that is taken as it is.
@@ -56,18 +59,23 @@ var bundles = []bundle{
 		// The compiler, whose lexer render/template replaces.
 		out: "render/template/assets/compiler.js", format: api.FormatIIFE, target: api.ES2017, global: "Handlebars",
 		entry:  `export { default } from "handlebars/lib/handlebars.js";`,
-		notice: "handlebars",
+		notice: []string{"handlebars"},
 		stubs:  map[string]string{"source-map": "sourcenode.js"},
 	},
 	{
 		// What a compiled template needs to run.
 		out: "render/template/assets/runtime.js", format: api.FormatIIFE, target: api.ES2017, global: "Handlebars",
 		entry:  `export { default } from "handlebars/lib/handlebars.runtime.js";`,
-		notice: "handlebars",
+		notice: []string{"handlebars"},
 	},
 	{out: dist + "app.css", source: pages + "app.css", target: api.ES2022},
 	{out: dist + "app.js", source: pages + "app.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "public.js", source: pages + "public.js", format: api.FormatIIFE, target: api.ES2022},
+	{
+		// CodeMirror's packages have one author and one licence.
+		out: dist + "editor.js", source: pages + "editor.js", format: api.FormatIIFE, target: api.ES2022, short: true,
+		notice: []string{"@codemirror/view", "@lezer/common", "style-mod", "w3c-keyname", "crelt", "@marijn/find-cluster-break"},
+	},
 }
 
 // copies are embedded as they are.
@@ -183,23 +191,29 @@ func (b bundle) build() error {
 		alias[name] = filepath.Join(here, file)
 	}
 	options := api.BuildOptions{
-		Bundle:           true,
-		External:         []string{"*.woff2"},
-		Format:           b.format,
-		Target:           b.target,
-		GlobalName:       b.global,
-		Alias:            alias,
-		MinifyWhitespace: true,
-		MinifySyntax:     true,
-		LegalComments:    api.LegalCommentsInline,
-		LogLevel:         api.LogLevelSilent,
+		Bundle:            true,
+		External:          []string{"*.woff2"},
+		Format:            b.format,
+		Target:            b.target,
+		GlobalName:        b.global,
+		Alias:             alias,
+		MinifyWhitespace:  true,
+		MinifySyntax:      true,
+		MinifyIdentifiers: b.short,
+		NodePaths:         []string{filepath.Join(here, "node_modules")},
+		LegalComments:     api.LegalCommentsInline,
+		LogLevel:          api.LogLevelSilent,
 	}
-	if b.notice != "" {
-		notice, err := noticeOf(b.notice)
+	var notices []string
+	for _, name := range b.notice {
+		notice, err := noticeOf(name)
 		if err != nil {
 			return err
 		}
-		options.Banner = map[string]string{"js": notice}
+		notices = append(notices, notice)
+	}
+	if len(notices) > 0 {
+		options.Banner = map[string]string{"js": strings.Join(notices, "\n")}
 	}
 	if b.source != "" {
 		options.EntryPoints = []string{b.source}

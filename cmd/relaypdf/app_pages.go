@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/invopop/jsonschema"
 
 	"relaypdf/api"
 	"relaypdf/api/call"
@@ -90,9 +93,13 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	config.Input = func(ctx context.Context, accountID, callID string) ([]byte, error) {
 		return a.API.Calls.Input(ctx, accountID, callID)
 	}
-	config.Again = a.again
+	config.Again, config.Interface = a.again, a.API.ForPerson
 	started := time.Now()
 	config.Engines = func() views.Engines { return a.engines(started) }
+	config.Helpers = render.TemplateHelpers()
+	if options, ok := table.Lookup("templates.preview").Schema.Properties.Get("options"); ok {
+		config.OptionFields = optionFields(options, "")
+	}
 	for _, row := range table.All() {
 		config.Operations = append(config.Operations, row.Name)
 		config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote})
@@ -113,4 +120,37 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 		return nil, errors.Join(errors.New("the pages cannot be served"), err)
 	}
 	return pages.Handler(), nil
+}
+
+// optionFields are the options of documents that have a field of their own in the
+// editor: those of one value, and the members of those that have some.
+func optionFields(schema *jsonschema.Schema, prefix string) []views.OptionField {
+	var fields []views.OptionField
+	for pair := schema.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		name, option := prefix+pair.Key, pair.Value
+		f := views.OptionField{Name: name, Type: "text", Hint: option.Description}
+		if option.Default != nil {
+			f.Default = fmt.Sprint(option.Default)
+		}
+		switch {
+		case option.Properties != nil && option.Properties.Len() > 0:
+			fields = append(fields, optionFields(option, name+".")...)
+			continue
+		case option.Type == "array" || option.Type == "object" || strings.HasSuffix(name, "Template"):
+			continue // they are written as JSON, or have a pane of their own
+		case option.Type == "boolean":
+			f.Type = "check"
+		case len(option.Enum) > 0:
+			f.Type = "select"
+			for _, choice := range option.Enum {
+				f.Choices = append(f.Choices, fmt.Sprint(choice))
+			}
+		case option.Type == "number" || option.Type == "integer":
+			f.Type = "number"
+		case len(option.OneOf) > 0 || option.Type == "":
+			f.Type = "length" // a number, or a text with a unit
+		}
+		fields = append(fields, f)
+	}
+	return fields
 }

@@ -391,12 +391,25 @@ func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string)
 	if err != nil || len(keys) == 0 {
 		t.Fatalf("got %+v, %v", keys, err)
 	}
+	template, err := app.Store.CreateTemplate(t.Context(), store.NewTemplate{
+		AccountID: accountID, Slug: "letter", Name: "Letter", Category: "letter",
+		Content: store.TemplateContent{HTML: "<h1>{{title}}</h1><p>{{text}}</p>", SampleData: json.RawMessage(`{"title":"A letter"}`), Options: json.RawMessage(`{"format":"A4"}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Store.PublishTemplate(t.Context(), accountID, template.ID, 0, "First", nil); err != nil {
+		t.Fatal(err)
+	}
+	letter := "/dashboard/templates/" + template.ID
 	for viewer, paths := range map[*screen][]string{
 		nobody: {"/login", "/signup", "/password/reset", "/nothing-here"},
 		owner: {
 			"/dashboard", "/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries",
 			"/dashboard/keys", "/dashboard/keys/new", "/dashboard/keys/" + keys[0].ID + "/revoke", "/dashboard/keys/" + keys[0].ID + "/roll",
 			"/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/factor",
+			"/dashboard/templates", "/dashboard/templates?q=nothing-has-this", "/dashboard/templates/new", "/dashboard/templates/gallery", "/dashboard/templates/import",
+			letter, letter + "/versions", letter + "/versions/1", letter + "/publish", letter + "/settings",
 		},
 		operator: {
 			"/dashboard", "/admin", "/admin?q=nobody-has-this", "/admin/accounts/" + accountID, "/admin/engine", "/admin/jobs", "/admin/jobs?q=" + call.Items[0].ID,
@@ -428,7 +441,7 @@ func (s *screen) lookAt(name string) {
 // look checks the page that is open in a theme.
 func (s *screen) look(path, theme, axe string) {
 	s.t.Helper()
-	name := strings.Trim(regexp.MustCompile(`[^a-z]+`).ReplaceAllString(regexp.MustCompile(`(call|key|acc)_[0-9a-z]+`).ReplaceAllString(path, "one"), "-"), "-")
+	name := strings.Trim(regexp.MustCompile(`[^a-z]+`).ReplaceAllString(regexp.MustCompile(`(call|key|acc)_[0-9a-z]+|[0-9a-f]{8}-[0-9a-f-]{27}`).ReplaceAllString(path, "one"), "-"), "-")
 	s.width(1440)
 	if _, err := s.page.Eval(`theme => { document.documentElement.dataset.theme = theme }`, theme); err != nil {
 		s.t.Fatal(err)

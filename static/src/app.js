@@ -127,6 +127,21 @@ const awaitsFirst = (part) => {
   look();
 };
 
+// The editor is large, and only where there is room to write.
+const nonce = document.currentScript?.nonce;
+const loadsEditor = (part) => {
+  if (!matchMedia("(min-width: 48rem)").matches) {
+    each(part, "textarea", (field) => { field.readOnly = true; });
+    if (!part.querySelector(".stage img") && !location.search) location.replace(`${location.pathname}?preview=1`);
+    return;
+  }
+  const script = document.createElement("script");
+  script.src = part.dataset.editor;
+  script.nonce = nonce;
+  script.dataset.editorScript = "";
+  document.head.append(script);
+};
+
 const each = (scope, selector, does) => scope.querySelectorAll(selector).forEach(does);
 
 const prepare = (scope) => {
@@ -139,6 +154,7 @@ const prepare = (scope) => {
   each(scope, "[data-pay]", saysAmount);
   each(scope, "[data-refresh]", refreshes);
   each(scope, "[data-first-document]", awaitsFirst);
+  each(scope, "[data-editor]", loadsEditor);
 };
 
 // Keys: / searches, g and a letter goes to a section.

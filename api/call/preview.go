@@ -1,0 +1,208 @@
+package call
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/limit"
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// What a person sees of a template while it is written costs nothing, so that it
+// has limits of its own.
+const (
+	// MaxPreviewPages are drawn of a preview; of the others only the number is told.
+	MaxPreviewPages = 10
+	// previewTime bounds one preview, the wait for its turn included.
+	previewTime = 30 * time.Second
+	// previewYield is how long a preview steps back for calls that wait.
+	previewYield = 2 * time.Second
+	// cssDPI is how many pixels of CSS an inch has.
+	cssDPI      = 96
+	minDPI      = 36
+	previewRow  = "templates.preview"
+	browserPool = "browser"
+)
+
+// MaxPreviews is how many an account may have in a day.
+const MaxPreviews = 2000
+
+var previewWindow = limit.Window{Name: "previews", Limit: MaxPreviews, Length: 24 * time.Hour}
+
+// PreviewRequest asks for a look at a template.
+type PreviewRequest struct {
+	Caller Caller
+	// Input is the input of templates.preview, as JSON.
+	Input []byte
+	// Scale is how many pixels stand for one of CSS; at most 2.
+	Scale float64
+	// Pages are drawn at most; 0 is MaxPreviewPages.
+	Pages int
+}
+
+// Preview is what a template looks like.
+type Preview struct {
+	Pages  int      // that the document has
+	Images [][]byte // the first of them, as PNG
+	Took   time.Duration
+	Left   int // previews that the account may have today
+}
+
+// Preview fills and prints a template as templates.preview does, and draws its
+// pages. Nothing is held, charged or written down.
+func (p *Pipeline) Preview(ctx context.Context, request PreviewRequest) (Preview, error) {
+	p.running.Add(1)
+	defer p.running.Done()
+	verdict, err := p.limiter.Take(ctx, p.LimitKey("previews", request.Caller.Account.ID), previewWindow)
+	if err != nil || !verdict.Allowed {
+		return Preview{}, overPreviews(verdict, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewTime)
+	defer cancel()
+	made, err := p.preview(ctx, request)
+	for _, state := range verdict.States {
+		made.Left = state.Remaining
+	}
+	return made, err
+}
+
+func overPreviews(verdict limit.Verdict, err error) error {
+	if err != nil {
+		return err
+	}
+	return &fault.Error{
+		Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter),
+		Message: fmt.Sprintf("An account has at most %d previews in 24 hours. The template is saved all the same; a call of POST /v1/templates/preview still prints it.", MaxPreviews),
+	}
+}
+
+func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Preview, err error) {
+	row := p.table.Lookup(previewRow)
+	if row == nil || p.render == nil {
+		return made, &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: 5, Message: "This process makes no documents; try again shortly."}
+	}
+	files := p.files
+	files.Share = p.inputs.Share(request.Caller.Account.ID)
+	bound, err := row.Bind(ctx, bytes.NewReader(request.Input), files)
+	if err != nil {
+		return made, err
+	}
+	defer p.Free(ctx, bound)
+	c := &paidCall{Pipeline: p, Request: Request{Operation: row, Caller: request.Caller}}
+	env := c.env()
+	if err := bound.Pin(ctx, env); err != nil {
+		return made, err
+	}
+	leave, err := p.previews.enter(ctx)
+	if err != nil {
+		return made, err
+	}
+	defer leave()
+	began := time.Now()
+	result, err := bound.Run(ctx, env)
+	if err != nil {
+		return made, err
+	}
+	defer p.Free(ctx, result.Body)
+	made.Pages = result.Pages
+	most := request.Pages
+	if most <= 0 || most > MaxPreviewPages {
+		most = MaxPreviewPages
+	}
+	made.Images, err = drawPages(ctx, env.Render, result, min(most, made.Pages), request.Scale)
+	made.Took = time.Since(began)
+	return made, err
+}
+
+// drawPages draws the first pages of a document.
+func drawPages(ctx context.Context, account *render.Account, doc op.Result, pages int, scale float64) (_ [][]byte, err error) {
+	dpi := int(cssDPI * min(max(scale, minDPI/float64(cssDPI)), 2))
+	image, archive, err := account.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{Pages: fmt.Sprintf("1-%d", pages), DPI: dpi})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, image.Close()) }()
+	data, err := io.ReadAll(image.Open())
+	if err != nil || !archive {
+		return [][]byte{data}, err
+	}
+	files, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	var images [][]byte
+	for _, f := range files.File {
+		page, err := readZipped(f)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, page)
+	}
+	return images, nil
+}
+
+func readZipped(f *zip.File) ([]byte, error) {
+	page, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(page)
+	return data, errors.Join(err, page.Close())
+}
+
+// MarshalJSON writes what the editor reads: images as Base64.
+func (p Preview) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"pages": p.Pages, "images": p.Images, "milliseconds": p.Took.Milliseconds(), "left": p.Left})
+}
+
+// previewLine lets few previews run at once, and none before calls that wait for
+// the browser: who types is not who pays.
+type previewLine struct {
+	slots chan struct{}
+	// waiting is how many calls wait.
+	waiting func() int
+}
+
+func newPreviewLine(stats func() render.Stats) *previewLine {
+	most := 1
+	for _, pool := range stats().Pools {
+		if pool.Name == browserPool {
+			most = max(1, pool.Slots/2)
+		}
+	}
+	return &previewLine{slots: make(chan struct{}, most), waiting: func() int {
+		for _, pool := range stats().Pools {
+			if pool.Name == browserPool {
+				return pool.Waiting
+			}
+		}
+		return 0
+	}}
+}
+
+// enter waits for a preview's turn. Who has entered calls leave.
+func (l *previewLine) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	leave = func() { <-l.slots }
+	for until := time.Now().Add(previewYield); l.waiting() > 0 && time.Now().Before(until); {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			leave()
+			return nil, ctx.Err()
+		}
+	}
+	return leave, nil
+}

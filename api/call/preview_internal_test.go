@@ -1,0 +1,53 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"relaypdf/render"
+	"relaypdf/render/queue"
+)
+
+// TestPreviewsStepBack lets more previews come than may run: half of the slots
+// have some, none goes before a call that waits, and who leaves takes no place.
+func TestPreviewsStepBack(t *testing.T) {
+	var waiting atomic.Int64
+	line := newPreviewLine(func() render.Stats {
+		return render.Stats{Pools: []render.Pool{{Name: browserPool, State: queue.State{Slots: 4, Waiting: int(waiting.Load())}}}}
+	})
+	var leaves []func()
+	for range 2 {
+		leave, err := line.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves = append(leaves, leave)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := line.enter(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("a third beside two of four slots: got %v", err)
+	}
+	leaves[0]()
+	waiting.Store(1)
+	entered := make(chan time.Duration, 1)
+	began := time.Now()
+	go func() {
+		leave, err := line.enter(t.Context())
+		if err == nil {
+			leave()
+		}
+		entered <- time.Since(began)
+	}()
+	// Calls that never end to wait hold a preview up, and not for ever.
+	if took := <-entered; took < previewYield {
+		t.Errorf("a preview went before a call that waits, after %v", took)
+	}
+	waiting.Store(0)
+	if _, err := line.enter(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

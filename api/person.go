@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/store"
+)
+
+// PreviewPath is where a person's door takes the input of templates.preview, and
+// answers with images of its pages. The query says how large: scale, and pages.
+const PreviewPath = "/v1/templates/pages"
+
+// templatesPattern begins the routes that people have beside the operations.
+const templatesPattern = "/v1/templates"
+
+// ForPerson serves the routes of templates to a member of an account, without a
+// key: whoever calls it has found out who asks and what their role allows, and
+// counts what they do. Operations are paid by the account as ever.
+func (a *API) ForPerson(account store.Account) http.Handler {
+	caller := call.Caller{Account: account, Kind: call.ByPerson}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if account.Suspended && r.Method != http.MethodGet {
+			a.Fail(w, r, &fault.Error{Code: fault.AccountSuspended})
+			return
+		}
+		// The request comes from within another router's.
+		ctx := context.WithValue(r.Context(), chi.RouteCtxKey, chi.NewRouteContext())
+		a.person.ServeHTTP(w, r.WithContext(context.WithValue(ctx, callerKey{}, caller)))
+	})
+}
+
+// people answers those who have no key.
+type people struct{ *API }
+
+// router makes the handler behind ForPerson.
+func (a people) router() http.Handler {
+	r := chi.NewRouter()
+	for _, route := range a.routes() {
+		switch {
+		case !strings.HasPrefix(route.pattern, templatesPattern):
+		case route.operation != nil:
+			r.Method(route.method, route.pattern, a.serve(runOperation(a.API, route.operation, known)))
+		default:
+			r.Method(route.method, route.pattern, a.serve(route.handle))
+		}
+	}
+	r.Method(http.MethodPost, PreviewPath, a.serve(a.showPreview))
+	r.NotFound(nowhere(a).serve(fault.NotFound))
+	r.MethodNotAllowed(nowhere(a).serve(fault.MethodNotAllowed))
+	return r
+}
+
+// known is the caller whom another door has found.
+func known(r *http.Request) (call.Caller, error) { return callerFrom(r.Context()), nil }
+
+// showPreview answers with images of a template's pages.
+func (a people) showPreview(w http.ResponseWriter, r *http.Request) error {
+	input, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTemplateBody))
+	if err != nil {
+		return &fault.Error{Code: fault.InvalidRequest, Message: "The template did not arrive whole, or is too large.", Cause: err}
+	}
+	request := call.PreviewRequest{Caller: callerFrom(r.Context()), Input: input, Scale: 1}
+	query := r.URL.Query()
+	if text := query.Get("scale"); text != "" {
+		if request.Scale, err = strconv.ParseFloat(text, 64); err != nil {
+			return op.Faults{{Field: "scale", Message: "must be a number up to 2"}}
+		}
+	}
+	if text := query.Get("pages"); text != "" {
+		if request.Pages, err = strconv.Atoi(text); err != nil {
+			return op.Faults{{Field: "pages", Message: "must be a number of pages"}}
+		}
+	}
+	made, err := a.Calls.Preview(r.Context(), request)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, made)
+}

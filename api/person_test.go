@@ -1,0 +1,68 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+	"relaypdf/api/call"
+	"relaypdf/api/operation"
+)
+
+// TestPeopleHaveTheRoutesOfTemplates asks them for an account without a key: they
+// do what a key gets done, and nothing else is there.
+func TestPeopleHaveTheRoutesOfTemplates(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Operations: operation.Rows})
+	ask := func(method, path, body string) *httptest.ResponseRecorder {
+		answer := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		s.API.ForPerson(s.Account).ServeHTTP(answer, r)
+		return answer
+	}
+	for range 10 { // more than a key may in so short a time
+		if a := ask(http.MethodPost, "/v1/templates", `{"name":"Letter","html":"<p>x</p>"}`); a.Code != http.StatusCreated {
+			t.Fatalf("got %d %s", a.Code, a.Body)
+		}
+	}
+	if a := ask(http.MethodGet, "/v1/templates/letter", ""); a.Code != http.StatusOK || a.Header().Get("ETag") != `"1"` {
+		t.Errorf("got %d %s", a.Code, a.Body)
+	}
+	for _, path := range []string{"/v1/account", "/v1/billing/usage", "/v1/jobs", "/v1/files"} {
+		if a := ask(http.MethodGet, path, ""); a.Code != http.StatusNotFound {
+			t.Errorf("%s: got %d", path, a.Code)
+		}
+	}
+	if got := s.Send(t, apitest.Request{Method: http.MethodPost, Path: api.PreviewPath, Body: `{"html":"x"}`}); got.Status != http.StatusNotFound && got.Status != http.StatusMethodNotAllowed {
+		t.Errorf("free previews for a key: got status %d", got.Status)
+	}
+	suspended := s.Account
+	suspended.Suspended = true
+	answer := httptest.NewRecorder()
+	s.API.ForPerson(suspended).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/templates", strings.NewReader(`{}`)))
+	if answer.Code != http.StatusForbidden {
+		t.Errorf("a suspended account: got %d %s", answer.Code, answer.Body)
+	}
+}
+
+// TestPreviewsHaveTheirOwnLimit asks for more than an account may have in a day.
+// This process makes no documents, and counts all the same.
+func TestPreviewsHaveTheirOwnLimit(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Operations: operation.Rows})
+	for i := range call.MaxPreviews + 1 {
+		_, err := s.API.Calls.Preview(t.Context(), call.PreviewRequest{Caller: call.Caller{Account: s.Account, Kind: call.ByPerson}, Input: []byte(`{"html":"x"}`)})
+		want := "convert_unavailable"
+		if i == call.MaxPreviews {
+			want = "rate_limited"
+		}
+		if code := string(call.Fault(err).Code); code != want {
+			t.Fatalf("preview %d: got %s (%v), want %s", i+1, code, err, want)
+		}
+	}
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/account"}).OK(t)
+}

@@ -1,0 +1,591 @@
+// The template editor. The page works without it: three fields and buttons. With
+// it the fields become editors, the draft saves itself, and the pages come by
+// themselves from the engine that calls use.
+
+import { EditorState } from "@codemirror/state";
+import { EditorView, keymap, lineNumbers, highlightActiveLine, highlightActiveLineGutter, drawSelection, Decoration, MatchDecorator, ViewPlugin } from "@codemirror/view";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { bracketMatching, foldGutter, foldKeymap, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { search, searchKeymap } from "@codemirror/search";
+import { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
+import { html, htmlCompletionSource } from "@codemirror/lang-html";
+import { json, jsonParseLinter } from "@codemirror/lang-json";
+import { tagHighlighter, tags } from "@lezer/highlight";
+
+const main = document.querySelector("[data-editor]");
+const nonce = document.querySelector("script[data-editor-script]")?.nonce ?? "";
+const readOnly = main.hasAttribute("data-readonly");
+const path = `/dashboard/templates/${main.dataset.template}`;
+const $ = (selector, scope = document) => scope.querySelector(selector);
+const $$ = (selector, scope = document) => [...scope.querySelectorAll(selector)];
+const words = (text) => (text ?? "").split(" ").filter(Boolean);
+const element = (name, attributes = {}, ...children) => {
+  const made = Object.assign(document.createElement(name), attributes);
+  made.append(...children);
+  return made;
+};
+const kept = (key) => { try { return JSON.parse(localStorage.getItem(key)); } catch { return null; } };
+const keep = (key, value) => {
+  try { value === null ? localStorage.removeItem(key) : localStorage.setItem(key, JSON.stringify(value)); } catch { /* storage is off or full */ }
+};
+
+// ——— The fields become editors.
+
+const classes = tagHighlighter([
+  { tag: [tags.tagName, tags.angleBracket, tags.propertyName], class: "x-tag" },
+  { tag: tags.attributeName, class: "x-attr" },
+  { tag: [tags.attributeValue, tags.string], class: "x-str" },
+  { tag: [tags.number, tags.bool, tags.null, tags.unit, tags.color], class: "x-num" },
+  { tag: [tags.comment, tags.meta], class: "x-com" },
+  { tag: [tags.keyword, tags.className], class: "x-attr" },
+]);
+const look = EditorView.theme({
+  "&": { height: "100%", fontSize: ".8125rem", background: "var(--sheet)", color: "var(--ink)" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.62", fontVariantLigatures: "none" },
+  ".cm-content": { caretColor: "var(--blue)", padding: ".5rem 0" },
+  ".cm-gutters": { background: "var(--sheet)", color: "var(--ink-3)", border: "0" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--blue-wash)" },
+  ".cm-cursor": { borderLeftColor: "var(--blue)", borderLeftWidth: "2px" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "color-mix(in srgb, var(--cyan) 38%, transparent)" },
+  ".cm-tooltip": { background: "var(--sheet)", color: "var(--ink)", border: "1px solid var(--line)", borderRadius: "4px", boxShadow: "var(--lift-3)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: ".8125rem", padding: ".25rem" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: ".125rem .5rem", borderRadius: "2px" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { background: "var(--blue-wash)", color: "var(--blue)" },
+  ".cm-completionDetail": { color: "var(--ink-3)", fontStyle: "normal", float: "right", marginLeft: "1.5rem" },
+  ".cm-panels": { background: "var(--bench)", color: "var(--ink)", borderColor: "var(--line)" },
+  ".cm-textfield": { background: "var(--sheet)", border: "1px solid var(--edge)", borderRadius: "2px", fontSize: ".8125rem" },
+  ".cm-button": { background: "var(--sheet)", border: "1px solid var(--edge)", borderRadius: "2px", fontSize: ".8125rem" },
+  ".cm-searchMatch": { background: "var(--warn-wash)", outline: "1px solid var(--warn)" },
+  ".cm-searchMatch-selected": { background: "color-mix(in srgb, var(--warn) 30%, transparent)" },
+  ".cm-foldPlaceholder": { background: "var(--tint)", border: "0", color: "var(--ink-3)" },
+  ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1px", textUnderlineOffset: ".25em" },
+  ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn) 1px", textUnderlineOffset: ".25em" },
+  "&.cm-focused .cm-matchingBracket, &.cm-focused .cm-nonmatchingBracket": { background: "var(--press)" },
+});
+
+const mustache = Decoration.mark({ class: "x-var" });
+const mustaches = (() => {
+  const finds = new MatchDecorator({ regexp: /\{\{\{?[^{}]*\}?\}\}/g, decoration: mustache });
+  return ViewPlugin.define((view) => ({
+    marks: finds.createDeco(view),
+    update(change) { this.marks = finds.updateDeco(change, this.marks); },
+  }), { decorations: (plugin) => plugin.marks });
+})();
+
+const common = (label) => [
+  lineNumbers(), foldGutter({ openText: "▾", closedText: "▸" }), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), indentOnInput(), bracketMatching(), closeBrackets(),
+  search({ top: true }), lintGutter(), syntaxHighlighting(classes), look, EditorView.cspNonce.of(nonce), EditorState.tabSize.of(2), EditorState.readOnly.of(readOnly),
+  EditorView.contentAttributes.of({ "aria-label": label }),
+  keymap.of([
+    { key: "Mod-s", preventDefault: true, run: () => { save(); return true; } },
+    { key: "Mod-Enter", preventDefault: true, run: () => { preview(); return true; } },
+    ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap, ...lintKeymap,
+    { key: "Escape", run: (view) => { view.contentDOM.blur(); return true; } }, indentWithTab,
+  ]),
+];
+
+const field = (name) => $(`textarea[name="${name}"]`);
+const replaceField = (name, extensions) => {
+  const area = field(name);
+  const view = new EditorView({
+    parent: area.parentElement,
+    state: EditorState.create({ doc: area.value, extensions: [common(area.getAttribute("aria-label")), extensions, EditorView.updateListener.of((change) => { if (change.docChanged) changed(name); })] }),
+  });
+  area.hidden = true;
+  return view;
+};
+
+const templateSource = () => [html({ autoCloseTags: true }), mustaches, autocompletion({ override: [completeMustache, htmlCompletionSource], icons: false })];
+const views = {};
+const text = (name) => views[name].state.doc.toString();
+const setText = (name, value) => {
+  if (text(name) !== value) views[name].dispatch({ changes: { from: 0, to: views[name].state.doc.length, insert: value } });
+};
+
+// ——— The data's paths: to complete, and to find what is meant.
+
+let paths = []; // [{ path, type }], as they are written from the root
+const typeOf = (value) => Array.isArray(value) ? "list" : value === null ? "null" : typeof value;
+const collect = (value, prefix, out) => {
+  for (const [name, inner] of Object.entries(value)) {
+    const at = prefix ? `${prefix}.${name}` : name;
+    out.push({ path: at, type: typeOf(inner) });
+    if (out.length > 2000) return out;
+    const first = Array.isArray(inner) ? inner[0] : inner;
+    if (first && typeof first === "object" && !Array.isArray(first)) collect(first, Array.isArray(inner) ? `${at}[]` : at, out);
+  }
+  return out;
+};
+
+const completeMustache = (context) => {
+  const before = context.state.sliceDoc(Math.max(0, context.pos - 200), context.pos);
+  const open = before.lastIndexOf("{{");
+  if (open < 0 || before.indexOf("}}", open) >= 0) return null;
+  const inside = before.slice(open);
+  const word = /[\w.@/[\]-]*$/.exec(inside)[0];
+  if (!word && !context.explicit && !/[{#/^>(]$|\s$/.test(inside)) return null;
+  const from = context.pos - word.length;
+  if (/\{\{\s*>\s*[\w-]*$/.test(inside)) return { from, options: words(main.dataset.partials).map((label) => ({ label, detail: "partial" })) };
+  const options = [];
+  for (const { path: at, type } of paths) {
+    options.push({ label: at.replace(/^.*\[\]\./, ""), detail: at.includes("[]") ? `${type} of ${at.replace(/\[\]\.[^[]*$/, "")}` : type, boost: at.includes("[]") ? 0 : 1 });
+  }
+  for (const label of words(main.dataset.helpers)) options.push({ label, detail: "helper", boost: -1 });
+  const seen = new Set();
+  return { from, options: options.filter(({ label }) => !seen.has(label) && seen.add(label)), validFor: /^[\w.@/[\]-]*$/ };
+};
+
+const distance = (a, b) => {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+    row = next;
+  }
+  return row[b.length];
+};
+const nearest = (missing) => {
+  let best = null, least = 4;
+  for (const { path: at } of paths) {
+    const d = distance(missing, at);
+    if (d < least && d < missing.length / 2) [best, least] = [at, d];
+  }
+  return best;
+};
+
+// places finds where a missing path is written: whole, or by its last part inside
+// a block over a list.
+const places = (source, missing) => {
+  const tail = missing.replace(/^.*\[\]\.?/, "");
+  const found = [];
+  for (const tag of source.matchAll(/\{\{\{?[^{}]*\}?\}\}/g)) {
+    for (const name of new Set([missing, tail])) {
+      if (!name || name.includes("[")) continue;
+      for (const word of tag[0].matchAll(/[\w.-]+/g)) {
+        if (word[0] === name || word[0] === `this.${name}`) found.push({ from: tag.index + word.index, to: tag.index + word.index + word[0].length });
+      }
+    }
+  }
+  return found.filter((place, i) => found.findIndex((other) => other.from === place.from) === i);
+};
+
+// ——— What is wrong.
+
+const problems = $("[data-problems]");
+let faults = 0;
+const showProblems = (list) => {
+  problems.replaceChildren(...list.slice(0, 6).map(({ kind, parts, line, go }) => {
+    const item = element("li", { className: kind });
+    item.append(document.importNode($("#icon-warning").content, true));
+    const said = element("span");
+    said.append(...parts);
+    item.append(said);
+    if (go) {
+      const link = element("a", { href: "#html", textContent: `Line ${line}` });
+      link.addEventListener("click", (event) => { event.preventDefault(); go(); });
+      item.append(link);
+    }
+    return item;
+  }));
+  if (list.length > 6) problems.append(element("li", { className: "faint", textContent: `and ${list.length - 6} more` }));
+};
+const goTo = (from) => {
+  showFile("html");
+  views.html.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+  views.html.focus();
+};
+const code = (value) => element("code", { textContent: value });
+
+const showChecked = (checked, source) => {
+  const doc = views.html.state.doc;
+  const marks = [], list = [];
+  for (const fault of checked.errors ?? []) {
+    const at = doc.line(Math.min(Math.max(fault.line ?? 1, 1), doc.lines));
+    const from = Math.min(at.from + Math.max((fault.column ?? 1) - 1, 0), at.to);
+    const where = fault.partial ? ` (in the partial ${fault.partial})` : "";
+    marks.push({ from, to: Math.max(from, Math.min(at.to, from + 1)), severity: "error", message: fault.message + where });
+    list.push({ kind: "e", parts: [fault.message + where], line: at.number, go: fault.line && !fault.partial ? () => goTo(from) : null });
+  }
+  faults = list.length;
+  for (const missing of checked.missing ?? []) {
+    const near = nearest(missing);
+    const found = places(source, missing);
+    const message = `${missing} is not in the data.` + (near ? ` Did you mean ${near}?` : "");
+    for (const { from, to } of found) marks.push({ from, to, severity: "warning", message });
+    const parts = [code(missing), " is not in the data." + (near ? " Did you mean " : "")];
+    if (near) parts.push(code(near), "?");
+    list.push({ kind: "w", parts, line: found[0] ? doc.lineAt(found[0].from).number : 0, go: found[0] ? () => goTo(found[0].from) : null });
+  }
+  if (text("html") === source) views.html.dispatch(setDiagnostics(views.html.state, marks.filter(({ to }) => to <= doc.length).sort((a, b) => a.from - b.from)));
+  showProblems(list);
+  const used = $('[data-pane="paths"]');
+  used.replaceChildren(element("ul", { className: "leaders" }, ...(checked.variables ?? []).map((name) => element("li", {}, code(name), element("span", { textContent: (checked.missing ?? []).includes(name) ? "missing" : paths.find(({ path: at }) => at === name)?.type ?? "in the data" })))));
+  if (!(checked.variables ?? []).length) used.replaceChildren(element("p", { className: "muted", textContent: "The template uses no data." }));
+};
+
+const valid = $("[data-valid]");
+const status = (is, said) => {
+  const mark = element("span", { className: "status", textContent: said });
+  mark.dataset.is = is;
+  valid.replaceChildren(mark);
+};
+const objectOf = (name) => {
+  const value = JSON.parse(text(name));
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("must be a JSON object");
+  return value;
+};
+// readJSON returns what stands in a field as an object, or null where it is none.
+const readJSON = (name) => { try { return objectOf(name); } catch { return null; } };
+const checkJSON = () => {
+  let fine = true;
+  for (const name of ["sampleData", "options"]) {
+    const view = views[name];
+    let marks = jsonParseLinter()(view);
+    if (!marks.length && !readJSON(name)) marks = [{ from: 0, to: view.state.doc.length, severity: "error", message: "must be a JSON object" }];
+    view.dispatch(setDiagnostics(view.state, marks));
+    if (marks.length && fine) {
+      fine = false;
+      status("bad", `${name === "options" ? "Options" : "Data"}: line ${view.state.doc.lineAt(marks[0].from).number} is not valid`);
+    }
+  }
+  if (fine) status("ok", "Valid");
+  return fine;
+};
+
+// ——— Talking to the server.
+
+class SignedOut extends Error {}
+const ask = async (below, { method = "POST", body, headers = {}, signal } = {}) => {
+  const answer = await fetch(path + below, { method, body, headers: { ...(body ? { "Content-Type": "application/json" } : {}), ...headers }, signal });
+  if (answer.redirected || answer.status === 401) throw new SignedOut("signed out");
+  return answer;
+};
+// The texts go as they stand: numbers keep every digit.
+const draft = () => `{"html":${JSON.stringify(text("html"))},"sampleData":${text("sampleData")},"options":${text("options")}}`;
+const messageOf = async (answer) => {
+  try { return (await answer.json()).error; } catch { return { message: `The server answered ${answer.status}.`, details: [] }; }
+};
+
+// ——— Saving.
+
+const saved = $("[data-saved]");
+const localKey = `draft:${main.dataset.template}`;
+let etag = main.dataset.etag, savedAt = null, dirty = false, saving = null, conflict = false, saveTimer = 0;
+const say = (words) => { saved.textContent = words; };
+const ago = () => {
+  if (!savedAt || dirty) return;
+  const seconds = Math.round((Date.now() - savedAt) / 1000);
+  say(seconds < 1 ? "Saved" : seconds < 60 ? `Saved ${seconds} s ago` : `Saved ${Math.round(seconds / 60)} min ago`);
+};
+setInterval(ago, 1000);
+
+const everything = () => ({ etag, html: text("html"), sampleData: text("sampleData"), options: text("options"), at: Date.now() });
+const save = async () => {
+  clearTimeout(saveTimer);
+  if (readOnly || conflict) return false;
+  if (saving) { await saving; return dirty ? save() : true; }
+  if (!dirty) return true;
+  if (!text("html")) { say("Not saved: the HTML is empty"); return false; }
+  if (!checkJSON()) { say("Not saved: the JSON is not valid"); return false; }
+  saving = (async () => {
+    const sent = draft();
+    say("Saving…");
+    try {
+      const answer = await ask("/draft", { body: sent, headers: { "If-Match": etag } });
+      if (answer.status === 412) { await showConflict(); return false; }
+      if (!answer.ok) { say(`Not saved: ${(await messageOf(answer)).message}`); return false; }
+      etag = answer.headers.get("ETag");
+      savedAt = Date.now();
+      dirty = draft() !== sent;
+      $("[data-draft]").hidden = false;
+      if (!dirty) { keep(localKey, null); ago(); }
+      return true;
+    } catch (error) {
+      if (error instanceof SignedOut) signedOut();
+      else { say("Not saved: no connection. It is tried again."); saveTimer = setTimeout(save, 5000); }
+      return false;
+    }
+  })();
+  const done = await saving;
+  saving = null;
+  if (done && dirty) saveTimer = setTimeout(save, 1500);
+  return done;
+};
+
+const signedOut = () => {
+  keep(localKey, everything());
+  const link = element("a", { href: `/login?next=${encodeURIComponent(path)}`, textContent: "log in" });
+  saved.replaceChildren("You are signed out. What you typed is kept in this browser: ", link, ".");
+};
+
+// ——— Two tabs, one template.
+
+const dialog = $("#conflict");
+const showConflict = async () => {
+  conflict = true;
+  say("Not saved: changed in another tab");
+  const answer = await ask("/compare", { body: JSON.stringify({ html: text("html"), sampleData: text("sampleData"), options: text("options") }) });
+  if (!answer.ok) return;
+  dialog.dataset.etag = answer.headers.get("ETag");
+  $("[data-diffs]", dialog).replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
+  if (!dialog.open) dialog.showModal();
+};
+const settle = {
+  later() { say("Not saved: changed in another tab"); saved.append(" "); const again = element("button", { className: "btn small", type: "button", textContent: "Decide" }); again.addEventListener("click", showConflict); saved.append(again); },
+  mine() { etag = dialog.dataset.etag; conflict = false; dirty = true; save(); },
+  async theirs() {
+    const answer = await ask("/draft", { method: "GET" });
+    if (!answer.ok) return;
+    const stored = await answer.json();
+    etag = answer.headers.get("ETag");
+    setText("html", stored.html);
+    setText("sampleData", JSON.stringify(stored.sampleData, null, 2));
+    setText("options", JSON.stringify(stored.options, null, 2));
+    conflict = false; dirty = false; savedAt = Date.parse(stored.updatedAt);
+    keep(localKey, null);
+    ago(); preview();
+  },
+};
+$$("[data-conflict]").forEach((button) => button.addEventListener("click", () => { dialog.close(); settle[button.dataset.conflict](); }));
+dialog.addEventListener("cancel", () => settle.later());
+
+// ——— The pages. A newer preview is never replaced by an older one, and the last
+// good one stays while the source has a mistake.
+
+const stage = $("[data-stage]"), strip = $("[data-strip]"), timing = $("[data-timing]");
+let asked = 0, shown = 0, running = null, zoom = kept("editor-zoom"); // null fits the width
+const density = () => Math.min(window.devicePixelRatio || 1, 2);
+
+const fit = (picture) => Math.min(1, Math.max(.25, (stage.clientWidth - 56) / (picture.naturalWidth / density())));
+const scale = (picture) => {
+  if (!picture.naturalWidth) return;
+  const by = zoom ?? fit(picture);
+  picture.style.width = `${Math.floor((picture.naturalWidth / density()) * by)}px`;
+  $("[data-zoom-shown]").textContent = `${Math.round(by * 100)} %`;
+};
+const scaleAll = () => $$(".paper img", stage).forEach(scale);
+
+const draw = (made) => {
+  const [top, left] = [stage.scrollTop, stage.scrollLeft];
+  const sheets = made.images.map((image, i) => {
+    const picture = element("img", { src: `data:image/png;base64,${image}`, alt: `Page ${i + 1} of the draft` });
+    picture.addEventListener("load", () => scale(picture), { once: true });
+    return element("div", { className: "crop" }, element("div", { className: "paper" }, picture));
+  });
+  if (made.pages > sheets.length) sheets.push(element("p", { className: "faint", textContent: `${made.pages - sheets.length} more pages are not drawn here.` }));
+  stage.replaceChildren(...sheets);
+  stage.scrollTo(left, top);
+  stage.dataset.preview = shown;
+  strip.hidden = made.images.length < 2;
+  strip.replaceChildren(...(made.images.length < 2 ? [] : sheets.slice(0, made.images.length).map((sheet, i) => {
+    const button = element("button", { type: "button", title: `Page ${i + 1}` }, element("img", { src: $("img", sheet).src, alt: `Page ${i + 1}` }));
+    button.addEventListener("click", () => sheet.scrollIntoView({ block: "start" }));
+    return button;
+  })));
+  timing.textContent = `${made.pages} ${made.pages === 1 ? "page" : "pages"} · ${made.milliseconds} ms`;
+  $("[data-left]").textContent = `Previews are free, ${made.left.toLocaleString("en-US")} left today`;
+};
+
+const preview = async () => {
+  clearTimeout(previewTimer);
+  if (!checkJSON() || !text("html")) return;
+  const turn = ++asked, body = draft(), source = text("html");
+  running?.abort();
+  const own = running = new AbortController();
+  stage.setAttribute("aria-busy", "true");
+  check(source);
+  try {
+    const answer = await ask(`/pages?scale=${density()}`, { body, signal: own.signal });
+    if (turn < shown) return;
+    if (!answer.ok) {
+      const error = await messageOf(answer);
+      if (turn === asked) {
+        timing.textContent = shown ? "The last pages without a mistake" : "";
+        if (!faults) showProblems((error.details?.length ? error.details : [{ message: error.message }]).map((detail) => ({ kind: "e", parts: [detail.field ? `${detail.field} ${detail.message}` : detail.message] })));
+      }
+      return;
+    }
+    const made = await answer.json();
+    if (turn > shown) { shown = turn; draw(made); }
+  } catch (error) {
+    if (error instanceof SignedOut) signedOut();
+    else if (error.name !== "AbortError" && turn === asked) timing.textContent = "No connection";
+  } finally {
+    if (turn === asked) stage.removeAttribute("aria-busy");
+  }
+};
+
+let checked = 0;
+const check = async (source) => {
+  const turn = ++checked;
+  try {
+    const answer = await ask("/check", { body: `{"html":${JSON.stringify(source)},"sampleData":${text("sampleData")}}` });
+    if (answer.ok && turn === checked) showChecked(await answer.json(), source);
+  } catch { /* the preview says what is wrong with the connection */ }
+};
+
+const resize = (by) => {
+  const first = $(".paper img", stage);
+  const now = zoom ?? (first?.naturalWidth ? fit(first) : 1);
+  zoom = Math.min(3, Math.max(.25, Math.round((now + by * .1) * 10) / 10));
+  keep("editor-zoom", zoom);
+  scaleAll();
+};
+new ResizeObserver(() => { if (zoom === null) scaleAll(); }).observe(stage);
+
+// ——— Options: a form beside their JSON.
+
+const valueAt = (object, name) => name.split(".").reduce((inner, part) => inner?.[part], object);
+const withValue = (object, name, value) => {
+  const [first, ...rest] = name.split(".");
+  const made = { ...object };
+  if (rest.length) {
+    made[first] = withValue(made[first] ?? {}, rest.join("."), value);
+    if (!Object.keys(made[first]).length) delete made[first];
+  } else if (value === undefined) delete made[first];
+  else made[first] = value;
+  return made;
+};
+const setOption = (name, value) => {
+  const options = readJSON("options");
+  if (options) setText("options", JSON.stringify(withValue(options, name, value), null, 2));
+};
+const showOptions = () => {
+  const options = readJSON("options");
+  if (!options) return;
+  for (const control of $$("[data-option]")) {
+    if (control === document.activeElement) continue;
+    const value = valueAt(options, control.dataset.option);
+    if (control.type === "checkbox") control.checked = value ?? control.dataset.default === "true";
+    else control.value = value ?? "";
+  }
+  for (const name of ["headerTemplate", "footerTemplate"]) if (views[name] && !views[name].hasFocus) setText(name, options[name] ?? "");
+  const margin = options.margin ?? {}, sides = [...new Set(["top", "right", "bottom", "left"].map((side) => margin[side] ?? 0))];
+  const paper = options.width && options.height && !options.format ? `${options.width} × ${options.height}` : options.format ?? "Letter";
+  $("[data-paper]").textContent = `${paper}${options.landscape ? " landscape" : ""} · margin ${sides.join(" ")}`;
+};
+const optionTyped = (control) => {
+  const { option, kind } = control.dataset;
+  if (control.type === "checkbox") return setOption(option, control.checked === (control.dataset.default === "true") ? undefined : control.checked);
+  const typed = control.value.trim();
+  if (!typed) return setOption(option, undefined);
+  setOption(option, (kind === "number" || kind === "length") && !Number.isNaN(Number(typed)) ? Number(typed) : typed);
+};
+
+// ——— What happens when something is typed.
+
+let previewTimer = 0, localTimer = 0, quiet = true;
+const changed = (name) => {
+  if (quiet) return;
+  if (name === "headerTemplate" || name === "footerTemplate") {
+    if (views[name].hasFocus) setOption(name, text(name) || undefined);
+    return;
+  }
+  if (name === "sampleData") { const data = readJSON("sampleData"); if (data) paths = collect(data, "", []); }
+  if (name === "options") showOptions();
+  dirty = true;
+  if (!conflict) say("Not saved yet");
+  clearTimeout(previewTimer); clearTimeout(saveTimer); clearTimeout(localTimer);
+  localTimer = setTimeout(() => keep(localKey, everything()), 200);
+  previewTimer = setTimeout(preview, 300);
+  if (!readOnly) saveTimer = setTimeout(save, 1500);
+};
+
+// ——— Tabs, panes, and the rest of the frame.
+
+const mark = (kind, name) => $$(`[data-${kind}]`).forEach((tab) => {
+  if (tab.dataset[kind] === name) tab.setAttribute("aria-current", "true");
+  else tab.removeAttribute("aria-current");
+});
+const showFile = (name) => {
+  mark("file", name);
+  for (const key of ["html", "headerTemplate", "footerTemplate"]) views[key].dom.hidden = key !== name;
+};
+const showSide = (name) => {
+  mark("side", name);
+  for (const pane of ["data", "options", "paths"]) $(`[data-pane="${pane}"]`).hidden = pane !== name;
+};
+
+const layout = kept("editor-panes") ?? { code: 42, prev: 33 };
+const arrange = () => {
+  if (matchMedia("(max-width: 75rem)").matches) { main.style.gridTemplateColumns = ""; return; }
+  main.style.gridTemplateColumns = `minmax(0, ${layout.code}fr) minmax(0, ${100 - layout.code - layout.prev}fr) minmax(0, ${layout.prev}fr)`;
+  $('[data-grip="code"]').setAttribute("aria-valuenow", Math.round(layout.code));
+  $('[data-grip="prev"]').setAttribute("aria-valuenow", Math.round(100 - layout.prev));
+};
+const move = (grip, percent) => {
+  if (grip.dataset.grip === "code") layout.code = Math.min(85 - layout.prev, Math.max(15, percent));
+  else layout.prev = Math.min(85 - layout.code, Math.max(15, 100 - percent));
+  arrange();
+  keep("editor-panes", layout);
+};
+for (const grip of $$("[data-grip]")) {
+  grip.hidden = false;
+  grip.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    grip.setPointerCapture(event.pointerId);
+    const drag = (moved) => { const box = main.getBoundingClientRect(); move(grip, ((moved.clientX - box.left) / box.width) * 100); };
+    grip.addEventListener("pointermove", drag);
+    grip.addEventListener("pointerup", () => grip.removeEventListener("pointermove", drag), { once: true });
+  });
+  grip.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -2, ArrowRight: 2 }[event.key];
+    if (by) { event.preventDefault(); move(grip, (grip.dataset.grip === "code" ? layout.code : 100 - layout.prev) + by); }
+  });
+}
+addEventListener("resize", arrange);
+
+const publish = async (event) => {
+  event.preventDefault();
+  if (!(await save())) return;
+  const answer = await ask("/publish", { method: "GET" });
+  const form = answer.ok && $("[data-publish-form] form", new DOMParser().parseFromString(await answer.text(), "text/html"));
+  if (!form) return location.assign(`${path}/publish`);
+  const asks = $("#publish");
+  asks.replaceChildren(document.importNode(form, true));
+  $("[data-close]", asks)?.addEventListener("click", (close) => { close.preventDefault(); asks.close(); });
+  asks.showModal();
+};
+
+const start = () => {
+  views.html = replaceField("html", templateSource());
+  for (const name of ["headerTemplate", "footerTemplate"]) {
+    views[name] = new EditorView({ parent: field("html").parentElement, state: EditorState.create({ doc: "", extensions: [common(name === "headerTemplate" ? "Header, HTML" : "Footer, HTML"), html(), EditorView.updateListener.of((change) => { if (change.docChanged) changed(name); })] }) });
+  }
+  views.sampleData = replaceField("sampleData", json());
+  views.options = replaceField("options", json());
+  $$("[data-script], [data-fields], [data-zoom], [data-keys]").forEach((part) => { part.hidden = false; });
+  showFile("html"); showSide("data");
+  $$("[data-file]").forEach((tab) => tab.addEventListener("click", (event) => { event.preventDefault(); showFile(tab.dataset.file); views[tab.dataset.file].focus(); }));
+  $$("[data-side]").forEach((tab) => tab.addEventListener("click", (event) => { event.preventDefault(); showSide(tab.dataset.side); }));
+  $$("[data-option]").forEach((control) => { control.disabled = readOnly; control.addEventListener(control.matches("input[type=text]") ? "input" : "change", () => optionTyped(control)); });
+  $$("[data-zoom-by]").forEach((button) => button.addEventListener("click", () => resize(Number(button.dataset.zoomBy))));
+  $("[data-zoom-fit]").addEventListener("click", () => { zoom = null; keep("editor-zoom", null); scaleAll(); });
+  $("[data-publish]")?.addEventListener("click", publish);
+  // The paid document is of what stands here, so that it is saved first.
+  $("[data-pdf]")?.addEventListener("submit", async (event) => {
+    const form = event.currentTarget;
+    if (!dirty) return;
+    event.preventDefault();
+    if (await save()) form.submit();
+  });
+  addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
+    if (event.key === "s") { event.preventDefault(); save(); }
+    if (event.key === "Enter") { event.preventDefault(); preview(); }
+  });
+  addEventListener("beforeunload", (event) => { if (dirty && !readOnly) { keep(localKey, everything()); if (conflict) event.preventDefault(); } });
+  paths = collect(readJSON("sampleData") ?? {}, "", []);
+  const left = kept(localKey);
+  quiet = false;
+  if (left && !readOnly && (left.html !== text("html") || left.sampleData !== text("sampleData") || left.options !== text("options"))) {
+    // Typed before, and never saved: it comes back on top of what it was typed on.
+    etag = left.etag;
+    setText("html", left.html); setText("sampleData", left.sampleData); setText("options", left.options);
+  } else keep(localKey, null);
+  arrange(); showOptions(); checkJSON(); preview();
+  document.documentElement.dataset.editorReady = "";
+};
+start();

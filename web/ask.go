@@ -1,0 +1,114 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
+	"relaypdf/store"
+)
+
+// What is asked of the interface for a member of an account, by the same routes
+// as with a key, so that a page can do nothing that they would refuse.
+
+// heard is an answer of the interface on its way to a page.
+type heard struct {
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (h *heard) Header() http.Header { return h.header }
+
+func (h *heard) WriteHeader(status int) {
+	if h.status == 0 {
+		h.status = status
+	}
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.WriteHeader(http.StatusOK)
+	return h.body.Write(p)
+}
+
+// refusal is what the interface does not do, and why, as its clients read it.
+type refusal struct {
+	status int
+	wire.ErrorBody
+}
+
+func (r *refusal) Error() string { return r.ErrorBody.Error.Message }
+
+// Is tells what a page says of it.
+func (r *refusal) Is(target error) bool {
+	switch target {
+	case store.ErrNotFound:
+		return r.ErrorBody.Error.Code == fault.NotFound
+	case store.ErrChanged:
+		return r.ErrorBody.Error.Code == fault.PreconditionFailed
+	}
+	return false
+}
+
+// refused returns the refusal that an error is, or nil where something failed.
+func refused(err error) *refusal {
+	var r *refusal
+	if errors.As(err, &r) && r.ErrorBody.Error.Code != fault.InternalError {
+		return r
+	}
+	return nil
+}
+
+// hear sends a request to the interface, and returns its answer, whatever it is.
+func (v *visit) hear(method, path string, body []byte, etag string) (*heard, error) {
+	if v.web.cfg.Interface == nil {
+		return nil, store.ErrNotFound
+	}
+	r, err := http.NewRequestWithContext(v.ctx(), method, path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if etag != "" {
+		r.Header.Set("If-Match", etag)
+	}
+	answer := &heard{header: http.Header{}}
+	v.web.cfg.Interface(*v.account).ServeHTTP(answer, r)
+	return answer, v.ctx().Err()
+}
+
+// ask sends a request to the interface and reads its answer into out, which may
+// be nil. It returns the answer's ETag, and a *refusal where it was refused.
+func (v *visit) ask(method, path string, in, out any, etag string) (string, error) {
+	var body bytes.Buffer
+	if in != nil {
+		writer := json.NewEncoder(&body)
+		writer.SetEscapeHTML(false) // What is stored is shown again.
+		if err := writer.Encode(in); err != nil {
+			return "", err
+		}
+	}
+	answer, err := v.hear(method, path, body.Bytes(), etag)
+	if err != nil {
+		return "", err
+	}
+	if answer.status >= http.StatusBadRequest {
+		refused := &refusal{status: answer.status}
+		if err := json.Unmarshal(answer.body.Bytes(), &refused.ErrorBody); err != nil {
+			return "", fmt.Errorf("%s %s: status %d: %w", method, path, answer.status, err)
+		}
+		return "", refused
+	}
+	if out != nil {
+		if err := json.Unmarshal(answer.body.Bytes(), out); err != nil {
+			return "", fmt.Errorf("%s %s: %w", method, path, err)
+		}
+	}
+	return answer.header.Get("ETag"), nil
+}

@@ -1,0 +1,162 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"relaypdf/views"
+)
+
+const (
+	// diffContext is how many lines stand around a change.
+	diffContext = 3
+	// maxDiffCells bounds the table that changes are found with; texts that differ
+	// in more than that are shown as one change.
+	maxDiffCells = 4 << 20
+	// maxDiffLines bounds what is shown of one file.
+	maxDiffLines = 2000
+)
+
+// diffsOf shows what has changed between two contents, file by file. What is the
+// same is left out.
+func diffsOf(before, after views.Content) []views.Diff {
+	var list []views.Diff
+	for _, file := range []struct{ name, before, after string }{
+		{"HTML", before.HTML, after.HTML}, {"Data", before.Sample, after.Sample}, {"Options", before.Options, after.Options},
+	} {
+		if d := diff(lines(file.before), lines(file.after)); d.Added+d.Removed > 0 {
+			d.Name = file.name
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+func lines(text string) []string {
+	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// edit is one line of a comparison: in both texts, or only in one.
+type edit struct {
+	kind   string // "", add or del
+	number int    // in the text that has it
+	text   string
+}
+
+// diff compares two texts line by line.
+func diff(before, after []string) views.Diff {
+	start := 0
+	for start < len(before) && start < len(after) && before[start] == after[start] {
+		start++
+	}
+	end := 0
+	for end < len(before)-start && end < len(after)-start && before[len(before)-1-end] == after[len(after)-1-end] {
+		end++
+	}
+	var edits []edit
+	for i := range start {
+		edits = append(edits, edit{"", i + 1, after[i]})
+	}
+	edits = append(edits, middle(before[start:len(before)-end], after[start:len(after)-end], start)...)
+	for i := len(after) - end; i < len(after); i++ {
+		edits = append(edits, edit{"", i + 1, after[i]})
+	}
+	return shownDiff(edits)
+}
+
+// middle compares what lies between the lines that both texts begin and end with,
+// by their longest common subsequence.
+func middle(before, after []string, offset int) []edit {
+	if len(before)*len(after) > maxDiffCells {
+		return replaced(before, after, offset)
+	}
+	width := len(after) + 1
+	common := make([]int32, (len(before)+1)*width)
+	for i := len(before) - 1; i >= 0; i-- {
+		for j := len(after) - 1; j >= 0; j-- {
+			if before[i] == after[j] {
+				common[i*width+j] = common[(i+1)*width+j+1] + 1
+			} else {
+				common[i*width+j] = max(common[(i+1)*width+j], common[i*width+j+1])
+			}
+		}
+	}
+	var edits []edit
+	i, j := 0, 0
+	for i < len(before) && j < len(after) {
+		switch {
+		case before[i] == after[j]:
+			edits = append(edits, edit{"", offset + j + 1, after[j]})
+			i, j = i+1, j+1
+		case common[(i+1)*width+j] >= common[i*width+j+1]:
+			edits = append(edits, edit{"del", offset + i + 1, before[i]})
+			i++
+		default:
+			edits = append(edits, edit{"add", offset + j + 1, after[j]})
+			j++
+		}
+	}
+	rest := replaced(before[i:], after[j:], 0)
+	for at := range rest {
+		if rest[at].number += offset + j; rest[at].kind == "del" {
+			rest[at].number += i - j
+		}
+	}
+	return append(edits, rest...)
+}
+
+func replaced(before, after []string, offset int) []edit {
+	var edits []edit
+	for i, text := range before {
+		edits = append(edits, edit{"del", offset + i + 1, text})
+	}
+	for i, text := range after {
+		edits = append(edits, edit{"add", offset + i + 1, text})
+	}
+	return edits
+}
+
+// shownDiff leaves out what is far from any change.
+func shownDiff(edits []edit) views.Diff {
+	var d views.Diff
+	near := make([]bool, len(edits))
+	for i, e := range edits {
+		if e.kind == "" {
+			continue
+		}
+		if e.kind == "add" {
+			d.Added++
+		} else {
+			d.Removed++
+		}
+		for at := max(0, i-diffContext); at <= min(len(edits)-1, i+diffContext); at++ {
+			near[at] = true
+		}
+	}
+	gap := 0
+	for i, e := range edits {
+		if !near[i] {
+			gap++
+			continue
+		}
+		d.Lines = append(d.Lines, gapOf(gap)...)
+		gap = 0
+		d.Lines = append(d.Lines, views.DiffLine{Kind: e.kind, Number: e.number, Text: e.text})
+	}
+	d.Lines = append(d.Lines, gapOf(gap)...)
+	if len(d.Lines) > maxDiffLines {
+		d.Lines = append(slices.Clone(d.Lines[:maxDiffLines]), views.DiffLine{Kind: "gap", Text: "… and more than can be shown"})
+	}
+	return d
+}
+
+func gapOf(lines int) []views.DiffLine {
+	if lines == 0 {
+		return nil
+	}
+	return []views.DiffLine{{Kind: "gap", Text: "… " + views.Plural(lines, "line", "lines") + " without changes"}}
+}

@@ -1,0 +1,223 @@
+package web
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/api/wire"
+	"relaypdf/views"
+)
+
+// A template as a zip: the four files that a layout of the gallery has, and the
+// account's partials in a folder.
+const (
+	zippedHTML    = "template.html"
+	zippedSample  = "sample.json"
+	zippedOptions = "options.json"
+	zippedAbout   = "about.json"
+	zippedPartial = "partials/"
+	// maxZip bounds the zip, maxZipped what one file of it may unpack to, in bytes.
+	maxZip    = 16 << 20
+	maxZipped = 10 << 20
+	// maxZippedFiles bounds how many files are looked at.
+	maxZippedFiles = 300
+)
+
+// sentence is what is wrong with a file, as people are told.
+type sentence string
+
+func (s sentence) Error() string { return string(s) }
+
+type zippedFacts struct {
+	Name        string `json:"name"`
+	Category    string `json:"category"`
+	Description string `json:"description"`
+}
+
+func (w templates) exportTemplate(v *visit) error {
+	var found wire.Template
+	var partials wire.PartialList
+	_, err := v.ask(http.MethodGet, routeOf(chi.URLParam(v.r, "id"), ""), nil, &found, "")
+	if err == nil {
+		_, err = v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &partials, "")
+	}
+	if err != nil {
+		return err
+	}
+	about, err := json.MarshalIndent(zippedFacts{found.Name, found.Category, found.Description}, "", "  ")
+	if err != nil {
+		return err
+	}
+	files := []struct{ name, text string }{
+		{zippedHTML, *found.HTML}, {zippedSample, jsonText(found.SampleData)}, {zippedOptions, jsonText(found.Options)}, {zippedAbout, string(about)},
+	}
+	for _, p := range partials.Partials {
+		// One that only another partial shows goes along too.
+		files = append(files, struct{ name, text string }{zippedPartial + p.Name + ".html", p.HTML})
+	}
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	for _, f := range files {
+		file, err := archive.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: found.UpdatedAt})
+		if err == nil {
+			_, err = io.WriteString(file, f.text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return err
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "application/zip")
+	h.Set("Content-Disposition", `attachment; filename="`+found.Slug+`.zip"`)
+	v.w.WriteHeader(http.StatusOK)
+	_, err = v.w.Write(out.Bytes())
+	return err
+}
+
+func (w templates) showImport(v *visit) error { return w.importPage(v, http.StatusOK, "") }
+
+func (w templates) importPage(v *visit, status int, wrong string) error {
+	form := views.Form{Errors: map[string]string{}}
+	if wrong != "" {
+		form.Errors["file"] = wrong
+	}
+	return v.show(status, views.ImportPage(v.page("Import a template", templatesPath), form))
+}
+
+func (w templates) importTemplate(v *visit) error {
+	files, err := zippedFiles(v)
+	if err != nil {
+		return w.importPage(v, http.StatusUnprocessableEntity, err.Error())
+	}
+	in, err := templateOf(files)
+	if err != nil {
+		return w.importPage(v, http.StatusUnprocessableEntity, err.Error())
+	}
+	kept, err := w.importPartials(v, files)
+	if err == nil {
+		var made wire.Template
+		if made, err = w.create(v, in); err == nil {
+			if len(kept) > 0 {
+				v.tell("Imported. Of the partials " + strings.Join(kept, ", ") + " the account has others already, which stay.")
+			}
+			return v.redirect(pageOf(made.ID, ""))
+		}
+	}
+	if r := refused(err); r != nil {
+		return w.importPage(v, http.StatusUnprocessableEntity, r.Error())
+	}
+	return err
+}
+
+// zippedFiles reads the zip of a form.
+func zippedFiles(v *visit) (map[string]string, error) {
+	file, _, err := v.r.FormFile("file")
+	if err != nil {
+		return nil, sentence("Choose a zip of at most 16 MiB that was exported here.")
+	}
+	data, err := io.ReadAll(file)
+	err = errors.Join(err, file.Close())
+	if err != nil {
+		return nil, sentence("The file did not arrive whole. Send it again.")
+	}
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil || len(archive.File) > maxZippedFiles {
+		return nil, sentence(fmt.Sprintf("This is no zip with at most %d files.", maxZippedFiles))
+	}
+	files := map[string]string{}
+	for _, f := range archive.File {
+		known := slices.Contains([]string{zippedHTML, zippedSample, zippedOptions, zippedAbout}, f.Name)
+		partial := strings.HasPrefix(f.Name, zippedPartial) && strings.HasSuffix(f.Name, ".html")
+		if !known && !partial {
+			continue
+		}
+		text, err := unzipped(f)
+		if err != nil {
+			return nil, sentence(fmt.Sprintf("The file %s in it is damaged, or larger than 10 MiB.", f.Name))
+		}
+		files[f.Name] = text
+	}
+	return files, nil
+}
+
+func unzipped(f *zip.File) (string, error) {
+	content, err := f.Open()
+	if err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(io.LimitReader(content, maxZipped+1))
+	if err = errors.Join(err, content.Close()); err == nil && len(data) > maxZipped {
+		err = errors.New("too large")
+	}
+	return string(data), err
+}
+
+// templateOf is what a template is made of, by the files of its zip.
+func templateOf(files map[string]string) (map[string]any, error) {
+	html, ok := files[zippedHTML]
+	if !ok {
+		return nil, sentence("The zip has no file template.html at its top.")
+	}
+	in := map[string]any{"html": html, "name": "Imported template"}
+	for name, field := range map[string]string{zippedSample: "sampleData", zippedOptions: "options"} {
+		text, ok := files[name]
+		if !ok {
+			continue
+		}
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
+			return nil, sentence(fmt.Sprintf("The file %s in it holds no JSON object.", name))
+		}
+		in[field] = json.RawMessage(text)
+	}
+	if text, ok := files[zippedAbout]; ok {
+		var facts zippedFacts
+		if err := json.Unmarshal([]byte(text), &facts); err != nil {
+			return nil, sentence("The file about.json in it cannot be read.")
+		}
+		for field, value := range map[string]string{"name": facts.Name, "category": facts.Category, "description": facts.Description} {
+			if value != "" {
+				in[field] = value
+			}
+		}
+	}
+	return in, nil
+}
+
+// importPartials makes the partials that the account lacks, and returns the names
+// of those that it has with another source.
+func (w templates) importPartials(v *visit, files map[string]string) (kept []string, err error) {
+	var have wire.PartialList
+	if _, err := v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &have, ""); err != nil {
+		return nil, err
+	}
+	for path, text := range files {
+		name, ok := strings.CutPrefix(strings.TrimSuffix(path, ".html"), zippedPartial)
+		if !ok {
+			continue
+		}
+		if at := slices.IndexFunc(have.Partials, func(p wire.Partial) bool { return p.Name == name }); at >= 0 {
+			if have.Partials[at].HTML != text {
+				kept = append(kept, name)
+			}
+			continue
+		}
+		if _, err := v.ask(http.MethodPut, templatesRoutes+"/partials/"+name, map[string]any{"html": text}, nil, ""); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(kept)
+	return kept, nil
+}

@@ -1,0 +1,255 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/api/wire"
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+const (
+	templatesPath   = "/dashboard/templates"
+	templatesRoutes = "/v1/templates"
+	// templatesShown is how many templates a page of the list has: rows of four.
+	templatesShown = 24
+)
+
+// pages are those of the list and of what makes templates.
+func (w templates) pages() []page {
+	return []page{
+		{"GET", "/dashboard/templates", signedIn, w.showTemplates},
+		{"POST", "/dashboard/templates", manages, w.makeTemplate},
+		{"GET", "/dashboard/templates/new", manages, w.showNewTemplate},
+		{"GET", "/dashboard/templates/gallery", manages, w.showLayouts},
+		{"GET", "/dashboard/templates/import", manages, w.showImport},
+		{"POST", "/dashboard/templates/import", manages, w.importTemplate},
+		{"GET", "/dashboard/templates/{id}/thumbnail", signedIn, w.showThumbnail},
+		{"GET", "/dashboard/templates/{id}/export", signedIn, w.exportTemplate},
+		{"POST", "/dashboard/templates/{id}/duplicate", manages, w.duplicateTemplate},
+		{"POST", "/dashboard/templates/{id}/delete", manages, w.deleteTemplate},
+		{"POST", "/dashboard/templates/{id}/undelete", manages, w.undeleteTemplate},
+	}
+}
+
+// routeOf is the interface's path of a template, or of what is below it.
+func routeOf(id, below string) string { return templatesRoutes + "/" + url.PathEscape(id) + below }
+
+// pageOf is a template's page, or what is below it.
+func pageOf(id, below string) string { return templatesPath + "/" + url.PathEscape(id) + below }
+
+// cardOf shows a template.
+func cardOf(t wire.Template) views.TemplateCard {
+	shown := views.TemplateCard{ID: t.ID, Slug: t.Slug, Name: t.Name, Changed: t.HasDraft && t.PublishedVersion != nil, Saved: t.UpdatedAt}
+	if t.PublishedVersion != nil {
+		shown.Version = *t.PublishedVersion
+	}
+	// Its address is another one whenever the template has changed.
+	shown.Thumbnail = pageOf(t.ID, "/thumbnail?at="+strconv.FormatInt(t.UpdatedAt.UnixMilli(), 36))
+	return shown
+}
+
+func (w templates) showTemplates(v *visit) error {
+	filter := views.TemplateFilter{Text: v.value("q"), Category: v.value("category"), State: v.value("state")}
+	query := url.Values{"limit": {strconv.Itoa(templatesShown)}}
+	for name, value := range map[string]string{"search": filter.Text, "category": filter.Category, "state": filter.State, "cursor": v.value("cursor")} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	var list wire.TemplateList
+	if _, err := v.ask(http.MethodGet, templatesRoutes+"?"+query.Encode(), nil, &list, ""); err != nil {
+		if refused(err) != nil {
+			return store.ErrNotFound // a filter that no page of ours sends
+		}
+		return err
+	}
+	categories, err := w.store.TemplateCategories(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	m := views.Templates{Filter: filter}
+	for _, category := range categories {
+		m.Filter.Categories = append(m.Filter.Categories, views.Choice{Value: category, Text: category})
+	}
+	for _, t := range list.Templates {
+		m.List = append(m.List, cardOf(t))
+	}
+	next := ""
+	if list.NextCursor != nil {
+		next = *list.NextCursor
+	}
+	m.Pager = pager(v, templatesPath, next, views.Plural(len(m.List), "template", "templates"))
+	if undo := w.scs.PopString(v.ctx(), undoKey); undo != "" {
+		m.Deleted.ID, m.Deleted.Name, _ = strings.Cut(undo, "\n")
+	}
+	return v.show(http.StatusOK, views.TemplatesPage(v.page("Templates", templatesPath), m))
+}
+
+// undoKey names what was deleted last, until the list has shown it.
+const undoKey = "undo template"
+
+// blankTemplate is what a template begins with that begins with nothing.
+var blankTemplate = map[string]any{
+	"html": `<style>
+  body { font: 11pt/1.5 Inter, sans-serif; color: #1b1f27 }
+  h1 { font-size: 24pt; letter-spacing: -.02em }
+</style>
+
+<h1>{{title}}</h1>
+<p>Dear {{customer.name}},</p>
+`,
+	"sampleData": json.RawMessage(`{
+  "title": "A new page",
+  "customer": { "name": "Ada Lovelace" }
+}`),
+	"options": json.RawMessage(`{"format":"A4","printBackground":true,"margin":{"top":"20mm","right":"20mm","bottom":"20mm","left":"20mm"}}`),
+}
+
+func (w templates) showNewTemplate(v *visit) error { return w.newTemplatePage(v, http.StatusOK, nil) }
+
+func (w templates) newTemplatePage(v *visit, status int, wrong map[string]string) error {
+	form := views.Form{Values: map[string]string{"name": v.value("name"), "category": v.value("category")}, Errors: wrong}
+	return v.show(status, views.NewTemplatePage(v.page("New template", templatesPath), form))
+}
+
+// makeTemplate makes a template of nothing, or of a layout.
+func (w templates) makeTemplate(v *visit) error {
+	in := map[string]any{}
+	if layout := v.value("layout"); layout != "" {
+		in["fromGallery"] = layout
+	} else {
+		for name, value := range blankTemplate {
+			in[name] = value
+		}
+	}
+	for _, name := range []string{"name", "category"} {
+		if value := v.value(name); value != "" {
+			in[name] = value
+		}
+	}
+	if v.value("layout") == "" && in["name"] == nil {
+		return w.newTemplatePage(v, http.StatusUnprocessableEntity, map[string]string{"name": "Give it a name; you can change it later."})
+	}
+	made, err := w.create(v, in)
+	if r := refused(err); r != nil {
+		return w.newTemplatePage(v, http.StatusUnprocessableEntity, wrongFields(r, "name", "category"))
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(pageOf(made.ID, ""))
+}
+
+// create makes a template and records that.
+func (w templates) create(v *visit, in map[string]any) (wire.Template, error) {
+	var made wire.Template
+	_, err := v.ask(http.MethodPost, templatesRoutes, in, &made, "")
+	if err == nil {
+		err = v.record("template.made", made.Name, made.Slug)
+	}
+	return made, err
+}
+
+// wrongFields says at the fields of a form what the interface refuses, and above
+// it what is no field's.
+func wrongFields(r *refusal, fields ...string) map[string]string {
+	wrong := map[string]string{}
+	for _, detail := range r.ErrorBody.Error.Details {
+		for _, field := range fields {
+			if detail.Field == field {
+				wrong[field] = "It " + detail.Message + "."
+			}
+		}
+	}
+	if len(wrong) == 0 {
+		wrong[""] = r.Error()
+	}
+	return wrong
+}
+
+func (w templates) showLayouts(v *visit) error {
+	var list, all wire.GalleryList
+	query := url.Values{}
+	for name, value := range map[string]string{"search": v.value("q"), "category": v.value("category")} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if _, err := v.ask(http.MethodGet, templatesRoutes+"/gallery?"+query.Encode(), nil, &list, ""); err != nil {
+		if refused(err) != nil {
+			return store.ErrNotFound
+		}
+		return err
+	}
+	if _, err := v.ask(http.MethodGet, templatesRoutes+"/gallery", nil, &all, ""); err != nil {
+		return err
+	}
+	m := views.Starters{Text: v.value("q"), Category: v.value("category")}
+	for _, l := range all.Templates {
+		if n := len(m.Categories); n == 0 || m.Categories[n-1].Value != l.Category {
+			m.Categories = append(m.Categories, views.Choice{Value: l.Category, Text: categoryName(l.Category)})
+		}
+	}
+	for _, l := range list.Templates {
+		m.List = append(m.List, views.Starter{ID: l.ID, Name: l.Name, Category: categoryName(l.Category), Description: l.Description, Thumbnail: strings.TrimPrefix(l.ThumbnailURL, w.cfg.BaseURL)})
+	}
+	return v.show(http.StatusOK, views.StartersPage(v.page("Gallery", templatesPath), m))
+}
+
+func (w templates) duplicateTemplate(v *visit) error {
+	var made wire.Template
+	_, err := v.ask(http.MethodPost, routeOf(chi.URLParam(v.r, "id"), "/duplicate"), map[string]any{}, &made, "")
+	if err == nil {
+		err = v.record("template.duplicated", made.Name, made.Slug)
+	}
+	if r := refused(err); r != nil && !errors.Is(err, store.ErrNotFound) {
+		v.tell(r.Error())
+		return v.redirect(templatesPath)
+	}
+	if err != nil {
+		return err
+	}
+	v.tell("“" + made.Name + "” is made.")
+	return v.redirect(templatesPath)
+}
+
+func (w templates) deleteTemplate(v *visit) error {
+	var found wire.Template
+	id := chi.URLParam(v.r, "id")
+	_, err := v.ask(http.MethodGet, routeOf(id, ""), nil, &found, "")
+	if err == nil {
+		_, err = v.ask(http.MethodDelete, routeOf(id, ""), nil, nil, "")
+	}
+	if err == nil {
+		err = v.record("template.deleted", found.Name, found.Slug)
+	}
+	if err != nil {
+		return err
+	}
+	w.scs.Put(v.ctx(), undoKey, found.ID+"\n"+found.Name)
+	return v.redirect(templatesPath)
+}
+
+func (w templates) undeleteTemplate(v *visit) error {
+	back, err := w.store.UndeleteTemplate(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	if errors.Is(err, store.ErrTooMany) {
+		v.tell("It stays deleted: an account has at most " + strconv.Itoa(store.MaxTemplates) + " templates.")
+		return v.redirect(templatesPath)
+	}
+	if err == nil {
+		err = v.record("template.undeleted", back.Name, back.Slug)
+	}
+	if err != nil {
+		return err
+	}
+	v.tell("“" + back.Name + "” is back.")
+	return v.redirect(templatesPath)
+}
