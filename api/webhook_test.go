@@ -10,7 +10,9 @@ import (
 	"net/netip"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -456,4 +458,40 @@ func TestDeliveriesOfOthersAreFound(t *testing.T) {
 			t.Errorf("got event %s, want %s", event.ID, d.EventID)
 		}
 	})
+}
+
+// TestDeliveriesAtADistance has a database that is 80 ms away: everything is
+// claimed, sent once, and recorded.
+func TestDeliveriesAtADistance(t *testing.T) {
+	t.Parallel()
+	const calls, jobs = 24, 6
+	db := storetest.FarPostgres(t, 80*time.Millisecond)
+	s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+	receiver := apitest.NewReceiver(t, nil)
+	s.Work(t)
+	s.Deliver(t)
+	var sending sync.WaitGroup
+	for i := range calls + jobs {
+		sending.Go(func() {
+			mode := ""
+			if i >= calls {
+				mode = `,"response":"async"`
+			}
+			s.Send(t, apitest.Request{Path: echo, Body: `{"text":"` + strconv.Itoa(i) + `","callbackUrl":"` + receiver.URL + `"` + mode + `}`})
+		})
+	}
+	sending.Wait()
+	seen := map[string]int{}
+	for range calls + jobs {
+		seen[receiver.Next(t).Header.Get("Webhook-Id")]++
+	}
+	s.AwaitRecorded(t)
+	if n := receiver.Count(); n != 0 || len(seen) != calls+jobs {
+		t.Errorf("%d deliveries came, %d of them again; want %d, each once", len(seen), n, calls+jobs)
+	}
+	for _, d := range s.Deliveries(t) {
+		if d.Status != "delivered" || d.Attempts != 1 {
+			t.Errorf("delivery %+v: want it delivered by one attempt", d)
+		}
+	}
 }

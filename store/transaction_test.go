@@ -48,7 +48,7 @@ func TestLostAnswersOfPostgres(t *testing.T) {
 		if mode == " through pgbouncer" {
 			behind = storetest.Bounced
 		}
-		db, cutter := behindCutter(t, behind(t))
+		db, cutter := storetest.BehindCutter(t, behind(t))
 		if behindURL := db.URL + mode; db.SessionURL == "" {
 			db.URL = behindURL
 		}
@@ -68,9 +68,9 @@ func TestLostAnswersOfPostgres(t *testing.T) {
 					if test.prepare {
 						f.begin(t, c)
 					}
-					cutter.at(n, answer)
+					cutter.At(n, answer)
 					err := test.do(t, f, c)
-					cut := cutter.disarm()
+					cut := cutter.Disarm()
 					if err != nil {
 						t.Fatalf("%s: %v", name, err)
 					}
@@ -131,7 +131,7 @@ func TestLostAnswersOfSQLite(t *testing.T) {
 // happened does not happen twice.
 func TestUnknownCommitsAreNotRepeated(t *testing.T) {
 	t.Parallel()
-	db, cutter := behindCutter(t, storetest.Postgres(t))
+	db, cutter := storetest.BehindCutter(t, storetest.Postgres(t))
 	f := newFixture(t, db)
 	count := func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewRaw("UPDATE accounts SET max_job = COALESCE(max_job, 0) + 1").Exec(ctx)
@@ -141,9 +141,9 @@ func TestUnknownCommitsAreNotRepeated(t *testing.T) {
 		if n == 0 {
 			continue
 		}
-		cutter.at(n, true)
+		cutter.At(n, true)
 		err := f.InTx(t.Context(), count)
-		if !cutter.disarm() {
+		if !cutter.Disarm() {
 			t.Fatalf("exchange %d was not cut", n)
 		}
 		var unknown *store.UnknownError

@@ -1,8 +1,10 @@
-package store_test
+package storetest
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -12,31 +14,30 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-
-	"relaypdf/store/storetest"
 )
 
-// cutter stands between the store and PostgreSQL, and cuts a connection at a
+// Cutter stands between the store and PostgreSQL, and cuts a connection at a
 // chosen exchange: before the server gets the request, or after it has carried
 // it out and before the client gets the answer.
-type cutter struct {
+type Cutter struct {
 	network, server string
 
 	mu     sync.Mutex
 	left   int  // exchanges until the cut; 0 is no cut
 	answer bool // cut the answer, not the request
+	often  int  // cut one of so many exchanges, by chance; 0 is none
 	cuts   int
 }
 
-// behindCutter returns the database as it is reached through a cutter.
-func behindCutter(t *testing.T, db storetest.DB) (storetest.DB, *cutter) {
+// BehindCutter returns the database as it is reached through a cutter.
+func BehindCutter(t testing.TB, db DB) (DB, *Cutter) {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(db.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := strconv.Itoa(int(cfg.Port))
-	c := &cutter{network: "tcp", server: net.JoinHostPort(cfg.Host, port)}
+	c := &Cutter{network: "tcp", server: net.JoinHostPort(cfg.Host, port)}
 	if filepath.IsAbs(cfg.Host) {
 		c.network, c.server = "unix", filepath.Join(cfg.Host, ".s.PGSQL."+port)
 	}
@@ -44,7 +45,9 @@ func behindCutter(t *testing.T, db storetest.DB) (storetest.DB, *cutter) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
+	ctx := context.WithoutCancel(t.Context())
+	var listening net.ListenConfig
+	listener, err := listening.Listen(ctx, "unix", filepath.Join(dir, ".s.PGSQL.5432"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ func behindCutter(t *testing.T, db storetest.DB) (storetest.DB, *cutter) {
 			if err != nil {
 				return
 			}
-			go c.serve(client)
+			go c.serve(ctx, client)
 		}
 	}()
 	u, err := url.Parse(db.URL)
@@ -67,26 +70,46 @@ func behindCutter(t *testing.T, db storetest.DB) (storetest.DB, *cutter) {
 	return db, c
 }
 
-// at arms the cutter for the nth exchange from now on.
-func (c *cutter) at(n int, answer bool) {
+// At arms the cutter for the nth exchange from now on.
+func (c *Cutter) At(n int, answer bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left, c.answer, c.cuts = n, answer, 0
 }
 
-// disarm reports whether the cutter has cut.
-func (c *cutter) disarm() bool {
+// Often makes the cutter cut one of so many exchanges from now on, by chance: the
+// request or the answer.
+func (c *Cutter) Often(one int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left = 0
+	c.often = one
+}
+
+// Cuts returns how often the cutter has cut since it was armed.
+func (c *Cutter) Cuts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cuts
+}
+
+// Disarm stops cutting, and reports whether the cutter has cut.
+func (c *Cutter) Disarm() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left, c.often = 0, 0
 	return c.cuts > 0
 }
 
 // due counts an exchange, and reports whether its request or its answer is to be
 // cut.
-func (c *cutter) due() (request, answer bool) {
+func (c *Cutter) due() (request, answer bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.often > 0 && rand.IntN(c.often) == 0 {
+		c.cuts++
+		answer = rand.IntN(2) == 0
+		return !answer, answer
+	}
 	if c.left == 0 {
 		return false, false
 	}
@@ -99,8 +122,9 @@ func (c *cutter) due() (request, answer bool) {
 
 // serve passes on what the client and the server say to each other, message by
 // message.
-func (c *cutter) serve(client net.Conn) {
-	server, err := net.Dial(c.network, c.server)
+func (c *Cutter) serve(ctx context.Context, client net.Conn) {
+	var dialer net.Dialer
+	server, err := dialer.DialContext(ctx, c.network, c.server)
 	if err != nil {
 		_ = client.Close()
 		return
