@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"relaypdf/store"
+	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
 )
 
@@ -65,6 +67,54 @@ func TestBackupRoundTrip(t *testing.T) {
 	g.wallet(t, trial-200, 0, 200)
 	if err := store.Restore(t.Context(), bytes.NewReader(backup), dir); !errors.Is(err, store.ErrNotEmpty) {
 		t.Errorf("restoring over a store: got %v, want ErrNotEmpty", err)
+	}
+}
+
+// TestBackupsGoBackToTheirMoments takes a series of backups of a store that is in
+// use: each is restored to what was there when it was made, whatever came after.
+func TestBackupsGoBackToTheirMoments(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storetest.SQLite(t))
+	var backups [3]bytes.Buffer
+	kept := make([][]string, len(backups))
+	for i := range backups {
+		if i > 0 {
+			kept[i] = append(kept[i], kept[i-1]...)
+		}
+		kept[i] = append(kept[i], f.keep(t, fmt.Sprintf("result %d", i)))
+		if err := f.Backup(t.Context(), &backups[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.DeleteFile(t.Context(), f.acc.ID, kept[0][0]); err != nil { // by mistake
+		t.Fatal(err)
+	}
+	for i := range backups {
+		dir := filepath.Join(t.TempDir(), "restored")
+		if err := store.Restore(t.Context(), &backups[i], dir); err != nil {
+			t.Fatal(err)
+		}
+		g := &fixture{Store: storetest.DB{DataDir: dir}.Open(t, f.clock), clock: f.clock, acc: f.acc, key: f.key}
+		g.sound(t)
+		n := credit.Amount(len(kept[i]))
+		g.wallet(t, trial-100*n, 0, 100*n)
+		for j, id := range kept[len(kept)-1] {
+			if j >= len(kept[i]) {
+				g.gone(t, id)
+				continue
+			}
+			file, err := g.PublicFile(t.Context(), id)
+			if err != nil {
+				t.Fatalf("backup %d: file %d: %v", i, j, err)
+			}
+			content, _, err := g.Blobs().Open(t.Context(), file.BlobKey)
+			if err != nil {
+				t.Fatalf("backup %d: the bytes of file %d: %v", i, j, err)
+			}
+			if err := content.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 
