@@ -110,7 +110,7 @@ func (f files) dropUpload(ctx context.Context, file store.File) {
 		err = f.store.Blobs().Delete(ctx, file.BlobKey)
 	}
 	if err != nil {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "upload not deleted", slog.Any("error", err))
+		f.log.LogAttrs(ctx, slog.LevelWarn, "delete upload failed", slog.Any("error", err))
 	}
 }
 

@@ -181,7 +181,7 @@ func (p *Post) deliver(ctx context.Context, kept store.Letter) error {
 	}
 	ended, failed := p.letters.Fail(ctx, kept)
 	// The address stays out of the log.
-	p.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "letter not sent", slog.String("letter", kept.ID), slog.Int("attempt", kept.Attempts), slog.Bool("givenUp", ended), slog.Any("error", err))
+	p.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "send letter failed", slog.String("letter", kept.ID), slog.Int("attempt", kept.Attempts), slog.Bool("givenUp", ended), slog.Any("error", err))
 	return failed
 }
 

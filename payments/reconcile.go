@@ -87,7 +87,7 @@ func (p reconciling) reconcileIntents(ctx context.Context, since time.Time) erro
 func (p reconciling) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent) error {
 	change, err := p.applyIntent(ctx, i)
 	if errors.Is(err, store.ErrOtherPayment) {
-		p.log.LogAttrs(ctx, slog.LevelError, "Stripe's list contradicts a payment", slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelError, "reconcile payment failed; Stripe's list contradicts it", slog.Any("error", err))
 		return nil
 	}
 	if err != nil || !change.Known || change.Payment.State != store.PaymentPaid {

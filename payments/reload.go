@@ -166,7 +166,7 @@ func (p reloading) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 		}
 	}
 	if told.HTTPStatusCode != http.StatusPaymentRequired {
-		p.log.LogAttrs(ctx, slog.LevelError, "Stripe refused to charge a card", slog.String("payment", r.ID), slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelError, "charge card failed", slog.String("payment", r.ID), slog.Any("error", err))
 		n.Reason = "Stripe does not accept the saved card any more."
 	}
 	return n, nil

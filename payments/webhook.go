@@ -93,7 +93,7 @@ func (p *Payments) handle(ctx context.Context, event stripe.Event) error {
 	defer cancel()
 	if err := p.describe(bounded, change.Payment); err != nil {
 		// Reconciliation asks again.
-		p.log.LogAttrs(ctx, slog.LevelWarn, "receipt not read", slog.String("payment", change.Payment.ID), slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "read receipt failed", slog.String("payment", change.Payment.ID), slog.Any("error", err))
 	}
 	return nil
 }

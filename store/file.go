@@ -55,7 +55,7 @@ func (r *fileRow) file() File {
 // fails is made good by DeleteOrphanBlobs.
 func (s FileStore) dropResult(ctx context.Context, callID string, try int) {
 	if err := s.blobs.Delete(ctx, ResultKey(callID, try)); err != nil && !errors.Is(err, ErrNoBlob) {
-		s.log.Warn("a dead process's result was not deleted", "call", callID, "error", err)
+		s.log.Warn("delete result of dead process failed", "call", callID, "error", err)
 	}
 }
 

@@ -30,7 +30,7 @@ func (s FileStore) DeleteFile(ctx context.Context, accountID, id string) error {
 	}
 	if _, err := s.removeFiles(ctx, 1, "f.id = ?", id); err != nil {
 		// It is gone for everybody, and DeleteExpiredFiles tries again.
-		s.log.Warn("the bytes of a deleted file were not removed", "error", err)
+		s.log.Warn("delete blob of deleted file failed", "error", err)
 	}
 	return nil
 }

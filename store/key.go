@@ -209,7 +209,7 @@ func (s KeyStore) recordKeyUses(ctx context.Context) {
 			}
 			recorded[id] = now
 			if err := s.recordKeyUse(ctx, id, now); err != nil && ctx.Err() == nil {
-				s.log.Warn("the last use of a key was not recorded", "key", id, "error", err)
+				s.log.Warn("record key use failed", "key", id, "error", err)
 			}
 		}
 	}

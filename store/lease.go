@@ -212,11 +212,11 @@ func (l *Lease) keep(ctx context.Context, every time.Duration) {
 				continue
 			}
 			if err := l.watched(ctx); err != nil && ctx.Err() == nil {
-				l.store.log.Error("the lease of an earlier process was not ended; it ends by itself", "lease", l.before, "error", err)
+				l.store.log.Error("end lease of earlier process failed; it ends by itself", "lease", l.before, "error", err)
 			}
 		case <-tick.C:
 			if err := l.renew(ctx); err != nil && ctx.Err() == nil {
-				l.store.log.Error("the lease was not renewed; without renewal its calls are released when it expires",
+				l.store.log.Error("renew lease failed; without renewal its calls are released when it expires",
 					"lease", l.id, "term", LeaseTerm, "error", err)
 			}
 		}

@@ -63,7 +63,7 @@ func (s QueueStore) notifyOthers(ctx context.Context) {
 		case <-s.waiting:
 		}
 		if _, err := s.write.DB.ExecContext(ctx, "SELECT pg_notify($1, '')", jobsChannel); err != nil && ctx.Err() == nil {
-			s.log.Warn("other processes were not notified of a job; they find it by looking", "error", err)
+			s.log.Warn("notify of job failed; other processes find it by looking", "error", err)
 		}
 		pause(ctx, notifyPause)
 	}
@@ -141,7 +141,7 @@ func (s QueueStore) listen(ctx context.Context, wake func()) {
 		err := s.listenOnce(ctx, wake, func() { told = false })
 		if err != nil && ctx.Err() == nil && !told {
 			told = true
-			s.log.Warn("no notifications of jobs; they are found by looking", "error", err)
+			s.log.Warn("listen for jobs failed; they are found by looking", "error", err)
 		}
 		pause(ctx, listenPause)
 	}

@@ -136,6 +136,6 @@ func (p *Pipeline) Wait(ctx context.Context) {
 // Free closes what a call no longer needs. A failure costs disk space, not the call.
 func (p *Pipeline) Free(ctx context.Context, c io.Closer) {
 	if err := c.Close(); err != nil {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "file of a call not freed", slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "free file of call failed", slog.Any("error", err))
 	}
 }

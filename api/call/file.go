@@ -55,7 +55,7 @@ func (f Files) Keep(ctx context.Context, outcome *Outcome) {
 		err = f.store.AddFile(ctx, outcome.CallID, *file)
 	}
 	if err != nil {
-		f.log.LogAttrs(ctx, slog.LevelError, "undelivered result not kept", slog.String("call", outcome.CallID), slog.Any("error", err))
+		f.log.LogAttrs(ctx, slog.LevelError, "keep undelivered result failed", slog.String("call", outcome.CallID), slog.Any("error", err))
 	}
 }
 
@@ -68,7 +68,7 @@ func (f Files) drop(ctx context.Context, outcome *Outcome) {
 		err = f.blobs.Delete(ctx, outcome.File.BlobKey)
 	}
 	if err != nil {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "blob not deleted", slog.String("call", outcome.CallID), slog.Any("error", err))
+		f.log.LogAttrs(ctx, slog.LevelWarn, "delete blob failed", slog.String("call", outcome.CallID), slog.Any("error", err))
 	}
 }
 

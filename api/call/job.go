@@ -59,7 +59,7 @@ func (p *Pipeline) workOff(ctx context.Context, stopping <-chan struct{}) {
 		job, err := p.store.ClaimJob(ctx, p.lease, p.kinds()...)
 		if err != nil {
 			if !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
-				p.log.LogAttrs(ctx, slog.LevelError, "no job taken on", slog.Any("error", err))
+				p.log.LogAttrs(ctx, slog.LevelError, "claim job failed", slog.Any("error", err))
 			}
 			return
 		}
@@ -91,7 +91,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 		case ctx.Err() != nil:
 			outcome = "returned" // to the queue, see giveUp
 		case failure.Code == fault.InternalError:
-			p.log.LogAttrs(ctx, slog.LevelError, "job failed", slog.String("call", call.ID), slog.Any("error", err))
+			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", err))
 		}
 	}
 	p.metrics.call(call.Operation, outcome, charged)
@@ -189,7 +189,7 @@ func (p *Pipeline) dropInput(ctx context.Context, job *store.NewJob) {
 		return
 	}
 	if err := p.Files.blobs.Delete(ctx, job.InputKey); err != nil {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "input not deleted", slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "delete input failed", slog.Any("error", err))
 	}
 }
 
@@ -206,7 +206,7 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 		err = p.store.DropInput(ctx, call.ID, job.InputKey)
 	}
 	if err != nil {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "input not deleted", slog.String("call", job.Call.ID), slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "delete input failed", slog.String("call", job.Call.ID), slog.Any("error", err))
 	}
 }
 

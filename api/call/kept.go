@@ -32,7 +32,7 @@ func keepInput(ctx context.Context, c *paidCall) {
 		err = c.store.KeptInputs().Add(ctx, c.Caller.Account.ID, c.id, sealed)
 	}
 	if err != nil {
-		c.log.LogAttrs(ctx, slog.LevelWarn, "input not kept", slog.String("call", c.id), slog.Any("error", err))
+		c.log.LogAttrs(ctx, slog.LevelWarn, "keep input failed", slog.String("call", c.id), slog.Any("error", err))
 	}
 }
 

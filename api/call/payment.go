@@ -38,7 +38,7 @@ func (w *wallets) soon(ctx context.Context, account store.Account) {
 		ctx, cancel := context.WithTimeout(ctx, refillTimeout)
 		defer cancel()
 		if err := w.payments.Refill(ctx, account.ID); err != nil {
-			w.log.LogAttrs(ctx, slog.LevelError, "wallet not refilled", slog.String("account", account.ID), slog.Any("error", err))
+			w.log.LogAttrs(ctx, slog.LevelError, "refill wallet failed", slog.String("account", account.ID), slog.Any("error", err))
 		}
 	})
 }

@@ -348,7 +348,7 @@ func (c *paidCall) refusedFunds(ctx context.Context, err error) {
 	}
 	c.wallets.soon(ctx, c.Caller.Account)
 	if err := c.store.AlertEmptyWallet(context.WithoutCancel(ctx), c.Caller.Account.ID, funds.Quote); err != nil {
-		c.log.LogAttrs(ctx, slog.LevelError, "empty wallet not told of", slog.Any("error", err))
+		c.log.LogAttrs(ctx, slog.LevelError, "tell of empty wallet failed", slog.Any("error", err))
 	}
 }
 
@@ -461,7 +461,7 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	default:
 		if err := c.store.ReturnJob(ctx, *c.job); err != nil {
 			// The lease's reaper queues it again when this process is gone.
-			c.log.LogAttrs(ctx, slog.LevelError, "job not returned", slog.String("call", c.id), slog.Any("error", err))
+			c.log.LogAttrs(ctx, slog.LevelError, "return job failed", slog.String("call", c.id), slog.Any("error", err))
 		}
 	}
 	if c.outcome == nil {
@@ -490,6 +490,6 @@ func (c *paidCall) release(ctx context.Context, failure *fault.Error) {
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		// The lease's reaper returns the hold when this process is gone.
-		c.log.LogAttrs(ctx, slog.LevelError, "release failed", slog.String("call", c.id), slog.Any("error", err))
+		c.log.LogAttrs(ctx, slog.LevelError, "release call failed", slog.String("call", c.id), slog.Any("error", err))
 	}
 }

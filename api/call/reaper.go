@@ -84,7 +84,7 @@ func (r Reaper) Once(ctx context.Context) {
 
 func (r Reaper) failed(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		r.log.LogAttrs(ctx, slog.LevelError, "reaping failed", slog.Any("error", err))
+		r.log.LogAttrs(ctx, slog.LevelError, "reap failed", slog.Any("error", err))
 	}
 }
 

@@ -33,7 +33,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 	defer cancel()
 	r, err := d.deliveryRequest(ctx, due)
 	if err != nil {
-		d.log.LogAttrs(ctx, slog.LevelError, "delivery not signed", slog.String("delivery", due.ID), slog.Any("error", err))
+		d.log.LogAttrs(ctx, slog.LevelError, "sign delivery failed", slog.String("delivery", due.ID), slog.Any("error", err))
 		return store.Attempt{Error: "The event could not be signed. Roll the endpoint's secret."}
 	}
 	begun := time.Now()

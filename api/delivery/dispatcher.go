@@ -113,7 +113,7 @@ func (r *round) dispatch(ctx context.Context) {
 		due, err := r.store.ClaimDeliveries(ctx, room)
 		if err != nil {
 			if ctx.Err() == nil {
-				r.log.LogAttrs(ctx, slog.LevelError, "no deliveries taken on", slog.Any("error", err))
+				r.log.LogAttrs(ctx, slog.LevelError, "claim deliveries failed", slog.Any("error", err))
 			}
 			return
 		}
@@ -142,7 +142,7 @@ func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 	if ctx.Err() != nil && !outcome.Delivered {
 		// The process stops; what the receiver would have said is not known.
 		if err := d.store.ReturnAttempt(recording, due); err != nil {
-			d.log.LogAttrs(ctx, slog.LevelError, "attempt not given back", slog.String("delivery", due.ID), slog.Any("error", err))
+			d.log.LogAttrs(ctx, slog.LevelError, "return attempt failed", slog.String("delivery", due.ID), slog.Any("error", err))
 		}
 		return
 	}
@@ -152,7 +152,7 @@ func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 		d.log.LogAttrs(ctx, slog.LevelInfo, "delivery canceled during an attempt", slog.String("delivery", due.ID))
 	case err != nil:
 		// Its lease runs out, and the attempt is made again.
-		d.log.LogAttrs(ctx, slog.LevelError, "attempt not recorded", slog.String("delivery", due.ID), slog.Any("error", err))
+		d.log.LogAttrs(ctx, slog.LevelError, "record attempt failed", slog.String("delivery", due.ID), slog.Any("error", err))
 	default:
 		d.attempts.WithLabelValues(delivery.Status).Inc()
 		d.log.LogAttrs(ctx, slog.LevelInfo, "delivery", slog.String("delivery", due.ID), slog.String("event", due.EventID),

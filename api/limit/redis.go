@@ -112,7 +112,7 @@ func (r *Redis) judge(ctx context.Context, key string, windows []Window, do int)
 func (r *Redis) failed(ctx context.Context, err error) {
 	r.until.Store(time.Now().Add(redisPause).UnixNano())
 	if !r.down.Swap(true) {
-		r.log.LogAttrs(ctx, slog.LevelError, "Redis does not answer: each process counts rate limits for itself", slog.Any("error", err))
+		r.log.LogAttrs(ctx, slog.LevelError, "count rate limits in Redis failed; each process counts for itself", slog.Any("error", err))
 	}
 }
 

@@ -241,7 +241,7 @@ func TestRedisGone(t *testing.T) {
 	if take() {
 		t.Error("allowed after Redis came back: what was counted without it is forgotten")
 	}
-	if gone, back := lines.count("does not answer"), lines.count("answers again"); gone != 1 || back != 1 {
+	if gone, back := lines.count("count rate limits in Redis failed"), lines.count("answers again"); gone != 1 || back != 1 {
 		t.Errorf("said %d times that Redis is gone and %d times that it is back, want once each", gone, back)
 	}
 }

@@ -266,12 +266,12 @@ func (a *App) BaseURL() string { return a.config.BaseURL }
 // shutdown timeout.
 func (a *App) Run(ctx context.Context) error {
 	if err := render.CheckTemplates(); err != nil {
-		a.log.Error("templates cannot be filled", "error", err)
+		a.log.Error("start templates failed; none can be filled", "error", err)
 	}
 	// An office takes seconds to start. The first document should not wait for
 	// it, and neither should the server.
 	if err := a.render.WarmConvert(); err != nil {
-		a.log.Warn("office documents cannot be converted", "error", err)
+		a.log.Warn("start office failed; no office document can be converted", "error", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for server, listener := range a.bound {

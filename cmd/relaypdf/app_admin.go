@@ -54,7 +54,7 @@ func (a *App) counters() []views.Counter {
 	}
 	counts, err := edge.Answered(a.registry)
 	if err != nil {
-		a.log.Warn("requests not counted", "error", err)
+		a.log.Warn("count requests failed", "error", err)
 	}
 	for text, count := range counts {
 		status, err := strconv.Atoi(text)

@@ -323,7 +323,7 @@ func (f *fleet) launch() (*browser, error) {
 	b, err := startBrowser(f.ctx, f.cfg, f.home, name)
 	if err != nil {
 		if f.ctx.Err() == nil {
-			f.cfg.Logger.Error("browser did not start", "error", err)
+			f.cfg.Logger.Error("start browser failed", "error", err)
 		}
 		return nil, err
 	}
@@ -357,7 +357,7 @@ func (f *fleet) watch(b *browser) {
 // bury removes what a dead browser left behind.
 func (f *fleet) bury(b *browser) {
 	if err := b.stop(); err != nil {
-		f.cfg.Logger.Warn("could not remove the dead browser's folder", "error", err)
+		f.cfg.Logger.Warn("remove folder of dead browser failed", "error", err)
 	}
 }
 

@@ -137,7 +137,7 @@ func (x *Proxy) shutDown(cancel context.CancelFunc) error {
 
 func (x *Proxy) serve() {
 	if err := x.server.Serve(x.listener); !errors.Is(err, http.ErrServerClosed) {
-		x.policy.log.Error("egress proxy stopped accepting", slog.Any("error", err))
+		x.policy.log.Error("accept connection to egress proxy failed", slog.Any("error", err))
 	}
 }
 

@@ -86,7 +86,7 @@ func (w *worker) adopt(s started) error {
 	w.next = nil
 	if s.err != nil {
 		if w.pool.ctx.Err() == nil {
-			w.pool.cfg.Logger.Error("engine cannot start", "error", s.err)
+			w.pool.cfg.Logger.Error("start engine failed", "error", s.err)
 			w.pool.noteFailure(s.err)
 		}
 		w.pause = min(2*w.pause, maxPause)
