@@ -10,12 +10,15 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"relaypdf/render/hostile"
 )
 
 // chaosServer is a server process that is killed and started again.
@@ -29,12 +32,19 @@ type chaosServer struct {
 	url     string // empty while it is down, and of a process that serves nobody
 	gone    chan struct{}
 	kills   atomic.Int32
+	freezes atomic.Int32
+	// skewed means that it may be started with a wrong clock, and cut that its
+	// database's connections break, so that a start may fail.
+	skewed, cut bool
 }
 
+// chaosClocks are how far wrong clocks are ahead.
+var chaosClocks = []string{"11m", "24h", "-1h"}
+
 // start starts the process and waits until it serves.
-func (s *chaosServer) start() error {
+func (s *chaosServer) start(more ...string) error {
 	process := exec.Command(s.program, "serve")
-	process.Env = s.env
+	process.Env = slices.Concat(s.env, more)
 	// Its own group: a Ctrl-C at the terminal is for the test.
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	logs, err := process.StderrPipe()
@@ -89,21 +99,75 @@ func (s *chaosServer) end(how syscall.Signal) {
 	<-s.gone
 }
 
-// killAgain kills the server and starts it again until ctx ends; it leaves it
-// running.
+// killAgain kills the server and starts it again until ctx ends, and freezes it
+// every third time instead; it leaves it running.
 func (s *chaosServer) killAgain(ctx context.Context, t *testing.T, random *rand.Rand) {
 	t.Helper()
-	for {
+	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(time.Duration(200+random.IntN(1800)) * time.Millisecond):
 		}
+		if n%3 == 1 {
+			s.freeze(time.Duration(100+random.IntN(1900)) * time.Millisecond)
+			continue
+		}
 		s.end(syscall.SIGKILL)
 		s.kills.Add(1)
-		if err := s.start(); err != nil {
+		var more []string
+		if s.skewed && random.IntN(2) == 0 {
+			more = []string{wrongClock + "=" + chaosClocks[random.IntN(len(chaosClocks))]}
+		}
+		if err := s.startAnyhow(more...); err != nil {
 			t.Error(err)
 			return
+		}
+	}
+}
+
+// startAnyhow starts the server, again where its connections to the database may
+// have been cut meanwhile.
+func (s *chaosServer) startAnyhow(more ...string) (err error) {
+	for range 10 {
+		if err = s.start(more...); err == nil || !s.cut {
+			return err
+		}
+	}
+	return err
+}
+
+// freeze stops the server for a time, as a machine does that is suspended.
+func (s *chaosServer) freeze(span time.Duration) {
+	s.mu.Lock()
+	process := s.process.Process // only who freezes it ends it
+	s.mu.Unlock()
+	if process.Signal(syscall.SIGSTOP) != nil {
+		return // It has ended by itself.
+	}
+	<-time.After(span)
+	_ = process.Signal(syscall.SIGCONT)
+	s.freezes.Add(1)
+}
+
+// attack sends hostile documents, one after the other. What becomes of them is
+// their own affair; what they cost, and everybody else's calls, is checked.
+func (c *chaosClient) attack(ctx context.Context) {
+	attacks := hostile.Attacks()
+	for ctx.Err() == nil {
+		body := map[string]any{
+			"html": attacks[c.random.IntN(len(attacks))].HTML, "response": "binary", "options": map[string]any{"timeout": 2000},
+		}
+		answer, err := c.send(ctx, "/v1/pdf", "", body)
+		if err != nil {
+			continue
+		}
+		c.attacks.Add(1)
+		switch answer.status {
+		case http.StatusOK:
+			c.customer.told(c.t, "", answer)
+		case http.StatusBadRequest:
+			c.t.Errorf("a hostile document was refused: %s", answer.body)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ var chaosSeed = flag.Uint64("chaos-seed", 0, "seed of TestChaos; 0 picks one")
 const (
 	chaosAccounts = 3
 	chaosClients  = 3 // for each account
+	// chaosCuts is how many exchanges with PostgreSQL there are to one that is cut.
+	chaosCuts = 150
 	// chaosLonger is how much longer than it was told TestChaos goes on where
 	// nothing was killed yet, or no job accepted: on a machine that stalls, or
 	// starts servers more slowly than they are killed, seconds are not enough.
@@ -41,9 +44,11 @@ const (
 	chaosCalm = 5 * time.Minute
 )
 
-// TestChaos puts real servers under mixed load, kills them with SIGKILL again
-// and again, and then compares what clients were told and what a receiver of
-// webhooks got with what the database holds.
+// TestChaos puts real servers under mixed load, hostile documents among it, kills
+// them with SIGKILL again and again, freezes them, gives them wrong clocks and
+// cuts their connections to PostgreSQL in the midst of exchanges. Then it compares
+// what clients were told and what a receiver of webhooks got with what the
+// database holds.
 func TestChaos(t *testing.T) { //nolint:tparallel // it adopts the orphans of the whole process
 	if *chaosSeed == 0 {
 		*chaosSeed = uint64(time.Now().UnixNano())
@@ -72,7 +77,10 @@ type chaos struct {
 	env       []string
 	receiver  *chaosReceiver
 	customers []*chaosCustomer
+	attacker  *chaosCustomer // one of the customers
 	servers   []*chaosServer
+	cutter    *storetest.Cutter // between servers and PostgreSQL
+	attacks   atomic.Int32      // hostile documents that were answered
 }
 
 // chaosCustomer is an account and what it was told.
@@ -99,17 +107,25 @@ func newChaos(t *testing.T, db storetest.DB, processes int) *chaos {
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	through := db
+	if !strings.HasPrefix(db.URL, "sqlite:") {
+		through, c.cutter = storetest.BehindCutter(t, db)
+	}
 	c.env = []string{
 		actAsProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "TMPDIR=" + temp,
 		"RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=", "RELAYPDF_BASE_URL=http://localhost:8787",
-		"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL, "RELAYPDF_RATE_LIMITS=off",
+		"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + through.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_MEMORY=2GiB",
 		"RELAYPDF_ALLOW_HOSTS=127.0.0.1", "RELAYPDF_EXTRA_CA=" + ca, "RELAYPDF_RENDER_SLOTS=1", "RELAYPDF_WORKERS=2",
 	}
 	for i := range chaosAccounts {
 		c.customers = append(c.customers, c.newCustomer(fmt.Sprintf("chaos%d@example.com", i)))
 	}
-	for range processes {
-		c.servers = append(c.servers, &chaosServer{program: c.program, env: c.env})
+	c.attacker = c.newCustomer("attacker@example.com")
+	c.customers = append(c.customers, c.attacker)
+	for i := range processes {
+		// The clock of SQLite's machine is the only one. The first process has the
+		// right one, and does the periodic work.
+		c.servers = append(c.servers, &chaosServer{program: c.program, env: c.env, skewed: c.cutter != nil && i > 0, cut: c.cutter != nil})
 	}
 	return c
 }
@@ -162,6 +178,9 @@ func (c *chaos) run(kill time.Duration) {
 		}
 	}()
 	c.registerEndpoints()
+	if c.cutter != nil {
+		c.cutter.Often(chaosCuts)
+	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), kill+chaosLonger)
 	defer cancel()
@@ -173,7 +192,10 @@ func (c *chaos) run(kill time.Duration) {
 	})
 	defer end.Stop()
 	var load, killers sync.WaitGroup
-	for i, customer := range c.customers {
+	load.Go(func() {
+		(&chaosClient{chaos: c, customer: c.attacker, random: rand.New(rand.NewPCG(*chaosSeed, 2000))}).attack(ctx)
+	})
+	for i, customer := range c.customers[:chaosAccounts] {
 		for n := range chaosClients {
 			random := rand.New(rand.NewPCG(*chaosSeed, uint64(i*100+n)))
 			load.Go(func() { (&chaosClient{chaos: c, customer: customer, random: random}).run(ctx) })
@@ -185,6 +207,19 @@ func (c *chaos) run(kill time.Duration) {
 	}
 	killers.Wait()
 	load.Wait()
+	cuts := 0
+	if c.cutter != nil {
+		cuts = c.cutter.Cuts()
+		c.cutter.Disarm()
+	}
+	// Calls whose end could not be written are given back at once by a new start,
+	// with a right clock, instead of in a minute.
+	for _, server := range c.servers {
+		server.end(syscall.SIGKILL)
+		if err := server.start(); err != nil {
+			t.Fatal(err)
+		}
+	}
 
 	killed := time.Now()
 	c.receiver.calmDown()
@@ -193,30 +228,35 @@ func (c *chaos) run(kill time.Duration) {
 	c.check()
 	c.stopAll()
 	c.checkNothingLeft()
-	kills, jobs := c.counts()
-	t.Logf("%d kills, %d jobs accepted, %d requests to the receiver, calm after %v", kills, jobs, c.receiver.count(), calm)
-	if !c.shows() {
-		t.Error("nothing was killed, or no job was accepted: the test shows nothing")
+	seen := c.counts()
+	t.Logf("%+v, %d cuts, %d requests to the receiver, calm after %v", seen, cuts, c.receiver.count(), calm)
+	if !c.shows() || c.cutter != nil && cuts == 0 {
+		t.Error("nothing was killed, frozen, attacked or cut, or no job was accepted: the test shows nothing")
 	}
 }
 
-// counts returns how often servers were killed, and how many jobs accepted.
-func (c *chaos) counts() (kills, jobs int) {
+// chaosCounts are how often servers were killed and frozen, how many jobs were
+// accepted, and how many hostile documents answered.
+type chaosCounts struct{ kills, freezes, jobs, attacks int }
+
+func (c *chaos) counts() (n chaosCounts) {
+	n.attacks = int(c.attacks.Load())
 	for _, server := range c.servers {
-		kills += int(server.kills.Load())
+		n.kills += int(server.kills.Load())
+		n.freezes += int(server.freezes.Load())
 	}
 	for _, customer := range c.customers {
 		customer.mu.Lock()
-		jobs += len(customer.jobs)
+		n.jobs += len(customer.jobs)
 		customer.mu.Unlock()
 	}
-	return kills, jobs
+	return n
 }
 
 // shows tells whether enough has happened for the test to show anything.
 func (c *chaos) shows() bool {
-	kills, jobs := c.counts()
-	return kills > 0 && jobs > 0
+	n := c.counts()
+	return n.kills > 0 && n.freezes > 0 && n.jobs > 0 && n.attacks > 0
 }
 
 // stopAll ends the servers the way an operator does. One more start and stop

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,12 +22,18 @@ import (
 const (
 	actAsProgram = "TEST_RELAYPDF_PROGRAM" // run main
 	stopAfter    = "TEST_RELAYPDF_STOP"    // serve, and hang after this step of a paid call
+	wrongClock   = "TEST_RELAYPDF_CLOCK"   // serve as a machine does whose clock is so far ahead
 )
 
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(stopAfter) != "":
 		if err := serveUntil(os.Getenv(stopAfter)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case os.Getenv(wrongClock) != "" && len(os.Args) > 1 && os.Args[1] == "serve":
+		if err := serveWrongly(os.Getenv(wrongClock)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -115,4 +122,25 @@ func serveUntil(step string) error {
 	}
 	fmt.Println("listening", app.URL)
 	return app.Run(ctx)
+}
+
+// serveWrongly serves as a machine does whose clock is off.
+func serveWrongly(by string) error {
+	off, err := time.ParseDuration(by)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	config, err := LoadConfig(newServeCommand().Flags(), os.Environ())
+	if err != nil {
+		return err
+	}
+	log := newLogger(config, os.Stderr)
+	app, err := NewApp(ctx, config, log, Hooks{Clock: func() time.Time { return time.Now().Add(off) }})
+	if err != nil {
+		return err
+	}
+	log.Info("ready", "address", app.URL)
+	return errors.Join(app.Run(ctx), app.Close())
 }
