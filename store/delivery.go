@@ -151,6 +151,13 @@ func (s DeliveryStore) ReplayDelivery(ctx context.Context, accountID, id string)
 	return delivery, nil
 }
 
+// EventBody returns an event of the account's as it is sent, byte for byte. It
+// returns ErrNotFound as Delivery does.
+func (s DeliveryStore) EventBody(ctx context.Context, accountID, id string) (body []byte, err error) {
+	err = s.read.NewSelect().TableExpr("events").Column("body").Where("id = ? AND account_id = ?", id, accountID).Scan(ctx, &body)
+	return body, wrapped("read event", notFound(err))
+}
+
 // FailedDeliveries counts the account's deliveries that were made from since on
 // and have failed, up to most.
 func (s DeliveryStore) FailedDeliveries(ctx context.Context, accountID string, since time.Time, most int) (n int, err error) {

@@ -67,6 +67,11 @@ func (w deliveries) showDeliveries(v *visit) error {
 			return err
 		}
 		m.Open = w.deliveryDetail(d)
+		body, err := w.store.EventBody(v.ctx(), v.account.ID, d.EventID)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		m.Open.Body = string(body)
 	}
 	return v.show(http.StatusOK, views.DeliveriesPage(v.page("Deliveries", deliveriesPath), m))
 }

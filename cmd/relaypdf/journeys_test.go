@@ -185,6 +185,7 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 	maya.sees("Replay 3 failed")
 	maya.follow("webhook.test")
 	maya.sees("out for lunch")
+	maya.sees(`"type":"webhook.test"`)
 	maya.lookAt("delivery that failed")
 
 	program.comeUp()
