@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -100,8 +101,12 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%dth", n)
 }
 
+// soon is how far ahead an attempt may be that its page waits for.
+const soon = 15 * time.Second
+
 func (w deliveries) deliveryDetail(d store.Delivery) *views.DeliveryDetail {
 	m := &views.DeliveryDetail{Delivery: deliveryOf(d), URL: d.URL, EventID: d.EventID, Next: d.NextAttemptAt, Replayable: replayable(d), CreatedAt: d.CreatedAt}
+	m.Soon = d.Status == store.DeliveryPending && (d.NextAttemptAt == nil || d.NextAttemptAt.Before(w.now().Add(soon)))
 	if d.NextAttemptAt != nil {
 		m.NextNote = ordinal(d.Attempts+1) + " attempt"
 	}

@@ -191,6 +191,7 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 	program.comeUp()
 	maya.pressIn("#delivery", "Replay")
 	maya.sees("It is sent again.")
+	maya.sees("First, 200") // the page looks again by itself
 	maya.finds("/dashboard/deliveries?status=delivered", "webhook.test")
 	maya.open("/dashboard/deliveries")
 	maya.press("Replay 2 failed")
@@ -351,6 +352,50 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 		t.Errorf("got %+v, %v", keys, err)
 	}
 	maya.calm("a session that ends")
+}
+
+// TestFiltersLeaveThePageStanding: with a script, a filter fetches the list alone,
+// its address is one that can be kept, and the way back leads back.
+func TestFiltersLeaveThePageStanding(t *testing.T) {
+	t.Parallel()
+	app, browser := startPages(t), openBrowser(t)
+	maya := openScreen(t, browser, app)
+	maya.join("maya@example.com")
+	maya.open("/dashboard/deliveries")
+	if _, err := maya.page.Eval(`() => { window.stays = true }`); err != nil {
+		t.Fatal(err)
+	}
+	maya.choose("select[name=status]", "Failed")
+	maya.sees("Nothing matches")
+	standing := func() string {
+		t.Helper()
+		found, err := maya.page.Eval(`() => [window.stays === true, location.pathname + location.search, document.title, document.activeElement.name].join(" | ")`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Value.Str()
+	}
+	if got := standing(); got != "true | /dashboard/deliveries?status=failed | Deliveries · relaypdf | status" {
+		t.Errorf("after a filter the window is %s", got)
+	}
+	if err := maya.page.NavigateBack(); err != nil {
+		t.Fatal(err)
+	}
+	maya.sees("Nothing was sent yet")
+	if got := standing(); !strings.HasPrefix(got, "true | /dashboard/deliveries |") {
+		t.Errorf("on the way back the window is %s", got)
+	}
+	// One whose session has ended is asked to log in, as after any link.
+	person, err := app.Store.People().ByEmail(t.Context(), "maya@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Store.Sessions().EndOthers(t.Context(), person.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	maya.choose("select[name=status]", "Delivered")
+	maya.sees("New here?")
+	maya.calm("filters")
 }
 
 // TestMemberComesAndGoes invites somebody, who joins, gets another role, and is

@@ -87,27 +87,62 @@ const saysAmount = (label) => {
   show();
 };
 
-// fresh fetches this page again and returns its main part, or null.
-const fresh = async () => {
+// fresh fetches a page and returns it, or null where it is not one to put in the
+// place of this one.
+const fresh = async (address) => {
   try {
-    const answer = await fetch(location.href, { headers: { "X-Refresh": "1" } });
-    if (!answer.ok || answer.redirected) return null;
-    return new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("#main");
+    const answer = await fetch(address, { headers: { "X-Refresh": "1" } });
+    if (!answer.ok || answer.redirected || !answer.headers.get("Content-Type")?.startsWith("text/html")) return null;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    return page.querySelector("#main") ? page : null;
   } catch {
     return null;
   }
 };
 
+// put takes over the main part of a page. What had the focus has it again.
+const put = (page) => {
+  const name = document.activeElement?.closest("#main")?.contains(document.activeElement) ? document.activeElement.name : "";
+  const main = page.querySelector("#main");
+  document.querySelector("#main").replaceWith(main);
+  document.title = page.title;
+  prepare(main);
+  if (name) main.querySelector(`[name="${CSS.escape(name)}"]`)?.focus();
+};
+
+// Filters and the pages of a list come without the rest of their page. What
+// cannot be had that way is opened as any link is.
+const here = () => location.pathname + location.search;
+let shown = here();
+const go = async (address, remembered) => {
+  document.querySelector("#main").setAttribute("aria-busy", "true");
+  const page = await fresh(address);
+  if (!page) return location.assign(address);
+  if (!remembered) history.pushState(null, "", address);
+  shown = here();
+  put(page);
+};
+
+const leafs = (link) => link.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || !link.href) return;
+  event.preventDefault();
+  go(link.href).then(() => document.querySelector("#main h1")?.scrollIntoView({ block: "nearest" }));
+});
+
+const narrows = (form) => form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const fields = new FormData(form);
+  const chosen = new URLSearchParams([...fields].filter(([, value]) => value !== ""));
+  go(form.action.split("?")[0] + (chosen.size ? "?" + chosen : ""));
+});
+
 // A page that waits for something looks again until it has come.
 const refreshes = (part) => {
   const again = async () => {
     if (document.hidden) return setTimeout(again, 1000);
-    const main = await fresh();
-    if (main) {
-      document.querySelector("#main").replaceWith(main);
-      prepare(main);
-      return;
-    }
+    if (!part.isConnected) return;
+    const page = await fresh(location.href);
+    if (page && part.isConnected) return put(page);
     setTimeout(again, 5000);
   };
   setTimeout(again, 1000 * Number(part.dataset.refresh || 2));
@@ -155,6 +190,8 @@ const prepare = (scope) => {
   each(scope, "[data-refresh]", refreshes);
   each(scope, "[data-first-document]", awaitsFirst);
   each(scope, "[data-editor]", loadsEditor);
+  each(scope, ".pages a[href]", leafs);
+  each(scope, "form.filters[method=get]", narrows);
 };
 
 // Keys: / searches, g and a letter goes to a section.
@@ -177,5 +214,6 @@ addEventListener("submit", (event) => {
   const button = event.submitter;
   if (button && event.target.method === "post") queueMicrotask(() => { if (!event.defaultPrevented) button.setAttribute("aria-busy", "true"); });
 });
+addEventListener("popstate", () => { if (here() !== shown) go(location.href, true); });
 addEventListener("pageshow", () => each(document, "[aria-busy=true]", (button) => button.removeAttribute("aria-busy")));
 addEventListener("DOMContentLoaded", () => prepare(document));
