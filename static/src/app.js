@@ -114,9 +114,12 @@ const put = (page) => {
 // cannot be had that way is opened as any link is.
 const here = () => location.pathname + location.search;
 let shown = here();
+let turn = 0;
 const go = async (address, remembered) => {
+  const mine = ++turn;
   document.querySelector("#main").setAttribute("aria-busy", "true");
   const page = await fresh(address);
+  if (mine !== turn) return; // something else was asked for since
   if (!page) return location.assign(address);
   if (!remembered) history.pushState(null, "", address);
   shown = here();
@@ -141,8 +144,9 @@ const refreshes = (part) => {
   const again = async () => {
     if (document.hidden) return setTimeout(again, 1000);
     if (!part.isConnected) return;
+    const before = turn;
     const page = await fresh(location.href);
-    if (page && part.isConnected) return put(page);
+    if (page && part.isConnected && before === turn) return put(page);
     setTimeout(again, 5000);
   };
   setTimeout(again, 1000 * Number(part.dataset.refresh || 2));
