@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
@@ -14,8 +15,23 @@ import (
 	"relaypdf/views"
 )
 
-// Mark writes code as HTML with the classes of static/src/app.css.
+// marked keeps what Mark has made, by language and code. All of it is ours and
+// stands for as long as the process does: guides, layouts and samples. On a busy
+// machine the highlighter gives up early, so that the same code would look
+// different from one request to the next.
+var marked sync.Map
+
+// Mark writes code of ours as HTML with the classes of static/src/app.css.
 func Mark(language, code string) string {
+	key := [2]string{language, code}
+	if made, ok := marked.Load(key); ok {
+		return made.(string) //nolint:errcheck,forcetypeassert // see below
+	}
+	made, _ := marked.LoadOrStore(key, mark(language, code))
+	return made.(string) //nolint:errcheck,forcetypeassert // see above
+}
+
+func mark(language, code string) string {
 	lexer := lexers.Get(language)
 	if lexer == nil {
 		return html.EscapeString(code)

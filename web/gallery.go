@@ -137,7 +137,7 @@ func (w layouts) showLayout(v *visit) error {
 	width, height := l.ThumbnailSize()
 	m := views.Layout{
 		ID: l.ID, Name: l.Name, Description: l.Description, Paper: paperOf(l), Formats: strings.Join(l.Formats, " and "), Tags: l.Tags,
-		Category: views.Link{URL: galleryPath + "/" + l.Category, Text: categoryName(l.Category)}, Price: w.cfg.Prices["pdf.create"], Use: w.use(l.ID),
+		Category: views.Link{URL: galleryPath + "/" + l.Category, Text: categoryName(l.Category)}, Price: w.cfg.Prices["pdf.create"], Use: newTemplatePath + "?layout=" + l.ID,
 	}
 	for page := range l.Pages + 1 {
 		d, err := layoutDrawing(l, page)
@@ -166,27 +166,6 @@ func (w layouts) showLayout(v *visit) error {
 	m.Sample, m.HTML, m.Options = guides.Sample("sample.json", "json", sample), guides.Sample("template.html", "html", l.HTML), guides.Sample("options.json", "json", options)
 	m.Call = guides.Sample("Call it", "sh", guides.Curl(guides.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: call, File: l.ID + ".pdf"}))
 	return v.show(http.StatusOK, views.LayoutPageOf(w.publicPage(l.Name, l.Description, galleryPath, l.Href()), m))
-}
-
-// use returns where a template is made from a layout.
-func (w layouts) use(id string) string {
-	if path := "/dashboard/templates/new"; hasPage(w.Web, http.MethodGet, path) {
-		return path + "?layout=" + id
-	}
-	if w.signUpOpen() {
-		return "/signup"
-	}
-	return "/login"
-}
-
-// hasPage reports whether there is a page with this pattern.
-func hasPage(w *Web, method, pattern string) bool {
-	for _, p := range w.pages() {
-		if p.method == method && p.pattern == pattern {
-			return true
-		}
-	}
-	return false
 }
 
 // indented writes JSON over several lines.

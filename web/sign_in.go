@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -90,7 +91,7 @@ func (w *Web) passed(v *visit, person store.Person, next string, remember bool) 
 	w.scs.Put(v.ctx(), pendingKey, person.ID)
 	w.scs.Put(v.ctx(), pendingAtKey, w.now().UTC().Format(time.RFC3339))
 	w.scs.Put(v.ctx(), rememberKey, remember)
-	return v.redirect("/login/code?next=" + next)
+	return v.redirect("/login/code?next=" + url.QueryEscape(next))
 }
 
 // enter signs a person in: under a new token, so that a session that somebody

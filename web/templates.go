@@ -113,11 +113,25 @@ var blankTemplate = map[string]any{
 	"options": json.RawMessage(`{"format":"A4","printBackground":true,"margin":{"top":"20mm","right":"20mm","bottom":"20mm","left":"20mm"}}`),
 }
 
+// newTemplatePath is the form of a new template, of the layout in its query.
+const newTemplatePath = templatesPath + "/new"
+
 func (w templates) showNewTemplate(v *visit) error { return w.newTemplatePage(v, http.StatusOK, nil) }
 
 func (w templates) newTemplatePage(v *visit, status int, wrong map[string]string) error {
-	form := views.Form{Values: map[string]string{"name": v.value("name"), "category": v.value("category")}, Errors: wrong}
-	return v.show(status, views.NewTemplatePage(v.page("New template", templatesPath), form))
+	m := views.NewTemplate{Form: views.Form{Values: map[string]string{"name": v.value("name"), "category": v.value("category")}, Errors: wrong}}
+	if id := v.value("layout"); id != "" {
+		l, known := w.gallery.Get(id)
+		if !known {
+			return store.ErrNotFound
+		}
+		m.Layout = views.NewOfLayout{ID: l.ID, Name: l.Name, Thumbnail: l.ThumbnailPath()}
+		m.Layout.Width, m.Layout.Height = l.ThumbnailSize()
+		if v.r.Method == http.MethodGet {
+			m.Values["name"], m.Values["category"] = l.Name, l.Category
+		}
+	}
+	return v.show(status, views.NewTemplatePage(v.page("New template", templatesPath), m))
 }
 
 // makeTemplate makes a template of nothing, or of a layout.

@@ -31,6 +31,12 @@ func TestTemplatesAreListedMadeAndTakenBack(t *testing.T) {
 		invoice := v.newTemplate("Invoice")
 		v.post(templatesPath, http.StatusUnprocessableEntity, url.Values{})
 		v.sees(templatesPath+"/gallery", "Use this template", "Atelier invoice")
+		if a := v.sees(templatesPath+"/new?layout=invoice-atelier", "Of the layout “Atelier invoice”"); !strings.Contains(a.body, `name="layout" value="invoice-atelier"`) {
+			t.Error("the form does not send its layout")
+		}
+		if a := v.get(templatesPath + "/new?layout=nothing"); a.status != http.StatusNotFound {
+			t.Errorf("the form of an unknown layout: got status %d", a.status)
+		}
 		used := v.post(templatesPath, http.StatusSeeOther, url.Values{"layout": {"invoice-atelier"}}).header.Get("Location")
 		v.sees(used, "Atelier invoice")
 		v.sees(templatesPath, "2 templates", "Invoice", "Atelier invoice", "Draft", "saved")
