@@ -55,6 +55,8 @@ type Template struct {
 	Revision int64
 	// Content is empty in lists, but for its sample data and options.
 	Content TemplateContent
+
+	size int64 // of the content, without its source
 }
 
 // TemplateVersion is a published version.
@@ -125,7 +127,7 @@ func (r *templateRow) template(content TemplateContent) Template {
 	t := Template{
 		ID: r.ID, AccountID: r.AccountID, Slug: r.Slug, Name: r.Name, Description: r.Description, Category: r.Category, HasDraft: r.HasDraft,
 		CreatedAt: fromMicros(r.CreatedAt), UpdatedAt: fromMicros(r.UpdatedAt), PublishedAt: fromMicrosPtr(r.PublishedAt),
-		Revision: r.Revision, Content: content,
+		Revision: r.Revision, Content: content, size: r.Size,
 	}
 	if r.PublishedVersion != nil {
 		t.PublishedVersion = *r.PublishedVersion
@@ -327,26 +329,38 @@ func (s TemplateStore) TemplateCategories(ctx context.Context, accountID string)
 // the page where these become too large.
 func (s TemplateStore) fillListed(ctx context.Context, page *Page[Template]) error {
 	var total int64
+	var drafts, published []string
+	at := make(map[string]*Template, len(page.Items))
 	for i := range page.Items {
 		t := &page.Items[i]
-		query := s.read.NewSelect().ColumnExpr("sample_data, options")
+		t.Content = TemplateContent{SampleData: json.RawMessage("{}"), Options: json.RawMessage("{}")} // where it was discarded or published since
+		at[t.ID] = t
 		if t.HasDraft {
-			query.TableExpr("template_drafts").Where("template_id = ?", t.ID)
+			drafts = append(drafts, t.ID)
 		} else {
-			query.TableExpr("template_versions").Where("template_id = ? AND version = ?", t.ID, t.PublishedVersion)
+			published = append(published, t.ID)
 		}
-		var sample, options string
-		if err := query.Scan(ctx, &sample, &options); err != nil {
-			if errors.Is(notFound(err), ErrNotFound) { // discarded or published since
-				sample, options = "{}", "{}"
-			} else {
-				return err
-			}
-		}
-		t.Content = TemplateContent{SampleData: json.RawMessage(sample), Options: json.RawMessage(options)}
-		if total += t.Content.size(); total > maxListed && i > 0 && i+1 < len(page.Items) {
+		if total += t.size; total > maxListed && i > 0 && i+1 < len(page.Items) {
 			page.Items, page.Next = page.Items[:i+1], page.Items[i].ID
-			return nil
+			break
+		}
+	}
+	for _, part := range []struct {
+		ids  []string
+		from *bun.SelectQuery
+	}{
+		{drafts, s.read.NewSelect().TableExpr("template_drafts AS c")},
+		{published, s.read.NewSelect().TableExpr("template_versions AS c").Join("JOIN templates AS t ON t.id = c.template_id AND t.published_version = c.version")},
+	} {
+		if len(part.ids) == 0 {
+			continue
+		}
+		var rows []struct{ TemplateID, SampleData, Options string }
+		if err := part.from.ColumnExpr("c.template_id, c.sample_data, c.options").Where("c.template_id IN (?)", bun.List(part.ids)).Scan(ctx, &rows); err != nil {
+			return err
+		}
+		for _, row := range rows {
+			at[row.TemplateID].Content = TemplateContent{SampleData: json.RawMessage(row.SampleData), Options: json.RawMessage(row.Options)}
 		}
 	}
 	return nil

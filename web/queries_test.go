@@ -52,6 +52,10 @@ var mostStatements = map[string]int{
 	"/dashboard/keys/new":                            6,
 	"/dashboard/settings":                            11,
 	"/dashboard/settings/factor":                     6,
+	"/dashboard/templates":                           9,
+	"/dashboard/templates/new":                       6,
+	"/dashboard/templates/gallery":                   6,
+	"/dashboard/templates/import":                    6,
 	"/dashboard/wallet":                              18,
 	"/dashboard/wallet/receipts":                     7,
 	"/dashboard/webhooks":                            8,
@@ -115,6 +119,7 @@ func TestPagesRunFewStatements(t *testing.T) {
 					t.Fatal(err)
 				}
 				h.send(t, account.ID, hook.ID, 2, nil)
+				v.newTemplate("Bill of " + result)
 				if _, err := h.Members().NewInvite(t.Context(), store.Invite{AccountID: account.ID, Email: result[:30] + "@example.com", Role: store.RoleViewer, InviterID: "per_x", ExpiresAt: clock.Now().Add(time.Hour)}); err != nil {
 					t.Fatal(err)
 				}
