@@ -63,8 +63,7 @@ const searchesDocs = (form) => {
     return index;
   };
   const show = async () => {
-    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const entries = words.length ? await load() : [];
+    const entries = await load(), words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     const rank = ({ title, text }) => words.reduce((sum, word) => {
       const inTitle = title.toLowerCase().includes(word), inText = text.toLowerCase().includes(word);
       return inTitle || inText ? sum + (inTitle ? 10 : 1) : -Infinity;
@@ -85,8 +84,9 @@ const searchesDocs = (form) => {
     }
     list.hidden = !words.length;
   };
-  field.addEventListener("focus", load, { once: true });
+  field.addEventListener("focus", show);
   field.addEventListener("input", show);
+  form.parentElement.addEventListener("focusout", (event) => { if (!form.parentElement.contains(event.relatedTarget)) list.hidden = true; });
   form.addEventListener("submit", (event) => { event.preventDefault(); show().then(() => one("a", list)?.focus()); });
 };
 
