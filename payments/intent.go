@@ -20,6 +20,21 @@ func (p *Payments) intent(ctx context.Context, id string) (*stripe.PaymentIntent
 	return p.intents.Get(id, params)
 }
 
+// refundsOf asks for all refunds of a PaymentIntent. Events tell of one, or of a
+// sum: neither says what of it has failed.
+func (p *Payments) refundsOf(ctx context.Context, intent string) (all []store.Refund, err error) {
+	params := &stripe.RefundListParams{ListParams: list(ctx), PaymentIntent: &intent}
+	refunds := p.refunds.List(params)
+	for refunds.Next() {
+		r := refunds.Refund()
+		all = append(all, refundOf(r.ID, string(r.Status), r.Amount))
+	}
+	if err := refunds.Err(); err != nil {
+		return nil, fmt.Errorf("list the refunds of %s: %w", intent, err)
+	}
+	return all, nil
+}
+
 // paymentOf returns which payment of ours a thing of Stripe's says it is.
 func paymentOf(metadata map[string]string) string { return metadata[metadataPayment] }
 

@@ -364,6 +364,78 @@ func TestEveryOrder(t *testing.T) {
 	}
 }
 
+// TestRefundFails: a refund that the bank does not take in the end is back in the
+// wallet, once, whatever is told first, and the next one of the same amount counts.
+func TestRefundFails(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		n := 0
+		permutations(4, func(order []int) {
+			n++
+			account := s.newAccount(t, fmt.Sprintf("order%d@example.com", n))
+			session, _ := s.open(t, account, 20*credit.Dollar)
+			s.fake.Pay(session, fakestripe.CardWorks)
+			intent := s.lastIntent(t)
+			paid := s.fake.Events()
+			first := s.fake.Refund(intent, 500)
+			refunded := s.fake.Events()
+			if n%2 == 0 {
+				// What is told before the bank has refused the money is taken meanwhile.
+				s.send(t, http.StatusOK, slices.Concat(paid, refunded)...)
+			}
+			s.fake.FailRefund(first)
+			failed := s.fake.Events()
+			s.fake.Refund(intent, 500)
+			groups := [][][]byte{paid, refunded, failed, s.fake.Events()}
+			for _, at := range order {
+				s.send(t, http.StatusOK, groups[at]...)
+				s.send(t, http.StatusOK, groups[at][0])
+			}
+			a, err := s.Account(t.Context(), account.ID)
+			if want := trial + 15*credit.Dollar; err != nil || a.Balance != want || a.Owed != 0 {
+				t.Errorf("order %v: the wallet has %s and owes %s (%v), want %s", order, a.Balance, a.Owed, err, want)
+			}
+			if p := s.payments(t, account)[0]; p.Refunded != 5*credit.Dollar {
+				t.Errorf("order %v: the payment says that %s went back, want $5.00", order, p.Refunded)
+			}
+		})
+		s.has(t, s.account, trial, 0)
+	})
+}
+
+// TestRefundFailsUntold: no event tells that a refund failed, weeks after it was
+// made, and the wallet has it back.
+func TestRefundFailsUntold(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		session, _ := s.open(t, s.account, 20*credit.Dollar)
+		s.fake.Pay(session, fakestripe.CardWorks)
+		refund := s.fake.Refund(s.lastIntent(t), 700)
+		s.send(t, http.StatusOK, s.fake.Events()...)
+		s.has(t, s.account, trial+13*credit.Dollar, 0)
+		for _, want := range []credit.Amount{13, 20, 20} {
+			s.clock.Advance(10 * 24 * time.Hour)
+			if err := s.pay.Reconcile(t.Context()); err != nil {
+				t.Error(err)
+			}
+			s.has(t, s.account, trial+want*credit.Dollar, 0)
+			s.fake.FailRefund(refund)
+			s.fake.Events()
+		}
+		// Stripe does not answer: it is asked to send the event again.
+		again := s.fake.Refund(s.lastIntent(t), 100)
+		silent := func(*http.Request, bool) bool { return true }
+		s.fault.Store(&silent)
+		event := s.fake.Events()[0]
+		s.send(t, http.StatusInternalServerError, event)
+		s.has(t, s.account, trial+20*credit.Dollar, 0)
+		s.fault.Store(nil)
+		s.send(t, http.StatusOK, event, event)
+		s.has(t, s.account, trial+19*credit.Dollar, 0)
+		s.fake.FailRefund(again)
+		s.send(t, http.StatusOK, s.fake.Events()...)
+		s.has(t, s.account, trial+20*credit.Dollar, 0)
+	})
+}
+
 // lastIntent is the id of the newest of Stripe's PaymentIntents.
 func (s *shop) lastIntent(t *testing.T) string {
 	t.Helper()
@@ -496,7 +568,7 @@ func TestRandomInterleavings(t *testing.T) {
 			var sessions, disputes []string
 			var events [][]byte
 			for range 30 {
-				switch random.IntN(6) {
+				switch random.IntN(7) {
 				case 0, 1:
 					session, _ := s.open(t, account, credit.Amount(5+random.IntN(40))*credit.Dollar)
 					sessions = append(sessions, session)
@@ -520,6 +592,11 @@ func TestRandomInterleavings(t *testing.T) {
 					if len(disputes) > 0 {
 						s.fake.CloseDispute(disputes[len(disputes)-1], random.IntN(2) == 0)
 						disputes = disputes[:len(disputes)-1]
+					}
+				case 6:
+					if all := s.fake.Find("refund"); len(all) > 0 {
+						id, _ := all[random.IntN(len(all))]["id"].(string)
+						s.fake.FailRefund(id)
 					}
 				}
 				for _, event := range s.fake.Events() {

@@ -104,24 +104,38 @@ func (p reconciling) reconcileIntent(ctx context.Context, i *stripe.PaymentInten
 	return p.describe(ctx, change.Payment)
 }
 
+// reconcileRefunds looks at refunds that are new, and at those that have failed:
+// the bank may take weeks to say so.
 func (p reconciling) reconcileRefunds(ctx context.Context, since time.Time) error {
-	params := &stripe.RefundListParams{ListParams: list(ctx), CreatedRange: from(since)}
+	params := &stripe.RefundListParams{ListParams: list(ctx), CreatedRange: from(p.now().Add(-firstLook))}
 	var failures []error
 	seen := map[string]bool{}
 	refunds := p.refunds.List(params)
 	for refunds.Next() {
-		intent := refunds.Refund().PaymentIntent
-		if intent == nil || seen[intent.ID] {
+		r := refunds.Refund()
+		told := refundOf(r.ID, string(r.Status), r.Amount)
+		if r.PaymentIntent == nil || seen[r.PaymentIntent.ID] || r.Created < since.Unix() && !told.Failed {
 			continue
 		}
-		seen[intent.ID] = true
-		i, err := p.intent(ctx, intent.ID)
+		seen[r.PaymentIntent.ID] = true
+		i, err := p.intent(ctx, r.PaymentIntent.ID)
 		if err == nil && paymentOf(i.Metadata) != "" {
-			err = p.reconcileIntent(ctx, i)
+			err = errors.Join(p.reconcileIntent(ctx, i), p.reconcileRefund(ctx, i))
 		}
 		failures = append(failures, err)
 	}
 	return errors.Join(append(failures, refunds.Err())...)
+}
+
+func (p reconciling) reconcileRefund(ctx context.Context, i *stripe.PaymentIntent) error {
+	if ours := p.foreign(i.Livemode, string(i.Currency)) == nil; !ours {
+		return nil
+	}
+	all, err := p.refundsOf(ctx, i.ID)
+	if err == nil {
+		_, err = p.apply(ctx, store.PaymentNotice{Intent: i.ID, Refunds: all})
+	}
+	return err
 }
 
 func (p reconciling) reconcileDisputes(ctx context.Context, since time.Time) error {

@@ -85,6 +85,16 @@ func (p *Payments) handle(ctx context.Context, event stripe.Event) error {
 	n.Event, n.EventType = event.ID, string(event.Type)
 	// Stripe may hang up; the money has come all the same.
 	ctx = context.WithoutCancel(ctx)
+	if n.Refunded > 0 || len(n.Refunds) > 0 {
+		asking, cancel := context.WithTimeout(ctx, describeTimeout)
+		all, err := p.refundsOf(asking, n.Intent)
+		cancel()
+		if err != nil {
+			return err
+		}
+		// The list may be a moment older than the event.
+		n.Refunds = append(all, n.Refunds...)
+	}
 	change, err := p.apply(ctx, n)
 	if err != nil || !change.Credited {
 		return err
@@ -163,6 +173,8 @@ func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
 		}
 	case "charge.refunded":
 		n.Refunded, n.Details.ReceiptURL = fromCents(o.AmountRefunded), o.ReceiptURL
+	case "charge.refund.updated", "refund.created", "refund.updated", "refund.failed":
+		n.Refunds = []store.Refund{refundOf(o.ID, o.Status, o.Amount)}
 	case "charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated", "charge.dispute.funds_withdrawn", "charge.dispute.funds_reinstated":
 		n.Dispute = disputeOf(o.ID, o.Status, o.Amount)
 		if n.Dispute == nil {
@@ -175,6 +187,12 @@ func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
 		return n, errIgnored
 	}
 	return n, nil
+}
+
+// refundOf is a refund as Stripe tells of it.
+func refundOf(id, status string, amount int64) store.Refund {
+	failed := status == string(stripe.RefundStatusFailed) || status == string(stripe.RefundStatusCanceled)
+	return store.Refund{ID: id, Amount: fromCents(amount), Failed: failed}
 }
 
 // readSession makes a notice of what has become of a page of Stripe's.

@@ -51,6 +51,7 @@ var ended = []string{
 	`UPDATE webhooks SET enabled = FALSE, deleted_at = ?1 WHERE account_id = ?0 AND deleted_at IS NULL`,
 	`UPDATE deliveries SET status = 'failed', last_error = 'the account was deleted', next_attempt_at = NULL, lease = '', leased_until = NULL
 		WHERE account_id = ?0 AND status = 'pending'`,
+	`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE account_id = ?0)`,
 	`DELETE FROM invites WHERE account_id = ?0`,
 	`DELETE FROM audit WHERE account_id = ?0 AND NOT operator`,
 	`UPDATE keys SET name = '', revoked_at = COALESCE(revoked_at, ?1) WHERE account_id = ?0`,

@@ -36,6 +36,9 @@ type Delivery struct {
 	// LastDuration is how long the last attempt took; nil when none was made,
 	// or none that left the house.
 	LastDuration *time.Duration
+	// LastAttemptAt is when the last attempt ended, or began where nobody knows how
+	// it ended; nil when none was made.
+	LastAttemptAt *time.Time
 	// NextAttemptAt is nil when none follows, and while one is under way.
 	NextAttemptAt *time.Time
 	CreatedAt     time.Time
@@ -58,6 +61,7 @@ type deliveryRow struct {
 	LastError      string
 	LastBody       []byte // the first KB of the answer, for the owner
 	LastDuration   *int64 // microseconds
+	LastAttemptAt  *int64
 	NextAttemptAt  *int64 // while an attempt is under way: when it counts as lost
 	Ready          bool   // for an attempt; else it waits for NextAttemptAt
 	Lease          string // of the attempt under way
@@ -70,7 +74,7 @@ func (r *deliveryRow) delivery() Delivery {
 	d := Delivery{
 		ID: r.ID, AccountID: r.AccountID, EventID: r.EventID, EventType: r.EventType, URL: r.URL, Status: r.Status, Attempts: r.Attempts,
 		LastError: r.LastError, LastResponse: r.LastBody, NextAttemptAt: fromMicrosPtr(r.NextAttemptAt), CreatedAt: fromMicros(r.CreatedAt),
-		DeliveredAt: fromMicrosPtr(r.DeliveredAt),
+		DeliveredAt: fromMicrosPtr(r.DeliveredAt), LastAttemptAt: fromMicrosPtr(r.LastAttemptAt),
 	}
 	if r.EndpointID != nil {
 		d.EndpointID = *r.EndpointID
@@ -78,10 +82,7 @@ func (r *deliveryRow) delivery() Delivery {
 	if r.LastStatusCode != nil {
 		d.LastStatusCode = *r.LastStatusCode
 	}
-	if r.LastDuration != nil {
-		took := time.Duration(*r.LastDuration) * time.Microsecond
-		d.LastDuration = &took
-	}
+	d.LastDuration = fromDurationMicros(r.LastDuration)
 	if r.LeasedUntil != nil {
 		d.NextAttemptAt = nil
 	}

@@ -84,12 +84,25 @@ WHERE status = 'pending' AND ready AND id `
 // next attempt, or that at which the one under way counts as lost. ?0 now.
 const waitIsOver = "status = 'pending' AND NOT ready AND next_attempt_at <= ?0"
 
+// keepAttempt keeps the last attempt of deliveries beside those before, where
+// there was one: another takes its place.
+const keepAttempt = `INSERT INTO delivery_attempts (delivery_id, at, status_code, error, body, duration)
+	SELECT id, last_attempt_at, last_status_code, last_error, last_body, last_duration FROM deliveries
+	WHERE last_attempt_at IS NOT NULL AND `
+
+// keepLost is keepAttempt where the one under way is lost, before endWait. ?1 ids.
+const keepLost = keepAttempt + `id IN (?1) AND leased_until IS NOT NULL AND ` + waitIsOver + ` ON CONFLICT (delivery_id, at) DO NOTHING`
+
 // endWait makes deliveries ready. An attempt that was under way is lost with its
 // process and counts: it may have been what ended the process. ?1 ids, ?2 the most
-// attempts, ?3 what is said of one that was lost.
+// attempts, ?3 what is said of one that was lost, ?4 how long it may have taken.
 const endWait = `UPDATE deliveries SET
 	attempts = CASE WHEN leased_until IS NULL THEN attempts ELSE attempts + 1 END,
 	last_error = CASE WHEN leased_until IS NULL THEN last_error ELSE ?3 END,
+	last_status_code = CASE WHEN leased_until IS NULL THEN last_status_code END,
+	last_body = CASE WHEN leased_until IS NULL THEN last_body END,
+	last_duration = CASE WHEN leased_until IS NULL THEN last_duration END,
+	last_attempt_at = CASE WHEN leased_until IS NULL THEN last_attempt_at ELSE leased_until - ?4 END,
 	status = CASE WHEN leased_until IS NOT NULL AND attempts + 1 >= ?2 THEN 'failed' ELSE status END,
 	ready = leased_until IS NULL OR attempts + 1 < ?2,
 	next_attempt_at = CASE WHEN leased_until IS NOT NULL AND attempts + 1 >= ?2 THEN NULL ELSE next_attempt_at END,
@@ -143,7 +156,10 @@ func (s DeliveryStore) endWaits(ctx context.Context) error {
 		if err := s.lockClaims(ctx, tx); err != nil {
 			return err
 		}
-		_, err := tx.NewRaw(endWait, now, bun.List(ids), MaxAttempts, lostAttempt).Exec(ctx)
+		if _, err := tx.NewRaw(keepLost, now, bun.List(ids)).Exec(ctx); err != nil {
+			return err
+		}
+		_, err := tx.NewRaw(endWait, now, bun.List(ids), MaxAttempts, lostAttempt, AttemptLease.Microseconds()).Exec(ctx)
 		return err
 	})
 }
@@ -279,10 +295,16 @@ func (s DeliveryStore) FinishAttempt(ctx context.Context, d DueDelivery, a Attem
 		if err != nil {
 			return err
 		}
+		if d.LastAttemptAt != nil {
+			keep := keepAttempt + "id = ? AND lease = ? AND status = 'pending' ON CONFLICT (delivery_id, at) DO NOTHING"
+			if _, err := tx.NewRaw(keep, d.ID, d.lease).Exec(ctx); err != nil {
+				return err
+			}
+		}
 		row = deliveryRow{}
 		query := tx.NewUpdate().Model(&row).Set("lease = ''").Set("leased_until = NULL").Set("attempts = attempts + 1").
 			Set("last_error = ?", clean(a.Error, maxLastError)).Set("last_body = ?", a.Response[:min(len(a.Response), maxLastBody)]).
-			Set("last_status_code = NULLIF(?, 0)", a.StatusCode).Set("last_duration = ?", durationMicros(a.Duration)).
+			Set("last_status_code = NULLIF(?, 0)", a.StatusCode).Set("last_duration = ?", durationMicros(a.Duration)).Set("last_attempt_at = ?", toMicros(now)).
 			Where("id = ? AND lease = ? AND status = 'pending'", d.ID, d.lease).Returning("*")
 		a.ends(query, d.Attempts+1, now)
 		if err := notFound(query.Scan(ctx)); err != nil || reason == "" {
@@ -306,6 +328,48 @@ func (a Attempt) ends(query *bun.UpdateQuery, number int, now time.Time) {
 	default:
 		query.Set("next_attempt_at = ?", toMicros(now.Add(nextWait(number, a.RetryAfter))))
 	}
+}
+
+// PastAttempt is an attempt that was made.
+type PastAttempt struct {
+	At         time.Time
+	StatusCode int // 0 when there was no answer
+	Error      string
+	Response   []byte // how the answer's body began
+	Duration   *time.Duration
+}
+
+// mostPast bounds the attempts of a delivery that are shown: every replay adds as
+// many as the schedule has.
+const mostPast = 5 * MaxAttempts
+
+// EarlierAttempts returns the attempts of a delivery before its last one, the
+// latest first.
+func (s DeliveryStore) EarlierAttempts(ctx context.Context, d Delivery) ([]PastAttempt, error) {
+	var rows []struct {
+		At         int64
+		StatusCode *int
+		Error      string
+		Body       []byte
+		Duration   *int64
+	}
+	err := s.read.NewRaw("SELECT at, status_code, error, body, duration FROM delivery_attempts WHERE delivery_id = ? ORDER BY at DESC LIMIT ?", d.ID, mostPast).Scan(ctx, &rows)
+	past := make([]PastAttempt, len(rows))
+	for i, row := range rows {
+		past[i] = PastAttempt{At: fromMicros(row.At), Error: row.Error, Response: row.Body, Duration: fromDurationMicros(row.Duration)}
+		if row.StatusCode != nil {
+			past[i].StatusCode = *row.StatusCode
+		}
+	}
+	return past, wrapped("read attempts", err)
+}
+
+func fromDurationMicros(us *int64) *time.Duration {
+	if us == nil {
+		return nil
+	}
+	d := time.Duration(*us) * time.Microsecond
+	return &d
 }
 
 func durationMicros(d *time.Duration) *int64 {

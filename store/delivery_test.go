@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -522,6 +523,60 @@ func TestReplay(t *testing.T) {
 		f.finish(t, callback, store.Attempt{Gone: true})
 		if _, err := f.ReplayDelivery(t.Context(), f.acc.ID, callback.ID); !errors.Is(err, store.ErrCallback) {
 			t.Errorf("the replay of a callback: got %v, want ErrCallback", err)
+		}
+	})
+}
+
+// TestAttemptsAreKept: every attempt of a delivery with its answer and time, lost
+// ones and those before a replay too, until the delivery goes.
+func TestAttemptsAreKept(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		w := f.newWebhook(t, f.acc.ID)
+		d := f.testEvent(t, w.ID)
+		took := 30 * time.Millisecond
+		var want []string
+		attempt := func(a store.Attempt) {
+			t.Helper()
+			d = f.finish(t, f.claimOne(t), a)
+			want = append(want, fmt.Sprintf("%v %d %s %s %v", f.clock.Now().UTC(), a.StatusCode, a.Error, a.Response, a.Duration != nil))
+			if !d.LastAttemptAt.Equal(f.clock.Now()) {
+				t.Errorf("the last attempt was at %v, want %v", d.LastAttemptAt, f.clock.Now())
+			}
+			f.clock.Advance(12 * time.Hour)
+		}
+		attempt(store.Attempt{StatusCode: 503, Error: "the answer was 503", Response: []byte("down"), Duration: &took})
+		attempt(store.Attempt{Error: "no answer within 10 s"})
+		f.claimOne(t) // Its process dies.
+		want = append(want, fmt.Sprintf("%v 0 The server stopped during the attempt; whether the event arrived is not known.  false", f.clock.Now().UTC()))
+		f.clock.Advance(store.AttemptLease)
+		for n := 3; n < store.MaxAttempts; n++ {
+			attempt(store.Attempt{StatusCode: 500 + n, Duration: &took})
+		}
+		if d.Status != store.DeliveryFailed {
+			t.Fatalf("the delivery is %+v, want it failed", d)
+		}
+		if _, err := f.ReplayDelivery(t.Context(), f.acc.ID, d.ID); err != nil {
+			t.Fatal(err)
+		}
+		attempt(store.Attempt{Delivered: true, StatusCode: 200, Response: []byte("ok"), Duration: &took})
+		past, err := f.EarlierAttempts(t.Context(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := store.PastAttempt{At: *d.LastAttemptAt, StatusCode: d.LastStatusCode, Error: d.LastError, Response: d.LastResponse, Duration: d.LastDuration}
+		var got []string
+		for _, a := range slices.Backward(append([]store.PastAttempt{last}, past...)) {
+			got = append(got, fmt.Sprintf("%v %d %s %s %v", a.At.UTC(), a.StatusCode, a.Error, a.Response, a.Duration != nil))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("attempts:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		f.clock.Advance(store.JobRetention + 24*time.Hour)
+		if err := f.DeleteExpired(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+		if past, err := f.EarlierAttempts(t.Context(), d); err != nil || len(past) != 0 {
+			t.Errorf("%d attempts of a delivery that is gone are left, %v", len(past), err)
 		}
 	})
 }

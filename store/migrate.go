@@ -79,6 +79,7 @@ var addedColumns = []struct{ table, column, definition string }{
 	{"jobs", "kind", "{{.ID}} NOT NULL DEFAULT ''"},
 	{"webhooks", "failed_days", "{{.Int}} NOT NULL DEFAULT 0"},
 	{"webhooks", "failed_day", "{{.Int}} NOT NULL DEFAULT 0"},
+	{"deliveries", "last_attempt_at", "{{.Int}}"},
 }
 
 // addColumns adds the columns that are missing. It looks before, because asking

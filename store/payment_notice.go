@@ -35,13 +35,22 @@ type PaymentNotice struct {
 	// empty tells nothing.
 	State     string
 	Amount    credit.Amount // what was paid, with PaymentPaid
-	Refunded  credit.Amount // all that was given back so far
+	Refunded  credit.Amount // all that was given back so far, as far as none of it has failed
+	Refunds   []Refund      // all of the intent's, where any is told of
 	Dispute   *Dispute
 	Reason    string
 	ActionURL string
 	Details   PaymentDetails
 	// Tell writes to those who pay what the notice has changed; nil writes nobody.
 	Tell Telling
+}
+
+// Refund is some of a payment that was given back. One that fails at the bank, even
+// days after it was told of, has moved nothing.
+type Refund struct {
+	ID     string
+	Amount credit.Amount
+	Failed bool
 }
 
 // Dispute is a payment that the bank takes back.
@@ -113,6 +122,9 @@ func (a *applying) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.writeRefunds(ctx); err != nil {
+		return err
+	}
 	if err := a.writeDispute(ctx); err != nil {
 		return err
 	}
@@ -160,6 +172,22 @@ func (a *applying) meetIntent(ctx context.Context) (refunded credit.Amount, err 
 		RETURNING payment_id, refunded`,
 		a.notice.Intent, a.notice.PaymentID, int64(a.notice.Refunded), toMicros(a.now)).Scan(ctx, &a.notice.PaymentID, &refunded)
 	return refunded, err
+}
+
+// writeRefunds notes refunds. One that has failed stays so.
+func (a *applying) writeRefunds(ctx context.Context) error {
+	for _, r := range a.notice.Refunds {
+		if a.notice.Intent == "" || r.ID == "" || len(r.ID) > 255 || !storable(r.ID) || r.Amount < 0 || r.Amount > maxAmount {
+			return errors.New("a refund needs an id, a payment and an amount")
+		}
+		_, err := a.tx.NewRaw(`INSERT INTO stripe_refunds AS r (id, intent, amount, failed, created_at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET failed = EXCLUDED.failed WHERE NOT r.failed AND EXCLUDED.failed`,
+			r.ID, a.notice.Intent, int64(r.Amount), r.Failed, toMicros(a.now)).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeDispute notes a dispute. One that is decided stays so.
@@ -262,16 +290,38 @@ func (a *applying) pay(ctx context.Context) error {
 // name is the reference of what is posted for the payment.
 func (a *applying) name() string { return "stripe " + cmp.Or(a.row.Intent, a.row.ID) }
 
-// takeRefund takes from the wallet what was given back and is not taken yet.
+// takeRefund takes from the wallet what was given back and is not taken yet, and
+// gives it back where the bank did not take it. The provider's sum counts while
+// nothing has failed; it may count failed ones or not.
 func (a *applying) takeRefund(ctx context.Context, refunded credit.Amount) error {
-	more := refunded - a.row.Refunded
-	if more <= 0 {
+	if a.row.Intent == "" {
 		return nil
 	}
-	a.row.Refunded = refunded
+	var known struct {
+		Good   credit.Amount
+		Failed int
+	}
+	err := a.tx.NewRaw(`SELECT CAST(COALESCE(SUM(CASE WHEN failed THEN 0 ELSE amount END), 0) AS BIGINT) AS good,
+		COALESCE(SUM(CASE WHEN failed THEN 1 ELSE 0 END), 0) AS failed FROM stripe_refunds WHERE intent = ?`, a.row.Intent).Scan(ctx, &known)
+	if err != nil {
+		return err
+	}
+	due, reference, reason := max(refunded, known.Good), "", "Refund to the card"
+	if known.Failed > 0 {
+		// Until another one fails, what is due only grows: no name comes twice.
+		due, reference = known.Good, fmt.Sprintf(", %d failed", known.Failed)
+	}
+	more := due - a.row.Refunded
+	if more == 0 {
+		return nil
+	}
+	if more < 0 {
+		reason = "Refund that the bank did not take"
+	}
+	a.row.Refunded = due
 	a.change.Taken += more
 	return a.ledger.credit(ctx, a.tx, Posting{
-		AccountID: a.row.AccountID, Kind: KindRefund, Amount: more, Reference: fmt.Sprintf("%s to %d", a.name(), refunded), Reason: "Refund to the card",
+		AccountID: a.row.AccountID, Kind: KindRefund, Amount: more, Reference: fmt.Sprintf("%s to %d%s", a.name(), due, reference), Reason: reason,
 	}, "")
 }
 
@@ -329,6 +379,7 @@ func (s PaymentStore) ForgetPaymentEvents(ctx context.Context, before time.Time)
 		for _, statement := range []string{
 			"DELETE FROM stripe_events WHERE created_at < ?",
 			"DELETE FROM stripe_disputes WHERE created_at < ? AND taken = 0 AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')",
+			"DELETE FROM stripe_refunds WHERE created_at < ? AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')",
 			"DELETE FROM stripe_intents WHERE created_at < ? AND payment_id = ''",
 		} {
 			if _, err := tx.NewRaw(statement, toMicros(before)).Exec(ctx); err != nil {

@@ -146,7 +146,10 @@ func (w operators) showDeliveries(v *visit) error {
 		case err != nil:
 			return err
 		default:
-			m.Account, m.Open = d.AccountID, deliveries(w).deliveryDetail(d)
+			m.Account = d.AccountID
+			if m.Open, err = deliveries(w).deliveryDetail(v, d); err != nil {
+				return err
+			}
 			m.Open.Replayable = false // its account's members replay it
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -67,7 +68,9 @@ func (w deliveries) showDeliveries(v *visit) error {
 		if err != nil {
 			return err
 		}
-		m.Open = w.deliveryDetail(d)
+		if m.Open, err = w.deliveryDetail(v, d); err != nil {
+			return err
+		}
 		body, err := w.store.EventBody(v.ctx(), v.account.ID, d.EventID)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -98,34 +101,54 @@ func ordinal(n int) string {
 	if n < len(ordinals) {
 		return ordinals[n]
 	}
-	return fmt.Sprintf("%dth", n)
+	ending := "th"
+	if n%100 < 11 || n%100 > 13 {
+		ending = []string{"th", "st", "nd", "rd", "th", "th", "th", "th", "th", "th"}[n%10]
+	}
+	return fmt.Sprintf("%d%s", n, ending)
 }
 
 // soon is how far ahead an attempt may be that its page waits for.
 const soon = 15 * time.Second
 
-func (w deliveries) deliveryDetail(d store.Delivery) *views.DeliveryDetail {
+func (w deliveries) deliveryDetail(v *visit, d store.Delivery) (*views.DeliveryDetail, error) {
+	earlier, err := w.store.EarlierAttempts(v.ctx(), d)
+	if err != nil {
+		return nil, err
+	}
 	m := &views.DeliveryDetail{Delivery: deliveryOf(d), URL: d.URL, EventID: d.EventID, Next: d.NextAttemptAt, Replayable: replayable(d), CreatedAt: d.CreatedAt}
 	m.Soon = d.Status == store.DeliveryPending && (d.NextAttemptAt == nil || d.NextAttemptAt.Before(w.now().Add(soon)))
-	if d.NextAttemptAt != nil {
-		m.NextNote = ordinal(d.Attempts+1) + " attempt"
-	}
-	if d.Attempts > 0 && (d.LastStatusCode != 0 || d.LastError != "") {
-		last := views.Attempt{Is: views.StateBad, At: d.CreatedAt, Answer: string(d.LastResponse)}
-		title := d.LastError
-		if d.LastStatusCode != 0 {
-			title = strconv.Itoa(d.LastStatusCode)
-		}
-		last.Title = ordinal(d.Attempts) + ", " + title
-		if d.LastDuration != nil {
-			last.Took = *d.LastDuration
-		}
+	if d.LastAttemptAt != nil {
+		last := store.PastAttempt{At: *d.LastAttemptAt, StatusCode: d.LastStatusCode, Error: d.LastError, Response: d.LastResponse, Duration: d.LastDuration}
+		m.Attempts = append(m.Attempts, attemptOf(last, len(earlier)+1))
 		if d.DeliveredAt != nil {
-			last.Is, last.At = views.StateOK, *d.DeliveredAt
+			m.Attempts[0].Is = views.StateOK
 		}
-		m.Attempts = append(m.Attempts, last)
 	}
-	return m
+	for i, a := range earlier {
+		m.Attempts = append(m.Attempts, attemptOf(a, len(earlier)-i))
+	}
+	if d.NextAttemptAt != nil {
+		m.NextNote = ordinal(len(m.Attempts)+1) + " attempt"
+	}
+	if d.LastError != "" && d.LastAttemptAt == nil {
+		m.Note = d.LastError // It was called off before anything was sent.
+	}
+	return m, nil
+}
+
+// attemptOf shows an attempt, the number-th of its delivery.
+func attemptOf(a store.PastAttempt, number int) views.Attempt {
+	shown := views.Attempt{Is: views.StateBad, At: a.At, Answer: strings.ToValidUTF8(string(a.Response), "\uFFFD")}
+	title := a.Error
+	if a.StatusCode != 0 {
+		title = strconv.Itoa(a.StatusCode)
+	}
+	shown.Title = ordinal(number) + ", " + title
+	if a.Duration != nil {
+		shown.Took = *a.Duration
+	}
+	return shown
 }
 
 func (w deliveries) replayDelivery(v *visit) error {

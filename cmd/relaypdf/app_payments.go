@@ -28,7 +28,7 @@ type outside struct{ webhook, pages http.Handler }
 func (a *App) openPayments(ctx context.Context) (found outside, err error) {
 	config := payments.Config{
 		Store: a.Store, SecretKey: a.config.StripeSecretKey, WebhookSecret: a.config.StripeWebhookSecret, APIURL: a.config.StripeAPIURL,
-		BaseURL: a.config.BaseURL, Logger: a.log,
+		BaseURL: a.config.BaseURL, Logger: a.log, Now: a.Store.Now,
 	}
 	if a.post != nil {
 		config.Mail = a.post
@@ -65,9 +65,9 @@ func (a *App) startFakeStripe(ctx context.Context) (pages http.Handler, address 
 	if err != nil {
 		return nil, "", err
 	}
-	a.stripe = &http.Server{Handler: fake.API(), ReadHeaderTimeout: readHeaderTimeout}
+	a.stripe = &http.Server{Addr: listener.Addr().String(), Handler: fake.API(), ReadHeaderTimeout: readHeaderTimeout}
 	go func() { _ = a.stripe.Serve(listener) }() // Close ends it.
-	return fake.Pages(fakeStripePages), "http://" + listener.Addr().String(), nil
+	return fake.Pages(fakeStripePages), "http://" + a.stripe.Addr, nil
 }
 
 // before puts the addresses in front of the pages; in a process without pages, in

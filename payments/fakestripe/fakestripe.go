@@ -267,7 +267,8 @@ func (s api) list(kind string) func(r *http.Request) (Object, error) {
 				started = id == r.Form.Get("starting_after")
 				continue
 			case text(o, "object") != kind, whole(o, "created") < number(r.Form, "created[gte]"),
-				r.Form.Get("customer") != "" && text(o, "customer") != r.Form.Get("customer"):
+				r.Form.Get("customer") != "" && text(o, "customer") != r.Form.Get("customer"),
+				r.Form.Get("payment_intent") != "" && text(o, "payment_intent") != r.Form.Get("payment_intent"):
 				continue
 			}
 			if more = len(found) == limit; more {

@@ -179,19 +179,37 @@ func (s api) cancelIntent(r *http.Request) (Object, error) {
 	return o, nil
 }
 
-// Refund gives some of a payment back, in cents.
-func (s *Server) Refund(intent string, amount int64) {
+// Refund gives some of a payment back, in cents, and returns the refund's id.
+func (s *Server) Refund(intent string, amount int64) string {
 	defer s.flush()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	charge := s.inside(s.objects[intent], "latest_charge")
 	if charge == nil || amount <= 0 || whole(charge, "amount_refunded")+amount > whole(charge, "amount") {
-		return
+		return ""
 	}
 	charge["amount_refunded"] = whole(charge, "amount_refunded") + amount
 	charge["refunded"] = charge["amount_refunded"] == charge["amount"]
-	s.add("re", "refund", Object{"amount": amount, "currency": charge["currency"], "charge": charge["id"], "payment_intent": intent, "status": "succeeded"})
+	o := s.add("re", "refund", Object{"amount": amount, "currency": charge["currency"], "charge": charge["id"], "payment_intent": intent, "status": "succeeded", "metadata": Object{}})
 	s.happen("charge.refunded", charge)
+	return text(o, "id")
+}
+
+// FailRefund is what a bank does that does not take a refund, days after it was
+// told of.
+func (s *Server) FailRefund(id string) {
+	defer s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.objects[id]
+	if o == nil || text(o, "status") == "failed" {
+		return
+	}
+	o["status"], o["failure_reason"] = "failed", "expired_or_canceled_card"
+	charge := s.inside(o, "charge")
+	charge["amount_refunded"], charge["refunded"] = whole(charge, "amount_refunded")-whole(o, "amount"), false
+	s.happen("refund.failed", o)
+	s.happen("charge.refund.updated", o)
 }
 
 // Dispute is what a bank does on behalf of a card's owner. It returns the
