@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"relaypdf/render/chrome"
@@ -236,8 +237,20 @@ type Protection = engine.Protection
 // Protections returns what protects the system from the engines on this
 // machine. It waits until the first of them is ready.
 func (r *Renderer) Protections(ctx context.Context) ([]Protection, error) {
-	return r.engines.Protections(ctx)
+	all, err := r.engines.Protections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := Protection{Name: BrowserMemory, On: true}
+	if err := r.browser.Bounded(); err != nil {
+		own.On, own.Why = false, err.Error()
+	}
+	return append(slices.Clone(all), own), nil
 }
+
+// BrowserMemory is the protection that keeps a page from taking the memory of
+// all, at once and not when it is next looked at.
+const BrowserMemory = "kernel's bound on the memory of a browser's process"
 
 // Ready makes a real call to the browser.
 func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }

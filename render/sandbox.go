@@ -119,11 +119,11 @@ func (r *Renderer) judge(ctx context.Context, cfg Config) error {
 }
 
 // confine locks in a browser that cannot do so itself.
-func (c Config) confine(proxy string) func(*syscall.Credential, ...string) ([]string, error) {
+func (c Config) confine(proxy string) func(*syscall.Credential, int64, ...string) ([]string, error) {
 	if c.bare == nil {
 		return nil
 	}
-	return func(user *syscall.Credential, folders ...string) ([]string, error) {
+	return func(user *syscall.Credential, memory int64, folders ...string) ([]string, error) {
 		address, err := url.Parse(proxy)
 		if err != nil {
 			return nil, err
@@ -132,7 +132,7 @@ func (c Config) confine(proxy string) func(*syscall.Credential, ...string) ([]st
 		if err != nil {
 			return nil, err
 		}
-		b := engine.Browser{Folders: folders, Port: uint16(port), Open: c.Sandbox == SandboxNone}
+		b := engine.Browser{Folders: folders, Port: uint16(port), Memory: memory, Open: c.Sandbox == SandboxNone}
 		if user != nil {
 			b.UID, b.GID = int(user.Uid), int(user.Gid)
 		}

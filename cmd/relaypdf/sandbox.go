@@ -53,7 +53,7 @@ func checkEngines(ctx context.Context, r *render.Renderer, config Config) []find
 		}
 		found = append(found, finding{name, warn, fmt.Sprintf("not protected by: %s (%s)", p.Name, p.Why), protectionRemedy(p.Name, level, config.container)})
 	}
-	found[0].Message += fmt.Sprintf("; %d of %d protections of the engines are on", on, len(protections))
+	found[0].Message += fmt.Sprintf("; %d of %d protections of engines and browsers are on", on, len(protections))
 	return found
 }
 
@@ -64,6 +64,8 @@ func protectionRemedy(name string, level render.Sandbox, container bool) string 
 		return "nothing has to be done: the others hold; --user root gives the engines a user of their own, where the data folder is root's"
 	case name == "unprivileged user":
 		return "nothing has to be done: the others hold; a service that is started as root, with a data folder of root's, gives the engines a user of their own"
+	case name == render.BrowserMemory:
+		return "nothing has to be done: each process is looked at every quarter of a second; with the program prlimit of the package util-linux the kernel keeps the bound too"
 	case name == "own list of processes" && container && level == render.SandboxFull:
 		return "nothing has to be done: Landlock keeps the other processes closed; --security-opt systempaths=unconfined gives the engines their own"
 	case name == "Landlock":

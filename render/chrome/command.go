@@ -36,13 +36,16 @@ func Command(ctx context.Context, cfg Config) (cmd *exec.Cmd, remove func() erro
 func command(cfg Config, h home, profile string) (*exec.Cmd, error) {
 	words, user := []string{cfg.Binary}, h.cred
 	if cfg.Confine != nil {
-		lock, err := cfg.Confine(h.cred, h.user, profile)
+		lock, err := cfg.Confine(h.cred, cfg.mostMemory(), h.user, profile)
 		if err != nil {
 			return nil, fmt.Errorf("chrome: confine the browser: %w", err)
 		}
 		words, user = append(lock, words...), nil
 	}
 	words = append(words, commandLine(cfg, profile)...)
+	if limit, err := cfg.bound(); err == nil { // See Bounded.
+		words = append(limit, words...)
+	}
 	cmd := exec.Command(words[0], words[1:]...) //nolint:noctx // It ends with its pipe, not with a job.
 	cmd.Env, cmd.Dir = h.environment(), h.user
 	cmd.WaitDelay = leaveTimeout // A helper may hold stderr open after the main process left.

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"relaypdf/render/hostile"
 )
 
 // TestLongJobsStepBack has a document take long: alone it keeps its priority;
@@ -74,4 +78,69 @@ func slow(t *testing.T, p *Pool) bool {
 			return err == nil && ordinary-got == slowNice
 		})
 	})
+}
+
+// TestKernelBoundsMemory has documents fill memory where nobody looks: the kernel
+// gives none of their processes more than its bound, and others are served. All
+// processes of a browser have the bound.
+func TestKernelBoundsMemory(t *testing.T) {
+	const most = 512 << 20
+	p := startPool(t, func(c *Config) { c.RendererBytes, c.unguarded = most, true })
+	if err := p.Bounded(); err != nil {
+		t.Fatal(err)
+	}
+	want := strconv.Itoa(most + reservedBytes)
+	for _, b := range p.fleet.all() {
+		for _, pid := range tree(b.proc.cmd.Process.Pid) {
+			limits := procFile(t, pid, "limits")
+			if limits == "" {
+				continue // It has ended.
+			}
+			_, rest, _ := strings.Cut(limits, "Max data size")
+			if fields := strings.Fields(rest); len(fields) < 2 || fields[0] != want || fields[1] != want {
+				t.Errorf("process %d of the browser may take %v, want %s bytes", pid, fields[:min(2, len(fields))], want)
+			}
+		}
+	}
+	if t.Failed() {
+		return // Without the bound, what follows would take all memory there is.
+	}
+	for _, a := range hostile.Attacks() {
+		if !strings.Contains(a.Name, "memory") {
+			continue
+		}
+		t.Run(a.Name, func(t *testing.T) {
+			done := make(chan error, 1)
+			go func() {
+				doc, err := p.PDF(t.Context(), Job{Account: "attacker", Lane: Once, HTML: a.HTML, Timeout: 10 * time.Second}, PDF{MaxPages: 10})
+				if err == nil {
+					err = doc.Body.Close()
+				}
+				done <- err
+			}()
+			var peak int64
+			for {
+				for _, b := range p.fleet.all() {
+					for _, pid := range tree(b.proc.cmd.Process.Pid) {
+						private, _ := residentBytes(pid)
+						peak = max(peak, private)
+					}
+				}
+				neighbour(t, p)
+				select {
+				case err := <-done:
+					t.Logf("%v; a process held %d MiB at most", err, peak>>20)
+					// A script to which an allocation is refused may go on without.
+					if err != nil && !ownFault(err) {
+						t.Errorf("got %v, want an error that says what its document did", err)
+					}
+					if peak > most+reservedBytes {
+						t.Errorf("a process held %d MiB, want %d at most", peak>>20, (most+reservedBytes)>>20)
+					}
+					return
+				default:
+				}
+			}
+		})
+	}
 }

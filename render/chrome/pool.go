@@ -32,9 +32,10 @@ type Config struct {
 	User string
 	// Confine is for machines that refuse the browser its own sandbox, which is
 	// off when it is set. It returns the command that locks itself in, becomes
-	// that user if there is one, and then the program that follows it; folders
-	// are all that the browser writes.
-	Confine func(user *syscall.Credential, folders ...string) ([]string, error)
+	// that user if there is one, and then the program that follows it; memory
+	// bounds each process (RLIMIT_DATA), and folders are all that the browser
+	// writes.
+	Confine func(user *syscall.Credential, memory int64, folders ...string) ([]string, error)
 	// Slots is the number of renders at once; zero means the number of cores.
 	Slots int
 	// Queue is the number of renders that may wait before ErrBusy. Zero means
@@ -66,6 +67,8 @@ type Config struct {
 	Observe func(step Step, d time.Duration)
 	// Now is the clock of the queue; nil means time.Now.
 	Now func() time.Time
+
+	unguarded bool // in tests: only the kernel bounds memory
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -160,8 +163,13 @@ func Start(ctx context.Context, cfg Config) (*Pool, error) {
 		return nil, errors.Join(err, p.Close())
 	}
 	p.fleet.leave(v, 0, nil)
+	if err := p.Bounded(); err != nil {
+		cfg.Logger.Warn("only the guard bounds the memory of browsers", "error", err)
+	}
 	p.tasks.Go(p.tend)
-	p.tasks.Go(p.guard)
+	if !cfg.unguarded {
+		p.tasks.Go(p.guard)
+	}
 	return p, nil
 }
 

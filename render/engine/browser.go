@@ -26,6 +26,8 @@ type Browser struct {
 	Folders []string
 	// Port of TCP is all that it may connect to, where the kernel knows how.
 	Port uint16
+	// Memory bounds what each of its processes may map, in bytes; 0 does not.
+	Memory int64 `json:",omitempty"`
 	// Open means to go on where there is no Landlock.
 	Open bool `json:",omitempty"`
 }
@@ -85,6 +87,11 @@ func (b Browser) confine(program string) error {
 	}
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return err
+	}
+	if b.Memory > 0 {
+		if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(b.Memory), Max: uint64(b.Memory)}); err != nil {
+			return err
+		}
 	}
 	// Of this thread, from which Landlock and the filter take it to the others.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
