@@ -17,8 +17,10 @@ import (
 )
 
 // withoutCalls has this program, acting as itself, refused what it names: what
-// Docker's default profile refuses of namespaces ("namespaces"), and Landlock
-// ("landlock").
+// Docker's default profile refuses of namespaces ("namespaces"), what AppArmor
+// refuses where it restricts them (a user namespace is made, but nothing in
+// it: "rights"), the same with namespaces that are made and cannot be used
+// ("mounts"), and Landlock ("landlock").
 const withoutCalls = "TEST_RELAYPDF_WITHOUT"
 
 // refuseCalls makes the calls fail for this process and its children.
@@ -44,8 +46,26 @@ func refuseCalls(what string) error {
 			bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 			bpf.LoadAbsolute{Off: 0, Size: 4})
 	}
+	if strings.Contains(what, "rights") {
+		const others = 0x6E020000 // all kinds of namespaces but those of users
+		filter = append(filter, refuse(unix.SYS_CLONE3, uint32(unix.ENOSYS))...)
+		filter = append(filter,
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE, SkipTrue: 1},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_UNSHARE, SkipTrue: 3},
+			bpf.LoadAbsolute{Off: 16, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: others, SkipTrue: 1},
+			bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+			bpf.LoadAbsolute{Off: 0, Size: 4})
+	}
+	if strings.Contains(what, "rights") || strings.Contains(what, "mounts") {
+		for _, call := range []uint32{unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_CHROOT, unix.SYS_SETHOSTNAME} {
+			filter = append(filter, refuse(call, uint32(unix.EACCES))...)
+		}
+	}
 	if strings.Contains(what, "landlock") {
-		filter = append(filter, refuse(unix.SYS_LANDLOCK_CREATE_RULESET, uint32(unix.ENOSYS))...)
+		for _, call := range []uint32{unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF} {
+			filter = append(filter, refuse(call, uint32(unix.ENOSYS))...)
+		}
 	}
 	code, err := bpf.Assemble(append(filter, bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}))
 	if err != nil {
@@ -77,9 +97,15 @@ func TestSandboxLevels(t *testing.T) {
 		name, without, least string
 		masked, nobody       bool
 		level, refusal       string
+		why                  string // a part of what doctor says
 	}{
 		{name: "container runtime's default profile", without: "namespaces", least: "reduced", level: "reduced"},
 		{name: "the same as an ordinary user", without: "namespaces", least: "reduced", nobody: true, level: "reduced"},
+		{name: "AppArmor restricts namespaces", without: "rights", least: "reduced", level: "reduced", why: "user namespaces are refused"},
+		{name: "AppArmor restricts them, as an ordinary user", without: "rights", least: "reduced", nobody: true, level: "reduced", why: "user namespaces are refused"},
+		{name: "AppArmor restricts them, outside of a container", without: "rights", least: "full", refusal: `the sandbox would be "reduced", and "full" is wanted`, why: "user namespaces are refused"},
+		{name: "namespaces that give no rights", without: "mounts", least: "reduced", level: "reduced", why: "user namespaces give no rights"},
+		{name: "AppArmor restricts namespaces, and no Landlock", without: "rights,landlock", least: "reduced", refusal: `the sandbox would be "none", and "reduced" is wanted`, why: "Landlock"},
 		{name: "outside of a container", without: "namespaces", least: "full", refusal: `the sandbox would be "reduced", and "full" is wanted`},
 		{name: "neither", without: "namespaces,landlock", least: "reduced", refusal: `the sandbox would be "none", and "reduced" is wanted`},
 		{name: "no Landlock", without: "landlock", least: "full", level: "full"},
@@ -123,6 +149,9 @@ func TestSandboxLevels(t *testing.T) {
 				if f := d.of("render"); runErr == nil || f.Verdict != fail || !strings.Contains(f.Message, tt.refusal) || !strings.Contains(f.Message, "RELAYPDF_SANDBOX=") {
 					t.Errorf("got %+v (%v), want a refusal that says %q and what to do", f, runErr, tt.refusal)
 				}
+				if f := d.of("render"); !strings.Contains(f.Message+f.Remedy, tt.why) {
+					t.Errorf("got %+v, want it to say %q", f, tt.why)
+				}
 				return
 			}
 			for _, check := range []string{"render", "office", "wkhtmltopdf"} {
@@ -132,6 +161,9 @@ func TestSandboxLevels(t *testing.T) {
 			}
 			if f := d.of("engines"); !strings.Contains(f.Message, fmt.Sprintf("the sandbox is %q", tt.level)) || (f.Verdict == good) != (tt.level == "full") {
 				t.Errorf("got %+v, want the level %q", f, tt.level)
+			}
+			if f := d.of("engines"); !strings.Contains(f.Message, tt.why) {
+				t.Errorf("got %+v, want it to say %q", f, tt.why)
 			}
 			shared := strings.Contains(out.String(), "not protected by: unprivileged user")
 			if shared != tt.nobody {

@@ -10,7 +10,9 @@ import (
 )
 
 // CheckSandbox says what keeps the browser of a user, as in Config.User, from
-// making its sandbox here: namespaces of users, processes and the network.
+// making its sandbox here: namespaces of users, processes and the network, and
+// the right to use them, which a security module may keep from whoever has made
+// them.
 func CheckSandbox(ctx context.Context, user string) error {
 	cred, err := credential(user)
 	if err != nil {
@@ -20,10 +22,19 @@ func CheckSandbox(ctx context.Context, user string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// With a user namespace only, the kernel may still give it no rights in there.
-	cmd := exec.CommandContext(ctx, "unshare", "--user", "--pid", "--net", "--fork", "true")
-	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: cred}
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("user namespaces are refused: %w %s", err, bytes.TrimSpace(text))
+	// What the browser does with them is to change its root.
+	try := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, "unshare", args...)
+		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: cred}
+		cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
+		text, err := cmd.CombinedOutput()
+		return string(bytes.TrimSpace(text)), err
+	}
+	if text, err := try("--user", "--pid", "--net", "--fork", "true"); err != nil {
+		return fmt.Errorf("user namespaces are refused: %w %s", err, text)
+	}
+	if text, err := try("--user", "--map-root-user", "--pid", "--net", "--fork", "chroot", "/", "true"); err != nil {
+		return fmt.Errorf("user namespaces give no rights: %w %s", err, text)
 	}
 	return nil
 }
