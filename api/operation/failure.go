@@ -110,9 +110,17 @@ func renderError(err error) *fault.Error {
 		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf("The result is over its limit of %d %s.", limit.Max, limit.What)}
 	case errors.As(err, &size):
 		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf(
-			"The image would be %d × %d pixels; the limits are %d pixels a side and %d pixels in all.", size.Width, size.Height, size.MaxSide, size.MaxPixels)}
+			"The image would be %d × %d pixels; the limits are %d pixels a side and %d pixels in all.", size.Width, size.Height, size.MaxSide, size.MaxPixels) + largerText(size)}
 	case errors.Is(err, render.ErrTooLarge):
 		return &fault.Error{Code: fault.ProcessingFailed, Message: "The result is over its size limit."}
 	}
 	return nil
+}
+
+// largerText says what takes less memory, where that is what bounds an image.
+func largerText(size *render.SizeError) string {
+	if size.MaxPixels >= maxPixels {
+		return ""
+	}
+	return fmt.Sprintf(" A jpeg or webp may have %d.", maxPixels)
 }

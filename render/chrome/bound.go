@@ -3,14 +3,22 @@ package chrome
 import (
 	"fmt"
 	"os/exec"
+	"runtime"
 )
 
-// reservedBytes is what a process of a browser may map beside what it may hold:
-// a new renderer has some 600 MiB of address space that it never fills.
-const reservedBytes = 1 << 30
+const (
+	// reservedBytes is what a process of a browser may map beside what it may hold:
+	// a new renderer has some 600 MiB of address space that it never fills.
+	reservedBytes = 1 << 30
+	// reservedCore is so much more for each core: a process has up to two threads
+	// for it, each with a stack of 8 MiB.
+	reservedCore = 16 << 20
+)
 
 // mostMemory is what the kernel lets a process of a browser map.
-func (c Config) mostMemory() int64 { return c.RendererBytes + reservedBytes }
+func (c Config) mostMemory() int64 {
+	return c.RendererBytes + reservedBytes + int64(runtime.NumCPU())*reservedCore
+}
 
 // bound returns the program that has the kernel refuse a process more memory than
 // it may ever hold, before it becomes the command that follows. What that starts

@@ -89,7 +89,8 @@ func TestKernelBoundsMemory(t *testing.T) {
 	if err := p.Bounded(); err != nil {
 		t.Fatal(err)
 	}
-	want := strconv.Itoa(most + reservedBytes)
+	bound := p.cfg.mostMemory()
+	want := strconv.FormatInt(bound, 10)
 	for _, b := range p.fleet.all() {
 		for _, pid := range tree(b.proc.cmd.Process.Pid) {
 			limits := procFile(t, pid, "limits")
@@ -134,8 +135,8 @@ func TestKernelBoundsMemory(t *testing.T) {
 					if err != nil && !ownFault(err) {
 						t.Errorf("got %v, want an error that says what its document did", err)
 					}
-					if peak > most+reservedBytes {
-						t.Errorf("a process held %d MiB, want %d at most", peak>>20, (most+reservedBytes)>>20)
+					if peak > bound {
+						t.Errorf("a process held %d MiB, want %d at most", peak>>20, bound>>20)
 					}
 					return
 				default:

@@ -250,7 +250,7 @@ func fromQueue(err error) error {
 
 // Screenshot loads a document and photographs it. The errors are as for PDF.
 func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, error) {
-	opt, err := opt.normalized()
+	opt, err := opt.within(p.cfg.RendererBytes).normalized()
 	if err != nil {
 		return Image{}, err
 	}

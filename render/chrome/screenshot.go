@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"image"
@@ -17,7 +18,20 @@ import (
 const (
 	defaultMaxSide   = 16_384 // the longest side that Chromium's own surfaces can have
 	defaultMaxPixels = 100_000_000
+	// pngPixelBytes is what a process of a browser must be able to hold for each
+	// pixel of a PNG: the pixels several times, and the file, which is as large where
+	// nothing can be packed. Other files are small.
+	pngPixelBytes = 20
 )
+
+// within returns the options with a bound on the pixels of a PNG that follows from
+// what a process may hold: one beyond would end it, after seconds of work.
+func (o Screenshot) within(memory int64) Screenshot {
+	if o.Type == "" || o.Type == "png" {
+		o.MaxPixels = min(cmp.Or(o.MaxPixels, defaultMaxPixels), int(memory/pngPixelBytes))
+	}
+	return o
+}
 
 func (o Screenshot) normalized() (Screenshot, error) {
 	switch o.Type {

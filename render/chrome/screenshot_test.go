@@ -104,6 +104,30 @@ func TestScreenshotRefusesImpossibleSizes(t *testing.T) {
 	}
 }
 
+// TestPNGsFitTheMemory has PNGs refused that a process could not hold, before
+// anything is done for them; files that are small need less.
+func TestPNGsFitTheMemory(t *testing.T) {
+	p := startPool(t, func(c *Config) { c.RendererBytes = 256 << 20 })
+	const most = 256 << 20 / pngPixelBytes
+	tall := Job{Account: "a", HTML: `<body style="margin:0;height:3500px">tall`}
+	large := Screenshot{FullPage: true, Viewport: Viewport{Width: 4000, Height: 800}}
+	for _, opt := range []Screenshot{large, {Viewport: Viewport{Width: 4000, Height: 3500}}, {Type: "png", Viewport: Viewport{Width: 2000, Height: 1750, Scale: 2}}} {
+		_, err := p.Screenshot(t.Context(), tall, opt)
+		var size *SizeError
+		if !errors.As(err, &size) || size.Width != 4000 || size.Height != 3500 || size.MaxPixels != most {
+			t.Errorf("%+v: got %v, want a SizeError that says %d pixels", opt, err, most)
+		}
+	}
+	large.Type = "jpeg"
+	img, err := p.Screenshot(t.Context(), tall, large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := pixels(t, img).Bounds().Size(); got != image.Pt(4000, 3500) {
+		t.Errorf("as JPEG: %v", got)
+	}
+}
+
 // What one job emulates is gone for the next one on the same page.
 func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 	p := startPool(t, nil)

@@ -63,6 +63,7 @@ func Attacks() []Attack {
 		{Name: "pages of noise", HTML: noisePages(4)},
 		{Name: "long pages of noise", HTML: `<style>@page{size:200in 200in;margin:0}</style>` + strings.ReplaceAll(noisePages(1), "width=816 height=1056", "width=6000 height=6000")},
 		{Name: "photograph of noise", HTML: strings.ReplaceAll(noisePages(1), "width=816 height=1056", "width=9900 height=9900"), Screenshot: true},
+		{Name: "photograph of a large page", HTML: `<body style="margin:0;width:7000px;height:14000px">` + strings.Repeat("<p>The quick brown fox jumps over the lazy dog.", 250), Screenshot: true},
 		{Name: "deep nesting", HTML: strings.Repeat("<div style='display:inline-block'>", 5000)},
 		{Name: "table of spans", HTML: "<table>" + strings.Repeat("<tr>"+strings.Repeat("<td rowspan=65534 colspan=1000>x", 20), 60) + "</table>"},
 		{Name: "endless pages", HTML: `<style>@page{size:1in 1in;margin:.4in}</style>` + strings.Repeat("<p style='break-after:page'>page", 5000)},
