@@ -96,6 +96,7 @@ func TestSandboxLevels(t *testing.T) {
 	for _, tt := range []struct {
 		name, without, least string
 		masked, nobody       bool
+		readOnly             bool // but for the data and /tmp
 		level, refusal       string
 		why                  string // a part of what doctor says
 	}{
@@ -108,11 +109,14 @@ func TestSandboxLevels(t *testing.T) {
 		{name: "AppArmor restricts namespaces, and no Landlock", without: "rights,landlock", least: "reduced", refusal: `the sandbox would be "none", and "reduced" is wanted`, why: "Landlock"},
 		{name: "outside of a container", without: "namespaces", least: "full", refusal: `the sandbox would be "reduced", and "full" is wanted`},
 		{name: "neither", without: "namespaces,landlock", least: "reduced", refusal: `the sandbox would be "none", and "reduced" is wanted`},
+		{name: "neither, and none asked for", without: "rights,landlock", least: "none", level: "none"},
 		{name: "no Landlock", without: "landlock", least: "full", level: "full"},
+		{name: "read-only root, no Landlock", without: "landlock", least: "full", readOnly: true, level: "full"},
+		{name: "read-only root, AppArmor restricts namespaces, as an ordinary user", without: "rights", least: "reduced", readOnly: true, nobody: true, level: "reduced"},
 		{name: "own profile, parts of proc hidden", least: "full", masked: true, level: "full"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.masked && usesC() {
+			if (tt.masked || tt.without == "mounts") && usesC() {
 				t.Skip("a build with cgo looks for its threads in /proc by numbers that are others there")
 			}
 			dir := foreignFolder(t) // reachable for the browser's user, and removed with what others leave in it
@@ -139,6 +143,9 @@ func TestSandboxLevels(t *testing.T) {
 				"--sandbox", tt.least, "--chromium", hostileBrowser(t, dir, secrets))
 			if tt.masked {
 				cmd = exec.Command("unshare", append([]string{"-m", "sh", "-c", `mount -t tmpfs none /proc/tty && exec "$@"`, "sh"}, cmd.Args...)...)
+			}
+			if tt.readOnly {
+				cmd = exec.Command("unshare", append([]string{"-m", "sh", "-c", readOnlyRoot, "sh"}, cmd.Args...)...)
 			}
 			cmd.Env = append(os.Environ(), actAsProgram+"=1", withoutCalls+"="+tt.without, "RELAYPDF_SECRET_KEY=STOLEN-from-the-environment-of-the-server")
 			var out, logs bytes.Buffer
@@ -176,6 +183,9 @@ func TestSandboxLevels(t *testing.T) {
 	}
 }
 
+// readOnlyRoot leaves a program its temporary folder and nothing else to write to.
+const readOnlyRoot = `t=${TMPDIR:-/tmp}; mount --bind "$t" "$t" && mount -o remount,bind,ro / && ! touch /written 2>/dev/null && exec "$@"`
+
 // usesC tells whether this program was built with cgo, as with the race detector.
 func usesC() bool {
 	info, ok := debug.ReadBuildInfo()
@@ -183,12 +193,13 @@ func usesC() bool {
 }
 
 // hostileBrowser returns a browser that first reads what is not its own, and
-// does not start where that works.
+// does not start where that works, nor where it may take all memory.
 func hostileBrowser(t *testing.T, dir string, secrets []string) string {
 	t.Helper()
 	script := "#!/bin/sh\nfor f in " + strings.Join(secrets, " ") + ` /proc/$PPID/environ; do
 	if cat "$f" 2>/dev/null | grep -a STOLEN >&2; then exit 7; fi
 done
+if [ "$(ulimit -d)" = unlimited ]; then echo "the kernel bounds no memory" >&2; exit 8; fi
 exec /usr/lib/chromium/chromium-headless-shell "$@"
 `
 	folder := filepath.Join(dir, "browser")
