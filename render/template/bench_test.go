@@ -35,3 +35,14 @@ func BenchmarkInvoice(b *testing.B) {
 	}
 	b.ReportMetric(float64((processorTime()-began).Microseconds())/float64(b.N)/1000, "cpu-ms/op")
 }
+
+func BenchmarkRealm(b *testing.B) {
+	b.ReportAllocs()
+	began := processorTime()
+	for b.Loop() {
+		if _, err := newRenders(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64((processorTime()-began).Microseconds())/float64(b.N)/1000, "cpu-ms/op")
+}

@@ -149,15 +149,16 @@ func compileSource(ctx context.Context, source, partial string, strict bool) (*g
 // options. In a text of the template its quotes would be escaped.
 var place = regexp.MustCompile(`"loc":\{"start":\{"line":\d+,"column":\d+\},"end":\{"line":\d+,"column":\d+\}\}`)
 
-// placesOnce has a program make the places that it gives to helpers once, not
-// three objects for each call.
+// placesOnce has a program make the places and the empty hashes that it gives to
+// helpers once, not four objects for each call.
 func placesOnce(code string) string {
 	var places []string
 	code = place.ReplaceAllStringFunc(code, func(found string) string {
 		places = append(places, strings.TrimPrefix(found, `"loc":`))
 		return fmt.Sprintf(`"loc":places[%d]`, len(places)-1)
 	})
-	return "(places=>(" + code + "))([" + strings.Join(places, ",") + "])"
+	code = strings.ReplaceAll(code, `"hash":{}`, `"hash":none`)
+	return "((places,none)=>(" + code + "))([" + strings.Join(places, ",") + "],{})"
 }
 
 // code compiles a source, and where that fails says all that is wrong with it.

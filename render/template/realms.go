@@ -2,30 +2,57 @@ package template
 
 import "sync"
 
-// realms has the next render's realm made while nobody waits for it: each renders
-// one document, so that nothing passes from one to another.
+// maxRenders is how many documents one realm renders, so that what it keeps of
+// them stays small.
+const maxRenders = 1000
+
+// realms has realms at hand. One that rendered a document without a fault renders
+// the next of the same account; none is shared by two. A new one is made while
+// nobody waits for it.
 type realms struct {
 	mu   sync.Mutex
+	used *renders // that the account of its last document may use again
 	next func() (*renders, error)
 }
 
-// take returns a realm that nothing was rendered in.
-func (r *realms) take() (*renders, error) {
+// take returns a realm for an account's document.
+func (r *realms) take(account string) (*renders, error) {
 	r.mu.Lock()
-	next := r.next
-	r.next = nil
-	r.mu.Unlock()
-	if next == nil {
-		return newRenders()
+	used, next := r.used, r.next
+	r.used = nil
+	if used == nil || used.account != account {
+		r.next = nil
 	}
-	return next()
+	r.mu.Unlock()
+	switch {
+	case used != nil && used.account == account:
+		return used, nil
+	case next != nil:
+		return next()
+	}
+	return newRenders()
 }
 
-// makeNext begins to make the realm that take returns next.
-func (r *realms) makeNext() {
-	next := sync.OnceValues(newRenders)
+// keep has the account's next document rendered in a realm in which nothing failed.
+func (r *realms) keep(used *renders) {
+	if used.count++; used.count >= maxRenders {
+		return
+	}
+	used.forget()
 	r.mu.Lock()
-	r.next = next
+	r.used = used
 	r.mu.Unlock()
+}
+
+// makeNext begins to make the realm that take returns to the next account, where
+// there is none.
+func (r *realms) makeNext() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next != nil {
+		return
+	}
+	next := sync.OnceValues(newRenders)
+	r.next = next
 	go next() //nolint:errcheck // take gets the error
 }

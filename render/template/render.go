@@ -18,12 +18,14 @@ import (
 // image is an uploaded file that a template shows, as a data URI.
 type images map[string]string
 
-// renders is one render under way, in a realm of its own.
+// renders is one render under way, in a realm that no other account uses.
 type renders struct {
 	realm
 	// fill is the realm's function (program's value, data as JSON, names of
-	// partials, strict) → document.
-	fill goja.Callable
+	// partials, strict) → document, and empty that which drops what it keeps of
+	// the last.
+	fill, empty goja.Callable
+	count       int // of documents
 
 	ctx     context.Context
 	call    *Call
@@ -60,11 +62,23 @@ func newRenders() (*renders, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ok bool
-	if r.fill, ok = goja.AssertFunction(v); !ok {
-		return nil, errors.New("template: render.js gives no function")
+	object := v.ToObject(r.vm)
+	var ok [2]bool
+	r.fill, ok[0] = goja.AssertFunction(object.Get("fill"))
+	r.empty, ok[1] = goja.AssertFunction(object.Get("empty"))
+	if !ok[0] || !ok[1] {
+		return nil, errors.New("template: render.js gives no functions")
 	}
 	return r, nil
+}
+
+// forget drops what is left of a document.
+func (r *renders) forget() {
+	if _, err := r.empty(goja.Undefined()); err != nil {
+		panic(err) // it assigns, and nothing else
+	}
+	r.ctx, r.call, r.images, r.wanted, r.missing, r.cause = nil, nil, nil, nil, nil, nil
+	clear(r.seen)
 }
 
 // render fills a template. Where it shows images that were not given, their names
@@ -73,7 +87,7 @@ func (c *cache) render(ctx context.Context, account string, call *Call, given im
 	if err := call.check(); err != nil {
 		return "", nil, err
 	}
-	r, err := c.realms.take()
+	r, err := c.realms.take(account)
 	if err != nil {
 		return "", nil, err
 	}
@@ -97,6 +111,7 @@ func (c *cache) render(ctx context.Context, account string, call *Call, given im
 	case len(html) > MaxOutput:
 		return "", nil, &LimitError{Message: fmt.Sprintf("The document that the template makes is over its limit of %d bytes.", MaxOutput)}
 	}
+	c.realms.keep(r)
 	return html, nil, nil
 }
 
@@ -169,7 +184,9 @@ func (r *renders) host() *goja.Object {
 	})
 	set("unknown", func(call goja.FunctionCall) goja.Value { return r.vm.ToValue(unknownHelper(call.Argument(0).String())) })
 	set("missing", r.lacks)
-	set("escape", r.escape)
+	set("helper", r.helper)
+	set("reader", r.reader)
+	set("escaper", r.escaper)
 	set("format", r.formatted)
 	set("arithmetic", r.arithmetic)
 	set("compare", func(call goja.FunctionCall) goja.Value {

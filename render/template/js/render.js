@@ -1,6 +1,6 @@
 // The side that renders: the helpers, and what surrounds Handlebars' runtime. It
 // is called once for a realm, before anybody knows the document; what it returns
-// renders one, and the realm is dropped.
+// renders those of one account, one after the other.
 (function (Handlebars, host, limits) {
   "use strict";
   let strict = false;
@@ -208,7 +208,7 @@
   const direct = Object.create(null);
   const none = {};
   const register = (name, run) => {
-    direct[name] = function (...args) {
+    direct[name] = host.helper(name, function (...args) {
       const options = args.pop();
       if (!args.length) {
         const value = field(name, this, options, none);
@@ -219,7 +219,7 @@
         }
       }
       return run.call(this, args, options);
-    };
+    });
   };
   for (const name of Object.keys(values)) {
     register(name, function (args, options) {
@@ -275,12 +275,13 @@
     return undefined;
   };
 
-  // enter gives a template our helpers, and Go's way of escaping.
-  const escape = (value) => (typeof value === "string" ? host.escape(value) : Handlebars.escapeExpression(value));
+  // enter gives a template our helpers, and Go's ways of reading and escaping.
+  const escape = host.escaper(Handlebars.escapeExpression);
   const enter = (spec) => ({
     ...spec,
     main(container, depth0, helpers, ...rest) {
-      property = container.lookup1 || container.lookupProperty;
+      if (!container.reads) container.reads = container.lookupProperty = host.reader(container.lookupProperty);
+      property = container.reads;
       container.helpers = direct;
       container.escapeExpression = escape;
       return spec.main.call(this, container, depth0, direct, ...rest);
@@ -316,7 +317,7 @@
     return enter(copy);
   };
 
-  const compiled = Object.create(null);
+  let compiled = Object.create(null);
   let depth = 0;
   const partial = (name) => (scope, options) => {
     if (++depth > limits.depth) host.limit(`The partial ${JSON.stringify(name)} is nested more than ${limits.depth} deep.`);
@@ -326,7 +327,7 @@
     return out;
   };
 
-  return (spec, json, partials, collect) => {
+  const fill = (spec, json, partials, collect) => {
     strict = collect;
     data = JSON.parse(json);
     for (const name of partials) {
@@ -334,4 +335,13 @@
     }
     return Handlebars.template(strict || partials.length ? prepare(spec, "") : enter(spec))(data, {});
   };
+  // empty leaves nothing of a document that was rendered to its end.
+  const empty = () => {
+    data = places = context = property = undefined;
+    current = "";
+    depth = 0;
+    compiled = Object.create(null);
+    for (const name of Object.keys(Handlebars.partials)) delete Handlebars.partials[name];
+  };
+  return { fill, empty };
 })
