@@ -81,7 +81,7 @@ var bundles = []bundle{
 // copies are embedded as they are.
 var copies = []copied{
 	{dist + "inter.woff2", folder + "/node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2"},
-	{dist + "jetbrains-mono.woff2", folder + "/node_modules/@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2"},
+	{dist + "jetbrains-mono.woff2", folder + "/node_modules/@fontsource/jetbrains-mono/files/jetbrains-mono-latin-400-normal.woff2"},
 	{dist + "mark.svg", pages + "mark.svg"},
 }
 
