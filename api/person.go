@@ -15,16 +15,25 @@ import (
 	"relaypdf/store"
 )
 
-// PreviewPath is where a person's door takes the input of templates.preview, and
-// answers with images of its pages. The query says how large: scale, and pages.
-const PreviewPath = "/v1/templates/pages"
+const (
+	// PreviewPath is where a person's door takes the input of templates.preview, and
+	// answers with images of its pages. The query says how large: scale, and pages.
+	PreviewPath = "/v1/templates/pages"
+	// LookPath is where it shows what a stored result looks like.
+	LookPath = "/v1/files/{id}/look"
+)
 
-// templatesPattern begins the routes that people have beside the operations.
-const templatesPattern = "/v1/templates"
+// The routes that people have beside the operations: those of templates, and
+// uploads.
+const (
+	templatesPattern = "/v1/templates"
+	uploadPattern    = "/v1/files"
+)
 
-// ForPerson serves the routes of templates to a member of an account, without a
-// key: whoever calls it has found out who asks and what their role allows, and
-// counts what they do. Operations are paid by the account as ever.
+// ForPerson serves the operations, the routes of templates and uploads to a member
+// of an account, without a key: whoever calls it has found out who asks and what
+// their role allows, and counts what they do. Operations are paid by the account,
+// and limited, as ever.
 func (a *API) ForPerson(account store.Account) http.Handler {
 	caller := call.Caller{Account: account, Kind: call.ByPerson}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,14 +55,14 @@ func (a people) router() http.Handler {
 	r := chi.NewRouter()
 	for _, route := range a.routes() {
 		switch {
-		case !strings.HasPrefix(route.pattern, templatesPattern):
 		case route.operation != nil:
 			r.Method(route.method, route.pattern, a.serve(runOperation(a.API, route.operation, known)))
-		default:
+		case strings.HasPrefix(route.pattern, templatesPattern), route.pattern == uploadPattern && route.method == http.MethodPost:
 			r.Method(route.method, route.pattern, a.serve(route.handle))
 		}
 	}
 	r.Method(http.MethodPost, PreviewPath, a.serve(a.showPreview))
+	r.Method(http.MethodGet, LookPath, a.serve(a.showLook))
 	r.NotFound(nowhere(a).serve(fault.NotFound))
 	r.MethodNotAllowed(nowhere(a).serve(fault.MethodNotAllowed))
 	return r
@@ -85,4 +94,13 @@ func (a people) showPreview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, made)
+}
+
+// showLook answers with what a result of the account looks like.
+func (a people) showLook(w http.ResponseWriter, r *http.Request) error {
+	look, err := a.Calls.Look(r.Context(), callerFrom(r.Context()).Account, chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, look)
 }

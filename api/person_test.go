@@ -12,9 +12,9 @@ import (
 	"relaypdf/api/operation"
 )
 
-// TestPeopleHaveTheRoutesOfTemplates asks them for an account without a key: they
-// do what a key gets done, and nothing else is there.
-func TestPeopleHaveTheRoutesOfTemplates(t *testing.T) {
+// TestPeopleHaveOperationsTemplatesAndUploads asks for an account without a key:
+// they do what a key gets done, and nothing else is there.
+func TestPeopleHaveOperationsTemplatesAndUploads(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Operations: operation.Rows})
 	ask := func(method, path, body string) *httptest.ResponseRecorder {
@@ -32,8 +32,8 @@ func TestPeopleHaveTheRoutesOfTemplates(t *testing.T) {
 	if a := ask(http.MethodGet, "/v1/templates/letter", ""); a.Code != http.StatusOK || a.Header().Get("ETag") != `"1"` {
 		t.Errorf("got %d %s", a.Code, a.Body)
 	}
-	for _, path := range []string{"/v1/account", "/v1/billing/usage", "/v1/jobs", "/v1/files"} {
-		if a := ask(http.MethodGet, path, ""); a.Code != http.StatusNotFound {
+	for _, path := range []string{"/v1/account", "/v1/billing/usage", "/v1/jobs", "/v1/files", "/v1/files/file_unknown", "/v1/files/file_unknown/look"} {
+		if a := ask(http.MethodGet, path, ""); a.Code != http.StatusNotFound && a.Code != http.StatusMethodNotAllowed {
 			t.Errorf("%s: got %d", path, a.Code)
 		}
 	}

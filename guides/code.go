@@ -85,14 +85,34 @@ type Request struct {
 	File string
 	// NoKey is a call that needs none.
 	NoKey bool
+	// Private is a call of somebody's own, whose samples are not kept.
+	Private bool
 }
 
 // Samples are the call in every language of the documentation.
 func Samples(r Request) []views.Sample {
-	return []views.Sample{
-		Sample("curl", "sh", Curl(r)), Sample("Go", "go", goSample(r)), Sample("JavaScript", "js", jsSample(r)),
-		Sample("Python", "python", pythonSample(r)), Sample("PHP", "php", phpSample(r)),
+	sample := Sample
+	if r.Private {
+		sample = Own
 	}
+	return []views.Sample{
+		sample("curl", "sh", Curl(r)), sample("Go", "go", goSample(r)), sample("JavaScript", "js", jsSample(r)),
+		sample("Python", "python", pythonSample(r)), sample("PHP", "php", phpSample(r)),
+	}
+}
+
+// maxMarked is the length of somebody's own code that is coloured.
+const maxMarked = 16 << 10
+
+// Own is a Sample of somebody's own, which is not kept.
+func Own(name, language, code string) views.Sample {
+	s := views.Sample{Name: name, Language: language, Text: code}
+	if len(code) > maxMarked {
+		s.HTML = html.EscapeString(code)
+	} else {
+		s.HTML = mark(language, code)
+	}
+	return s
 }
 
 // Curl is the call on a command line.

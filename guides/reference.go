@@ -55,23 +55,24 @@ type parameter struct {
 }
 
 type schema struct {
-	Ref         string          `json:"$ref"`
-	Type        json.RawMessage `json:"type"`
-	Format      string          `json:"format"`
-	Description string          `json:"description"`
-	Properties  members         `json:"properties"`
-	Required    []string        `json:"required"`
-	Items       *schema         `json:"items"`
-	OneOf       []schema        `json:"oneOf"`
-	AnyOf       []schema        `json:"anyOf"`
-	Enum        []any           `json:"enum"`
-	Default     any             `json:"default"`
-	Minimum     json.Number     `json:"minimum"`
-	Maximum     json.Number     `json:"maximum"`
-	MinLength   json.Number     `json:"minLength"`
-	MaxLength   json.Number     `json:"maxLength"`
-	MinItems    json.Number     `json:"minItems"`
-	MaxItems    json.Number     `json:"maxItems"`
+	Ref             string          `json:"$ref"`
+	Type            json.RawMessage `json:"type"`
+	Format          string          `json:"format"`
+	ContentEncoding string          `json:"contentEncoding"`
+	Description     string          `json:"description"`
+	Properties      members         `json:"properties"`
+	Required        []string        `json:"required"`
+	Items           *schema         `json:"items"`
+	OneOf           []schema        `json:"oneOf"`
+	AnyOf           []schema        `json:"anyOf"`
+	Enum            []any           `json:"enum"`
+	Default         any             `json:"default"`
+	Minimum         json.Number     `json:"minimum"`
+	Maximum         json.Number     `json:"maximum"`
+	MinLength       json.Number     `json:"minLength"`
+	MaxLength       json.Number     `json:"maxLength"`
+	MinItems        json.Number     `json:"minItems"`
+	MaxItems        json.Number     `json:"maxItems"`
 }
 
 // member is a field of an object, members all of them in the document's order.
@@ -164,6 +165,9 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 				continue
 			}
 			o.Fields = d.fields("", content.Schema)
+			if o.Price != nil {
+				o.Inputs, o.Example = d.inputs(content.Schema), content.Example
+			}
 			if len(content.Example) > 0 {
 				r.Body = string(content.Example)
 			}
@@ -192,6 +196,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 	})
 	slices.SortFunc(o.Answers, func(a, b views.AnswerDoc) int { return cmp.Compare(a.Status, b.Status) })
 	r.File = resultFile(o)
+	o.ResultFile = r.File
 	if r.Body != "" {
 		var body bytes.Buffer
 		if err := json.Compact(&body, []byte(r.Body)); err != nil {

@@ -63,8 +63,8 @@ type Sample struct{ Name, Language, Text, HTML string }
 
 // Card is a layout of the gallery.
 type Card struct {
-	URL, Name, Note, Image string
-	Width, Height          int // of the image
+	ID, URL, Name, Note, Image string
+	Width, Height              int // of the image
 }
 
 func HomePage(p Page, m Home) templ.Component {
@@ -850,7 +850,15 @@ func card(c Card) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "</div></article>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "</div>")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templ_7745c5c3_Var30.Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "</article>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

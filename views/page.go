@@ -95,6 +95,7 @@ type navItem struct{ URL, Icon, Text string }
 var navigation = []navGroup{
 	{"", []navItem{
 		{"/dashboard", "overview", "Overview"},
+		{"/dashboard/playground", "play", "Playground"},
 		{"/dashboard/templates", "template", "Templates"},
 		{"/dashboard/documents", "document", "Documents"},
 	}},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"relaypdf/api/fault"
@@ -17,6 +18,7 @@ import (
 
 // heard is an answer of the interface on its way to a page.
 type heard struct {
+	from   string // the request
 	status int
 	header http.Header
 	body   bytes.Buffer
@@ -63,24 +65,49 @@ func refused(err error) *refusal {
 	return nil
 }
 
-// hear sends a request to the interface, and returns its answer, whatever it is.
-func (v *visit) hear(method, path string, body []byte, etag string) (*heard, error) {
+// send sends a request to the interface, and returns its answer, whatever it is.
+func (v *visit) send(method, path string, body io.Reader, header http.Header) (*heard, error) {
 	if v.web.cfg.Interface == nil {
 		return nil, store.ErrNotFound
 	}
-	r, err := http.NewRequestWithContext(v.ctx(), method, path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(v.ctx(), method, path, body)
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > 0 {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	if etag != "" {
-		r.Header.Set("If-Match", etag)
-	}
-	answer := &heard{header: http.Header{}}
+	r.Header = header
+	answer := &heard{header: http.Header{}, from: method + " " + path}
 	v.web.cfg.Interface(*v.account).ServeHTTP(answer, r)
 	return answer, v.ctx().Err()
+}
+
+// hear sends JSON to the interface, or nothing.
+func (v *visit) hear(method, path string, body []byte, etag string) (*heard, error) {
+	header := http.Header{}
+	if len(body) > 0 {
+		header.Set("Content-Type", "application/json")
+	}
+	if etag != "" {
+		header.Set("If-Match", etag)
+	}
+	return v.send(method, path, bytes.NewReader(body), header)
+}
+
+// read reads the answer into out, which may be nil. It returns the answer's ETag,
+// and a *refusal where the request was refused.
+func (h *heard) read(out any) (string, error) {
+	if h.status >= http.StatusBadRequest {
+		refused := &refusal{status: h.status}
+		if err := json.Unmarshal(h.body.Bytes(), &refused.ErrorBody); err != nil {
+			return "", fmt.Errorf("%s: status %d: %w", h.from, h.status, err)
+		}
+		return "", refused
+	}
+	if out != nil {
+		if err := json.Unmarshal(h.body.Bytes(), out); err != nil {
+			return "", fmt.Errorf("%s: %w", h.from, err)
+		}
+	}
+	return h.header.Get("ETag"), nil
 }
 
 // ask sends a request to the interface and reads its answer into out, which may
@@ -98,17 +125,5 @@ func (v *visit) ask(method, path string, in, out any, etag string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if answer.status >= http.StatusBadRequest {
-		refused := &refusal{status: answer.status}
-		if err := json.Unmarshal(answer.body.Bytes(), &refused.ErrorBody); err != nil {
-			return "", fmt.Errorf("%s %s: status %d: %w", method, path, answer.status, err)
-		}
-		return "", refused
-	}
-	if out != nil {
-		if err := json.Unmarshal(answer.body.Bytes(), out); err != nil {
-			return "", fmt.Errorf("%s %s: %w", method, path, err)
-		}
-	}
-	return answer.header.Get("ETag"), nil
+	return answer.read(out)
 }

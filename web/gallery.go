@@ -49,41 +49,44 @@ func paperOf(l gallery.Layout) string {
 func layoutCard(l gallery.Layout) views.Card {
 	width, height := l.ThumbnailSize()
 	return views.Card{
-		URL: l.Href(), Name: l.Name, Note: views.Plural(l.Pages, "page", "pages") + " · " + paperOf(l),
+		ID: l.ID, URL: l.Href(), Name: l.Name, Note: views.Plural(l.Pages, "page", "pages") + " · " + paperOf(l),
 		Image: l.ThumbnailPath(), Width: width, Height: height,
 	}
 }
 
-// showGallery lists the layouts, all or those of a category.
-func (w layouts) showGallery(v *visit) error {
-	category := chi.URLParam(v.r, "category")
-	text := v.value("q")
+// galleryList lists the layouts, all or those of a category. Where tells the address
+// of a category's. It is false where there is no such category.
+func (w *Web) galleryList(category, text string, where func(category string) string) (views.GalleryList, bool) {
 	all := w.gallery.List("", "")
-	m := views.GalleryList{Text: text, Category: category}
 	counts := map[string]int{}
 	for _, l := range all {
 		counts[l.Category]++
 	}
-	if category != "" && counts[category] == 0 {
-		return errNotFound
+	m := views.GalleryList{
+		Title: "PDF templates", Text: text, Category: category, Action: where(category), All: where(""),
+		Categories: []views.GalleryCategory{{URL: where(""), Name: "All", Count: len(all), Open: category == ""}},
 	}
-	m.Categories = append(m.Categories, views.GalleryCategory{URL: galleryPath, Name: "All", Count: len(all), Open: category == ""})
+	if category != "" {
+		m.Title = categoryName(category) + " templates"
+	}
 	for _, name := range w.gallery.Categories() {
-		m.Categories = append(m.Categories, views.GalleryCategory{
-			URL: galleryPath + "/" + name, Name: categoryName(name), Count: counts[name], Open: name == category,
-		})
+		m.Categories = append(m.Categories, views.GalleryCategory{URL: where(name), Name: categoryName(name), Count: counts[name], Open: name == category})
 	}
 	for _, l := range w.gallery.List(category, text) {
 		m.Cards = append(m.Cards, layoutCard(l))
 	}
-	m.Action = galleryPath
-	title, path := "PDF templates", galleryPath
-	if category != "" {
-		title, path = categoryName(category)+" templates", galleryPath+"/"+category
-		m.Action = path
+	return m, category == "" || counts[category] > 0
+}
+
+// showGallery lists the layouts, all or those of a category.
+func (w layouts) showGallery(v *visit) error {
+	where := func(category string) string { return strings.TrimSuffix(galleryPath+"/"+category, "/") }
+	category := chi.URLParam(v.r, "category")
+	m, ok := w.galleryList(category, v.value("q"), where)
+	if !ok {
+		return errNotFound
 	}
-	m.Title = title
-	return v.show(http.StatusOK, views.GalleryPage(w.publicPage(title, galleryDescription, galleryPath, path), m))
+	return v.show(http.StatusOK, views.GalleryPage(w.publicPage(m.Title, galleryDescription, galleryPath, where(category)), m))
 }
 
 const galleryDescription = "Templates for invoices, labels, certificates, reports and more, each a page that the engine rendered from HTML and sample data. Take one, change it, and call it by name."

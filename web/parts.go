@@ -27,6 +27,8 @@ type (
 	operators struct{ *Web }
 	// overviews are the first page.
 	overviews struct{ *Web }
+	// playgrounds are the pages on which operations are tried.
+	playgrounds struct{ *Web }
 	// publics are the pages for everybody. They look at no session and set no
 	// cookie, so that one copy does for all who look.
 	publics struct{ *Web }

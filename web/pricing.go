@@ -20,7 +20,10 @@ const (
 )
 
 // Operation is what the pages say of an operation.
-type Operation struct{ Name, Summary, Note string }
+type Operation struct {
+	Name, Summary, Note string
+	Varies              bool // the price follows from what is asked for
+}
 
 // priceLines is the price list in the order of the table.
 func (w publics) priceLines() []views.PriceLine {

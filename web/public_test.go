@@ -46,15 +46,21 @@ func (d *drawer) count() int {
 	return len(d.sheets)
 }
 
-// openHouse has public pages, and the interface's own description of itself.
-func openHouse(t *testing.T, d *drawer) *house {
+// described is the interface's own description of itself.
+func described(t *testing.T) []byte {
 	t.Helper()
-	described, err := os.ReadFile(filepath.Join("..", "api", "testdata", "openapi.golden.json"))
+	text, err := os.ReadFile(filepath.Join("..", "api", "testdata", "openapi.golden.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return text
+}
+
+// openHouse has public pages, and those of the interface.
+func openHouse(t *testing.T, d *drawer) *house {
+	t.Helper()
 	return sqliteHouse(t, func(c *web.Config) {
-		c.Draw, c.OpenAPI = d.draw, described
+		c.Draw, c.OpenAPI = d.draw, described(t)
 		c.Described = []web.Operation{{Name: "pdf.create", Summary: "Make a PDF"}, {Name: "zip.create", Summary: "Make an archive"}}
 		c.Prices = map[string]credit.Amount{"pdf.create": 2000, "zip.create": 200}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"relaypdf/store"
 	"relaypdf/store/storetest"
+	"relaypdf/web"
 )
 
 type statementsKey struct{}
@@ -50,6 +51,8 @@ var mostStatements = map[string]int{
 	"/dashboard/documents":                           8,
 	"/dashboard/keys":                                12,
 	"/dashboard/keys/new":                            6,
+	"/dashboard/playground":                          6,
+	"/dashboard/playground/zip_create":               8,
 	"/dashboard/settings":                            11,
 	"/dashboard/settings/factor":                     6,
 	"/dashboard/templates":                           9,
@@ -76,7 +79,7 @@ func TestPagesRunFewStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		h := newHouse(t, s, clock, nil)
+		h := newHouse(t, s, clock, func(c *web.Config) { c.OpenAPI, c.Operations = described(t), []string{"zip.create"} })
 		v := h.join(t, "maya@example.com")
 		lease := acquire(t, h)
 		handler := h.web.Handler()

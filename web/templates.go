@@ -190,31 +190,17 @@ func wrongFields(r *refusal, fields ...string) map[string]string {
 }
 
 func (w templates) showLayouts(v *visit) error {
-	var list, all wire.GalleryList
-	query := url.Values{}
-	for name, value := range map[string]string{"search": v.value("q"), "category": v.value("category")} {
-		if value != "" {
-			query.Set(name, value)
+	const path = templatesPath + "/gallery"
+	m, ok := w.galleryList(v.value("category"), v.value("q"), func(category string) string {
+		if category == "" {
+			return path
 		}
+		return path + "?category=" + url.QueryEscape(category)
+	})
+	if !ok {
+		return store.ErrNotFound
 	}
-	if _, err := v.ask(http.MethodGet, templatesRoutes+"/gallery?"+query.Encode(), nil, &list, ""); err != nil {
-		if refused(err) != nil {
-			return store.ErrNotFound
-		}
-		return err
-	}
-	if _, err := v.ask(http.MethodGet, templatesRoutes+"/gallery", nil, &all, ""); err != nil {
-		return err
-	}
-	m := views.Starters{Text: v.value("q"), Category: v.value("category")}
-	for _, l := range all.Templates {
-		if n := len(m.Categories); n == 0 || m.Categories[n-1].Value != l.Category {
-			m.Categories = append(m.Categories, views.Choice{Value: l.Category, Text: categoryName(l.Category)})
-		}
-	}
-	for _, l := range list.Templates {
-		m.List = append(m.List, views.Starter{ID: l.ID, Name: l.Name, Category: categoryName(l.Category), Description: l.Description, Thumbnail: strings.TrimPrefix(l.ThumbnailURL, w.cfg.BaseURL)})
-	}
+	m.Action, m.Keep, m.Use = path, m.Category, true
 	return v.show(http.StatusOK, views.StartersPage(v.page("Gallery", templatesPath), m))
 }
 

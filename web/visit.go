@@ -34,6 +34,15 @@ var largeForms = map[string]int64{
 	"/dashboard/templates/{id}/compare": maxDraft,
 }
 
+// mostOf is what a form may send, in bytes. Those of the playground hold files, and
+// are as long as a request of the interface.
+func mostOf(cfg Config, pattern string) int64 {
+	if strings.HasPrefix(pattern, playgroundPath+"/") {
+		return cfg.MaxBody
+	}
+	return max(maxForm, largeForms[pattern])
+}
+
 // visit is one request for a page: who asks, for which account, and what is
 // answered.
 type visit struct {
@@ -193,7 +202,7 @@ func (w *Web) admit(v *visit, p page) error {
 		return err
 	}
 	if v.r.Method == http.MethodPost {
-		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, max(maxForm, largeForms[p.pattern]))
+		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, mostOf(w.cfg, p.pattern))
 		if err := v.r.ParseForm(); err != nil {
 			return errForm
 		}

@@ -71,9 +71,12 @@ type Config struct {
 	// done. Both may be nil.
 	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
 	Again func(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error)
-	// Interface carries out what a member of an account asks of the interface under
-	// /v1/templates, as it does for a key; nil is a service without templates.
-	Interface func(account store.Account) http.Handler
+	// Interface carries out what a member of an account asks of the interface, as it
+	// does for a key: operations, templates and uploads. Nil is a service without
+	// them. MaxBody is the most that one request may send, MaxFile the most one file
+	// may have, in bytes; 0 stands for the defaults of the service.
+	Interface        func(account store.Account) http.Handler
+	MaxBody, MaxFile int64
 	// Helpers are the names that templates may call, OptionFields the options of
 	// documents that have a field in the editor.
 	Helpers      []string
@@ -93,6 +96,12 @@ type Config struct {
 	Draw    Drawer
 	Ready   func(context.Context) views.ServiceStatus
 }
+
+// What requests and files may have where nothing else is said, in bytes.
+const (
+	defaultBody = 100 << 20
+	defaultFile = 50 << 20
+)
 
 // Values of Config.SignUp.
 const (
@@ -159,6 +168,12 @@ func New(cfg Config) (*Web, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = cfg.Store.Now
+	}
+	if cfg.MaxBody == 0 {
+		cfg.MaxBody = defaultBody
+	}
+	if cfg.MaxFile == 0 {
+		cfg.MaxFile = defaultFile
 	}
 	layouts, err := gallery.New()
 	if err != nil {

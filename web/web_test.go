@@ -97,6 +97,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	// Most tests ask for no template, and the interface takes a second to make.
 	door := sync.OnceValues(func() (*api.API, error) {
 		return api.New(api.Config{
+			Lease: acquire(t, h),
 			Store: s, Box: box, Outbound: apitest.NewOutbound(t), BaseURL: h.url, Region: "test", MaxBody: 1 << 20, MaxFile: 1 << 20, Logger: cfg.Logger, Now: clock.Now,
 		})
 	})

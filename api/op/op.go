@@ -70,6 +70,8 @@ type Operation[Env any] struct {
 	Schema *jsonschema.Schema
 	// Example is a valid input.
 	Example any
+	// Varies tells that a call's own price may differ from the row's.
+	Varies bool
 
 	bind func(context.Context, io.Reader, Files) (*Call[Env], error)
 }

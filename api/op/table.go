@@ -86,7 +86,8 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 	if err != nil {
 		return nil, fmt.Errorf("operation %s: %w", s.Name, err)
 	}
-	operation := &Operation[Env]{Info: s.Info, Schema: shape.Schema, Example: s.Example}
+	_, varies := any(new(In)).(priced[Env])
+	operation := &Operation[Env]{Info: s.Info, Schema: shape.Schema, Example: s.Example, Varies: varies}
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 		bound, err := shape.bind(ctx, body, files)
 		if err != nil {

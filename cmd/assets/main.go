@@ -70,6 +70,7 @@ var bundles = []bundle{
 	},
 	{out: dist + "app.css", source: pages + "app.css", target: api.ES2022},
 	{out: dist + "app.js", source: pages + "app.js", format: api.FormatIIFE, target: api.ES2022},
+	{out: dist + "playground.js", source: pages + "playground.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "public.js", source: pages + "public.js", format: api.FormatIIFE, target: api.ES2022},
 	{
 		// CodeMirror's packages have one author and one licence.

@@ -94,6 +94,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 		return a.API.Calls.Input(ctx, accountID, callID)
 	}
 	config.Again, config.Interface = a.again, a.API.ForPerson
+	config.MaxBody, config.MaxFile = a.config.MaxBody, a.config.MaxFile
 	started := time.Now()
 	config.Engines = func() views.Engines { return a.engines(started) }
 	config.Helpers = render.TemplateHelpers()
@@ -102,7 +103,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	}
 	for _, row := range table.All() {
 		config.Operations = append(config.Operations, row.Name)
-		config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote})
+		config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies})
 	}
 	config.Draw, config.Ready, config.OpenAPI = a.draw, a.ready, api.Description(a.API)
 	if a.post != nil {

@@ -220,4 +220,5 @@ addEventListener("submit", (event) => {
 });
 addEventListener("popstate", () => { if (here() !== shown) go(location.href, true); });
 addEventListener("pageshow", () => each(document, "[aria-busy=true]", (button) => button.removeAttribute("aria-busy")));
+document.addEventListener("put", (event) => prepare(event.target));
 addEventListener("DOMContentLoaded", () => prepare(document));

@@ -1,0 +1,208 @@
+package call
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store"
+)
+
+const (
+	// maxLookBytes bounds the images of a look together, maxLookText its text and
+	// maxLookArchive the archive that is opened for one.
+	maxLookBytes   = 8 << 20
+	maxLookText    = 256 << 10
+	maxLookArchive = 32 << 20
+	// maxLookNames are listed of an archive.
+	maxLookNames = 100
+)
+
+// Look is what a person sees of a result. Markup comes as text: whoever shows it
+// must not let it act.
+type Look struct {
+	ContentType string      `json:"contentType"`
+	Pages       int         `json:"pages,omitempty"` // of a PDF
+	Images      []LookImage `json:"images,omitempty"`
+	Text        string      `json:"text,omitempty"`
+	Cut         bool        `json:"cut,omitempty"`  // there is more than is shown
+	Note        string      `json:"note,omitempty"` // why less is shown than might be
+}
+
+// LookImage is a picture of a page, or of the result itself.
+type LookImage struct {
+	ContentType string `json:"contentType"` // image/png, image/jpeg or image/webp
+	Data        []byte `json:"data"`
+}
+
+// lookable are the images that browsers show without running anything in them.
+var lookable = []string{"image/png", "image/jpeg", "image/webp"}
+
+// Look shows a stored file of an account, as far as that is short. The pages of a
+// PDF are drawn as those of previews are: nothing is charged, and an account's
+// previews of a day bound how often. It returns store.ErrNotFound where the account
+// has no such file.
+func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (look Look, err error) {
+	p.running.Add(1)
+	defer p.running.Done()
+	file, err := p.store.AccountFile(ctx, account.ID, id)
+	if err != nil {
+		return look, err
+	}
+	body, err := p.Files.Open(ctx, file.BlobKey)
+	if err != nil {
+		return look, err
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	look.ContentType, _, err = mime.ParseMediaType(file.ContentType)
+	if err != nil {
+		look.ContentType = "application/octet-stream"
+	}
+	switch kind := look.ContentType; {
+	case kind == "application/pdf":
+		return look, p.lookAtPages(ctx, account, body, &look)
+	case slices.Contains(lookable, kind):
+		return look, look.addImage(kind, body.Open(), body.Size())
+	case kind == "application/zip" && body.Size() <= maxLookArchive:
+		return look, look.lookInto(body)
+	case kind == "application/json", kind == "image/svg+xml", strings.HasPrefix(kind, "text/"):
+		text, err := io.ReadAll(io.LimitReader(body.Open(), maxLookText))
+		look.Text, look.Cut = strings.ToValidUTF8(string(text), "\uFFFD"), body.Size() > maxLookText
+		return look, err
+	}
+	return look, nil
+}
+
+// lookAtPages draws the first pages of a PDF, or notes why they cannot be drawn.
+func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body op.Body, look *Look) error {
+	err := p.drawLook(ctx, account, body, look)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	var failed *render.PDFError
+	switch failure := Fault(err); {
+	case errors.As(err, &failed):
+		look.Note = undrawn(failed)
+	case failure.Code == fault.InternalError:
+		return err
+	default:
+		look.Note = failure.Error()
+	}
+	return nil
+}
+
+// undrawn says why the pages of a PDF are not shown.
+func undrawn(failed *render.PDFError) string {
+	switch failed.Kind {
+	case render.PDFPasswordRequired:
+		return "The PDF is encrypted: its pages are not shown."
+	case render.PDFTooFine:
+		return "A page is too large to be shown."
+	}
+	return "The pages could not be drawn. The file is as it was made."
+}
+
+func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.Body, look *Look) error {
+	if p.render == nil {
+		return &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: 5, Message: "This process draws no pages."}
+	}
+	verdict, err := p.limiter.Take(ctx, p.LimitKey("previews", account.ID), previewWindow)
+	if err != nil {
+		return err
+	}
+	if !verdict.Allowed {
+		return &fault.Error{Code: fault.RateLimited, Message: fmt.Sprintf("No pages are drawn: an account has at most %d previews in 24 hours.", MaxPreviews)}
+	}
+	bounded, cancel := context.WithTimeout(ctx, previewTime)
+	defer cancel()
+	leave, err := p.previews.enter(bounded)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	renderer := p.render.For(account.ID)
+	info, err := renderer.DescribePDF(bounded, render.PDFFile{Content: body})
+	if err != nil {
+		return err
+	}
+	look.Pages = info.PageCount
+	pages, err := drawPages(bounded, renderer, op.Result{Body: body}, min(MaxPreviewPages, info.PageCount), 1)
+	if err != nil {
+		return err
+	}
+	for _, page := range pages {
+		if err := look.addImage("image/png", bytes.NewReader(page), int64(len(page))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addImage adds a picture, where there is still room for it.
+func (l *Look) addImage(kind string, content io.Reader, size int64) error {
+	for _, image := range l.Images {
+		size += int64(len(image.Data))
+	}
+	if size > maxLookBytes {
+		l.Cut = true
+		return nil
+	}
+	data, err := io.ReadAll(content)
+	l.Images = append(l.Images, LookImage{kind, data})
+	return err
+}
+
+// lookInto lists what an archive holds, and shows its first images.
+func (l *Look) lookInto(body *Blob) error {
+	archive, err := zip.NewReader(body.Content, body.Size())
+	if err != nil {
+		return err
+	}
+	var names strings.Builder
+	for i, entry := range archive.File {
+		if i == maxLookNames {
+			l.Cut = true
+			break
+		}
+		fmt.Fprintf(&names, "%s: %d bytes\n", entry.Name, entry.UncompressedSize64)
+		if len(l.Images) == MaxPreviewPages || entry.UncompressedSize64 > maxLookBytes {
+			continue
+		}
+		if err := l.addEntry(entry); err != nil {
+			return err
+		}
+	}
+	l.Text = strings.ToValidUTF8(names.String(), "\uFFFD")
+	return nil
+}
+
+// addEntry shows an entry of an archive where it is an image.
+func (l *Look) addEntry(entry *zip.File) (err error) {
+	content, err := entry.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	head := make([]byte, 512)
+	n, err := io.ReadFull(content, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return err
+	}
+	kind := http.DetectContentType(head[:n])
+	if !slices.Contains(lookable, kind) {
+		return nil
+	}
+	// What it says of its size need not be so.
+	rest := io.LimitReader(content, maxLookBytes)
+	return l.addImage(kind, io.MultiReader(bytes.NewReader(head[:n]), rest), int64(entry.UncompressedSize64))
+}

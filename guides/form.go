@@ -1,0 +1,83 @@
+package guides
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"relaypdf/views"
+)
+
+// longText is the length from which on a text gets a field of several lines.
+const longText = 1025
+
+// inputs are the fields of an object as a form has them, in the document's order.
+func (d *openAPI) inputs(s schema) []views.InputField {
+	s = d.resolve(s)
+	var list []views.InputField
+	for _, m := range s.Properties {
+		list = append(list, d.input(m.name, d.resolve(m.schema), slices.Contains(s.Required, m.name)))
+	}
+	return list
+}
+
+// input is a field of a form: what it is drawn as, and how what is typed into it
+// becomes JSON, follow from its schema.
+func (d *openAPI) input(name string, s schema, required bool) views.InputField {
+	doc := d.field(name, s, required)
+	f := views.InputField{Name: name, Kind: views.InputText, Description: doc.Description, Limits: doc.Limits, Required: required}
+	if s.Default != nil {
+		f.Default = fmt.Sprint(s.Default)
+	}
+	for _, v := range s.Enum {
+		f.Choices = append(f.Choices, fmt.Sprint(v))
+	}
+	var kind string
+	_ = json.Unmarshal(s.Type, &kind) // Of several types there is a list.
+	long, _ := strconv.Atoi(s.MaxLength.String())
+	switch {
+	case kind == "object" && len(s.Properties) > 0:
+		f.Kind, f.Fields = views.InputGroup, d.inputs(s)
+	case kind == "array" && s.Items != nil && hasFile(d.resolve(*s.Items)):
+		f.Kind, f.Fields = views.InputList, d.inputs(*s.Items)
+		f.Most, _ = strconv.Atoi(s.MaxItems.String())
+	case kind == "object", kind == "array":
+		f.Kind = views.InputJSON
+	case s.ContentEncoding == "base64":
+		f.Kind = views.InputFile
+	case kind == "boolean" && f.Default != "":
+		f.Kind = views.InputCheck
+	case kind == "boolean":
+		f.Kind, f.Bare, f.Choices = views.InputSelect, true, []string{"true", "false"}
+	case len(f.Choices) > 0:
+		f.Kind, f.Bare = views.InputSelect, kind != "string"
+	case kind == "number", kind == "integer":
+		f.Bare = true
+	case kind == "string":
+		if s.Format == "" && (long == 0 || long >= longText) {
+			f.Kind = views.InputArea
+		}
+	default:
+		d.several(&f, append(s.OneOf, s.AnyOf...))
+	}
+	return f
+}
+
+// several tells what else than a text a field may hold.
+func (d *openAPI) several(f *views.InputField, alternatives []schema) {
+	for _, alternative := range alternatives {
+		switch d.typeOf(alternative) {
+		case "number", "integer":
+			f.Bare = true
+		case "string":
+		default:
+			f.Structured = true
+		}
+	}
+}
+
+// hasFile tells whether an object has a member that holds a file.
+func hasFile(s schema) bool {
+	return slices.ContainsFunc(s.Properties, func(m member) bool { return m.schema.ContentEncoding == "base64" })
+}

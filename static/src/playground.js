@@ -1,0 +1,228 @@
+// The playground without loading its page anew. All of it works without this file:
+// what a form comes to is said by the server, here as there.
+
+const one = (selector, scope = document) => scope.querySelector(selector);
+const all = (selector, scope = document) => [...scope.querySelectorAll(selector)];
+
+// Texts longer than this are not sent while they are typed.
+const mostTyped = 256 << 10;
+const pause = 350;
+const prefix = "#input=";
+
+const say = (text) => {
+  const form = one("[data-play]");
+  let note = one("[data-said]", form);
+  if (!note && !text) return;
+  if (!note) {
+    note = document.createElement("p");
+    note.className = "error-sum";
+    note.dataset.said = "";
+    note.setAttribute("role", "alert");
+    form.prepend(note);
+  }
+  note.textContent = text;
+  note.hidden = !text;
+};
+
+// What a person has opened and chosen stays so on the page that comes.
+const kept = () => ({
+  open: all("details[data-keep][open]").map((part) => part.dataset.keep),
+  chosen: all("input[type=radio]:checked").map((radio) => radio.id),
+});
+const keep = ({ open, chosen }, scope) => {
+  for (const part of all("details[data-keep]", scope)) part.open ||= open.includes(part.dataset.keep);
+  for (const id of chosen) {
+    const radio = id && scope.querySelector(`#${CSS.escape(id)}`);
+    if (radio) radio.checked = true;
+  }
+};
+
+const dressed = (scope) => {
+  for (const part of all("[data-needs-script]", scope)) part.hidden = false;
+  for (const button of all("[data-link]", scope)) button.hidden = !navigator.clipboard;
+};
+
+// put shows the main part of another page, as app.js does.
+const put = (page) => {
+  const state = kept(), name = document.activeElement?.name, main = one("#main", page);
+  one("#main").replaceWith(main);
+  keep(state, main);
+  dressed(main);
+  main.dispatchEvent(new CustomEvent("put", { bubbles: true }));
+  if (name) one(`[name="${CSS.escape(name)}"]`, main)?.focus({ preventScroll: true });
+};
+
+// replace takes over a part of another page.
+const replace = (selector, page) => {
+  const state = kept(), part = one(selector, page);
+  one(selector).replaceWith(part);
+  keep(state, part);
+  dressed(part);
+  part.dispatchEvent(new CustomEvent("put", { bubbles: true }));
+};
+
+const ask = async (address, body, signal) => {
+  const answer = await fetch(address, { method: "POST", body, signal });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (answer.redirected) throw new Error("You are logged out. Log in in another tab, then try again: nothing here is lost.");
+  if (!one("[data-play]", page)) throw new Error(one("main h1", page)?.textContent ?? `The service answered with ${answer.status}.`);
+  return page;
+};
+
+let asked = 0, waiting, under;
+
+const typed = (form) => JSON.stringify([...new FormData(form)].filter(([, value]) => !(value instanceof File)));
+
+// send sends the form, or another thing in its place, and shows the page that comes.
+// Nobody types meanwhile but while a call runs: what is typed then stays, and the
+// result comes beside it.
+const send = async (address, body, button, runs) => {
+  const mine = ++asked, form = one("[data-play]"), before = typed(form);
+  clearTimeout(waiting);
+  under?.abort();
+  button?.setAttribute("aria-busy", "true");
+  form.setAttribute("aria-busy", "true");
+  form.inert = !runs;
+  say("");
+  try {
+    const page = await ask(address, body);
+    if (mine !== asked) return false;
+    if (typed(form) === before) put(page);
+    else replace("[data-result]", page);
+    return true;
+  } catch (error) {
+    if (mine === asked) say(error.message);
+    return false;
+  } finally {
+    button?.removeAttribute("aria-busy");
+    form.removeAttribute("aria-busy");
+    form.inert = false;
+    if (form.isConnected && mine === asked) follow(form);
+  }
+};
+
+const withoutFiles = (form, button) => {
+  const data = new FormData(form, button);
+  for (const [name, value] of [...data]) if (value instanceof File && !value.size) data.delete(name);
+  return data;
+};
+
+// The call beside the form follows what is typed.
+const follow = (form) => {
+  clearTimeout(waiting);
+  if (form.ariaBusy === "true") return; // It follows when the answer is there.
+  waiting = setTimeout(async () => {
+    const mine = ++asked, data = new FormData(form);
+    let size = 0;
+    for (const [name, value] of [...data]) {
+      if (value instanceof File) data.delete(name);
+      else size += value.length;
+    }
+    if (size > mostTyped) return;
+    data.set("then", "show");
+    under?.abort();
+    under = new AbortController();
+    try {
+      const page = await ask(form.getAttribute("action"), data, under.signal);
+      if (mine === asked) replace("[data-call]", page);
+    } catch { /* the next letter asks again */ }
+  }, pause);
+};
+
+const run = async (form, button) => {
+  if (!await send(button.getAttribute("formaction"), withoutFiles(form, button), button, true)) return;
+  const wrong = one("[data-play] [aria-invalid=true]"), result = one("[data-result]");
+  if (wrong) wrong.focus();
+  else {
+    result.focus({ preventScroll: true });
+    result.scrollIntoView({ block: "nearest" });
+  }
+};
+
+document.addEventListener("submit", (event) => {
+  const form = event.target, button = event.submitter;
+  if (form.matches("[data-play-json]")) {
+    event.preventDefault();
+    const data = new FormData(form);
+    data.set("then", "fill");
+    send(form.getAttribute("action"), data, button);
+  } else if (form.matches("[data-play]") && button) {
+    event.preventDefault();
+    if (button.hasAttribute("formaction")) run(form, button);
+    else send(form.getAttribute("action"), withoutFiles(form, button), button);
+  }
+});
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("[data-play]");
+  if (form && event.target.type !== "file") follow(form);
+});
+
+// A file is uploaded when it is chosen.
+const tooLarge = (form, files) => files.find((file) => file.size > Number(form.dataset.most));
+const uploads = (field) => {
+  const form = field.closest("[data-play]"), large = tooLarge(form, [...field.files]);
+  if (large) {
+    field.value = "";
+    return say(`${large.name} has ${(large.size / 1e6).toFixed(1)} MB. A file may have ${form.dataset.most / 2 ** 20} MiB.`);
+  }
+  if (!field.files.length) return;
+  field.closest("[data-drop]").setAttribute("aria-busy", "true");
+  const data = withoutFiles(form);
+  data.set("then", "show");
+  send(form.getAttribute("action"), data);
+};
+document.addEventListener("change", (event) => {
+  if (event.target.matches("[data-play] input[type=file]")) uploads(event.target);
+});
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    const box = event.target.closest?.("[data-drop]");
+    if (!box || !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    box.classList.toggle("over", kind === "dragover");
+    if (kind !== "drop") return;
+    const field = one("input[type=file]", box), files = new DataTransfer();
+    for (const file of field.multiple ? event.dataTransfer.files : [...event.dataTransfer.files].slice(0, 1)) files.items.add(file);
+    field.files = files.files;
+    uploads(field);
+  });
+}
+
+document.addEventListener("keydown", (event) => {
+  const form = event.target.closest?.("[data-play]");
+  if (form && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    const button = one("[formaction]", form);
+    if (button && form.getAttribute("aria-busy") !== "true") form.requestSubmit(button);
+  }
+});
+
+// What a link fills in stands behind the #, which no server sees.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-link]");
+  if (!button) return;
+  const words = button.lastChild, before = words.textContent;
+  try {
+    await navigator.clipboard.writeText(location.origin + location.pathname + prefix + encodeURIComponent(button.dataset.link));
+    words.textContent = "Copied";
+  } catch {
+    words.textContent = "The browser did not allow copying";
+  }
+  setTimeout(() => { words.textContent = before; }, 2500);
+});
+
+const fillFromLink = () => {
+  const form = one("[data-play]");
+  if (!form || !location.hash.startsWith(prefix)) return;
+  let input;
+  try { input = decodeURIComponent(location.hash.slice(prefix.length)); } catch { return say("The link has lost characters on its way."); }
+  const data = new FormData();
+  data.set("then", "fill");
+  data.set("input", input);
+  send(form.getAttribute("action"), data);
+};
+addEventListener("hashchange", fillFromLink);
+
+dressed(document);
+fillFromLink();

@@ -1,0 +1,472 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/api/wire"
+	"relaypdf/guides"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/views"
+)
+
+const playgroundPath = "/dashboard/playground"
+
+const (
+	// maxTyped bounds the texts of a form of the playground together, maxPlayLink
+	// what an address may fill in, in bytes.
+	maxTyped    = 24 << 20
+	maxPlayLink = 16 << 10
+	// maxShownInput is the length of an input that is shown whole.
+	maxShownInput = 64 << 10
+	// uploadsPerMinute bounds the files that a person may upload here.
+	uploadsPerMinute = 60
+	// playHistory is how many calls are listed.
+	playHistory = 5
+)
+
+// Values of the field response, which every operation has.
+const (
+	answerBytes   = "binary"
+	answerAddress = "url"
+	answerJob     = "async"
+)
+
+// pages are those on which operations are tried.
+func (w playgrounds) pages() []page {
+	return []page{
+		{"GET", playgroundPath, signedIn, w.showPlaygrounds},
+		{"GET", playgroundPath + "/{operation}", signedIn, w.showPlayground},
+		{"POST", playgroundPath + "/{operation}", signedIn, w.changePlayground},
+		{"POST", playgroundPath + "/{operation}/run", manages, w.runPlayground},
+	}
+}
+
+// playground is one operation while it is tried.
+type playground struct {
+	playgrounds
+	*visit
+	operation views.Operation
+	name      string // of the row: pdf.create
+	input     *playInput
+	problem   string // with the form as a whole
+}
+
+// open returns the operation that the address names, with nothing filled in.
+func (w playgrounds) open(v *visit) (*playground, error) {
+	o, ok := w.docs.Operation(chi.URLParam(v.r, "operation"))
+	name := w.rowOf(o)
+	if !ok || name == "" {
+		return nil, errNotFound
+	}
+	return &playground{playgrounds: w, visit: v, operation: o, name: name, input: newPlayInput(o.Inputs)}, nil
+}
+
+// rowOf returns the name of an operation's row, or nothing where it has none.
+func (w playgrounds) rowOf(o views.Operation) string {
+	i := slices.IndexFunc(w.cfg.Operations, func(name string) bool { return o.Method == http.MethodPost && wire.OperationPath(name) == o.Path })
+	if i < 0 {
+		return ""
+	}
+	return w.cfg.Operations[i]
+}
+
+// showPlaygrounds lists the operations, or goes on to the one that was chosen.
+func (w playgrounds) showPlaygrounds(v *visit) error {
+	if chosen := v.value("operation"); chosen != "" {
+		return v.redirect(playgroundPath + "/" + url.PathEscape(chosen))
+	}
+	return v.show(http.StatusOK, views.PlaygroundsPage(v.page("Playground", playgroundPath), w.playable()))
+}
+
+// playable are the operations that can be tried, by groups.
+func (w playgrounds) playable() []views.ReferenceGroup {
+	var groups []views.ReferenceGroup
+	for _, group := range (manuals{publics{w.Web}}).referenceGroups() {
+		group.List = slices.DeleteFunc(group.List, func(o views.Operation) bool { return w.rowOf(o) == "" })
+		if len(group.List) > 0 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// showPlayground shows the form with what the address says, or with the example.
+func (w playgrounds) showPlayground(v *visit) error {
+	p, err := w.open(v)
+	if err != nil {
+		return err
+	}
+	p.fill(v.value("input"))
+	return p.page(http.StatusOK, nil)
+}
+
+// fill puts an input into the form, or the example where there is none.
+func (p *playground) fill(text string) {
+	if len(text) > maxPlayLink && p.r.Method == http.MethodGet {
+		p.problem, text = fmt.Sprintf("What the address fills in is too long: it may have %d KiB.", maxPlayLink>>10), ""
+	}
+	if text != "" {
+		unknown, err := p.input.fill([]byte(text))
+		switch {
+		case err != nil:
+			p.problem = "That is no JSON object, so the example stands here: " + err.Error() + "."
+		case len(unknown) > 0:
+			p.problem = "No field can hold " + strings.Join(unknown, ", ") + ": left out."
+		}
+		if err == nil {
+			return
+		}
+	}
+	if _, err := p.input.fill(p.operation.Example); err != nil {
+		p.problem = cmp.Or(p.problem, "The example cannot be read.")
+	}
+}
+
+// changePlayground shows what the fields come to, and adds and takes away things in
+// lists. Nothing is run.
+func (w playgrounds) changePlayground(v *visit) error {
+	p, err := w.open(v)
+	if err != nil {
+		return err
+	}
+	sent, err := p.receive()
+	if err != nil {
+		return err
+	}
+	does, path, _ := strings.Cut(sent["then"], ":")
+	switch does {
+	case "fill":
+		p.input = newPlayInput(p.operation.Inputs)
+		p.fill(sent["input"])
+	case "add":
+		p.input.add(path)
+	case "drop":
+		p.input.drop(path)
+	}
+	return p.page(http.StatusOK, nil)
+}
+
+// receive reads the form, and uploads the files in it.
+func (p *playground) receive() (map[string]string, error) {
+	sent := map[string]string{}
+	form, err := p.r.MultipartReader()
+	if err != nil { // It has no files.
+		for name := range p.r.PostForm {
+			sent[name] = p.r.PostForm.Get(name)
+		}
+		p.input.read(sent)
+		return sent, nil
+	}
+	left := int64(maxTyped)
+	var files []playUpload
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, errForm
+		}
+		if path, ok := strings.CutPrefix(part.FormName(), "upload:"); ok && part.FileName() != "" {
+			file, err := p.upload(path, part)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file)
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(part, left+1))
+		if left -= int64(len(text)); err != nil || left < 0 {
+			return nil, errForm
+		}
+		sent[part.FormName()] = string(text)
+	}
+	p.input.read(sent)
+	for _, file := range files {
+		p.place(file)
+	}
+	return sent, nil
+}
+
+// playUpload is a file that was chosen in the form, or what is wrong with it.
+type playUpload struct {
+	path, name, wrong string
+	stored            wire.Upload
+}
+
+// upload hands a file to the interface, as it comes in.
+func (p *playground) upload(path string, part *multipart.Part) (playUpload, error) {
+	u := playUpload{path: path, name: part.FileName()}
+	if !p.may(manages) {
+		return u, errForbidden
+	}
+	if _, ok := p.allow(p.ctx(), "upload:"+p.person.ID, uploadsPerMinute, time.Minute); !ok {
+		return u, errTooMany
+	}
+	kind := cmp.Or(part.Header.Get("Content-Type"), "application/octet-stream")
+	answer, err := p.visit.send(http.MethodPost, "/v1/files", part, http.Header{"Content-Type": {kind}, wire.FilenameHeader: {url.PathEscape(u.name)}})
+	if err != nil {
+		return u, err
+	}
+	_, err = answer.read(&u.stored)
+	if r := refused(err); r != nil {
+		u.wrong = u.name + ": " + r.Error()
+		return u, nil
+	}
+	return u, err
+}
+
+// place puts a file into its field, or several into a list.
+func (p *playground) place(u playUpload) {
+	path := u.path
+	if list, ok := strings.CutSuffix(path, "[]"); ok {
+		item, free := p.freeItem(list)
+		if !free {
+			p.input.wrong[list] = "Has no room for " + u.name + "."
+			return
+		}
+		path = item + "." + fileField(p.input.field(list))
+	}
+	if f := p.input.field(path); f == nil || f.Kind != views.InputFile {
+		return
+	}
+	if u.wrong != "" {
+		p.input.wrong[path] = u.wrong
+		return
+	}
+	p.input.uploaded(path, u.stored.ID, u.name, u.name+" · "+views.Bytes(u.stored.SizeBytes))
+}
+
+// freeItem is a thing in a list that has no file yet: the first, or a new one.
+func (p *playground) freeItem(list string) (string, bool) {
+	f := p.input.field(list)
+	if f == nil || f.Kind != views.InputList {
+		return "", false
+	}
+	for i := range p.input.counts[list] {
+		item := itemPath(list, i)
+		if p.input.object(f.Fields, item+".") == nil {
+			return item, true
+		}
+	}
+	return p.input.add(list)
+}
+
+// fileField is the name of the field that holds the file of a thing.
+func fileField(list *views.InputField) string {
+	i := slices.IndexFunc(list.Fields, func(f views.InputField) bool { return f.Kind == views.InputFile })
+	return list.Fields[i].Name
+}
+
+// runPlayground makes the call, which is paid for like any other.
+func (w playgrounds) runPlayground(v *visit) error {
+	p, err := w.open(v)
+	if err != nil {
+		return err
+	}
+	if _, err := p.receive(); err != nil {
+		return err
+	}
+	body := p.input.JSON()
+	if len(p.input.wrong) > 0 {
+		return p.page(http.StatusUnprocessableEntity, nil)
+	}
+	result, status, err := p.run(body)
+	if err != nil {
+		return err
+	}
+	return p.page(status, result)
+}
+
+// run makes the call. The result is stored, whatever the form says of it, so that
+// it can be shown, and the price is at most the one on the button.
+func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
+	if mode := p.input.values["response"]; mode == "" || mode == answerBytes {
+		kept := p.input.values["response"]
+		p.input.values["response"] = answerAddress
+		body = p.input.JSON()
+		p.input.values["response"] = kept
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	if !p.varies() {
+		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.cfg.Prices[p.name]), 10))
+	}
+	began := time.Now()
+	answer, err := p.visit.send(http.MethodPost, p.operation.Path, bytes.NewReader(body), header)
+	if err != nil {
+		return nil, 0, err
+	}
+	m := &views.PlayResult{Took: time.Since(began)}
+	var file wire.FileURL
+	_, err = answer.read(&file)
+	if r := refused(err); r != nil {
+		p.tellFaults(m, r)
+		return m, r.status, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	m.OK, m.Async = true, answer.status == http.StatusAccepted
+	if id := answer.header.Get(wire.ResultIDHeader); id != "" {
+		m.CallID = store.CallID(id)
+	}
+	if charged, err := strconv.ParseInt(answer.header.Get(wire.ChargedHeader), 10, 64); err == nil {
+		m.Charged, m.Price = true, credit.Amount(charged)
+	}
+	if m.Async || file.URL == "" {
+		if !m.Async {
+			m.Text, m.TextIs = indentedText(answer.body.Bytes()), "json"
+		}
+		return m, http.StatusOK, nil
+	}
+	m.ResultID, m.Filename, m.Size, m.ExpiresAt = file.ID, file.Filename, file.SizeBytes, file.ExpiresAt
+	m.Download = "/v1/files/" + url.PathEscape(file.ID)
+	m.Link = p.cfg.BaseURL + m.Download
+	return m, http.StatusOK, p.look(m)
+}
+
+// tellFaults says at the fields what the interface has refused, and above them what
+// belongs to none.
+func (p *playground) tellFaults(m *views.PlayResult, r *refusal) {
+	m.Code, m.Message = string(r.ErrorBody.Error.Code), r.Error()
+	for _, detail := range r.ErrorBody.Error.Details {
+		if p.input.fault(detail.Field, detail.Message) {
+			m.AtFields = true
+		}
+	}
+}
+
+// looked is what the interface shows of a result.
+type looked struct {
+	ContentType string
+	Pages       int
+	Images      []struct {
+		ContentType string
+		Data        []byte
+	}
+	Text string
+	Cut  bool
+	Note string
+}
+
+// look shows the result. What is gone or cannot be drawn is still there to download.
+func (p *playground) look(m *views.PlayResult) error {
+	var seen looked
+	_, err := p.ask(http.MethodGet, m.Download+"/look", nil, &seen, "")
+	if r := refused(err); r != nil {
+		m.Note = r.Error()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m.ContentType, m.Pages, m.Text, m.Cut, m.Note = seen.ContentType, seen.Pages, seen.Text, seen.Cut, seen.Note
+	switch {
+	case seen.ContentType == "application/json":
+		m.Text, m.TextIs = indentedText([]byte(seen.Text)), "json"
+	case seen.ContentType == "image/svg+xml", seen.ContentType == "text/html":
+		m.TextIs = "html"
+	}
+	m.Sheets = seen.ContentType == "application/pdf"
+	for _, image := range seen.Images {
+		m.Images = append(m.Images, "data:"+image.ContentType+";base64,"+base64.StdEncoding.EncodeToString(image.Data))
+	}
+	return nil
+}
+
+// indentedText writes JSON over several lines, and what is none as it is.
+func indentedText(text []byte) string {
+	var out bytes.Buffer
+	if json.Indent(&out, bytes.TrimSpace(text), "", "  ") != nil {
+		return string(text)
+	}
+	return out.String()
+}
+
+// varies tells whether the price depends on what is asked for.
+func (p *playground) varies() bool {
+	return slices.ContainsFunc(p.cfg.Described, func(o Operation) bool { return o.Name == p.name && o.Varies })
+}
+
+// page shows the form, what it comes to, and the result where there is one.
+func (p *playground) page(status int, result *views.PlayResult) error {
+	body := p.input.JSON() // It finds what is no JSON in the fields.
+	m := views.Playground{
+		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Fields: p.input.shown(p.operation.Example), Problem: p.problem,
+		Price: p.cfg.Prices[p.name], Varies: p.varies(), Result: result, MaxFile: p.cfg.MaxFile, Reference: referencePath + "/" + p.operation.ID,
+	}
+	for _, o := range p.cfg.Described {
+		if o.Name == p.name {
+			m.Note = o.Note
+		}
+	}
+	for _, group := range p.playable() {
+		for _, o := range group.List {
+			m.Choices = append(m.Choices, views.Choice{Value: o.ID, Text: p.rowOf(o)})
+		}
+	}
+	p.showCall(&m, body)
+	calls, err := p.store.Calls(p.ctx(), store.CallFilter{AccountID: p.account.ID, Operation: p.name, List: store.List{Limit: playHistory}})
+	if err != nil {
+		return err
+	}
+	names, _, err := p.keyNames(p.ctx(), p.account.ID)
+	if err != nil {
+		return err
+	}
+	for _, call := range calls.Items {
+		m.History = append(m.History, documentOf(call, names))
+	}
+	return p.show(status, views.PlaygroundPage(p.visit.page(p.name, playgroundPath), m))
+}
+
+// showCall shows the call that the fields come to, as JSON and in every language.
+// In one that is long, long texts are cut.
+func (p *playground) showCall(m *views.Playground, body []byte) {
+	if len(body) <= maxPlayLink {
+		m.Input = string(body)
+	}
+	if len(body) > maxShownInput {
+		if short, err := shorter(body); err == nil {
+			body, m.Shortened = short, true
+		}
+	}
+	file := p.operation.ResultFile
+	if p.input.values["response"] == answerAddress || p.input.values["response"] == answerJob {
+		file = ""
+	}
+	m.Samples = append([]views.Sample{guides.Own("JSON", "json", indentedText(body))}, guides.Samples(guides.Request{
+		Method: http.MethodPost, URL: p.cfg.BaseURL + p.operation.Path, Body: string(body), File: file, Private: true,
+	})...)
+}
+
+// shorter cuts the long texts of an input.
+func shorter(body []byte) ([]byte, error) {
+	var input any
+	if err := json.Unmarshal(body, &input); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	writer := json.NewEncoder(&out)
+	writer.SetEscapeHTML(false)
+	if err := writer.Encode(shortened(input)); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
+}
