@@ -405,7 +405,8 @@ func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string)
 	for viewer, paths := range map[*screen][]string{
 		nobody: {"/login", "/signup", "/password/reset", "/nothing-here"},
 		owner: {
-			"/dashboard", "/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries",
+			"/dashboard", "/dashboard/playground", "/dashboard/playground/pdf_create", "/dashboard/playground/pdf_stamp",
+			"/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries",
 			"/dashboard/keys", "/dashboard/keys/new", "/dashboard/keys/" + keys[0].ID + "/revoke", "/dashboard/keys/" + keys[0].ID + "/roll",
 			"/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/factor",
 			"/dashboard/templates", "/dashboard/templates?q=nothing-has-this", "/dashboard/templates/new", "/dashboard/templates/gallery", "/dashboard/templates/import",
