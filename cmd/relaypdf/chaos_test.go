@@ -37,18 +37,19 @@ const (
 	// chaosCuts is how many exchanges with PostgreSQL there are to one that is cut.
 	chaosCuts = 150
 	// chaosLonger is how much longer than it was told TestChaos goes on where
-	// nothing was killed yet, or no job accepted: on a machine that stalls, or
-	// starts servers more slowly than they are killed, seconds are not enough.
+	// nothing was killed yet, no job accepted, or nothing paid: on a machine that
+	// stalls, or starts servers more slowly than they are killed, seconds are not
+	// enough.
 	chaosLonger = 2 * time.Minute
 	// chaosCalm bounds the wait for everything accepted to come to its end.
 	chaosCalm = 5 * time.Minute
 )
 
-// TestChaos puts real servers under mixed load, hostile documents among it, kills
-// them with SIGKILL again and again, freezes them, gives them wrong clocks and
-// cuts their connections to PostgreSQL in the midst of exchanges. Then it compares
-// what clients were told and what a receiver of webhooks got with what the
-// database holds.
+// TestChaos puts real servers under mixed load, hostile documents and payments
+// among it, kills them with SIGKILL again and again, freezes them, gives them wrong
+// clocks and cuts their connections to PostgreSQL in the midst of exchanges. Then it
+// compares what clients were told, what a receiver of webhooks got, and what Stripe
+// has been paid, with what the database holds.
 func TestChaos(t *testing.T) { //nolint:tparallel // it adopts the orphans of the whole process
 	if *chaosSeed == 0 {
 		*chaosSeed = uint64(time.Now().UnixNano())
@@ -78,6 +79,7 @@ type chaos struct {
 	receiver  *chaosReceiver
 	customers []*chaosCustomer
 	attacker  *chaosCustomer // one of the customers
+	till      *chaosTill     // whose payers are customers too
 	servers   []*chaosServer
 	cutter    *storetest.Cutter // between servers and PostgreSQL
 	attacks   atomic.Int32      // hostile documents that were answered
@@ -93,11 +95,12 @@ type chaosCustomer struct {
 	results  map[string]bool   // ids of results that arrived
 	byKey    map[string]string // id of the result by idempotency key
 	endpoint map[string]string // secret by kind of endpoint
+	pays     bool              // it has no money but what it pays
 }
 
 func newChaos(t *testing.T, db storetest.DB, processes int) *chaos {
 	t.Helper()
-	c := &chaos{t: t, db: db, store: db.Open(t, nil), dir: chaosFolder(t), program: plainProgram(t), receiver: newChaosReceiver(t)}
+	c := &chaos{t: t, db: db, store: db.Open(t, nil), dir: chaosFolder(t), program: plainProgram(t), receiver: newChaosReceiver(t), till: newChaosTill(t)}
 	ca := filepath.Join(c.dir, "ca.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.receiver.server.Certificate().Raw})
 	if err := os.WriteFile(ca, certificate, 0o644); err != nil {
@@ -117,11 +120,17 @@ func newChaos(t *testing.T, db storetest.DB, processes int) *chaos {
 		"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + through.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_MEMORY=2GiB",
 		"RELAYPDF_ALLOW_HOSTS=127.0.0.1", "RELAYPDF_EXTRA_CA=" + ca, "RELAYPDF_RENDER_SLOTS=1", "RELAYPDF_WORKERS=2",
 	}
+	c.env = append(c.env, c.till.env()...)
 	for i := range chaosAccounts {
 		c.customers = append(c.customers, c.newCustomer(fmt.Sprintf("chaos%d@example.com", i)))
 	}
 	c.attacker = c.newCustomer("attacker@example.com")
 	c.customers = append(c.customers, c.attacker)
+	for i := range chaosPayers {
+		payer := c.newPayer(fmt.Sprintf("payer%d@example.com", i))
+		c.till.payers = append(c.till.payers, payer)
+		c.customers = append(c.customers, payer.chaosCustomer)
+	}
 	for i := range processes {
 		// The clock of SQLite's machine is the only one. The first process has the
 		// right one, and does the periodic work.
@@ -178,6 +187,9 @@ func (c *chaos) run(kill time.Duration) {
 		}
 	}()
 	c.registerEndpoints()
+	for _, payer := range c.till.payers {
+		c.logIn(t.Context(), payer)
+	}
 	if c.cutter != nil {
 		c.cutter.Often(chaosCuts)
 	}
@@ -201,6 +213,11 @@ func (c *chaos) run(kill time.Duration) {
 			load.Go(func() { (&chaosClient{chaos: c, customer: customer, random: random}).run(ctx) })
 		}
 	}
+	for i, payer := range c.till.payers {
+		random := rand.New(rand.NewPCG(*chaosSeed, uint64(3000+i)))
+		load.Go(func() { c.pay(ctx, payer, random) })
+	}
+	load.Go(func() { c.tellAgain(ctx) })
 	for i, server := range c.servers {
 		random := rand.New(rand.NewPCG(*chaosSeed, uint64(1000+i)))
 		killers.Go(func() { server.killAgain(ctx, t, random) })
@@ -223,24 +240,25 @@ func (c *chaos) run(kill time.Duration) {
 
 	killed := time.Now()
 	c.receiver.calmDown()
+	c.settleUp()
 	c.awaitCalm()
 	calm := time.Since(killed).Round(time.Second)
 	c.check()
 	c.stopAll()
 	c.checkNothingLeft()
 	seen := c.counts()
-	t.Logf("%+v, %d cuts, %d requests to the receiver, calm after %v", seen, cuts, c.receiver.count(), calm)
+	t.Logf("%+v told by %d events, %d cuts, %d requests to the receiver, calm after %v", seen, c.till.sent.Load(), cuts, c.receiver.count(), calm)
 	if !c.shows() || c.cutter != nil && cuts == 0 {
-		t.Error("nothing was killed, frozen, attacked or cut, or no job was accepted: the test shows nothing")
+		t.Error("nothing was killed, frozen, attacked, cut or paid, or no job was accepted: the test shows nothing")
 	}
 }
 
 // chaosCounts are how often servers were killed and frozen, how many jobs were
-// accepted, and how many hostile documents answered.
-type chaosCounts struct{ kills, freezes, jobs, attacks int }
+// accepted, how many hostile documents answered, and how many payments made.
+type chaosCounts struct{ kills, freezes, jobs, attacks, payments int }
 
 func (c *chaos) counts() (n chaosCounts) {
-	n.attacks = int(c.attacks.Load())
+	n.attacks, n.payments = int(c.attacks.Load()), c.till.paid()
 	for _, server := range c.servers {
 		n.kills += int(server.kills.Load())
 		n.freezes += int(server.freezes.Load())
@@ -256,7 +274,7 @@ func (c *chaos) counts() (n chaosCounts) {
 // shows tells whether enough has happened for the test to show anything.
 func (c *chaos) shows() bool {
 	n := c.counts()
-	return n.kills > 0 && n.freezes > 0 && n.jobs > 0 && n.attacks > 0
+	return n.kills > 0 && n.freezes > 0 && n.jobs > 0 && n.attacks > 0 && n.payments > 0
 }
 
 // stopAll ends the servers the way an operator does. One more start and stop
