@@ -12,6 +12,8 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/render"
 	"relaypdf/store"
 )
 
@@ -19,6 +21,9 @@ const (
 	// PreviewPath is where a person's door takes the input of templates.preview, and
 	// answers with images of its pages. The query says how large: scale, and pages.
 	PreviewPath = "/v1/templates/pages"
+	// FilledPath is where it answers to that with the HTML, without what may ask
+	// others for something.
+	FilledPath = "/v1/templates/filled"
 	// LookPath is where it shows what a stored result looks like.
 	LookPath = "/v1/files/{id}/look"
 )
@@ -63,6 +68,7 @@ func (a people) router() http.Handler {
 	}
 	r.Method(http.MethodPost, PreviewPath, a.serve(a.showPreview))
 	r.Method(http.MethodGet, LookPath, a.serve(a.showLook))
+	r.Method(http.MethodPost, FilledPath, a.serve(a.showFilled))
 	r.NotFound(nowhere(a).serve(fault.NotFound))
 	r.MethodNotAllowed(nowhere(a).serve(fault.MethodNotAllowed))
 	return r
@@ -103,4 +109,19 @@ func (a people) showLook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, look)
+}
+
+// showFilled answers with the HTML of a template, for a frame that may do nothing.
+func (a people) showFilled(w http.ResponseWriter, r *http.Request) error {
+	input, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTemplateBody))
+	if err != nil {
+		return &fault.Error{Code: fault.InvalidRequest, Message: "The template did not arrive whole, or is too large.", Cause: err}
+	}
+	made, err := a.Calls.Preview(r.Context(), call.PreviewRequest{Caller: callerFrom(r.Context()), Input: input, View: operation.Filled})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, err = io.WriteString(w, render.Still(made.HTML))
+	return err
 }

@@ -27,7 +27,9 @@ func (w editors) pages() []page {
 		{"POST", "/dashboard/templates/{id}/draft", manages, w.saveDraft},
 		{"POST", "/dashboard/templates/{id}/check", signedIn, w.checkDraft},
 		{"POST", "/dashboard/templates/{id}/pages", signedIn, w.drawDraft},
+		{"POST", "/dashboard/templates/{id}/filled", signedIn, w.showFilled},
 		{"POST", "/dashboard/templates/{id}/compare", signedIn, w.compareDraft},
+		{"POST", "/dashboard/templates/{id}/describe", manages, w.describeDraft},
 		{"POST", "/dashboard/templates/{id}/pdf", manages, w.printDraft},
 		{"GET", "/dashboard/templates/{id}/publish", manages, past.showPublish},
 		{"POST", "/dashboard/templates/{id}/publish", manages, past.publishDraft},
@@ -52,7 +54,7 @@ func (w editors) editorOf(v *visit, t wire.Template, etag string) (views.Editor,
 	m := views.Editor{
 		Card: cardOf(t), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: etag,
 		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options), Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
-		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), BaseURL: w.cfg.BaseURL,
+		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), BaseURL: w.cfg.BaseURL, Model: w.cfg.Model,
 	}
 	var partials wire.PartialList
 	if _, err := v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &partials, ""); err != nil {
@@ -220,6 +222,11 @@ func (w editors) pass(v *visit, method, path string, body []byte) (*heard, error
 	if err != nil {
 		return nil, err
 	}
+	return answer, w.forward(v, answer)
+}
+
+// forward answers with an answer of the interface as it is.
+func (w editors) forward(v *visit, answer *heard) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/json")
 	for _, name := range []string{"ETag", "Retry-After"} {
@@ -228,8 +235,8 @@ func (w editors) pass(v *visit, method, path string, body []byte) (*heard, error
 		}
 	}
 	v.w.WriteHeader(answer.status)
-	_, err = v.w.Write(answer.body.Bytes())
-	return answer, err
+	_, err := v.w.Write(answer.body.Bytes())
+	return err
 }
 
 // sent is the body of a request of the editor's script.

@@ -41,6 +41,8 @@ type (
 	settings struct{ *Web }
 	// publications are the versions of templates.
 	publications struct{ *Web }
+	// partials are the pages of what templates share.
+	partials struct{ *Web }
 	// templates are the list of templates, and what makes some.
 	templates struct{ *Web }
 	// wallets are the pages of money.

@@ -59,6 +59,8 @@ var mostStatements = map[string]int{
 	"/dashboard/templates/new":                       6,
 	"/dashboard/templates/gallery":                   6,
 	"/dashboard/templates/import":                    6,
+	"/dashboard/templates/partials":                  8,
+	"/dashboard/templates/partials/new":              6,
 	"/dashboard/wallet":                              18,
 	"/dashboard/wallet/receipts":                     7,
 	"/dashboard/webhooks":                            8,

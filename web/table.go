@@ -33,7 +33,7 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(publics{w}.pages(), w.memberPages(), templates{w}.pages(), editors{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
+	return slices.Concat(publics{w}.pages(), w.memberPages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
 }
 
 // pages are those that everybody finds.

@@ -24,14 +24,21 @@ const maxForm = 1 << 20
 // written as three or six.
 const maxDraft = 40 << 20
 
+// maxPartial bounds a partial on its way, of which three bytes may be sent for one.
+const maxPartial = 3*store.MaxPartialBytes + maxForm
+
 // largeForms are the forms that may send more.
 var largeForms = map[string]int64{
-	"/dashboard/templates/import":       maxZip + maxForm,
-	"/dashboard/templates/{id}":         maxDraft,
-	"/dashboard/templates/{id}/draft":   maxDraft,
-	"/dashboard/templates/{id}/check":   maxDraft,
-	"/dashboard/templates/{id}/pages":   maxDraft,
-	"/dashboard/templates/{id}/compare": maxDraft,
+	"/dashboard/templates/import":        maxZip + maxForm,
+	"/dashboard/templates/{id}":          maxDraft,
+	"/dashboard/templates/{id}/draft":    maxDraft,
+	"/dashboard/templates/{id}/check":    maxDraft,
+	"/dashboard/templates/{id}/pages":    maxDraft,
+	"/dashboard/templates/{id}/filled":   maxDraft,
+	"/dashboard/templates/{id}/compare":  maxDraft,
+	"/dashboard/templates/{id}/describe": maxDraft,
+	partialsPath:                         maxPartial,
+	partialsPath + "/{name}":             maxPartial,
 }
 
 // mostOf is what a form may send, in bytes. Those of the playground hold files, and
@@ -224,6 +231,9 @@ func (w *Web) admit(v *visit, p page) error {
 // askToSignIn sends a visitor to the sign-in and back: to the page they asked
 // for, or to what they had typed.
 func (v *visit) askToSignIn() error {
+	if v.r.Header.Get("Sec-Fetch-Dest") == "iframe" {
+		return nothing(v.w) // The page around it asks.
+	}
 	next := v.r.URL.RequestURI()
 	if v.r.Method == http.MethodPost {
 		kept, err := v.keep()

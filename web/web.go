@@ -81,6 +81,8 @@ type Config struct {
 	// documents that have a field in the editor.
 	Helpers      []string
 	OptionFields []views.OptionField
+	// Model tells that a provider of language models writes templates.
+	Model bool
 	// Region is this process's.
 	Region string
 	// What operators see of this process: its settings with secrets masked, what

@@ -13,6 +13,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
 	"relaypdf/api/op"
+	"relaypdf/api/operation"
 	"relaypdf/render"
 )
 
@@ -35,7 +36,11 @@ const (
 // MaxPreviews is how many an account may have in a day.
 const MaxPreviews = 2000
 
-var previewWindow = limit.Window{Name: "previews", Limit: MaxPreviews, Length: 24 * time.Hour}
+var (
+	previewWindow = limit.Window{Name: "previews", Limit: MaxPreviews, Length: 24 * time.Hour}
+	// filledWindow bounds what takes no browser.
+	filledWindow = limit.Window{Name: "fillings", Limit: 5 * MaxPreviews, Length: 24 * time.Hour}
+)
 
 // PreviewRequest asks for a look at a template.
 type PreviewRequest struct {
@@ -46,10 +51,14 @@ type PreviewRequest struct {
 	Scale float64
 	// Pages are drawn at most; 0 is MaxPreviewPages.
 	Pages int
+	// View is what is asked for: images of the pages, or else the HTML.
+	View operation.View
 }
 
 // Preview is what a template looks like.
 type Preview struct {
+	// HTML is what the template was filled to, for operation.Filled only.
+	HTML   string
 	Pages  int      // that the document has
 	Images [][]byte // the first of them, as PNG
 	Took   time.Duration
@@ -61,7 +70,11 @@ type Preview struct {
 func (p *Pipeline) Preview(ctx context.Context, request PreviewRequest) (Preview, error) {
 	p.running.Add(1)
 	defer p.running.Done()
-	verdict, err := p.limiter.Take(ctx, p.LimitKey("previews", request.Caller.Account.ID), previewWindow)
+	window := previewWindow
+	if request.View == operation.Filled {
+		window = filledWindow
+	}
+	verdict, err := p.limiter.Take(ctx, p.LimitKey(window.Name, request.Caller.Account.ID), window)
 	if err != nil || !verdict.Allowed {
 		return Preview{}, overPreviews(verdict, err)
 	}
@@ -98,7 +111,13 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 	defer p.Free(ctx, bound)
 	c := &paidCall{Pipeline: p, Request: Request{Operation: row, Caller: request.Caller}}
 	env := c.env()
+	env.View = request.View
 	if err := bound.Pin(ctx, env); err != nil {
+		return made, err
+	}
+	if request.View == operation.Filled {
+		filled, err := bound.Run(ctx, env)
+		made.HTML, _ = filled.JSON.(string)
 		return made, err
 	}
 	leave, err := p.previews.enter(ctx)

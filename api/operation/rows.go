@@ -32,7 +32,19 @@ type Env struct {
 	Prices map[string]credit.Amount
 	// Quotes are the account's.
 	Quotes Quotes
+	// View is what templates.preview makes. Calls have Printed.
+	View View
 }
+
+// View is what is made of a template for who writes it.
+type View int
+
+const (
+	// Printed is a PDF.
+	Printed View = iota
+	// Filled is the HTML alone, as the result's JSON.
+	Filled
+)
 
 // admit returns the error with which the browser would turn the account away now.
 func (e *Env) admit() error {

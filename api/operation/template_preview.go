@@ -82,6 +82,9 @@ func runPreview(ctx context.Context, env *Env, in *PreviewInput) (op.Result, err
 	if err != nil {
 		return op.Result{}, err
 	}
+	if env.View == Filled {
+		return op.Result{Stem: "preview", JSON: html}, nil
+	}
 	doc, err := env.Render.PDF(ctx, render.Source{HTML: html}, page, in.Options.settings())
 	if err != nil {
 		return op.Result{}, fieldError(err)

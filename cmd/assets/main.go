@@ -72,6 +72,7 @@ var bundles = []bundle{
 	{out: dist + "app.js", source: pages + "app.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "playground.js", source: pages + "playground.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "public.js", source: pages + "public.js", format: api.FormatIIFE, target: api.ES2022},
+	{out: dist + "format.js", source: pages + "format.js", format: api.FormatIIFE, target: api.ES2022, short: true, notice: []string{"js-beautify"}},
 	{
 		// CodeMirror's packages have one author and one licence.
 		out: dist + "editor.js", source: pages + "editor.js", format: api.FormatIIFE, target: api.ES2022, short: true,

@@ -97,7 +97,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	config.MaxBody, config.MaxFile = a.config.MaxBody, a.config.MaxFile
 	started := time.Now()
 	config.Engines = func() views.Engines { return a.engines(started) }
-	config.Helpers = render.TemplateHelpers()
+	config.Helpers, config.Model = render.TemplateHelpers(), a.config.AI.Provider != ""
 	if options, ok := table.Lookup("templates.preview").Schema.Properties.Get("options"); ok {
 		config.OptionFields = optionFields(options, "")
 	}

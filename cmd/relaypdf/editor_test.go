@@ -168,10 +168,17 @@ func twoTabs(t *testing.T, app *App, maya, second *screen, template store.Templa
 			t.Fatalf("the first tab's text is not kept: %+v, %v", stored.Content, err)
 		}
 	}
+	// More digits than a number of JavaScript holds are taken as they are.
+	const long = "12345678901234567890.10"
+	digits := json.RawMessage(`{"n": ` + long + `}`)
+	if _, err := app.Store.UpdateTemplate(t.Context(), template.AccountID, template.ID, 0, store.TemplateChange{SampleData: digits}); err != nil {
+		t.Fatal(err)
+	}
 	second.write("<p>too late</p>")
 	second.sees("Saved in another tab")
 	second.click("[data-conflict]", "Take theirs")
 	second.holds("theirs is taken", `document.querySelector(".cm-content[aria-label=HTML]").textContent.includes("from the first tab")`)
+	second.holds("its numbers are whole", `document.querySelector('.cm-content[aria-label="Sample data, JSON"]').textContent.includes(args[0])`, `"n": `+long)
 	maya.calm("the first tab")
 	second.calm("the second tab")
 	maya.open("/dashboard/templates")

@@ -2,9 +2,9 @@
 // it the fields become editors, the draft saves itself, and the pages come by
 // themselves from the engine that calls use.
 
-import { EditorState } from "@codemirror/state";
+import { EditorState, StateEffect } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers, highlightActiveLine, highlightActiveLineGutter, drawSelection, Decoration, MatchDecorator, ViewPlugin } from "@codemirror/view";
-import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { defaultKeymap, history, historyKeymap, indentWithTab, invertedEffects, isolateHistory, undo } from "@codemirror/commands";
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { search, searchKeymap } from "@codemirror/search";
@@ -12,6 +12,9 @@ import { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { html, htmlCompletionSource } from "@codemirror/lang-html";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
 import { tagHighlighter, tags } from "@lezer/highlight";
+import { describes } from "./describe.js";
+import { framesIn, paperOf } from "./frame.js";
+import { indent, members } from "./json.js";
 
 const main = document.querySelector("[data-editor]");
 const nonce = document.querySelector("script[data-editor-script]")?.nonce ?? "";
@@ -81,6 +84,7 @@ const common = (label) => [
   keymap.of([
     { key: "Mod-s", preventDefault: true, run: () => { save(); return true; } },
     { key: "Mod-Enter", preventDefault: true, run: () => { preview(); return true; } },
+    { key: "Shift-Alt-f", preventDefault: true, run: () => { format(); return true; } },
     ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap, ...lintKeymap,
     { key: "Escape", run: (view) => { view.contentDOM.blur(); return true; } }, indentWithTab,
   ]),
@@ -97,11 +101,43 @@ const replaceField = (name, extensions) => {
   return view;
 };
 
-const templateSource = () => [html({ autoCloseTags: true }), mustaches, autocompletion({ override: [completeMustache, htmlCompletionSource], icons: false })];
+const templateSource = () => [html({ autoCloseTags: true }), mustaches, together, autocompletion({ override: [completeMustache, htmlCompletionSource], icons: false })];
 const views = {};
 const text = (name) => views[name].state.doc.toString();
 const setText = (name, value) => {
   if (text(name) !== value) views[name].dispatch({ changes: { from: 0, to: views[name].state.doc.length, insert: value } });
+};
+
+// What replaces several fields is one step of the HTML's history, which takes the
+// others along, back and forth.
+const swapped = StateEffect.define();
+const together = [
+  invertedEffects.of((step) => step.effects.filter((effect) => effect.is(swapped)).map(({ value }) => swapped.of({ from: value.to, to: value.from }))),
+  EditorView.updateListener.of(({ transactions }) => {
+    for (const step of transactions.filter((one) => one.isUserEvent("undo") || one.isUserEvent("redo"))) {
+      for (const effect of step.effects) if (effect.is(swapped)) for (const [name, value] of Object.entries(effect.value.to)) setText(name, value);
+    }
+  }),
+];
+const put = (fields) => {
+  const { html: source, ...to } = fields;
+  const from = Object.fromEntries(Object.keys(to).map((name) => [name, text(name)]));
+  const { doc } = views.html.state;
+  views.html.dispatch({ changes: { from: 0, to: doc.length, insert: source }, effects: swapped.of({ from, to }), selection: { anchor: 0 }, annotations: isolateHistory.of("full") });
+  for (const [name, value] of Object.entries(to)) setText(name, value);
+};
+
+// offerUndo says what has replaced the fields, and takes it back on request.
+const offerUndo = (words, before, after) => {
+  $("[data-undo]")?.remove();
+  const box = element("div", { className: "toasts" });
+  box.dataset.undo = "";
+  const back = element("button", { className: "btn small", type: "button", textContent: "Undo" }), stay = element("button", { className: "btn small", type: "button", textContent: "Keep" });
+  back.addEventListener("click", () => { box.remove(); if (text("html") === after) undo(views.html); else put(before); views.html.focus(); });
+  stay.addEventListener("click", () => { box.remove(); views.html.focus(); });
+  box.append(element("div", { className: "toast", role: "status" }, words, back, stay));
+  document.body.append(box);
+  back.focus();
 };
 
 // ——— The data's paths: to complete, and to find what is meant.
@@ -338,11 +374,12 @@ const settle = {
   async theirs() {
     const answer = await ask("/draft", { method: "GET" });
     if (!answer.ok) return;
-    const stored = await answer.json();
+    const body = await answer.text(), stored = JSON.parse(body);
     etag = answer.headers.get("ETag");
     setText("html", stored.html);
-    setText("sampleData", JSON.stringify(stored.sampleData, null, 2));
-    setText("options", JSON.stringify(stored.options, null, 2));
+    const own = members(body); // as text: numbers keep every digit
+    setText("sampleData", indent(own.sampleData));
+    setText("options", indent(own.options));
     conflict = false; dirty = false; savedAt = Date.parse(stored.updatedAt);
     keep(localKey, null);
     ago(); preview();
@@ -367,7 +404,10 @@ const scale = (picture) => {
 };
 const scaleAll = () => $$(".paper img", stage).forEach(scale);
 
+let last = null; // what was drawn last
 const draw = (made) => {
+  last = made;
+  if (framesOnly) return;
   const [top, left] = [stage.scrollTop, stage.scrollLeft];
   const sheets = made.images.map((image, i) => {
     const picture = element("img", { src: `data:image/png;base64,${image}`, alt: `Page ${i + 1} of the draft` });
@@ -375,6 +415,7 @@ const draw = (made) => {
     return element("div", { className: "crop" }, element("div", { className: "paper" }, picture));
   });
   if (made.pages > sheets.length) sheets.push(element("p", { className: "faint", textContent: `${made.pages - sheets.length} more pages are not drawn here.` }));
+  frames.remove();
   stage.replaceChildren(...sheets);
   stage.scrollTo(left, top);
   stage.dataset.preview = shown;
@@ -388,10 +429,35 @@ const draw = (made) => {
   $("[data-left]").textContent = `Previews are free, ${made.left.toLocaleString("en-US")} left today`;
 };
 
+// Until there are pages, and where they take long, the HTML stands in for them:
+// what it says, although not where pages end. Who wants only that has a switch.
+const frames = framesIn(stage, `${path}/filled`);
+const slow = 1200; // milliseconds, after which the pages on the stage are old
+let framesOnly = false;
+const showFrame = () => {
+  const paper = paperOf(readJSON("options") ?? {});
+  const by = zoom ?? Math.min(1, Math.max(.25, (stage.clientWidth - 56) / paper.width));
+  frames.fill({ html: text("html"), sampleData: text("sampleData"), options: text("options") }, paper, by, (sheet) => {
+    sheet.hidden = false;
+    for (const other of [...stage.children]) if (other !== sheet) other.remove();
+    strip.hidden = true;
+    timing.textContent = framesOnly ? "HTML, without pages" : "HTML, until the pages come";
+  });
+};
+const switchFrames = (button) => {
+  framesOnly = !framesOnly;
+  button.setAttribute("aria-pressed", String(framesOnly));
+  if (framesOnly) showFrame();
+  else if (last) draw(last);
+  else frames.remove();
+};
+
 const preview = async () => {
   clearTimeout(previewTimer);
   if (!checkJSON() || !text("html")) return;
   const turn = ++asked, body = draft(), source = text("html");
+  if (!shown) showFrame();
+  const late = setTimeout(() => { if (turn === asked && shown && !framesOnly) showFrame(); }, slow);
   running?.abort();
   const own = running = new AbortController();
   stage.setAttribute("aria-busy", "true");
@@ -402,6 +468,7 @@ const preview = async () => {
     if (!answer.ok) {
       const error = await messageOf(answer);
       if (turn === asked) {
+        if (last && frames.shown && !framesOnly) draw(last);
         timing.textContent = shown ? "The last pages without a mistake" : "";
         if (!faults) showProblems((error.details?.length ? error.details : [{ message: error.message }]).map((detail) => ({ kind: "e", parts: [detail.field ? `${detail.field} ${detail.message}` : detail.message] })));
       }
@@ -413,6 +480,7 @@ const preview = async () => {
     if (error instanceof SignedOut) signedOut();
     else if (error.name !== "AbortError" && turn === asked) timing.textContent = "No connection";
   } finally {
+    clearTimeout(late);
     if (turn === asked) stage.removeAttribute("aria-busy");
   }
 };
@@ -426,14 +494,39 @@ const check = async (source) => {
   } catch { /* the preview says what is wrong with the connection */ }
 };
 
+// ——— Formatting. What would change more than space is left as it was.
+
+let formatter = null; // it is fetched by who wants it
+const loadFormatter = () => formatter ??= new Promise((resolve, reject) => {
+  const script = element("script", { src: main.dataset.format, nonce });
+  script.addEventListener("load", () => resolve(globalThis.formatTemplate));
+  script.addEventListener("error", () => { formatter = null; reject(new Error("The formatter did not arrive")); });
+  document.head.append(script);
+});
+const format = async () => {
+  if (readOnly) return;
+  try {
+    const made = (await loadFormatter())(text("html"));
+    if (made === null) { timing.textContent = "Not formatted: that would change what it says"; return; }
+    const { head } = views.html.state.selection.main, { number } = views.html.state.doc.lineAt(head);
+    if (made === text("html")) return;
+    views.html.dispatch({ changes: { from: 0, to: views.html.state.doc.length, insert: made }, annotations: isolateHistory.of("full") });
+    const { doc } = views.html.state;
+    views.html.dispatch({ selection: { anchor: doc.line(Math.min(number, doc.lines)).from }, scrollIntoView: true });
+  } catch (error) {
+    timing.textContent = error.message;
+  }
+};
+
 const resize = (by) => {
   const first = $(".paper img", stage);
   const now = zoom ?? (first?.naturalWidth ? fit(first) : 1);
   zoom = Math.min(3, Math.max(.25, Math.round((now + by * .1) * 10) / 10));
   keep("editor-zoom", zoom);
-  scaleAll();
+  rescale();
 };
-new ResizeObserver(() => { if (zoom === null) scaleAll(); }).observe(stage);
+const rescale = () => { scaleAll(); if (framesOnly) showFrame(); };
+new ResizeObserver(() => { if (zoom === null) rescale(); }).observe(stage);
 
 // ——— Options: a form beside their JSON.
 
@@ -476,7 +569,7 @@ const optionTyped = (control) => {
 
 // ——— What happens when something is typed.
 
-let previewTimer = 0, localTimer = 0, quiet = true;
+let previewTimer = 0, localTimer = 0, frameTimer = 0, quiet = true;
 const changed = (name) => {
   if (quiet) return;
   if (name === "headerTemplate" || name === "footerTemplate") {
@@ -487,7 +580,8 @@ const changed = (name) => {
   if (name === "options") showOptions();
   dirty = true;
   if (!conflict) say("Not saved yet");
-  clearTimeout(previewTimer); clearTimeout(saveTimer); clearTimeout(localTimer);
+  clearTimeout(previewTimer); clearTimeout(saveTimer); clearTimeout(localTimer); clearTimeout(frameTimer);
+  if (framesOnly) frameTimer = setTimeout(showFrame, 120);
   localTimer = setTimeout(() => keep(localKey, everything()), 200);
   previewTimer = setTimeout(preview, 300);
   if (!readOnly) saveTimer = setTimeout(save, 1500);
@@ -562,8 +656,21 @@ const start = () => {
   $$("[data-side]").forEach((tab) => tab.addEventListener("click", (event) => { event.preventDefault(); showSide(tab.dataset.side); }));
   $$("[data-option]").forEach((control) => { control.disabled = readOnly; control.addEventListener(control.matches("input[type=text]") ? "input" : "change", () => optionTyped(control)); });
   $$("[data-zoom-by]").forEach((button) => button.addEventListener("click", () => resize(Number(button.dataset.zoomBy))));
-  $("[data-zoom-fit]").addEventListener("click", () => { zoom = null; keep("editor-zoom", null); scaleAll(); });
+  $("[data-zoom-fit]").addEventListener("click", () => { zoom = null; keep("editor-zoom", null); rescale(); });
+  $("[data-frames]").addEventListener("click", (event) => switchFrames(event.currentTarget));
+  $("[data-formats]")?.addEventListener("click", format);
   $("[data-publish]")?.addEventListener("click", publish);
+  if ($("#describe")) {
+    describes($("#describe"), {
+      text, ask, messageOf, isLost: (error) => error instanceof SignedOut, lost: signedOut,
+      put: (fields, words) => {
+        const before = Object.fromEntries(Object.keys(fields).map((name) => [name, text(name)]));
+        put(fields);
+        showFile("html");
+        offerUndo(words, before, fields.html);
+      },
+    });
+  }
   // The paid document is of what stands here, so that it is saved first.
   $("[data-pdf]")?.addEventListener("submit", async (event) => {
     const form = event.currentTarget;

@@ -1,0 +1,41 @@
+package markup
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// Still leaves out of a document what may ask another server for something, or
+// run, and is no matter of how it looks: a browser is told that by a policy too,
+// which does not concern all of it.
+func Still(doc string) string {
+	var out strings.Builder
+	tokens := html.NewTokenizer(strings.NewReader(doc))
+	left := false
+	for {
+		switch kind := tokens.Next(); kind {
+		case html.ErrorToken:
+			return out.String()
+		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+			raw := string(tokens.Raw())
+			name, _ := tokens.TagName()
+			switch string(name) {
+			case "link", "base", "meta", "frame", "object", "embed", "portal", "applet":
+				continue
+			case "script", "iframe", "noscript", "noembed", "noframes", "xmp", "plaintext":
+				left = kind == html.StartTagToken // with what is in it
+				continue
+			}
+			left = false
+			out.WriteString(raw)
+		case html.TextToken:
+			if !left {
+				out.Write(tokens.Raw())
+			}
+			left = false
+		default:
+			out.Write(tokens.Raw())
+		}
+	}
+}

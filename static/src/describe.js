@@ -1,0 +1,109 @@
+// "Describe it": a model writes the template. The price is shown before anything
+// is asked of the model, and what comes is one step that can be taken back.
+
+import { indent, members } from "./json.js";
+
+const mostRead = 20_000; // characters that the model is shown of a description
+// Options that say how the page looks. Others, such as cookies, are no model's matter.
+const ofPage = ["format", "width", "height", "landscape", "margin", "scale", "printBackground", "preferCSSPageSize", "headerTemplate", "footerTemplate", "locale", "timeZone"];
+const object = (texts) => `{${Object.entries(texts).map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(",")}}`;
+const dollars = (micro) => `$${(micro / 1e6).toFixed(6).replace(/0{1,4}$/, "")}`;
+
+// describes makes the dialog work. text returns what stands in a field, put
+// replaces fields as one step, ask asks the server, and lost is told of a session
+// that has ended.
+export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) => {
+  const $ = (part) => dialog.querySelector(`[data-describe-${part}]`);
+  const form = dialog.querySelector("form"), go = $("go"), stop = $("stop"), price = $("price"), wrong = $("error"), progress = $("progress"), said = $("said");
+  let quote = null, running = null, ticking = 0;
+
+  const busy = (words) => {
+    clearInterval(ticking);
+    progress.hidden = !words;
+    stop.textContent = words ? "Stop" : "Cancel";
+    go.disabled = Boolean(words);
+    for (const field of form.querySelectorAll("textarea, input")) field.disabled = Boolean(words);
+    if (!words) { running = null; return; }
+    wrong.hidden = true;
+    running = new AbortController();
+    const began = Date.now();
+    const tell = () => { said.textContent = words(Math.round((Date.now() - began) / 1000)); };
+    tell();
+    ticking = setInterval(tell, 1000);
+  };
+  const fails = (words) => { wrong.textContent = words; wrong.hidden = false; };
+  const unpriced = () => { quote = null; price.hidden = true; go.textContent = "Show the price"; };
+
+  // order is what the model is asked, as it is promised a price for and paid.
+  const order = () => {
+    const { prompt, what, keep } = Object.fromEntries(new FormData(form));
+    let asked = prompt.trim();
+    if (what === "change") asked += `\n\nThis is a change of the template below: keep what the change does not concern as it is.\n\n${text("html")}`;
+    if (asked.length > mostRead) {
+      fails(`The template is too long for a model to change it whole: with the description it has ${asked.length.toLocaleString("en-US")} characters, and ${mostRead.toLocaleString("en-US")} are read. Have a new one written instead.`);
+      return null;
+    }
+    const parts = [`"prompt":${JSON.stringify(asked)}`];
+    try {
+      JSON.parse(text("options"));
+      if (keep && JSON.parse(text("sampleData"))) parts.push(`"sampleData":${text("sampleData")}`);
+    } catch {
+      fails("The sample data or the options are not valid JSON. Mend them first.");
+      return null;
+    }
+    const own = what === "change" ? members(text("options")) : {};
+    parts.push(`"options":${object(Object.fromEntries(Object.entries(own).filter(([name]) => ofPage.includes(name))))}`);
+    return { parts, own, keep: Boolean(keep) };
+  };
+  const send = async (parts, words) => {
+    busy(words);
+    try {
+      const answer = await ask("/describe", { body: `{${parts.join(",")}}`, signal: running.signal });
+      if (answer.ok) return await answer.text();
+      const error = await messageOf(answer);
+      if (error.details?.some(({ field }) => field === "quoteId")) unpriced();
+      fails(error.message);
+    } catch (error) {
+      if (isLost(error)) { lost(); fails("You are signed out. Nothing was charged; what you typed in the editor is kept."); }
+      else if (error.name !== "AbortError") fails(quote ? "The connection broke. Trying again gets what was written, and is paid once." : "There is no connection to the server.");
+    } finally {
+      busy(null);
+    }
+    return null;
+  };
+
+  const showPrice = async () => {
+    const asked = order();
+    const answer = asked && await send([...asked.parts, '"quote":true'], () => "Reckoning the price…");
+    if (!answer) return;
+    const { quoteId, amountMicrodollars, expiresAt } = JSON.parse(answer);
+    quote = { ...asked, quoteId, amount: amountMicrodollars };
+    const until = new Date(expiresAt).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const exact = document.createElement("b");
+    exact.textContent = dollars(amountMicrodollars);
+    exact.title = `${amountMicrodollars.toLocaleString("en-US")} microdollars`;
+    price.replaceChildren("It costs ", exact, `, and nothing if it fails. The price holds until ${until}.`);
+    price.hidden = false;
+    go.textContent = `Write it for ${dollars(amountMicrodollars)}`;
+    go.focus();
+  };
+  const write = async () => {
+    const { parts, own, keep, quoteId, amount } = quote;
+    const began = Date.now();
+    const answer = await send([...parts, `"quoteId":${JSON.stringify(quoteId)}`], (seconds) => `The model is writing, and the engine tries what it wrote: ${seconds} s so far. Stopping it, or leaving this page, costs nothing.`);
+    if (!answer) return;
+    const made = members(answer);
+    const fields = { html: JSON.parse(made.html), options: indent(object({ ...own, ...members(made.options ?? "{}") })) };
+    if (!keep && made.sampleData) fields.sampleData = indent(made.sampleData);
+    dialog.close();
+    put(fields, `Written in ${Math.round((Date.now() - began) / 1000)} s for ${dollars(amount)}.`);
+  };
+
+  form.addEventListener("submit", (event) => { event.preventDefault(); if (!running) (quote ? write : showPrice)(); });
+  form.addEventListener("input", unpriced);
+  stop.addEventListener("click", () => (running ? running.abort() : dialog.close()));
+  dialog.addEventListener("cancel", (event) => { if (running) event.preventDefault(); });
+  // What is described or changed in the meantime has another price.
+  dialog.addEventListener("close", unpriced);
+  addEventListener("beforeunload", (event) => { if (running && quote) event.preventDefault(); });
+};

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// PartialUse is a template whose draft, or else whose published version, names
+// partials.
+type PartialUse struct {
+	TemplateID, Name string
+	Partials         []string // by their names, in order
+}
+
+var (
+	mustacheComment = regexp.MustCompile(`(?s)\{\{~?!--.*?--~?\}\}|\{\{~?![^}]*\}\}`)
+	partialTag      = regexp.MustCompile(`\{\{~?#?\s*>\s*(?:"([^"}]+)"|'([^'}]+)'|([\w-]+))`)
+)
+
+// PartialsIn are the names of the partials that a source shows, each once, in
+// order. Those that an expression chooses are not among them.
+func PartialsIn(html string) []string {
+	var names []string
+	for _, found := range partialTag.FindAllStringSubmatch(mustacheComment.ReplaceAllString(html, ""), -1) {
+		names = append(names, found[1]+found[2]+found[3])
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// PartialUses returns the templates of an account that show partials, by name. One
+// of them at a time is in memory.
+func (s TemplateStore) PartialUses(ctx context.Context, accountID string) (list []PartialUse, err error) {
+	rows, err := s.read.NewSelect().TableExpr("templates AS t").ColumnExpr("t.id, t.name, coalesce(d.html, v.html)").
+		Join("LEFT JOIN template_drafts AS d ON d.template_id = t.id").
+		Join("LEFT JOIN template_versions AS v ON v.template_id = t.id AND v.version = t.published_version").
+		Where("t.account_id = ? AND t.deleted_at IS NULL", accountID).Where("coalesce(d.html, v.html) LIKE ?", "%{{%>%").
+		OrderExpr("t.name, t.id").Rows(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read uses of partials: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // it was read to its end, or failed
+	for rows.Next() {
+		var use PartialUse
+		var html string
+		if err := rows.Scan(&use.TemplateID, &use.Name, &html); err != nil {
+			return nil, fmt.Errorf("read uses of partials: %w", err)
+		}
+		if use.Partials = PartialsIn(html); len(use.Partials) > 0 {
+			list = append(list, use)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read uses of partials: %w", err)
+	}
+	return list, nil
+}

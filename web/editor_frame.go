@@ -1,0 +1,54 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// framesPerMinute bounds how often a person's templates are filled, which every
+// key that is pressed may cause.
+const framesPerMinute = 300
+
+// framePolicy is that of a filled template: no script, no network, and an origin
+// that is nobody's.
+const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+
+// showFilled answers with the HTML of a draft, for the frame that stands where the
+// pages will be. Of a draft that cannot be filled nothing comes, and what the frame
+// shows stays; why it cannot is told with the pages.
+func (w editors) showFilled(v *visit) error {
+	if err := v.r.ParseMultipartForm(maxDraft); err != nil {
+		return errForm
+	}
+	in, wrong := v.draft()
+	if _, ok := w.allow(v.ctx(), "filled:"+v.person.ID, framesPerMinute, time.Minute); wrong != "" || !ok {
+		return nothing(v.w)
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	answer, err := v.hear(http.MethodPost, templatesRoutes+"/filled", body, "")
+	if err != nil {
+		return err
+	}
+	if answer.status != http.StatusOK {
+		return nothing(v.w)
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", framePolicy)
+	h.Set("X-Frame-Options", "SAMEORIGIN")
+	h.Set("X-DNS-Prefetch-Control", "off")
+	h.Set("Referrer-Policy", "no-referrer")
+	v.w.WriteHeader(http.StatusOK)
+	_, err = v.w.Write(answer.body.Bytes())
+	return err
+}
+
+// nothing answers with no page: the browser stays where it is.
+func nothing(w http.ResponseWriter) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,217 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/api/wire"
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+const (
+	partialsPath  = templatesPath + "/partials"
+	partialsRoute = templatesRoutes + "/partials"
+)
+
+// pages are those of partials.
+func (w partials) pages() []page {
+	return []page{
+		{"GET", partialsPath, signedIn, w.showPartials},
+		{"POST", partialsPath, manages, w.makePartial},
+		{"GET", partialsPath + "/new", manages, w.showNewPartial},
+		{"GET", partialsPath + "/{name}", signedIn, w.showPartial},
+		{"POST", partialsPath + "/{name}", manages, w.savePartial},
+		{"GET", partialsPath + "/{name}/delete", manages, w.showDeletePartial},
+		{"POST", partialsPath + "/{name}/delete", manages, w.deletePartial},
+	}
+}
+
+func partialRoute(name string) string { return partialsRoute + "/" + url.PathEscape(name) }
+
+func (w partials) showPartials(v *visit) error {
+	var list wire.PartialList
+	if _, err := v.ask(http.MethodGet, partialsRoute, nil, &list, ""); err != nil {
+		return err
+	}
+	uses, err := w.store.PartialUses(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	var m views.Partials
+	for _, p := range list.Partials {
+		line := views.Partial{Name: p.Name, Bytes: len(p.HTML), Saved: p.UpdatedAt}
+		line.Templates, line.Partials = usersOf(p.Name, uses, list.Partials)
+		m.List = append(m.List, line)
+		m.Bytes += len(p.HTML)
+	}
+	m.MostBytes, m.Absent = store.MaxPartialBytes, absent(uses, list.Partials)
+	return v.show(http.StatusOK, views.PartialsPage(v.page("Partials", templatesPath), m))
+}
+
+// usersOf are what shows a partial: templates, and other partials.
+func usersOf(name string, uses []store.PartialUse, all []wire.Partial) (templates, partials []views.Link) {
+	for _, use := range uses {
+		if slices.Contains(use.Partials, name) {
+			templates = append(templates, views.Link{URL: pageOf(use.TemplateID, ""), Text: use.Name})
+		}
+	}
+	for _, p := range all {
+		if slices.Contains(store.PartialsIn(p.HTML), name) {
+			partials = append(partials, views.Link{URL: partialsPath + "/" + url.PathEscape(p.Name), Text: p.Name})
+		}
+	}
+	return templates, partials
+}
+
+// absent are the partials that are shown somewhere and are not there.
+func absent(uses []store.PartialUse, all []wire.Partial) []string {
+	var names []string
+	for _, use := range uses {
+		names = append(names, use.Partials...)
+	}
+	for _, p := range all {
+		names = append(names, store.PartialsIn(p.HTML)...)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		return slices.ContainsFunc(all, func(p wire.Partial) bool { return p.Name == name })
+	})
+}
+
+// partial is the one that the address names, with what shows it.
+func (w partials) partial(v *visit) (m views.PartialDetail, err error) {
+	var list wire.PartialList
+	if _, err := v.ask(http.MethodGet, partialsRoute, nil, &list, ""); err != nil {
+		return m, err
+	}
+	at := slices.IndexFunc(list.Partials, func(p wire.Partial) bool { return p.Name == chi.URLParam(v.r, "name") })
+	if at < 0 {
+		return m, store.ErrNotFound
+	}
+	uses, err := w.store.PartialUses(v.ctx(), v.account.ID)
+	if err != nil {
+		return m, err
+	}
+	p := list.Partials[at]
+	m.Partial = views.Partial{Name: p.Name, Bytes: len(p.HTML), Saved: p.UpdatedAt}
+	m.Templates, m.Partials = usersOf(p.Name, uses, list.Partials)
+	m.Values = map[string]string{"html": p.HTML}
+	for _, name := range store.PartialsIn(p.HTML) {
+		link := views.Link{Text: name}
+		if slices.ContainsFunc(list.Partials, func(p wire.Partial) bool { return p.Name == name }) {
+			link.URL = partialsPath + "/" + url.PathEscape(name)
+		}
+		m.Shows = append(m.Shows, link)
+	}
+	return m, nil
+}
+
+func (w partials) showPartial(v *visit) error {
+	m, err := w.partial(v)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.PartialPage(v.page(m.Name, templatesPath), m))
+}
+
+func (w partials) showNewPartial(v *visit) error {
+	m := views.Form{Values: map[string]string{"name": v.value("name")}}
+	return v.show(http.StatusOK, views.NewPartialPage(v.page("New partial", templatesPath), m))
+}
+
+// makePartial makes one of a name that is free.
+func (w partials) makePartial(v *visit) error {
+	name, html := v.value("name"), typed(v, "html")
+	wrong := map[string]string{}
+	_, err := v.ask(http.MethodGet, partialRoute(name), nil, nil, "")
+	switch {
+	case name == "":
+		wrong["name"] = "Give it a name."
+	case err == nil:
+		wrong["name"] = "There is a partial of this name already."
+	case html == "":
+		wrong["html"] = "Write something into it."
+	case !errors.Is(err, store.ErrNotFound) && refused(err) == nil:
+		return err
+	}
+	if len(wrong) == 0 {
+		if wrong, err = w.put(v, name, html); err != nil {
+			return err
+		}
+	}
+	if len(wrong) > 0 {
+		m := views.Form{Values: map[string]string{"name": name, "html": html}, Errors: wrong}
+		return v.show(http.StatusUnprocessableEntity, views.NewPartialPage(v.page("New partial", templatesPath), m))
+	}
+	if err := v.record("partial.made", name, ""); err != nil {
+		return err
+	}
+	v.tell("The partial “" + name + "” is made. Templates show it with {{> " + name + "}}.")
+	return v.redirect(partialsPath)
+}
+
+// put keeps a partial, or says at the form's fields why it is not kept: partials
+// that show one another without end are among the reasons.
+func (w partials) put(v *visit, name, html string) (wrong map[string]string, err error) {
+	_, err = v.ask(http.MethodPut, partialRoute(name), map[string]any{"html": html}, nil, "")
+	r := refused(err)
+	if r == nil {
+		return nil, err
+	}
+	wrong = wrongFields(r, "name")
+	for _, detail := range r.ErrorBody.Error.Details {
+		if detail.Field == "html" {
+			delete(wrong, "")
+			wrong["html"] = detail.Message + "."
+			break
+		}
+	}
+	return wrong, nil
+}
+
+func (w partials) savePartial(v *visit) error {
+	m, err := w.partial(v)
+	if err != nil {
+		return err
+	}
+	html := typed(v, "html")
+	if m.Errors = map[string]string{"html": "Write something into it, or delete it."}; html != "" {
+		if m.Errors, err = w.put(v, m.Name, html); err != nil {
+			return err
+		}
+	}
+	if m.Failed() {
+		m.Values["html"] = html
+		return v.show(http.StatusUnprocessableEntity, views.PartialPage(v.page(m.Name, templatesPath), m))
+	}
+	if err := v.record("partial.changed", m.Name, ""); err != nil {
+		return err
+	}
+	v.tell("Saved. Drafts show it from now on; published versions keep what they were published with.")
+	return v.redirect(partialsPath + "/" + url.PathEscape(m.Name))
+}
+
+func (w partials) showDeletePartial(v *visit) error {
+	m, err := w.partial(v)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.DeletePartialPage(v.page("Delete "+m.Name, templatesPath), m))
+}
+
+func (w partials) deletePartial(v *visit) error {
+	name := chi.URLParam(v.r, "name")
+	if _, err := v.ask(http.MethodDelete, partialRoute(name), nil, nil, ""); err != nil {
+		return err
+	}
+	if err := v.record("partial.deleted", name, ""); err != nil {
+		return err
+	}
+	v.tell("The partial “" + name + "” is deleted.")
+	return v.redirect(partialsPath)
+}

@@ -1,0 +1,74 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"relaypdf/store"
+)
+
+const partialsPath = templatesPath + "/partials"
+
+// TestPartials looks at what templates share: who shows it, what is not there, and
+// what deleting it does.
+func TestPartials(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		v.sees(partialsPath, "No partials yet", "Make a partial")
+		account := h.mayas(t).ID
+		for name, html := range map[string]string{"head": "<h1>{{> mark}}</h1>", "mark": "<b>M</b>", "alone": "<hr>"} {
+			if _, err := h.PutPartial(t.Context(), account, name, html); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, html := range map[string]string{"Bill": "{{~> head}}{{!-- {{> alone}} --}}", "Letter": "{{> 'head'}}{{#> lost}}x{{/lost}}", "Plain": "<p>head</p>"} {
+			if _, err := h.CreateTemplate(t.Context(), store.NewTemplate{AccountID: account, Slug: strings.ToLower(name), Name: name, Content: store.TemplateContent{HTML: html}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := v.sees(partialsPath, "head 2 templates", "mark 1 partial", "alone nothing", "One partial is shown and is not there: lost")
+		if strings.Contains(a.body, ">Plain<") {
+			t.Error("a template that shows none is told of")
+		}
+		v.sees(partialsPath+"/head", "Bill", "Letter", "mark", "{{&gt; head}}")
+		v.sees(partialsPath+"/alone", "Nothing shows it.")
+		v.sees(partialsPath+"/head/delete", "Bill", "Letter", "can be neither previewed nor published without it")
+		if a := v.get(partialsPath + "/nothing"); a.status != http.StatusNotFound {
+			t.Errorf("a partial that is not there: got status %d", a.status)
+		}
+		for want, form := range map[string]url.Values{
+			"There is a partial of this name already": {"name": {"head"}, "html": {"x"}},
+			"Give it a name":          {"name": {""}, "html": {"kept &"}},
+			"Write something into it": {"name": {"new"}, "html": {""}},
+		} {
+			if a := v.post(partialsPath, http.StatusUnprocessableEntity, form); !strings.Contains(textOf(a.body), want) {
+				t.Errorf("%v: got %s", form, textOf(a.body))
+			}
+		}
+		v.post(partialsPath+"/alone/delete", http.StatusSeeOther, url.Values{})
+		v.sees(partialsPath, "The partial “alone” is deleted.")
+		if _, err := h.Partial(t.Context(), account, "alone"); err == nil {
+			t.Error("it is still there")
+		}
+		if mallory := h.join(t, "mallory@example.com"); mallory.get(partialsPath+"/head").status != http.StatusNotFound ||
+			mallory.do(http.MethodPost, partialsPath+"/head/delete", url.Values{}).status != http.StatusNotFound {
+			t.Error("another account's member finds it")
+		}
+	})
+}
+
+// TestDescribeWithoutAProvider: the editor says so, and so does its route.
+func TestDescribeWithoutAProvider(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.join(t, "maya@example.com")
+	path := v.newTemplate("Letter")
+	v.sees(path, "Describe it", "No provider of language models is configured here")
+	if a := v.send(path+"/describe", `{"prompt":"a bill","quote":true}`); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "ai_unavailable") {
+		t.Errorf("got %d %s", a.status, a.body)
+	}
+	if a := v.send(path+"/describe", `{"prompt":`); a.status != http.StatusBadRequest {
+		t.Errorf("no JSON: got %d %s", a.status, a.body)
+	}
+}
