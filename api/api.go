@@ -70,6 +70,8 @@ type Config struct {
 	Now func() time.Time
 	// AfterStep, if set, is told of each step of a paid call that was passed.
 	AfterStep func(step string)
+	// Agents makes the door of agents on the interface; nil is none.
+	Agents func(*AgentDoor) (http.Handler, error)
 }
 
 // API serves the interface. Its methods are safe for concurrent use.
@@ -92,7 +94,8 @@ type API struct {
 	openapi    []byte
 	handler    *chi.Mux
 	person     http.Handler
-	paths      []string // of routes, without those that hold an id
+	agents     http.Handler // nil where there is no door for agents
+	paths      []string     // of routes, without those that hold an id
 	log        *slog.Logger
 	now        func() time.Time
 	reached    func(step string)
@@ -174,6 +177,11 @@ func New(cfg Config) (*API, error) {
 	watchStore(a)
 	if a.openapi, err = a.describe(); err != nil {
 		return nil, err
+	}
+	if cfg.Agents != nil {
+		if a.agents, err = cfg.Agents(newAgentDoor(a)); err != nil {
+			return nil, err
+		}
 	}
 	a.handler, a.person = a.router(), people{a}.router()
 	return a, nil

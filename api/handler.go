@@ -106,6 +106,13 @@ func (a *API) router() *chi.Mux {
 			r.Method(http.MethodOptions, route.pattern, http.HandlerFunc(preflight))
 		}
 	}
+	if a.agents != nil {
+		r.Method(http.MethodPost, AgentPath, a.serve(func(w http.ResponseWriter, r *http.Request) error {
+			a.agents.ServeHTTP(w, r) // which finds out by itself who asks
+			return nil
+		}))
+		r.Method(http.MethodOptions, AgentPath, http.HandlerFunc(agentPreflight))
+	}
 	r.NotFound(nowhere{a}.serve(fault.NotFound))
 	r.MethodNotAllowed(nowhere{a}.serve(fault.MethodNotAllowed))
 	return r

@@ -355,10 +355,7 @@ func addResult(doc *document, info op.Info) any {
 func addSchema(doc *document, answer any) reference { return addSchemaOf(doc, reflect.TypeOf(answer)) }
 
 func addSchemaOf(doc *document, shape reflect.Type) reference {
-	// What is sent with a header of its own is described as what it holds.
-	if shape.NumField() == 1 && shape.Field(0).Anonymous {
-		shape = shape.Field(0).Type
-	}
+	shape = shown(shape)
 	name := shape.Name()
 	switch shape { // the interface has names of its own for some
 	case reflect.TypeFor[wire.FileURL]():

@@ -223,6 +223,17 @@ func readAnswer(response *http.Response, v any) error {
 	return errors.Join(err, response.Body.Close())
 }
 
+// Request sends a request for a path that has no method of its own here, and
+// returns its answer, whose Body the caller closes. A body is JSON unless the
+// header says otherwise.
+func (c *Client) Request(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+	media := header.Get("Content-Type")
+	if media == "" {
+		media = "application/json"
+	}
+	return c.send(ctx, message{method: method, path: path, header: header, body: bytes.NewReader(body), size: int64(len(body)), media: media})
+}
+
 // message is one request, kept so that it can be sent again.
 type message struct {
 	method, path string

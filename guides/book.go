@@ -25,7 +25,7 @@ var written embed.FS
 
 // order is that of the guides.
 var order = []string{
-	"quick-start", "headers-and-footers", "page-breaks", "fonts", "charts", "templates", "jobs-and-webhooks", "errors", "limits", "self-hosting", "security",
+	"quick-start", "headers-and-footers", "page-breaks", "fonts", "charts", "templates", "jobs-and-webhooks", "agents", "errors", "limits", "self-hosting", "security",
 }
 
 // base stands in the guides for the service's address.
@@ -60,6 +60,17 @@ type Example struct {
 // address.
 func New(address string, openAPI []byte) (*Book, error) {
 	b := &Book{}
+	var err error
+	if b.Guides, err = Read(address); err != nil {
+		return nil, err
+	}
+	b.Operations, err = operations(address, openAPI)
+	return b, err
+}
+
+// Read reads the guides. Examples call the service at an address.
+func Read(address string) ([]Guide, error) {
+	var all []Guide
 	for _, slug := range order {
 		source, err := written.ReadFile(slug + ".md")
 		if err != nil {
@@ -69,11 +80,9 @@ func New(address string, openAPI []byte) (*Book, error) {
 		if err != nil {
 			return nil, fmt.Errorf("guides: %s: %w", slug, err)
 		}
-		b.Guides = append(b.Guides, g)
+		all = append(all, g)
 	}
-	var err error
-	b.Operations, err = operations(address, openAPI)
-	return b, err
+	return all, nil
 }
 
 // Guide returns the guide with a slug.

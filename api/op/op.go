@@ -22,6 +22,8 @@ type Info struct {
 	Name string
 	// Summary is one line in the imperative: "Merge PDFs in order".
 	Summary string
+	// Use tells a model when to take the operation, in one or two sentences.
+	Use string
 	// Price is what one successful call costs, at most where its result says so.
 	Price credit.Amount
 	// Unbilled marks an operation whose price is 0.

@@ -19,8 +19,8 @@ const toolPrice = 500 * credit.Microdollar
 
 // pdfTool returns the facts of an operation whose result is a PDF, at the usual
 // price.
-func pdfTool(name, summary string) op.Info {
-	return op.Info{Name: name, Summary: summary, Price: toolPrice, Produces: []string{"application/pdf"}}
+func pdfTool(name, summary, use string) op.Info {
+	return op.Info{Name: name, Summary: summary, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
 }
 
 // validate faults a source that is not exactly one, and a password that no

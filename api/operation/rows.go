@@ -62,6 +62,7 @@ var Rows = []op.Row[*Env]{
 	row[PDFInput]{
 		Info: op.Info{
 			Name: "pdf.create", Summary: "Make a PDF from HTML, a web page, Markdown or a template",
+			Use:   "Use it for any new document: invoices, letters, reports, tickets, a web page as PDF. Give exactly one of html, url, markdown or templateId; for a layout that is filled again and again store a template and give templateId with templateData.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 		},
 		Example: PDFInput{
@@ -73,6 +74,7 @@ var Rows = []op.Row[*Env]{
 	row[PreviewInput]{
 		Info: op.Info{
 			Name: "templates.preview", Summary: "Make a PDF of the draft of a template, or of one that is not stored",
+			Use:   "Use it to look at a template while you write it, before it is published.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 		},
 		Example: PreviewInput{
@@ -83,6 +85,7 @@ var Rows = []op.Row[*Env]{
 	row[GenerateInput]{
 		Info: op.Info{
 			Name: "templates.generate", Summary: "Have a model write a template",
+			Use:   "Use it when somebody describes a document in words and there is no template yet; store what comes out with templates_create. If you can write HTML yourself, pdf_create is cheaper.",
 			Price: 2000 * credit.Microdollar, PriceNote: "Plus 8 times what the provider takes for the tokens, plus one pdf.create. Ask for a fixed price with quote: true.",
 			Produces: []string{"application/json"}, Answer: reflect.TypeFor[GeneratedTemplate](), Codes: []string{string(fault.AIUnavailable)},
 		},
@@ -92,6 +95,7 @@ var Rows = []op.Row[*Env]{
 	row[ImageInput]{
 		Info: op.Info{
 			Name: "images.create", Summary: "Make an image of HTML, a web page or a template",
+			Use:   "Use it for screenshots of web pages, social cards and pictures of HTML. For pages of an existing PDF take pdf_raster.",
 			Price: 1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
 		},
 		Example: ImageInput{
@@ -101,50 +105,51 @@ var Rows = []op.Row[*Env]{
 		Run: runImage,
 	},
 	row[MergeInput]{
-		Info:    pdfTool("pdf.merge", "Merge PDFs in order"),
+		Info:    pdfTool("pdf.merge", "Merge PDFs in order", "Use it to join 2 to 20 PDFs into one."),
 		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
 		Run:     runMerge,
 	},
 	row[ExtractInput]{
-		Info:    pdfTool("pdf.extract", "Make a PDF of some pages of another, in any order"),
+		Info:    pdfTool("pdf.extract", "Make a PDF of some pages of another, in any order", "Use it to keep, reorder or repeat pages. To drop a few pages take pdf_delete_pages."),
 		Example: ExtractInput{PDFSource: examplePDF(), Pages: SelectPages("2,1")},
 		Run:     runExtract,
 	},
 	row[ProtectInput]{
-		Info:    pdfTool("pdf.protect", "Encrypt a PDF with a password"),
+		Info:    pdfTool("pdf.protect", "Encrypt a PDF with a password", "Use it to require a password, or to forbid printing or copying."),
 		Example: ProtectInput{PDFSource: examplePDF(), UserPassword: "correct horse", Permissions: Permissions{Copy: new(false)}},
 		Run:     runProtect,
 	},
 	row[UnlockInput]{
-		Info:    pdfTool("pdf.unlock", "Take the encryption off a PDF"),
+		Info:    pdfTool("pdf.unlock", "Take the encryption off a PDF", "Use it to remove a password that you know. It cannot guess one."),
 		Example: UnlockInput{FileSource: examplePDF().FileSource, Password: "correct horse"},
 		Run:     runUnlock,
 	},
 	row[BookmarksInput]{
-		Info: pdfTool("pdf.bookmarks", "Add bookmarks to a PDF"),
+		Info: pdfTool("pdf.bookmarks", "Add bookmarks to a PDF", "Use it to give a long PDF an outline to navigate by."),
 		Example: BookmarksInput{PDFSource: examplePDF(), Bookmarks: Bookmarks{
 			{Title: "Report", Page: 1, Children: Bookmarks{{Title: "Figures", Page: 2}}},
 		}},
 		Run: runBookmarks,
 	},
 	row[RotateInput]{
-		Info:    pdfTool("pdf.rotate", "Turn pages of a PDF"),
+		Info:    pdfTool("pdf.rotate", "Turn pages of a PDF", "Use it when pages lie on their side."),
 		Example: RotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: SelectPages("even")},
 		Run:     runRotate,
 	},
 	row[DeletePagesInput]{
-		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF"),
+		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF", "Use it to remove pages and keep the rest as it is."),
 		Example: DeletePagesInput{PDFSource: examplePDF(), Pages: SelectPages("last")},
 		Run:     runDeletePages,
 	},
 	row[PDFFileInput]{
-		Info:    pdfTool("pdf.compress", "Make a PDF smaller without losing anything"),
+		Info:    pdfTool("pdf.compress", "Make a PDF smaller without losing anything", "Use it when a PDF is too large to send. Images keep their quality."),
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runCompress,
 	},
 	row[PDFFileInput]{
 		Info: op.Info{
 			Name: "pdf.info", Summary: "Read the metadata, the page sizes and the permissions of a PDF",
+			Use:   "Use it first when you know nothing of a PDF: its page count, its sizes, whether it is encrypted.",
 			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFInfo](),
 		},
 		Example: PDFFileInput{PDFSource: examplePDF()},
@@ -153,13 +158,14 @@ var Rows = []op.Row[*Env]{
 	row[RasterInput]{
 		Info: op.Info{
 			Name: "pdf.raster", Summary: "Make images of the pages of a PDF",
+			Use:   "Use it to look at pages, or to show them where PDFs cannot be shown. Several pages come as a ZIP.",
 			Price: rasterPrice, Produces: []string{"image/png", "image/jpeg", "application/zip"},
 		},
 		Example: RasterInput{PDFSource: examplePDF(), Pages: SelectPages("1-2"), DPI: 72},
 		Run:     runRaster,
 	},
 	row[FromImagesInput]{
-		Info: pdfTool("pdf.from-images", "Make a PDF of images"),
+		Info: pdfTool("pdf.from-images", "Make a PDF of images", "Use it to make a PDF of scans or photographs, one page for each image."),
 		Example: FromImagesInput{
 			Files:   []FileItem{{FileSource: FileSource{File: op.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
 			Options: FromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
@@ -167,13 +173,14 @@ var Rows = []op.Row[*Env]{
 		Run: runFromImages,
 	},
 	row[StampInput]{
-		Info:    pdfTool("pdf.stamp", "Stamp a text or an image on pages of a PDF"),
+		Info:    pdfTool("pdf.stamp", "Stamp a text or an image on pages of a PDF", "Use it for watermarks, \"DRAFT\" marks, logos and signatures as pictures."),
 		Example: StampInput{PDFSource: examplePDF(), Text: "DRAFT", Opacity: new(0.3), Rotate: 45, Color: "crimson"},
 		Run:     runStamp,
 	},
 	row[TextInput]{
 		Info: op.Info{
 			Name: "pdf.text", Summary: "Read the text of a PDF, page by page",
+			Use:   "Use it to read what a PDF says, for summaries or searches. It reads the text layer and not scans.",
 			Price: toolPrice, PriceNote: "The text layer is read; pictures of text are not.",
 			Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFTextResult](),
 		},
@@ -183,19 +190,21 @@ var Rows = []op.Row[*Env]{
 	row[PDFFileInput]{
 		Info: op.Info{
 			Name: "pdf.form.fields", Summary: "List the fields of a PDF's form",
+			Use:   "Use it before pdf_form_fill, to learn the names, types and choices of the fields.",
 			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFForm](),
 		},
 		Example: PDFFileInput{PDFSource: exampleForm()},
 		Run:     runFormFields,
 	},
 	row[FormFillInput]{
-		Info:    pdfTool("pdf.form.fill", "Fill the form of a PDF"),
+		Info:    pdfTool("pdf.form.fill", "Fill the form of a PDF", "Use it to fill a form that exists. Learn the names of its fields with pdf_form_fields."),
 		Example: FormFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
 		Run:     runFormFill,
 	},
 	row[BarcodeInput]{
 		Info: op.Info{
 			Name: "barcodes.create", Summary: "Make a barcode or a QR code",
+			Use:   "Use it for QR codes, product codes and shipping labels.",
 			Price: barcodePrice, Produces: []string{"image/png", "image/svg+xml"},
 		},
 		Example: BarcodeInput{Type: "qr", Text: "https://example.com/?a=1", Scale: 4},
@@ -204,6 +213,7 @@ var Rows = []op.Row[*Env]{
 	row[ZipInput]{
 		Info: op.Info{
 			Name: "zip.create", Summary: "Make a ZIP archive of files",
+			Use:   "Use it to hand over several files as one.",
 			Price: zipPrice, Produces: []string{"application/zip"},
 		},
 		Example: ZipInput{Files: []NamedFile{{FileSource: examplePDF().FileSource, Filename: "letters/may.pdf"}}},
@@ -212,6 +222,7 @@ var Rows = []op.Row[*Env]{
 	row[ConvertInput]{
 		Info: op.Info{
 			Name: "convert.create", Summary: "Convert an office document, HTML, Markdown, text, a PDF or an image",
+			Use:   "Use it to turn DOCX, XLSX, PPTX, ODT, CSV and the like into PDF, or one of them into another. For HTML and web pages pdf_create gives better pages.",
 			Price: convertPrice, Codes: []string{string(fault.ConvertUnavailable)},
 			Produces: []string{
 				convertTypes[render.ConvertPDF], convertTypes[render.ConvertDOCX], convertTypes[render.ConvertXLSX],

@@ -8,3 +8,6 @@ import "strings"
 func OperationPath(name string) string {
 	return "/v1/" + strings.ReplaceAll(strings.TrimSuffix(name, ".create"), ".", "/")
 }
+
+// FilePattern is the route that a stored result is fetched from.
+const FilePattern = "/v1/files/{id}"

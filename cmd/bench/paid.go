@@ -173,7 +173,7 @@ func (b *bare) serve(ctx context.Context, bare bareConfig) error {
 	cfg := api.Config{
 		BaseURL: "http://" + listener.Addr().String(), Store: b.store, Box: box, Lease: b.lease, Region: "local",
 		Render: bare.render, Outbound: bare.outbound, AfterStep: bare.afterStep,
-		NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20, Logger: slog.New(slog.DiscardHandler), Registry: b.registry,
+		NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20, Logger: slog.New(slog.DiscardHandler), Registry: b.registry, Agents: openAgents,
 	}
 	if bare.render == nil {
 		cfg.Operations = []op.Row[*operation.Env]{nothing()}

@@ -22,7 +22,9 @@ import (
 	"relaypdf/api/limit"
 	"relaypdf/api/operation"
 	"relaypdf/edge"
+	"relaypdf/guides"
 	"relaypdf/mail"
+	"relaypdf/mcp"
 	"relaypdf/payments"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -115,6 +117,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
 		Brand: config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
 		NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
+		Agents: func(d *api.AgentDoor) (http.Handler, error) { return openAgents(d, log) },
 	}
 	if a.money != nil {
 		apiConfig.Payments = a.money
@@ -132,6 +135,28 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	})
 	a.private.Handler = edge.Private(a.registry)
 	return a, nil
+}
+
+// openAgents makes the door of agents.
+func openAgents(d *api.AgentDoor, log *slog.Logger) (http.Handler, error) {
+	documents, err := agentDocuments(d.BaseURL())
+	if err != nil {
+		return nil, err
+	}
+	return mcp.NewDoor(d, documents, log)
+}
+
+// agentDocuments are the guides, for agents to read.
+func agentDocuments(address string) ([]mcp.Document, error) {
+	all, err := guides.Read(address)
+	if err != nil {
+		return nil, err
+	}
+	var documents []mcp.Document
+	for _, g := range all {
+		documents = append(documents, mcp.Document{Name: g.Slug, Title: g.Title, Description: g.Description, Text: g.Source})
+	}
+	return documents, nil
 }
 
 // openLimiter returns what counts rate limits: the Redis of the settings, which

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"reflect"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
+	"relaypdf/edge"
+	"relaypdf/store/credit"
+)
+
+// AgentPath is where agents speak the Model Context Protocol.
+const AgentPath = "/mcp"
+
+// Tool is a route as agents see it.
+type Tool struct {
+	Name, Title, Use string
+	// Method and Pattern are the route's.
+	Method, Pattern string
+	// Params are those that do not stand in the body. Body is nil where the route
+	// takes none in JSON, Answer where its answer is none.
+	Params       []op.Param
+	Body, Answer *jsonschema.Schema
+	// Hidden are the members of the answer that no model may see.
+	Hidden []string
+	// Reads marks what changes nothing, Upload what takes a file as its body.
+	Reads, Upload bool
+	// Full marks what a key that may not use all operations may not do either.
+	Full bool
+	// Operation is set on those that are paid, and Price what they cost.
+	Operation *op.Operation[*operation.Env]
+	Price     credit.Amount
+}
+
+// toolsOf lists the routes that agents use.
+func toolsOf(a *API) []Tool {
+	var tools []Tool
+	for _, r := range a.routes() {
+		if r.operation != nil {
+			price, set := a.prices[r.operation.Name]
+			if !set {
+				price = r.operation.Price
+			}
+			tools = append(tools, Tool{
+				Name: r.operation.Tool(), Title: r.summary, Use: r.operation.Use, Method: r.method, Pattern: r.pattern, Body: r.operation.Schema,
+				Operation: r.operation, Price: price,
+			})
+			continue
+		}
+		used, ok := agentUse[r.method+" "+r.pattern]
+		if !ok {
+			continue
+		}
+		tool := Tool{
+			Name: used.name, Title: r.summary, Use: used.use, Method: r.method, Pattern: r.pattern, Params: r.params, Body: r.body,
+			Hidden: used.hidden, Reads: used.reads || r.method == http.MethodGet, Upload: r.upload != nil, Full: r.access == withFullKey,
+		}
+		if r.answer != nil {
+			tool.Answer = op.AnswerSchema(shown(r.answer))
+		}
+		tools = append(tools, tool)
+	}
+	return tools
+}
+
+// shown is the type of what an answer holds: one that is sent with a header of
+// its own is described as what it holds.
+func shown(answer reflect.Type) reflect.Type {
+	if answer.NumField() == 1 && answer.Field(0).Anonymous {
+		return answer.Field(0).Type
+	}
+	return answer
+}
+
+// Tools lists what agents can do with the product's table, without a store or a
+// browser behind it. The error is one of the table's.
+func Tools() ([]Tool, error) {
+	table, err := op.NewTable(operation.Rows)
+	if err != nil {
+		return nil, err
+	}
+	return toolsOf(&API{table: table}), nil
+}
+
+// AgentDoor is the part of the interface that the door of agents stands on: the
+// routes themselves, with all that they check.
+type AgentDoor struct {
+	*API
+
+	handlers map[string]http.Handler // by method and pattern
+}
+
+func newAgentDoor(a *API) *AgentDoor {
+	d := &AgentDoor{API: a, handlers: map[string]http.Handler{}}
+	for _, r := range a.routes() {
+		handle, name := r.handle, r.method+" "+r.pattern
+		_, used := agentUse[name]
+		switch {
+		case r.operation != nil:
+			handle = runOperation(a, r.operation, known)
+		case !used && name != "GET "+wire.FilePattern:
+			continue
+		case r.access == public:
+		case r.method == http.MethodPost:
+			handle = a.limited(handle)
+		default:
+			handle = a.limitedReads(handle)
+		}
+		if r.access == withFullKey {
+			handle = unrestricted(handle)
+		}
+		d.handlers[name] = a.serve(handle)
+	}
+	return d
+}
+
+// Tools lists what agents can do.
+func (d *AgentDoor) Tools() []Tool { return toolsOf(d.API) }
+
+// BaseURL is the public address of the service.
+func (d *AgentDoor) BaseURL() string { return d.baseURL }
+
+// Version is the program's.
+func (d *AgentDoor) Version() string { return d.version }
+
+// Local tells whether the service is reached from its own machine only.
+func (d *AgentDoor) Local() bool { return d.local }
+
+// Caller finds who sends a request.
+func (d *AgentDoor) Caller(r *http.Request) (call.Caller, error) {
+	return d.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()))
+}
+
+// Body reads a request's body, of most bytes, as that of any route: one that comes
+// too slowly is given up.
+func (d *AgentDoor) Body(w http.ResponseWriter, r *http.Request, most int64) io.Reader {
+	return http.MaxBytesReader(w, pace(w, r.Body), most)
+}
+
+// CountRead counts what a caller asks for that is no call of a tool.
+func (d *AgentDoor) CountRead(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
+	count := d.limitedReads(func(http.ResponseWriter, *http.Request) error { return nil })
+	return count(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
+}
+
+// Serve answers a request for a route, as a caller who is known. The values of
+// the path are the request's own.
+func (d *AgentDoor) Serve(w http.ResponseWriter, r *http.Request, pattern string, caller call.Caller) {
+	handler, ok := d.handlers[r.Method+" "+pattern]
+	if !ok {
+		d.Fail(w, r, &fault.Error{Code: fault.NotFound})
+		return
+	}
+	route := chi.NewRouteContext()
+	for _, name := range pathParameters(pattern) {
+		route.URLParams.Add(name, r.PathValue(name))
+	}
+	ctx := context.WithValue(r.Context(), chi.RouteCtxKey, route)
+	handler.ServeHTTP(w, r.WithContext(context.WithValue(ctx, callerKey{}, caller)))
+}
+
+// agentPreflight answers a browser that asks before it speaks to the door of agents.
+func agentPreflight(w http.ResponseWriter, _ *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Allow-Methods", "POST")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID")
+	h.Set("Access-Control-Max-Age", "86400")
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api"
+	"relaypdf/client"
+	"relaypdf/mcp"
+	"relaypdf/store/credit"
+)
+
+// priceTime is how long a start waits for the service's prices.
+const priceTime = 10 * time.Second
+
+// newMCPCommand lets agents on this machine use the service.
+func newMCPCommand() *cobra.Command {
+	var roots []string
+	cmd := &cobra.Command{
+		Use: "mcp", Short: "Answer an agent by standard input and output", Args: cobra.NoArgs,
+		Long: "Speak the Model Context Protocol by standard input and output, for desktop clients and editors. The tools are those of POST /mcp, and do their work at the service of RELAYPDF_API_URL.\n\n" +
+			"With --root, tools take local files by path, and write results with saveTo to new ones. They see nothing outside of these folders; links that lead out of them are not followed.",
+	}
+	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder whose files tools may read, and write new ones to; may be given more than once")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		service, err := connect(cmd, 0)
+		if err != nil {
+			return err
+		}
+		tools, err := pricedTools(cmd.Context(), service)
+		if err != nil {
+			return err
+		}
+		documents, err := agentDocuments(service.BaseURL)
+		if err != nil {
+			return err
+		}
+		local := mcp.Local{Tools: tools, Documents: documents, Version: version, Service: service, Roots: roots}
+		return local.Serve(cmd.Context(), io.NopCloser(cmd.InOrStdin()), keptOpen{cmd.OutOrStdout()})
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	cmd.AddCommand(newMCPInstall())
+	return cmd
+}
+
+// keptOpen is an output that belongs to somebody else.
+type keptOpen struct{ io.Writer }
+
+func (keptOpen) Close() error { return nil }
+
+// pricedTools are the tools with the prices of the service. One that does not
+// answer has those of the table: an agent's client must not fail to start for that.
+func pricedTools(ctx context.Context, service *client.Client) ([]api.Tool, error) {
+	tools, err := api.Tools()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, priceTime)
+	defer cancel()
+	list, err := service.Prices(ctx)
+	if err != nil {
+		return tools, nil // the tools work as soon as the service does
+	}
+	prices := map[string]credit.Amount{}
+	for _, price := range list.Prices {
+		prices[price.Operation] = price.Microdollars
+	}
+	for i, tool := range tools {
+		if tool.Operation == nil {
+			continue
+		}
+		if price, ok := prices[tool.Operation.Name]; ok {
+			tools[i].Price = price
+		}
+	}
+	return tools, nil
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// agentClient is a program that agents run in, and how it is told of servers.
+type agentClient struct {
+	title string
+	// file is its configuration, from the person's home or, for editors that keep
+	// one for each project, from this folder.
+	file func(home string) string
+	// member holds the servers by name; typed asks for a type beside the command.
+	member string
+	typed  bool
+}
+
+// agentClients are those that install knows.
+var agentClients = map[string]agentClient{
+	"claude-desktop": {title: "Claude Desktop", file: claudeDesktopFile, member: "mcpServers"},
+	"claude-code":    {title: "Claude Code, for this folder", file: func(string) string { return ".mcp.json" }, member: "mcpServers"},
+	"cursor":         {title: "Cursor", file: func(home string) string { return filepath.Join(home, ".cursor", "mcp.json") }, member: "mcpServers"},
+	"vscode":         {title: "Visual Studio Code, for this folder", file: func(string) string { return filepath.Join(".vscode", "mcp.json") }, member: "servers", typed: true},
+	"windsurf":       {title: "Windsurf", file: func(home string) string { return filepath.Join(home, ".codeium", "windsurf", "mcp_config.json") }, member: "mcpServers"},
+}
+
+func claudeDesktopFile(home string) string {
+	const name = "claude_desktop_config.json"
+	switch runtime.GOOS {
+	case "darwin":
+		return filepath.Join(home, "Library", "Application Support", "Claude", name)
+	case "windows":
+		return filepath.Join(home, "AppData", "Roaming", "Claude", name)
+	}
+	return filepath.Join(home, ".config", "Claude", name)
+}
+
+// newMCPInstall tells a client of the server.
+func newMCPInstall() *cobra.Command {
+	var roots []string
+	var show bool
+	known := slices.Sorted(maps.Keys(agentClients))
+	cmd := &cobra.Command{
+		Use: "install CLIENT", Short: "Tell a desktop client or an editor of this server", Args: cobra.ExactArgs(1), ValidArgs: known,
+		Long: "Write an entry for this server into the configuration of a client: " + strings.Join(known, ", ") + ". Other entries stay as they are.\n\n" +
+			"The key is not written there: the client gives the server the RELAYPDF_API_KEY of its own environment.",
+	}
+	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder whose files tools may read, and write new ones to; may be given more than once")
+	cmd.Flags().BoolVar(&show, "print", false, "print the entry instead of writing it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, ok := agentClients[args[0]]
+		if !ok {
+			return usagef("there is no client %q; known are %s", args[0], strings.Join(known, ", "))
+		}
+		entry, err := c.entry(roots)
+		if err != nil {
+			return err
+		}
+		if show {
+			return printJSON(cmd.OutOrStdout(), map[string]any{c.member: map[string]any{"relaypdf": entry}})
+		}
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return err
+		}
+		file := c.file(home)
+		if err := c.install(file, entry); err != nil {
+			return err
+		}
+		return printLine(cmd, "Wrote "+file+". Restart "+c.title+" to use it.")
+	}
+	return cmd
+}
+
+// entry starts this program, with folders that do not depend on where the client
+// runs.
+func (c agentClient) entry(roots []string) (map[string]any, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"mcp"}
+	for _, root := range roots {
+		path, err := filepath.Abs(root)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			return nil, usagef("--root %s is not a folder", root)
+		}
+		args = append(args, "--root", path)
+	}
+	entry := map[string]any{"command": program, "args": args}
+	if c.typed {
+		entry["type"] = "stdio"
+	}
+	return entry, nil
+}
+
+// install puts the entry among those of the client.
+func (c agentClient) install(file string, entry map[string]any) error {
+	config := map[string]any{}
+	text, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if err := json.Unmarshal(text, &config); err != nil {
+			return fmt.Errorf("%s is not JSON, so that nothing was written: %w", file, err)
+		}
+	}
+	servers, ok := config[c.member].(map[string]any)
+	if config[c.member] != nil && !ok {
+		return fmt.Errorf("%s has a %s that is no object, so that nothing was written", file, c.member)
+	}
+	if servers == nil {
+		servers = map[string]any{}
+	}
+	servers["relaypdf"] = entry
+	config[c.member] = servers
+	out, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return err
+	}
+	return replaceFile(file, append(out, '\n'))
+}
+
+// replaceFile writes a file whole or not at all.
+func replaceFile(file string, content []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".relaypdf-*")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temporary.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+)
+
+// patience is for programs of node on a machine that has other things to do.
+const patience = 5 * time.Minute
+
+// modules is where `make setup` puts node's packages.
+func modules(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../.ci/node/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(path, "@modelcontextprotocol")); err != nil {
+		t.Fatalf("%v: run `make setup`, which installs it", err)
+	}
+	return path
+}
+
+// runNode runs a program of node and returns what it prints.
+func runNode(t *testing.T, env []string, args ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	node := exec.CommandContext(ctx, "node", args...)
+	node.Env = append(append(os.Environ(), "NODE_PATH="+modules(t)), env...)
+	var stderr bytes.Buffer
+	node.Stderr = &stderr
+	out, err := node.Output()
+	if err != nil {
+		t.Fatalf("node %v: %v\n%s\n%s", args, err, out, stderr.Bytes())
+	}
+	return out
+}
+
+// TestOfficialClient has the client of the protocol's authors do what agents do.
+func TestOfficialClient(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, open)
+	s.Work(t)
+	calls := `{
+		"made": {"name": "test_echo", "arguments": {"text": "ab"}},
+		"refused": {"name": "test_echo", "arguments": {"text": 7}},
+		"prices": {"name": "prices_list", "arguments": {}},
+		"unknown": {"name": "none", "arguments": {}}
+	}`
+	out := runNode(t, []string{"KEY=" + s.Secret, "CALLS=" + calls, `JOB={"name":"test_echo","arguments":{"text":"c","async":true}}`}, "testdata/client.js", s.URL+api.AgentPath)
+	var saw struct {
+		Server                     struct{ Name string }
+		Instructions               string
+		Tools                      []string
+		Made, Refused, Prices, Job result
+		Unknown                    struct{ Thrown string }
+	}
+	if err := json.Unmarshal(out, &saw); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if saw.Server.Name != "relaypdf" || saw.Instructions == "" || !slices.Contains(saw.Tools, "test_echo") || !slices.Contains(saw.Tools, "jobs_wait") {
+		t.Errorf("it meets %+v with tools %v", saw.Server, saw.Tools)
+	}
+	var made, job struct{ ID, URL, Status string }
+	saw.Made.into(t, &made)
+	saw.Job.into(t, &job)
+	if s.Content(t, made.ID) != "ab" || job.Status != "completed" || s.Content(t, job.ID) != "c" {
+		t.Errorf("it made %+v and %+v", made, job)
+	}
+	if saw.Made.Content[0].Type != "resource_link" || saw.Made.Content[0].URI != made.URL {
+		t.Errorf("it was given %+v", saw.Made.Content)
+	}
+	if f := saw.Refused.failure(t); len(f.Details) != 1 || f.Details[0].Field != "text" {
+		t.Errorf("it was refused with %+v", f)
+	}
+	if saw.Prices.IsError || !strings.Contains(saw.Unknown.Thrown, "none") {
+		t.Errorf("prices: %+v; a tool that there is none of: %+v", saw.Prices, saw.Unknown)
+	}
+}
+
+// conformance are the scenarios of the protocol's own tests that a server can pass
+// which has no tools made for them.
+var conformance = []string{"server-initialize", "ping", "tools-list", "dns-rebinding-protection"}
+
+// TestConformance has the protocol's authors look at the door. Their program knows
+// no keys, so that one is added on the way.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, open)
+	to, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Host = r.In.Host // what the door looks at
+		r.Out.Header.Set("Authorization", "Bearer "+s.Secret)
+	}})
+	defer keyed.Close()
+	program := filepath.Join(modules(t), "@modelcontextprotocol", "conformance", "dist", "index.js")
+	for _, scenario := range conformance {
+		out := runNode(t, nil, program, "server", "--url", keyed.URL+api.AgentPath, "--scenario", scenario, "--output-dir", t.TempDir())
+		if text := string(out); strings.Contains(text, "FAILURE") || !strings.Contains(text, "Passed: ") {
+			t.Errorf("%s:\n%s", scenario, text)
+		}
+	}
+}

@@ -1,0 +1,348 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"relaypdf/api/op"
+	"relaypdf/api/wire"
+)
+
+// What only agents on this machine have.
+const (
+	pathMember = "path"
+	pathHint   = "Path of a local file, in place of file."
+	saveMember = "saveTo"
+)
+
+// maxLocal bounds a local file that is read, in bytes.
+const maxLocal = 50 << 20
+
+// folders are those that tools may use. What a link in one leads out to is not
+// in it.
+type folders struct{ open []folder }
+
+type folder struct {
+	given, path string // as it was named, and where it is
+	root        *os.Root
+}
+
+// openFolders opens folders, of which each is there.
+func openFolders(paths []string) (_ *folders, err error) {
+	f := &folders{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.close())
+		}
+	}()
+	for _, path := range paths {
+		given, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		resolved, err := filepath.EvalSymlinks(given)
+		if err != nil {
+			return nil, err
+		}
+		root, err := os.OpenRoot(resolved)
+		if err != nil {
+			return nil, err
+		}
+		f.open = append(f.open, folder{given, resolved, root})
+	}
+	return f, nil
+}
+
+func (f *folders) close() error {
+	var errs []error
+	for _, folder := range f.open {
+		errs = append(errs, folder.root.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// find returns the folder that a path lies in, and the path within. A relative one
+// is in the first.
+func (f *folders) find(path string) (*os.Root, string, error) {
+	if len(f.open) == 0 {
+		return nil, "", errors.New("local files are not allowed; start the server with --root FOLDER")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.open[0].path, path)
+	}
+	var names []string
+	for _, folder := range f.open {
+		for _, base := range []string{folder.path, folder.given} {
+			if within, err := filepath.Rel(base, filepath.Clean(path)); err == nil && filepath.IsLocal(within) {
+				return folder.root, within, nil
+			}
+		}
+		names = append(names, folder.given)
+	}
+	return nil, "", fmt.Errorf("must be a path in %s", strings.Join(names, " or "))
+}
+
+// read reads a file.
+func (f *folders) read(path string) ([]byte, error) {
+	root, name, err := f.find(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, errors.New("cannot be read: " + plainError(err))
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, errors.New("cannot be read: " + plainError(err))
+	case !info.Mode().IsRegular():
+		return nil, errors.New("must be a file")
+	case info.Size() > maxLocal:
+		return nil, fmt.Errorf("is larger than %d MiB", maxLocal>>20)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, maxLocal))
+	if err != nil {
+		return nil, errors.New("cannot be read: " + plainError(err))
+	}
+	return content, nil
+}
+
+// create makes a file that is not there yet.
+func (f *folders) create(path string) (*os.Root, *os.File, string, error) {
+	root, name, err := f.find(path)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return nil, nil, "", errors.New("is there already, and is not overwritten; choose another name")
+	}
+	if err != nil {
+		return nil, nil, "", errors.New("cannot be written: " + plainError(err))
+	}
+	return root, file, name, nil
+}
+
+// plainError leaves the path out, which the agent has given itself.
+func plainError(err error) string {
+	var e *os.PathError
+	if errors.As(err, &e) {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// offer lets a tool read local files where it takes files, and write its result to
+// one.
+func (f *folders) offer(t *tool) {
+	input, ok := t.described.InputSchema.(*jsonschema.Schema)
+	if !ok {
+		return
+	}
+	takes := addPaths(input)
+	if t.Operation == nil && !takes {
+		return
+	}
+	if t.Operation != nil {
+		input.Properties.Set(saveMember, &jsonschema.Schema{Type: "string", Description: "Path of a new local file for the result."})
+		if output, ok := t.described.OutputSchema.(*jsonschema.Schema); ok {
+			output.Properties.Set("savedTo", &jsonschema.Schema{Type: "string"})
+		}
+	}
+	inner := t.run
+	t.run = func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
+		arguments, save, err := f.prepare(input, arguments, t.Operation != nil)
+		if err != nil {
+			return refused(err)
+		}
+		if save == "" {
+			return inner(ctx, s, arguments)
+		}
+		return f.saved(ctx, s, save, func() (*sdk.CallToolResult, error) { return inner(ctx, s, arguments) })
+	}
+}
+
+// addPaths offers a path beside every file of a schema, and tells whether it has
+// any.
+func addPaths(doc *jsonschema.Schema) (has bool) {
+	if doc == nil || doc.Properties == nil {
+		return doc != nil && doc.Items != nil && addPaths(doc.Items)
+	}
+	for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		if addPaths(pair.Value) {
+			has = true
+		}
+	}
+	if file, ok := doc.Properties.Get("file"); ok && file.Type == "string" {
+		doc.Properties.Set(pathMember, &jsonschema.Schema{Type: "string", Description: pathHint})
+		has = true
+	}
+	return has
+}
+
+// prepare puts the content of local files into the arguments, and takes out where
+// the result shall go.
+func (f *folders) prepare(input *jsonschema.Schema, arguments json.RawMessage, saves bool) (prepared json.RawMessage, save string, err error) {
+	given, err := membersOf(arguments)
+	if err != nil {
+		return nil, "", err
+	}
+	kept := given[:0:0]
+	for _, m := range given {
+		if saves && m.name == saveMember {
+			if err := json.Unmarshal(m.value, &save); err != nil || save == "" {
+				return nil, "", op.Faults{{Field: saveMember, Message: "must be a path"}}
+			}
+			continue
+		}
+		kept = append(kept, m)
+	}
+	if save != "" && slices.ContainsFunc(kept, func(m member) bool { return m.name == asyncMember && string(m.value) == "true" }) {
+		return nil, "", op.Faults{{Field: saveMember, Message: "needs a result at once; leave async out"}}
+	}
+	var faults op.Faults
+	prepared, err = f.inline(input, kept, "", &faults)
+	if err == nil {
+		err = faults.OrNil()
+	}
+	return prepared, save, err
+}
+
+// inline replaces the paths of an object by what is in the files.
+func (f *folders) inline(doc *jsonschema.Schema, members []member, place string, faults *op.Faults) (json.RawMessage, error) {
+	for i, m := range members {
+		shape, ok := doc.Properties.Get(m.name)
+		if !ok {
+			continue
+		}
+		var err error
+		switch {
+		case m.name == pathMember && shape.Description == pathHint:
+			err = f.inlineFile(&members[i], place, faults)
+		case shape.Properties != nil:
+			members[i].value, err = f.inlineObject(shape, m.value, place+m.name+".", faults)
+		case shape.Items != nil && shape.Items.Properties != nil:
+			members[i].value, err = f.inlineItems(shape.Items, m.value, place+m.name, faults)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return objectOf(members)
+}
+
+func (f *folders) inlineFile(m *member, place string, faults *op.Faults) error {
+	var path string
+	if json.Unmarshal(m.value, &path) != nil {
+		faults.Add(place+pathMember, "must be a path")
+		return nil
+	}
+	content, err := f.read(path)
+	if err != nil {
+		faults.Add(place+pathMember, "%s", err.Error())
+		return nil //nolint:nilerr // it is told with the other faults
+	}
+	m.name = "file"
+	m.value, err = json.Marshal(base64.StdEncoding.EncodeToString(content))
+	return err
+}
+
+// inlineObject leaves what is no object as it is, for the service to refuse.
+func (f *folders) inlineObject(doc *jsonschema.Schema, value json.RawMessage, place string, faults *op.Faults) (json.RawMessage, error) {
+	members, err := membersOf(value)
+	if err != nil || members == nil {
+		return value, nil //nolint:nilerr // the service refuses it
+	}
+	return f.inline(doc, members, place, faults)
+}
+
+func (f *folders) inlineItems(doc *jsonschema.Schema, value json.RawMessage, place string, faults *op.Faults) (json.RawMessage, error) {
+	var items []json.RawMessage
+	if json.Unmarshal(value, &items) != nil {
+		return value, nil
+	}
+	for i := range items {
+		var err error
+		if items[i], err = f.inlineObject(doc, items[i], fmt.Sprintf("%s[%d].", place, i), faults); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(items)
+}
+
+// saved makes a call whose result goes to a local file. The file is made before the
+// call is paid, and taken away again when nothing comes of it.
+func (f *folders) saved(ctx context.Context, s *service, path string, call func() (*sdk.CallToolResult, error)) (_ *sdk.CallToolResult, err error) {
+	root, file, name, err := f.create(path)
+	if err != nil {
+		return refused(op.Faults{{Field: saveMember, Message: err.Error()}})
+	}
+	written := false
+	defer func() {
+		err = errors.Join(err, file.Close())
+		if !written {
+			err = errors.Join(err, root.Remove(name))
+		}
+	}()
+	result, err := call()
+	if err != nil || result.IsError {
+		return result, err
+	}
+	structured, ok := result.StructuredContent.(json.RawMessage)
+	if !ok {
+		return result, nil
+	}
+	var made wire.JobStatus
+	if err := json.Unmarshal(structured, &made); err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(wire.FilePattern, "{id}", made.ID, 1), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.carry(ctx, wire.FilePattern, r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status != http.StatusOK {
+		return failed(answer)
+	}
+	if _, err := file.Write(answer.Body); err != nil {
+		return nil, err
+	}
+	written = true
+	return withSaved(result, structured, path)
+}
+
+// withSaved tells where a result was written.
+func withSaved(result *sdk.CallToolResult, structured json.RawMessage, path string) (*sdk.CallToolResult, error) {
+	members, err := membersOf(structured)
+	if err != nil {
+		return nil, err
+	}
+	where, err := json.Marshal(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := objectOf(append(members, member{"savedTo", where}))
+	if err != nil {
+		return nil, err
+	}
+	result.StructuredContent = json.RawMessage(text)
+	result.Content[len(result.Content)-1] = &sdk.TextContent{Text: string(text)}
+	return result, nil
+}

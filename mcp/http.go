@@ -1,0 +1,253 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"relaypdf/api"
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/edge"
+)
+
+const (
+	// maxMessage bounds a message in bytes. What is longer is uploaded first, or
+	// named by an address.
+	maxMessage = 16 << 20
+	// largeMessage is from what size on a message takes a place, of which there
+	// are maxLarge: it stands in memory several times while it is read.
+	largeMessage = 1 << 20
+	maxLarge     = 4
+)
+
+// Door answers agents over HTTP: one message in each request, its answer in JSON,
+// and nothing kept from one to the next.
+type Door struct {
+	api      *api.AgentDoor
+	protocol http.Handler
+	log      *slog.Logger
+	large    chan struct{}
+}
+
+// exchange is one request for the door.
+type exchange struct {
+	ctx    context.Context // of the request: it ends when the client leaves
+	caller call.Caller
+	header http.Header
+}
+
+type exchangeKey struct{}
+
+// NewDoor returns the door of agents.
+func NewDoor(a *api.AgentDoor, documents []Document, log *slog.Logger) (*Door, error) {
+	d := &Door{api: a, log: log, large: make(chan struct{}, maxLarge)}
+	server, err := newServer(Config{Tools: a.Tools(), Carry: d.carry, Documents: documents, Version: a.Version(), Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	d.protocol = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+		// The door looks at hosts and origins, and bounds bodies, by itself.
+		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1, Logger: slog.New(slog.DiscardHandler),
+	})
+	return d, nil
+}
+
+// ServeHTTP answers one request.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "*, WWW-Authenticate")
+	if !d.fromHere(r) {
+		reply(w, http.StatusForbidden, problem(nil, codeInvalidRequest, "This host or origin is not allowed: the service is reached by its own machine only, at "+d.api.BaseURL()+"; RELAYPDF_BASE_URL says so"))
+		return
+	}
+	caller, err := d.api.Caller(r)
+	if err == nil {
+		err = d.answer(w, r, caller)
+	}
+	if err != nil {
+		d.api.Fail(w, r, err)
+	}
+}
+
+// fromHere refuses what a page of another origin sends to a service on the
+// browser's own machine, by its origin or by a name that was made to lead there.
+// Elsewhere any origin may ask: what counts is the key, which no browser adds by
+// itself.
+func (d *Door) fromHere(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if !d.api.Local() {
+		u, err := url.Parse(origin)
+		return origin == "" || err == nil && (u.Scheme == "https" || u.Scheme == "http")
+	}
+	return api.Loopback("http://"+r.Host) && (origin == "" || api.Loopback(origin))
+}
+
+// answer reads what a caller sends, and answers it.
+func (d *Door) answer(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Header.Get("Content-Type") != "" && (err != nil || media != "application/json") {
+		reply(w, http.StatusUnsupportedMediaType, problem(nil, codeInvalidRequest, "Content-Type must be application/json"))
+		return nil
+	}
+	body, done, err := d.read(w, r)
+	if err != nil {
+		return err
+	}
+	defer done()
+	messages, batch, wrong := split(body, r.Header.Get("Mcp-Protocol-Version"))
+	if wrong != nil {
+		reply(w, http.StatusBadRequest, wrong)
+		return nil
+	}
+	if err := d.count(w, r, caller, messages); err != nil {
+		return err
+	}
+	ctx := context.WithValue(r.Context(), exchangeKey{}, &exchange{r.Context(), caller, r.Header})
+	if !batch {
+		edge.Note(w, slog.String("message", messages[0].label()))
+		answer := d.one(ctx, r, messages[0])
+		reply(w, answer.Status, answer.Body)
+		return nil
+	}
+	var answers [][]byte
+	for _, m := range messages {
+		if answer := d.one(ctx, r, m); len(answer.Body) > 0 {
+			answers = append(answers, bytes.TrimSpace(answer.Body))
+		}
+	}
+	if len(answers) == 0 {
+		reply(w, http.StatusAccepted, nil)
+		return nil
+	}
+	reply(w, http.StatusOK, append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']'))
+	return nil
+}
+
+// read reads a message. One that is large waits for nothing: it has a place while
+// it is answered, or is refused.
+func (d *Door) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+	done = func() {}
+	from := d.api.Body(w, r, maxMessage)
+	head, err := io.ReadAll(io.LimitReader(from, largeMessage))
+	if err == nil && len(head) == largeMessage {
+		select {
+		case d.large <- struct{}{}:
+			done = func() { <-d.large }
+		default:
+			return nil, nil, &fault.Error{Code: fault.RateLimited, RetryAfter: 2, Message: "Too many large messages are under way. Upload the file with POST /v1/files, and name it by its id."}
+		}
+		var rest []byte
+		rest, err = io.ReadAll(from)
+		head = append(head, rest...)
+	}
+	var size *http.MaxBytesError
+	if errors.As(err, &size) {
+		err = &fault.Error{Code: fault.PayloadTooLarge, Message: fmt.Sprintf("A message may have %d MiB at most. Upload the file with POST /v1/files and name it by its id, or name it by its address.", maxMessage>>20), Cause: err}
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return head, done, nil
+}
+
+// count counts messages that are no calls of tools, which routes count themselves.
+func (d *Door) count(w http.ResponseWriter, r *http.Request, caller call.Caller, messages []message) error {
+	for _, m := range messages {
+		if m.Method == methodCall {
+			continue
+		}
+		if err := d.api.CountRead(w, r, caller); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one answers one message.
+func (d *Door) one(ctx context.Context, r *http.Request, m message) Answer {
+	if answer, ok := m.refused(); ok {
+		return answer
+	}
+	q := r.Clone(ctx)
+	q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(m.text)), int64(len(m.text))
+	q.Header.Set("Accept", "application/json, text/event-stream")
+	q.Header.Set("Content-Type", "application/json")
+	q.Header.Del("Last-Event-Id")
+	q.Header.Del("Mcp-Session-Id")
+	w := newRecorder()
+	d.protocol.ServeHTTP(w, q)
+	answer := w.answer()
+	if answer.Status >= http.StatusBadRequest && !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
+		answer.Body = problem(m.ID, codeInvalidRequest, strings.TrimSpace(string(answer.Body)))
+	}
+	return answer
+}
+
+// carry answers a tool's request by the interface's own route.
+func (d *Door) carry(ctx context.Context, pattern string, q *http.Request) (Answer, error) {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return Answer{}, errors.New("a tool was called outside of a request")
+	}
+	for name, values := range x.header {
+		if strings.HasPrefix(name, "X-") && strings.HasSuffix(name, "-Max-Charge-Microdollars") {
+			q.Header[name] = values
+		}
+	}
+	w := newRecorder()
+	d.api.Serve(w, q.WithContext(x.ctx), pattern, x.caller)
+	if err := x.ctx.Err(); err != nil {
+		return Answer{}, err
+	}
+	return w.answer(), nil
+}
+
+// reply sends an answer of the protocol.
+func reply(w http.ResponseWriter, status int, body []byte) {
+	if len(body) > 0 {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.WriteHeader(status)
+	// A client that has gone is nothing to tell anybody.
+	_, _ = w.Write(body)
+}
+
+// recorder keeps what a handler answers.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func newRecorder() *recorder { return &recorder{header: http.Header{}} }
+
+// Header is that of the answer.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader keeps the first status.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+func (w *recorder) answer() Answer {
+	w.WriteHeader(http.StatusOK)
+	return Answer{w.status, w.header, w.body.Bytes()}
+}

@@ -1,0 +1,100 @@
+// Package mcp is the door of agents: the routes of the interface as tools of the
+// Model Context Protocol, over HTTP and over standard input and output. Names,
+// schemas and prices are those of the routes; what a tool is asked goes the same
+// way as a request, and is refused alike.
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"relaypdf/api"
+)
+
+// Carrier brings a request for a route, whose pattern it is told, to the service.
+// Its error means that there was no answer.
+type Carrier func(ctx context.Context, pattern string, r *http.Request) (Answer, error)
+
+// Answer is what the service answered with.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Config is what a service for agents is made of.
+type Config struct {
+	// Tools are the routes that agents may use.
+	Tools []api.Tool
+	// Carry brings their requests to the service.
+	Carry Carrier
+	// Documents are what there is to read.
+	Documents []Document
+	// Folders are those of this machine that tools may use; nil is none, for agents
+	// that are elsewhere.
+	Folders *folders
+	// Version is the program's.
+	Version string
+	Logger  *slog.Logger
+}
+
+// Document is a text in Markdown for agents to read.
+type Document struct{ Name, Title, Description, Text string }
+
+// service answers agents, whatever they come over.
+type service struct {
+	carry Carrier
+	log   *slog.Logger
+}
+
+// instructions tell a model what it has before it.
+const instructions = `Makes, converts and processes documents: PDFs from HTML, web pages, Markdown or stored templates, images, barcodes, archives, office documents.
+
+Each paid call costs a flat price, which the tool's description names, from a prepaid wallet; a call that fails costs nothing. A result is a public address that works for 24 hours: give it to the person, or to another tool as its url, or its id as fileId. Work that may take longer than half a minute is asked for with async: true; jobs_wait waits for it. A refused call says which fields were wrong and what is valid: correct them and call again. After rate_limited wait for retryAfterSeconds; after payment_required ask the person to add funds.`
+
+// newServer makes what speaks the protocol.
+func newServer(c Config) (*sdk.Server, error) {
+	s := &service{carry: c.Carry, log: c.Logger}
+	server := sdk.NewServer(
+		&sdk.Implementation{Name: "relaypdf", Title: "relaypdf", Version: c.Version},
+		// Nothing that is listed changes while the program runs.
+		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{
+			Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{},
+		}},
+	)
+	tools, err := describeTools(c.Tools)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tools {
+		if c.Folders != nil {
+			c.Folders.offer(t)
+		}
+		server.AddTool(t.described, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return t.run(ctx, s, q.Params.Arguments)
+		})
+	}
+	s.addResources(server, c.Documents)
+	addPrompts(server)
+	server.AddReceivingMiddleware(s.recovered)
+	return server, nil
+}
+
+// recovered keeps a panic from ending the program: the protocol's server runs its
+// handlers where nobody else would catch it.
+func (s *service) recovered(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, q sdk.Request) (result sdk.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				result, err = nil, fmt.Errorf("something failed on our side")
+			}
+		}()
+		return next(ctx, method, q)
+	}
+}

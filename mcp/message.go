@@ -1,0 +1,143 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// The codes of JSON-RPC that the door answers with by itself.
+const (
+	codeParse          = -32700
+	codeInvalidRequest = -32600
+	codeNoMethod       = -32601
+	codeInvalidParams  = -32602
+)
+
+const (
+	methodCall       = "tools/call"
+	methodInitialize = "initialize"
+	// noBatches is the first version of the protocol that has no batches.
+	noBatches = "2025-06-18"
+	// ownRefusals is the first version whose unknown methods are the protocol's
+	// server to refuse.
+	ownRefusals = "2026-07-28"
+	maxBatch    = 20
+)
+
+// message is one of JSON-RPC, as far as the door has to know it.
+type message struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   json.RawMessage `json:"error"`
+
+	text    []byte
+	version string
+}
+
+// split reads the messages of a body. What is wrong with it as a whole comes back
+// as the answer to it.
+func split(body []byte, version string) (messages []message, batch bool, wrong []byte) {
+	body = bytes.TrimSpace(body)
+	if !json.Valid(body) {
+		return nil, false, problem(nil, codeParse, "the body is not JSON in UTF-8")
+	}
+	texts := []json.RawMessage{body}
+	if batch = body[0] == '['; batch {
+		if version >= noBatches {
+			return nil, true, problem(nil, codeInvalidRequest, fmt.Sprintf("version %s of the protocol has no batches: send one message at a time", version))
+		}
+		if err := json.Unmarshal(body, &texts); err != nil || len(texts) == 0 || len(texts) > maxBatch {
+			return nil, true, problem(nil, codeInvalidRequest, fmt.Sprintf("a batch must have 1 to %d messages", maxBatch))
+		}
+	}
+	for _, text := range texts {
+		m := message{text: text, version: version}
+		if err := json.Unmarshal(text, &m); err != nil {
+			if !batch {
+				return nil, false, problem(nil, codeInvalidRequest, "a message must be an object with jsonrpc, method and, if it is a request, id")
+			}
+			m = message{text: text} // which is refused in its place
+		}
+		if string(m.Params) == "null" {
+			m.Params = nil
+		}
+		messages = append(messages, m)
+	}
+	return messages, batch, nil
+}
+
+// label names a message in the log, which has no room for what clients invent.
+func (m message) label() string {
+	if slices.Contains(methods, m.Method) || slices.Contains(notices, m.Method) {
+		return m.Method
+	}
+	return "other"
+}
+
+// methods are those that an agent may ask for.
+var methods = []string{
+	methodInitialize, "ping", "tools/list", methodCall, "resources/list", "resources/templates/list", "resources/read",
+	"prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "server/discover",
+}
+
+// needParams are the methods that make no sense without.
+var needParams = []string{methodInitialize, methodCall, "resources/read", "prompts/get", "completion/complete", "logging/setLevel"}
+
+// refused answers a message that cannot be understood.
+func (m message) refused() (Answer, bool) {
+	status, code := http.StatusBadRequest, codeInvalidRequest
+	var text string
+	switch notice := strings.HasPrefix(m.Method, "notifications/"); {
+	case m.JSONRPC != "2.0":
+		text = "jsonrpc must be 2.0"
+	case m.Method == "" && (m.Result != nil || m.Error != nil):
+		return Answer{Status: http.StatusAccepted}, true // nothing was asked of the client
+	case m.Method == "":
+		text = "method is required"
+	case m.ID != nil && !validID(m.ID):
+		text = "id must be a string or a whole number"
+	case m.Params != nil && m.Params[0] != '{':
+		status, code, text = http.StatusOK, codeInvalidParams, "params must be an object"
+	case m.ID == nil:
+		// A notification is never answered, not even one that nobody knows.
+		return Answer{Status: http.StatusAccepted}, !notice || !slices.Contains(notices, m.Method)
+	case notice:
+		text = m.Method + " is a notification, which has no id"
+	case !slices.Contains(methods, m.Method) && m.version < ownRefusals:
+		status, code, text = http.StatusOK, codeNoMethod, fmt.Sprintf("there is no method %q", m.Method)
+	case m.Params == nil && slices.Contains(needParams, m.Method):
+		status, code, text = http.StatusOK, codeInvalidParams, "params are required for "+m.Method
+	default:
+		return Answer{}, false
+	}
+	return Answer{Status: status, Body: problem(m.ID, code, text)}, true
+}
+
+// notices are the notifications that the protocol's server knows.
+var notices = []string{"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
+
+// validID tells whether an id is one that an answer can repeat.
+func validID(id json.RawMessage) bool {
+	var text string
+	var number int64
+	return json.Unmarshal(id, &text) == nil && id[0] == '"' || json.Unmarshal(id, &number) == nil && id[0] != 'n'
+}
+
+// problem is an error of JSON-RPC.
+func problem(id json.RawMessage, code int, text string) []byte {
+	if id == nil || !validID(id) {
+		id = json.RawMessage("null")
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}})
+	if err != nil {
+		return nil // cannot be: its parts are JSON
+	}
+	return body
+}

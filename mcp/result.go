@@ -1,0 +1,148 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
+)
+
+// maxInline is how long a result in JSON may be, in bytes, to be shown to a model
+// beside its address.
+const maxInline = 64 << 10
+
+// call asks a route, and shows its answer.
+func (t *tool) call(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
+	q, err := t.request(ctx, arguments)
+	if err != nil {
+		return refused(err)
+	}
+	answer, err := s.carry(ctx, t.Pattern, q)
+	if err != nil {
+		return refused(err)
+	}
+	if answer.Status >= http.StatusBadRequest {
+		return failed(answer)
+	}
+	return t.show(ctx, s, answer)
+}
+
+// show makes a result of an answer: its JSON, and a link to a file that it names.
+func (t *tool) show(ctx context.Context, s *service, answer Answer) (*sdk.CallToolResult, error) {
+	members, err := membersOf(answer.Body)
+	if err != nil {
+		return nil, fmt.Errorf("the answer to %s is no JSON object", t.Name)
+	}
+	members = slices.DeleteFunc(members, func(m member) bool { return slices.Contains(t.Hidden, m.name) })
+	var file struct {
+		ID, URL, Filename string
+		SizeBytes         int64
+	}
+	if t.Operation != nil || strings.HasPrefix(t.Name, "jobs_") {
+		if err := json.Unmarshal(answer.Body, &file); err != nil {
+			return nil, err
+		}
+	}
+	if charged := answer.Header.Get(wire.ChargedHeader); charged != "" && t.Operation != nil {
+		members = append(members, member{chargedMember, json.RawMessage(charged)})
+	}
+	if t.Operation != nil && t.Operation.Answer != nil && path.Ext(file.Filename) == ".json" && file.SizeBytes <= maxInline {
+		content, err := s.open(ctx, file.ID)
+		if err != nil {
+			return refused(err)
+		}
+		members = append(members, member{resultMember, content})
+	}
+	structured, err := objectOf(members)
+	if err != nil {
+		return nil, err
+	}
+	result := &sdk.CallToolResult{StructuredContent: json.RawMessage(structured)}
+	if file.URL != "" {
+		result.Content = append(result.Content, &sdk.ResourceLink{
+			URI: file.URL, Name: file.Filename, MIMEType: mediaTypes[path.Ext(file.Filename)], Size: &file.SizeBytes,
+		})
+	}
+	result.Content = append(result.Content, &sdk.TextContent{Text: string(structured)})
+	return result, nil
+}
+
+// mediaTypes are those of results, by their extension.
+var mediaTypes = map[string]string{
+	".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp", ".svg": "image/svg+xml",
+	".zip": "application/zip", ".json": "application/json", ".html": "text/html",
+	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+// open fetches a result.
+func (s *service) open(ctx context.Context, id string) (json.RawMessage, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(wire.FilePattern, "{id}", id, 1), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	r.SetPathValue("id", id)
+	answer, err := s.carry(ctx, wire.FilePattern, r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status != http.StatusOK || !json.Valid(answer.Body) {
+		return nil, fmt.Errorf("the result %s cannot be read: status %d", id, answer.Status)
+	}
+	return answer.Body, nil
+}
+
+// failure is what a model is told of a call that came to nothing.
+type failure struct {
+	Code              fault.Code     `json:"code"`
+	Message           string         `json:"message"`
+	Details           []fault.Detail `json:"details,omitempty"`
+	RetryAfterSeconds int            `json:"retryAfterSeconds,omitempty"`
+	RequestID         string         `json:"requestId,omitempty"`
+}
+
+// failed shows an answer that is an error.
+func failed(answer Answer) (*sdk.CallToolResult, error) {
+	var body wire.ErrorBody
+	if err := json.Unmarshal(answer.Body, &body); err != nil || body.Error.Code == "" {
+		return nil, fmt.Errorf("the service answered with status %d", answer.Status)
+	}
+	told := failure{Code: body.Error.Code, Message: body.Error.Message, Details: body.Error.Details, RequestID: body.Error.RequestID}
+	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
+		told.RetryAfterSeconds = seconds
+	}
+	return told.result()
+}
+
+// refused shows an error of ours. One of the connection is the protocol's.
+func refused(err error) (*sdk.CallToolResult, error) {
+	if errors.Is(err, errNoObject) {
+		return failure{Code: fault.InvalidRequest, Message: "The arguments must be one JSON object."}.result()
+	}
+	e := call.Fault(err)
+	if e.Code == fault.InternalError {
+		return nil, err
+	}
+	return failure{Code: e.Code, Message: e.Error(), Details: e.Details}.result()
+}
+
+// result is a failure as a model reads it: in the content alone, because clients
+// hold structured content to the schema of a success.
+func (f failure) result() (*sdk.CallToolResult, error) {
+	text, err := json.Marshal(map[string]failure{"error": f})
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil
+}

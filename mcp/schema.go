@@ -1,0 +1,157 @@
+package mcp
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// A list of tools is read by a model with every conversation, so that it has to be
+// short: bounds that nobody reaches by accident are left to the refusal of what
+// goes beyond them.
+
+// inputDepth is how deep an input is described: what may nest without end, such as
+// bookmarks, is understood by then.
+const inputDepth = 5
+
+// shrink returns a schema without what a model does not need in order to write a
+// valid input.
+func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
+	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
+		return doc
+	}
+	short := *doc
+	short.Version, short.ContentEncoding, short.Format = "", "", ""
+	short.MinLength, short.MaxLength, short.MinItems, short.MaxItems, short.MaxProperties, short.MinProperties = nil, nil, nil, nil, nil, nil
+	if doc.Minimum == "0" || doc.Minimum == "1" {
+		short.Minimum = ""
+	}
+	if len(doc.Maximum) > 4 {
+		short.Maximum = ""
+	}
+	if doc.Default == false {
+		short.Default = nil
+	}
+	if depth == 0 {
+		short.Properties, short.Items, short.Required = nil, nil, nil
+		return &short
+	}
+	short.Items, short.AdditionalProperties = shrink(doc.Items, depth-1), shrink(doc.AdditionalProperties, depth-1)
+	if doc.AdditionalProperties == jsonschema.FalseSchema || doc.AdditionalProperties == jsonschema.TrueSchema {
+		short.AdditionalProperties = nil
+	}
+	short.OneOf, short.AnyOf = shrinkAll(doc.OneOf, depth-1), shrinkAll(doc.AnyOf, depth-1)
+	if doc.Properties != nil {
+		short.Properties = jsonschema.NewProperties()
+		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
+			if !strings.HasPrefix(pair.Value.Description, "Is ignored") {
+				short.Properties.Set(pair.Key, shrink(pair.Value, depth-1))
+			}
+		}
+	}
+	return &short
+}
+
+func shrinkAll(docs []*jsonschema.Schema, depth int) []*jsonschema.Schema {
+	var short []*jsonschema.Schema
+	for _, doc := range docs {
+		short = append(short, shrink(doc, depth))
+	}
+	return short
+}
+
+// without takes members out of an object's schema, in its place.
+func without(doc *jsonschema.Schema, names ...string) *jsonschema.Schema {
+	for _, name := range names {
+		doc.Properties.Delete(name)
+	}
+	doc.Required = slices.DeleteFunc(slices.Clone(doc.Required), func(name string) bool { return slices.Contains(names, name) })
+	return doc
+}
+
+// longMember is from what length on, in bytes of JSON, a member that two tools have
+// alike is described once.
+const longMember = 300
+
+// onceOnly keeps what was said of members, so that later tools need not say it again.
+type onceOnly struct {
+	members    map[string]string // the first tool that has one, by its name and JSON
+	beginnings map[string]bool
+}
+
+// refer points from members that an earlier tool has alike to that tool, and
+// shortens what was said before.
+func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
+	if doc.Properties == nil {
+		return nil
+	}
+	for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		member := pair.Value
+		said := member.Description
+		member.Description = ""
+		text, err := json.Marshal(member)
+		if err != nil {
+			return err
+		}
+		member.Description = o.once(said)
+		first, seen := o.members[pair.Key+string(text)]
+		switch {
+		case len(text) < longMember:
+		case seen && first != tool:
+			doc.Properties.Set(pair.Key, &jsonschema.Schema{Type: member.Type, Description: strings.TrimSpace(member.Description + " As in " + first + ".")})
+			continue
+		default:
+			o.members[pair.Key+string(text)] = tool
+		}
+		if err := o.refer(tool, member); err != nil {
+			return err
+		}
+		if member.Items != nil {
+			if err := o.refer(tool, member.Items); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// once shortens a description that begins like an earlier one to that beginning.
+func (o onceOnly) once(said string) string {
+	first := said
+	for _, end := range []string{". ", ", ", "; "} {
+		first, _, _ = strings.Cut(first, end)
+	}
+	if !o.beginnings[first] {
+		o.beginnings[first] = true
+		return said
+	}
+	return first
+}
+
+// outline returns a schema of an answer without descriptions, and with what lies
+// deeper than its members and those of their members left open.
+func outline(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
+	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
+		return doc
+	}
+	short := *doc
+	short.Description, short.Format, short.Enum, short.OneOf, short.Required = "", "", nil, nil, nil
+	if depth == 0 {
+		short.Properties, short.Items, short.AdditionalProperties = nil, nil, nil
+		return &short
+	}
+	short.Items, short.AdditionalProperties = outline(doc.Items, depth-1), outline(doc.AdditionalProperties, depth-1)
+	if doc.Properties != nil {
+		short.Properties = jsonschema.NewProperties()
+		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
+			// One of several types would need as many words as it says; clients refuse
+			// a schema that says nothing.
+			if pair.Value.Type != "" {
+				short.Properties.Set(pair.Key, outline(pair.Value, depth-1))
+			}
+		}
+	}
+	return &short
+}

@@ -1,0 +1,158 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"relaypdf/api"
+	"relaypdf/api/op"
+	"relaypdf/api/wire"
+)
+
+// tool is a route on its way to an agent.
+type tool struct {
+	api.Tool
+
+	described *sdk.Tool
+	run       func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error)
+}
+
+// Names of members that tools have and routes do not.
+const (
+	asyncMember   = "async"
+	chargedMember = "chargedMicrodollars"
+	resultMember  = "result"
+)
+
+// describeTools makes tools of routes.
+func describeTools(routes []api.Tool) ([]*tool, error) {
+	var tools []*tool
+	seen := onceOnly{map[string]string{}, map[string]bool{}}
+	for _, route := range routes {
+		t := &tool{Tool: route}
+		t.run = t.call
+		input, err := t.input()
+		if err != nil {
+			return nil, err
+		}
+		if err := seen.refer(t.Name, input); err != nil {
+			return nil, err
+		}
+		t.described = &sdk.Tool{
+			Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, OutputSchema: t.output(), Annotations: t.annotations(),
+		}
+		tools = append(tools, t)
+		if t.Name == "jobs_get" {
+			tools = append(tools, waiting(t))
+		}
+	}
+	return tools, nil
+}
+
+// description tells a model what the tool does, when to take it and what it costs.
+func (t *tool) description() string {
+	text := t.Title + ". " + t.Use
+	if t.Operation != nil {
+		text += fmt.Sprintf(" Costs %v. %s", t.Price, t.Operation.PriceNote)
+	}
+	return strings.TrimSpace(text)
+}
+
+func (t *tool) annotations() *sdk.ToolAnnotations {
+	again := t.Reads || t.Method == http.MethodPut || t.Method == http.MethodDelete
+	destroys := !t.Reads && t.Method != http.MethodPost
+	// Operations fetch what an input names; everything else stays in the account.
+	return &sdk.ToolAnnotations{ReadOnlyHint: t.Reads, IdempotentHint: again, DestructiveHint: &destroys, OpenWorldHint: new(t.Operation != nil)}
+}
+
+// input is the schema of what the tool takes: all that the route does, in one
+// object.
+func (t *tool) input() (*jsonschema.Schema, error) {
+	doc := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+	for _, p := range t.Params {
+		doc.Properties.Set(p.Name, shrink(p.Schema, inputDepth))
+		if p.Required {
+			doc.Required = append(doc.Required, p.Name)
+		}
+	}
+	if t.Body != nil {
+		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl")
+		for pair := body.Properties.Oldest(); pair != nil; pair = pair.Next() {
+			doc.Properties.Set(pair.Key, pair.Value)
+		}
+		doc.Required = append(doc.Required, body.Required...)
+	}
+	if t.Upload {
+		return uploadInput(), nil
+	}
+	if t.Operation == nil {
+		return doc, nil
+	}
+	doc.Properties.Set(asyncMember, &jsonschema.Schema{Type: "boolean", Description: "Answer with a job, for jobs_wait."})
+	example, err := exampleOf(t.Operation.Example)
+	doc.Examples = []any{example}
+	return doc, err
+}
+
+// exampleOf spells an example for a model: files in it are named by an address,
+// as their content would say nothing.
+func exampleOf(input any) (any, error) {
+	text, err := json.Marshal(input)
+	if err != nil {
+		return nil, err
+	}
+	var example any
+	if err := json.Unmarshal(text, &example); err != nil {
+		return nil, err
+	}
+	return nameFiles(example), nil
+}
+
+func nameFiles(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, ok := v["file"].(string); ok {
+			delete(v, "file")
+			v["url"] = "https://example.com/file"
+		}
+		for name, member := range v {
+			v[name] = nameFiles(member)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = nameFiles(item)
+		}
+	}
+	return v
+}
+
+// output is the schema of what the tool answers with.
+func (t *tool) output() *jsonschema.Schema {
+	if t.Operation == nil {
+		return without(outline(t.Answer, 2), t.Hidden...)
+	}
+	doc := outline(op.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
+	without(doc, "error", "pollUrl")
+	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
+	if t.Operation.Answer != nil {
+		doc.Properties.Set(resultMember, outline(op.AnswerSchema(t.Operation.Answer), 0))
+	}
+	return doc
+}
+
+// param returns what the route takes elsewhere than in its body.
+func (t *tool) param(name string) (op.Param, bool) {
+	i := slices.IndexFunc(t.Params, func(p op.Param) bool { return p.Name == name })
+	if i < 0 {
+		return op.Param{}, false
+	}
+	return t.Params[i], true
+}

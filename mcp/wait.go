@@ -1,0 +1,111 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/invopop/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"relaypdf/api/op"
+	"relaypdf/api/wire"
+)
+
+const (
+	// maxWait is how long a tool waits for a job.
+	maxWait = 50 * time.Second
+	// A job is looked at often at first, then every other second.
+	firstLook, slowestLook = 250 * time.Millisecond, 2 * time.Second
+)
+
+// waiting is a tool that asks another for a job until it is done.
+func waiting(get *tool) *tool {
+	t := &tool{Tool: get.Tool}
+	t.Name, t.Title = "jobs_wait", "Wait for a job"
+	t.Use = "Use it after a call with async: true. It answers when the job is done, or after 50 seconds with status processing: then call it again."
+	input := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"id"}}
+	input.Properties.Set("id", &jsonschema.Schema{Type: "string", Description: "Id of the job."})
+	input.Properties.Set("seconds", &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: "50", Default: 50, Description: "How long to wait at most."})
+	t.described = &sdk.Tool{
+		Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, OutputSchema: t.output(), Annotations: t.annotations(),
+	}
+	t.run = func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
+		patience, rest, err := patienceOf(arguments)
+		if err != nil {
+			return refused(err)
+		}
+		return get.wait(ctx, s, patience, rest)
+	}
+	return t
+}
+
+// patienceOf takes the time out of the arguments.
+func patienceOf(arguments json.RawMessage) (patience time.Duration, rest json.RawMessage, err error) {
+	given, err := membersOf(arguments)
+	if err != nil {
+		return 0, nil, err
+	}
+	patience = maxWait
+	kept := given[:0:0]
+	for _, m := range given {
+		if m.name != "seconds" {
+			kept = append(kept, m)
+			continue
+		}
+		seconds, err := strconv.Atoi(string(m.value))
+		if err != nil || seconds < 1 || seconds > int(maxWait.Seconds()) {
+			return 0, nil, op.Faults{{Field: "seconds", Message: "must be a whole number from 1 to 50"}}
+		}
+		patience = time.Duration(seconds) * time.Second
+	}
+	rest, err = objectOf(kept)
+	return patience, rest, err
+}
+
+// wait asks for a job until it is done, or the time is over.
+func (t *tool) wait(ctx context.Context, s *service, patience time.Duration, arguments json.RawMessage) (*sdk.CallToolResult, error) {
+	end := time.Now().Add(patience)
+	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
+		q, err := t.request(ctx, arguments)
+		if err != nil {
+			return refused(err)
+		}
+		answer, err := s.carry(ctx, t.Pattern, q)
+		if err != nil {
+			return refused(err)
+		}
+		left := time.Until(end)
+		if answer.Status == http.StatusTooManyRequests {
+			if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
+				pause = max(pause, time.Duration(seconds)*time.Second)
+			}
+			if pause > left {
+				return failed(answer)
+			}
+		} else if done, result, err := t.seen(ctx, s, answer); done || left <= 0 || err != nil {
+			return result, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(min(pause, left)):
+		}
+	}
+}
+
+// seen shows an answer, and tells whether it is the last.
+func (t *tool) seen(ctx context.Context, s *service, answer Answer) (bool, *sdk.CallToolResult, error) {
+	if answer.Status >= http.StatusBadRequest {
+		result, err := failed(answer)
+		return true, result, err
+	}
+	var job wire.JobStatus
+	if err := json.Unmarshal(answer.Body, &job); err != nil {
+		return true, nil, err
+	}
+	result, err := t.show(ctx, s, answer)
+	return job.Status != wire.JobProcessing, result, err
+}
