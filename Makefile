@@ -103,9 +103,15 @@ lint: ## Check the source with golangci-lint, as pinned in .ci/tools.mod.
 gallery: setup assets ## Draw the thumbnails of changed layouts, and a contact sheet in bin/gallery.pdf.
 	$(GO) run ./cmd/gallery
 
+# The tests that look at pages, and keep a picture of each where SCREENSHOTS says so.
+LOOKS := FromSignUpToTheFirstDocument PagesOfABusyAccount PublicPagesInABrowser FailedDeliveriesAreReplayed LogInWithAProvider SessionThatEndsInAFormLosesNothing \
+	MemberComesAndGoes AutoReload TemplateFromTheGalleryToTheAPI
+space := $(subst ,, )
+
 .PHONY: screenshots
-screenshots: setup build ## Take pictures of the pages, light, dark and on a telephone, into bin/screenshots, and check them with axe.
-	SCREENSHOTS='$(CURDIR)/bin/screenshots' $(GO) test ./cmd/relaypdf -count=1 -run TestFromSignUpToTheFirstDocument
+screenshots: setup build ## Take pictures of every page, light, dark and on a telephone, into bin/screenshots, and the README's into docs/pictures.
+	SCREENSHOTS='$(CURDIR)/bin/screenshots' PICTURES='$(CURDIR)/docs/pictures' \
+		$(GO) test ./cmd/relaypdf -count=1 -timeout $(TEST_TIMEOUT) -run '^Test($(subst $(space),|,$(strip $(LOOKS))))$$'
 
 .PHONY: generate
 generate: ## Rewrite generated source.

@@ -49,6 +49,16 @@ func microdollars(a credit.Amount) string { return digits(int64(a)) + " microdol
 // exactly writes a time to the second, with its zone.
 func exactly(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
 
+// clockTime writes a time of the day to the second, with its date where that is not
+// the one of what stands beside it.
+func clockTime(at, beside time.Time) string {
+	at = at.UTC()
+	if at.Format(time.DateOnly) != beside.UTC().Format(time.DateOnly) {
+		return at.Format("Jan 2, 15:04:05")
+	}
+	return at.Format("15:04:05")
+}
+
 func machineTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // relative writes how long ago, or in how long, up to a day; then the date.

@@ -103,7 +103,7 @@ func (b *answerBuffer) send(rw http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if kind := h.Get("Content-Type"); len(content) > 1000 && !strings.HasPrefix(kind, "image/") && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		short, err := zipped(content)
+		short, err := zipped(content, "")
 		if err != nil {
 			return err
 		}
@@ -115,9 +115,11 @@ func (b *answerBuffer) send(rw http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-func zipped(content []byte) ([]byte, error) {
+// zipped compresses content; the comment is in the result, for nobody to see.
+func zipped(content []byte, comment string) ([]byte, error) {
 	var short bytes.Buffer
 	w := gzip.NewWriter(&short)
+	w.Comment = comment
 	_, err := w.Write(content)
 	err = errors.Join(err, w.Close())
 	return short.Bytes(), err

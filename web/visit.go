@@ -1,9 +1,11 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
@@ -134,11 +136,34 @@ func (v *visit) page(title, open string) views.Page {
 	return p
 }
 
+// mostNoise bounds what makes the length of a compressed page say less of what is in it.
+const mostNoise = 200
+
 // show answers with a page.
 func (v *visit) show(status int, component templ.Component) error {
-	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	h := v.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if _, public := v.w.(*answerBuffer); public {
+		v.w.WriteHeader(status)
+		return component.Render(v.ctx(), v.w)
+	}
+	var page bytes.Buffer
+	if err := component.Render(v.ctx(), &page); err != nil {
+		return err
+	}
+	content := page.Bytes()
+	h.Add("Vary", "Accept-Encoding")
+	if strings.Contains(v.r.Header.Get("Accept-Encoding"), "gzip") {
+		short, err := zipped(content, strings.Repeat(" ", rand.IntN(mostNoise))) //nolint:gosec // it only has to differ
+		if err != nil {
+			return err
+		}
+		h.Set("Content-Encoding", "gzip")
+		content = short
+	}
 	v.w.WriteHeader(status)
-	return component.Render(v.ctx(), v.w)
+	_, err := v.w.Write(content)
+	return err
 }
 
 // redirect sends the visitor on to a page of ours, after a form.

@@ -419,9 +419,35 @@ func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string)
 	} {
 		for _, path := range paths {
 			viewer.open(path)
+			if !strings.Contains(path, "playground") {
+				viewer.weigh(path)
+			}
 			viewer.lookAt(path)
 			viewer.calm(path)
 		}
+	}
+}
+
+// mostBytes is what a first visit may fetch, compressed: the page with its style,
+// scripts and fonts.
+const mostBytes = 100_000
+
+// weigh checks what the page that is open has fetched, whether it was kept from the
+// page before or not. Pictures are the customer's own, and what an editor may have
+// is bounded beside it.
+func (s *screen) weigh(path string) {
+	s.t.Helper()
+	found, err := s.page.Eval(`async () => {
+		await document.fonts.ready;
+		const all = performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation")).filter(e => e.initiatorType !== "img" && !e.name.includes("/static/editor."));
+		return { bytes: all.reduce((sum, e) => sum + e.encodedBodySize, 0), of: all.map(e => new URL(e.name).pathname + " " + e.encodedBodySize).join(", "),
+			style: all.some(e => e.name.includes("/static/app.") && e.encodedBodySize > 0) };
+	}`)
+	if err != nil {
+		s.t.Fatalf("%s: %v", path, err)
+	}
+	if bytes := found.Value.Get("bytes").Int(); bytes > mostBytes || !found.Value.Get("style").Bool() {
+		s.t.Errorf("%s fetches %d bytes, want its style and at most %d: %s", path, bytes, mostBytes, found.Value.Get("of").Str())
 	}
 }
 
