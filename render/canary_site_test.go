@@ -48,6 +48,9 @@ func launch(t *testing.T, cfg render.Config) *render.Renderer {
 		t.Fatal(err)
 	}
 	cfg.Dir = dir
+	if os.Getenv(withoutNamespaces) != "" {
+		cfg.Sandbox = render.SandboxReduced
+	}
 	r, err := render.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

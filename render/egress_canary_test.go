@@ -115,7 +115,11 @@ func TestNothingReachesTheCanary(t *testing.T) {
 	r := launch(t, render.Config{
 		Slots: together, AllowHosts: []string{f.siteHost()}, ExtraCA: f.ca.file, Resolver: f.names, OnRefuse: refused.add,
 	})
-	seen := func(token string) bool { return refused.has(token + canaryDomain) }
+	seen := func(token string) bool {
+		// A browser that is locked in from outside may make no datagrams, and gives
+		// WebRTC up before it tries TLS.
+		return refused.has(token+canaryDomain) || os.Getenv(withoutNamespaces) != "" && strings.HasPrefix(token, "turns-")
+	}
 	for _, o := range renderUntil(t, r, f.documents(), seen) {
 		// What a document leads to is the document; what it embeds is not.
 		if refused := errors.Is(o.err, render.ErrRefused); refused != o.leaves || !refused && o.err != nil {

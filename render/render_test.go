@@ -36,7 +36,13 @@ import (
 // TestMain lets the test's own program be the engine's child.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "engine" {
-		if err := ServeEngine(os.Stdin, os.Stdout); err != nil {
+		var err error
+		if len(os.Args) > 2 && os.Args[2] == "browser" {
+			err = ExecBrowser(os.Args[3:])
+		} else {
+			err = ServeEngine(os.Stdin, os.Stdout)
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -1,0 +1,107 @@
+package render_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/render"
+)
+
+// withoutNamespaces is set where the kernel refuses them, and browsers and engines
+// are locked in from outside.
+const withoutNamespaces = "RENDER_TEST_WITHOUT_NAMESPACES"
+
+// atLevel are the tests that show what documents of different accounts know of
+// each other, and that none reaches the inner network.
+const atLevel = "^(TestPagesLeaveNothing|TestPagesDoNotHearEachOther|TestInlineDocumentsLeaveNothing|" +
+	"TestNothingReachesTheCanary|TestOfflineDocumentsReachNothing|TestNamesThatResolveInwards|TestReducedIsReduced)$"
+
+// TestIsolationWithoutNamespaces runs the tests of isolation again as an ordinary
+// user who may make no namespaces, as in many containers.
+func TestIsolationWithoutNamespaces(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts browsers")
+	}
+	if os.Getenv(withoutNamespaces) != "" {
+		t.Skip("it is running already")
+	}
+	// Where an ordinary user may read the program.
+	dir, err := os.MkdirTemp("", "render-reduced-") //nolint:usetesting // for the reason above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o1777); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "render.test")
+	copyProgram(t, program)
+	// The limit holds for the namespaces inside of this one.
+	command := append(ordinary(t), "unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
+		`echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all "$@"`, "sh",
+		program, "-test.timeout=9m", "-test.v", "-test.run", atLevel)
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), withoutNamespaces+"=1", "TMPDIR="+dir, "HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name := range strings.SplitSeq(strings.Trim(atLevel, "^$()"), "|") {
+		if !strings.Contains(string(out), "--- PASS: "+name+" ") {
+			t.Errorf("%s was not run:\n%s", name, out)
+		}
+	}
+}
+
+// TestReducedIsReduced shows that the tests beside it ran at the level that they
+// are said to have run at.
+func TestReducedIsReduced(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(withoutNamespaces) == "" {
+		t.Skip("it is for TestIsolationWithoutNamespaces")
+	}
+	if level, lacks := launch(t, render.Config{}).Sandbox(); level != render.SandboxReduced || lacks == nil {
+		t.Errorf("the sandbox is %q (%v), want %q", level, lacks, render.SandboxReduced)
+	}
+}
+
+func copyProgram(t *testing.T, to string) {
+	t.Helper()
+	in, err := os.Open(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(out, in)
+	if closeErr := out.Close(); err != nil || closeErr != nil {
+		t.Fatal(err, closeErr)
+	}
+}
+
+// ordinary is what starts a command as a user who is not root.
+func ordinary(t *testing.T) []string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return []string{"env"}
+	}
+	u, err := user.Lookup("games")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"setpriv", "--reuid=" + u.Uid, "--regid=" + u.Gid, "--clear-groups"}
+}
