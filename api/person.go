@@ -19,7 +19,8 @@ import (
 
 const (
 	// PreviewPath is where a person's door takes the input of templates.preview, and
-	// answers with images of its pages. The query says how large: scale, and pages.
+	// answers with images of its pages. The query says how large: scale, and pages;
+	// with places it asks where elements lie instead.
 	PreviewPath = "/v1/templates/pages"
 	// FilledPath is where it answers to that with the HTML, without what may ask
 	// others for something.
@@ -85,6 +86,9 @@ func (a people) showPreview(w http.ResponseWriter, r *http.Request) error {
 	}
 	request := call.PreviewRequest{Caller: callerFrom(r.Context()), Input: input, Scale: 1}
 	query := r.URL.Query()
+	if query.Has("places") {
+		request.View = operation.Placed
+	}
 	if text := query.Get("scale"); text != "" {
 		if request.Scale, err = strconv.ParseFloat(text, 64); err != nil {
 			return op.Faults{{Field: "scale", Message: "must be a number up to 2"}}

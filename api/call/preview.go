@@ -51,14 +51,17 @@ type PreviewRequest struct {
 	Scale float64
 	// Pages are drawn at most; 0 is MaxPreviewPages.
 	Pages int
-	// View is what is asked for: images of the pages, or else the HTML.
+	// View is what is asked for: images of the pages, or else the HTML, or the
+	// places of its elements.
 	View operation.View
 }
 
 // Preview is what a template looks like.
 type Preview struct {
-	// HTML is what the template was filled to, for operation.Filled only.
+	// HTML is what the template was filled to, for operation.Filled only; Places
+	// are where its elements lie, for operation.Placed.
 	HTML   string
+	Places []render.Place
 	Pages  int      // that the document has
 	Images [][]byte // the first of them, as PNG
 	Took   time.Duration
@@ -136,7 +139,11 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 	if most <= 0 || most > MaxPreviewPages {
 		most = MaxPreviewPages
 	}
-	made.Images, err = drawPages(ctx, env.Render, result, min(most, made.Pages), request.Scale)
+	if request.View == operation.Placed {
+		made.Places, err = render.Places(result.Body, most)
+	} else {
+		made.Images, err = drawPages(ctx, env.Render, result, min(most, made.Pages), request.Scale)
+	}
 	made.Took = time.Since(began)
 	return made, err
 }
@@ -177,8 +184,11 @@ func readZipped(f *zip.File) ([]byte, error) {
 	return data, errors.Join(err, page.Close())
 }
 
-// MarshalJSON writes what the editor reads: images as Base64.
+// MarshalJSON writes what the editor reads: places, or images as Base64.
 func (p Preview) MarshalJSON() ([]byte, error) {
+	if p.Images == nil {
+		return json.Marshal(map[string]any{"places": append([]render.Place{}, p.Places...), "left": p.Left})
+	}
 	return json.Marshal(map[string]any{"pages": p.Pages, "images": p.Images, "milliseconds": p.Took.Milliseconds(), "left": p.Left})
 }
 

@@ -44,6 +44,8 @@ const (
 	Printed View = iota
 	// Filled is the HTML alone, as the result's JSON.
 	Filled
+	// Placed is a PDF that says where the elements of the template lie in it.
+	Placed
 )
 
 // admit returns the error with which the browser would turn the account away now.

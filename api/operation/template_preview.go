@@ -75,17 +75,24 @@ func runPreview(ctx context.Context, env *Env, in *PreviewInput) (op.Result, err
 	if data.IsZero() {
 		data = in.TemplateData
 	}
+	source, settings := text(in.HTML), in.Options.settings()
+	if env.View == Placed {
+		source, settings.Metadata = render.LineTemplate(source), render.Metadata{} // which is written behind what the browser says
+	}
 	html, err := env.fill(ctx, render.Template{
-		Template: render.TemplateSource{HTML: text(in.HTML), Partials: partials}, Data: data.RawMessage, Strict: in.Strict,
+		Template: render.TemplateSource{HTML: source, Partials: partials}, Data: data.RawMessage, Strict: in.Strict,
 		Locale: in.Options.Locale, Zone: in.Options.TimeZone,
 	}, &page)
 	if err != nil {
 		return op.Result{}, err
 	}
-	if env.View == Filled {
+	switch env.View {
+	case Filled:
 		return op.Result{Stem: "preview", JSON: html}, nil
+	case Placed:
+		html = render.NameLines(html)
 	}
-	doc, err := env.Render.PDF(ctx, render.Source{HTML: html}, page, in.Options.settings())
+	doc, err := env.Render.PDF(ctx, render.Source{HTML: html}, page, settings)
 	if err != nil {
 		return op.Result{}, fieldError(err)
 	}

@@ -15,6 +15,7 @@ import { tagHighlighter, tags } from "@lezer/highlight";
 import { describes } from "./describe.js";
 import { framesIn, paperOf } from "./frame.js";
 import { indent, members } from "./json.js";
+import { lineAt, placeOf } from "./places.js";
 
 const main = document.querySelector("[data-editor]");
 const nonce = document.querySelector("script[data-editor-script]")?.nonce ?? "";
@@ -84,6 +85,7 @@ const common = (label) => [
   keymap.of([
     { key: "Mod-s", preventDefault: true, run: () => { save(); return true; } },
     { key: "Mod-Enter", preventDefault: true, run: () => { preview(); return true; } },
+    { key: "Alt-Enter", preventDefault: true, run: () => { findOnPage(); return true; } },
     { key: "Shift-Alt-f", preventDefault: true, run: () => { format(); return true; } },
     ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap, ...lintKeymap,
     { key: "Escape", run: (view) => { view.contentDOM.blur(); return true; } }, indentWithTab,
@@ -494,6 +496,59 @@ const check = async (source) => {
   } catch { /* the preview says what is wrong with the connection */ }
 };
 
+// ——— From a place on a page to its line, and back. Where elements lie is asked for
+// when somebody wants to know, once for each state of the fields.
+
+let placed = { body: "", list: null };
+const placesOf = () => {
+  const body = draft();
+  if (placed.body !== body) {
+    const list = ask("/pages?places=1", { body }).then(async (answer) => {
+      if (!answer.ok) throw new Error((await messageOf(answer)).message);
+      return (await answer.json()).places;
+    });
+    list.catch(() => { if (placed.list === list) placed = { body: "", list: null }; });
+    placed = { body, list };
+  }
+  return placed.list;
+};
+const finds = async (find) => {
+  $(".spot", stage)?.remove();
+  stage.setAttribute("aria-busy", "true");
+  try {
+    if (!find(await placesOf())) timing.textContent = "That has no line of this template";
+  } catch (error) {
+    if (error instanceof SignedOut) signedOut();
+    else timing.textContent = error.message;
+  } finally {
+    stage.removeAttribute("aria-busy");
+  }
+};
+stage.addEventListener("click", (event) => {
+  const picture = event.target.closest(".paper img");
+  if (!picture) return;
+  const box = picture.getBoundingClientRect(), page = $$(".paper img", stage).indexOf(picture) + 1;
+  const [x, y] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+  finds((places) => {
+    const place = lineAt(places, page, x, y, box.height / box.width);
+    const { doc } = views.html.state;
+    if (!place || place.line > doc.lines) return false;
+    goTo(doc.line(place.line).from);
+    return true;
+  });
+});
+const findOnPage = () => finds((places) => {
+  const { doc, selection } = views.html.state;
+  const place = placeOf(places, doc.lineAt(selection.main.head).number);
+  const sheet = place && $$(".paper", stage)[place.page - 1];
+  if (!sheet?.querySelector("img")) return false;
+  const spot = element("div", { className: "spot" });
+  spot.style.top = `${place.y * 100}%`;
+  sheet.append(spot);
+  spot.scrollIntoView({ block: "center" });
+  return true;
+});
+
 // ——— Formatting. What would change more than space is left as it was.
 
 let formatter = null; // it is fetched by who wants it
@@ -658,6 +713,7 @@ const start = () => {
   $$("[data-zoom-by]").forEach((button) => button.addEventListener("click", () => resize(Number(button.dataset.zoomBy))));
   $("[data-zoom-fit]").addEventListener("click", () => { zoom = null; keep("editor-zoom", null); rescale(); });
   $("[data-frames]").addEventListener("click", (event) => switchFrames(event.currentTarget));
+  $("[data-find]").addEventListener("click", findOnPage);
   $("[data-formats]")?.addEventListener("click", format);
   $("[data-publish]")?.addEventListener("click", publish);
   if ($("#describe")) {

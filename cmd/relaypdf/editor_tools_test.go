@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"relaypdf/store"
+)
+
+// placedHTML has boxes of 30 mm on paper of 148: four on the first page, one on the
+// second.
+const placedHTML = `<style>div { height: 30mm; break-inside: avoid } body { margin: 0 }</style>
+<div>one</div>
+<div>two</div>
+{{#each items}}
+<div>{{this}}</div>
+{{/each}}
+`
+
+// editorOf makes a person's template of a source, and opens it in the editor.
+func editorOf(t *testing.T, app *App, s *screen, source string) (store.Template, string) {
+	t.Helper()
+	account, err := app.Store.AccountByEmail(t.Context(), "maya@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := app.Store.CreateTemplate(t.Context(), store.NewTemplate{
+		AccountID: account.ID, Slug: "boxes", Name: "Boxes",
+		Content: store.TemplateContent{HTML: source, SampleData: json.RawMessage(`{"items":["three","four","five"]}`), Options: json.RawMessage(`{"format":"A6"}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/dashboard/templates/" + template.ID
+	s.open(path)
+	s.edits()
+	return template, path
+}
+
+// clickPage presses a place on a page of the preview, whose sides are 1.
+func (s *screen) clickPage(page int, x, y float64) {
+	s.t.Helper()
+	_, err := s.page.Eval(`(page, x, y) => {
+		const picture = document.querySelectorAll("[data-stage] .paper img")[page - 1], box = picture.getBoundingClientRect();
+		picture.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.left + box.width * x, clientY: box.top + box.height * y }));
+	}`, page, x, y)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestEditorFindsPlaces goes from places on pages to their lines and back, shows the
+// HTML without pages in a frame that may do nothing, and formats.
+func TestEditorFindsPlaces(t *testing.T) {
+	t.Parallel()
+	app := startPages(t)
+	maya := openScreen(t, openBrowser(t), app)
+	maya.join("maya@example.com")
+	maya.width(1440)
+	_, path := editorOf(t, app, maya, placedHTML)
+	const active = `document.querySelector(".cm-content[aria-label=HTML] .cm-activeLine")?.textContent === args[0]`
+	maya.clickPage(1, .4, .3)
+	maya.holds("the line of the second box", active, "<div>two</div>")
+	maya.clickPage(2, .4, .1)
+	maya.holds("the line of the last box", active, "<div>{{this}}</div>")
+	maya.click("[data-find]", "Show on page")
+	maya.holds("the first box of the line is shown", `Math.abs(parseFloat(document.querySelector(".spot")?.style.top) - 100 * 60 / 148) < 1.5`)
+	maya.pictures("place")
+	maya.width(1440)
+
+	maya.click("[data-frames]", "HTML")
+	maya.holds("the HTML is shown", `document.querySelector(".instant:not([hidden]) iframe[sandbox='']") && !document.querySelector("[data-stage] .paper img")`)
+	maya.pictures("frame")
+	maya.width(1440)
+	maya.click("[data-frames]", "HTML")
+	maya.holds("the pages are back", `document.querySelectorAll("[data-stage] .paper img").length === 2`)
+	filled, err := maya.page.Eval(`async path => {
+		const body = new FormData();
+		for (const [name, value] of Object.entries({ html: "<link rel=preconnect href=https://x.example><p>{{a}}</p><script>alert(1)</scr" + "ipt>", sampleData: '{"a":"b"}', options: "{}" })) body.set(name, value);
+		const answer = await fetch(path + "/filled", { method: "POST", body });
+		body.set("html", "{{#if");
+		const broken = await fetch(path + "/filled", { method: "POST", body });
+		return { text: await answer.text(), policy: answer.headers.get("Content-Security-Policy"), frame: answer.headers.get("X-Frame-Options"), broken: broken.status };
+	}`, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := filled.Value; got.Get("text").Str() != "<p>b</p>" || got.Get("frame").Str() != "SAMEORIGIN" || got.Get("broken").Int() != 204 ||
+		!strings.HasPrefix(got.Get("policy").Str(), "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:;") {
+		t.Errorf("the frame is given %s", got.JSON("", ""))
+	}
+
+	maya.click("[data-formats]", "Format")
+	maya.inEditor("HTML", "{{#each items}}  <div>{{this}}</div>{{/each}}")
+	maya.calm("the editor")
+}

@@ -1,0 +1,218 @@
+package markup
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// How a place on a printed page leads to the line of its template: each element
+// gets its line before the template is filled, of that a name when it is, and the
+// browser writes down where the names lie that links lead to.
+
+const (
+	lineAttribute = " data-relay-line="
+	// LineNames is how the names begin that NameLines gives.
+	LineNames = "relay-line-"
+	// maxLines bounds the elements that have their lines, which is what a browser
+	// has to look for while it prints.
+	maxLines = 4000
+)
+
+// unlined are the elements that have no place on a page, or whose content is
+// another language's.
+var unlined = map[string]bool{
+	"html": true, "head": true, "title": true, "meta": true, "link": true, "base": true, "style": true, "script": true, "template": true, "noscript": true,
+	"textarea": true, "option": true, "br": true, "wbr": true, "col": true, "colgroup": true, "source": true,
+}
+
+// verbatim are those of them whose content is no markup.
+var verbatim = []string{"title", "style", "script", "textarea"}
+
+// LineTemplate gives the elements of a template their lines as an attribute. What
+// else the template says stays as it is; NameLines makes use of the attributes.
+func LineTemplate(source string) string {
+	s := liner{source: source, line: 1}
+	for s.at < len(source) {
+		switch rest := source[s.at:]; {
+		case strings.HasPrefix(rest, "{{"):
+			s.pass(mustache(rest))
+		case strings.HasPrefix(rest, "<!--"):
+			s.pass(until(rest, "-->"))
+		case rest[0] == '<' && len(rest) > 1 && isLetter(rest[1]):
+			s.tag(rest)
+		default:
+			s.pass(1)
+		}
+	}
+	s.out.WriteString(source[s.from:])
+	return s.out.String()
+}
+
+// liner is the state of one LineTemplate.
+type liner struct {
+	source   string
+	out      strings.Builder
+	at, from int // what is before from has been written
+	line     int
+	marked   int
+}
+
+// pass goes over so many bytes.
+func (s *liner) pass(n int) {
+	s.line += strings.Count(s.source[s.at:s.at+n], "\n")
+	s.at += n
+}
+
+// tag marks the start tag that comes next, and goes over it, and over its content
+// where that is no markup.
+func (s *liner) tag(rest string) {
+	end := 1
+	for end < len(rest) && (isLetter(rest[end]) || rest[end] >= '0' && rest[end] <= '9' || rest[end] == '-') {
+		end++
+	}
+	name := strings.ToLower(rest[1:end])
+	whole := end < len(rest) && strings.IndexByte(" \t\n\r\f/>{", rest[end]) >= 0
+	if whole && !unlined[name] && s.marked < maxLines {
+		s.marked++
+		s.out.WriteString(s.source[s.from : s.at+end])
+		s.out.WriteString(lineAttribute + strconv.Itoa(s.line))
+		s.from = s.at + end
+	}
+	n := end + tagEnd(rest[end:])
+	for _, raw := range verbatim {
+		if name == raw && n < len(rest) {
+			n += closing(rest[n:], name)
+		}
+	}
+	s.pass(n)
+}
+
+// tagEnd is how long a tag is from its name on. Quotes and Handlebars may hold
+// what would end it.
+func tagEnd(rest string) int {
+	quote := byte(0)
+	for at := 0; at < len(rest); {
+		switch c := rest[at]; {
+		case strings.HasPrefix(rest[at:], "{{"):
+			at += mustache(rest[at:])
+			continue
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '>':
+			return at + 1
+		}
+		at++
+	}
+	return len(rest)
+}
+
+// closing is where the end tag of an element begins.
+func closing(rest, name string) int {
+	lower := strings.ToLower(rest)
+	if at := strings.Index(lower, "</"+name); at >= 0 && len(lower) == len(rest) {
+		return at
+	}
+	return len(rest)
+}
+
+// mustache is how long the piece of Handlebars is that comes next.
+func mustache(rest string) int {
+	for _, kind := range []struct{ open, end string }{{"{{!--", "--}}"}, {"{{~!--", "}}"}, {"{{{{", "}}}}"}, {"{{{", "}}}"}} {
+		if strings.HasPrefix(rest, kind.open) {
+			return until(rest, kind.end)
+		}
+	}
+	return until(rest, "}}")
+}
+
+// until is how long a text is up to the end of what ends it.
+func until(rest, end string) int {
+	if at := strings.Index(rest, end); at >= 0 {
+		return at + len(end)
+	}
+	return len(rest)
+}
+
+// NameLines gives names to the elements that have their lines, and adds links to
+// the names that nobody sees. An element that has an id keeps it, and gets none.
+func NameLines(doc string) string {
+	var out, links strings.Builder
+	tokens := html.NewTokenizer(strings.NewReader(doc))
+	named := 0
+	for {
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
+			out.Write(tokens.Raw())
+			break
+		}
+		raw := string(tokens.Raw())
+		if kind == html.StartTagToken || kind == html.SelfClosingTagToken {
+			if line := lineOf(tokens); line != "" {
+				id := ""
+				if named < maxLines && !hasID(raw) {
+					named++
+					name := fmt.Sprintf("%s%s-%d", LineNames, line, named)
+					id = ` id="` + name + `"`
+					links.WriteString(`<a href="#` + name + `"></a>`)
+				}
+				raw = strings.Replace(raw, lineAttribute+line, id, 1)
+			}
+		}
+		out.WriteString(raw)
+	}
+	if named == 0 {
+		return out.String()
+	}
+	text, added := out.String(), "<div hidden>"+links.String()+"</div>"
+	if at := strings.LastIndex(strings.ToLower(text), "</body>"); at >= 0 && len(strings.ToLower(text)) == len(text) {
+		return text[:at] + added + text[at:]
+	}
+	return text + added
+}
+
+// lineOf is the line that the tag of a tokenizer has, or "".
+func lineOf(tokens *html.Tokenizer) string {
+	_, more := tokens.TagName()
+	for more {
+		var key, value []byte
+		key, value, more = tokens.TagAttr()
+		if string(key) != "data-relay-line" {
+			continue
+		}
+		if _, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// hasID reports whether a start tag has an id.
+func hasID(tag string) bool {
+	tokens := html.NewTokenizer(strings.NewReader(tag))
+	tokens.Next()
+	_, more := tokens.TagName()
+	for more {
+		var key []byte
+		if key, _, more = tokens.TagAttr(); string(key) == "id" {
+			return true
+		}
+	}
+	return false
+}
+
+// LineOfName is the line of which NameLines has made a name, or 0.
+func LineOfName(name string) int {
+	rest, ok := strings.CutPrefix(name, LineNames)
+	line, _, _ := strings.Cut(rest, "-")
+	if n, err := strconv.Atoi(line); ok && err == nil {
+		return n
+	}
+	return 0
+}
