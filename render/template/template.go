@@ -3,8 +3,8 @@
 //
 // A template's author is a customer, and so hostile. Handlebars' compiler turns a
 // template into JavaScript in a realm that is made for it and dropped; the result
-// is kept, as it holds no state. Each render then has a realm of its own, so that
-// nothing can pass from one document to another, whoever's they are.
+// is kept, as it holds no state. It is run in realms that no two accounts share, and
+// that keep nothing of a document when it is done.
 package template
 
 import (
