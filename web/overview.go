@@ -106,7 +106,7 @@ func pace(balance, spent credit.Amount, days int) string {
 	}
 	left := int64(balance) * int64(days) / int64(spent)
 	if left > 3650 {
-		return "years at this pace"
+		return "More than ten years at this pace"
 	}
 	return views.Plural(left, "day", "days") + " at this pace"
 }
