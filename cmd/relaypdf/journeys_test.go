@@ -88,7 +88,7 @@ func (r *customerProgram) got() [][]received {
 }
 
 // account returns the account of an address.
-func (s *screen) account(email string) store.Account {
+func (s *screen) account(email string) store.Account { //nolint:unparam // It is whose account it is that a test says, although so far it is Maya's.
 	s.t.Helper()
 	account, err := s.app.Store.AccountByEmail(s.t.Context(), email)
 	if err != nil {

@@ -438,7 +438,7 @@ func nothingMoves(s *screen) {
 type inPieces struct{ io.ReadCloser }
 
 func (b *inPieces) Read(p []byte) (int, error) {
-	time.Sleep(20 * time.Millisecond)
+	<-time.After(20 * time.Millisecond)
 	return b.ReadCloser.Read(p[:min(len(p), 2<<10)])
 }
 
