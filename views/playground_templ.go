@@ -151,7 +151,7 @@ type PlayResult struct {
 	Pages         int
 	Sheets        bool     // the images are of pages
 	Images        []string // addresses that hold them
-	Text, TextIs  string   // and its language
+	Text          Sample   // of what can be read
 	Cut           bool     // there is more than is shown
 	Note          string   // why less is shown
 }
@@ -2296,8 +2296,8 @@ func playResult(r PlayResult) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if r.Text != "" {
-			templ_7745c5c3_Err = code("Text of the result", r.Text).Render(ctx, templ_7745c5c3_Buffer)
+		if r.Text.Text != "" {
+			templ_7745c5c3_Err = Marked(r.Text.Name, r.Text.HTML, r.Text.Text).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -2335,7 +2335,7 @@ func playResult(r PlayResult) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if r.OK && len(r.Images) == 0 && r.Text == "" && r.Download != "" {
+		if r.OK && len(r.Images) == 0 && r.Text.Text == "" && r.Download != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 188, "<p class=\"muted\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

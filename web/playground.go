@@ -331,7 +331,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	}
 	if m.Async || file.URL == "" {
 		if !m.Async {
-			m.Text, m.TextIs = indentedText(answer.body.Bytes()), "json"
+			m.Text = guides.Own("Answer", "json", indentedText(answer.body.Bytes()))
 		}
 		return m, http.StatusOK, nil
 	}
@@ -365,6 +365,9 @@ type looked struct {
 	Note string
 }
 
+// textLanguages are those of results that can be read.
+var textLanguages = map[string]string{"application/json": "json", "image/svg+xml": "html", "text/html": "html"}
+
 // look shows the result. What is gone or cannot be drawn is still there to download.
 func (p *playground) look(m *views.PlayResult) error {
 	var seen looked
@@ -376,13 +379,12 @@ func (p *playground) look(m *views.PlayResult) error {
 	if err != nil {
 		return err
 	}
-	m.ContentType, m.Pages, m.Text, m.Cut, m.Note = seen.ContentType, seen.Pages, seen.Text, seen.Cut, seen.Note
-	switch {
-	case seen.ContentType == "application/json":
-		m.Text, m.TextIs = indentedText([]byte(seen.Text)), "json"
-	case seen.ContentType == "image/svg+xml", seen.ContentType == "text/html":
-		m.TextIs = "html"
+	m.ContentType, m.Pages, m.Cut, m.Note = seen.ContentType, seen.Pages, seen.Cut, seen.Note
+	language := textLanguages[seen.ContentType]
+	if language == "json" {
+		seen.Text = indentedText([]byte(seen.Text))
 	}
+	m.Text = guides.Own(m.Filename, language, seen.Text)
 	m.Sheets = seen.ContentType == "application/pdf"
 	for _, image := range seen.Images {
 		m.Images = append(m.Images, "data:"+image.ContentType+";base64,"+base64.StdEncoding.EncodeToString(image.Data))
