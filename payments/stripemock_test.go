@@ -3,6 +3,7 @@ package payments_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +56,48 @@ func startStripeMock(t *testing.T) string {
 			t.Fatalf("stripe-mock ended: %v", err)
 		}
 	}
+}
+
+// TestTopUpThroughStripeMock: Stripe's own server for tests takes the page that is
+// asked for, and shows it; what it cannot do, paying and telling of it, is done by
+// signed events.
+func TestTopUpThroughStripeMock(t *testing.T) {
+	t.Parallel()
+	mock := startStripeMock(t)
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := newShop(t, db)
+		pay, err := payments.New(payments.Config{
+			Store: s.Store, SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: mock, BaseURL: "https://pdf.example", Mail: s,
+			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: s.clock.Now,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hook := httptest.NewServer(pay)
+		defer hook.Close()
+		s.webhook = hook.URL
+		page, err := pay.TopUp(t.Context(), s.account, 20*credit.Dollar)
+		if err != nil || !strings.HasPrefix(page, "https://checkout.stripe.com/") {
+			t.Fatalf("the page is at %q, %v", page, err)
+		}
+		p := s.payments(t, s.account)[0]
+		if p.State != store.PaymentOpen || !strings.HasPrefix(p.Session, "cs_test_") {
+			t.Fatalf("the payment is %+v", p)
+		}
+		s.has(t, s.account, trial, 0)
+		paid := fmt.Appendf(nil, `{"id":"evt_1","object":"event","type":"checkout.session.completed","livemode":false,"api_version":"2023-10-16","data":{"object":{
+			"id":%q,"object":"checkout.session","mode":"payment","payment_status":"paid","currency":"usd","amount_total":2000,"livemode":false,
+			"client_reference_id":%q,"metadata":{"relaypdf_payment":%q},"payment_intent":"pi_1"}}}`, p.Session, p.ID, p.ID)
+		s.send(t, http.StatusOK, paid, paid)
+		s.has(t, s.account, trial+20*credit.Dollar, 0)
+		s.wantTold(t, map[string]int{store.EventWalletTopUp: 1})
+		if p := s.payments(t, s.account)[0]; p.State != store.PaymentPaid || p.Intent != "pi_1" {
+			t.Errorf("the payment is %+v", p)
+		}
+		if page, err := pay.Portal(t.Context(), s.account); err != nil || !strings.HasPrefix(page, "https://") {
+			t.Errorf("the page of cards is at %q, %v", page, err)
+		}
+	})
 }
 
 // TestStripeKnowsEveryRequest sends everything that is asked of Stripe to its own
