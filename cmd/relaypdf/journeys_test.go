@@ -87,10 +87,10 @@ func (r *customerProgram) got() [][]received {
 	return all
 }
 
-// account returns the account of an address.
-func (s *screen) account(email string) store.Account { //nolint:unparam // It is whose account it is that a test says, although so far it is Maya's.
+// account returns Maya's account.
+func (s *screen) account() store.Account { //nolint:unparam // It is whose account it is that a test says, although so far it is Maya's.
 	s.t.Helper()
-	account, err := s.app.Store.AccountByEmail(s.t.Context(), email)
+	account, err := s.app.Store.AccountByEmail(s.t.Context(), "maya@example.com")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func (s *screen) addEndpoint(address string) (id, secret string) {
 	s.press("Add and show secret")
 	s.sees("Signing secret of " + address)
 	secret = regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`).FindString(s.text())
-	list, err := s.app.Store.Webhooks(s.t.Context(), s.account("maya@example.com").ID)
+	list, err := s.app.Store.Webhooks(s.t.Context(), s.account().ID)
 	if err != nil || len(list) != 1 || secret == "" {
 		s.t.Fatalf("got %+v, %v; shown was %q", list, err, secret)
 	}
@@ -179,7 +179,7 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 		maya.sees("A test event is on its way")
 	}
 	maya.finds("/dashboard/deliveries?status=pending", "503")
-	failAll(t, app, maya.account("maya@example.com").ID)
+	failAll(t, app, maya.account().ID)
 	maya.finds("/dashboard/webhooks", "Failing")
 	maya.open("/dashboard/deliveries?status=failed")
 	maya.sees("Replay 3 failed")
@@ -297,7 +297,7 @@ func TestTopUpOnTheTestPage(t *testing.T) {
 	maya.sees("No money moves")
 	maya.press("Pay with a card that is declined")
 	maya.sees("The card was declined")
-	if got := maya.account("maya@example.com").Balance; got != 5*credit.Dollar {
+	if got := maya.account().Balance; got != 5*credit.Dollar {
 		t.Fatalf("after a declined card the wallet holds %s", got)
 	}
 	maya.press("Pay with the test card 4242")
@@ -308,7 +308,7 @@ func TestTopUpOnTheTestPage(t *testing.T) {
 	maya.finds(page.URL, "$20.00 was added to the wallet.")
 	maya.sees("$25.00")
 	maya.sees("Paid")
-	if got := maya.account("maya@example.com").Balance; got != 25*credit.Dollar {
+	if got := maya.account().Balance; got != 25*credit.Dollar {
 		t.Errorf("the wallet holds %s", got)
 	}
 	maya.follow("Receipt")
@@ -350,7 +350,7 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 	maya.lookAt("kept form")
 	maya.press("Send it now")
 	maya.sees("Key “website of the shop” is made")
-	keys, err := app.Store.Keys(t.Context(), maya.account("maya@example.com").ID)
+	keys, err := app.Store.Keys(t.Context(), maya.account().ID)
 	if err != nil || len(keys) != 1 || keys[0].SpendLimit == nil || *keys[0].SpendLimit != 12*credit.Dollar+credit.Dollar/2 {
 		t.Errorf("got %+v, %v", keys, err)
 	}
@@ -511,7 +511,7 @@ func TestEverythingWorksWithoutScript(t *testing.T) {
 	maya.fill("name", "website")
 	maya.press("Make key")
 	maya.sees("Key “website” is made")
-	keys, err := app.Store.Keys(t.Context(), maya.account("maya@example.com").ID)
+	keys, err := app.Store.Keys(t.Context(), maya.account().ID)
 	if err != nil || len(keys) != 1 {
 		t.Fatalf("got %+v, %v", keys, err)
 	}

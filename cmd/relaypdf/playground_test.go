@@ -92,7 +92,7 @@ func TestPlaygroundRunsEveryExample(t *testing.T) {
 		}
 		maya.calm(o.Name)
 	}
-	account := maya.account("maya@example.com")
+	account := maya.account()
 	calls, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: account.ID, List: store.List{Limit: store.MaxList}})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya.fill("html", "<h1>Typed just now</h1>")
 	maya.holds("the call follows", call+`.includes("Typed just now")`)
 	maya.holds("in every language", `[...document.querySelectorAll("[data-call] pre")].every(pre => pre.textContent.includes("Typed just now"))`)
-	if calls, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: maya.account("maya@example.com").ID}); err != nil || len(calls.Items) > 0 {
+	if calls, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: maya.account().ID}); err != nil || len(calls.Items) > 0 {
 		t.Errorf("typing makes calls: %+v, %v", calls, err)
 	}
 

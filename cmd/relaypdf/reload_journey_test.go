@@ -74,7 +74,7 @@ func TestAutoReload(t *testing.T) {
 	maya := openScreen(t, browser, app)
 	maya.join("maya@example.com")
 	maya.addEndpoint(program.URL)
-	account := maya.account("maya@example.com")
+	account := maya.account()
 	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "website", Test: true})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestAutoReload(t *testing.T) {
 	}
 	has := func(amount credit.Amount) {
 		t.Helper()
-		if got, want := maya.account("maya@example.com").Balance, amount-calls*100; got != want {
+		if got, want := maya.account().Balance, amount-calls*100; got != want {
 			t.Errorf("the wallet holds %s, want %s", got, want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestAutoReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if !maya.account("maya@example.com").AutoReload {
+		if !maya.account().AutoReload {
 			t.Fatal("auto-reload is off before the third failure")
 		}
 		ahead += 25 * time.Hour
