@@ -88,7 +88,7 @@ func (r *customerProgram) got() [][]received {
 }
 
 // account returns Maya's account.
-func (s *screen) account() store.Account { //nolint:unparam // It is whose account it is that a test says, although so far it is Maya's.
+func (s *screen) account() store.Account {
 	s.t.Helper()
 	account, err := s.app.Store.AccountByEmail(s.t.Context(), "maya@example.com")
 	if err != nil {
