@@ -55,14 +55,16 @@ func TestMain(m *testing.M) {
 // plainDir holds what buildPlain built. It is removed with the last test.
 var plainDir string
 
-// buildPlain builds this test program without the race detector, for the first
-// test that needs it.
+// buildPlain builds this test program without the race detector, and as the
+// program is built: without cgo. It does so for the first test that needs it.
 var buildPlain = sync.OnceValues(func() (path string, err error) {
 	if plainDir, err = os.MkdirTemp("", "relaypdf-plain-"); err != nil {
 		return "", err
 	}
 	path = filepath.Join(plainDir, "relaypdf.test")
-	if out, err := exec.Command("go", "test", "-c", "-o", path, ".").CombinedOutput(); err != nil {
+	build := exec.Command("go", "test", "-c", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go test -c: %w\n%s", err, out)
 	}
 	return path, nil
