@@ -247,14 +247,14 @@ func (f *folders) inline(doc *jsonschema.Schema, members []member, place string,
 
 func (f *folders) inlineFile(m *member, place string, faults *op.Faults) error {
 	var path string
-	if json.Unmarshal(m.value, &path) != nil {
+	if err := json.Unmarshal(m.value, &path); err != nil {
 		faults.Add(place+pathMember, "must be a path")
-		return nil
+		return nil //nolint:nilerr // it is told with the other faults
 	}
 	content, err := f.read(path)
 	if err != nil {
 		faults.Add(place+pathMember, "%s", err.Error())
-		return nil //nolint:nilerr // it is told with the other faults
+		return nil
 	}
 	m.name = "file"
 	m.value, err = json.Marshal(base64.StdEncoding.EncodeToString(content))
@@ -272,8 +272,8 @@ func (f *folders) inlineObject(doc *jsonschema.Schema, value json.RawMessage, pl
 
 func (f *folders) inlineItems(doc *jsonschema.Schema, value json.RawMessage, place string, faults *op.Faults) (json.RawMessage, error) {
 	var items []json.RawMessage
-	if json.Unmarshal(value, &items) != nil {
-		return value, nil
+	if err := json.Unmarshal(value, &items); err != nil {
+		return value, nil //nolint:nilerr // the service refuses it
 	}
 	for i := range items {
 		var err error

@@ -1,17 +1,16 @@
 package web
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"image/png"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/pquerna/otp"
 	"github.com/pquerna/otp/totp"
+	"rsc.io/qr"
 
 	"relaypdf/store"
 	"relaypdf/views"
@@ -109,15 +108,11 @@ func (w factors) factorSetup(v *visit, status int, address string, form views.Fo
 	if err != nil {
 		return err
 	}
-	picture, err := key.Image(400, 400)
+	code, err := qr.Encode(address, qr.M)
 	if err != nil {
 		return err
 	}
-	var image bytes.Buffer
-	if err := png.Encode(&image, picture); err != nil {
-		return err
-	}
-	m := views.FactorSetup{Form: form, Secret: key.Secret(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(image.Bytes())}
+	m := views.FactorSetup{Form: form, Secret: key.Secret(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())}
 	return v.show(status, views.FactorSetupPage(v.page("Set up a second factor", settingsPath), m))
 }
 

@@ -97,7 +97,7 @@ func (w playgrounds) showPlaygrounds(v *visit) error {
 // playable are the operations that can be tried, by groups.
 func (w playgrounds) playable() []views.ReferenceGroup {
 	var groups []views.ReferenceGroup
-	for _, group := range (manuals{publics{w.Web}}).referenceGroups() {
+	for _, group := range (manuals{publics(w)}).referenceGroups() {
 		group.List = slices.DeleteFunc(group.List, func(o views.Operation) bool { return w.rowOf(o) == "" })
 		if len(group.List) > 0 {
 			groups = append(groups, group)
@@ -167,8 +167,8 @@ func (p *playground) receive() (map[string]string, error) {
 	sent := map[string]string{}
 	form, err := p.r.MultipartReader()
 	if err != nil { // It has no files.
-		for name := range p.r.PostForm {
-			sent[name] = p.r.PostForm.Get(name)
+		for name, values := range p.r.PostForm { //nolint:forbidigo // what was sent, which dials nothing
+			sent[name] = values[0]
 		}
 		p.input.read(sent)
 		return sent, nil
@@ -220,7 +220,7 @@ func (p *playground) upload(path string, part *multipart.Part) (playUpload, erro
 		return u, errTooMany
 	}
 	kind := cmp.Or(part.Header.Get("Content-Type"), "application/octet-stream")
-	answer, err := p.visit.send(http.MethodPost, "/v1/files", part, http.Header{"Content-Type": {kind}, wire.FilenameHeader: {url.PathEscape(u.name)}})
+	answer, err := p.send(http.MethodPost, "/v1/files", part, http.Header{"Content-Type": {kind}, wire.FilenameHeader: {url.PathEscape(u.name)}})
 	if err != nil {
 		return u, err
 	}
@@ -308,7 +308,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.cfg.Prices[p.name]), 10))
 	}
 	began := time.Now()
-	answer, err := p.visit.send(http.MethodPost, p.operation.Path, bytes.NewReader(body), header)
+	answer, err := p.send(http.MethodPost, p.operation.Path, bytes.NewReader(body), header)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -64,23 +64,22 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 		return look, err
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
-	look.ContentType, _, err = mime.ParseMediaType(file.ContentType)
-	if err != nil {
-		look.ContentType = "application/octet-stream"
+	if look.ContentType, _, err = mime.ParseMediaType(file.ContentType); err != nil {
+		look.ContentType, err = "application/octet-stream", nil
 	}
 	switch kind := look.ContentType; {
 	case kind == "application/pdf":
-		return look, p.lookAtPages(ctx, account, body, &look)
+		err = p.lookAtPages(ctx, account, body, &look)
 	case slices.Contains(lookable, kind):
-		return look, look.addImage(kind, body.Open(), body.Size())
+		err = look.addImage(kind, body.Open(), body.Size())
 	case kind == "application/zip" && body.Size() <= maxLookArchive:
-		return look, look.lookInto(body)
+		err = look.lookInto(body)
 	case kind == "application/json", kind == "image/svg+xml", strings.HasPrefix(kind, "text/"):
-		text, err := io.ReadAll(io.LimitReader(body.Open(), maxLookText))
+		var text []byte
+		text, err = io.ReadAll(io.LimitReader(body.Open(), maxLookText))
 		look.Text, look.Cut = strings.ToValidUTF8(string(text), "\uFFFD"), body.Size() > maxLookText
-		return look, err
 	}
-	return look, nil
+	return look, err
 }
 
 // lookAtPages draws the first pages of a PDF, or notes why they cannot be drawn.
