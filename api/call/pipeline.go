@@ -107,6 +107,7 @@ type paidCall struct {
 
 	verdict limit.Verdict
 	call    *op.Call[*operation.Env]
+	digest  []byte // of the request, where it has an idempotency key
 	id      string
 	result  string // the result's id
 	quote   credit.Amount
@@ -203,6 +204,11 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	if c.call.Response == "" {
 		c.call.Response = op.Binary
 	}
+	if c.IdempotencyKey != "" {
+		if c.digest, err = c.call.Digest(); err != nil {
+			return err
+		}
+	}
 	return c.checkCallback(c.call.CallbackURL)
 }
 
@@ -283,7 +289,7 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 		ID: c.id, ResultID: c.result, AccountID: c.Caller.Account.ID, KeyID: c.Caller.keyID(),
 		Operation: c.Operation.Name, Mode: c.call.Response, RequestID: c.RequestID,
 		Quote: c.quote, QuoteID: c.quoteID, Lease: c.lease, Metered: !c.billing, CallbackURL: c.call.CallbackURL,
-		IdempotencyKey: c.IdempotencyKey, BodyHash: c.call.Digest[:],
+		IdempotencyKey: c.IdempotencyKey, BodyHash: c.digest,
 	}
 	// A client that leaves must not make it unknown whether the hold was written.
 	certain := context.WithoutCancel(ctx)

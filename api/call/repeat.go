@@ -18,7 +18,7 @@ type repeats struct{ *paidCall }
 // returns nil while that is under way.
 func (r repeats) meet(ctx context.Context, claim store.Claim) error {
 	switch {
-	case !bytes.Equal(claim.BodyHash, r.call.Digest[:]):
+	case !bytes.Equal(claim.BodyHash, r.digest):
 		return fault.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
 	case claim.State == store.ClaimDone || r.call.Response == op.Async:
 		// A job's answer is ready as soon as it waits.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 
 	"github.com/invopop/jsonschema"
@@ -63,7 +62,7 @@ func (f *File) SetJSON(v any) error {
 func NewFile(content []byte) File {
 	m := new(memory)
 	m.Write(content)
-	return File{&Inline{Sink: m, sum: sha256.New()}}
+	return File{&Inline{m}}
 }
 
 // IsZero tells whether no file was given.
@@ -79,14 +78,15 @@ func (f File) MarshalJSON() ([]byte, error) {
 }
 
 // Inline is a file that came inside a request, already decoded.
-type Inline struct {
-	Sink
-	sum hash.Hash
-}
+type Inline struct{ Sink }
 
 // MarshalJSON stands for the content in a call's digest.
 func (f *Inline) MarshalJSON() ([]byte, error) {
-	return []byte(`"sha256:` + hex.EncodeToString(f.sum.Sum(nil)) + `"`), nil
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f.Open()); err != nil {
+		return nil, err
+	}
+	return []byte(`"sha256:` + hex.EncodeToString(sum.Sum(nil)) + `"`), nil
 }
 
 // isCorrupt tells whether a text was not Base64.

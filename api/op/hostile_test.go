@@ -301,7 +301,7 @@ func TestDigestIsStable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := plainDigest(t, "pdf.create", tree); got != want {
+	if want := plainDigest(t, "pdf.create", tree); [32]byte(got) != want {
 		t.Errorf("the digest is %x, want %x", got, want)
 	}
 }

@@ -27,14 +27,14 @@ func (c *Call[Env]) WriteInput(w io.Writer) error {
 
 // digest sums up an operation's name and its decoded input, in a spelling that
 // does not depend on the one it came in. Files stand in it with their own sums.
-func digest(name string, input any) (sum [sha256.Size]byte, err error) {
+func digest(name string, input any) ([]byte, error) {
 	hash := sha256.New()
 	out := &inputWriter{Writer: bufio.NewWriterSize(hash, 64<<10), file: writeSum}
 	if err := out.value([]any{name, input}); err != nil {
-		return sum, err
+		return nil, err
 	}
-	err = out.Flush()
-	return [sha256.Size]byte(hash.Sum(nil)), err
+	err := out.Flush()
+	return hash.Sum(nil), err
 }
 
 // inputWriter writes decoded inputs as JSON, as json.Marshal would in one piece.

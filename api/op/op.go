@@ -88,12 +88,10 @@ func (o *Operation[Env]) Bind(ctx context.Context, body io.Reader, files Files) 
 // Call is one valid request for an operation.
 type Call[Env any] struct {
 	Common
-	// Digest identifies the operation and its decoded input: two requests
-	// with one digest ask for the same thing, however they were spelled.
-	Digest [32]byte
 
 	schema *jsonschema.Schema
-	input  any // as decoded, with its files in place
+	name   string // of the operation
+	input  any    // as decoded, with its files in place
 	run    func(context.Context, Env) (Result, error)
 	admit  func(Env) error
 	pin    func(context.Context, Env) error
@@ -105,9 +103,13 @@ type Call[Env any] struct {
 // or nil. It costs nothing, unlike a hold that has to be released.
 func (c *Call[Env]) Admit(env Env) error { return c.admit(env) }
 
+// Digest identifies the operation and its decoded input: two requests with one
+// digest ask for the same thing, however they were spelled. It reads the input's
+// files, and is asked for before Pin.
+func (c *Call[Env]) Digest() ([]byte, error) { return digest(c.name, c.input) }
+
 // Pin fixes what the input names by a name that may come to mean another thing,
-// such as the latest version of a template. The digest stays that of what was
-// asked for.
+// such as the latest version of a template.
 func (c *Call[Env]) Pin(ctx context.Context, env Env) error { return c.pin(ctx, env) }
 
 // Price is what one call costs at most, where that depends on what it asks for.

@@ -162,12 +162,16 @@ func TestBindFillsTheInput(t *testing.T) {
 
 func TestDigestComparesMeaning(t *testing.T) {
 	operation := sampleOperation(t)
-	digest := func(body string) [32]byte {
+	digest := func(body string) string {
 		call, err := operation.Bind(t.Context(), strings.NewReader(body), Files{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return call.Digest
+		sum, err := call.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(sum)
 	}
 	first := digest(`{"html":"a","options":{"scale":1}}`)
 	if second := digest(` { "options" : {"scale":1,"wait":null}, "url":null, "html":"\u0061" } `); second != first {

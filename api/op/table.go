@@ -96,6 +96,7 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 		call := &Call[Env]{
 			Common: commonOf(bound.in),
 			schema: shape.Schema,
+			name:   s.Name,
 			input:  bound.tree,
 			close:  bound.close,
 			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, bound.in) },
@@ -132,9 +133,6 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 		}
 		if in, ok := any(bound.in).(priced[Env]); ok {
 			call.price = in.Price
-		}
-		if call.Digest, err = digest(s.Name, bound.tree); err != nil {
-			return nil, errors.Join(err, bound.close())
 		}
 		return call, nil
 	}

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"crypto/sha256"
 	"errors"
 	"io"
 	"slices"
@@ -135,10 +134,10 @@ func (d *decoder) file() (any, error) {
 	d.free = true
 	defer func() { d.free = false }()
 	in := &stringReader{s: d.scanner}
-	file := &Inline{Sink: d.keep.Open(), sum: sha256.New()}
+	file := &Inline{d.keep.Open()}
 	d.files = append(d.files, file)
 	// One byte over the limit is enough to know.
-	size, err := io.Copy(io.MultiWriter(file.Sink, file.sum), io.LimitReader(newBase64Reader(in), d.keep.Limit+1))
+	size, err := io.Copy(file.Sink, io.LimitReader(newBase64Reader(in), d.keep.Limit+1))
 	switch {
 	case in.err != nil:
 		return nil, in.err
