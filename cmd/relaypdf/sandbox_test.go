@@ -184,8 +184,9 @@ func TestSandboxLevels(t *testing.T) {
 	}
 }
 
-// readOnlyRoot leaves a program its temporary folder and nothing else to write to.
-const readOnlyRoot = `t=${TMPDIR:-/tmp}; mount --bind "$t" "$t" && mount -o remount,bind,ro / && ! touch /written 2>/dev/null && exec "$@"`
+// readOnlyRoot leaves a program /tmp, in which offices meet, and its own temporary
+// folder, and nothing else to write to.
+const readOnlyRoot = `t=${TMPDIR:-/tmp}; mount --bind /tmp /tmp && mount --bind "$t" "$t" && mount -o remount,bind,ro / && ! touch /written 2>/dev/null && exec "$@"`
 
 // usesC tells whether this program was built with cgo, as with the race detector.
 func usesC() bool {

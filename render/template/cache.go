@@ -48,7 +48,9 @@ type cached struct {
 	program *goja.Program
 }
 
-func newCache() *cache { return &cache{items: map[digest]*list.Element{}} }
+func newCache() *cache {
+	return &cache{realms: realms{quick: quickHelpers}, items: map[digest]*list.Element{}}
+}
 
 func (c *cache) get(key digest) *goja.Program {
 	c.mu.Lock()

@@ -46,7 +46,7 @@ func second(args []goja.Value) goja.Value {
 
 // helper is (name, the helper in JavaScript) → the helper that a template calls.
 func (r *renders) helper(call goja.FunctionCall) goja.Value {
-	quick := quickHelpers[call.Argument(0).String()]
+	quick := r.quick[call.Argument(0).String()]
 	slow, ok := goja.AssertFunction(call.Argument(1))
 	if quick == nil || !ok {
 		return call.Argument(1)

@@ -10,6 +10,8 @@ const maxRenders = 1000
 // the next of the same account; none is shared by two. A new one is made while
 // nobody waits for it.
 type realms struct {
+	quick map[string]quickHelper // what each has
+
 	mu   sync.Mutex
 	used *renders // that the account of its last document may use again
 	next func() (*renders, error)
@@ -30,7 +32,7 @@ func (r *realms) take(account string) (*renders, error) {
 	case next != nil:
 		return next()
 	}
-	return newRenders()
+	return newRenders(r.quick)
 }
 
 // keep has the account's next document rendered in a realm in which nothing failed.
@@ -52,7 +54,7 @@ func (r *realms) makeNext() {
 	if r.next != nil {
 		return
 	}
-	next := sync.OnceValues(newRenders)
+	next := sync.OnceValues(func() (*renders, error) { return newRenders(r.quick) })
 	r.next = next
 	go next() //nolint:errcheck // take gets the error
 }

@@ -25,6 +25,7 @@ type renders struct {
 	// partials, strict) → document, and empty that which drops what it keeps of
 	// the last.
 	fill, empty goja.Callable
+	quick       map[string]quickHelper
 	count       int // of documents
 
 	ctx     context.Context
@@ -40,12 +41,12 @@ type renders struct {
 
 // newRenders makes a realm that is ready to render, which takes as long as a small
 // document does.
-func newRenders() (*renders, error) {
+func newRenders(quick map[string]quickHelper) (*renders, error) {
 	p, err := loadPrograms()
 	if err != nil {
 		return nil, err
 	}
-	r := &renders{realm: realm{vm: goja.New()}, seen: map[Missing]bool{}}
+	r := &renders{realm: realm{vm: goja.New()}, quick: quick, seen: map[Missing]bool{}}
 	hb, err := handlebars(r.vm, p.runtime)
 	if err != nil {
 		return nil, err
