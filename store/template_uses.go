@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"github.com/uptrace/bun"
 )
 
 // PartialUse is a template whose draft, or else whose published version, names
@@ -31,28 +33,31 @@ func PartialsIn(html string) []string {
 }
 
 // PartialUses returns the templates of an account that show partials, by name. One
-// of them at a time is in memory.
+// of them at a time is in memory, and whoever reads less does not wait for it.
 func (s TemplateStore) PartialUses(ctx context.Context, accountID string) (list []PartialUse, err error) {
-	rows, err := s.read.NewSelect().TableExpr("templates AS t").ColumnExpr("t.id, t.name, coalesce(d.html, v.html)").
-		Join("LEFT JOIN template_drafts AS d ON d.template_id = t.id").
-		Join("LEFT JOIN template_versions AS v ON v.template_id = t.id AND v.version = t.published_version").
-		Where("t.account_id = ? AND t.deleted_at IS NULL", accountID).Where("coalesce(d.html, v.html) LIKE ?", "%{{%>%").
-		OrderExpr("t.name, t.id").Rows(ctx)
+	err = s.inReport(ctx, func(ctx context.Context, tx bun.Tx) error {
+		rows, err := tx.NewSelect().TableExpr("templates AS t").ColumnExpr("t.id, t.name, coalesce(d.html, v.html)").
+			Join("LEFT JOIN template_drafts AS d ON d.template_id = t.id").
+			Join("LEFT JOIN template_versions AS v ON v.template_id = t.id AND v.version = t.published_version").
+			Where("t.account_id = ? AND t.deleted_at IS NULL", accountID).Where("coalesce(d.html, v.html) LIKE ?", "%{{%>%").
+			OrderExpr("t.name, t.id").Rows(ctx)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var use PartialUse
+			var html string
+			if err := rows.Scan(&use.TemplateID, &use.Name, &html); err != nil {
+				return err
+			}
+			if use.Partials = PartialsIn(html); len(use.Partials) > 0 {
+				list = append(list, use)
+			}
+		}
+		return rows.Err()
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read uses of partials: %w", err)
-	}
-	defer func() { _ = rows.Close() }() // it was read to its end, or failed
-	for rows.Next() {
-		var use PartialUse
-		var html string
-		if err := rows.Scan(&use.TemplateID, &use.Name, &html); err != nil {
-			return nil, fmt.Errorf("read uses of partials: %w", err)
-		}
-		if use.Partials = PartialsIn(html); len(use.Partials) > 0 {
-			list = append(list, use)
-		}
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read uses of partials: %w", err)
 	}
 	return list, nil
