@@ -21,6 +21,9 @@ import (
 // AgentPath is where agents speak the Model Context Protocol.
 const AgentPath = "/mcp"
 
+// agentHeaders are what clients in browsers send to it.
+const agentHeaders = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
+
 // Tool is a route as agents see it.
 type Tool struct {
 	Name, Title, Use string
@@ -46,13 +49,9 @@ func toolsOf(a *API) []Tool {
 	var tools []Tool
 	for _, r := range a.routes() {
 		if r.operation != nil {
-			price, set := a.prices[r.operation.Name]
-			if !set {
-				price = r.operation.Price
-			}
 			tools = append(tools, Tool{
 				Name: r.operation.Tool(), Title: r.summary, Use: r.operation.Use, Method: r.method, Pattern: r.pattern, Body: r.operation.Schema,
-				Operation: r.operation, Price: price,
+				Operation: r.operation, Price: a.prices[r.operation.Name],
 			})
 			continue
 		}
@@ -88,7 +87,11 @@ func Tools() ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toolsOf(&API{table: table}), nil
+	prices, err := operation.Prices(table, nil)
+	if err != nil {
+		return nil, err
+	}
+	return toolsOf(&API{table: table, prices: prices}), nil
 }
 
 // AgentDoor is the part of the interface that the door of agents stands on: the
@@ -166,14 +169,4 @@ func (d *AgentDoor) Serve(w http.ResponseWriter, r *http.Request, pattern string
 	}
 	ctx := context.WithValue(r.Context(), chi.RouteCtxKey, route)
 	handler.ServeHTTP(w, r.WithContext(context.WithValue(ctx, callerKey{}, caller)))
-}
-
-// agentPreflight answers a browser that asks before it speaks to the door of agents.
-func agentPreflight(w http.ResponseWriter, _ *http.Request) {
-	h := w.Header()
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Allow-Methods", "POST")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID")
-	h.Set("Access-Control-Max-Age", "86400")
-	w.WriteHeader(http.StatusNoContent)
 }

@@ -103,7 +103,7 @@ func (a *API) router() *chi.Mux {
 		r.Method(route.method, route.pattern, a.serve(handle))
 		if route.method == http.MethodGet && route.access == public {
 			r.Method(http.MethodHead, route.pattern, a.serve(handle))
-			r.Method(http.MethodOptions, route.pattern, http.HandlerFunc(preflight))
+			r.Method(http.MethodOptions, route.pattern, preflight("GET, HEAD", "Content-Type, Range"))
 		}
 	}
 	if a.agents != nil {
@@ -111,7 +111,7 @@ func (a *API) router() *chi.Mux {
 			a.agents.ServeHTTP(w, r) // which finds out by itself who asks
 			return nil
 		}))
-		r.Method(http.MethodOptions, AgentPath, http.HandlerFunc(agentPreflight))
+		r.Method(http.MethodOptions, AgentPath, preflight("POST", agentHeaders))
 	}
 	r.NotFound(nowhere{a}.serve(fault.NotFound))
 	r.MethodNotAllowed(nowhere{a}.serve(fault.MethodNotAllowed))
@@ -162,11 +162,13 @@ func crossOrigin(handle func(http.ResponseWriter, *http.Request) error) func(htt
 }
 
 // preflight answers a browser that asks before a cross-origin request.
-func preflight(w http.ResponseWriter, _ *http.Request) {
-	h := w.Header()
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD")
-	h.Set("Access-Control-Allow-Headers", "Content-Type, Range")
-	h.Set("Access-Control-Max-Age", "86400")
-	w.WriteHeader(http.StatusNoContent)
+func preflight(methods, headers string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Access-Control-Allow-Methods", methods)
+		h.Set("Access-Control-Allow-Headers", headers)
+		h.Set("Access-Control-Max-Age", "86400")
+		w.WriteHeader(http.StatusNoContent)
+	}
 }

@@ -3,9 +3,9 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -244,7 +244,7 @@ func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request,
 		content = []byte(*in.Text)
 	default:
 		var err error
-		if content, err = decodeFile(*in.File); err != nil {
+		if content, err = io.ReadAll(op.NewBase64Reader(strings.NewReader(*in.File))); err != nil {
 			return nil, op.Faults{{Field: "file", Message: "must be Base64, with or without a data URI before it"}}
 		}
 	}
@@ -257,13 +257,4 @@ func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request,
 		r.Header.Set(wire.FilenameHeader, url.PathEscape(*in.Filename))
 	}
 	return r, nil
-}
-
-// decodeFile reads Base64 in the spellings that operations take.
-func decodeFile(text string) ([]byte, error) {
-	if strings.HasPrefix(strings.ToLower(text), "data:") {
-		_, text, _ = strings.Cut(text, ",")
-	}
-	text = strings.NewReplacer("-", "+", "_", "/", "=", "", " ", "", "\n", "", "\r", "", "\t", "").Replace(text)
-	return base64.RawStdEncoding.DecodeString(text)
 }

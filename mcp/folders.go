@@ -310,11 +310,7 @@ func (f *folders) saved(ctx context.Context, s *service, path string, call func(
 	if err := json.Unmarshal(structured, &made); err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(wire.FilePattern, "{id}", made.ID, 1), http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := s.carry(ctx, wire.FilePattern, r)
+	answer, err := s.open(ctx, made.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -185,9 +185,9 @@ func (d *Door) one(ctx context.Context, r *http.Request, m message) Answer {
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Del("Last-Event-Id")
 	q.Header.Del("Mcp-Session-Id")
-	w := newRecorder()
+	w := &edge.Recorder{}
 	d.protocol.ServeHTTP(w, q)
-	answer := w.answer()
+	answer := answerOf(w)
 	if answer.Status >= http.StatusBadRequest && !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
 		answer.Body = problem(m.ID, codeInvalidRequest, strings.TrimSpace(string(answer.Body)))
 	}
@@ -205,12 +205,12 @@ func (d *Door) carry(ctx context.Context, pattern string, q *http.Request) (Answ
 			q.Header[name] = values
 		}
 	}
-	w := newRecorder()
+	w := &edge.Recorder{}
 	d.api.Serve(w, q.WithContext(x.ctx), pattern, x.caller)
 	if err := x.ctx.Err(); err != nil {
 		return Answer{}, err
 	}
-	return w.answer(), nil
+	return answerOf(w), nil
 }
 
 // reply sends an answer of the protocol.
@@ -223,31 +223,8 @@ func reply(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// recorder keeps what a handler answers.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func newRecorder() *recorder { return &recorder{header: http.Header{}} }
-
-// Header is that of the answer.
-func (w *recorder) Header() http.Header { return w.header }
-
-// WriteHeader keeps the first status.
-func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-}
-
-func (w *recorder) Write(p []byte) (int, error) {
+// answerOf is what a handler has answered.
+func answerOf(w *edge.Recorder) Answer {
 	w.WriteHeader(http.StatusOK)
-	return w.body.Write(p)
-}
-
-func (w *recorder) answer() Answer {
-	w.WriteHeader(http.StatusOK)
-	return Answer{w.status, w.header, w.body.Bytes()}
+	return Answer{w.Status, w.Header(), w.Body.Bytes()}
 }

@@ -24,11 +24,7 @@ const maxInline = 64 << 10
 
 // call asks a route, and shows its answer.
 func (t *tool) call(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
-	q, err := t.request(ctx, arguments)
-	if err != nil {
-		return refused(err)
-	}
-	answer, err := s.carry(ctx, t.Pattern, q)
+	answer, err := t.ask(ctx, s, arguments)
 	if err != nil {
 		return refused(err)
 	}
@@ -36,6 +32,15 @@ func (t *tool) call(ctx context.Context, s *service, arguments json.RawMessage) 
 		return failed(answer)
 	}
 	return t.show(ctx, s, answer)
+}
+
+// ask brings what the arguments ask for to the service.
+func (t *tool) ask(ctx context.Context, s *service, arguments json.RawMessage) (Answer, error) {
+	q, err := t.request(ctx, arguments)
+	if err != nil {
+		return Answer{}, err
+	}
+	return s.carry(ctx, t.Pattern, q)
 }
 
 // show makes a result of an answer: its JSON, and a link to a file that it names.
@@ -62,7 +67,10 @@ func (t *tool) show(ctx context.Context, s *service, answer Answer) (*sdk.CallTo
 		if err != nil {
 			return refused(err)
 		}
-		members = append(members, member{resultMember, content})
+		if content.Status != http.StatusOK || !json.Valid(content.Body) {
+			return nil, fmt.Errorf("the result %s cannot be read: status %d", file.ID, content.Status)
+		}
+		members = append(members, member{resultMember, content.Body})
 	}
 	structured, err := objectOf(members)
 	if err != nil {
@@ -87,20 +95,13 @@ var mediaTypes = map[string]string{
 }
 
 // open fetches a result.
-func (s *service) open(ctx context.Context, id string) (json.RawMessage, error) {
+func (s *service) open(ctx context.Context, id string) (Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(wire.FilePattern, "{id}", id, 1), http.NoBody)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	r.SetPathValue("id", id)
-	answer, err := s.carry(ctx, wire.FilePattern, r)
-	if err != nil {
-		return nil, err
-	}
-	if answer.Status != http.StatusOK || !json.Valid(answer.Body) {
-		return nil, fmt.Errorf("the result %s cannot be read: status %d", id, answer.Status)
-	}
-	return answer.Body, nil
+	return s.carry(ctx, wire.FilePattern, r)
 }
 
 // failure is what a model is told of a call that came to nothing.

@@ -69,11 +69,7 @@ func patienceOf(arguments json.RawMessage) (patience time.Duration, rest json.Ra
 func (t *tool) wait(ctx context.Context, s *service, patience time.Duration, arguments json.RawMessage) (*sdk.CallToolResult, error) {
 	end := time.Now().Add(patience)
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
-		q, err := t.request(ctx, arguments)
-		if err != nil {
-			return refused(err)
-		}
-		answer, err := s.carry(ctx, t.Pattern, q)
+		answer, err := t.ask(ctx, s, arguments)
 		if err != nil {
 			return refused(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/wire"
+	"relaypdf/edge"
 	"relaypdf/store"
 )
 
@@ -18,23 +19,9 @@ import (
 
 // heard is an answer of the interface on its way to a page.
 type heard struct {
-	from   string // the request
-	status int
-	header http.Header
-	body   bytes.Buffer
-}
+	edge.Recorder
 
-func (h *heard) Header() http.Header { return h.header }
-
-func (h *heard) WriteHeader(status int) {
-	if h.status == 0 {
-		h.status = status
-	}
-}
-
-func (h *heard) Write(p []byte) (int, error) {
-	h.WriteHeader(http.StatusOK)
-	return h.body.Write(p)
+	from string // the request
 }
 
 // refusal is what the interface does not do, and why, as its clients read it.
@@ -75,7 +62,7 @@ func (v *visit) send(method, path string, body io.Reader, header http.Header) (*
 		return nil, err
 	}
 	r.Header = header
-	answer := &heard{header: http.Header{}, from: method + " " + path}
+	answer := &heard{from: method + " " + path}
 	v.web.cfg.Interface(*v.account).ServeHTTP(answer, r)
 	return answer, v.ctx().Err()
 }
@@ -95,19 +82,19 @@ func (v *visit) hear(method, path string, body []byte, etag string) (*heard, err
 // read reads the answer into out, which may be nil. It returns the answer's ETag,
 // and a *refusal where the request was refused.
 func (h *heard) read(out any) (string, error) {
-	if h.status >= http.StatusBadRequest {
-		refused := &refusal{status: h.status}
-		if err := json.Unmarshal(h.body.Bytes(), &refused.ErrorBody); err != nil {
-			return "", fmt.Errorf("%s: status %d: %w", h.from, h.status, err)
+	if h.Status >= http.StatusBadRequest {
+		refused := &refusal{status: h.Status}
+		if err := json.Unmarshal(h.Body.Bytes(), &refused.ErrorBody); err != nil {
+			return "", fmt.Errorf("%s: status %d: %w", h.from, h.Status, err)
 		}
 		return "", refused
 	}
 	if out != nil {
-		if err := json.Unmarshal(h.body.Bytes(), out); err != nil {
+		if err := json.Unmarshal(h.Body.Bytes(), out); err != nil {
 			return "", fmt.Errorf("%s: %w", h.from, err)
 		}
 	}
-	return h.header.Get("ETag"), nil
+	return h.Header().Get("ETag"), nil
 }
 
 // ask sends a request to the interface and reads its answer into out, which may

@@ -39,7 +39,7 @@ func (w editors) describeDraft(v *visit) error {
 	if err == nil {
 		err = w.forward(v, answer)
 	}
-	if err != nil || answer.status != http.StatusOK || order.QuoteID == "" {
+	if err != nil || answer.Status != http.StatusOK || order.QuoteID == "" {
 		return err
 	}
 	return v.record("template.described", found.Name, found.Slug)

@@ -230,12 +230,12 @@ func (w editors) forward(v *visit, answer *heard) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/json")
 	for _, name := range []string{"ETag", "Retry-After"} {
-		if value := answer.header.Get(name); value != "" {
+		if value := answer.Header().Get(name); value != "" {
 			h.Set(name, value)
 		}
 	}
-	v.w.WriteHeader(answer.status)
-	_, err := v.w.Write(answer.body.Bytes())
+	v.w.WriteHeader(answer.Status)
+	_, err := v.w.Write(answer.Body.Bytes())
 	return err
 }
 
@@ -259,11 +259,11 @@ func (w editors) saveDraft(v *visit) error {
 		return err
 	}
 	answer, err := w.pass(v, http.MethodPatch, routeOf(chi.URLParam(v.r, "id"), ""), body)
-	if err != nil || answer.status != http.StatusOK {
+	if err != nil || answer.Status != http.StatusOK {
 		return err
 	}
 	var saved wire.Template
-	if err := json.Unmarshal(answer.body.Bytes(), &saved); err != nil {
+	if err := json.Unmarshal(answer.Body.Bytes(), &saved); err != nil {
 		return err
 	}
 	return w.recordChange(v, saved.ID, saved.Name, saved.Slug)
@@ -330,19 +330,19 @@ func (w editors) printDraft(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if answer.status != http.StatusOK {
-		refused := &refusal{status: answer.status}
-		if err := json.Unmarshal(answer.body.Bytes(), &refused.ErrorBody); err != nil || answer.status >= http.StatusInternalServerError {
-			return errors.Join(errors.New("no PDF of a draft: status "+strconv.Itoa(answer.status)), err)
+	if answer.Status != http.StatusOK {
+		refused := &refusal{status: answer.Status}
+		if err := json.Unmarshal(answer.Body.Bytes(), &refused.ErrorBody); err != nil || answer.Status >= http.StatusInternalServerError {
+			return errors.Join(errors.New("no PDF of a draft: status "+strconv.Itoa(answer.Status)), err)
 		}
 		v.tell("No PDF was made, and nothing charged: " + refused.Error())
 		return v.redirect(pageOf(found.ID, ""))
 	}
 	h := v.w.Header()
 	for _, name := range []string{"Content-Type", "Content-Disposition", "Content-Length"} {
-		h.Set(name, answer.header.Get(name))
+		h.Set(name, answer.Header().Get(name))
 	}
 	v.w.WriteHeader(http.StatusOK)
-	_, err = v.w.Write(answer.body.Bytes())
+	_, err = v.w.Write(answer.Body.Bytes())
 	return err
 }

@@ -33,7 +33,7 @@ func (w editors) showFilled(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if answer.status != http.StatusOK {
+	if answer.Status != http.StatusOK {
 		return nothing(v.w)
 	}
 	h := v.w.Header()
@@ -43,7 +43,7 @@ func (w editors) showFilled(v *visit) error {
 	h.Set("X-DNS-Prefetch-Control", "off")
 	h.Set("Referrer-Policy", "no-referrer")
 	v.w.WriteHeader(http.StatusOK)
-	_, err = v.w.Write(answer.body.Bytes())
+	_, err = v.w.Write(answer.Body.Bytes())
 	return err
 }
 

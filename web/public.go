@@ -24,34 +24,14 @@ const (
 		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
-// answerBuffer keeps an answer until it is whole.
-type answerBuffer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (b *answerBuffer) Header() http.Header { return b.header }
-
-func (b *answerBuffer) WriteHeader(status int) {
-	if b.status == 0 {
-		b.status = status
-	}
-}
-
-func (b *answerBuffer) Write(p []byte) (int, error) {
-	b.WriteHeader(http.StatusOK)
-	return b.body.Write(p)
-}
-
 // serveAll makes a handler of a page for everybody.
 func (w publics) serveAll(p page) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request, err error) {
 		w.serve(page{need: anybody, handle: func(*visit) error { return err }}).ServeHTTP(rw, r)
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		made := &answerBuffer{header: http.Header{}}
-		v := &visit{web: w.Web, w: made, r: r}
+		made := &edge.Recorder{}
+		v := &visit{web: w.Web, w: made, r: r, public: true}
 		var failed error
 		edge.Recover(func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			failed = readForm(v, rw)
@@ -63,7 +43,7 @@ func (w publics) serveAll(p page) http.Handler {
 			refuse(rw, r, failed)
 			return
 		}
-		if err := made.send(rw, r); err != nil {
+		if err := sendPublic(rw, r, made); err != nil {
 			w.log.LogAttrs(r.Context(), slog.LevelInfo, "page not delivered", slog.Any("error", err))
 		}
 	})
@@ -81,17 +61,17 @@ func readForm(v *visit, rw http.ResponseWriter) error {
 	return nil
 }
 
-// send answers with what was made: 304 where the visitor has it already.
-func (b *answerBuffer) send(rw http.ResponseWriter, r *http.Request) error {
+// sendPublic answers with what was made: 304 where the visitor has it already.
+func sendPublic(rw http.ResponseWriter, r *http.Request, made *edge.Recorder) error {
 	h := rw.Header()
 	h.Set("Content-Security-Policy", publicPolicy)
-	for name, values := range b.header {
+	for name, values := range made.Header() {
 		h[name] = values
 	}
-	h.Add("Vary", "Accept-Encoding")
-	content := b.body.Bytes()
-	if r.Method != http.MethodPost && b.status == http.StatusOK {
-		if b.header.Get("Cache-Control") == "" {
+	content := made.Body.Bytes()
+	h.Add("Vary", "Accept-Encoding") // a 304 has it, too
+	if r.Method != http.MethodPost && made.Status == http.StatusOK {
+		if made.Header().Get("Cache-Control") == "" {
 			h.Set("Cache-Control", publicCache)
 		}
 		sum := sha256.Sum256(content)
@@ -102,27 +82,32 @@ func (b *answerBuffer) send(rw http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	if kind := h.Get("Content-Type"); len(content) > 1000 && !strings.HasPrefix(kind, "image/") && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		short, err := zipped(content, "")
-		if err != nil {
+	if len(content) <= 1000 || strings.HasPrefix(h.Get("Content-Type"), "image/") {
+		rw.WriteHeader(made.Status)
+		_, err := rw.Write(content)
+		return err
+	}
+	return sendZipped(rw, r, made.Status, content, "")
+}
+
+// sendZipped answers with content, compressed for who takes it so. The comment is in
+// what is sent, for nobody to see.
+func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []byte, comment string) error {
+	h := w.Header()
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		var short bytes.Buffer
+		zip := gzip.NewWriter(&short)
+		zip.Comment = comment
+		_, err := zip.Write(content)
+		if err = errors.Join(err, zip.Close()); err != nil {
 			return err
 		}
 		h.Set("Content-Encoding", "gzip")
-		content = short
+		content = short.Bytes()
 	}
-	rw.WriteHeader(b.status)
-	_, err := rw.Write(content)
-	return err
-}
-
-// zipped compresses content; the comment is in the result, for nobody to see.
-func zipped(content []byte, comment string) ([]byte, error) {
-	var short bytes.Buffer
-	w := gzip.NewWriter(&short)
-	w.Comment = comment
+	w.WriteHeader(status)
 	_, err := w.Write(content)
-	err = errors.Join(err, w.Close())
-	return short.Bytes(), err
+	return err
 }
 
 // publicPage returns what a page for everybody needs beside its model.

@@ -26,7 +26,9 @@ const base64Chunk = 32 << 10
 // maxDataURIPrefix bounds "data:…;base64,".
 const maxDataURIPrefix = 256
 
-func newBase64Reader(text io.Reader) io.Reader {
+// NewBase64Reader decodes a file as operations take it in JSON. What is no Base64
+// is a base64.CorruptInputError.
+func NewBase64Reader(text io.Reader) io.Reader {
 	return &base64Reader{r: bufio.NewReaderSize(text, base64Chunk)}
 }
 

@@ -137,7 +137,7 @@ func (d *decoder) file() (any, error) {
 	file := &Inline{d.keep.Open()}
 	d.files = append(d.files, file)
 	// One byte over the limit is enough to know.
-	size, err := io.Copy(file.Sink, io.LimitReader(newBase64Reader(in), d.keep.Limit+1))
+	size, err := io.Copy(file.Sink, io.LimitReader(NewBase64Reader(in), d.keep.Limit+1))
 	switch {
 	case in.err != nil:
 		return nil, in.err
