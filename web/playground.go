@@ -283,7 +283,7 @@ func (w playgrounds) runPlayground(v *visit) error {
 	if _, err := p.receive(); err != nil {
 		return err
 	}
-	body := p.input.JSON()
+	body := p.call()
 	if len(p.input.wrong) > 0 {
 		return p.page(http.StatusUnprocessableEntity, nil)
 	}
@@ -294,17 +294,21 @@ func (w playgrounds) runPlayground(v *visit) error {
 	return p.page(status, result)
 }
 
-// run makes the call. The result is stored, whatever the form says of it, so that
-// it can be shown, and the price is at most the one on the button.
-func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
-	if mode := p.input.values["response"]; mode == "" || mode == answerBytes {
-		kept := p.input.values["response"]
+// call is the body of the call. The result is stored, whatever the form says of it,
+// so that it can be shown.
+func (p *playground) call() []byte {
+	mode := p.input.values["response"]
+	if mode == "" || mode == answerBytes {
 		p.input.values["response"] = answerAddress
-		body = p.input.JSON()
-		p.input.values["response"] = kept
+		defer func() { p.input.values["response"] = mode }()
 	}
+	return p.input.JSON()
+}
+
+// run makes the call. The price is at most the one on the button.
+func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	header := http.Header{"Content-Type": {"application/json"}}
-	if !p.varies() {
+	if !p.row().Varies {
 		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.cfg.Prices[p.name]), 10))
 	}
 	began := time.Now()
@@ -322,16 +326,16 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	m.OK, m.Async = true, answer.status == http.StatusAccepted
-	if id := answer.header.Get(wire.ResultIDHeader); id != "" {
+	m.OK, m.Async = true, answer.Status == http.StatusAccepted
+	if id := answer.Header().Get(wire.ResultIDHeader); id != "" {
 		m.CallID = store.CallID(id)
 	}
-	if charged, err := strconv.ParseInt(answer.header.Get(wire.ChargedHeader), 10, 64); err == nil {
+	if charged, err := strconv.ParseInt(answer.Header().Get(wire.ChargedHeader), 10, 64); err == nil {
 		m.Charged, m.Price = true, credit.Amount(charged)
 	}
 	if m.Async || file.URL == "" {
 		if !m.Async {
-			m.Text = guides.Own("Answer", "json", indentedText(answer.body.Bytes()))
+			m.Text = guides.Own("Answer", "json", indentedText(answer.Body.Bytes()))
 		}
 		return m, http.StatusOK, nil
 	}
@@ -352,25 +356,12 @@ func (p *playground) tellFaults(m *views.PlayResult, r *refusal) {
 	}
 }
 
-// looked is what the interface shows of a result.
-type looked struct {
-	ContentType string
-	Pages       int
-	Images      []struct {
-		ContentType string
-		Data        []byte
-	}
-	Text string
-	Cut  bool
-	Note string
-}
-
 // textLanguages are those of results that can be read.
 var textLanguages = map[string]string{"application/json": "json", "image/svg+xml": "html", "text/html": "html"}
 
 // look shows the result. What is gone or cannot be drawn is still there to download.
 func (p *playground) look(m *views.PlayResult) error {
-	var seen looked
+	var seen wire.Look
 	_, err := p.ask(http.MethodGet, m.Download+"/look", nil, &seen, "")
 	if r := refused(err); r != nil {
 		m.Note = r.Error()
@@ -401,22 +392,22 @@ func indentedText(text []byte) string {
 	return out.String()
 }
 
-// varies tells whether the price depends on what is asked for.
-func (p *playground) varies() bool {
-	return slices.ContainsFunc(p.cfg.Described, func(o Operation) bool { return o.Name == p.name && o.Varies })
+// row describes the operation's row.
+func (p *playground) row() Operation {
+	i := slices.IndexFunc(p.cfg.Described, func(o Operation) bool { return o.Name == p.name })
+	if i < 0 {
+		return Operation{}
+	}
+	return p.cfg.Described[i]
 }
 
 // page shows the form, what it comes to, and the result where there is one.
 func (p *playground) page(status int, result *views.PlayResult) error {
 	body := p.input.JSON() // It finds what is no JSON in the fields.
+	row := p.row()
 	m := views.Playground{
 		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Fields: p.input.shown(p.operation.Example), Problem: p.problem,
-		Price: p.cfg.Prices[p.name], Varies: p.varies(), Result: result, MaxFile: p.cfg.MaxFile, Reference: referencePath + "/" + p.operation.ID,
-	}
-	for _, o := range p.cfg.Described {
-		if o.Name == p.name {
-			m.Note = o.Note
-		}
+		Price: p.cfg.Prices[p.name], Varies: row.Varies, Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: referencePath + "/" + p.operation.ID,
 	}
 	for _, group := range p.playable() {
 		for _, o := range group.List {

@@ -14,6 +14,7 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/api/wire"
 	"relaypdf/render"
 	"relaypdf/store"
 )
@@ -28,23 +29,6 @@ const (
 	maxLookNames = 100
 )
 
-// Look is what a person sees of a result. Markup comes as text: whoever shows it
-// must not let it act.
-type Look struct {
-	ContentType string      `json:"contentType"`
-	Pages       int         `json:"pages,omitempty"` // of a PDF
-	Images      []LookImage `json:"images,omitempty"`
-	Text        string      `json:"text,omitempty"`
-	Cut         bool        `json:"cut,omitempty"`  // there is more than is shown
-	Note        string      `json:"note,omitempty"` // why less is shown than might be
-}
-
-// LookImage is a picture of a page, or of the result itself.
-type LookImage struct {
-	ContentType string `json:"contentType"` // image/png, image/jpeg or image/webp
-	Data        []byte `json:"data"`
-}
-
 // lookable are the images that browsers show without running anything in them.
 var lookable = []string{"image/png", "image/jpeg", "image/webp"}
 
@@ -52,16 +36,17 @@ var lookable = []string{"image/png", "image/jpeg", "image/webp"}
 // PDF are drawn as those of previews are: nothing is charged, and an account's
 // previews of a day bound how often. It returns store.ErrNotFound where the account
 // has no such file.
-func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (look Look, err error) {
+func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (_ wire.Look, err error) {
+	var look looking
 	p.running.Add(1)
 	defer p.running.Done()
 	file, err := p.store.AccountFile(ctx, account.ID, id)
 	if err != nil {
-		return look, err
+		return look.Look, err
 	}
 	body, err := p.Files.Open(ctx, file.BlobKey)
 	if err != nil {
-		return look, err
+		return look.Look, err
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
 	if look.ContentType, _, err = mime.ParseMediaType(file.ContentType); err != nil {
@@ -79,11 +64,11 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 		text, err = io.ReadAll(io.LimitReader(body.Open(), maxLookText))
 		look.Text, look.Cut = strings.ToValidUTF8(string(text), "\uFFFD"), body.Size() > maxLookText
 	}
-	return look, err
+	return look.Look, err
 }
 
 // lookAtPages draws the first pages of a PDF, or notes why they cannot be drawn.
-func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body op.Body, look *Look) error {
+func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body op.Body, look *looking) error {
 	err := p.drawLook(ctx, account, body, look)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -111,7 +96,7 @@ func undrawn(failed *render.PDFError) string {
 	return "The pages could not be drawn. The file is as it was made."
 }
 
-func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.Body, look *Look) error {
+func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.Body, look *looking) error {
 	if p.render == nil {
 		return &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: 5, Message: "This process draws no pages."}
 	}
@@ -147,8 +132,11 @@ func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.
 	return nil
 }
 
+// looking is a look in the making.
+type looking struct{ wire.Look }
+
 // addImage adds a picture, where there is still room for it.
-func (l *Look) addImage(kind string, content io.Reader, size int64) error {
+func (l *looking) addImage(kind string, content io.Reader, size int64) error {
 	for _, image := range l.Images {
 		size += int64(len(image.Data))
 	}
@@ -157,12 +145,12 @@ func (l *Look) addImage(kind string, content io.Reader, size int64) error {
 		return nil
 	}
 	data, err := io.ReadAll(content)
-	l.Images = append(l.Images, LookImage{kind, data})
+	l.Images = append(l.Images, wire.LookImage{ContentType: kind, Data: data})
 	return err
 }
 
 // lookInto lists what an archive holds, and shows its first images.
-func (l *Look) lookInto(body *Blob) error {
+func (l *looking) lookInto(body *Blob) error {
 	archive, err := zip.NewReader(body.Content, body.Size())
 	if err != nil {
 		return err
@@ -186,7 +174,7 @@ func (l *Look) lookInto(body *Blob) error {
 }
 
 // addEntry shows an entry of an archive where it is an image.
-func (l *Look) addEntry(entry *zip.File) (err error) {
+func (l *looking) addEntry(entry *zip.File) (err error) {
 	content, err := entry.Open()
 	if err != nil {
 		return err
