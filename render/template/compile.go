@@ -38,13 +38,11 @@ func newCompiler() (*compiler, error) {
 		return nil, err
 	}
 	object := v.ToObject(c.vm)
-	var ok [2]bool
-	c.parseJS, ok[0] = goja.AssertFunction(object.Get("parse"))
-	c.compileJS, ok[1] = goja.AssertFunction(object.Get("compile"))
-	if !ok[0] || !ok[1] {
-		return nil, errors.New("template: compile.js gives no functions")
+	if c.parseJS, err = callable(object.Get("parse")); err != nil {
+		return nil, err
 	}
-	return c, nil
+	c.compileJS, err = callable(object.Get("compile"))
+	return c, err
 }
 
 // tokens is the lexer, as the parser is given it.

@@ -154,9 +154,14 @@ func function(vm *goja.Runtime, p *goja.Program) (goja.Callable, error) {
 	if err != nil {
 		return nil, err
 	}
+	return callable(v)
+}
+
+// callable returns a value of our own JavaScript, to be called.
+func callable(v goja.Value) (goja.Callable, error) {
 	f, ok := goja.AssertFunction(v)
 	if !ok {
-		return nil, errors.New("template: a program of ours is no function")
+		return nil, errors.New("template: a program of ours gives no function")
 	}
 	return f, nil
 }

@@ -64,13 +64,11 @@ func newRenders(quick map[string]quickHelper) (*renders, error) {
 		return nil, err
 	}
 	object := v.ToObject(r.vm)
-	var ok [2]bool
-	r.fill, ok[0] = goja.AssertFunction(object.Get("fill"))
-	r.empty, ok[1] = goja.AssertFunction(object.Get("empty"))
-	if !ok[0] || !ok[1] {
-		return nil, errors.New("template: render.js gives no functions")
+	if r.fill, err = callable(object.Get("fill")); err != nil {
+		return nil, err
 	}
-	return r, nil
+	r.empty, err = callable(object.Get("empty"))
+	return r, err
 }
 
 // forget drops what is left of a document.

@@ -3,7 +3,6 @@ package template
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,9 +58,9 @@ func (c *compiler) analyse(tree goja.Value, trees func(name string) goja.Value) 
 		if err != nil {
 			return nil, err
 		}
-		analyser, ok := goja.AssertFunction(f)
-		if !ok {
-			return nil, errors.New("template: analyse.js gives no function")
+		analyser, err := callable(f)
+		if err != nil {
+			return nil, err
 		}
 		return analyser(goja.Undefined(), tree)
 	})
