@@ -99,7 +99,7 @@ func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []by
 		zip := gzip.NewWriter(&short)
 		zip.Comment = comment
 		_, err := zip.Write(content)
-		if err = errors.Join(err, zip.Close()); err != nil {
+		if err := errors.Join(err, zip.Close()); err != nil {
 			return err
 		}
 		h.Set("Content-Encoding", "gzip")
