@@ -78,6 +78,7 @@ const longMember = 300
 // onceOnly keeps what was said of members, so that later tools need not say it again.
 type onceOnly struct {
 	members    map[string]string // the first tool that has one, by its name and JSON
+	said       map[string]bool   // descriptions, with the member's name before them
 	beginnings map[string]bool
 }
 
@@ -95,7 +96,7 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 		if err != nil {
 			return err
 		}
-		member.Description = o.once(said)
+		member.Description = o.once(pair.Key, said)
 		first, seen := o.members[pair.Key+string(text)]
 		switch {
 		case len(text) < longMember:
@@ -117,8 +118,13 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 	return nil
 }
 
-// once shortens a description that begins like an earlier one to that beginning.
-func (o onceOnly) once(said string) string {
+// once shortens a description that begins like an earlier one to that beginning,
+// and leaves out one that stands at a member of the same name already.
+func (o onceOnly) once(name, said string) string {
+	if o.said[name+": "+said] {
+		return ""
+	}
+	o.said[name+": "+said] = true
 	first := said
 	for _, end := range []string{". ", ", ", "; "} {
 		first, _, _ = strings.Cut(first, end)

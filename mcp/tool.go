@@ -35,7 +35,7 @@ const (
 // describeTools makes tools of routes.
 func describeTools(routes []api.Tool) ([]*tool, error) {
 	var tools []*tool
-	seen := onceOnly{map[string]string{}, map[string]bool{}}
+	seen := onceOnly{map[string]string{}, map[string]bool{}, map[string]bool{}}
 	for _, route := range routes {
 		t := &tool{Tool: route}
 		t.run = t.call
