@@ -59,14 +59,19 @@ func (s *Store) Audit() *Audit { return &Audit{s} }
 
 // Add writes an entry.
 func (a *Audit) Add(ctx context.Context, e AuditEntry) error {
-	row := auditRow{
-		ID: a.store.NewID("aud"), AccountID: orNull(e.AccountID), PersonID: orNull(e.PersonID), Who: clean(e.Who, 300), Action: e.Action,
-		Object: clean(e.Object, 300), Note: clean(e.Note, 1000), Address: clean(e.Address, 64), Operator: e.Operator, CreatedAt: toMicros(a.store.now()),
-	}
+	row := a.row(e)
 	return wrapped("write audit entry", a.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	}))
+}
+
+// row is an entry that is not stored yet.
+func (a *Audit) row(e AuditEntry) auditRow {
+	return auditRow{
+		ID: a.store.NewID("aud"), AccountID: orNull(e.AccountID), PersonID: orNull(e.PersonID), Who: clean(e.Who, 300), Action: e.Action,
+		Object: clean(e.Object, 300), Note: clean(e.Note, 1000), Address: clean(e.Address, 64), Operator: e.Operator, CreatedAt: toMicros(a.store.now()),
+	}
 }
 
 // Of returns entries of an account, the latest first, from before the id

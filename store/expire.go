@@ -54,6 +54,7 @@ func (s UpkeepStore) deleteSpentInputs(ctx context.Context, limit int) (int, err
 // oldRows delete rows whose time has passed, children before their parents.
 // ?0 the time before which they are old, ?1 how many.
 var oldRows = []string{
+	`DELETE FROM device_codes WHERE id IN (SELECT id FROM device_codes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM quotes WHERE id IN (SELECT id FROM quotes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM generation_days WHERE (account_id, day) IN (SELECT account_id, day FROM generation_days WHERE day < ?0 / 86400000000 LIMIT ?1)`,
 	`DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE created_at < ?0 AND state = 'ended' AND input_key = '' LIMIT ?1)`,

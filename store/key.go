@@ -97,16 +97,7 @@ func (s KeyStore) CreateKey(ctx context.Context, n NewKey) (Key, string, error) 
 	if err := n.check(); err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
-	prefix := LivePrefix
-	if n.Test {
-		prefix = TestPrefix
-	}
-	secret := newSecret(prefix)
-	row := keyRow{
-		ID: s.NewID("key"), AccountID: n.AccountID, Name: clean(n.Name, 200), Prefix: secret[:shownChars], Hash: hashSecret(secret),
-		Test: n.Test, ExpiresAt: toMicrosPtr(n.ExpiresAt), SpendLimit: n.SpendLimit,
-		Operations: strings.Join(n.Operations, ","), CreatedAt: toMicros(s.now()),
-	}
+	row, secret := s.newRow(n)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		known, err := tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", n.AccountID).Exists(ctx)
 		if err != nil {
@@ -115,13 +106,27 @@ func (s KeyStore) CreateKey(ctx context.Context, n NewKey) (Key, string, error) 
 		if !known {
 			return ErrNotFound
 		}
-		_, err = tx.NewInsert().Model(&row).Exec(ctx)
+		_, err = tx.NewInsert().Model(row).Exec(ctx)
 		return err
 	})
 	if err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
 	return row.key(), secret, nil
+}
+
+// newRow is a key that is not stored yet, with its secret.
+func (s KeyStore) newRow(n NewKey) (*keyRow, string) {
+	prefix := LivePrefix
+	if n.Test {
+		prefix = TestPrefix
+	}
+	secret := newSecret(prefix)
+	return &keyRow{
+		ID: s.NewID("key"), AccountID: n.AccountID, Name: clean(n.Name, 200), Prefix: secret[:shownChars], Hash: hashSecret(secret),
+		Test: n.Test, ExpiresAt: toMicrosPtr(n.ExpiresAt), SpendLimit: n.SpendLimit,
+		Operations: strings.Join(n.Operations, ","), CreatedAt: toMicros(s.now()),
+	}, secret
 }
 
 func (n NewKey) check() error {

@@ -67,11 +67,16 @@ func tellPayers(ctx context.Context, tx bun.Tx, at time.Time, accountID string, 
 	if err != nil || len(letters) == 0 {
 		return err
 	}
+	return keepLetters(ctx, tx, letters, at)
+}
+
+// keepLetters puts letters into the queue, in the transaction of what they tell.
+func keepLetters(ctx context.Context, tx bun.Tx, letters []Letter, at time.Time) error {
 	rows := make([]letterRow, len(letters))
 	for i, l := range letters {
 		rows[i] = letterRow{ID: l.ID, Sealed: l.Sealed, DueAt: toMicros(at), CreatedAt: toMicros(at)}
 	}
-	_, err = tx.NewInsert().Model(&rows).Exec(ctx)
+	_, err := tx.NewInsert().Model(&rows).Exec(ctx)
 	return err
 }
 

@@ -1,0 +1,360 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+const (
+	// DeviceLife is how long a device's code waits for a person.
+	DeviceLife = 10 * time.Minute
+	// DevicePause is how long a device waits between two questions at first, and
+	// how much longer after one that came too early.
+	DevicePause = 5 * time.Second
+	// deviceEarly is by how much a question may come too early: what one on its way
+	// was held up for, the next was not.
+	deviceEarly = time.Second
+	// deviceCollect is how long a device has at least to collect its key.
+	deviceCollect = time.Minute
+)
+
+// Why a device gets no key. Compare with errors.Is.
+var (
+	// ErrWaiting means that nobody has decided yet.
+	ErrWaiting = errors.New("nobody has decided yet")
+	// ErrTooEarly means that the device asks more often than it may.
+	ErrTooEarly = errors.New("asked too early")
+	// ErrDenied means that a person has refused, or may not make keys any more.
+	ErrDenied = errors.New("denied")
+	// ErrExpired means that the code's time is over.
+	ErrExpired = errors.New("expired")
+)
+
+// States of a device's code.
+const (
+	deviceWaiting  = "waiting"
+	deviceApproved = "approved"
+	deviceDenied   = "denied"
+	deviceUsed     = "used"
+)
+
+// NewDevice describes a machine that asks for a key, as it says of itself.
+type NewDevice struct {
+	Machine, System string
+	Address         string // the client's
+}
+
+// Device is a machine that has asked for a key.
+type Device struct {
+	ID                       string
+	Machine, System, Address string
+	CreatedAt, ExpiresAt     time.Time
+}
+
+// DeviceCodes are what a device gets when it asks: the one it keeps to itself, and
+// the one it shows for a person to type.
+type DeviceCodes struct {
+	Device Device
+	Secret string
+	Typed  string // as it is shown, such as "WDJB-MJHT"
+}
+
+// CollectedKey is the key of a device, with its secret and what it is for.
+type CollectedKey struct {
+	Key     Key
+	Secret  string
+	Account string // as it is shown
+}
+
+// TellingKey writes, sealed, what the people with these addresses are told of a key
+// that was made for a device. It is asked within the key's transaction, which may
+// run again.
+type TellingKey func(key Key, device Device, to []string) ([]Letter, error)
+
+type deviceRow struct {
+	bun.BaseModel `bun:"table:device_codes,alias:d"`
+
+	ID           string `bun:",pk"`
+	DeviceHash   []byte
+	UserHash     []byte
+	Machine      string
+	System       string
+	Address      string
+	State        string
+	PersonID     *string
+	AccountID    *string
+	KeyName      string
+	KeyTest      bool
+	KeyLimit     *credit.Amount
+	KeyExpiresAt *int64
+	KeyID        *string
+	Pause        int64 // microseconds
+	PolledAt     *int64
+	CreatedAt    int64
+	ExpiresAt    int64
+}
+
+func (r *deviceRow) device() Device {
+	return Device{r.ID, r.Machine, r.System, r.Address, fromMicros(r.CreatedAt), fromMicros(r.ExpiresAt)}
+}
+
+// Devices are machines that ask people for keys.
+type Devices struct{ store *Store }
+
+// Devices returns the devices of the store.
+func (s *Store) Devices() *Devices { return &Devices{s} }
+
+// codeLetters are those of codes that people type: no vowels, so that no words come
+// of them, and none that are taken for another.
+const codeLetters = "BCDFGHJKLMNPQRSTVWXZ"
+
+// codeLength is how many of them a code has, of which a hyphen parts the halves.
+const codeLength = 8
+
+// newTypedCode returns a code of random letters.
+func newTypedCode() string {
+	out := make([]byte, 0, codeLength)
+	var buf [32]byte
+	for len(out) < codeLength {
+		_, _ = rand.Read(buf[:]) // crypto/rand.Read never fails: it ends the program instead.
+		for _, b := range buf {
+			// Values from 240 on are dropped: they would favour the first letters.
+			if b < 240 && len(out) < codeLength {
+				out = append(out, codeLetters[b%20])
+			}
+		}
+	}
+	return ShownCode(string(out))
+}
+
+// ShownCode is a code as it is shown, however somebody has typed it.
+func ShownCode(typed string) string {
+	letters := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(codeLetters, r) {
+			return r
+		}
+		return -1
+	}, strings.ToUpper(typed))
+	if len(letters) != codeLength {
+		return ""
+	}
+	return letters[:codeLength/2] + "-" + letters[codeLength/2:]
+}
+
+// Begin keeps that a machine asks for a key, and returns its codes.
+func (d *Devices) Begin(ctx context.Context, n NewDevice) (DeviceCodes, error) {
+	now := d.store.now()
+	row := deviceRow{
+		ID: d.store.NewID("dev"), Machine: clean(n.Machine, 100), System: clean(n.System, 100), Address: clean(n.Address, 64), State: deviceWaiting,
+		Pause: DevicePause.Microseconds(), CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(DeviceLife)),
+	}
+	codes := DeviceCodes{Device: row.device(), Secret: newSecret("")}
+	row.DeviceHash = hashSecret(codes.Secret)
+	// Another device may be waiting under the same letters.
+	for range 5 {
+		codes.Typed = newTypedCode()
+		row.UserHash = hashSecret(codes.Typed)
+		added := false
+		err := d.update(ctx, "keep device", func(ctx context.Context, tx bun.Tx) (err error) {
+			added, err = changed(tx.NewInsert().Model(&row).On("CONFLICT (user_hash) DO NOTHING").Exec(ctx))
+			return err
+		})
+		if err != nil || added {
+			return codes, err
+		}
+	}
+	return codes, errors.New("keep device: every code is taken")
+}
+
+// Typed returns the device that shows the code which a person has typed. From then
+// on nobody else can decide. It returns ErrNotFound for a code that waits for
+// nobody: unknown, expired, decided, or typed by another person.
+func (d *Devices) Typed(ctx context.Context, code, personID string) (Device, error) {
+	shown := ShownCode(code)
+	if shown == "" {
+		return Device{}, wrapped("read device", ErrNotFound)
+	}
+	return d.claim(ctx, personID, "user_hash = ?", hashSecret(shown))
+}
+
+// Waiting returns a device whose code the person has typed, while it waits for a
+// decision, or ErrNotFound.
+func (d *Devices) Waiting(ctx context.Context, id, personID string) (Device, error) {
+	return d.claim(ctx, personID, "person_id IS NOT NULL AND id = ?", id)
+}
+
+func (d *Devices) claim(ctx context.Context, personID, which string, value any) (Device, error) {
+	var row deviceRow
+	err := d.update(ctx, "read device", func(ctx context.Context, tx bun.Tx) error {
+		row = deviceRow{}
+		return notFound(tx.NewUpdate().Model(&row).Set("person_id = ?", personID).Where(which, value).
+			Where("state = ? AND expires_at > ? AND (person_id IS NULL OR person_id = ?)", deviceWaiting, toMicros(d.store.now()), personID).Returning("*").Scan(ctx))
+	})
+	return row.device(), err
+}
+
+// Approve lets a device collect a key. It returns ErrNotFound where Typed by this
+// person did not come before, and after a decision.
+func (d *Devices) Approve(ctx context.Context, id, personID string, key NewKey) error {
+	if err := key.check(); err != nil {
+		return fmt.Errorf("approve device: %w", err)
+	}
+	collect := toMicros(d.store.now().Add(deviceCollect))
+	return d.decide(ctx, "approve device", id, personID, func(q *bun.UpdateQuery) {
+		q.Set("state = ?, account_id = ?, key_name = ?, key_test = ?, key_limit = ?, key_expires_at = ?", deviceApproved, key.AccountID, clean(key.Name, 200), key.Test, key.SpendLimit, toMicrosPtr(key.ExpiresAt)).
+			Set("expires_at = CASE WHEN expires_at < ? THEN ? ELSE expires_at END", collect, collect)
+	})
+}
+
+// Deny refuses a device its key. It returns ErrNotFound as Approve does.
+func (d *Devices) Deny(ctx context.Context, id, personID string) error {
+	return d.decide(ctx, "deny device", id, personID, func(q *bun.UpdateQuery) { q.Set("state = ?", deviceDenied) })
+}
+
+func (d *Devices) decide(ctx context.Context, doing, id, personID string, set func(*bun.UpdateQuery)) error {
+	return d.update(ctx, doing, func(ctx context.Context, tx bun.Tx) error {
+		query := tx.NewUpdate().Model((*deviceRow)(nil)).Where("id = ? AND person_id = ? AND state = ? AND expires_at > ?", id, personID, deviceWaiting, toMicros(d.store.now()))
+		set(query)
+		ok, err := changed(query.Exec(ctx))
+		if err == nil && !ok {
+			err = ErrNotFound
+		}
+		return err
+	})
+}
+
+// Collect makes the key of a device that was approved, once: with the entry in the
+// audit log and the letters to the account's owners and to who approved. It returns
+// ErrWaiting, ErrTooEarly, ErrDenied, ErrExpired, ErrUsed for a secret that a key
+// was made for, or ErrNotFound. A secret that comes again has two owners: its key
+// is revoked.
+func (d *Devices) Collect(ctx context.Context, secret string, tell TellingKey) (CollectedKey, error) {
+	var collected CollectedKey
+	var verdict error
+	err := d.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		collected, verdict = CollectedKey{}, nil
+		var row deviceRow
+		// The change of nothing lets no other question of the same device in before the end.
+		err := notFound(tx.NewUpdate().Model(&row).Set("pause = pause").Where("device_hash = ?", hashSecret(secret)).Returning("*").Scan(ctx))
+		if err != nil {
+			return err
+		}
+		now := d.store.now()
+		if verdict = row.verdict(now); verdict != nil {
+			return d.refuse(ctx, tx, &row, now, verdict)
+		}
+		may, err := d.mayMake(ctx, tx, &row)
+		if err != nil {
+			return err
+		}
+		if !may {
+			verdict = ErrDenied
+			_, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?", deviceDenied).Where("id = ?", row.ID).Exec(ctx)
+			return err
+		}
+		collected, err = d.mint(ctx, tx, &row, tell)
+		return err
+	})
+	if err == nil {
+		err = verdict
+	}
+	return collected, wrapped("collect key", err)
+}
+
+// verdict says why a device gets no key at a time, nil where it gets one.
+func (r *deviceRow) verdict(now time.Time) error {
+	switch {
+	case r.State == deviceUsed:
+		return ErrUsed
+	case r.State == deviceDenied:
+		return ErrDenied
+	case r.ExpiresAt <= toMicros(now):
+		return ErrExpired
+	case r.PolledAt != nil && toMicros(now.Add(deviceEarly)) < *r.PolledAt+r.Pause:
+		return ErrTooEarly
+	case r.State == deviceWaiting:
+		return ErrWaiting
+	}
+	return nil
+}
+
+// refuse keeps what comes of a question that got no key.
+func (d *Devices) refuse(ctx context.Context, tx bun.Tx, row *deviceRow, now time.Time, verdict error) error {
+	query := tx.NewUpdate().Model((*deviceRow)(nil)).Where("id = ?", row.ID).Set("polled_at = ?", toMicros(now))
+	switch {
+	case errors.Is(verdict, ErrUsed) && row.KeyID != nil && row.ExpiresAt > toMicros(now):
+		_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(now)).Where("id = ?", *row.KeyID).Exec(ctx)
+		return err
+	case errors.Is(verdict, ErrTooEarly):
+		query.Set("pause = pause + ?", DevicePause.Microseconds())
+	case !errors.Is(verdict, ErrWaiting):
+		return nil
+	}
+	_, err := query.Exec(ctx)
+	return err
+}
+
+// mayMake reports whether who has approved may still make keys of the account: they
+// may have left it since, or it may be ending.
+func (d *Devices) mayMake(ctx context.Context, tx bun.Tx, row *deviceRow) (bool, error) {
+	return tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
+		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL", row.AccountID, row.PersonID, RoleOwner, RoleDeveloper).Exists(ctx)
+}
+
+// mint makes the key of a device.
+func (d *Devices) mint(ctx context.Context, tx bun.Tx, row *deviceRow, tell TellingKey) (CollectedKey, error) {
+	made, secret := d.store.keys.newRow(NewKey{
+		AccountID: *row.AccountID, Name: row.KeyName, Test: row.KeyTest, ExpiresAt: fromMicrosPtr(row.KeyExpiresAt), SpendLimit: row.KeyLimit,
+	})
+	if _, err := tx.NewInsert().Model(made).Exec(ctx); err != nil {
+		return CollectedKey{}, err
+	}
+	if _, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?, key_id = ?", deviceUsed, made.ID).Where("id = ?", row.ID).Exec(ctx); err != nil {
+		return CollectedKey{}, err
+	}
+	key := made.key()
+	var who, account string
+	err := tx.NewSelect().TableExpr("people AS p, accounts AS a").ColumnExpr("p.email, COALESCE(NULLIF(a.name, ''), a.email)").
+		Where("p.id = ? AND a.id = ?", row.PersonID, row.AccountID).Scan(ctx, &who, &account)
+	if err != nil {
+		return CollectedKey{}, err
+	}
+	entry := d.store.Audit().row(AuditEntry{
+		AccountID: key.AccountID, PersonID: *row.PersonID, Who: who, Action: "key.made", Object: key.Name,
+		Note: "for the command line on " + row.Machine, Address: row.Address,
+	})
+	if _, err := tx.NewInsert().Model(&entry).Exec(ctx); err != nil {
+		return CollectedKey{}, err
+	}
+	return CollectedKey{key, secret, account}, d.tellOwners(ctx, tx, row, key, tell)
+}
+
+// tellOwners keeps the letters about a device's key.
+func (d *Devices) tellOwners(ctx context.Context, tx bun.Tx, row *deviceRow, key Key, tell TellingKey) error {
+	if tell == nil {
+		return nil
+	}
+	var to []string
+	err := tx.NewSelect().TableExpr("members AS m").Join("JOIN people AS p ON p.id = m.person_id").Column("p.email").
+		Where("m.account_id = ? AND (m.role = ? OR m.person_id = ?)", key.AccountID, RoleOwner, row.PersonID).Order("p.email").Scan(ctx, &to)
+	if err != nil {
+		return err
+	}
+	letters, err := tell(key, row.device(), to)
+	if err != nil || len(letters) == 0 {
+		return err
+	}
+	return keepLetters(ctx, tx, letters, d.store.now())
+}
+
+func (d *Devices) update(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, d.store.inTx(ctx, fn))
+}
