@@ -115,11 +115,8 @@ func (w keys) makeKey(v *visit) error {
 	if n.SpendLimit, wrong = dollars(v.value("limit")); wrong != "" {
 		m.Errors["limit"] = wrong
 	}
-	if days, err := strconv.Atoi(v.value("expires")); err == nil && days > 0 && days <= 3650 {
-		at := w.now().Add(time.Duration(days) * 24 * time.Hour)
-		n.ExpiresAt = &at
-	} else if v.value("expires") != "" {
-		m.Errors["expires"] = "Choose one of the times."
+	if n.ExpiresAt, wrong = w.keyEnd(v.value("expires")); wrong != "" {
+		m.Errors["expires"] = wrong
 	}
 	for _, name := range v.r.Form["operations"] {
 		if !m.Chosen[name] {
@@ -141,6 +138,20 @@ func (w keys) makeKey(v *visit) error {
 		return w.firstRun(v, secret)
 	}
 	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key)})
+}
+
+// keyEnd reads in how many days a key ends; an empty text is never. It returns what
+// is wrong with the text, or nothing.
+func (w *Web) keyEnd(text string) (*time.Time, string) {
+	if text == "" {
+		return nil, ""
+	}
+	days, err := strconv.Atoi(text)
+	if err != nil || days <= 0 || days > 3650 {
+		return nil, "Choose one of the times."
+	}
+	at := w.now().Add(time.Duration(days) * 24 * time.Hour)
+	return &at, ""
 }
 
 // keyOf returns the key that an address names.

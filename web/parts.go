@@ -5,6 +5,8 @@ package web
 type (
 	// deliveries are the pages of what was sent.
 	deliveries struct{ *Web }
+	// devices are command lines that ask a person for a key.
+	devices struct{ *Web }
 	// documents are the pages of calls.
 	documents struct{ *Web }
 	// endpoints are the pages of webhook endpoints.

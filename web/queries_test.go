@@ -64,6 +64,7 @@ var mostStatements = map[string]int{
 	"/dashboard/wallet":                              18,
 	"/dashboard/wallet/receipts":                     7,
 	"/dashboard/webhooks":                            8,
+	"/device":                                        6,
 	"/dashboard/webhooks/new":                        6,
 	"/dashboard/first":                               6,
 	"/dashboard/deliveries?event=" + store.EventTest: 8,

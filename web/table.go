@@ -17,6 +17,7 @@ type need string
 const (
 	everyone need = "everyone" // the same page for all, whoever they are
 	anybody  need = "anybody"
+	programs need = "programs"  // no page: programs ask, without a session, and read JSON
 	signedIn need = "signed in" // a member of the account in any role
 	manages  need = "manages"   // owner or developer
 	pays     need = "pays"      // owner or billing
@@ -33,7 +34,7 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(publics{w}.pages(), w.memberPages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
+	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
 }
 
 // pages are those that everybody finds.
@@ -83,6 +84,17 @@ func (w identities) pages() []page {
 		{"GET", OIDCPath, anybody, w.comeBack},
 		{"POST", "/dashboard/settings/identity", signedIn, w.link},
 		{"POST", "/dashboard/settings/identity/end", signedIn, w.unlink},
+	}
+}
+
+// pages are those of command lines that ask for a key (RFC 8628).
+func (w devices) pages() []page {
+	return []page{
+		{"POST", "/oauth/device_authorization", programs, w.begin},
+		{"POST", "/oauth/token", programs, w.token},
+		{"GET", devicePath, manages, w.showCode},
+		{"POST", devicePath, manages, w.typeCode},
+		{"POST", devicePath + "/decision", manages, w.decide},
 	}
 }
 
@@ -189,14 +201,17 @@ func (w *Web) Handler() http.Handler {
 	r.Method(http.MethodGet, static.Prefix+"*", w.assets)
 	for _, p := range w.pages() {
 		handler := w.serve(p)
-		if p.need == everyone {
+		switch p.need {
+		case everyone:
 			handler = publics{w}.serveAll(p)
+		case programs:
+			handler = w.serveProgram(p)
 		}
 		r.Method(p.method, p.pattern, handler)
 		if p.method == http.MethodGet {
 			r.Method(http.MethodHead, p.pattern, handler)
 		}
-		if p.need != operates && !strings.Contains(p.pattern, "{") {
+		if p.need != operates && p.need != programs && !strings.Contains(p.pattern, "{") {
 			w.paths = append(w.paths, p.pattern)
 		}
 	}

@@ -81,7 +81,7 @@ func (v *visit) may(n need) bool {
 		role = v.member.Role
 	}
 	switch n {
-	case anybody, everyone:
+	case anybody, everyone, programs:
 		return true
 	case signedIn:
 		return role != ""

@@ -129,6 +129,10 @@ type Payments interface {
 type Mailer interface {
 	// Enqueue puts a letter into the queue; it is sent although the process ends.
 	Enqueue(ctx context.Context, letter mail.Letter) error
+	// Seal makes of a letter what the store keeps, for a transaction that writes more
+	// than letters. Wake tells that it has happened.
+	Seal(letter mail.Letter) (store.Letter, error)
+	Wake()
 }
 
 // Web serves the pages. Its methods are safe for concurrent use.

@@ -1,0 +1,357 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"relaypdf/edge"
+	"relaypdf/mail"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/views"
+)
+
+const (
+	devicePath = "/device"
+	// deviceClient is who asks: the command line is the one client that there is.
+	deviceClient = "relaypdf"
+	deviceGrant  = "urn:ietf:params:oauth:grant-type:device_code"
+	// deviceLimit and deviceDays are what a key of the command line gets unless a
+	// person says otherwise.
+	deviceLimit = "5.00"
+	deviceDays  = "90"
+)
+
+// How often one address may begin in triesWindow, and ask in a minute: a handful of
+// machines behind it, each every five seconds.
+const (
+	devicesPerAddress = 30
+	asksPerAddress    = 240
+)
+
+// programError is what a program is told instead, in the words of RFC 6749 and 8628.
+type programError struct {
+	Status     int           `json:"-"`
+	Code       string        `json:"error"`
+	Text       string        `json:"error_description"`
+	RetryAfter time.Duration `json:"-"`
+}
+
+func (e *programError) Error() string { return e.Code + ": " + e.Text }
+
+func refuseProgram(code, text string) error {
+	return &programError{Status: http.StatusBadRequest, Code: code, Text: text}
+}
+
+func tooMany(wait time.Duration) error {
+	return &programError{Status: http.StatusTooManyRequests, Code: "slow_down", Text: "Too many requests from this address; wait as Retry-After says.", RetryAfter: wait}
+}
+
+// serveProgram makes a handler of what programs ask: it looks at no session.
+func (w *Web) serveProgram(p page) http.Handler {
+	return edge.Recover(w.failProgram)(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		v := &visit{web: w, w: rw, r: r}
+		err := readForm(v, rw)
+		if errors.Is(err, errForm) {
+			err = refuseProgram("invalid_request", "The form cannot be read.")
+		}
+		if err == nil {
+			err = p.handle(v)
+		}
+		if err != nil {
+			w.failProgram(rw, r, err)
+		}
+	}))
+}
+
+// failProgram answers for what went wrong. What is no *programError is logged and
+// not shown.
+func (w *Web) failProgram(rw http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return
+	}
+	var told *programError
+	if !errors.As(err, &told) {
+		id := w.cfg.RequestID(r.Context())
+		w.log.LogAttrs(r.Context(), slog.LevelError, "program not answered", slog.String("requestId", id), slog.Any("error", err))
+		told = &programError{Status: http.StatusInternalServerError, Code: "server_error", Text: "Something failed on our side; quote " + id + "."}
+	}
+	if told.RetryAfter > 0 {
+		rw.Header().Set("Retry-After", strconv.Itoa(int((told.RetryAfter+time.Second-1)/time.Second)))
+	}
+	if err := answerProgram(rw, told.Status, told); err != nil {
+		w.log.LogAttrs(r.Context(), slog.LevelInfo, "answer not delivered", slog.Any("error", err))
+	}
+}
+
+func answerProgram(rw http.ResponseWriter, status int, answer any) error {
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(status)
+	return json.NewEncoder(rw).Encode(answer)
+}
+
+// parameter returns what a program's form says under a name; the address does not
+// count, which ends up in logs.
+func (v *visit) parameter(name string) (string, error) {
+	values := v.r.PostForm[name]
+	if len(values) > 1 {
+		return "", refuseProgram("invalid_request", name+" is there more than once.")
+	}
+	if len(values) == 0 {
+		return "", nil
+	}
+	return values[0], nil
+}
+
+// checkClient refuses programs that are not known.
+func (w devices) checkClient(v *visit) error {
+	client, err := v.parameter("client_id")
+	if err == nil && client != deviceClient {
+		err = refuseProgram("invalid_client", "client_id must be "+deviceClient+".")
+	}
+	return err
+}
+
+// deviceName is what a machine says of itself, without what cannot be seen.
+func deviceName(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
+		}
+		return -1
+	}, text))
+}
+
+// begunDevice is what a device gets when it asks (RFC 8628, 3.2). There is no
+// address with the code in it: the code is typed by who sees it.
+type begunDevice struct {
+	DeviceCode      string `json:"device_code"`
+	UserCode        string `json:"user_code"`
+	VerificationURI string `json:"verification_uri"`
+	ExpiresIn       int    `json:"expires_in"`
+	Interval        int    `json:"interval"`
+}
+
+// begin gives a device its codes.
+func (w devices) begin(v *visit) error {
+	if err := w.checkClient(v); err != nil {
+		return err
+	}
+	address := w.cfg.ClientIP(v.r)
+	if wait, ok := w.allow(v.ctx(), "device:begin:"+address, devicesPerAddress, triesWindow); !ok {
+		return tooMany(wait)
+	}
+	n := store.NewDevice{Address: address}
+	for name, into := range map[string]*string{"machine": &n.Machine, "system": &n.System} {
+		text, err := v.parameter(name)
+		if err != nil {
+			return err
+		}
+		*into = deviceName(text)
+	}
+	if n.Machine == "" {
+		n.Machine = "a machine without a name"
+	}
+	codes, err := w.store.Devices().Begin(v.ctx(), n)
+	if err != nil {
+		return err
+	}
+	return answerProgram(v.w, http.StatusOK, begunDevice{
+		DeviceCode: codes.Secret, UserCode: codes.Typed, VerificationURI: w.cfg.BaseURL + devicePath,
+		ExpiresIn: int(store.DeviceLife / time.Second), Interval: int(store.DevicePause / time.Second),
+	})
+}
+
+// madeKey is a key as the device gets it, with what a person has allowed.
+type madeKey struct {
+	AccessToken string  `json:"access_token"`
+	TokenType   string  `json:"token_type"`
+	ExpiresIn   int64   `json:"expires_in,omitempty"` // absent: never
+	Account     string  `json:"account"`
+	Key         keyFact `json:"key"`
+}
+
+// keyFact is what is told of a key beside its secret.
+type keyFact struct {
+	Name       string         `json:"name"`
+	Prefix     string         `json:"prefix"`
+	SpendLimit *credit.Amount `json:"spendLimitMicrodollars"`
+	ExpiresAt  *time.Time     `json:"expiresAt"`
+}
+
+// deviceAnswers say for each verdict what the device is told.
+var deviceAnswers = []struct {
+	err        error
+	code, text string
+}{
+	{store.ErrWaiting, "authorization_pending", "Nobody has decided yet; ask again."},
+	{store.ErrTooEarly, "slow_down", "Wait 5 seconds longer between two questions from now on."},
+	{store.ErrDenied, "access_denied", "The request was denied."},
+	{store.ErrExpired, "expired_token", "The code has expired; begin again."},
+	{store.ErrUsed, "invalid_grant", "A key was made for this code already; it is revoked now."},
+	{store.ErrNotFound, "invalid_grant", "The device code is unknown."},
+}
+
+// token answers a device's question for its key.
+func (w devices) token(v *visit) error {
+	if err := w.checkClient(v); err != nil {
+		return err
+	}
+	grant, err := v.parameter("grant_type")
+	if err != nil {
+		return err
+	}
+	if grant != deviceGrant {
+		return refuseProgram("unsupported_grant_type", "grant_type must be "+deviceGrant+".")
+	}
+	secret, err := v.parameter("device_code")
+	if err != nil {
+		return err
+	}
+	if secret == "" {
+		return refuseProgram("invalid_request", "device_code is missing.")
+	}
+	if wait, ok := w.allow(v.ctx(), "device:ask:"+w.cfg.ClientIP(v.r), asksPerAddress, time.Minute); !ok {
+		return tooMany(wait)
+	}
+	got, err := w.store.Devices().Collect(v.ctx(), secret, w.telling())
+	for _, answer := range deviceAnswers {
+		if errors.Is(err, answer.err) {
+			return refuseProgram(answer.code, answer.text)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if w.mail != nil {
+		w.mail.Wake()
+	}
+	made := madeKey{AccessToken: got.Secret, TokenType: "Bearer", Account: got.Account, Key: keyFact{got.Key.Name, got.Key.Prefix, got.Key.SpendLimit, got.Key.ExpiresAt}}
+	if at := got.Key.ExpiresAt; at != nil {
+		made.ExpiresIn = max(1, int64(at.Sub(w.now())/time.Second))
+	}
+	return answerProgram(v.w, http.StatusOK, made)
+}
+
+// telling writes to people of a key that was made for a device; nil where no mail
+// is sent.
+func (w devices) telling() store.TellingKey {
+	if w.mail == nil {
+		return nil
+	}
+	return func(key store.Key, device store.Device, to []string) ([]store.Letter, error) {
+		var kept []store.Letter
+		for _, address := range to {
+			letter, err := w.mail.Seal(mail.Letter{
+				To: address, Subject: "A new key for the command line on " + device.Machine,
+				Lines: []string{
+					"The relaypdf command line on " + device.Machine + ", at the address " + device.Address + ", was given the key “" + keyName(key) + "” (" + keyNote(key) + "), " +
+						w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
+					"If nobody of you did this, revoke the key.",
+				},
+				Link: mail.Link{Text: "Look at the keys", URL: w.cfg.BaseURL + keysPath},
+			})
+			if err != nil {
+				return nil, err
+			}
+			kept = append(kept, letter)
+		}
+		return kept, nil
+	}
+}
+
+// showCode asks for a code. It takes none from the address: who follows a link that
+// somebody has sent has to look at their own terminal.
+func (w devices) showCode(v *visit) error { return w.codePage(v, http.StatusOK, "") }
+
+func (w devices) codePage(v *visit, status int, wrong string) error {
+	m := views.Form{Errors: map[string]string{}}
+	if wrong != "" {
+		m.Errors["code"] = wrong
+	}
+	return v.show(status, views.DeviceCodePage(v.page("Approve the command line", ""), m))
+}
+
+// typeCode shows who waits with the code that was typed.
+func (w devices) typeCode(v *visit) error {
+	for key, most := range map[string]int{"device:address:" + w.cfg.ClientIP(v.r): triesPerAddress, "device:person:" + v.person.ID: triesPerPerson} {
+		if wait, ok := w.allow(v.ctx(), key, most, triesWindow); !ok {
+			return w.codePage(v, http.StatusTooManyRequests, "Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+", then try again.")
+		}
+	}
+	device, err := w.store.Devices().Typed(v.ctx(), v.value("code"), v.person.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return w.codePage(v, http.StatusUnprocessableEntity, "No command line waits with this code. Codes work once, for 10 minutes: look again, or run relaypdf setup anew.")
+	}
+	if err != nil {
+		return err
+	}
+	m := w.deviceModel(v, device)
+	m.Values["limit"], m.Values["expires"] = deviceLimit, deviceDays
+	return v.show(http.StatusOK, views.DevicePage(v.page("Approve the command line", ""), m))
+}
+
+func (w devices) deviceModel(v *visit, d store.Device) views.Device {
+	return views.Device{
+		Form: views.Form{Values: map[string]string{"limit": v.value("limit"), "expires": v.value("expires")}, Errors: map[string]string{}},
+		ID:   d.ID, Code: store.ShownCode(v.value("code")), Machine: d.Machine, System: d.System, Address: d.Address, Here: w.cfg.ClientIP(v.r),
+		Asked: d.CreatedAt, Until: d.ExpiresAt, Account: v.member.AccountName, Email: v.person.Email, KeyName: "cli " + d.Machine,
+	}
+}
+
+// decide approves or denies. The key is made when the device asks next: nobody else
+// ever sees it.
+func (w devices) decide(v *visit) error {
+	device, err := w.store.Devices().Waiting(v.ctx(), v.value("id"), v.person.ID)
+	if err != nil {
+		return err
+	}
+	m := w.deviceModel(v, device)
+	switch v.value("decision") {
+	case "approve":
+		return w.approve(v, m)
+	case "deny":
+		if err := w.store.Devices().Deny(v.ctx(), m.ID, v.person.ID); err != nil {
+			return err
+		}
+		if err := v.record("device.denied", m.Machine, m.Address); err != nil {
+			return err
+		}
+		return v.show(http.StatusOK, views.DeviceDonePage(v.page("Denied", ""), m))
+	}
+	m.Errors[""] = "Approve or deny."
+	return w.askAgain(v, m)
+}
+
+func (w devices) askAgain(v *visit, m views.Device) error {
+	return v.show(http.StatusUnprocessableEntity, views.DevicePage(v.page("Approve the command line", ""), m))
+}
+
+func (w devices) approve(v *visit, m views.Device) error {
+	n := store.NewKey{AccountID: v.account.ID, Name: m.KeyName, Test: w.local}
+	for name, read := range map[string]func(string) string{
+		"limit":   func(text string) (wrong string) { n.SpendLimit, wrong = dollars(text); return wrong },
+		"expires": func(text string) (wrong string) { n.ExpiresAt, wrong = w.keyEnd(text); return wrong },
+	} {
+		if wrong := read(v.value(name)); wrong != "" {
+			m.Errors[name] = wrong
+		}
+	}
+	if m.Failed() {
+		return w.askAgain(v, m)
+	}
+	if err := w.store.Devices().Approve(v.ctx(), m.ID, v.person.ID, n); err != nil {
+		return err
+	}
+	if err := v.record("device.approved", m.KeyName, m.Address); err != nil {
+		return err
+	}
+	m.Approved = true
+	return v.show(http.StatusOK, views.DeviceDonePage(v.page("Back to your terminal", ""), m))
+}
