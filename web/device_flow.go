@@ -10,18 +10,15 @@ import (
 	"time"
 	"unicode"
 
+	"relaypdf/api/wire"
 	"relaypdf/edge"
 	"relaypdf/mail"
 	"relaypdf/store"
-	"relaypdf/store/credit"
 	"relaypdf/views"
 )
 
 const (
 	devicePath = "/device"
-	// deviceClient is who asks: the command line is the one client that there is.
-	deviceClient = "relaypdf"
-	deviceGrant  = "urn:ietf:params:oauth:grant-type:device_code"
 	// deviceLimit and deviceDays are what a key of the command line gets unless a
 	// person says otherwise.
 	deviceLimit = "5.00"
@@ -37,10 +34,9 @@ const (
 
 // programError is what a program is told instead, in the words of RFC 6749 and 8628.
 type programError struct {
-	Status     int           `json:"-"`
-	Code       string        `json:"error"`
-	Text       string        `json:"error_description"`
-	RetryAfter time.Duration `json:"-"`
+	Status     int
+	Code, Text string
+	RetryAfter time.Duration
 }
 
 func (e *programError) Error() string { return e.Code + ": " + e.Text }
@@ -50,7 +46,7 @@ func refuseProgram(code, text string) error {
 }
 
 func tooMany(wait time.Duration) error {
-	return &programError{Status: http.StatusTooManyRequests, Code: "slow_down", Text: "Too many requests from this address; wait as Retry-After says.", RetryAfter: wait}
+	return &programError{Status: http.StatusTooManyRequests, Code: wire.DeviceSlow, Text: "Too many requests from this address; wait as Retry-After says.", RetryAfter: wait}
 }
 
 // serveProgram makes a handler of what programs ask: it looks at no session.
@@ -85,7 +81,7 @@ func (w *Web) failProgram(rw http.ResponseWriter, r *http.Request, err error) {
 	if told.RetryAfter > 0 {
 		rw.Header().Set("Retry-After", strconv.Itoa(int((told.RetryAfter+time.Second-1)/time.Second)))
 	}
-	if err := answerProgram(rw, told.Status, told); err != nil {
+	if err := answerProgram(rw, told.Status, wire.DeviceError{Code: told.Code, Text: told.Text}); err != nil {
 		w.log.LogAttrs(r.Context(), slog.LevelInfo, "answer not delivered", slog.Any("error", err))
 	}
 }
@@ -112,8 +108,8 @@ func (v *visit) parameter(name string) (string, error) {
 // checkClient refuses programs that are not known.
 func (w devices) checkClient(v *visit) error {
 	client, err := v.parameter("client_id")
-	if err == nil && client != deviceClient {
-		err = refuseProgram("invalid_client", "client_id must be "+deviceClient+".")
+	if err == nil && client != wire.DeviceClient {
+		err = refuseProgram("invalid_client", "client_id must be "+wire.DeviceClient+".")
 	}
 	return err
 }
@@ -126,16 +122,6 @@ func deviceName(text string) string {
 		}
 		return -1
 	}, text))
-}
-
-// begunDevice is what a device gets when it asks (RFC 8628, 3.2). There is no
-// address with the code in it: the code is typed by who sees it.
-type begunDevice struct {
-	DeviceCode      string `json:"device_code"`
-	UserCode        string `json:"user_code"`
-	VerificationURI string `json:"verification_uri"`
-	ExpiresIn       int    `json:"expires_in"`
-	Interval        int    `json:"interval"`
 }
 
 // begin gives a device its codes.
@@ -162,27 +148,10 @@ func (w devices) begin(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return answerProgram(v.w, http.StatusOK, begunDevice{
+	return answerProgram(v.w, http.StatusOK, wire.DeviceBegun{
 		DeviceCode: codes.Secret, UserCode: codes.Typed, VerificationURI: w.cfg.BaseURL + devicePath,
 		ExpiresIn: int(store.DeviceLife / time.Second), Interval: int(store.DevicePause / time.Second),
 	})
-}
-
-// madeKey is a key as the device gets it, with what a person has allowed.
-type madeKey struct {
-	AccessToken string  `json:"access_token"`
-	TokenType   string  `json:"token_type"`
-	ExpiresIn   int64   `json:"expires_in,omitempty"` // absent: never
-	Account     string  `json:"account"`
-	Key         keyFact `json:"key"`
-}
-
-// keyFact is what is told of a key beside its secret.
-type keyFact struct {
-	Name       string         `json:"name"`
-	Prefix     string         `json:"prefix"`
-	SpendLimit *credit.Amount `json:"spendLimitMicrodollars"`
-	ExpiresAt  *time.Time     `json:"expiresAt"`
 }
 
 // deviceAnswers say for each verdict what the device is told.
@@ -190,10 +159,10 @@ var deviceAnswers = []struct {
 	err        error
 	code, text string
 }{
-	{store.ErrWaiting, "authorization_pending", "Nobody has decided yet; ask again."},
-	{store.ErrTooEarly, "slow_down", "Wait 5 seconds longer between two questions from now on."},
-	{store.ErrDenied, "access_denied", "The request was denied."},
-	{store.ErrExpired, "expired_token", "The code has expired; begin again."},
+	{store.ErrWaiting, wire.DevicePending, "Nobody has decided yet; ask again."},
+	{store.ErrTooEarly, wire.DeviceSlow, "Wait 5 seconds longer between two questions from now on."},
+	{store.ErrDenied, wire.DeviceDenied, "The request was denied."},
+	{store.ErrExpired, wire.DeviceExpired, "The code has expired; begin again."},
 	{store.ErrUsed, "invalid_grant", "A key was made for this code already; it is revoked now."},
 	{store.ErrNotFound, "invalid_grant", "The device code is unknown."},
 }
@@ -207,8 +176,8 @@ func (w devices) token(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if grant != deviceGrant {
-		return refuseProgram("unsupported_grant_type", "grant_type must be "+deviceGrant+".")
+	if grant != wire.DeviceGrant {
+		return refuseProgram("unsupported_grant_type", "grant_type must be "+wire.DeviceGrant+".")
 	}
 	secret, err := v.parameter("device_code")
 	if err != nil {
@@ -232,7 +201,7 @@ func (w devices) token(v *visit) error {
 	if w.mail != nil {
 		w.mail.Wake()
 	}
-	made := madeKey{AccessToken: got.Secret, TokenType: "Bearer", Account: got.Account, Key: keyFact{got.Key.Name, got.Key.Prefix, got.Key.SpendLimit, got.Key.ExpiresAt}}
+	made := wire.DeviceKey{AccessToken: got.Secret, TokenType: "Bearer", Account: got.Account, Key: wire.KeyFacts{Name: got.Key.Name, Prefix: got.Key.Prefix, SpendLimit: got.Key.SpendLimit, ExpiresAt: got.Key.ExpiresAt}}
 	if at := got.Key.ExpiresAt; at != nil {
 		made.ExpiresIn = max(1, int64(at.Sub(w.now())/time.Second))
 	}

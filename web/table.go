@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/wire"
 	"relaypdf/edge"
 	"relaypdf/static"
 )
@@ -90,8 +91,8 @@ func (w identities) pages() []page {
 // pages are those of command lines that ask for a key (RFC 8628).
 func (w devices) pages() []page {
 	return []page{
-		{"POST", "/oauth/device_authorization", programs, w.begin},
-		{"POST", "/oauth/token", programs, w.token},
+		{"POST", wire.DeviceBeginPath, programs, w.begin},
+		{"POST", wire.DeviceTokenPath, programs, w.token},
 		{"GET", devicePath, manages, w.showCode},
 		{"POST", devicePath, manages, w.typeCode},
 		{"POST", devicePath + "/decision", manages, w.decide},

@@ -106,7 +106,7 @@ func newRootCommand(rows []op.Row[*operation.Env]) (*cobra.Command, error) {
 		cmd.GroupID = operatorGroup
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{newFilesCommand(), newJobsCommand(), newMCPCommand()} {
+	for _, cmd := range []*cobra.Command{newSetupCommand(), newFilesCommand(), newJobsCommand(), newMCPCommand()} {
 		cmd.GroupID = clientGroup
 		root.AddCommand(cmd)
 	}

@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"time"
+
+	"relaypdf/store/credit"
+)
+
+// A command line asks a person for a key as RFC 8628 says. These are its parts.
+const (
+	DeviceBeginPath = "/oauth/device_authorization"
+	DeviceTokenPath = "/oauth/token" //nolint:gosec // an address
+	// DeviceClient is who asks: the command line is the one client that there is.
+	DeviceClient = "relaypdf"
+	DeviceGrant  = "urn:ietf:params:oauth:grant-type:device_code"
+)
+
+// The errors of RFC 6749 and 8628 that a device hears.
+const (
+	DevicePending = "authorization_pending"
+	DeviceSlow    = "slow_down"
+	DeviceDenied  = "access_denied"
+	DeviceExpired = "expired_token"
+)
+
+// DeviceBegun is what a device gets when it asks. There is no address with the code
+// in it: the code is typed by who sees it.
+type DeviceBegun struct {
+	DeviceCode      string `json:"device_code"`
+	UserCode        string `json:"user_code"`
+	VerificationURI string `json:"verification_uri"`
+	ExpiresIn       int    `json:"expires_in"` // seconds
+	Interval        int    `json:"interval"`   // seconds
+}
+
+// DeviceKey is a key as the device gets it, with what a person has allowed.
+type DeviceKey struct {
+	AccessToken string   `json:"access_token"`
+	TokenType   string   `json:"token_type"`
+	ExpiresIn   int64    `json:"expires_in,omitempty"` // absent: never
+	Account     string   `json:"account"`
+	Key         KeyFacts `json:"key"`
+}
+
+// KeyFacts are what is told of a key beside its secret.
+type KeyFacts struct {
+	Name       string         `json:"name"`
+	Prefix     string         `json:"prefix"`
+	SpendLimit *credit.Amount `json:"spendLimitMicrodollars"`
+	ExpiresAt  *time.Time     `json:"expiresAt"`
+}
+
+// DeviceError is what a device hears instead.
+type DeviceError struct {
+	Code string `json:"error"`
+	Text string `json:"error_description"`
+}

@@ -1,0 +1,144 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"relaypdf/api/wire"
+)
+
+// Machine is what asks a person for a key, as they read it.
+type Machine struct {
+	Name   string // such as "lantern-ci-02"
+	System string // such as "Linux arm64"
+}
+
+type (
+	// DeviceCode is what to show to a person: UserCode, and where to type it.
+	DeviceCode = wire.DeviceBegun
+	// DeviceKey is the key that a person has allowed.
+	DeviceKey = wire.DeviceKey
+)
+
+// devicePause is how long is waited between two questions where the service does
+// not say, and how much longer after each that came too early, as RFC 8628 has it.
+const devicePause = 5 * time.Second
+
+// BeginDevice asks for a code that a person types on the pages of the service, to
+// give this machine a key. It needs no key.
+func (c *Client) BeginDevice(ctx context.Context, m Machine) (code DeviceCode, err error) {
+	err = c.askDevice(ctx, wire.DeviceBeginPath, url.Values{"client_id": {wire.DeviceClient}, "machine": {m.Name}, "system": {m.System}}, &code)
+	var refusal *deviceRefusal
+	if errors.As(err, &refusal) {
+		err = refusal.fault()
+	}
+	if err == nil && (code.DeviceCode == "" || code.UserCode == "" || code.VerificationURI == "") {
+		err = errors.New("the answer has no code in it: the service may be another one")
+	}
+	return code, err
+}
+
+// WaitDevice waits until a person has decided, and returns the key. It asks as often
+// as the service wants to be asked, and less often where it does not answer. An
+// *Error with the code Unauthorized tells that the person has refused, or nobody came.
+func (c *Client) WaitDevice(ctx context.Context, code DeviceCode) (DeviceKey, error) {
+	pause := time.Duration(code.Interval) * time.Second
+	if pause <= 0 {
+		pause = devicePause
+	}
+	form := url.Values{"client_id": {wire.DeviceClient}, "grant_type": {wire.DeviceGrant}, "device_code": {code.DeviceCode}}
+	for waited := time.Duration(0); ; {
+		if err := c.wait(ctx, pause); err != nil {
+			return DeviceKey{}, err
+		}
+		waited += pause
+		var key DeviceKey
+		err := c.askDevice(ctx, wire.DeviceTokenPath, form, &key)
+		if err == nil {
+			return key, nil
+		}
+		over := waited > time.Duration(code.ExpiresIn)*time.Second+time.Minute
+		var refusal *deviceRefusal
+		switch {
+		case ctx.Err() != nil:
+			return key, ctx.Err()
+		case !errors.As(err, &refusal) && over:
+			return key, err
+		case !errors.As(err, &refusal):
+			pause = min(2*pause, time.Minute)
+		case refusal.Code == wire.DevicePending && !over:
+		case refusal.Code == wire.DeviceSlow && !over:
+			pause = max(pause+devicePause, refusal.retryAfter)
+		case refusal.status >= http.StatusInternalServerError && !over:
+			pause = min(2*pause, time.Minute)
+		default:
+			return key, refusal.fault()
+		}
+	}
+}
+
+// deviceRefusal is an answer that is no success, in the words of RFC 6749.
+type deviceRefusal struct {
+	wire.DeviceError
+	status     int
+	retryAfter time.Duration
+	requestID  string
+}
+
+func (e *deviceRefusal) Error() string { return e.Text }
+
+// fault says it in the words of the rest of the interface.
+func (e *deviceRefusal) fault() error {
+	told := &Error{Code: codeOf(e.status), Message: e.Text, RequestID: e.requestID, RetryAfter: int(e.retryAfter / time.Second), Received: e.status}
+	switch e.Code {
+	case wire.DeviceDenied:
+		told.Code, told.Message = Unauthorized, "The request for a key was denied."
+	case wire.DeviceExpired, wire.DevicePending, wire.DeviceSlow:
+		if e.status != http.StatusTooManyRequests {
+			told.Code, told.Message = Unauthorized, "Nobody has approved in time, and the code has expired. Begin again."
+		}
+	}
+	return told
+}
+
+// askDevice sends a form and reads the answer, or returns a *deviceRefusal. It sends
+// no key: what is asked for is one.
+func (c *Client) askDevice(ctx context.Context, path string, form url.Values, into any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.BaseURL, "/")+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	if c.UserAgent != "" {
+		r.Header.Set("User-Agent", c.UserAgent)
+	}
+	carrier := c.HTTP
+	if carrier == nil {
+		carrier = &http.Client{}
+	}
+	response, err := carrier.Do(r)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode == http.StatusOK {
+		return readAnswer(response, into)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxErrorText))
+	if err != nil {
+		return fmt.Errorf("%s, and its text did not arrive: %w", response.Status, err)
+	}
+	refusal := &deviceRefusal{status: response.StatusCode, retryAfter: time.Duration(retryAfterOf(response)) * time.Second, requestID: response.Header.Get(wire.RequestIDHeader)}
+	if err := json.Unmarshal(text, &refusal.DeviceError); err != nil || refusal.Text == "" {
+		refusal.Text = "The server answered " + response.Status + ", without saying more."
+	}
+	return refusal
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api/wire"
+	"relaypdf/client"
+)
+
+// keyVariable is what the key is written under.
+const keyVariable = variablePrefix + "API_KEY"
+
+// setup gets this machine a key that a person has allowed.
+type setup struct {
+	file, machine            string
+	force, asJSON, noBrowser bool
+}
+
+// newSetupCommand asks a person for a key.
+func newSetupCommand() *cobra.Command {
+	s := &setup{}
+	cmd := &cobra.Command{
+		Use: "setup", Short: "Get a key from a person, and write it to .env", Args: cobra.NoArgs,
+		Long: "Show a code and the address where a person who is logged in types it, and wait until they have decided. The key that they allow is written to a file as " + keyVariable + "; other lines of it stay. It is never printed.\n\n" +
+			"The file can be read by its owner only, and is added to the .gitignore of its repository.\n\n" + exitHelp(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&s.file, "env-file", ".env", "file that the key is written to")
+	flags.BoolVarP(&s.force, "force", "f", false, "replace the key that the file has, without asking")
+	flags.StringVar(&s.machine, "machine", "", "name of this machine for the person who decides (default its host name)")
+	flags.BoolVar(&s.noBrowser, "no-browser", false, "do not open the address in a browser")
+	flags.BoolVar(&s.asJSON, "json", false, "print a line of JSON with the code, and one with what was written")
+	AddFlags(flags, groupClient)
+	return cmd
+}
+
+// shownCode is the first line of --json.
+type shownCode struct {
+	VerificationURI string    `json:"verificationUri"`
+	UserCode        string    `json:"userCode"`
+	ExpiresAt       time.Time `json:"expiresAt"`
+}
+
+// writtenKey is the last line of --json.
+type writtenKey struct {
+	File      string        `json:"file"`
+	Variable  string        `json:"variable"`
+	Account   string        `json:"account"`
+	Key       wire.KeyFacts `json:"key"`
+	GitIgnore string        `json:"gitignore"` // the file that was changed, if one was
+}
+
+func (s *setup) run(cmd *cobra.Command) error {
+	config, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	file, err := readEnvFile(s.file)
+	if err != nil {
+		return usageError{err}
+	}
+	if file.has(keyVariable) {
+		if err := s.mayReplace(cmd); err != nil {
+			return err
+		}
+	}
+	service := client.Client{BaseURL: config.APIURL, UserAgent: "relaypdf/" + version}
+	code, err := s.begin(cmd, &service)
+	if err != nil {
+		return unreached(config.APIURL, err)
+	}
+	if err := s.show(cmd, code); err != nil {
+		return err
+	}
+	key, err := service.WaitDevice(cmd.Context(), code)
+	if err != nil {
+		return unreached(config.APIURL, err)
+	}
+	written, err := s.keep(key)
+	if err != nil {
+		return fmt.Errorf("the key %s was made and not kept: %w; revoke it at %s/dashboard/keys", key.Key.Prefix, err, strings.TrimSuffix(config.APIURL, "/"))
+	}
+	return s.tell(cmd, written)
+}
+
+// mayReplace asks whether the key of before may go.
+func (s *setup) mayReplace(cmd *cobra.Command) error {
+	if s.force {
+		return nil
+	}
+	if !s.asJSON {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s has a %s already. Replace it? [y/N] ", s.file, keyVariable)
+		// Without an answer, it stays.
+		line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return nil
+		}
+		fmt.Fprintln(cmd.ErrOrStderr())
+	}
+	return usagef("%s has a %s already, which stays; replace it with --force, or name another file with --env-file", s.file, keyVariable)
+}
+
+// begin gets a code.
+func (s *setup) begin(cmd *cobra.Command, service *client.Client) (client.DeviceCode, error) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
+	defer cancel()
+	machine := s.machine
+	if machine == "" {
+		machine, _ = os.Hostname() // The service has words for one without a name.
+	}
+	code, err := service.BeginDevice(ctx, client.Machine{Name: machine, System: system()})
+	if err != nil {
+		return code, err
+	}
+	// What the service says goes to a terminal and to a browser.
+	address, err := url.Parse(code.VerificationURI)
+	if err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Host == "" {
+		return code, errors.New("the service names no address to open")
+	}
+	if strings.ContainsFunc(code.UserCode, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return code, errors.New("the code of the service cannot be shown")
+	}
+	code.VerificationURI = address.String()
+	return code, nil
+}
+
+// system is what this machine runs, for people.
+func system() string {
+	names := map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows", "freebsd": "FreeBSD"}
+	name := names[runtime.GOOS]
+	if name == "" {
+		name = runtime.GOOS
+	}
+	return name + " " + runtime.GOARCH
+}
+
+// show tells where to type the code, and opens it.
+func (s *setup) show(cmd *cobra.Command, code client.DeviceCode) error {
+	life := time.Duration(code.ExpiresIn) * time.Second
+	if s.asJSON {
+		err := printJSONLine(cmd, shownCode{code.VerificationURI, code.UserCode, time.Now().UTC().Add(life).Truncate(time.Second)})
+		if err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Open %s and type this code:\n\n    %s\n\nWaiting, for %.0f minutes at most.\n", code.VerificationURI, code.UserCode, life.Minutes())
+	}
+	if !s.noBrowser {
+		openAddress(code.VerificationURI)
+	}
+	return nil
+}
+
+// openAddress opens a page in the browser of who sits here. Where there is none,
+// the address was told.
+func openAddress(address string) {
+	var opener *exec.Cmd
+	switch browser := os.Getenv("BROWSER"); {
+	case browser != "":
+		opener = exec.Command(browser, address) //nolint:gosec // the person's own setting
+	case runtime.GOOS == "darwin":
+		opener = exec.Command("open", address)
+	case runtime.GOOS == "windows":
+		opener = exec.Command("rundll32", "url.dll,FileProtocolHandler", address)
+	case os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "":
+		opener = exec.Command("xdg-open", address)
+	default:
+		return
+	}
+	if opener.Start() == nil {
+		go func() { _ = opener.Wait() }() // it may last as long as the browser
+	}
+}
+
+// keep writes the key to the file, as it is by now.
+func (s *setup) keep(key client.DeviceKey) (writtenKey, error) {
+	written := writtenKey{File: s.file, Variable: keyVariable, Account: key.Account, Key: key.Key}
+	if key.AccessToken == "" || strings.ContainsFunc(key.AccessToken, func(r rune) bool {
+		return r != '_' && r != '-' && !(r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)))
+	}) {
+		return written, errors.New("what the service sent is no key")
+	}
+	file, err := readEnvFile(s.file)
+	if err != nil {
+		return written, err
+	}
+	file.set(keyVariable, key.AccessToken)
+	if err := file.write(); err != nil {
+		return written, err
+	}
+	changed, err := file.ignoreInGit()
+	if err != nil {
+		return written, fmt.Errorf("%s has it, and could not be added to .gitignore: %w", s.file, err)
+	}
+	if changed != "" {
+		if here, err := filepath.Abs("."); err == nil {
+			if inside, err := filepath.Rel(here, changed); err == nil {
+				changed = inside
+			}
+		}
+	}
+	written.GitIgnore = changed
+	return written, nil
+}
+
+// tell says what was written, without the key.
+func (s *setup) tell(cmd *cobra.Command, w writtenKey) error {
+	if s.asJSON {
+		return printJSONLine(cmd, w)
+	}
+	line := fmt.Sprintf("Wrote %s to %s: the key “%s” (%s…) of %s", w.Variable, w.File, w.Key.Name, w.Key.Prefix, w.Account)
+	if w.Key.SpendLimit != nil {
+		line += ", which may spend " + w.Key.SpendLimit.String()
+	}
+	if w.Key.ExpiresAt != nil {
+		line += ", until " + w.Key.ExpiresAt.UTC().Format("January 2, 2006")
+	}
+	if w.GitIgnore != "" {
+		line += ".\nAdded it to " + w.GitIgnore
+	}
+	return printLine(cmd, line+".")
+}
+
+// printJSONLine prints an object in one line, for who reads line by line.
+func printJSONLine(cmd *cobra.Command, v any) error {
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
