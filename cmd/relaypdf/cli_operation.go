@@ -217,7 +217,7 @@ func connect(cmd *cobra.Command, retries int) (*client.Client, error) {
 		return nil, err
 	}
 	if config.APIKey == "" {
-		return nil, &fault.Error{Code: fault.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. On the service's machine, relaypdf keys create makes one."}
+		return nil, &fault.Error{Code: fault.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. relaypdf setup gets one from a person who is logged in; on the service's machine, relaypdf keys create makes one."}
 	}
 	return &client.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version, Retries: retries}, nil
 }

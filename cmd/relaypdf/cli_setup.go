@@ -46,7 +46,7 @@ func newSetupCommand() *cobra.Command {
 	flags.StringVar(&s.machine, "machine", "", "name of this machine for the person who decides (default its host name)")
 	flags.BoolVar(&s.noBrowser, "no-browser", false, "do not open the address in a browser")
 	flags.BoolVar(&s.asJSON, "json", false, "print a line of JSON with the code, and one with what was written")
-	AddFlags(flags, groupClient)
+	addSettings(flags, "api-url")
 	return cmd
 }
 
@@ -95,6 +95,9 @@ func (s *setup) run(cmd *cobra.Command) error {
 	written, err := s.keep(key)
 	if err != nil {
 		return fmt.Errorf("the key %s was made and not kept: %w; revoke it at %s/dashboard/keys", key.Key.Prefix, err, strings.TrimSuffix(config.APIURL, "/"))
+	}
+	if written.GitIgnore, err = s.ignore(); err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: %s could not be added to .gitignore: %v\n", s.file, err)
 	}
 	return s.tell(cmd, written)
 }
@@ -205,19 +208,26 @@ func (s *setup) keep(key client.DeviceKey) (writtenKey, error) {
 	if err := file.write(); err != nil {
 		return written, err
 	}
-	changed, err := file.ignoreInGit()
+	return written, nil
+}
+
+// ignore adds the file to the .gitignore of its repository, and returns that as it
+// is called from this folder; empty where nothing was to be done.
+func (s *setup) ignore() (string, error) {
+	file, err := readEnvFile(s.file)
 	if err != nil {
-		return written, fmt.Errorf("%s has it, and could not be added to .gitignore: %w", s.file, err)
+		return "", err
 	}
-	if changed != "" {
-		if here, err := filepath.Abs("."); err == nil {
-			if inside, err := filepath.Rel(here, changed); err == nil {
-				changed = inside
-			}
+	changed, err := file.ignoreInGit()
+	if changed == "" {
+		return "", err
+	}
+	if here, wrong := filepath.Abs("."); wrong == nil {
+		if inside, wrong := filepath.Rel(here, changed); wrong == nil {
+			changed = inside
 		}
 	}
-	written.GitIgnore = changed
-	return written, nil
+	return changed, err
 }
 
 // tell says what was written, without the key.
