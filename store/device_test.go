@@ -249,14 +249,15 @@ func TestOnlyWhoTypedTheCodeDecides(t *testing.T) {
 // TestWhoLeavesMakesNoKey: between the approval and the device's question a person
 // may leave, become a viewer, or the account be given up.
 func TestWhoLeavesMakesNoKey(t *testing.T) {
-	for name, change := range map[string]func(f *fixture, t *testing.T, person string) error{
-		"left": func(f *fixture, t *testing.T, person string) error {
+	t.Parallel()
+	for name, change := range map[string]func(t *testing.T, f *fixture, person string) error{
+		"left": func(t *testing.T, f *fixture, person string) error {
 			return f.Members().Remove(t.Context(), f.acc.ID, person)
 		},
-		"viewer": func(f *fixture, t *testing.T, person string) error {
+		"viewer": func(t *testing.T, f *fixture, person string) error {
 			return f.Members().SetRole(t.Context(), f.acc.ID, person, store.RoleViewer)
 		},
-		"ending": func(f *fixture, t *testing.T, _ string) error {
+		"ending": func(t *testing.T, f *fixture, _ string) error {
 			_, err := f.EndAccount(t.Context(), f.acc.ID)
 			return err
 		},
@@ -270,7 +271,7 @@ func TestWhoLeavesMakesNoKey(t *testing.T) {
 				if err := f.Devices().Approve(t.Context(), codes.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID}); err != nil {
 					t.Fatal(err)
 				}
-				if err := change(f, t, dev.ID); err != nil {
+				if err := change(t, f, dev.ID); err != nil {
 					t.Fatal(err)
 				}
 				f.answers(t, codes, store.ErrDenied)

@@ -95,7 +95,7 @@ func answerProgram(rw http.ResponseWriter, status int, answer any) error {
 // parameter returns what a program's form says under a name; the address does not
 // count, which ends up in logs.
 func (v *visit) parameter(name string) (string, error) {
-	values := v.r.PostForm[name]
+	values := v.r.PostForm[name] //nolint:forbidigo // what was sent; it sends nothing
 	if len(values) > 1 {
 		return "", refuseProgram("invalid_request", name+" is there more than once.")
 	}

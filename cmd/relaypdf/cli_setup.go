@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -23,6 +24,10 @@ import (
 
 // keyVariable is what the key is written under.
 const keyVariable = variablePrefix + "API_KEY"
+
+// keyText is what a key consists of: nothing that a file of variables or a shell
+// reads as more than letters.
+var keyText = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // setup gets this machine a key that a person has allowed.
 type setup struct {
@@ -166,24 +171,25 @@ func (s *setup) show(cmd *cobra.Command, code client.DeviceCode) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Open %s and type this code:\n\n    %s\n\nWaiting, for %.0f minutes at most.\n", code.VerificationURI, code.UserCode, life.Minutes())
 	}
 	if !s.noBrowser {
-		openAddress(code.VerificationURI)
+		openAddress(cmd.Context(), code.VerificationURI)
 	}
 	return nil
 }
 
 // openAddress opens a page in the browser of who sits here. Where there is none,
 // the address was told.
-func openAddress(address string) {
+func openAddress(ctx context.Context, address string) {
+	ctx = context.WithoutCancel(ctx) // the browser stays
 	var opener *exec.Cmd
 	switch browser := os.Getenv("BROWSER"); {
 	case browser != "":
-		opener = exec.Command(browser, address) //nolint:gosec // the person's own setting
+		opener = exec.CommandContext(ctx, browser, address) //nolint:gosec // the person's own setting
 	case runtime.GOOS == "darwin":
-		opener = exec.Command("open", address)
+		opener = exec.CommandContext(ctx, "open", address)
 	case runtime.GOOS == "windows":
-		opener = exec.Command("rundll32", "url.dll,FileProtocolHandler", address)
+		opener = exec.CommandContext(ctx, "rundll32", "url.dll,FileProtocolHandler", address)
 	case os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "":
-		opener = exec.Command("xdg-open", address)
+		opener = exec.CommandContext(ctx, "xdg-open", address)
 	default:
 		return
 	}
@@ -195,9 +201,7 @@ func openAddress(address string) {
 // keep writes the key to the file, as it is by now.
 func (s *setup) keep(key client.DeviceKey) (writtenKey, error) {
 	written := writtenKey{File: s.file, Variable: keyVariable, Account: key.Account, Key: key.Key}
-	if key.AccessToken == "" || strings.ContainsFunc(key.AccessToken, func(r rune) bool {
-		return r != '_' && r != '-' && !(r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)))
-	}) {
+	if !keyText.MatchString(key.AccessToken) {
 		return written, errors.New("what the service sent is no key")
 	}
 	file, err := readEnvFile(s.file)

@@ -53,8 +53,8 @@ func TestEnvFileKeepsOtherLines(t *testing.T) {
 func TestEnvFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	real, link := filepath.Join(dir, "real.env"), filepath.Join(dir, ".env")
-	if err := errors.Join(os.WriteFile(real, []byte("A=1\n"), 0o644), os.Symlink("real.env", link)); err != nil { //nolint:gosec // open on purpose
+	file, link := filepath.Join(dir, "real.env"), filepath.Join(dir, ".env")
+	if err := errors.Join(os.WriteFile(file, []byte("A=1\n"), 0o644), os.Symlink("real.env", link)); err != nil {
 		t.Fatal(err)
 	}
 	f, err := readEnvFile(link)
@@ -65,7 +65,7 @@ func TestEnvFileIsPrivate(t *testing.T) {
 	if err := f.write(); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(real); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has the mode %v, %v", info.Mode(), err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -261,13 +261,13 @@ func TestSetup(t *testing.T) {
 	if _, stderr, code := setsUp(t, post, "deny", "", "--force", "--api-url", app.URL, "--env-file", file); code != exitAuth || !strings.Contains(stderr, "denied") {
 		t.Errorf("denied: exit code %d: %s", code, stderr)
 	}
-	if after, err := os.ReadFile(file); err != nil || string(after) != string(text) {
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, text) {
 		t.Errorf("after the denial the file holds %q, %v", after, err)
 	}
 	if _, stderr, code := setsUp(t, post, "approve", "", "--force", "--api-url", app.URL, "--env-file", file); code != 0 {
 		t.Errorf("replaced: exit code %d: %s", code, stderr)
 	}
-	if after, err := os.ReadFile(file); err != nil || string(after) == string(text) || strings.Count(string(after), keyVariable) != 1 {
+	if after, err := os.ReadFile(file); err != nil || bytes.Equal(after, text) || strings.Count(string(after), keyVariable) != 1 {
 		t.Errorf("replaced: the file holds %q, %v", after, err)
 	}
 }
@@ -277,11 +277,11 @@ func TestSetupOpensTheAddress(t *testing.T) {
 	dir := t.TempDir()
 	noted := filepath.Join(dir, "noted")
 	script := filepath.Join(dir, "browser")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '%s' \"$*\" >"+noted+".part && mv "+noted+".part "+noted+"\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '%s' \"$*\" >"+noted+".part && mv "+noted+".part "+noted+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("BROWSER", script)
-	openAddress("https://pdf.example/device")
+	openAddress(t.Context(), "https://pdf.example/device")
 	for deadline := time.Now().Add(pagePatience); ; {
 		if text, err := os.ReadFile(noted); err == nil {
 			if string(text) != "https://pdf.example/device" {
@@ -292,7 +292,7 @@ func TestSetupOpensTheAddress(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing was opened")
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 }
 
