@@ -50,9 +50,9 @@ func tooMany(wait time.Duration) error {
 }
 
 // serveProgram makes a handler of what programs ask: it looks at no session.
-func (w *Web) serveProgram(p page) http.Handler {
+func (w devices) serveProgram(p page) http.Handler {
 	return edge.Recover(w.failProgram)(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		v := &visit{web: w, w: rw, r: r}
+		v := &visit{web: w.Web, w: rw, r: r}
 		err := readForm(v, rw)
 		if errors.Is(err, errForm) {
 			err = refuseProgram("invalid_request", "The form cannot be read.")
@@ -68,7 +68,7 @@ func (w *Web) serveProgram(p page) http.Handler {
 
 // failProgram answers for what went wrong. What is no *programError is logged and
 // not shown.
-func (w *Web) failProgram(rw http.ResponseWriter, r *http.Request, err error) {
+func (w devices) failProgram(rw http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
 	}
@@ -94,7 +94,7 @@ func answerProgram(rw http.ResponseWriter, status int, answer any) error {
 
 // parameter returns what a program's form says under a name; the address does not
 // count, which ends up in logs.
-func (v *visit) parameter(name string) (string, error) {
+func parameter(v *visit, name string) (string, error) {
 	values := v.r.PostForm[name] //nolint:forbidigo // what was sent; it sends nothing
 	if len(values) > 1 {
 		return "", refuseProgram("invalid_request", name+" is there more than once.")
@@ -107,7 +107,7 @@ func (v *visit) parameter(name string) (string, error) {
 
 // checkClient refuses programs that are not known.
 func (w devices) checkClient(v *visit) error {
-	client, err := v.parameter("client_id")
+	client, err := parameter(v, "client_id")
 	if err == nil && client != wire.DeviceClient {
 		err = refuseProgram("invalid_client", "client_id must be "+wire.DeviceClient+".")
 	}
@@ -135,7 +135,7 @@ func (w devices) begin(v *visit) error {
 	}
 	n := store.NewDevice{Address: address}
 	for name, into := range map[string]*string{"machine": &n.Machine, "system": &n.System} {
-		text, err := v.parameter(name)
+		text, err := parameter(v, name)
 		if err != nil {
 			return err
 		}
@@ -172,14 +172,14 @@ func (w devices) token(v *visit) error {
 	if err := w.checkClient(v); err != nil {
 		return err
 	}
-	grant, err := v.parameter("grant_type")
+	grant, err := parameter(v, "grant_type")
 	if err != nil {
 		return err
 	}
 	if grant != wire.DeviceGrant {
 		return refuseProgram("unsupported_grant_type", "grant_type must be "+wire.DeviceGrant+".")
 	}
-	secret, err := v.parameter("device_code")
+	secret, err := parameter(v, "device_code")
 	if err != nil {
 		return err
 	}
@@ -306,7 +306,7 @@ func (w devices) approve(v *visit, m views.Device) error {
 	n := store.NewKey{AccountID: v.account.ID, Name: m.KeyName, Test: w.local}
 	for name, read := range map[string]func(string) string{
 		"limit":   func(text string) (wrong string) { n.SpendLimit, wrong = dollars(text); return wrong },
-		"expires": func(text string) (wrong string) { n.ExpiresAt, wrong = w.keyEnd(text); return wrong },
+		"expires": func(text string) (wrong string) { n.ExpiresAt, wrong = keyEnd(text, w.now()); return wrong },
 	} {
 		if wrong := read(v.value(name)); wrong != "" {
 			m.Errors[name] = wrong

@@ -115,7 +115,7 @@ func (w keys) makeKey(v *visit) error {
 	if n.SpendLimit, wrong = dollars(v.value("limit")); wrong != "" {
 		m.Errors["limit"] = wrong
 	}
-	if n.ExpiresAt, wrong = w.keyEnd(v.value("expires")); wrong != "" {
+	if n.ExpiresAt, wrong = keyEnd(v.value("expires"), w.now()); wrong != "" {
 		m.Errors["expires"] = wrong
 	}
 	for _, name := range v.r.Form["operations"] {
@@ -142,7 +142,7 @@ func (w keys) makeKey(v *visit) error {
 
 // keyEnd reads in how many days a key ends; an empty text is never. It returns what
 // is wrong with the text, or nothing.
-func (w *Web) keyEnd(text string) (*time.Time, string) {
+func keyEnd(text string, now time.Time) (*time.Time, string) {
 	if text == "" {
 		return nil, ""
 	}
@@ -150,7 +150,7 @@ func (w *Web) keyEnd(text string) (*time.Time, string) {
 	if err != nil || days <= 0 || days > 3650 {
 		return nil, "Choose one of the times."
 	}
-	at := w.now().Add(time.Duration(days) * 24 * time.Hour)
+	at := now.Add(time.Duration(days) * 24 * time.Hour)
 	return &at, ""
 }
 

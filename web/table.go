@@ -206,7 +206,7 @@ func (w *Web) Handler() http.Handler {
 		case everyone:
 			handler = publics{w}.serveAll(p)
 		case programs:
-			handler = w.serveProgram(p)
+			handler = devices{w}.serveProgram(p)
 		}
 		r.Method(p.method, p.pattern, handler)
 		if p.method == http.MethodGet {
