@@ -306,7 +306,7 @@ func (d *Devices) refuse(ctx context.Context, tx bun.Tx, row *deviceRow, now tim
 // may have left it since, or it may be ending.
 func (d *Devices) mayMake(ctx context.Context, tx bun.Tx, row *deviceRow) (bool, error) {
 	return tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
-		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL", row.AccountID, row.PersonID, RoleOwner, RoleDeveloper).Exists(ctx)
+		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended", row.AccountID, row.PersonID, RoleOwner, RoleDeveloper).Exists(ctx)
 }
 
 // mint makes the key of a device.

@@ -247,7 +247,7 @@ func TestOnlyWhoTypedTheCodeDecides(t *testing.T) {
 }
 
 // TestWhoLeavesMakesNoKey: between the approval and the device's question a person
-// may leave, become a viewer, or the account be given up.
+// may leave, become a viewer, or the account be given up or suspended.
 func TestWhoLeavesMakesNoKey(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, f *fixture, person string) error{
@@ -261,6 +261,7 @@ func TestWhoLeavesMakesNoKey(t *testing.T) {
 			_, err := f.EndAccount(t.Context(), f.acc.ID)
 			return err
 		},
+		"suspended": func(t *testing.T, f *fixture, _ string) error { return f.Suspend(t.Context(), f.acc.ID, "abuse") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, f *fixture) {
