@@ -261,7 +261,9 @@ func TestWhoLeavesMakesNoKey(t *testing.T) {
 			_, err := f.EndAccount(t.Context(), f.acc.ID)
 			return err
 		},
-		"suspended": func(t *testing.T, f *fixture, _ string) error { return f.Suspend(t.Context(), f.acc.ID, "abuse") },
+		"suspended": func(t *testing.T, f *fixture, _ string) error {
+			return f.Suspend(t.Context(), f.acc.ID, "abuse")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, f *fixture) {
