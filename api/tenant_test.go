@@ -83,6 +83,9 @@ func TestNothingOfAnotherAccount(t *testing.T) {
 			if strings.HasSuffix(rest, "/restore") {
 				body = `{"version":1}`
 			}
+			if strings.HasSuffix(rest, "/sessions") {
+				body = `{"capabilities":["edit"],"origin":"https://app.example.com"}`
+			}
 			rest = strings.ReplaceAll(rest, "{version}", "1")
 			before := s.Effects(t)
 			ask := func(id string) apitest.Failure {

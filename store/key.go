@@ -172,28 +172,47 @@ func (s KeyStore) RevokeKey(ctx context.Context, accountID, keyID string) error 
 }
 
 // authenticate is the one query that authentication makes. Its look-up is by the
-// hash, so that its timing says nothing about the secret.
-var authenticate = "SELECT " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
-	" FROM keys AS k JOIN accounts AS a ON a.id = k.account_id WHERE k.hash = $1 AND k.revoked_at IS NULL"
+// hash, so that its timing says nothing about the secret. keyByID finds a key of
+// whom it has let in before.
+var (
+	authenticate = keysAndAccounts + " WHERE k.hash = $1 AND k.revoked_at IS NULL"
+	keyByID      = keysAndAccounts + " WHERE k.id = $1 AND k.account_id = $2 AND k.revoked_at IS NULL"
+
+	keysAndAccounts = "SELECT " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
+		" FROM keys AS k JOIN accounts AS a ON a.id = k.account_id"
+)
 
 // KeyBySecret returns the key with the secret, and its account, in one query. It
 // returns ErrNotFound for an unknown or revoked key. An expired key and a
 // suspended account are returned: the caller says so to their owner.
 func (s KeyStore) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
-	var row keyRow
-	var account accountRow
-	found := append(keysTable.places(&row), accountsTable.places(&account)...)
-	if err := s.queryRead(ctx, authenticate, hashSecret(secret)).Scan(found...); err != nil {
-		return Key{}, Account{}, fmt.Errorf("read key: %w", notFound(err))
+	key, account, err := s.keyAndAccount(ctx, authenticate, hashSecret(secret))
+	if err != nil {
+		return Key{}, Account{}, err
 	}
-	now, key := s.now(), row.key()
-	if key.LastUsedAt == nil || now.Sub(*key.LastUsedAt) >= keyUseEvery {
+	if key.LastUsedAt == nil || s.now().Sub(*key.LastUsedAt) >= keyUseEvery {
 		select {
 		case s.keyUses <- key.ID:
 		default: // The queue is full; the key's next use comes here again.
 		}
 	}
-	return key, account.account(now), nil
+	return key, account, nil
+}
+
+// KeyByID returns a key of an account, and the account, as KeyBySecret does. It is
+// for what a key has made, and no use of it.
+func (s KeyStore) KeyByID(ctx context.Context, accountID, keyID string) (Key, Account, error) {
+	return s.keyAndAccount(ctx, keyByID, keyID, accountID)
+}
+
+func (s KeyStore) keyAndAccount(ctx context.Context, query string, args ...any) (Key, Account, error) {
+	var row keyRow
+	var account accountRow
+	found := append(keysTable.places(&row), accountsTable.places(&account)...)
+	if err := s.queryRead(ctx, query, args...).Scan(found...); err != nil {
+		return Key{}, Account{}, fmt.Errorf("read key: %w", notFound(err))
+	}
+	return row.key(), account.account(s.now()), nil
 }
 
 // recordKeyUses writes the times of last use behind the requests' backs, at

@@ -100,17 +100,25 @@ func (h *heard) read(out any) (string, error) {
 // ask sends a request to the interface and reads its answer into out, which may
 // be nil. It returns the answer's ETag, and a *refusal where it was refused.
 func (v *visit) ask(method, path string, in, out any, etag string) (string, error) {
-	var body bytes.Buffer
+	var body []byte
 	if in != nil {
-		writer := json.NewEncoder(&body)
-		writer.SetEscapeHTML(false) // What is stored is shown again.
-		if err := writer.Encode(in); err != nil {
+		var err error
+		if body, err = encoded(in); err != nil {
 			return "", err
 		}
 	}
-	answer, err := v.hear(method, path, body.Bytes(), etag)
+	answer, err := v.hear(method, path, body, etag)
 	if err != nil {
 		return "", err
 	}
 	return answer.read(out)
+}
+
+// encoded writes JSON whose texts are as they were: what is stored is shown again.
+func encoded(in any) ([]byte, error) {
+	var body bytes.Buffer
+	writer := json.NewEncoder(&body)
+	writer.SetEscapeHTML(false)
+	err := writer.Encode(in)
+	return body.Bytes(), err
 }

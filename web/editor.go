@@ -42,10 +42,18 @@ func (w editors) pages() []page {
 	}
 }
 
+// templateRoute is that of the template which a page is about.
+func (v *visit) templateRoute(below string) string {
+	if v.embedded != nil {
+		return routeOf(v.embedded.TemplateID, below)
+	}
+	return routeOf(chi.URLParam(v.r, "id"), below)
+}
+
 // template returns the template that a page is about, and its ETag.
 func (v *visit) template() (wire.Template, string, error) {
 	var found wire.Template
-	etag, err := v.ask(http.MethodGet, routeOf(chi.URLParam(v.r, "id"), ""), nil, &found, "")
+	etag, err := v.ask(http.MethodGet, v.templateRoute(""), nil, &found, "")
 	return found, etag, err
 }
 
@@ -54,8 +62,9 @@ func (w editors) editorOf(v *visit, t wire.Template, etag string) (views.Editor,
 	m := views.Editor{
 		Card: cardOf(t), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: etag,
 		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options), Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
-		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), BaseURL: w.cfg.BaseURL, Model: w.cfg.Model,
+		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), BaseURL: w.cfg.BaseURL, Model: w.cfg.Model, Path: pageOf(t.ID, ""),
 	}
+	m.Fixed = views.FixedFields{HTML: m.ReadOnly, Sample: m.ReadOnly, Options: m.ReadOnly}
 	var partials wire.PartialList
 	if _, err := v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &partials, ""); err != nil {
 		return m, err
@@ -202,7 +211,7 @@ func (w editors) saved(v *visit, t wire.Template) error {
 // recordChange notes that somebody writes a template: once in a while, and not
 // for every time it is saved by itself.
 func (w editors) recordChange(v *visit, id, name, slug string) error {
-	if _, ok := w.allow(v.ctx(), "changed:"+v.person.ID+":"+id, 1, changesNoted); !ok {
+	if _, ok := w.allow(v.ctx(), "changed:"+v.actor()+":"+id, 1, changesNoted); !ok {
 		return nil
 	}
 	return v.record("template.changed", name, slug)
@@ -249,7 +258,7 @@ func (v *visit) sent() ([]byte, error) {
 }
 
 func (w editors) showDraft(v *visit) error {
-	_, err := w.pass(v, http.MethodGet, routeOf(chi.URLParam(v.r, "id"), ""), nil)
+	_, err := w.pass(v, http.MethodGet, v.templateRoute(""), nil)
 	return err
 }
 
@@ -258,7 +267,12 @@ func (w editors) saveDraft(v *visit) error {
 	if err != nil {
 		return err
 	}
-	answer, err := w.pass(v, http.MethodPatch, routeOf(chi.URLParam(v.r, "id"), ""), body)
+	return w.keepDraft(v, body)
+}
+
+// keepDraft stores fields of the draft.
+func (w editors) keepDraft(v *visit, body []byte) error {
+	answer, err := w.pass(v, http.MethodPatch, v.templateRoute(""), body)
 	if err != nil || answer.Status != http.StatusOK {
 		return err
 	}
@@ -274,14 +288,19 @@ func (w editors) saveDraft(v *visit) error {
 const checksPerMinute = 120
 
 func (w editors) checkDraft(v *visit) error {
-	if _, ok := w.allow(v.ctx(), "check:"+v.person.ID, checksPerMinute, time.Minute); !ok {
-		return errTooMany
-	}
 	body, err := v.sent()
 	if err != nil {
 		return err
 	}
-	_, err = w.pass(v, http.MethodPost, templatesRoutes+"/validate", body)
+	return w.check(v, body)
+}
+
+// check looks through a template.
+func (w editors) check(v *visit, body []byte) error {
+	if _, ok := w.allow(v.ctx(), "check:"+v.actor(), checksPerMinute, time.Minute); !ok {
+		return errTooMany
+	}
+	_, err := w.pass(v, http.MethodPost, templatesRoutes+"/validate", body)
 	return err
 }
 

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 )
@@ -22,10 +21,18 @@ func (w editors) showFilled(v *visit) error {
 		return errForm
 	}
 	in, wrong := v.draft()
-	if _, ok := w.allow(v.ctx(), "filled:"+v.person.ID, framesPerMinute, time.Minute); wrong != "" || !ok {
+	if wrong != "" {
 		return nothing(v.w)
 	}
-	body, err := json.Marshal(in)
+	return w.fillFrame(v, in, framePolicy)
+}
+
+// fillFrame answers with what a template is filled to.
+func (w editors) fillFrame(v *visit, in map[string]any, policy string) error {
+	if _, ok := w.allow(v.ctx(), "filled:"+v.actor(), framesPerMinute, time.Minute); !ok {
+		return nothing(v.w)
+	}
+	body, err := encoded(in)
 	if err != nil {
 		return err
 	}
@@ -38,8 +45,10 @@ func (w editors) showFilled(v *visit) error {
 	}
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", framePolicy)
-	h.Set("X-Frame-Options", "SAMEORIGIN")
+	h.Set("Content-Security-Policy", policy)
+	if v.embedded == nil {
+		h.Set("X-Frame-Options", "SAMEORIGIN")
+	}
 	h.Set("X-DNS-Prefetch-Control", "off")
 	h.Set("Referrer-Policy", "no-referrer")
 	v.w.WriteHeader(http.StatusOK)

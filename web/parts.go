@@ -13,6 +13,9 @@ type (
 	endpoints struct{ *Web }
 	// editors are the pages of one template.
 	editors struct{ *Web }
+	// embeds are the pages of the editor in frames of other sites. They know nobody
+	// and read no cookie: what may be done stands in the link.
+	embeds struct{ *Web }
 	// endings delete accounts.
 	endings struct{ *Web }
 	// entrance signs people in.

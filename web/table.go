@@ -19,6 +19,7 @@ const (
 	everyone need = "everyone" // the same page for all, whoever they are
 	anybody  need = "anybody"
 	programs need = "programs"  // no page: programs ask, without a session, and read JSON
+	linked   need = "linked"    // whoever has a link to the editor
 	signedIn need = "signed in" // a member of the account in any role
 	manages  need = "manages"   // owner or developer
 	pays     need = "pays"      // owner or billing
@@ -35,7 +36,7 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
+	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), embeds{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
 }
 
 // pages are those that everybody finds.
@@ -191,6 +192,21 @@ func (w *Web) memberPages() []page {
 		{"POST", "/dashboard/settings/delete", owns, endings{w}.endAccount},
 		{"POST", "/dashboard/settings/delete/undo", owns, endings{w}.keepAccount},
 		{"GET", "/dashboard/settings/audit.csv", signedIn, settingsPages.exportAudit},
+	}
+}
+
+// pages are those behind a link to the editor.
+func (w embeds) pages() []page {
+	return []page{
+		{"GET", embedPath, linked, w.showEditor},
+		{"GET", embedPath + "/draft", linked, editors(w).showDraft},
+		{"POST", embedPath + "/draft", linked, w.saveDraft},
+		{"POST", embedPath + "/check", linked, w.checkDraft},
+		{"POST", embedPath + "/pages", linked, w.drawDraft},
+		{"POST", embedPath + "/filled", linked, w.showFilled},
+		{"POST", embedPath + "/compare", linked, w.compareDraft},
+		{"GET", embedPath + "/publish", linked, w.showPublish},
+		{"POST", embedPath + "/publish", linked, w.publishDraft},
 	}
 }
 

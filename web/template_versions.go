@@ -32,11 +32,20 @@ func versionContent(c wire.TemplateVersionContent) views.Content {
 func (w publications) showPublish(v *visit) error { return w.publishPage(v, http.StatusOK, "") }
 
 func (w publications) publishPage(v *visit, status int, wrong string) error {
-	found, etag, err := v.template()
+	m, err := w.publishing(v, wrong)
 	if err != nil {
 		return err
 	}
-	m := views.Publish{Card: cardOf(found), ETag: etag, Next: 1, HasDraft: found.HasDraft, Form: views.Form{Values: map[string]string{"comment": v.value("comment")}, Errors: map[string]string{}}}
+	return v.show(status, views.PublishPage(v.page("Publish "+m.Card.Name, templatesPath), m))
+}
+
+// publishing is what is asked before a draft is published.
+func (w publications) publishing(v *visit, wrong string) (views.Publish, error) {
+	found, etag, err := v.template()
+	if err != nil {
+		return views.Publish{}, err
+	}
+	m := views.Publish{Path: pageOf(found.ID, ""), Card: cardOf(found), ETag: etag, Next: 1, HasDraft: found.HasDraft, Form: views.Form{Values: map[string]string{"comment": v.value("comment")}, Errors: map[string]string{}}}
 	if wrong != "" {
 		m.Errors[""] = wrong
 	}
@@ -45,7 +54,7 @@ func (w publications) publishPage(v *visit, status int, wrong string) error {
 		m.Next = *found.PublishedVersion + 1
 		last, err := w.published(v, found.ID, strconv.Itoa(*found.PublishedVersion))
 		if err != nil {
-			return err
+			return m, err
 		}
 		before = versionContent(last)
 	}
@@ -62,7 +71,7 @@ func (w publications) publishPage(v *visit, status int, wrong string) error {
 		}
 		m.Faults = append(m.Faults, text)
 	}
-	return v.show(status, views.PublishPage(v.page("Publish "+found.Name, templatesPath), m))
+	return m, nil
 }
 
 func (w publications) publishDraft(v *visit) error {

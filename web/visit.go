@@ -14,6 +14,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"relaypdf/api/embedding"
 	"relaypdf/edge"
 	"relaypdf/store"
 	"relaypdf/views"
@@ -39,6 +40,11 @@ var largeForms = map[string]int64{
 	"/dashboard/templates/{id}/filled":   maxDraft,
 	"/dashboard/templates/{id}/compare":  maxDraft,
 	"/dashboard/templates/{id}/describe": maxDraft,
+	embedPath + "/draft":                 maxDraft,
+	embedPath + "/check":                 maxDraft,
+	embedPath + "/pages":                 maxDraft,
+	embedPath + "/filled":                maxDraft,
+	embedPath + "/compare":               maxDraft,
 	partialsPath:                         maxPartial,
 	partialsPath + "/{name}":             maxPartial,
 }
@@ -60,12 +66,16 @@ type visit struct {
 	r      *http.Request
 	person *store.Person // nil is nobody
 	member *store.Membership
-	// account is the member's; nil where nobody is signed in, or the person is
-	// a member of none.
+	// account is the member's, or that of a link to the editor; nil where nobody is
+	// signed in, or the person is a member of none.
 	account *store.Account
 	// public is a page that everybody gets the same copy of: it is compressed once
 	// it is whole.
 	public bool
+	// need is the page's. embedded is what a link to the editor permits; nil but
+	// where that was opened.
+	need     need
+	embedded *embedding.Session
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
@@ -83,6 +93,8 @@ func (v *visit) may(n need) bool {
 	switch n {
 	case anybody, everyone, programs:
 		return true
+	case linked:
+		return v.embedded != nil
 	case signedIn:
 		return role != ""
 	case manages:
@@ -126,7 +138,7 @@ func (v *visit) page(title, open string) views.Page {
 			Manages: v.may(manages), Pays: v.may(pays),
 		}
 	}
-	if v.account != nil {
+	if v.member != nil {
 		if at := v.account.ClosesAt; at != nil {
 			p.Banner = &views.Banner{
 				Is: views.StateBad, Bold: v.member.AccountName + " is deleted on " + at.UTC().Format("January 2, 2006") + ".", Text: "Until then an owner can keep it.",
@@ -168,7 +180,7 @@ func (v *visit) redirect(path string) error {
 func (v *visit) tell(sentence string) { v.web.scs.Put(v.ctx(), noticeKey, sentence) }
 
 func (v *visit) takeNotice() string {
-	if !v.web.scs.Exists(v.ctx(), noticeKey) {
+	if v.need == linked || !v.web.scs.Exists(v.ctx(), noticeKey) {
 		return ""
 	}
 	return v.web.scs.PopString(v.ctx(), noticeKey)
@@ -180,10 +192,21 @@ func (v *visit) record(action, object, note string) error {
 	if v.person != nil {
 		e.PersonID, e.Who = v.person.ID, v.person.Email
 	}
+	if v.embedded != nil {
+		e.Who = "editor link"
+	}
 	if v.account != nil {
 		e.AccountID = v.account.ID
 	}
 	return v.web.audit.Add(v.ctx(), e)
+}
+
+// actor names who is counted: a person, or a link to the editor.
+func (v *visit) actor() string {
+	if v.embedded != nil {
+		return v.embedded.ID
+	}
+	return v.person.ID
 }
 
 // ownPath returns a path of ours that was given as a place to go on to, or the
@@ -201,9 +224,12 @@ func ownPath(next string) string {
 // answers for what fails.
 func (w *Web) serve(p page) http.Handler {
 	handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		v := &visit{web: w, w: rw, r: r}
+		v := &visit{web: w, w: rw, r: r, need: p.need}
 		w.answer(v, p)
 	})
+	if p.need == linked {
+		return handler // It has no session of a person, and leaves none.
+	}
 	return w.scs.LoadAndSave(handler)
 }
 
@@ -222,7 +248,11 @@ func (w *Web) answer(v *visit, p page) {
 }
 
 func (w *Web) admit(v *visit, p page) error {
-	if err := w.identify(v); err != nil {
+	identify := w.identify
+	if p.need == linked {
+		identify = embeds{w}.identify
+	}
+	if err := identify(v); err != nil {
 		return err
 	}
 	if v.r.Method == http.MethodPost {

@@ -755,6 +755,12 @@ func TestEveryPageAsksWhoItIsFor(t *testing.T) {
 			form = nil
 		}
 		nobody := h.visitor(t).do(page.Method, path, form)
+		if page.Need == "linked" {
+			if nobody.status != http.StatusNotFound {
+				t.Errorf("%s %s: got status %d without a link", page.Method, path, nobody.status)
+			}
+			continue
+		}
 		if page.Need == "programs" {
 			if nobody.status != http.StatusBadRequest || nobody.header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s: a program got status %d, %q", page.Method, path, nobody.status, nobody.header.Get("Content-Type"))
@@ -777,7 +783,7 @@ func TestEveryPageAsksWhoItIsFor(t *testing.T) {
 	}
 	for _, page := range h.web.Pages() {
 		allowed, known := pageAllows[page.Need]
-		if page.Need == "anybody" || page.Need == "everyone" || page.Need == "programs" {
+		if page.Need == "anybody" || page.Need == "everyone" || page.Need == "programs" || page.Need == "linked" { // what links permit: TestLinksPermitWhatTheyName
 			continue
 		}
 		if !known {

@@ -20,7 +20,13 @@ import { lineAt, placeOf } from "./places.js";
 const main = document.querySelector("[data-editor]");
 const nonce = document.querySelector("script[data-editor-script]")?.nonce ?? "";
 const readOnly = main.hasAttribute("data-readonly");
-const path = `/dashboard/templates/${main.dataset.template}`;
+const { path } = main.dataset;
+// In a frame of another site there is no session and no cookie: the path says who
+// asks and what they may. The page around is told what happens, and no other is.
+const embedded = "embedded" in main.dataset, sees = !("unseen" in main.dataset);
+const tell = (type, more = {}) => {
+  if (embedded && parent !== window) parent.postMessage({ source: "relaypdf", type, templateId: main.dataset.template, ...more }, main.dataset.origin);
+};
 const $ = (selector, scope = document) => scope.querySelector(selector);
 const $$ = (selector, scope = document) => [...scope.querySelectorAll(selector)];
 const words = (text) => (text ?? "").split(" ").filter(Boolean);
@@ -78,9 +84,9 @@ const mustaches = (() => {
   }), { decorations: (plugin) => plugin.marks });
 })();
 
-const common = (label) => [
+const common = (label, fixed) => [
   lineNumbers(), foldGutter({ openText: "▾", closedText: "▸" }), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), indentOnInput(), bracketMatching(), closeBrackets(),
-  search({ top: true }), lintGutter(), syntaxHighlighting(classes), look, EditorView.cspNonce.of(nonce), EditorState.tabSize.of(2), EditorState.readOnly.of(readOnly),
+  search({ top: true }), lintGutter(), syntaxHighlighting(classes), look, EditorView.cspNonce.of(nonce), EditorState.tabSize.of(2), EditorState.readOnly.of(fixed),
   EditorView.contentAttributes.of({ "aria-label": label }),
   keymap.of([
     { key: "Mod-s", preventDefault: true, run: () => { save(); return true; } },
@@ -93,11 +99,15 @@ const common = (label) => [
 ];
 
 const field = (name) => $(`textarea[name="${name}"]`);
+const fields = ["html", "sampleData", "options"];
+const fixed = Object.fromEntries(fields.map((name) => [name, field(name).readOnly]));
+// What is sent: all, or in a frame what may be changed there.
+const sent = fields.filter((name) => !embedded || !fixed[name]);
 const replaceField = (name, extensions) => {
   const area = field(name);
   const view = new EditorView({
     parent: area.parentElement,
-    state: EditorState.create({ doc: area.value, extensions: [common(area.getAttribute("aria-label")), extensions, EditorView.updateListener.of((change) => { if (change.docChanged) changed(name); })] }),
+    state: EditorState.create({ doc: area.value, extensions: [common(area.getAttribute("aria-label"), fixed[name]), extensions, EditorView.updateListener.of((change) => { if (change.docChanged) changed(name); })] }),
   });
   area.hidden = true;
   return view;
@@ -297,11 +307,12 @@ const checkJSON = () => {
 class SignedOut extends Error {}
 const ask = async (below, { method = "POST", body, headers = {}, signal } = {}) => {
   const answer = await fetch(path + below, { method, body, headers: { ...(body ? { "Content-Type": "application/json" } : {}), ...headers }, signal });
-  if (answer.redirected || answer.status === 401) throw new SignedOut("signed out");
+  if (answer.redirected || answer.status === 401 || (embedded && [404, 410].includes(answer.status))) throw new SignedOut("signed out");
   return answer;
 };
 // The texts go as they stand: numbers keep every digit.
-const draft = () => `{"html":${JSON.stringify(text("html"))},"sampleData":${text("sampleData")},"options":${text("options")}}`;
+const bodyOf = (names) => `{${names.map((name) => `"${name}":${name === "html" ? JSON.stringify(text(name)) : text(name)}`).join(",")}}`;
+const draft = () => bodyOf(sent);
 const messageOf = async (answer) => {
   try { return (await answer.json()).error; } catch { return { message: `The server answered ${answer.status}.`, details: [] }; }
 };
@@ -309,7 +320,7 @@ const messageOf = async (answer) => {
 // ——— Saving.
 
 const saved = $("[data-saved]");
-const localKey = `draft:${main.dataset.template}`;
+const localKey = `draft:${main.dataset.embedded ?? main.dataset.template}`;
 let etag = main.dataset.etag, savedAt = null, dirty = false, saving = null, conflict = false, saveTimer = 0;
 const say = (words) => { saved.textContent = words; };
 const ago = () => {
@@ -328,16 +339,17 @@ const save = async () => {
   if (!text("html")) { say("Not saved: the HTML is empty"); return false; }
   if (!checkJSON()) { say("Not saved: the JSON is not valid"); return false; }
   saving = (async () => {
-    const sent = draft();
+    const body = draft();
     say("Saving…");
     try {
-      const answer = await ask("/draft", { body: sent, headers: { "If-Match": etag } });
+      const answer = await ask("/draft", { body, headers: { "If-Match": etag } });
       if (answer.status === 412) { await showConflict(); return false; }
       if (!answer.ok) { say(`Not saved: ${(await messageOf(answer)).message}`); return false; }
       etag = answer.headers.get("ETag");
       savedAt = Date.now();
-      dirty = draft() !== sent;
+      dirty = draft() !== body;
       $("[data-draft]").hidden = false;
+      tell("saved");
       if (!dirty) { keep(localKey, null); ago(); }
       return true;
     } catch (error) {
@@ -354,6 +366,7 @@ const save = async () => {
 
 const signedOut = () => {
   keep(localKey, everything());
+  if (embedded) return say("This editor has closed, and saves no more. The page around it can open it again.");
   const link = element("a", { href: `/login?next=${encodeURIComponent(path)}`, textContent: "log in" });
   saved.replaceChildren("You are signed out. What you typed is kept in this browser: ", link, ".");
 };
@@ -428,18 +441,18 @@ const draw = (made) => {
     return button;
   })));
   timing.textContent = `${made.pages} ${made.pages === 1 ? "page" : "pages"} · ${made.milliseconds} ms`;
-  $("[data-left]").textContent = `Previews are free, ${made.left.toLocaleString("en-US")} left today`;
+  if (!embedded) $("[data-left]").textContent = `Previews are free, ${made.left.toLocaleString("en-US")} left today`;
 };
 
 // Until there are pages, and where they take long, the HTML stands in for them:
 // what it says, although not where pages end. Who wants only that has a switch.
-const frames = framesIn(stage, `${path}/filled`);
+const frames = framesIn(stage, `${path}/filled`, sent);
 const slow = 1200; // milliseconds, after which the pages on the stage are old
 let framesOnly = false;
 const showFrame = () => {
   const paper = paperOf(readJSON("options") ?? {});
   const by = zoom ?? Math.min(1, Math.max(.25, (stage.clientWidth - 56) / paper.width));
-  frames.fill({ html: text("html"), sampleData: text("sampleData"), options: text("options") }, paper, by, (sheet) => {
+  frames.fill(Object.fromEntries(sent.map((name) => [name, text(name)])), paper, by, (sheet) => {
     sheet.hidden = false;
     for (const other of [...stage.children]) if (other !== sheet) other.remove();
     strip.hidden = true;
@@ -457,6 +470,7 @@ const switchFrames = (button) => {
 const preview = async () => {
   clearTimeout(previewTimer);
   if (!checkJSON() || !text("html")) return;
+  if (!sees) return check(text("html"));
   const turn = ++asked, body = draft(), source = text("html");
   if (!shown) showFrame();
   const late = setTimeout(() => { if (turn === asked && shown && !framesOnly) showFrame(); }, slow);
@@ -491,7 +505,7 @@ let checked = 0;
 const check = async (source) => {
   const turn = ++checked;
   try {
-    const answer = await ask("/check", { body: `{"html":${JSON.stringify(source)},"sampleData":${text("sampleData")}}` });
+    const answer = await ask("/check", { body: bodyOf(sent.filter((name) => name !== "options")) });
     if (answer.ok && turn === checked) showChecked(await answer.json(), source);
   } catch { /* the preview says what is wrong with the connection */ }
 };
@@ -513,6 +527,7 @@ const placesOf = () => {
   return placed.list;
 };
 const finds = async (find) => {
+  if (!sees) return;
   $(".spot", stage)?.remove();
   stage.setAttribute("aria-busy", "true");
   try {
@@ -559,7 +574,7 @@ const loadFormatter = () => formatter ??= new Promise((resolve, reject) => {
   document.head.append(script);
 });
 const format = async () => {
-  if (readOnly) return;
+  if (fixed.html) return;
   try {
     const made = (await loadFormatter())(text("html"));
     if (made === null) { timing.textContent = "Not formatted: that would change what it says"; return; }
@@ -686,14 +701,42 @@ for (const grip of $$("[data-grip]")) {
 }
 addEventListener("resize", arrange);
 
+// publishHere publishes without leaving the page: in a frame nothing is kept for the next.
+const publishHere = async (event) => {
+  event.preventDefault();
+  const asks = $("#publish"), { comment, etag: state } = Object.fromEntries(new FormData(event.currentTarget));
+  try {
+    const answer = await ask("/publish", { body: JSON.stringify({ comment }), headers: { "If-Match": state } });
+    asks.close();
+    if (!answer.ok) return say(`Not published: ${(await messageOf(answer)).message}`);
+    etag = answer.headers.get("ETag");
+    const { publishedVersion: version } = await answer.json();
+    $("[data-draft]").hidden = true;
+    savedAt = null;
+    say(`Version ${version} is published`);
+    tell("published", { version });
+  } catch (error) {
+    asks.close();
+    if (error instanceof SignedOut) signedOut();
+    else say("Not published: no connection");
+  }
+};
+// done leaves the frame, once what was typed is saved.
+const done = async () => {
+  if (dirty && !(await save())) return;
+  tell("closed");
+  if (main.dataset.return) open(main.dataset.return, "_top");
+};
+
 const publish = async (event) => {
   event.preventDefault();
-  if (!(await save())) return;
+  if (dirty && !(await save())) return;
   const answer = await ask("/publish", { method: "GET" });
   const form = answer.ok && $("[data-publish-form] form", new DOMParser().parseFromString(await answer.text(), "text/html"));
-  if (!form) return location.assign(`${path}/publish`);
+  if (!form) return embedded ? say("Not published: try again") : location.assign(`${path}/publish`);
   const asks = $("#publish");
   asks.replaceChildren(document.importNode(form, true));
+  if (embedded) $("form", asks).addEventListener("submit", publishHere);
   $("[data-close]", asks)?.addEventListener("click", (close) => { close.preventDefault(); asks.close(); });
   asks.showModal();
 };
@@ -701,19 +744,21 @@ const publish = async (event) => {
 const start = () => {
   views.html = replaceField("html", templateSource());
   for (const name of ["headerTemplate", "footerTemplate"]) {
-    views[name] = new EditorView({ parent: field("html").parentElement, state: EditorState.create({ doc: "", extensions: [common(name === "headerTemplate" ? "Header, HTML" : "Footer, HTML"), html(), EditorView.updateListener.of((change) => { if (change.docChanged) changed(name); })] }) });
+    views[name] = new EditorView({ parent: field("html").parentElement, state: EditorState.create({ doc: "", extensions: [common(name === "headerTemplate" ? "Header, HTML" : "Footer, HTML", fixed.options), html(), EditorView.updateListener.of((change) => { if (change.docChanged) changed(name); })] }) });
   }
   views.sampleData = replaceField("sampleData", json());
   views.options = replaceField("options", json());
   $$("[data-script], [data-fields], [data-zoom], [data-keys]").forEach((part) => { part.hidden = false; });
+  if (!sees) $("[data-zoom]").hidden = true;
   showFile("html"); showSide("data");
   $$("[data-file]").forEach((tab) => tab.addEventListener("click", (event) => { event.preventDefault(); showFile(tab.dataset.file); views[tab.dataset.file].focus(); }));
   $$("[data-side]").forEach((tab) => tab.addEventListener("click", (event) => { event.preventDefault(); showSide(tab.dataset.side); }));
-  $$("[data-option]").forEach((control) => { control.disabled = readOnly; control.addEventListener(control.matches("input[type=text]") ? "input" : "change", () => optionTyped(control)); });
+  $$("[data-option]").forEach((control) => { control.disabled = fixed.options; control.addEventListener(control.matches("input[type=text]") ? "input" : "change", () => optionTyped(control)); });
   $$("[data-zoom-by]").forEach((button) => button.addEventListener("click", () => resize(Number(button.dataset.zoomBy))));
   $("[data-zoom-fit]").addEventListener("click", () => { zoom = null; keep("editor-zoom", null); rescale(); });
-  $("[data-frames]").addEventListener("click", (event) => switchFrames(event.currentTarget));
-  $("[data-find]").addEventListener("click", findOnPage);
+  $("[data-frames]")?.addEventListener("click", (event) => switchFrames(event.currentTarget));
+  $("[data-find]")?.addEventListener("click", findOnPage);
+  $("[data-done]")?.addEventListener("click", done);
   $("[data-formats]")?.addEventListener("click", format);
   $("[data-publish]")?.addEventListener("click", publish);
   if ($("#describe")) {
@@ -746,7 +791,7 @@ const start = () => {
   if (left && !readOnly && (left.html !== text("html") || left.sampleData !== text("sampleData") || left.options !== text("options"))) {
     // Typed before, and never saved: it comes back on top of what it was typed on.
     etag = left.etag;
-    setText("html", left.html); setText("sampleData", left.sampleData); setText("options", left.options);
+    for (const name of fields) if (!fixed[name]) setText(name, left[name]);
   } else keep(localKey, null);
   arrange(); showOptions(); checkJSON(); preview();
   document.documentElement.dataset.editorReady = "";

@@ -21,11 +21,11 @@ export const paperOf = (options) => {
   return { width, height, margin };
 };
 
-// framesIn makes frames in the stage. action takes the form with the fields.
-export const framesIn = (stage, action) => {
+// framesIn makes frames in the stage. action takes the form with the named fields.
+export const framesIn = (stage, action, names) => {
   let sheet = null;
   const form = Object.assign(document.createElement("form"), { method: "post", enctype: "multipart/form-data", action, target: "filled", hidden: true });
-  for (const name of ["html", "sampleData", "options"]) form.append(Object.assign(document.createElement("textarea"), { name }));
+  for (const name of names) form.append(Object.assign(document.createElement("textarea"), { name }));
   document.body.append(form);
 
   const make = (shows) => {

@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/call"
+	"relaypdf/api/embedding"
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/api/wire"
+)
+
+// sessions answers for links to the editor.
+type sessions struct{ *API }
+
+// capabilities are what a link permits.
+type capabilities []embedding.Capability
+
+// JSONSchema names them.
+func (capabilities) JSONSchema() *jsonschema.Schema {
+	names := &jsonschema.Schema{Type: "string"}
+	for _, c := range embedding.Capabilities() {
+		names.Enum = append(names.Enum, string(c))
+	}
+	return &jsonschema.Schema{Type: "array", Items: names, MaxItems: new(uint64(len(names.Enum)))}
+}
+
+// SetJSON keeps each once.
+func (c *capabilities) SetJSON(v any) error {
+	list, _ := v.([]any)
+	for _, entry := range list {
+		if name, ok := entry.(string); ok && !slices.Contains(*c, embedding.Capability(name)) {
+			*c = append(*c, embedding.Capability(name))
+		}
+	}
+	return nil
+}
+
+// How long a link works, in seconds.
+const defaultSession = 3600
+
+// newSession asks for a link to the editor of a template.
+type newSession struct {
+	byID
+
+	Capabilities capabilities `json:"capabilities" jsonschema:"required" jsonschema_description:"What the link permits besides reading the template: edit its HTML, data and options to change those, preview, publish. None is a look at it."`
+	Origin       string       `json:"origin" jsonschema:"required,maxLength=300" jsonschema_description:"Origin of the page that shows the editor in an iframe, such as https://app.example.com. No other page can."`
+	ReturnURL    string       `json:"returnUrl,omitempty" jsonschema:"maxLength=2000" jsonschema_description:"Address of the same origin to which the button Done leads. Without it the page around is only told."`
+	ExpiresIn    int          `json:"expiresIn,omitempty" jsonschema:"minimum=60,maximum=86400,default=3600" jsonschema_description:"Seconds for which the link works."`
+}
+
+// create makes a link. Nothing of it is stored: the link is all there is.
+func (s sessions) create(ctx context.Context, caller call.Caller, in newSession) (wire.TemplateSession, error) {
+	if caller.Kind != call.ByKey {
+		// It ends with its key, and so has to have one.
+		return wire.TemplateSession{}, &fault.Error{Code: fault.Unauthorized}
+	}
+	origin, err := s.originsOf(in)
+	if err != nil {
+		return wire.TemplateSession{}, err
+	}
+	found, err := s.store.Template(ctx, caller.Account.ID, in.ID)
+	if err != nil {
+		return wire.TemplateSession{}, err
+	}
+	if in.ExpiresIn == 0 {
+		in.ExpiresIn = defaultSession
+	}
+	made := embedding.Session{
+		ID: embedding.NewID(), AccountID: caller.Account.ID, KeyID: caller.ID, TemplateID: found.ID, Capabilities: in.Capabilities,
+		Origin: origin, ReturnURL: in.ReturnURL, ExpiresAt: s.now().Add(time.Duration(in.ExpiresIn) * time.Second).UTC().Truncate(time.Second),
+	}
+	token, err := made.Token(s.box)
+	answer := wire.TemplateSession{
+		URL: s.baseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin, ReturnURL: orNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
+	}
+	for _, c := range in.Capabilities {
+		answer.Capabilities = append(answer.Capabilities, string(c))
+	}
+	slices.Sort(answer.Capabilities)
+	return answer, err
+}
+
+// originsOf returns the origin of a link, to which its way back must lead too.
+func (s sessions) originsOf(in newSession) (string, error) {
+	var faults op.Faults
+	insecure := strings.HasPrefix(s.baseURL, "http:")
+	origin, err := embedding.OriginOf(in.Origin, insecure)
+	switch {
+	case err != nil:
+		faults.Add("origin", "%s", err.Error())
+	case !embedding.BareOrigin(in.Origin):
+		faults.Add("origin", "must be an origin without a path, such as %s", origin)
+	}
+	if in.ReturnURL != "" {
+		back, err := embedding.OriginOf(in.ReturnURL, insecure)
+		switch {
+		case err != nil:
+			faults.Add("returnUrl", "must be an address of the origin")
+		case back != origin && len(faults) == 0:
+			faults.Add("returnUrl", "must be an address of %s; got one of %s", origin, back)
+		}
+	}
+	return origin, orNil(faults)
+}

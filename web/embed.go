@@ -1,0 +1,276 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/api/embedding"
+	"relaypdf/api/wire"
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+// embedPath is where the editor is in a frame of another site. The token is all
+// that a browser has to show: third parties' frames have no cookies.
+const embedPath = embedding.Path + "{token}"
+
+// What a link to the editor is refused for.
+var (
+	errLinkOver      = errors.New("the link has ended")
+	errLinkSuspended = errors.New("the link's account is suspended")
+	errLinkDenies    = errors.New("the link does not permit it")
+	errUnframed      = errors.New("the editor is not in a frame")
+)
+
+// linkPerMinute bounds what whoever has one link asks for.
+const linkPerMinute = 600
+
+// identify finds what the link of a request permits, while its key works, its
+// account is not suspended, and its time is not over. Pages of its origin, and no
+// others, may frame what is answered, refusals too.
+func (w embeds) identify(v *visit) error {
+	session, err := embedding.Open(w.box, chi.URLParam(v.r, "token"))
+	if err != nil {
+		return errNotFound
+	}
+	h := v.w.Header()
+	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "frame-ancestors 'none'", "frame-ancestors "+session.Origin, 1))
+	h.Del("X-Frame-Options") // It knows no origin but our own, and browsers that know the policy leave it aside.
+	if v.r.Header.Get("Sec-Fetch-Dest") == "document" {
+		return errUnframed
+	}
+	if !session.ExpiresAt.After(w.now()) {
+		return errLinkOver
+	}
+	key, account, err := w.store.KeyByID(v.ctx(), session.AccountID, session.KeyID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return errLinkOver
+	case err != nil:
+		return err
+	case key.ExpiresAt != nil && !key.ExpiresAt.After(w.now()), len(key.Operations) > 0:
+		return errLinkOver
+	case account.Suspended:
+		return errLinkSuspended
+	}
+	if _, ok := w.allow(v.ctx(), "embed:"+session.ID, linkPerMinute, time.Minute); !ok {
+		return errTooMany
+	}
+	v.embedded, v.account = &session, &account
+	return nil
+}
+
+// showEditor shows the editor with what the link permits.
+func (w embeds) showEditor(v *visit) error {
+	found, etag, err := v.template()
+	if err != nil {
+		return err
+	}
+	m, err := editors(w).editorOf(v, found, etag)
+	if err != nil {
+		return err
+	}
+	s := v.embedded
+	m.Path = v.r.URL.EscapedPath()
+	m.Fixed = views.FixedFields{HTML: !s.May(embedding.Edit), Sample: !s.May(embedding.Data), Options: !s.May(embedding.Options)}
+	m.ReadOnly = m.Fixed.HTML && m.Fixed.Sample && m.Fixed.Options
+	m.Embedded = &views.Embedded{ID: s.ID, Origin: s.Origin, ReturnURL: s.ReturnURL, Previews: s.May(embedding.Preview), Publishes: s.May(embedding.Publish)}
+	if v.value("preview") != "" && m.Embedded.Previews {
+		err = editors(w).fillPreview(v, &m, map[string]any{"html": found.HTML, "sampleData": found.SampleData, "options": found.Options})
+		if err != nil {
+			return err
+		}
+	}
+	return editors(w).editorPage(v, http.StatusOK, m)
+}
+
+// fieldOf says which capability lets a link change a field of a draft.
+var fieldOf = map[string]embedding.Capability{"html": embedding.Edit, "sampleData": embedding.Data, "options": embedding.Options}
+
+// given returns the fields of a draft that were sent. One that the link does not
+// permit to change is refused, whatever is in it.
+func (w embeds) given(v *visit) (map[string]any, error) {
+	body, err := v.sent()
+	if err != nil {
+		return nil, err
+	}
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(body, &sent); err != nil {
+		return nil, errForm
+	}
+	in := make(map[string]any, len(sent))
+	for name, value := range sent {
+		if err := mayChange(v, name); err != nil {
+			return nil, err
+		}
+		in[name] = value
+	}
+	return in, nil
+}
+
+func mayChange(v *visit, field string) error {
+	capability, known := fieldOf[field]
+	switch {
+	case !known:
+		return errForm
+	case !v.embedded.May(capability):
+		return errLinkDenies
+	}
+	return nil
+}
+
+// whole adds what was not sent, as it is stored.
+func (w embeds) whole(v *visit, in map[string]any) error {
+	found, _, err := v.template()
+	if err != nil {
+		return err
+	}
+	for name, stored := range map[string]any{"html": found.HTML, "sampleData": found.SampleData, "options": found.Options} {
+		if _, sent := in[name]; !sent {
+			in[name] = stored
+		}
+	}
+	return nil
+}
+
+// saveDraft stores the fields that the link permits to change.
+func (w embeds) saveDraft(v *visit) error {
+	in, err := w.given(v)
+	if err != nil {
+		return err
+	}
+	if len(in) == 0 {
+		return errForm
+	}
+	body, err := encoded(in)
+	if err != nil {
+		return err
+	}
+	return editors(w).keepDraft(v, body)
+}
+
+// checkDraft looks through what the link permits to change or to see.
+func (w embeds) checkDraft(v *visit) error {
+	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Preview) {
+		return errLinkDenies
+	}
+	in, err := w.given(v)
+	if err == nil {
+		err = w.whole(v, in)
+	}
+	if err != nil {
+		return err
+	}
+	delete(in, "options")
+	body, err := encoded(in)
+	if err != nil {
+		return err
+	}
+	return editors(w).check(v, body)
+}
+
+// drawDraft draws the pages, which counts among the account's previews. Who may
+// not change a field sees what is stored of it.
+func (w embeds) drawDraft(v *visit) error {
+	if !v.embedded.May(embedding.Preview) {
+		return errLinkDenies
+	}
+	in, err := w.given(v)
+	if err == nil {
+		err = w.whole(v, in)
+	}
+	if err != nil {
+		return err
+	}
+	body, err := encoded(in)
+	if err != nil {
+		return err
+	}
+	_, err = editors(w).pass(v, http.MethodPost, templatesRoutes+"/pages?"+v.r.URL.RawQuery, body)
+	return err
+}
+
+// showFilled answers with the HTML that stands in for the pages.
+func (w embeds) showFilled(v *visit) error {
+	if !v.embedded.May(embedding.Preview) {
+		return errLinkDenies
+	}
+	if err := v.r.ParseMultipartForm(maxDraft); err != nil {
+		return errForm
+	}
+	in := map[string]any{}
+	for name := range v.r.Form {
+		if err := mayChange(v, name); err != nil {
+			return err
+		}
+		in[name] = typed(v, name)
+		if name != "html" {
+			object := json.RawMessage(typed(v, name))
+			if !json.Valid(object) {
+				return nothing(v.w)
+			}
+			in[name] = object
+		}
+	}
+	if err := w.whole(v, in); err != nil {
+		return err
+	}
+	policy := strings.Replace(framePolicy, "frame-ancestors 'self'", "frame-ancestors 'self' "+v.embedded.Origin, 1)
+	return editors(w).fillFrame(v, in, policy)
+}
+
+// compareDraft shows what was typed beside what another has stored.
+func (w embeds) compareDraft(v *visit) error {
+	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Options) {
+		return errLinkDenies
+	}
+	return editors(w).compareDraft(v)
+}
+
+// showPublish asks before the draft is published.
+func (w embeds) showPublish(v *visit) error {
+	if !v.embedded.May(embedding.Publish) {
+		return errLinkDenies
+	}
+	m, err := publications(w).publishing(v, "")
+	if err != nil {
+		return err
+	}
+	m.Path = strings.TrimSuffix(v.r.URL.EscapedPath(), "/publish")
+	return v.show(http.StatusOK, views.PublishForm(m))
+}
+
+// publishDraft publishes the draft, and answers as the interface does.
+func (w embeds) publishDraft(v *visit) error {
+	if !v.embedded.May(embedding.Publish) {
+		return errLinkDenies
+	}
+	body, err := v.sent()
+	if err != nil {
+		return err
+	}
+	var in struct {
+		Comment string `json:"comment"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return errForm
+	}
+	if body, err = encoded(in); err != nil {
+		return err
+	}
+	answer, err := editors(w).pass(v, http.MethodPost, v.templateRoute("/publish"), body)
+	if err != nil || answer.status != http.StatusOK {
+		return err
+	}
+	var made wire.Template
+	if err := json.Unmarshal(answer.body.Bytes(), &made); err != nil {
+		return err
+	}
+	return v.record("template.published", made.Name, fmt.Sprintf("v%d", *made.PublishedVersion))
+}
