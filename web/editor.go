@@ -43,7 +43,7 @@ func (w editors) pages() []page {
 }
 
 // templateRoute is that of the template which a page is about.
-func (v *visit) templateRoute(below string) string {
+func templateRoute(v *visit, below string) string {
 	if v.embedded != nil {
 		return routeOf(v.embedded.TemplateID, below)
 	}
@@ -53,7 +53,7 @@ func (v *visit) templateRoute(below string) string {
 // template returns the template that a page is about, and its ETag.
 func (v *visit) template() (wire.Template, string, error) {
 	var found wire.Template
-	etag, err := v.ask(http.MethodGet, v.templateRoute(""), nil, &found, "")
+	etag, err := v.ask(http.MethodGet, templateRoute(v, ""), nil, &found, "")
 	return found, etag, err
 }
 
@@ -211,7 +211,7 @@ func (w editors) saved(v *visit, t wire.Template) error {
 // recordChange notes that somebody writes a template: once in a while, and not
 // for every time it is saved by itself.
 func (w editors) recordChange(v *visit, id, name, slug string) error {
-	if _, ok := w.allow(v.ctx(), "changed:"+v.actor()+":"+id, 1, changesNoted); !ok {
+	if _, ok := w.allow(v.ctx(), "changed:"+actorOf(v)+":"+id, 1, changesNoted); !ok {
 		return nil
 	}
 	return v.record("template.changed", name, slug)
@@ -258,7 +258,7 @@ func (v *visit) sent() ([]byte, error) {
 }
 
 func (w editors) showDraft(v *visit) error {
-	_, err := w.pass(v, http.MethodGet, v.templateRoute(""), nil)
+	_, err := w.pass(v, http.MethodGet, templateRoute(v, ""), nil)
 	return err
 }
 
@@ -272,7 +272,7 @@ func (w editors) saveDraft(v *visit) error {
 
 // keepDraft stores fields of the draft.
 func (w editors) keepDraft(v *visit, body []byte) error {
-	answer, err := w.pass(v, http.MethodPatch, v.templateRoute(""), body)
+	answer, err := w.pass(v, http.MethodPatch, templateRoute(v, ""), body)
 	if err != nil || answer.Status != http.StatusOK {
 		return err
 	}
@@ -297,7 +297,7 @@ func (w editors) checkDraft(v *visit) error {
 
 // check looks through a template.
 func (w editors) check(v *visit, body []byte) error {
-	if _, ok := w.allow(v.ctx(), "check:"+v.actor(), checksPerMinute, time.Minute); !ok {
+	if _, ok := w.allow(v.ctx(), "check:"+actorOf(v), checksPerMinute, time.Minute); !ok {
 		return errTooMany
 	}
 	_, err := w.pass(v, http.MethodPost, templatesRoutes+"/validate", body)

@@ -29,7 +29,7 @@ func (w editors) showFilled(v *visit) error {
 
 // fillFrame answers with what a template is filled to.
 func (w editors) fillFrame(v *visit, in map[string]any, policy string) error {
-	if _, ok := w.allow(v.ctx(), "filled:"+v.actor(), framesPerMinute, time.Minute); !ok {
+	if _, ok := w.allow(v.ctx(), "filled:"+actorOf(v), framesPerMinute, time.Minute); !ok {
 		return nothing(v.w)
 	}
 	body, err := encoded(in)

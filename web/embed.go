@@ -264,7 +264,7 @@ func (w embeds) publishDraft(v *visit) error {
 	if body, err = encoded(in); err != nil {
 		return err
 	}
-	answer, err := editors(w).pass(v, http.MethodPost, v.templateRoute("/publish"), body)
+	answer, err := editors(w).pass(v, http.MethodPost, templateRoute(v, "/publish"), body)
 	if err != nil || answer.status != http.StatusOK {
 		return err
 	}

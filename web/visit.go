@@ -201,8 +201,8 @@ func (v *visit) record(action, object, note string) error {
 	return v.web.audit.Add(v.ctx(), e)
 }
 
-// actor names who is counted: a person, or a link to the editor.
-func (v *visit) actor() string {
+// actorOf names who is counted: a person, or a link to the editor.
+func actorOf(v *visit) string {
 	if v.embedded != nil {
 		return v.embedded.ID
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-rod/rod/lib/input"
+
 	"relaypdf/store"
 )
 
@@ -36,6 +38,24 @@ func editorOf(t *testing.T, app *App, s *screen, source string) (store.Template,
 	s.open(path)
 	s.edits()
 	return template, path
+}
+
+// writeInto is write for another of the editor's fields.
+func (s *screen) writeInto(label, text string) {
+	s.t.Helper()
+	content, err := s.page.Timeout(pagePatience).Element(`.cm-content[aria-label="` + label + `"]`)
+	if err == nil {
+		err = content.Focus()
+	}
+	if err == nil {
+		err = s.page.KeyActions().Press(input.ControlLeft).Type(input.KeyA).Release(input.ControlLeft).Type(input.Backspace).Do()
+	}
+	if err == nil {
+		err = s.page.InsertText(text)
+	}
+	if err != nil {
+		s.t.Fatalf("write into %s: %v", label, err)
+	}
 }
 
 // clickPage presses a place on a page of the preview, whose sides are 1.

@@ -66,10 +66,11 @@ func startPages(t *testing.T, changes ...func(*Config)) *App {
 
 var devTools = regexp.MustCompile(`DevTools listening on (ws://\S+)`)
 
-// openBrowser starts a browser of its own for the test.
-func openBrowser(t *testing.T) *rod.Browser {
+// openBrowser starts a browser of its own for the test, with further flags.
+func openBrowser(t *testing.T, flags ...string) *rod.Browser {
 	t.Helper()
-	browser := exec.Command("chromium-headless-shell", "--no-sandbox", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), "--disable-gpu", "about:blank")
+	flags = append(flags, "--no-sandbox", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), "--disable-gpu", "about:blank")
+	browser := exec.Command("chromium-headless-shell", flags...)
 	lines, err := browser.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -735,8 +735,12 @@ const publish = async (event) => {
   const form = answer.ok && $("[data-publish-form] form", new DOMParser().parseFromString(await answer.text(), "text/html"));
   if (!form) return embedded ? say("Not published: try again") : location.assign(`${path}/publish`);
   const asks = $("#publish");
-  asks.replaceChildren(document.importNode(form, true));
-  if (embedded) $("form", asks).addEventListener("submit", publishHere);
+  if (embedded) {
+    form.addEventListener("submit", publishHere);
+    // Browsers refuse that to frames of other sites; the dialog focuses its first field.
+    $$("[autofocus]", form).forEach((control) => control.removeAttribute("autofocus"));
+  }
+  asks.replaceChildren(document.adoptNode(form));
   $("[data-close]", asks)?.addEventListener("click", (close) => { close.preventDefault(); asks.close(); });
   asks.showModal();
 };
