@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-rod/rod/lib/input"
+	"github.com/go-rod/rod/lib/proto"
 
 	"relaypdf/store"
 )
@@ -113,5 +115,67 @@ func TestEditorFindsPlaces(t *testing.T) {
 
 	maya.click("[data-formats]", "Format")
 	maya.inEditor("HTML", "{{#each items}}  <div>{{this}}</div>{{/each}}")
+	maya.calm("the editor")
+}
+
+// TestEditorKeepsWhatWasTyped: a session that ends while somebody writes takes
+// nothing of it; the options have a form beside their JSON; the PDF is a paid call;
+// and a telephone reads.
+func TestEditorKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	app := startPages(t)
+	maya := openScreen(t, openBrowser(t), app)
+	maya.join("maya@example.com")
+	maya.width(1440)
+	template, path := editorOf(t, app, maya, placedHTML)
+
+	maya.click("[data-side=options]", "Options")
+	if _, err := maya.page.Eval(`() => {
+		const paper = document.querySelector('[data-option="format"]');
+		paper.value = "A5";
+		paper.dispatchEvent(new Event("input"));
+	}`); err != nil {
+		t.Fatal(err)
+	}
+	maya.inEditor("Options, JSON", `"format": "A5"`)
+	maya.pictures("options")
+	maya.width(1440)
+	maya.writeInto("Options, JSON", `{"format":"A3","landscape":true}`)
+	maya.holds("the form follows", `document.querySelector('[data-option="format"]').value === "A3" && document.querySelector('[data-option="landscape"]').checked`)
+	maya.sees("A3 landscape")
+	maya.holds("it is saved", `/^Saved/.test(document.querySelector("[data-saved]").textContent)`)
+
+	maya.click("[data-pdf] button", "PDF")
+	paid := func() bool {
+		calls, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: template.AccountID})
+		return err == nil && len(calls.Items) == 1 && calls.Items[0].Operation == "templates.preview" && calls.Items[0].Status == store.CallDone && calls.Items[0].Charge > 0
+	}
+	for deadline := time.Now().Add(pagePatience); !paid(); <-time.After(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the PDF of the draft is no paid call")
+		}
+	}
+
+	if err := (proto.NetworkClearBrowserCookies{}).Call(maya.page); err != nil {
+		t.Fatal(err)
+	}
+	maya.write("<p>typed when the session had ended</p>")
+	maya.sees("You are signed out. What you typed is kept in this browser")
+	maya.pictures("signed-out")
+	maya.signIn("maya@example.com")
+	maya.width(1440)
+	maya.open(path)
+	maya.edits()
+	maya.inEditor("HTML", "typed when the session had ended")
+	maya.holds("it is saved", `/^Saved/.test(document.querySelector("[data-saved]").textContent)`)
+	if stored, err := app.Store.Template(t.Context(), template.AccountID, template.ID); err != nil || stored.Content.HTML != "<p>typed when the session had ended</p>" {
+		t.Errorf("stored %q, %v", stored.Content.HTML, err)
+	}
+
+	maya.width(360)
+	maya.open(path)
+	maya.holds("the page is drawn", `document.querySelector("[data-stage] img")?.naturalWidth > 100`)
+	maya.holds("nothing can be typed", `[...document.querySelectorAll("main textarea")].every((field) => field.readOnly) && !("editorReady" in document.documentElement.dataset)`)
+	maya.picture("editor-phone")
 	maya.calm("the editor")
 }
