@@ -168,7 +168,13 @@ func TestEditorInAFrameOfAnotherSite(t *testing.T) {
 	editor.holds("the HTML is shown in a frame of the frame", `document.querySelector(".instant:not([hidden]) iframe[sandbox='']")`)
 	editor.touches("[data-frames]")
 	editor.edits()
-	host.picture("embedded-light")
+	for _, theme := range []string{"dark", "light"} {
+		if _, err := editor.page.Eval(`theme => { document.documentElement.dataset.theme = theme }`, theme); err != nil {
+			t.Fatal(err)
+		}
+		host.picture("embedded-" + theme)
+		editor.obeys("the editor in a frame, "+theme, axeSource(t))
+	}
 	editor.touches("[data-publish]")
 	editor.touches("#publish button[type=submit]")
 	host.isTold("published", template)
