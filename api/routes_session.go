@@ -11,8 +11,11 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/embedding"
 	"relaypdf/api/fault"
+	"relaypdf/api/limit"
 	"relaypdf/api/op"
 	"relaypdf/api/wire"
+	"relaypdf/edge"
+	"relaypdf/store"
 )
 
 // sessions answers for links to the editor.
@@ -54,7 +57,7 @@ type newSession struct {
 	ExpiresIn    int          `json:"expiresIn,omitempty" jsonschema:"minimum=60,maximum=86400,default=3600" jsonschema_description:"Seconds for which the link works."`
 }
 
-// create makes a link. Nothing of it is stored: the link is all there is.
+// create makes a link. It is not stored: the link is all there is.
 func (s sessions) create(ctx context.Context, caller call.Caller, in newSession) (wire.TemplateSession, error) {
 	if caller.Kind != call.ByKey {
 		// It ends with its key, and so has to have one.
@@ -83,7 +86,26 @@ func (s sessions) create(ctx context.Context, caller call.Caller, in newSession)
 		answer.Capabilities = append(answer.Capabilities, string(c))
 	}
 	slices.Sort(answer.Capabilities)
-	return answer, err
+	if err != nil {
+		return answer, err
+	}
+	return answer, s.note(ctx, made, found.Name, strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
+}
+
+// linksNoted is how often links of one kind are noted in the audit log. Sites ask
+// for one whenever their page is shown.
+const linksNoted = time.Hour
+
+// note puts into the audit log who may be let in where, and to what.
+func (s sessions) note(ctx context.Context, made embedding.Session, name, what string) error {
+	kind := s.Calls.LimitKey("link", strings.Join([]string{made.KeyID, made.TemplateID, what}, " "))
+	verdict, err := s.limiter.Take(ctx, kind, limit.Window{Name: "notes", Limit: 1, Length: linksNoted})
+	if err != nil || !verdict.Allowed {
+		return err
+	}
+	return s.store.Audit().Add(ctx, store.AuditEntry{
+		AccountID: made.AccountID, Who: "key " + made.KeyID, Action: "template.shared", Object: name, Note: what, Address: edge.ClientIP(ctx),
+	})
 }
 
 // originsOf returns the origin of a link, to which its way back must lead too.

@@ -49,6 +49,13 @@ func TestTemplateSessions(t *testing.T) {
 	if log := s.Log.String(); strings.Contains(log, token) {
 		t.Error("the token is in the log")
 	}
+	// The audit log says it once, however often the same is asked for.
+	ask(`{"capabilities":["edit","preview"],"origin":"https://app.example.com"}`)
+	logged, err := s.Store.Audit().Of(t.Context(), s.Account.ID, "", 10)
+	if err != nil || len(logged) != 1 || logged[0].Action != "template.shared" || logged[0].Who != "key "+s.Key.ID || logged[0].Object != "Mine" ||
+		logged[0].Note != "https://app.example.com, edit, preview" {
+		t.Errorf("the audit log has %+v, %v", logged, err)
+	}
 	plain := decode[wire.TemplateSession](t, ask(`{"capabilities":[],"origin":"http://localhost:3000"}`))
 	if plain.ReturnURL != nil || !plain.ExpiresAt.Equal(s.Clock.Now().Add(time.Hour)) || plain.Origin != "http://localhost:3000" {
 		t.Errorf("without more: %+v", plain)

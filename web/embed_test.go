@@ -256,6 +256,24 @@ func TestLinksEnd(t *testing.T) {
 			l.clock.Advance(2 * time.Minute)
 			is(what, l.link(all, func(s *embedding.Session) { s.KeyID = key.ID }), http.StatusGone)
 		}
+		// An account that its owner has deleted lets nobody in, nor when they keep it after all.
+		last, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: l.account.ID, Name: "last"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := l.newTemplate(l.account, "again")
+		path := l.link(all, func(s *embedding.Session) { s.KeyID, s.TemplateID = last.ID, again.ID })
+		if got := l.frame.get(path); got.status != http.StatusOK {
+			t.Fatalf("before the account ends: got status %d", got.status)
+		}
+		if _, err := h.EndAccount(t.Context(), l.account.ID); err != nil {
+			t.Fatal(err)
+		}
+		is("an account that ends", path, http.StatusGone)
+		if err := h.KeepAccount(t.Context(), l.account.ID); err != nil {
+			t.Fatal(err)
+		}
+		is("an account that was kept", path, http.StatusGone)
 	})
 }
 

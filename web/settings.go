@@ -76,7 +76,10 @@ var auditWords = map[string]string{
 	"key.revoked": "Key revoked:", "member.invited": "Invited", "member.joined": "Joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
 	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Suspended", "account.resumed": "Suspension lifted",
 	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rolled:",
-	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "account.exported": "Account exported", "account.ending": "Account to be deleted", "account.kept": "Account kept", "inputs.kept": "Inputs of calls are kept", "inputs.not_kept": "Inputs of calls are not kept", "identity.linked": "Log-in linked with", "identity.unlinked": "Log-in no more linked with", "account.credited": "Credited", "account.debited": "Debited",
+	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "account.exported": "Account exported", "account.ending": "Account to be deleted", "account.kept": "Account kept", "inputs.kept": "Inputs of calls are kept", "inputs.not_kept": "Inputs of calls are not kept", "identity.linked": "Log-in linked with", "identity.unlinked": "Log-in no more linked with", "template.shared": "Editor links made for", "template.changed": "Template changed:", "template.published": "Template published:",
+	"template.made": "Template made:", "template.duplicated": "Template copied:", "template.described": "Template described:", "template.discarded": "Draft dropped:", "template.restored": "Version restored:",
+	"template.deleted": "Template deleted:", "template.undeleted": "Template restored:", "partial.made": "Partial made:", "partial.changed": "Partial changed:", "partial.deleted": "Partial deleted:",
+	"account.credited": "Credited", "account.debited": "Debited",
 }
 
 // forMembers takes out of an entry what an account's members do not see: which
@@ -97,7 +100,7 @@ func auditLine(e store.AuditEntry) views.AuditLine {
 	if strings.HasSuffix(e.Action, "revoked") || strings.HasSuffix(e.Action, "removed") || strings.HasSuffix(e.Action, "suspended") || strings.HasSuffix(e.Action, "off") {
 		state = views.StateWarn
 	}
-	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || strings.HasSuffix(words, " with") || words == "Invited" || words == "Sign-in link made for" || words == "Account named" || words == "Credited" || words == "Debited" {
+	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || strings.HasSuffix(words, " with") || words == "Invited" || strings.HasSuffix(words, " made for") || words == "Account named" || words == "Credited" || words == "Debited" {
 		words += " " + e.Object
 	}
 	return views.AuditLine{What: words, Who: e.Who, Note: e.Note, Is: state, At: e.At}

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -174,26 +172,7 @@ func (l *lab) different(ctx context.Context, f *templateFigures) error {
 
 // postJSON sends what is no operation.
 func (l *lab) postJSON(ctx context.Context, path string, body any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.server.url+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+l.keys[0])
-	request.Header.Set("Content-Type", "application/json")
-	response, err := l.client.http.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("POST %s: status %d: %s", path, response.StatusCode, answer)
-	}
-	return err
+	return l.client.sendJSON(ctx, l.keys[0], path, body, nil)
 }
 
 func (r *report) writeTemplates(w io.Writer) {

@@ -185,7 +185,6 @@ func TestEditorInAFrameOfAnotherSite(t *testing.T) {
 	host.calm("the editor in a frame")
 	editor.touches("[data-done]")
 	host.sees("The host's page /back")
-	host.isTold("closed", template)
 	if cookies, err := (proto.NetworkGetAllCookies{}).Call(host.page); err != nil || len(cookies.Cookies) > 0 {
 		t.Errorf("the browser has cookies: %+v, %v", cookies, err)
 	}
@@ -211,6 +210,9 @@ func TestEditorInAFrameOfAnotherSite(t *testing.T) {
 		t.Errorf("stored %q %s, %v", stored.Content.HTML, stored.Content.SampleData, err)
 	}
 	host.picture("embedded-data-only")
+	editor.touches("[data-done]")
+	host.isTold("closed", template)
+	host.sees("The host's page /letters")
 	host.calm("the editor of the data")
 
 	// A third site, and one that frames the right one.

@@ -725,7 +725,8 @@ const publishHere = async (event) => {
 const done = async () => {
   if (dirty && !(await save())) return;
   tell("closed");
-  if (main.dataset.return) open(main.dataset.return, "_top");
+  // A page that is left at once would not hear it.
+  if (main.dataset.return) setTimeout(() => open(main.dataset.return, "_top"), 200);
 };
 
 const publish = async (event) => {
