@@ -265,11 +265,11 @@ func (w embeds) publishDraft(v *visit) error {
 		return err
 	}
 	answer, err := editors(w).pass(v, http.MethodPost, templateRoute(v, "/publish"), body)
-	if err != nil || answer.status != http.StatusOK {
+	if err != nil || answer.Status != http.StatusOK {
 		return err
 	}
 	var made wire.Template
-	if err := json.Unmarshal(answer.body.Bytes(), &made); err != nil {
+	if err := json.Unmarshal(answer.Body.Bytes(), &made); err != nil {
 		return err
 	}
 	return v.record("template.published", made.Name, fmt.Sprintf("v%d", *made.PublishedVersion))
