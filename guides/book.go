@@ -33,7 +33,8 @@ const base = "https://relaypdf.example"
 
 // Book is all that is written for those who use the service.
 type Book struct {
-	Guides     []Guide
+	Guides []Guide
+	// Operations have samples without HTML, which takes long to make of all: Operation has it.
 	Operations []views.Operation
 }
 
@@ -95,10 +96,11 @@ func (b *Book) Guide(slug string) (Guide, bool) {
 	return Guide{}, false
 }
 
-// Operation returns the operation with an id.
+// Operation returns the operation with an id, the parts of its samples coloured.
 func (b *Book) Operation(id string) (views.Operation, bool) {
 	for _, o := range b.Operations {
 		if o.ID == id {
+			o.Samples = coloured(o.Samples, Sample)
 			return o, true
 		}
 	}

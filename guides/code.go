@@ -95,9 +95,23 @@ func Samples(r Request) []views.Sample {
 	if r.Private {
 		sample = Own
 	}
+	return coloured(unmarked(r), sample)
+}
+
+// coloured are samples with their parts coloured.
+func coloured(samples []views.Sample, sample func(name, language, code string) views.Sample) []views.Sample {
+	list := make([]views.Sample, len(samples))
+	for i, s := range samples {
+		list[i] = sample(s.Name, s.Language, s.Text)
+	}
+	return list
+}
+
+// unmarked are the samples of a call without their HTML.
+func unmarked(r Request) []views.Sample {
 	return []views.Sample{
-		sample("curl", "sh", Curl(r)), sample("Go", "go", goSample(r)), sample("JavaScript", "js", jsSample(r)),
-		sample("Python", "python", pythonSample(r)), sample("PHP", "php", phpSample(r)),
+		{Name: "curl", Language: "sh", Text: Curl(r)}, {Name: "Go", Language: "go", Text: goSample(r)}, {Name: "JavaScript", Language: "js", Text: jsSample(r)},
+		{Name: "Python", Language: "python", Text: pythonSample(r)}, {Name: "PHP", Language: "php", Text: phpSample(r)},
 	}
 }
 

@@ -204,7 +204,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 		}
 		r.Body = body.String()
 	}
-	o.Samples = Samples(r)
+	o.Samples = unmarked(r)
 	return o, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -33,6 +34,7 @@ func startStripeMock(t *testing.T) string {
 	}
 	program := filepath.Join(t.TempDir(), "stripe-mock")
 	build := exec.CommandContext(t.Context(), "go", "build", "-modfile=../.ci/tools.mod", "-o", program, "github.com/stripe/stripe-mock")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds, whose cache it shares
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build stripe-mock: %v\n%s", err, out)
 	}

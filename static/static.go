@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -37,17 +38,20 @@ type Files struct {
 type file struct {
 	name, path, kind string
 	content          []byte
-	zipped           []byte // the same, gzipped; nil where that saves nothing
+	// zipped is the same, gzipped when it is first asked for; nil where that saves nothing.
+	zipped func() []byte
 }
 
-// Open reads the bundled assets. It returns ErrMissing where there are none.
-func Open() (*Files, error) {
+// Open reads the bundled assets, once in a process. It returns ErrMissing where there are none.
+func Open() (*Files, error) { return read() }
+
+var read = sync.OnceValues(func() (*Files, error) {
 	dist, err := fs.Sub(bundled, "dist")
 	if err != nil {
 		return nil, err
 	}
 	return open(dist)
-}
+})
 
 func open(dist fs.FS) (*Files, error) {
 	f := &Files{byName: map[string]*file{}, byPath: map[string]*file{}}
@@ -98,7 +102,7 @@ func (f *Files) link() {
 			sum := sha256.Sum256(one.content)
 			ext := path.Ext(one.name)
 			one.path = Prefix + strings.TrimSuffix(one.name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
-			one.zipped = zip(one)
+			one.zipped = sync.OnceValue(func() []byte { return zip(one) })
 			f.byPath[one.path] = one
 		}
 	}
@@ -143,11 +147,11 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	content := one.content
-	if one.zipped != nil {
+	if zipped := one.zipped(); zipped != nil {
 		h.Set("Vary", "Accept-Encoding")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			h.Set("Content-Encoding", "gzip")
-			content = one.zipped
+			content = zipped
 		}
 	}
 	http.ServeContent(w, r, one.name, time.Time{}, bytes.NewReader(content))

@@ -79,7 +79,7 @@ func TestEditorIsSmall(t *testing.T) {
 	}
 	const most = 250 << 10
 	editor := files.byName["editor.js"]
-	if editor == nil || len(editor.zipped) == 0 || len(editor.zipped) > most {
+	if editor == nil || len(editor.zipped()) == 0 || len(editor.zipped()) > most {
 		t.Fatalf("the editor is missing, or has more than %d bytes gzipped", most)
 	}
 }

@@ -52,6 +52,7 @@ func TestSamples(t *testing.T) {
 			if sample.language == "go" {
 				build := exec.CommandContext(t.Context(), "go", "build", "-o", "receiver", "main.go")
 				build.Dir = dir
+				build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds, whose cache it shares
 				if out, err := build.CombinedOutput(); err != nil {
 					t.Fatalf("the sample does not compile: %v\n%s", err, out)
 				}

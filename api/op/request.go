@@ -38,8 +38,11 @@ type Param struct {
 // Value is a parameter as a request gives it.
 type Value struct{ Name, Text string }
 
-// NewRequest compiles the schema of a struct type.
-func NewRequest[In any]() (*Request[In], error) {
+// NewRequest compiles the schema of a struct type, once in a process. Nobody changes
+// the schemas.
+func NewRequest[In any]() (*Request[In], error) { return once(compileRequest[In]) }
+
+func compileRequest[In any]() (*Request[In], error) {
 	shape := reflect.TypeFor[In]()
 	doc := describe(shape, false)
 	places := map[string]string{}

@@ -113,8 +113,22 @@ func (r *rule) compileParts() (err error) {
 	return nil
 }
 
+// checkKeywords looks at a schema's own keywords. Those of its parts are looked at
+// when the parts are compiled, and writing them again at each level takes long.
 func checkKeywords(doc *jsonschema.Schema) error {
-	text, err := json.Marshal(doc)
+	own := *doc
+	if own.Properties != nil {
+		own.Properties = jsonschema.NewProperties()
+	}
+	for _, part := range []**jsonschema.Schema{&own.Items, &own.AdditionalProperties} {
+		if *part != nil {
+			*part = jsonschema.TrueSchema
+		}
+	}
+	if len(own.OneOf) > 0 {
+		own.OneOf = []*jsonschema.Schema{jsonschema.TrueSchema}
+	}
+	text, err := json.Marshal(&own)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"sync"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/invopop/jsonschema"
@@ -18,14 +19,37 @@ type Shape[In any] struct {
 	rule   *rule
 }
 
-// NewShape compiles the schema of a struct type.
-func NewShape[In any]() (*Shape[In], error) {
+// NewShape compiles the schema of a struct type, once in a process. Nobody changes
+// the schema.
+func NewShape[In any]() (*Shape[In], error) { return once(compileShape[In]) }
+
+func compileShape[In any]() (*Shape[In], error) {
 	doc := describe(reflect.TypeFor[In](), false)
-	compiled, err := newRule(doc)
+	rules, err := newRule(doc)
 	if err != nil {
 		return nil, err
 	}
-	return &Shape[In]{Schema: doc, rule: compiled}, nil
+	return &Shape[In]{Schema: doc, rule: rules}, nil
+}
+
+// compiled keeps what was compiled of types, by the type of the outcome. The
+// commands, the routes and their descriptions are made of the same types.
+var compiled sync.Map
+
+// once compiles what was not compiled yet.
+func once[T any](compile func() (*T, error)) (*T, error) {
+	key := reflect.TypeFor[T]()
+	if kept, ok := compiled.Load(key); ok {
+		if made, ok := kept.(*T); ok {
+			return made, nil
+		}
+	}
+	made, err := compile()
+	if err != nil {
+		return nil, err
+	}
+	compiled.Store(key, made)
+	return made, nil
 }
 
 // Bind reads one JSON object that has no files in it. Its error is that of

@@ -39,6 +39,7 @@ type App struct {
 	URL, PrivateURL string
 
 	config   Config
+	cold     bool // see Hooks
 	log      *slog.Logger
 	render   *render.Renderer
 	lease    *store.Lease
@@ -60,6 +61,8 @@ type Hooks struct {
 	Clock func() time.Time
 	// Render changes the renderer's configuration.
 	Render func(*render.Config)
+	// Cold leaves the offices to the first document that needs one.
+	Cold bool
 }
 
 // Time that a client has for parts of an exchange whose size is bounded.
@@ -76,7 +79,7 @@ const (
 // NewApp opens the data, starts the engines and binds the addresses. What was
 // opened is closed again when a later part fails.
 func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *App, err error) {
-	a := &App{config: config, log: log, bound: map[*http.Server]net.Listener{}}
+	a := &App{config: config, cold: hooks.Cold, log: log, bound: map[*http.Server]net.Listener{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -295,8 +298,10 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	// An office takes seconds to start. The first document should not wait for
 	// it, and neither should the server.
-	if err := a.render.WarmConvert(); err != nil {
-		a.log.Warn("start office failed; no office document can be converted", "error", err)
+	if !a.cold {
+		if err := a.render.WarmConvert(); err != nil {
+			a.log.Warn("start office failed; no office document can be converted", "error", err)
+		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for server, listener := range a.bound {

@@ -653,7 +653,7 @@ func TestDocumentsFromARealService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{})
+	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{Cold: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,7 @@ func TestAdditionsTakeAFewEdits(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, "built"), "./cmd/relaypdf")
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds, whose cache it shares
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

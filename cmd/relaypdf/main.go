@@ -19,6 +19,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
+	// Engines are started often, and need none of the operations that the other
+	// commands are made of.
+	if len(os.Args) > 1 && os.Args[1] == "engine" {
+		engine := newEngineCommand()
+		engine.SilenceUsage, engine.SilenceErrors = true, true
+		engine.SetArgs(os.Args[2:])
+		os.Exit(execute(ctx, engine))
+	}
 	root, err := newRootCommand(operation.Rows)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "relaypdf:", err)

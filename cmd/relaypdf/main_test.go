@@ -102,7 +102,7 @@ func serveUntil(step string) error {
 	}
 	step, freezes := strings.CutSuffix(step, freeze)
 	var once sync.Once
-	app, err := NewApp(ctx, config, newLogger(config, os.Stderr), Hooks{AfterStep: func(passed string) {
+	app, err := NewApp(ctx, config, newLogger(config, os.Stderr), Hooks{Cold: true, AfterStep: func(passed string) {
 		switch {
 		case passed != step:
 		case freezes:

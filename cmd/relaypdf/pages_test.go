@@ -48,7 +48,7 @@ func startPages(t *testing.T, changes ...func(*Config)) *App {
 	for _, change := range changes {
 		change(&config)
 	}
-	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{})
+	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{Cold: true})
 	if err != nil {
 		t.Fatal(err)
 	}
