@@ -25,7 +25,7 @@ func (f *fixture) partitions(t testing.TB, table string) []string {
 // rows wait in the default one, and then makes them.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, storetest.Postgres(t))
+	f := newFixture(t, storetest.BarePostgres(t))
 	call := func() {
 		t.Helper()
 		c := f.newCall(100)

@@ -13,7 +13,7 @@ import (
 
 func TestOpenAgainKeepsEverything(t *testing.T) {
 	t.Parallel()
-	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+	storetest.EachBareDB(t, func(t *testing.T, db storetest.DB) {
 		for n := range 3 {
 			s, err := store.Open(t.Context(), store.Config{URL: db.URL, DataDir: db.DataDir})
 			if err != nil {
@@ -36,7 +36,7 @@ func TestOpenAgainKeepsEverything(t *testing.T) {
 
 func TestOpenConcurrently(t *testing.T) {
 	t.Parallel()
-	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+	storetest.EachBareDB(t, func(t *testing.T, db storetest.DB) {
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {

@@ -55,13 +55,17 @@ var theServer = sync.OnceValues(func() (server, error) {
 var durableServer = sync.OnceValues(func() (server, error) { return startCluster("") })
 
 // createDatabase returns the URL of a new database that is dropped when the
-// test has ended.
-func createDatabase(t testing.TB) string {
+// test has ended. It is a copy of the one that template returns.
+func createDatabase(t testing.TB, template func() (string, error)) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
 	}
-	address, drop, err := newDatabase(theServer)
+	name, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, drop, err := newDatabase(theServer, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,15 +80,48 @@ func createDatabase(t testing.TB) string {
 // NewDatabase makes an empty PostgreSQL database for a program that measures,
 // and returns its URL and what drops it. Its commits are as durable as
 // PostgreSQL's own settings make them.
-func NewDatabase() (address string, drop func() error, err error) { return newDatabase(durableServer) }
+func NewDatabase() (address string, drop func() error, err error) {
+	return newDatabase(durableServer, nothing)
+}
 
-func newDatabase(on func() (server, error)) (address string, drop func() error, err error) {
+// nothing is the name of the template that has no tables.
+const nothing = "template1"
+
+// migrated returns the name of a database with our tables, of which tests get
+// copies: migrating takes longer. A server that was given, where a template would
+// stay behind, has none.
+var migrated = sync.OnceValues(func() (string, error) {
+	srv, err := theServer()
+	if err != nil {
+		return "", fmt.Errorf("PostgreSQL for the tests: %w", err)
+	}
+	if srv.alive == nil {
+		return nothing, nil
+	}
+	address, _, err := newDatabase(theServer, nothing) // It goes with the cluster.
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "relaypdf-template-")
+	if err != nil {
+		return "", err
+	}
+	// Nobody may be connected to a template.
+	return strings.TrimPrefix(u.Path, "/"), errors.Join(migrate(DB{URL: address, DataDir: dir}), os.RemoveAll(dir))
+})
+
+// newDatabase makes a copy of a database.
+func newDatabase(on func() (server, error), template string) (address string, drop func() error, err error) {
 	srv, err := on()
 	if err != nil {
 		return "", nil, fmt.Errorf("PostgreSQL for the tests: %w", err)
 	}
 	name := store.NewID("relaypdf_test")
-	if err := execAdmin(srv.admin, "CREATE DATABASE "+name); err != nil {
+	if err := execAdmin(srv.admin, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
 		return "", nil, fmt.Errorf("create a test database: %w", err)
 	}
 	u, err := url.Parse(srv.admin)

@@ -3,6 +3,12 @@
 package storetest
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,19 +31,25 @@ func SQLite(t testing.TB) DB {
 	return DB{URL: "sqlite://" + dir + "/relaypdf.db", DataDir: dir}
 }
 
-// Postgres returns an empty PostgreSQL database, dropped at the end of the
-// test. RELAYPDF_TEST_POSTGRES_URL names the server; where it is not set, one
-// throw-away cluster serves all tests of the process and ends with it.
+// Postgres returns a PostgreSQL database whose tables are made and empty, dropped at
+// the end of the test. RELAYPDF_TEST_POSTGRES_URL names the server; where it is not
+// set, one throw-away cluster serves all tests of the process and ends with it.
 func Postgres(t testing.TB) DB {
 	t.Helper()
-	return DB{URL: createDatabase(t), DataDir: t.TempDir()}
+	return DB{URL: createDatabase(t, migrated), DataDir: t.TempDir()}
 }
 
-// Bounced returns an empty PostgreSQL database by way of pgbouncer in transaction
+// BarePostgres is Postgres without tables.
+func BarePostgres(t testing.TB) DB {
+	t.Helper()
+	return DB{URL: createDatabase(t, func() (string, error) { return nothing, nil }), DataDir: t.TempDir()}
+}
+
+// Bounced returns a PostgreSQL database without tables by way of pgbouncer in transaction
 // mode, with the direct way as the one for sessions.
 func Bounced(t testing.TB) DB {
 	t.Helper()
-	db := Postgres(t)
+	db := BarePostgres(t)
 	through, err := bounced(db.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +74,9 @@ func (db DB) Open(t testing.TB, clock *Clock) *store.Store {
 func (db DB) OpenAs(t testing.TB, cfg store.Config) *store.Store {
 	t.Helper()
 	cfg.URL, cfg.DataDir, cfg.SessionURL = db.URL, db.DataDir, db.SessionURL
+	if err := db.fill(); err != nil {
+		t.Fatalf("copy a migrated database: %v", err)
+	}
 	s, err := store.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("open the store: %v", err)
@@ -72,6 +87,57 @@ func (db DB) OpenAs(t testing.TB, cfg store.Config) *store.Store {
 		}
 	})
 	return s
+}
+
+// fill makes a SQLite database that is not there yet a copy of a migrated one,
+// which takes less than migrating.
+func (db DB) fill() error {
+	path, ok := strings.CutPrefix(db.URL, "sqlite://")
+	if !ok {
+		return nil
+	}
+	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	content, err := migratedFile()
+	if err != nil {
+		return err
+	}
+	// Others may open it at the same time: it is there as a whole, once.
+	part, err := os.CreateTemp(filepath.Dir(path), "template-")
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(content)
+	if err = errors.Join(err, part.Close()); err == nil {
+		if err = os.Link(part.Name(), path); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	return errors.Join(err, os.Remove(part.Name()))
+}
+
+// migratedFile returns the content of a SQLite database with our tables.
+var migratedFile = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "relaypdf-template-")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "relaypdf.db")
+	if err := migrate(DB{URL: "sqlite://" + path, DataDir: dir}); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	content, err := os.ReadFile(path)
+	return content, errors.Join(err, os.RemoveAll(dir))
+})
+
+// migrate makes the tables of a database.
+func migrate(db DB) error {
+	s, err := store.Open(context.Background(), store.Config{URL: db.URL, DataDir: db.DataDir})
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 // Each runs the test with an empty store on either database.
@@ -93,6 +159,20 @@ func EachDB(t *testing.T, test func(t *testing.T, db DB)) {
 	t.Run(store.Postgres, func(t *testing.T) {
 		t.Parallel()
 		test(t, Postgres(t))
+	})
+}
+
+// EachBareDB runs the test with a database of either kind that has no tables, for
+// tests that open it as they like.
+func EachBareDB(t *testing.T, test func(t *testing.T, db DB)) {
+	t.Helper()
+	t.Run(store.SQLite, func(t *testing.T) {
+		t.Parallel()
+		test(t, SQLite(t))
+	})
+	t.Run(store.Postgres, func(t *testing.T) {
+		t.Parallel()
+		test(t, BarePostgres(t))
 	})
 }
 
