@@ -2,9 +2,9 @@ package chrome
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 )
 
@@ -26,29 +26,33 @@ func treeMemory(pid int) int64 {
 }
 
 // processParents maps every process of the machine to its parent. Processes
-// that end meanwhile are left out.
+// that end meanwhile are left out. It is asked several times a second while
+// documents take long, on machines with hundreds of processes.
 func processParents() map[int]int {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	proc, err := os.Open("/proc")
 	if err != nil {
-		return nil // Only a malformed pattern fails.
+		return nil
 	}
-	parents := make(map[int]int, len(stats))
-	for _, path := range stats {
-		data, err := os.ReadFile(path)
+	names, err := proc.Readdirnames(-1)
+	if err = errors.Join(err, proc.Close()); err != nil {
+		return nil
+	}
+	parents := make(map[int]int, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		data, err := os.ReadFile("/proc/" + name + "/stat")
 		if err != nil {
 			continue
 		}
 		// pid (name) state ppid …, where the name may contain anything.
-		end := bytes.LastIndexByte(data, ')')
-		var state string
-		var ppid int
-		if end < 0 {
+		fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+		if len(fields) < 2 {
 			continue
 		}
-		if _, err := fmt.Sscan(string(data[end+1:]), &state, &ppid); err != nil {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+		if ppid, err := strconv.Atoi(string(fields[1])); err == nil {
 			parents[pid] = ppid
 		}
 	}
