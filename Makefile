@@ -12,12 +12,13 @@ CHAOS_TIME   ?= 10m
 # How long `make fuzz` looks for inputs that break something. CI takes one minute.
 FUZZTIME     ?= 10m
 
-# The race detector, and its checks of pointers, for all but two: SQLite, which is C in
-# Go's clothes, whose memory no line of ours touches, and it takes half of the
-# time of all tests when every access to it is watched; and goja with its regular
-# expressions, an interpreter that one goroutine drives at a time (render/template
-# takes a tenth of the time).
-UNWATCHED := modernc.org/sqlite/lib modernc.org/libc github.com/dop251/goja/... github.com/dlclark/regexp2/...
+# The race detector, and its checks of pointers, for all but what computes on
+# memory that one goroutine has at a time, and takes ten to ninety times as long when every access
+# to it is watched. SQLite is C in Go's clothes, whose memory no line of ours touches;
+# goja and its regular expressions are an interpreter that one goroutine drives at a time;
+# the others compress, hash, match, and read and write images. What calls them is watched.
+UNWATCHED := modernc.org/sqlite/lib modernc.org/libc github.com/dop251/goja/... github.com/dlclark/regexp2/... \
+	compress/... encoding/base64 hash/... image/... regexp/... golang.org/x/image/... golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b
 RACE      := -race $(foreach package,$(UNWATCHED),'-gcflags=$(package)=-race=false -d=checkptr=0')
 
 # With -trimpath everything that is built here, whatever for, shares one cache.
