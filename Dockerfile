@@ -39,7 +39,7 @@ RUN apt-get update \
 		fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji \
 		fonts-lato fonts-manrope fonts-jetbrains-mono fonts-open-sans fonts-roboto-unhinted \
 		fonts-paratype fonts-vollkorn fonts-cardo fonts-oldstandard \
-		fonts-urw-base35 \
+		fonts-ocr-b fonts-urw-base35 \
 	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/* \
 	&& useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin relaypdf \
 	&& install -d -o relaypdf -g relaypdf -m 0700 /var/lib/relaypdf

@@ -34,11 +34,11 @@ func (a *API) routes() []route {
 		plain(a, facts{method: "GET", pattern: "/v1/jobs/{id}", access: withFullKey, summary: "Show what has become of a job"}, work.get),
 		plain(a, facts{method: "GET", pattern: "/v1/files", access: withFullKey, summary: "List uploads and results", verb: "list"}, stored.list),
 		plain(a, facts{
-			method: "POST", pattern: "/v1/files", access: withKey, summary: "Upload a file", status: http.StatusCreated, upload: uploadBodies(),
+			method: "POST", pattern: "/v1/files", access: withKey, summary: "Upload a file", verb: "upload", status: http.StatusCreated, upload: uploadBodies(),
 			codes: []fault.Code{fault.InvalidRequest, fault.PayloadTooLarge, fault.StorageUnavailable},
 		}, stored.create),
 		plain(a, facts{
-			method: "GET", pattern: "/v1/files/{id}", access: public, summary: "Download a result", content: "application/octet-stream",
+			method: "GET", pattern: "/v1/files/{id}", access: public, summary: "Download a result, or with a key an upload of its account", content: "application/octet-stream",
 			headers: []string{wire.ResultIDHeader, wire.SizeHeader, "Content-Disposition", "ETag"},
 			others: map[int]string{
 				http.StatusPartialContent:               "The part that the Range header asked for.",
@@ -48,12 +48,12 @@ func (a *API) routes() []route {
 			codes: []fault.Code{fault.RateLimited, fault.StorageUnavailable},
 		}, stored.get),
 		plain(a, facts{method: "DELETE", pattern: "/v1/files/{id}", access: withFullKey, summary: "Delete an upload or a result"}, stored.remove),
-		plain(a, facts{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List the webhook endpoints"}, hooks.list),
+		plain(a, facts{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List the webhook endpoints", verb: "list"}, hooks.list),
 		plain(a, facts{
 			method: "POST", pattern: "/v1/webhooks", access: withFullKey, summary: "Make a webhook endpoint", status: http.StatusCreated,
 			codes: []fault.Code{fault.URLNotAllowed},
 		}, hooks.create),
-		plain(a, facts{method: "GET", pattern: "/v1/webhooks/deliveries", access: withFullKey, summary: "List the latest deliveries"}, sent.list),
+		plain(a, facts{method: "GET", pattern: "/v1/webhooks/deliveries", access: withFullKey, summary: "List the latest deliveries", verb: "list"}, sent.list),
 		plain(a, facts{method: "POST", pattern: "/v1/webhooks/deliveries/{id}/replay", access: withFullKey, summary: "Send a failed delivery again", codes: invalid}, sent.replay),
 		plain(a, facts{method: "PATCH", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Change a webhook endpoint", codes: []fault.Code{fault.URLNotAllowed}}, hooks.update),
 		plain(a, facts{method: "DELETE", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Delete a webhook endpoint"}, hooks.remove),

@@ -20,6 +20,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
 	"relaypdf/edge"
+	"relaypdf/store"
 )
 
 // interfaceVersion is the version of the interface, which is not the program's.
@@ -82,11 +83,40 @@ func (a *API) describe() ([]byte, error) {
 		a.addRoute(&doc, route)
 	}
 	addEvents(&doc)
+	a.splitObjects(&doc)
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(doc)
 	return text.Bytes(), err
+}
+
+// splitObjects makes components of all objects.
+func (a *API) splitObjects(doc *document) {
+	all := components{schemas: doc.Components.Schemas, names: map[string]string{}, whole: map[string]string{}}
+	for _, r := range a.routes() {
+		if r.operation != nil {
+			all.learn(r.operation.Input)
+			if r.operation.Answer != nil {
+				all.learn(r.operation.Answer)
+			}
+		} else if r.answer != nil {
+			all.learn(shown(r.answer))
+		}
+	}
+	all.learn(reflect.TypeFor[wire.ErrorBody]())
+	all.learn(reflect.TypeFor[store.WalletNews]())
+	all.split()
+}
+
+// withoutDefault tells the default of a parameter in words.
+func withoutDefault(p parameter) parameter {
+	said := *p.Schema
+	said.Description = p.Description
+	told := (&components{}).parts(&said, p.Name)
+	p.Description, told.Description = told.Description, ""
+	p.Schema = told
+	return p
 }
 
 // addRoute describes one route.
@@ -110,7 +140,7 @@ func (a *API) addRoute(doc *document, r route) {
 		if p.In == "path" {
 			described.Description = "Id of the " + r.resource() + "."
 		}
-		e.Parameters = append(e.Parameters, described)
+		e.Parameters = append(e.Parameters, withoutDefault(described))
 	}
 	if r.operation != nil {
 		a.addOperation(doc, e, r.operation)
@@ -186,7 +216,9 @@ func addAnswers(doc *document, e *endpoint, r route) {
 		e.Responses[strconv.Itoa(status)] = other
 	}
 	if r.body != nil {
-		e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{"application/json": {Schema: r.body}}}
+		name := componentName(strings.ReplaceAll(r.operationID(), "_", "."), "Input")
+		doc.Components.Schemas[name] = r.body
+		e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{"application/json": {Schema: schemaRef(name)}}}
 	}
 }
 
@@ -277,13 +309,19 @@ func (r route) operationID() string {
 		return r.operation.Tool()
 	}
 	verb := cmp.Or(r.verb, map[string]string{"GET": "get", "POST": "create", "PUT": "put", "PATCH": "update", "DELETE": "delete"}[r.method])
+	if r.verb == "" && r.method == http.MethodPost && strings.Count(r.pattern, "/") > 2 {
+		verb = "" // the last word is one: /v1/templates/{id}/publish
+	}
 	var words []string
 	for segment := range strings.SplitSeq(strings.TrimPrefix(r.pattern, "/v1"), "/") {
 		if segment != "" && segment[0] != '{' {
 			words = append(words, strings.TrimSuffix(segment, ".json"))
 		}
 	}
-	return strings.Join(append(words, verb), "_")
+	if verb != "" {
+		words = append(words, verb)
+	}
+	return strings.Join(words, "_")
 }
 
 // tagDescription says what a group holds.
@@ -356,7 +394,7 @@ func addSchema(doc *document, answer any) reference { return addSchemaOf(doc, re
 
 func addSchemaOf(doc *document, shape reflect.Type) reference {
 	shape = shown(shape)
-	name := shape.Name()
+	name := componentOf(shape.Name())
 	switch shape { // the interface has names of its own for some
 	case reflect.TypeFor[wire.FileURL]():
 		name = "FileUrlResponse"

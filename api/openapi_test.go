@@ -249,3 +249,62 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 func fits(schema *openapi3.SchemaRef, value any) error {
 	return schema.Value.VisitJSON(value, openapi3.EnableFormatValidation(), openapi3.MultiErrors(), openapi3.EnableJSONSchema2020())
 }
+
+// TestOpenAPIIsMadeForGenerators holds the document to what generators of clients
+// make good types of: objects have names, and nothing has a default, which some
+// take for a member that is always there.
+func TestOpenAPIIsMadeForGenerators(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Paths      map[string]map[string]struct{ OperationID string }
+		Components struct{ Schemas map[string]any }
+	}
+	text := openAPI(t, product(t))
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var look func(path string, v any)
+	look = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if _, object := v["properties"].(map[string]any); object && strings.Contains(path, "/") {
+				t.Errorf("%s is an object without a name", path)
+			}
+			if _, schema := v["type"]; schema && v["default"] != nil {
+				t.Errorf("%s has a default", path)
+			}
+			for name, member := range v {
+				look(path+"/"+name, member)
+			}
+		case []any:
+			for _, item := range v {
+				look(path, item)
+			}
+		}
+	}
+	for name, schema := range doc.Components.Schemas {
+		look(name, schema)
+	}
+	for _, name := range []string{
+		"PdfOptions", "ImageOptions", "Margin", "Cookie", "FileSource", "NamedFileSource", "Viewport", "Metadata", "StampMark", "Point", "Bookmark",
+		"JobStatusResponse", "FileUrlResponse", "JobCompletedEvent", "WalletTopupEvent", "PdfInfoResult", "PdfFormFieldsResult", "ErrorDetail",
+	} {
+		if doc.Components.Schemas[name] == nil {
+			t.Errorf("there is no component %s", name)
+		}
+	}
+	ids := map[string]bool{}
+	for _, methods := range doc.Paths {
+		for _, operation := range methods {
+			ids[operation.OperationID] = true
+		}
+	}
+	for _, id := range []string{
+		"pdf_create", "pdf_merge", "images_create", "barcodes_create", "zip_create", "convert_create", "templates_list", "templates_publish",
+		"jobs_get", "jobs_list", "files_upload", "files_list", "account_get", "webhooks_list", "webhooks_create", "webhooks_delete", "webhooks_deliveries_list",
+	} {
+		if !ids[id] {
+			t.Errorf("there is no operation %s", id)
+		}
+	}
+}

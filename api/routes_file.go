@@ -2,10 +2,13 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"relaypdf/api/call"
+	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/edge"
 	"relaypdf/store"
@@ -21,9 +24,26 @@ type download struct {
 	body *call.Blob
 }
 
-// get finds a stored result for whoever holds its id.
-func (f files) get(ctx context.Context, _ call.Caller, in byID) (download, error) {
+// downloadInput names a file, and who asks for it.
+type downloadInput struct {
+	byID
+
+	key, ip string
+}
+
+// receive keeps the key, which is of no matter for results.
+func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request) error {
+	in.key, in.ip = bearer(r.Header), edge.ClientIP(r.Context())
+	return nil
+}
+
+// get finds a stored result for whoever holds its id, and an upload for its
+// account.
+func (f files) get(ctx context.Context, _ call.Caller, in downloadInput) (download, error) {
 	file, err := f.store.PublicFile(ctx, in.ID)
+	if errors.Is(err, store.ErrNotFound) && in.key != "" {
+		file, err = f.own(ctx, in, err)
+	}
 	if err != nil {
 		return download{}, err
 	}
@@ -32,6 +52,19 @@ func (f files) get(ctx context.Context, _ call.Caller, in byID) (download, error
 		return download{}, err
 	}
 	return download{f.API, file, body}, nil
+}
+
+// own finds a file of the account that a key belongs to. A key that may not do
+// that is as good as none.
+func (f files) own(ctx context.Context, in downloadInput, missing error) (store.File, error) {
+	caller, err := f.authenticate(ctx, in.key, in.ip)
+	switch {
+	case err == nil && caller.Full():
+		return f.store.AccountFile(ctx, caller.Account.ID, in.ID)
+	case err == nil || slices.Contains([]fault.Code{fault.Unauthorized, fault.AccountSuspended}, call.Fault(err).Code):
+		return store.File{}, missing
+	}
+	return store.File{}, err
 }
 
 // send sends the result. Nothing may cache it, so that deletion, expiry and

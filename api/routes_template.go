@@ -242,7 +242,7 @@ func (t templates) routes() []route {
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/discard", access: withFullKey, summary: "Drop the draft", headers: []string{"ETag"}, codes: []fault.Code{fault.InvalidRequest, fault.PreconditionFailed}}, worded(t.discard)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/duplicate", access: withFullKey, summary: "Make a copy of a template", status: http.StatusCreated}, worded(t.duplicate)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/restore", access: withFullKey, summary: "Copy a version into the draft", headers: []string{"ETag"}, codes: []fault.Code{fault.PreconditionFailed}}, worded(t.restore)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/sessions", access: withFullKey, summary: "Make a link to the editor of a template, for a frame of another site", status: http.StatusCreated}, sessions{a}.create),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/sessions", verb: "create", access: withFullKey, summary: "Make a link to the editor of a template, for a frame of another site", status: http.StatusCreated}, sessions{a}.create),
 		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions", access: withKey, verb: "list", summary: "List the published versions"}, t.versions),
 		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions/{version}", access: withKey, summary: "Show a published version"}, t.version),
 	}

@@ -50,6 +50,8 @@ func TestBarcodes(t *testing.T) {
 		{`{"type":"upca","text":"036000291452"}`, `UPC-A "036000291452"`},
 		{`{"type":"pdf417","text":"Zoë"}`, `PDF417 "Zo<U+EB>"`},
 		{`{"type":"datamatrix","text":"Zoë"}`, `DataMatrix "Zo<U+EB>"`},
+		{`{"type":"qr","text":"H","eclevel":"H","color":"navy","background":"#fffdd0","quietZone":6,"width":300}`, `QRCode "H"`},
+		{`{"type":"code128","text":"(01)09506000134352(10)A1","gs1":true,"includetext":true,"height":120}`, `Code128 "010950600013435210A1"`},
 	}
 	for _, test := range tests {
 		answer := s.Send(t, apitest.Request{Path: "/v1/barcodes", Body: test.body}).OK(t)
@@ -108,8 +110,13 @@ func TestBarcodesFail(t *testing.T) {
 		{`{"type":"qr","text":""}`, fault.Detail{Field: "text", Message: `must be a string of 1 to 7089 characters; got ""`}},
 		{`{"type":"qr","text":"` + strings.Repeat("x", 2954) + `"}`, fault.Detail{Field: "text", Message: "is too long for a QR Code, which holds 7,089 digits, " +
 			"4,296 characters of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 2954 bytes"}},
-		{`{"type":"qr","text":"日","includetext":true}`, fault.Detail{Field: "text",
-			Message: "must be Latin, Greek or Cyrillic where includetext prints it; got '日': leave includetext out"}},
+		{`{"type":"qr","text":"ש","includetext":true}`, fault.Detail{Field: "text",
+			Message: "must be Latin, Greek, Cyrillic, Chinese, Japanese or Korean where includetext prints it; got 'ש': leave includetext out"}},
+		{`{"type":"ean13","text":"4006381333931","eclevel":"H"}`, fault.Detail{Field: "eclevel", Message: "is for qr and pdf417 only"}},
+		{`{"type":"qr","text":"x","gs1":true}`, fault.Detail{Field: "gs1", Message: "is for code128 and datamatrix only"}},
+		{`{"type":"qr","text":"x","color":"bleu"}`, fault.Detail{Field: "color", Message: `must be a CSS colour such as #c00, #cc0000 or crimson; got "bleu"`}},
+		{`{"type":"qr","text":"x","color":"#eee"}`, fault.Detail{Field: "color", Message: "must differ clearly from background, or no reader sees the code"}},
+		{`{"type":"qr","text":"x","width":20}`, fault.Detail{Field: "width", Message: "is too small for this code: it needs at least 29 pixels"}},
 		{`{"type":"ean13","text":"123"}`, fault.Detail{Field: "text", Message: `must be 12 digits, or 13 with the check digit, for ean13; got "123"`}},
 		{`{"type":"ean13","text":"4006381333932"}`, fault.Detail{Field: "text", Message: "ends in the check digit 2, but the one of 400638133393 is 1: leave it out or correct the number"}},
 		{`{"type":"upca","text":"x"}`, fault.Detail{Field: "text", Message: `must be 11 digits, or 12 with the check digit, for upca; got "x"`}},

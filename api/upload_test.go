@@ -222,20 +222,6 @@ func TestUploadQuotaIsNamed(t *testing.T) {
 	expectEffects(t, s, "file large 5368709120")
 }
 
-// TestUploadCannotBeDownloaded: not even its account can.
-func TestUploadCannotBeDownloaded(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: quiet})
-	id := send(t, s, "private")
-	want := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/file_none"}).Refused(t, fault.NotFound).Message
-	for _, header := range []http.Header{nil, without()} {
-		got := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: header})
-		if message := got.Refused(t, fault.NotFound).Message; message != want {
-			t.Errorf("message %q, want that of a file that never was, %q", message, want)
-		}
-	}
-}
-
 func TestUploadsAreSources(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
@@ -324,6 +310,26 @@ func TestDeleteFile(t *testing.T) {
 	for _, effect := range s.Effects(t) {
 		if strings.HasPrefix(effect, "file ") {
 			t.Errorf("%s is left", effect)
+		}
+	}
+}
+
+// TestUploadIsItsOwners downloads an upload with the key of its account, and
+// with none, another's and a wrong one.
+func TestUploadIsItsOwners(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	id := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "mine", Header: http.Header{"X-Filename": {"a.txt"}}})).ID
+	_, _, other := s.NewAccount(t, "other@example.com")
+	path := "/v1/files/" + id
+	got := s.Send(t, apitest.Request{Method: "GET", Path: path}).OK(t)
+	if disposition := got.Header.Get("Content-Disposition"); got.Body != "mine" || !strings.Contains(disposition, `filename="a.txt"`) {
+		t.Errorf("the owner got %q, %s", got.Body, disposition)
+	}
+	want := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/file_none"}).Refused(t, fault.NotFound).Message
+	for name, header := range map[string]http.Header{"none": without(), "another's": bearerOf(other), "a wrong one": bearerOf("pdf_live_wrong")} {
+		if message := s.Send(t, apitest.Request{Method: "GET", Path: path, Header: header}).Refused(t, fault.NotFound).Message; message != want {
+			t.Errorf("%s: message %q, want that of a file that never was, %q", name, message, want)
 		}
 	}
 }

@@ -66,7 +66,7 @@ type schema struct {
 	OneOf           []schema        `json:"oneOf"`
 	AnyOf           []schema        `json:"anyOf"`
 	Enum            []any           `json:"enum"`
-	Default         any             `json:"default"`
+	Default         any             `json:"x-default"`
 	Minimum         json.Number     `json:"minimum"`
 	Maximum         json.Number     `json:"maximum"`
 	MinLength       json.Number     `json:"minLength"`
@@ -237,7 +237,11 @@ func resultFile(o views.Operation) string {
 // resolve follows a reference to a schema.
 func (d *openAPI) resolve(s schema) schema {
 	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
-		return d.Components.Schemas[name]
+		meant := d.Components.Schemas[name]
+		if s.Description != "" {
+			meant.Description = s.Description // where it is used says more
+		}
+		return meant
 	}
 	return s
 }
@@ -287,6 +291,7 @@ func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 	add("at most %s items", s.MaxItems)
 	if s.Default != nil {
 		limits = append(limits, fmt.Sprintf("default %v", s.Default))
+		f.Description = strings.TrimSpace(strings.TrimSuffix(f.Description, fmt.Sprintf("Default: %v.", s.Default)))
 	}
 	f.Limits = strings.Join(limits, "; ")
 	return f

@@ -22,6 +22,9 @@ const (
 	BarcodeSVG = barcode.SVG
 )
 
+// ErrBarcodeContrast means that a barcode could not be told from its background.
+var ErrBarcodeContrast = barcode.ErrContrast
+
 // DrawBarcode draws a barcode. The caller closes the image. It needs neither a
 // browser nor an engine: a text is not parsed, only encoded, in less than a
 // millisecond as a rule. The error is a *BarcodeTextError where the type cannot

@@ -43,6 +43,8 @@ type Page struct {
 	// Media is the CSS media type, print or screen. Empty means print for a
 	// PDF and screen for an image.
 	Media string
+	// ColorScheme is light or dark, for pages that ask; empty is light.
+	ColorScheme string
 	// Offline is for a document that has no network, so that what it refers to is
 	// not there, and no other document before it or after it, even of its account.
 	Offline bool

@@ -21,6 +21,8 @@ var (
 	ErrCrashed = chrome.ErrCrashed
 	// ErrTooLarge means that the result is over a limit; see LimitError.
 	ErrTooLarge = chrome.ErrTooLarge
+	// ErrNoElement means that Screenshot.Selector matches nothing that has a size.
+	ErrNoElement = chrome.ErrNoElement
 	// ErrSelector means that Page.WaitForSelector is not a valid CSS selector.
 	ErrSelector = chrome.ErrSelector
 	// ErrNoContentArea means that the margins leave no room on the paper.

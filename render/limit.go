@@ -29,7 +29,7 @@ func timeLimit(job string) time.Duration {
 		return ReadTime
 	case pdf.TextJob:
 		return TextTime
-	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob:
+	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob, pdf.SetInfoJob:
 		return ChangeTime
 	}
 	return MakeTime

@@ -81,6 +81,7 @@ func (a *Account) PDFFromImages(ctx context.Context, images []FileContent, pages
 // set.
 type Stamp struct {
 	Text string
+	Bold bool
 	// FontSize is that of the text, in points, and Color its CSS colour, which
 	// the caller has checked.
 	FontSize float64
@@ -97,28 +98,33 @@ type Stamp struct {
 	Rotate   float64 // counter-clockwise in degrees
 	Scale    float64
 	Below    bool
+	Tiled    bool // all over the page, wherever Position is
 }
 
-// StampPDF draws a text or an image on pages of a PDF. A text is
+// StampPDF draws texts and images on pages of a PDF, in their order. A text is
 // printed by the browser first, which has every script and writes in any
 // direction.
-func (a *Account) StampPDF(ctx context.Context, file PDFFile, s Stamp) (_ *spool.File, err error) {
+func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_ *spool.File, err error) {
 	files, input := file.input()
-	args := pdf.StampArgs{
-		Input: input, Stamp: pdf.Input{Name: "stamp"}, Image: s.Image != nil, Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
-		Opacity: s.Opacity, Rotate: s.Rotate, Scale: s.Scale, Below: s.Below,
-	}
-	content := s.Image
-	if content == nil {
-		printed, printErr := a.printStamp(ctx, s)
-		if printErr != nil {
-			return nil, printErr
+	args := pdf.StampArgs{Input: input}
+	for i, s := range stamps {
+		mark := pdf.Mark{
+			Stamp: pdf.Input{Name: fmt.Sprintf("stamp%d", i)}, Image: s.Image != nil, Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
+			Opacity: s.Opacity, Rotate: s.Rotate, Scale: s.Scale, Below: s.Below, Tiled: s.Tiled,
 		}
-		defer func() { err = errors.Join(err, printed.Close()) }()
-		content = printed
-		args.Scale *= s.FontSize / stampPoints
+		content := s.Image
+		if content == nil {
+			printed, printErr := a.printStamp(ctx, s)
+			if printErr != nil {
+				return nil, printErr
+			}
+			defer func() { err = errors.Join(err, printed.Close()) }()
+			content = printed
+			mark.Scale *= s.FontSize / stampPoints
+		}
+		files = append(files, engine.File{Name: mark.Stamp.Name, Content: content})
+		args.Marks = append(args.Marks, mark)
 	}
-	files = append(files, engine.File{Name: args.Stamp.Name, Content: content})
 	return a.runPDF(ctx, engine.Job{Name: pdf.StampJob, Args: args, Files: files})
 }
 
@@ -140,7 +146,7 @@ const stampPage = `<!DOCTYPE html>
 * { margin: 0; padding: 0 }
 html, body { background: none }
 div { position: absolute; top: 0; left: 0; white-space: pre; unicode-bidi: plaintext;
-	font: %dpx "Liberation Sans", "Noto Sans", "Noto Sans CJK SC", sans-serif; color: %s }
+	font: %s %dpx "Liberation Sans", "Noto Sans", "Noto Sans CJK SC", sans-serif; color: %s }
 </style>
 <div>%s</div>
 <script>
@@ -152,7 +158,11 @@ document.head.append(style);
 
 // printStamp prints the text of a stamp on a page as large as itself.
 func (a *Account) printStamp(ctx context.Context, s Stamp) (*spool.File, error) {
-	page := fmt.Sprintf(stampPage, stampPixels, html.EscapeString(s.Color), html.EscapeString(s.Text))
+	weight := "normal"
+	if s.Bold {
+		weight = "bold"
+	}
+	page := fmt.Sprintf(stampPage, weight, stampPixels, html.EscapeString(s.Color), html.EscapeString(s.Text))
 	doc, err := a.render.browser.PDF(ctx, chrome.Job{
 		Account: a.id, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load",
 	}, chrome.PDF{PreferCSSPageSize: true, Scale: 1, MaxPages: MaxPages, MaxBytes: MaxBytes})

@@ -34,7 +34,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	job := chrome.Job{
 		Lane: chrome.Once, HTML: src.HTML, Timeout: page.Timeout,
 		WaitUntil: page.WaitUntil, WaitForSelector: page.WaitForSelector, WaitForTimeout: page.WaitForTimeout,
-		Headers: page.Headers, Cookies: page.Cookies, Media: page.Media,
+		Headers: page.Headers, Cookies: page.Cookies, Media: page.Media, ColorScheme: page.ColorScheme,
 		Offline: page.Offline,
 	}
 	start := time.Now()

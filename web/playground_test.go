@@ -191,7 +191,7 @@ func TestPlaygroundFormsSayWhatTheyWereFilledWith(t *testing.T) {
 		t.Errorf("choosing an operation leads to %q", got)
 	}
 	// What is no operation that is paid for has no form.
-	for _, id := range []string{"files_create", "jobs_get", "nothing"} {
+	for _, id := range []string{"files_upload", "jobs_get", "nothing"} {
 		if got := v.get("/dashboard/playground/" + id); got.status != http.StatusNotFound {
 			t.Errorf("%s: status %d", id, got.status)
 		}

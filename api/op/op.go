@@ -70,6 +70,8 @@ type Operation[Env any] struct {
 	Info
 	// Schema describes the input, in JSON Schema 2020-12, without references.
 	Schema *jsonschema.Schema
+	// Input is the type that it was made from.
+	Input reflect.Type
 	// Example is a valid input.
 	Example any
 	// Varies tells that a call's own price may differ from the row's.

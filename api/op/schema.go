@@ -12,6 +12,10 @@ import (
 // answers may grow.
 func AnswerSchema(answer reflect.Type) *jsonschema.Schema { return describe(answer, true) }
 
+// InputSchema derives the schema of a JSON input, which has no members but those
+// that it names.
+func InputSchema(input reflect.Type) *jsonschema.Schema { return describe(input, false) }
+
 // describe derives a schema from the tags of a struct type. It stands alone,
 // without references, so that it can be put into an OpenAPI document and an
 // agent's tool list as it is.

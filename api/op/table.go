@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -87,7 +88,7 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 		return nil, fmt.Errorf("operation %s: %w", s.Name, err)
 	}
 	_, varies := any(new(In)).(priced[Env])
-	operation := &Operation[Env]{Info: s.Info, Schema: shape.Schema, Example: s.Example, Varies: varies}
+	operation := &Operation[Env]{Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies}
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 		bound, err := shape.bind(ctx, body, files)
 		if err != nil {

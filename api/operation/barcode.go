@@ -24,23 +24,46 @@ type BarcodeInput struct {
 	Text        string `json:"text" jsonschema:"required,minLength=1,maxLength=7089" jsonschema_description:"What the barcode says. qr, datamatrix and pdf417 take any text; code128 ASCII; code39 digits, capital letters, space and - . $ / + %; ean13 12 digits and upca 11, with or without the check digit."`
 	Format      string `json:"format,omitempty" jsonschema:"enum=png,enum=svg,default=png" jsonschema_description:"Image format."`
 	Scale       int    `json:"scale,omitempty" jsonschema:"minimum=1,maximum=10,default=3" jsonschema_description:"Size of the image, from 1 to 10: the width in pixels of the narrowest bar, or half that of a square of qr and datamatrix."`
-	IncludeText bool   `json:"includetext,omitempty" jsonschema:"default=false" jsonschema_description:"Prints the text where the kind of barcode has it. Its letters must be Latin, Greek or Cyrillic."`
+	Width       int    `json:"width,omitempty" jsonschema:"minimum=8,maximum=8192" jsonschema_description:"Width of the image in pixels, in the place of scale. Bars keep whole pixels; what is left goes around."`
+	Height      int    `json:"height,omitempty" jsonschema:"minimum=8,maximum=8192" jsonschema_description:"Height of the image in pixels. Bars become as high as it leaves."`
+	QuietZone   *int   `json:"quietZone,omitempty" jsonschema:"minimum=0,maximum=100" jsonschema_description:"Empty space on all sides, in widths of the narrowest bar. Default: what the kind of barcode asks for."`
+	IncludeText bool   `json:"includetext,omitempty" jsonschema:"default=false" jsonschema_description:"Prints the text: Latin, Greek, Cyrillic, Chinese, Japanese or Korean."`
+	ECLevel     string `json:"eclevel,omitempty" jsonschema:"enum=L,enum=M,enum=Q,enum=H,enum=0,enum=1,enum=2,enum=3,enum=4,enum=5,enum=6,enum=7,enum=8" jsonschema_description:"Error correction: L, M, Q or H for qr, 0 to 8 for pdf417."`
+	GS1         bool   `json:"gs1,omitempty" jsonschema:"default=false" jsonschema_description:"Makes a GS1-128 or a GS1 DataMatrix of code128 and datamatrix. The text is values after their identifiers: (01)09506000134352(10)ABC123."`
+	Color       string `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Colour of the code: a CSS colour such as #036 or navy."`
+	Background  string `json:"background,omitempty" jsonschema:"maxLength=30,default=#ffffff" jsonschema_description:"Colour around it, or transparent."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *BarcodeInput) Validate() error {
+	var faults op.Faults
+	checkColor(&faults, "color", in.Color)
+	checkColor(&faults, "background", in.Background)
+	return failures(faults)
+}
+
+// barcode returns the barcode as the renderer takes it.
+func (in *BarcodeInput) barcode() render.Barcode {
+	return render.Barcode{
+		Type: render.BarcodeType(in.Type), Text: in.Text, Format: cmp.Or(render.BarcodeFormat(in.Format), render.BarcodePNG),
+		Scale: cmp.Or(in.Scale, defaultScale), Width: in.Width, Height: in.Height, QuietZone: in.QuietZone,
+		IncludeText: in.IncludeText, Level: in.ECLevel, GS1: in.GS1, Color: parseColor(in.Color), Background: parseColor(in.Background),
+	}
 }
 
 // runBarcode draws the barcode.
 func runBarcode(_ context.Context, _ *Env, in *BarcodeInput) (op.Result, error) {
-	format := cmp.Or(render.BarcodeFormat(in.Format), render.BarcodePNG)
-	image, err := render.DrawBarcode(render.Barcode{
-		Type: render.BarcodeType(in.Type), Text: in.Text, Format: format,
-		Scale: cmp.Or(in.Scale, defaultScale), IncludeText: in.IncludeText,
-	})
+	code := in.barcode()
+	image, err := render.DrawBarcode(code)
 	var unfit *render.BarcodeTextError
 	switch {
 	case errors.As(err, &unfit):
-		return op.Result{}, op.Faults{{Field: "text", Message: unfit.Message}}
+		return op.Result{}, op.Faults{{Field: cmp.Or(unfit.Field, "text"), Message: unfit.Message}}
+	case errors.Is(err, render.ErrBarcodeContrast):
+		return op.Result{}, op.Faults{{Field: "color", Message: "must differ clearly from background, or no reader sees the code"}}
 	case err != nil:
 		return op.Result{}, err
-	case format == render.BarcodeSVG:
+	case code.Format == render.BarcodeSVG:
 		return op.Result{Stem: "barcode", Extension: ".svg", ContentType: "image/svg+xml", Body: image}, nil
 	}
 	return op.Result{Stem: "barcode", Extension: ".png", ContentType: "image/png", Body: image}, nil

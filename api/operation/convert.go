@@ -20,6 +20,7 @@ const convertPrice = 3000 * credit.Microdollar
 // ConvertInput is the input of convert.create.
 type ConvertInput struct {
 	op.Common
+	Described
 	FileSource
 
 	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file and fileId."`
@@ -50,6 +51,8 @@ func (in *ConvertInput) Validate() error {
 	}
 	checkPassword(&faults, "password", in.Password)
 	switch {
+	case in.Metadata != (Metadata{}) && in.target() != render.ConvertPDF:
+		faults.Add("metadata", "needs to pdf")
 	case in.Engine != engineWebKit && in.Options.TOC:
 		faults.Add("options.toc", "needs the engine %s", engineWebKit)
 	case in.Engine == engineWebKit && in.target() != render.ConvertPDF:

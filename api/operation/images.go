@@ -1,7 +1,9 @@
 package operation
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math"
 
 	"relaypdf/api/op"
@@ -32,6 +34,10 @@ type ImageOptions struct {
 	Quality               int      `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=80" jsonschema_description:"Quality of a jpeg or webp, from 1 to 100; ignored for png."`
 	FullPage              bool     `json:"fullPage,omitempty" jsonschema:"default=false" jsonschema_description:"Captures the whole page, not only the viewport. Images that load on scrolling are loaded. At most 16384 pixels a side and 100 megapixels."`
 	Viewport              Viewport `json:"viewport,omitzero" jsonschema_description:"Window that the page is laid out in."`
+	Device                string   `json:"device,omitempty" jsonschema:"enum=iPhone SE,enum=iPhone XR,enum=iPhone 12 Pro,enum=iPhone 14 Pro Max,enum=Pixel 7,enum=Galaxy S8+,enum=Galaxy S20 Ultra,enum=iPad Mini,enum=iPad Air,enum=iPad Pro,enum=Surface Pro 7" jsonschema_description:"Device whose window, scale and touch are taken where viewport and mobile say nothing."`
+	Mobile                *bool    `json:"mobile,omitempty" jsonschema_description:"Lays the page out as telephones do: its own viewport counts, and it is touched. Default: true with device, false otherwise."`
+	ColorScheme           string   `json:"colorScheme,omitempty" jsonschema:"enum=light,enum=dark,default=light" jsonschema_description:"Colours that the page is told are preferred."`
+	Selector              string   `json:"selector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of the element to capture, which is waited for. Cannot stand beside clip and fullPage."`
 	Clip                  *Clip    `json:"clip,omitempty" jsonschema_description:"Part of the page to capture, in CSS pixels from its top left. Cannot stand beside fullPage."`
 	OmitBackground        bool     `json:"omitBackground,omitempty" jsonschema:"default=false" jsonschema_description:"Leaves out the white page background, so that png and webp can be transparent; ignored for jpeg, which cannot."`
 	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_description:"Captures a clip that reaches beyond the viewport whole instead of cutting it there. Default: true with clip, false otherwise."`
@@ -62,7 +68,7 @@ func (in *ImageInput) Validate() error {
 		return err
 	}
 	o := &in.Options
-	view := o.Viewport.withDefaults()
+	view := o.viewport()
 	view.checkImage(&faults, "options.viewport", float64(view.Width), float64(view.Height))
 	if o.Clip != nil {
 		view.checkImage(&faults, "options.clip", o.Clip.Width, o.Clip.Height)
@@ -70,17 +76,29 @@ func (in *ImageInput) Validate() error {
 			faults.Add("options.clip", "cannot stand beside options.fullPage")
 		}
 	}
+	if o.Selector != "" && (o.Clip != nil || o.FullPage) {
+		faults.Add("options.selector", "cannot stand beside options.clip and options.fullPage")
+	}
 	o.LoadOptions.validate(&faults, in.URL != nil)
 	o.TemplateOptions.validate(&faults)
 	in.validate(&faults)
 	return failures(faults)
 }
 
-func (v Viewport) withDefaults() Viewport {
+// devices are the windows of devices, as Chrome's own tools have them.
+var devices = map[string]Viewport{
+	"":          {defaultViewportWidth, defaultViewportHeight, 1},
+	"iPhone SE": {375, 667, 2}, "iPhone XR": {414, 896, 2}, "iPhone 12 Pro": {390, 844, 3}, "iPhone 14 Pro Max": {430, 932, 3},
+	"Pixel 7": {412, 915, 2.625}, "Galaxy S8+": {360, 740, 4}, "Galaxy S20 Ultra": {412, 915, 3.5},
+	"iPad Mini": {768, 1024, 2}, "iPad Air": {820, 1180, 2}, "iPad Pro": {1024, 1366, 2}, "Surface Pro 7": {912, 1368, 2},
+}
+
+// viewport is the window, with what is not given from the device.
+func (o *ImageOptions) viewport() Viewport {
+	v, device := o.Viewport, devices[o.Device]
 	return Viewport{
-		Width:             either(nonZero(v.Width), defaultViewportWidth),
-		Height:            either(nonZero(v.Height), defaultViewportHeight),
-		DeviceScaleFactor: either(nonZero(v.DeviceScaleFactor), 1),
+		Width: cmp.Or(v.Width, device.Width), Height: cmp.Or(v.Height, device.Height),
+		DeviceScaleFactor: cmp.Or(v.DeviceScaleFactor, device.DeviceScaleFactor),
 	}
 }
 
@@ -98,13 +116,13 @@ func (v Viewport) checkImage(faults *op.Faults, field string, width, height floa
 
 // capture returns the options as the renderer takes them.
 func (o *ImageOptions) capture() render.Screenshot {
-	view := o.Viewport.withDefaults()
+	view := o.viewport()
 	shot := render.Screenshot{
 		Type: either(nonZero(o.Type), "png"), Quality: either(nonZero(o.Quality), defaultQuality),
 		FullPage: o.FullPage, OmitBackground: o.OmitBackground,
 		CaptureBeyondViewport: either(o.CaptureBeyondViewport, o.Clip != nil),
-		Viewport:              render.Viewport{Width: view.Width, Height: view.Height, Scale: view.DeviceScaleFactor},
-		MaxSide:               maxSide, MaxPixels: maxPixels,
+		Viewport:              render.Viewport{Width: view.Width, Height: view.Height, Scale: view.DeviceScaleFactor, Mobile: either(o.Mobile, o.Device != "")},
+		Selector:              o.Selector, MaxSide: maxSide, MaxPixels: maxPixels,
 	}
 	if c := o.Clip; c != nil {
 		shot.Clip = &render.Rect{X: c.X, Y: c.Y, Width: c.Width, Height: c.Height}
@@ -130,8 +148,17 @@ func runImage(ctx context.Context, env *Env, in *ImageInput) (op.Result, error) 
 		}
 	}
 	shot := in.Options.capture()
+	page.ColorScheme = in.Options.ColorScheme
+	if page.WaitForSelector == "" {
+		page.WaitForSelector = shot.Selector
+	}
 	image, err := env.Render.Screenshot(ctx, src, page, shot)
-	if err != nil {
+	switch {
+	case errors.Is(err, render.ErrNoElement):
+		return op.Result{}, op.Faults{{Field: "options.selector", Message: "matches no element that can be seen"}}
+	case errors.Is(err, render.ErrSelector) && in.Options.WaitForSelector == "":
+		return op.Result{}, op.Faults{{Field: "options.selector", Message: "is not a valid CSS selector"}}
+	case err != nil:
 		return op.Result{}, fieldError(err)
 	}
 	return op.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body}, nil

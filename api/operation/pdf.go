@@ -186,9 +186,7 @@ func (o *PDFOptions) settings() render.PDF {
 		Scale: either(nonZero(o.Scale), 1), PrintBackground: either(o.PrintBackground, true), PreferCSSPageSize: o.PreferCSSPageSize,
 		Header: o.HeaderTemplate, Footer: o.FooterTemplate, PageRanges: o.PageRanges,
 		Tagged: o.Tagged, Outline: o.Outline,
-		Metadata: render.Metadata{
-			Title: o.Metadata.Title, Author: o.Metadata.Author, Subject: o.Metadata.Subject, Keywords: o.Metadata.Keywords.text,
-		},
+		Metadata: o.Metadata.info(),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 // BookmarksInput is the input of pdf.bookmarks.
 type BookmarksInput struct {
 	op.Common
+	Described
 	PDFSource
 
 	Bookmarks Bookmarks `json:"bookmarks" jsonschema:"required" jsonschema_description:"The bookmarks in their order, at most 2000 in each array. They come after those that the PDF has already."`

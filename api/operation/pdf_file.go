@@ -20,7 +20,13 @@ func (in *PDFFileInput) Validate() error {
 	return failures(faults)
 }
 
-func runCompress(ctx context.Context, env *Env, in *PDFFileInput) (op.Result, error) {
+// CompressInput is the input of pdf.compress.
+type CompressInput struct {
+	PDFFileInput
+	Described
+}
+
+func runCompress(ctx context.Context, env *Env, in *CompressInput) (op.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
 		return pdfResult("compressed")(env.Render.CompressPDF(ctx, file))
 	})

@@ -16,6 +16,7 @@ import (
 // FormFillInput is the input of pdf.form.fill.
 type FormFillInput struct {
 	op.Common
+	Described
 	PDFSource
 
 	Fields  FormValues `json:"fields" jsonschema:"required" jsonschema_description:"Values by the names of their fields, as form/fields lists them: a text, a number, true or false for a checkbox, an option for a radio button, choice or list, an array of options for a list that takes several, null to clear a field."`

@@ -13,6 +13,7 @@ import (
 // MergeInput is the input of pdf.merge.
 type MergeInput struct {
 	op.Common
+	Described
 
 	Files []MergeFile `json:"files" jsonschema:"required,minItems=2,maxItems=20" jsonschema_description:"The PDFs in their order, 2 to 20 of them, of 200 MiB together at most."`
 }

@@ -10,6 +10,7 @@ import (
 // ExtractInput is the input of pdf.extract.
 type ExtractInput struct {
 	op.Common
+	Described
 	PDFSource
 
 	Pages Pages `json:"pages,omitzero" jsonschema_description:"Pages of the result, in this order, repeats included: text such as 1-3,5, 7- (to the end), -3 (the first three), even, odd or last, or an array of page numbers. Default: all."`
@@ -21,6 +22,7 @@ func (in *ExtractInput) Validate() error { return validatePages(&in.PDFSource, i
 // RotateInput is the input of pdf.rotate.
 type RotateInput struct {
 	op.Common
+	Described
 	PDFSource
 
 	Degrees int   `json:"degrees" jsonschema:"required,enum=-270,enum=-180,enum=-90,enum=90,enum=180,enum=270" jsonschema_description:"Clockwise turn in degrees, in addition to the one that a page has: a multiple of 90 from -270 to 270, but not 0."`
@@ -33,6 +35,7 @@ func (in *RotateInput) Validate() error { return validatePages(&in.PDFSource, in
 // DeletePagesInput is the input of pdf.delete-pages.
 type DeletePagesInput struct {
 	op.Common
+	Described
 	PDFSource
 
 	Pages Pages `json:"pages" jsonschema:"required" jsonschema_description:"Pages to delete: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. At least one page must stay."`

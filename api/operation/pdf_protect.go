@@ -11,6 +11,7 @@ import (
 // ProtectInput is the input of pdf.protect.
 type ProtectInput struct {
 	op.Common
+	Described
 	PDFSource
 
 	UserPassword  string      `json:"userPassword" jsonschema:"required,minLength=1,maxLength=127" jsonschema_description:"Password that opens the result for reading, at most 127 bytes."`
@@ -36,6 +37,9 @@ func (p Permissions) allow() render.PDFPermissions {
 		Annotate: either(p.Annotate, true), Fill: either(p.Fill, true), Assemble: either(p.Assemble, true),
 	}
 }
+
+// opens is the password of the result.
+func (in *ProtectInput) opens() string { return in.UserPassword }
 
 // maxPassword is how many bytes of a password the encryption looks at.
 const maxPassword = 127
@@ -72,6 +76,7 @@ func runProtect(ctx context.Context, env *Env, in *ProtectInput) (op.Result, err
 // UnlockInput is the input of pdf.unlock.
 type UnlockInput struct {
 	op.Common
+	Described
 	FileSource
 
 	Password string `json:"password" jsonschema:"required,maxLength=127" jsonschema_description:"Password that opens the PDF: the user's or the owner's. Empty for one that opens without, but forbids something."`

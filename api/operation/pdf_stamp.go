@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"regexp"
+	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/invopop/jsonschema"
-	"golang.org/x/image/colornames"
 
 	"relaypdf/api/op"
 	"relaypdf/render"
@@ -17,18 +17,27 @@ import (
 // StampInput is the input of pdf.stamp.
 type StampInput struct {
 	op.Common
+	Described
 	PDFSource
+	StampMark
 
-	Text     string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text to stamp, in any script; lines are separated by line feeds. Give exactly one of text and image."`
-	Image    FileItem `json:"image,omitzero" jsonschema_description:"Image to stamp: PNG, JPEG, WebP, TIFF or GIF. One that is larger than a page is fitted into it before scale counts."`
+	Stamps []StampMark `json:"stamps,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Several stamps, drawn in their order, in the place of one."`
+}
+
+// StampMark is one stamp.
+type StampMark struct {
+	Text     string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text to stamp, in any script; lines are separated by line feeds. Give exactly one of text, image and stamps."`
+	Image    FileItem `json:"image,omitzero" jsonschema_description:"Image to stamp: PNG, JPEG, WebP, TIFF or GIF. One that is larger than a page is fitted into it, as it is turned, before scale counts."`
 	Pages    Pages    `json:"pages,omitzero" jsonschema_description:"Pages to stamp: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 	Position Position `json:"position,omitzero" jsonschema_description:"Where the stamp is: center, top, bottom, top-left, top-right, bottom-left or bottom-right, which are 24 points from the edge; or an object of x and y, the stamp's top left in points from the top left of the page as it is shown. Default: center."`
 	Opacity  *float64 `json:"opacity,omitempty" jsonschema:"minimum=0,maximum=1,default=1" jsonschema_description:"Opacity, from 0 (invisible) to 1 (solid)."`
-	FontSize float64  `json:"fontSize,omitempty" jsonschema:"minimum=1,maximum=1000,default=48" jsonschema_description:"Size of the text in points, from 1 to 1000."`
+	FontSize float64  `json:"fontSize,omitempty" jsonschema:"minimum=1,maximum=1000,default=48" jsonschema_description:"Size of the text in points, from 1 to 1000. A text that would be cut is made smaller, unless its position is a point."`
+	Bold     bool     `json:"bold,omitempty" jsonschema:"default=false" jsonschema_description:"Prints the text in bold."`
 	Color    string   `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Colour of the text: a CSS colour such as #c00, #cc0000 or crimson."`
 	Rotate   float64  `json:"rotate,omitempty" jsonschema:"minimum=-360,maximum=360,default=0" jsonschema_description:"Turn of the stamp about its centre in degrees, counter-clockwise. Its position is that of the turned stamp."`
 	Scale    float64  `json:"scale,omitempty" jsonschema:"minimum=0.01,maximum=100,default=1" jsonschema_description:"Enlargement of the stamp, from 0.01 to 100."`
 	Layer    string   `json:"layer,omitempty" jsonschema:"enum=above,enum=below,default=above" jsonschema_description:"Whether the stamp is above or below what is on the page."`
+	Tiled    bool     `json:"tiled,omitempty" jsonschema:"default=false" jsonschema_description:"Repeats the stamp all over the page, in the place of one at a position."`
 }
 
 // Position is the name of a place on a page, or a point. Its zero value means
@@ -95,58 +104,79 @@ const (
 	defaultPosition = "center"
 )
 
-var hexColor = regexp.MustCompile(`^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$`)
-
-// validColor tells whether a text is a colour of CSS, in hexadecimal or by
-// name.
-func validColor(text string) bool {
-	name := strings.ToLower(text)
-	_, known := colornames.Map[name]
-	return known || name == "rebeccapurple" || name == "transparent" || hexColor.MatchString(text)
-}
-
 // Validate checks what the schema cannot state.
 func (in *StampInput) Validate() error {
 	var faults op.Faults
 	in.validate(&faults)
-	in.Pages.check(&faults, "pages")
-	image := in.Image.URL != nil || in.Image.File.Inline != nil || in.Image.FileID != nil
-	hasText := strings.TrimSpace(in.Text) != ""
 	switch {
-	case image && in.Text != "":
-		faults.Add("image", "cannot stand beside text: give exactly one of text, image")
-	case image:
-		in.Image.check(&faults, "image.")
-	case !hasText && in.Text != "":
-		faults.Add("text", "must not be only spaces")
-	case !hasText:
-		faults.Add("text", "is required, or another stamp in its place: give exactly one of text, image")
+	case len(in.Stamps) == 0:
+		in.StampMark.check(&faults, "")
+	case in.StampMark.given():
+		faults.Add("stamps", "cannot stand beside text, image and what goes with them: give all of it in stamps")
 	}
-	if in.Color != "" && !validColor(in.Color) {
-		faults.Add("color", "must be a CSS colour such as #c00, #cc0000 or crimson; got %.30q", in.Color)
+	for i := range in.Stamps {
+		in.Stamps[i].check(&faults, stampAt(i))
 	}
 	return failures(faults)
 }
 
+// stampAt is where the members of one of several stamps are.
+func stampAt(i int) string { return fmt.Sprintf("stamps[%d].", i) }
+
+// given tells whether anything is said of the stamp.
+func (in *StampMark) given() bool { return !reflect.ValueOf(*in).IsZero() }
+
+// check faults what cannot be. at is where the stamp is: empty, or with a dot.
+func (in *StampMark) check(faults *op.Faults, at string) {
+	in.Pages.check(faults, at+"pages")
+	image := in.Image.URL != nil || in.Image.File.Inline != nil || in.Image.FileID != nil
+	hasText := strings.TrimSpace(in.Text) != ""
+	switch {
+	case image && in.Text != "":
+		faults.Add(at+"image", "cannot stand beside text: give exactly one of text, image")
+	case image:
+		in.Image.check(faults, at+"image.")
+	case !hasText && in.Text != "":
+		faults.Add(at+"text", "must not be only spaces")
+	case !hasText:
+		faults.Add(at+"text", "is required, or another stamp in its place: give exactly one of text, image")
+	}
+	if in.Tiled && !in.Position.IsZero() {
+		faults.Add(at+"position", "cannot stand beside tiled")
+	}
+	checkColor(faults, at+"color", in.Color)
+}
+
 func runStamp(ctx context.Context, env *Env, in *StampInput) (op.Result, error) {
 	sources := []placed{{&in.FileSource, ""}}
-	if in.Text == "" {
-		sources = append(sources, placed{&in.Image.FileSource, "image."})
+	marks, at := in.Stamps, stampAt
+	if len(marks) == 0 {
+		marks, at = []StampMark{in.StampMark}, func(int) string { return "" }
+	}
+	for i := range marks {
+		if marks[i].Text == "" {
+			sources = append(sources, placed{&marks[i].Image.FileSource, at(i) + "image."})
+		}
 	}
 	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
-		stamp := in.stamp()
-		if in.Text == "" {
-			stamp.Image = files[1]
+		var stamps []render.Stamp
+		images := files[1:]
+		for i := range marks {
+			stamp := marks[i].stamp()
+			if marks[i].Text == "" {
+				stamp.Image, images = images[0], images[1:]
+			}
+			stamps = append(stamps, stamp)
 		}
 		file := render.PDFFile{Content: files[0], Password: in.Password}
-		return pdfResult("stamped")(env.Render.StampPDF(ctx, file, stamp))
+		return pdfResult("stamped")(env.Render.StampPDF(ctx, file, stamps))
 	})
 }
 
 // stamp returns the stamp as the renderer takes it, but for its image.
-func (in *StampInput) stamp() render.Stamp {
+func (in *StampMark) stamp() render.Stamp {
 	s := render.Stamp{
-		Text: in.Text, FontSize: cmp.Or(in.FontSize, defaultFontSize), Color: cmp.Or(in.Color, defaultColor),
+		Text: in.Text, Bold: in.Bold, Tiled: in.Tiled, FontSize: cmp.Or(in.FontSize, defaultFontSize), Color: cmp.Or(in.Color, defaultColor),
 		Pages: in.Pages.text(), Opacity: either(in.Opacity, 1), Rotate: in.Rotate, Scale: cmp.Or(in.Scale, 1), Below: in.Layer == "below",
 	}
 	switch {

@@ -109,44 +109,44 @@ var Rows = []op.Row[*Env]{
 	row[MergeInput]{
 		Info:    pdfTool("pdf.merge", "Merge PDFs in order", "Use it to join 2 to 20 PDFs into one."),
 		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
-		Run:     runMerge,
+		Run:     described(runMerge),
 	},
 	row[ExtractInput]{
 		Info:    pdfTool("pdf.extract", "Make a PDF of some pages of another, in any order", "Use it to keep, reorder or repeat pages. To drop a few pages take pdf_delete_pages."),
 		Example: ExtractInput{PDFSource: examplePDF(), Pages: SelectPages("2,1")},
-		Run:     runExtract,
+		Run:     described(runExtract),
 	},
 	row[ProtectInput]{
 		Info:    pdfTool("pdf.protect", "Encrypt a PDF with a password", "Use it to require a password, or to forbid printing or copying."),
 		Example: ProtectInput{PDFSource: examplePDF(), UserPassword: "correct horse", Permissions: Permissions{Copy: new(false)}},
-		Run:     runProtect,
+		Run:     described(runProtect),
 	},
 	row[UnlockInput]{
 		Info:    pdfTool("pdf.unlock", "Take the encryption off a PDF", "Use it to remove a password that you know. It cannot guess one."),
 		Example: UnlockInput{FileSource: examplePDF().FileSource, Password: "correct horse"},
-		Run:     runUnlock,
+		Run:     described(runUnlock),
 	},
 	row[BookmarksInput]{
 		Info: pdfTool("pdf.bookmarks", "Add bookmarks to a PDF", "Use it to give a long PDF an outline to navigate by."),
 		Example: BookmarksInput{PDFSource: examplePDF(), Bookmarks: Bookmarks{
 			{Title: "Report", Page: 1, Children: Bookmarks{{Title: "Figures", Page: 2}}},
 		}},
-		Run: runBookmarks,
+		Run: described(runBookmarks),
 	},
 	row[RotateInput]{
 		Info:    pdfTool("pdf.rotate", "Turn pages of a PDF", "Use it when pages lie on their side."),
 		Example: RotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: SelectPages("even")},
-		Run:     runRotate,
+		Run:     described(runRotate),
 	},
 	row[DeletePagesInput]{
 		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF", "Use it to remove pages and keep the rest as it is."),
 		Example: DeletePagesInput{PDFSource: examplePDF(), Pages: SelectPages("last")},
-		Run:     runDeletePages,
+		Run:     described(runDeletePages),
 	},
-	row[PDFFileInput]{
+	row[CompressInput]{
 		Info:    pdfTool("pdf.compress", "Make a PDF smaller without losing anything", "Use it when a PDF is too large to send. Images keep their quality."),
-		Example: PDFFileInput{PDFSource: examplePDF()},
-		Run:     runCompress,
+		Example: CompressInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
+		Run:     described(runCompress),
 	},
 	row[PDFFileInput]{
 		Info: op.Info{
@@ -172,12 +172,12 @@ var Rows = []op.Row[*Env]{
 			Files:   []FileItem{{FileSource: FileSource{File: op.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
 			Options: FromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
 		},
-		Run: runFromImages,
+		Run: described(runFromImages),
 	},
 	row[StampInput]{
 		Info:    pdfTool("pdf.stamp", "Stamp a text or an image on pages of a PDF", "Use it for watermarks, \"DRAFT\" marks, logos and signatures as pictures."),
-		Example: StampInput{PDFSource: examplePDF(), Text: "DRAFT", Opacity: new(0.3), Rotate: 45, Color: "crimson"},
-		Run:     runStamp,
+		Example: StampInput{PDFSource: examplePDF(), StampMark: StampMark{Text: "DRAFT", Opacity: new(0.3), Rotate: 45, Color: "crimson"}},
+		Run:     described(runStamp),
 	},
 	row[TextInput]{
 		Info: op.Info{
@@ -201,7 +201,7 @@ var Rows = []op.Row[*Env]{
 	row[FormFillInput]{
 		Info:    pdfTool("pdf.form.fill", "Fill the form of a PDF", "Use it to fill a form that exists. Learn the names of its fields with pdf_form_fields."),
 		Example: FormFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
-		Run:     runFormFill,
+		Run:     described(runFormFill),
 	},
 	row[BarcodeInput]{
 		Info: op.Info{
@@ -232,7 +232,7 @@ var Rows = []op.Row[*Env]{
 			},
 		},
 		Example: ConvertInput{FileSource: FileSource{File: op.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
-		Run:     runConvert,
+		Run:     described(runConvert),
 	},
 }
 

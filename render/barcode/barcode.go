@@ -6,7 +6,10 @@
 // the standard that its file names.
 package barcode
 
-import "errors"
+import (
+	"errors"
+	"image/color"
+)
 
 // Type names a symbology.
 type Type string
@@ -60,11 +63,26 @@ type Request struct {
 	// IncludeText prints the text where the symbology has it: digits between
 	// the guard bars of ean13 and upca, a line below the others.
 	IncludeText bool
+	// Level is the error correction of qr (L, M, Q or H) and pdf417 (0 to 8).
+	// Empty takes what is usual, and more in qr where that costs no room.
+	Level string
+	// GS1 reads the text as element strings, for code128 and datamatrix.
+	GS1 bool
+	// Color and Background are black and white where nil.
+	Color, Background *color.NRGBA
+	// Width and Height are those of the image in pixels, and take the place of
+	// Scale. Zero follows the other one, or Scale.
+	Width, Height int
+	// QuietZone is the empty space on all sides, in modules; nil is what the
+	// symbology asks for.
+	QuietZone *int
 }
 
 // ContentError says that a type cannot hold a text.
 type ContentError struct {
 	Type Type
+	// Field is that of the request which is at fault where it is not the text.
+	Field string
 	// Message is fit for the customer and goes on from the name of the field
 	// that holds the text: "must be 12 or 13 digits for ean13; got 5".
 	Message string
@@ -80,7 +98,7 @@ type TypeInfo struct {
 	Summary string // what it is used for
 	Content string // which characters it takes, and how many
 
-	encode func(text string) (*symbol, error)
+	encode func(req *Request) (*symbol, error)
 	// modulePixels is the width of a module at scale 1.
 	modulePixels int
 }
@@ -117,21 +135,40 @@ func Make(req Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sym, err := info.encode(req.Text)
+	dark, light, err := req.colors()
 	if err != nil {
 		return nil, err
 	}
-	if req.IncludeText && len(sym.labels) == 0 {
-		if err := sym.addCaption(req, info.modulePixels); err != nil {
-			return nil, err
+	sym, err := info.encode(&req)
+	if err != nil {
+		return nil, err
+	}
+	if err := sym.print(req, info.modulePixels); err != nil {
+		return nil, err
+	}
+	f, err := req.frame(sym, info.modulePixels)
+	if err != nil {
+		return nil, err
+	}
+	if req.Format == SVG {
+		return drawSVG(sym, req.Text, f, dark, light)
+	}
+	return drawPNG(sym, f, dark, light)
+}
+
+// print gives the symbol its quiet zone and the text that is asked for.
+func (s *symbol) print(req Request, modulePixels int) error {
+	if !req.IncludeText {
+		s.dropLabels()
+	}
+	if req.QuietZone != nil {
+		s.setQuiet(*req.QuietZone)
+	}
+	if req.IncludeText && len(s.labels) == 0 {
+		if err := s.addCaption(req, modulePixels); err != nil {
+			return err
 		}
 	}
-	if !req.IncludeText {
-		sym.dropLabels()
-	}
-	pixels := info.modulePixels * req.Scale
-	if req.Format == SVG {
-		return drawSVG(sym, req.Text, pixels)
-	}
-	return drawPNG(sym, pixels)
+	s.makeRoom()
+	return nil
 }

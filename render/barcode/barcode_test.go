@@ -61,7 +61,7 @@ func TestContentErrors(t *testing.T) {
 // TestCaptionErrors is what includetext cannot print.
 func TestCaptionErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"日", "must be Latin, Greek or Cyrillic where includetext prints it; got '日': leave includetext out"},
+		{"שלום", "must be Latin, Greek, Cyrillic, Chinese, Japanese or Korean where includetext prints it; got 'ש': leave includetext out"},
 		{strings.Repeat("a", 301), "must be at most 300 characters long where includetext prints it; got 301: leave includetext out"},
 	}
 	for _, typ := range []Type{QR, DataMatrix, PDF417} {
@@ -281,7 +281,7 @@ func TestWrap(t *testing.T) {
 		{"äöüäöüäöüäöü", "äöüäöüäöüä|öü"},
 	}
 	for _, tt := range tests {
-		if got := strings.Join(wrap(tt.text, 10), "|"); got != tt.want {
+		if got := strings.Join(wrap(tt.text, 10, func(rune) float64 { return 1 }), "|"); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
 		}
 	}

@@ -19,9 +19,11 @@ const (
 	captionRise = 0.8
 	captionLine = 1.25
 	captionTail = 0.5
-	// captionColumns is the shortest line that is broken: short symbols get
-	// a wider image rather than a column of letters.
-	captionColumns = 16
+	// captionLeast is the shortest line that is broken, in sizes: short symbols
+	// get a wider image rather than a column of letters.
+	captionLeast = 9.6
+	// captionMost is longer than any line that can be.
+	captionMost = maxCaption
 	// captionShare is how high the text may be beside the symbol before the
 	// lines get longer instead: readers look for the symbol in the middle.
 	captionShare = 0.75
@@ -30,31 +32,24 @@ const (
 // addCaption prints the text below a symbol without labels of its own.
 func (s *symbol) addCaption(req Request, modulePixels int) error {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(req.Text)
+	if req.GS1 {
+		text = strings.TrimSpace(strings.ReplaceAll(text, "(", " (")) // elements stay on a line
+	}
 	runes := []rune(text)
 	if len(runes) > maxCaption {
 		return contentErrorf(req.Type, "must be at most %d characters long where includetext prints it; got %d: leave includetext out",
 			maxCaption, len(runes))
 	}
 	if r, ok := unprintable(runes); ok {
-		return contentErrorf(req.Type, "must be Latin, Greek or Cyrillic where includetext prints it; got %q: leave includetext out", r)
+		return contentErrorf(req.Type, "must be %s where includetext prints it; got %q: leave includetext out", printableScripts(), r)
 	}
 	size := float64(captionPixels) / float64(modulePixels)
-	advance := size * glyphAdvance
-	columns := max(captionColumns, int(float64(s.width())/advance))
-	lines := wrap(text, columns)
-	for columns < maxCaption && size*captionHeight(lines) > captionShare*float64(s.height()) {
-		columns += columns / 4
-		lines = wrap(text, columns)
-	}
-
-	longest := 0
-	for _, line := range lines {
-		longest = max(longest, len([]rune(line)))
-	}
-	if missing := float64(longest)*advance + 2 - float64(s.width()); missing > 0 {
-		side := int(math.Ceil(missing / 2))
-		s.quiet.left += side
-		s.quiet.right += side
+	advance := textFaces().advance
+	room := max(captionLeast, float64(s.width())/size)
+	lines := wrap(text, room, advance)
+	for room < captionMost && size*captionHeight(lines) > captionShare*float64(s.height()) {
+		room *= 1.25
+		lines = wrap(text, room, advance)
 	}
 	below := float64(s.height()) // leaves the quiet zone alone
 	for i, line := range lines {
@@ -76,28 +71,40 @@ func captionHeight(lines []string) float64 {
 
 // unprintable finds a character that the font does not have.
 func unprintable(runes []rune) (rune, bool) {
-	f := glyphs()
+	faces := textFaces()
 	for _, r := range runes {
-		if !unicode.IsControl(r) && !f.has(r) {
+		if !unicode.IsControl(r) && !faces.has(r) {
 			return r, true
 		}
 	}
 	return 0, false
 }
 
-// wrap breaks text into lines of at most columns characters, at spaces where
-// it can.
-func wrap(text string, columns int) []string {
+// printableScripts names what the fonts have.
+func printableScripts() string {
+	if textFaces().has('日') {
+		return "Latin, Greek, Cyrillic, Chinese, Japanese or Korean"
+	}
+	return "Latin, Greek or Cyrillic"
+}
+
+// wrap breaks text into lines that are no wider than room, at spaces where it
+// can.
+func wrap(text string, room float64, advance func(rune) float64) []string {
 	var lines []string
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		rest := []rune(strings.TrimSpace(oneLine(paragraph)))
-		for len(rest) > columns {
-			end := columns
+		for {
+			fits := fitting(rest, room, advance)
+			if fits == len(rest) {
+				break
+			}
+			end := fits
 			for end > 0 && rest[end] != ' ' {
 				end--
 			}
 			if end == 0 {
-				end = columns
+				end = fits
 			}
 			lines = append(lines, strings.TrimSpace(string(rest[:end])))
 			rest = []rune(strings.TrimSpace(string(rest[end:])))
@@ -105,6 +112,16 @@ func wrap(text string, columns int) []string {
 		lines = append(lines, string(rest))
 	}
 	return lines
+}
+
+// fitting returns how many characters there is room for, at least one.
+func fitting(runes []rune, room float64, advance func(rune) float64) int {
+	for i, r := range runes {
+		if room -= advance(r); room < 0 {
+			return max(1, i)
+		}
+	}
+	return len(runes)
 }
 
 // oneLine replaces control characters, which cannot be printed, by spaces.

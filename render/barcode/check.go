@@ -26,9 +26,33 @@ func (req *Request) check() (TypeInfo, error) {
 		case !utf8.ValidString(req.Text):
 			return info, contentErrorf(req.Type, "must be valid UTF-8")
 		}
-		return info, nil
+		return info, req.checkOptions()
 	}
 	return TypeInfo{}, fmt.Errorf("%w: %q", ErrType, req.Type)
+}
+
+// checkOptions finds what the type does not have.
+func (req *Request) checkOptions() error {
+	var levels string
+	switch req.Type {
+	case QR:
+		levels = qrLevels
+	case PDF417:
+		levels = "012345678"
+	case Code128, Code39, EAN13, UPCA, DataMatrix:
+	}
+	switch {
+	case req.GS1 && req.Type != Code128 && req.Type != DataMatrix:
+		return &ContentError{Type: req.Type, Field: "gs1", Message: "is for code128 and datamatrix only"}
+	case req.Level == "":
+		return nil
+	case levels == "":
+		return &ContentError{Type: req.Type, Field: "eclevel", Message: "is for qr and pdf417 only"}
+	case len(req.Level) != 1 || !strings.Contains(levels, req.Level):
+		return &ContentError{Type: req.Type, Field: "eclevel", Message: fmt.Sprintf(
+			"must be one of %s for %s; got %q", strings.Join(strings.Split(levels, ""), ", "), req.Type, req.Level)}
+	}
+	return nil
 }
 
 // contentErrorf makes a ContentError.

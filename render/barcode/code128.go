@@ -2,7 +2,7 @@ package barcode
 
 import "strings"
 
-// Code 128 of ISO/IEC 15417, code sets A, B and C, without function characters.
+// Code 128 of ISO/IEC 15417, code sets A, B and C, and the FNC1 of GS1-128.
 
 // maxCode128 is where a line gets longer than scanners see: 80 characters are
 // 915 modules, about 240 mm in print.
@@ -28,6 +28,7 @@ var code128Patterns = [107]string{
 }
 
 const (
+	code128FNC1  = 102 // in every code set
 	code128Start = 103 // of code set A; B and C follow
 	code128Stop  = 106
 )
@@ -46,14 +47,27 @@ const (
 var code128Latch = [code128Sets]byte{101, 100, 99}
 
 // encodeCode128 makes the shortest Code 128 of the text.
-func encodeCode128(text string) (*symbol, error) {
+func encodeCode128(req *Request) (*symbol, error) {
+	text := req.Text
+	if req.GS1 {
+		data, err := gs1Data(Code128, text)
+		if err != nil {
+			return nil, err
+		}
+		return drawCode128(data, text), nil
+	}
 	if i := strings.IndexFunc(text, func(r rune) bool { return r > 127 }); i >= 0 {
 		return nil, contentErrorf(Code128, "must be ASCII for code128; got %s", describe(firstRune(text[i:])))
 	}
 	if len(text) > maxCode128 {
 		return nil, contentErrorf(Code128, "must be 1 to %d characters for code128; got %d", maxCode128, len(text))
 	}
-	values := code128Values(text)
+	return drawCode128(text, text), nil
+}
+
+// drawCode128 draws what a code holds, with a text below it.
+func drawCode128(content, text string) *symbol {
+	values := code128Values(content)
 	sum := int(values[0])
 	for i, v := range values {
 		sum += i * int(v)
@@ -67,10 +81,8 @@ func encodeCode128(text string) (*symbol, error) {
 		}
 	}
 	s := &symbol{}
-	s.setBars(bars)
-	centre := barQuiet + float64(len(bars))/2
-	s.labels = []label{{text: oneLine(text), centre: centre, baseline: barBaseline, size: labelSize}}
-	return s, nil
+	s.setBars(bars, oneLine(text))
+	return s
 }
 
 // code128Values returns the values of the text with its start character. Where
@@ -128,6 +140,8 @@ func code128Cost(shortest [][code128Sets]int, text string, i, set int) int {
 func code128Value(text string, set int) (value byte, n int) {
 	b := text[0]
 	switch {
+	case b == fnc1:
+		return code128FNC1, 1
 	case set == code128A && b < ' ':
 		return b + 64, 1
 	case set == code128A && b < 96, set == code128B && b >= ' ':

@@ -28,8 +28,9 @@ var code39Patterns = [44]string{
 }
 
 // encodeCode39 makes a Code 39 with its start and stop characters, the
-// asterisks, which are printed too, as usual.
-func encodeCode39(text string) (*symbol, error) {
+// asterisks, which belong to the code and not to the text below it.
+func encodeCode39(req *Request) (*symbol, error) {
+	text := req.Text
 	if i := strings.IndexFunc(text, func(r rune) bool { return r == '*' || !strings.ContainsRune(code39Characters, r) }); i >= 0 {
 		return nil, contentErrorf(Code39, "must be digits, capital letters, spaces and - . $ / + %% for code39; got %s",
 			describe(firstRune(text[i:])))
@@ -37,6 +38,7 @@ func encodeCode39(text string) (*symbol, error) {
 	if len(text) > maxCode39 {
 		return nil, contentErrorf(Code39, "must be 1 to %d characters for code39; got %d", maxCode39, len(text))
 	}
+	caption := text
 	text = "*" + text + "*"
 	bars := make([]bool, 0, code39Modules*len(text))
 	s := &symbol{}
@@ -50,10 +52,8 @@ func encodeCode39(text string) (*symbol, error) {
 			bars = appendBar(bars, j%2 == 0, width)
 		}
 		bars = append(bars, false)
-		centre := float64(barQuiet+i*code39Modules) + float64(code39Modules-1)/2
-		s.labels = append(s.labels, label{text: text[i : i+1], centre: centre, baseline: barBaseline, size: labelSize})
 	}
-	s.setBars(bars[:len(bars)-1])
+	s.setBars(bars[:len(bars)-1], caption)
 	return s, nil
 }
 

@@ -78,7 +78,7 @@ func TestQRLevelUsesTheRoom(t *testing.T) {
 		{"1", 21}, {prose(14), 21}, {prose(15), 25}, {prose(2331), 177}, {prose(2332), 161},
 	}
 	for _, tt := range tests {
-		s, err := encodeQR(tt.text)
+		s, err := encodeQR(&Request{Text: tt.text})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,12 +27,23 @@ const (
 	dataMatrixPad     = 129
 	dataMatrixPairs   = 130 // 130 to 229 are the pairs of digits 00 to 99
 	dataMatrixBase256 = 231
+	dataMatrixFNC1    = 232
 	dataMatrixECI     = 241
 )
 
 // encodeDataMatrix makes the smallest Data Matrix that holds the text.
-func encodeDataMatrix(text string) (*symbol, error) {
-	words := dataMatrixWords(text)
+func encodeDataMatrix(req *Request) (*symbol, error) {
+	text := req.Text
+	var words []byte
+	if req.GS1 {
+		data, err := gs1Data(DataMatrix, text)
+		if err != nil {
+			return nil, err
+		}
+		words = dataMatrixASCII(nil, data)
+	} else {
+		words = dataMatrixWords(text)
+	}
 	for _, size := range dataMatrixSizes {
 		if len(words) <= size.data {
 			words = dataMatrixPadding(words, size.data)
@@ -73,6 +84,10 @@ func beyondASCII(text string) (first, end int) {
 // dataMatrixASCII appends ASCII text: a word for each character or pair of digits.
 func dataMatrixASCII(words []byte, text string) []byte {
 	for i := 0; i < len(text); i++ {
+		if text[i] == fnc1 {
+			words = append(words, dataMatrixFNC1)
+			continue
+		}
 		if i+1 < len(text) && isDigit(text[i]) && isDigit(text[i+1]) {
 			words = append(words, dataMatrixPairs+10*(text[i]-'0')+text[i+1]-'0')
 			i++

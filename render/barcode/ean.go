@@ -28,8 +28,8 @@ var eanSets = [10]string{
 }
 
 // encodeEAN13 makes an EAN-13 from 12 digits, or from 13 with the check digit.
-func encodeEAN13(text string) (*symbol, error) {
-	digits, err := withCheckDigit(EAN13, text, 12)
+func encodeEAN13(req *Request) (*symbol, error) {
+	digits, err := withCheckDigit(EAN13, req.Text, 12)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ func encodeEAN13(text string) (*symbol, error) {
 // encodeUPCA makes a UPC-A from 11 digits, or from 12 with the check digit.
 // The first and the last digit stand outside, smaller, and their bars are as
 // long as the guards.
-func encodeUPCA(text string) (*symbol, error) {
-	digits, err := withCheckDigit(UPCA, text, 11)
+func encodeUPCA(req *Request) (*symbol, error) {
+	digits, err := withCheckDigit(UPCA, req.Text, 11)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +133,7 @@ func eanSymbol(bars []bool, quiet margins, long func(x int) bool) *symbol {
 		drop[x] = dark && long(x)
 	}
 	return &symbol{
+		linear:     true,
 		rows:       []row{{bars, eanBarHeight}, {drop, eanGuardDrop}},
 		labelRows:  1,
 		labelSpace: labelTop + labelHeight - eanGuardDrop,
@@ -150,5 +151,5 @@ func eanHalf(digits string, left int) []label {
 }
 
 func eanLabel(digit string, centre, scale float64) label {
-	return label{text: digit, centre: centre, baseline: barMargin + eanBarHeight + labelTop + labelHeight, size: scale * labelSize}
+	return label{text: digit, centre: centre, baseline: barMargin + eanBarHeight + labelTop + labelHeight, size: scale * labelSize, digits: true}
 }

@@ -1,39 +1,111 @@
 package barcode
 
 import (
+	"os"
 	"sync"
 
+	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gomono"
+	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
 )
 
-// glyphAdvance is the width of every character of the font, in sizes.
-const glyphAdvance = 0.6
+// The fonts of Debian's packages that are used where they are installed.
+const (
+	ocrFont = "/usr/share/fonts/opentype/ocr-b/OCRBS.otf"
+	cjkFont = "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc"
+)
 
-// typeface gives the outlines of the font of all labels: Go Mono, which comes
-// with a Go module under a free licence. Outlines look the same wherever the
-// image is shown, which the name of a font would not.
-type typeface struct {
+// face is a font. Its outlines are drawn, which look the same wherever the
+// image is shown; the name of a font would not.
+type face struct {
 	font *sfnt.Font
 	ppem fixed.Int26_6 // where one unit of the font is one pixel
 }
 
-// glyphs parses the font once. A font from a Go module parses or never will,
-// so that failing is a mistake in the program.
-var glyphs = sync.OnceValue(func() *typeface {
-	f, err := sfnt.Parse(gomono.TTF)
-	if err != nil {
-		panic("barcode: the embedded font does not parse: " + err.Error())
-	}
-	return &typeface{font: f, ppem: fixed.I(int(f.UnitsPerEm()))}
+// typeface is what a label is printed in. The first of its faces that has a
+// character draws it.
+type typeface []*face
+
+// digitFaces are for the digits of EAN-13 and UPC-A: OCR-B, as their standard
+// wants it, or Go Mono. It is the cut with sharp ends: the reader of fonts does
+// not know how the round ones are written.
+var digitFaces = sync.OnceValue(func() typeface {
+	return append(installed(ocrFont), embedded(gomono.TTF))
 })
 
-// has reports whether the font has a character.
-func (t *typeface) has(r rune) bool {
+// textFaces are for all other labels: Go Regular, which is Latin, Greek and
+// Cyrillic, and Noto Sans CJK.
+var textFaces = sync.OnceValue(func() typeface {
+	return append(typeface{embedded(goregular.TTF)}, installed(cjkFont)...)
+})
+
+// embedded parses a font of the program. It parses or never will, so that
+// failing is a mistake in the program.
+func embedded(content []byte) *face {
+	f, err := sfnt.Parse(content)
+	if err != nil {
+		panic("barcode: an embedded font does not parse: " + err.Error())
+	}
+	return newFace(f)
+}
+
+// installed opens the first font of a file, which stays open: only what is
+// drawn of it is read. There is none where that fails.
+func installed(path string) typeface {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	fonts, err := sfnt.ParseCollectionReaderAt(file)
+	if err == nil {
+		var first *sfnt.Font
+		if first, err = fonts.Font(0); err == nil {
+			return typeface{newFace(first)}
+		}
+	}
+	_ = file.Close()
+	return nil
+}
+
+func newFace(f *sfnt.Font) *face { return &face{font: f, ppem: fixed.I(int(f.UnitsPerEm()))} }
+
+// find returns the face that has a character, and the character's number in it.
+func (t typeface) find(buf *sfnt.Buffer, r rune) (*face, sfnt.GlyphIndex, bool) {
+	for _, f := range t {
+		if index, err := f.font.GlyphIndex(buf, r); err == nil && index != 0 {
+			return f, index, true
+		}
+	}
+	return t[0], 0, false
+}
+
+// has reports whether a character can be printed.
+func (t typeface) has(r rune) bool {
 	var buf sfnt.Buffer
-	index, err := t.font.GlyphIndex(&buf, r)
-	return err == nil && index != 0
+	_, _, ok := t.find(&buf, r)
+	return ok
+}
+
+// advance returns the width of a character, in sizes.
+func (t typeface) advance(r rune) float64 {
+	var buf sfnt.Buffer
+	f, index, _ := t.find(&buf, r)
+	width, err := f.font.GlyphAdvance(&buf, index, f.ppem, font.HintingNone)
+	if err != nil {
+		return 0.6
+	}
+	return float64(width) / float64(f.ppem)
+}
+
+// width returns the width of a text, in sizes.
+func (t typeface) width(text string) float64 {
+	sum := 0.0
+	for _, r := range text {
+		sum += t.advance(r)
+	}
+	return sum
 }
 
 // pen draws outlines: onto pixels, or as a path of SVG.
@@ -41,33 +113,31 @@ type pen interface {
 	MoveTo(x, y float32)
 	LineTo(x, y float32)
 	QuadTo(cx, cy, x, y float32)
+	CubeTo(bx, by, cx, cy, x, y float32)
 	ClosePath()
 }
 
 // draw traces a label in modules times unit, with its top left moved by dx, dy.
-func (t *typeface) draw(p pen, l label, unit, dx, dy float64) error {
+func (l label) draw(p pen, unit, dx, dy float64) error {
 	var buf sfnt.Buffer
-	runes := []rune(l.text)
-	factor := l.size / float64(t.font.UnitsPerEm()) / 64
-	x := l.centre - l.size*glyphAdvance*float64(len(runes))/2
-	for _, r := range runes {
-		index, err := t.font.GlyphIndex(&buf, r)
+	faces := l.faces()
+	x := l.centre - l.width()/2
+	for _, r := range l.text {
+		f, index, _ := faces.find(&buf, r)
+		segments, err := f.font.LoadGlyph(&buf, index, f.ppem, nil)
 		if err != nil {
 			return err
 		}
-		segments, err := t.font.LoadGlyph(&buf, index, t.ppem, nil)
-		if err != nil {
-			return err
-		}
+		factor := l.size / float64(f.ppem)
 		trace(p, segments, func(pt fixed.Point26_6) (float32, float32) {
 			return float32((x+float64(pt.X)*factor)*unit + dx), float32((l.baseline+float64(pt.Y)*factor)*unit + dy)
 		})
-		x += l.size * glyphAdvance
+		x += l.size * faces.advance(r)
 	}
 	return nil
 }
 
-// trace draws the contours of a glyph. TrueType has no cubic curves.
+// trace draws the contours of a glyph.
 func trace(p pen, segments sfnt.Segments, place func(fixed.Point26_6) (float32, float32)) {
 	for i, s := range segments {
 		x, y := place(s.Args[0])
@@ -82,6 +152,10 @@ func trace(p pen, segments sfnt.Segments, place func(fixed.Point26_6) (float32, 
 		case sfnt.SegmentOpQuadTo:
 			endX, endY := place(s.Args[1])
 			p.QuadTo(x, y, endX, endY)
+		case sfnt.SegmentOpCubeTo:
+			cx, cy := place(s.Args[1])
+			endX, endY := place(s.Args[2])
+			p.CubeTo(x, y, cx, cy, endX, endY)
 		}
 	}
 	if len(segments) > 0 {

@@ -18,15 +18,23 @@ const (
 	pdf417Stop  = 0b111111101000101001
 )
 
-// encodePDF417 makes a PDF417 with the recommended error correction.
-func encodePDF417(text string) (*symbol, error) {
+// encodePDF417 makes a PDF417 with the error correction that is asked for, or
+// the recommended one.
+func encodePDF417(req *Request) (*symbol, error) {
+	text := req.Text
 	words := pdf417Words(text)
 	if len(words) > pdf417MaxData-1 {
 		return nil, contentErrorf(PDF417, "is too long for a PDF417, which holds about 2,500 digits, 1,700 letters or "+
 			"1,000 other bytes; got %d bytes, which take %d code words of %d", len(text), len(words), pdf417MaxData-1)
 	}
 	level := pdf417Level(1 + len(words))
+	if req.Level != "" {
+		level = int(req.Level[0] - '0')
+	}
 	shape := newPDF417Shape(1+len(words), level)
+	if shape.rows == 0 {
+		return nil, contentErrorf(PDF417, "is too long for a PDF417 of eclevel %d: take a lower one or a shorter text; got %d bytes", level, len(text))
+	}
 	words = append([]int{0}, words...)
 	for len(words) < shape.rows*shape.cols-pdf417CheckWords(level) {
 		words = append(words, pdf417Text) // a mode latch says nothing at the end

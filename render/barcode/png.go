@@ -4,36 +4,38 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"image"
+	"image/color"
 	"math"
 
 	"golang.org/x/image/vector"
 )
 
-// drawPNG draws a symbol as a grey PNG with pixels per module: one bit per
-// pixel, or four where there are letters, whose edges are smoothed.
-func drawPNG(s *symbol, pixels int) ([]byte, error) {
-	c := &canvas{width: s.width() * pixels, height: s.height() * pixels, depth: 1}
+// drawPNG draws a symbol as a PNG: one bit per pixel, or four where there are
+// letters, whose edges are smoothed. Values are from dark to light: shades of
+// grey, or those of a palette.
+func drawPNG(s *symbol, f frame, dark, light color.NRGBA) ([]byte, error) {
+	c := &canvas{width: f.width, height: f.height, depth: 1, dark: dark, light: light}
 	if len(s.labels) > 0 {
 		c.depth = 4
-		ink, err := drawInk(s, c.width, pixels)
+		ink, err := drawInk(s, f)
 		if err != nil {
 			return nil, err
 		}
 		c.ink = ink
 	}
 	c.stream = newLineStream(c.stride())
-	light := c.line(nil)
-	c.repeat(light, s.quiet.top*pixels)
+	empty := c.line(nil)
+	c.repeat(empty, f.top+s.quiet.top*f.pixels)
 	for _, r := range s.rows {
-		line := c.line(light)
+		line := c.line(empty)
 		for x, dark := range r.dark {
 			if dark {
-				c.blacken(line, (s.quiet.left+x)*pixels, pixels)
+				c.blacken(line, f.left+(s.quiet.left+x)*f.pixels, f.pixels)
 			}
 		}
-		c.repeat(line, r.height*pixels)
+		c.repeat(line, r.height*f.pixels)
 	}
-	c.repeat(light, c.height-c.y)
+	c.repeat(empty, c.height-c.y)
 	return c.file(), nil
 }
 
@@ -44,6 +46,7 @@ type canvas struct {
 	ink           *image.Alpha // the letters; nil without
 	y             int          // the next line
 	stream        *lineStream
+	dark, light   color.NRGBA
 }
 
 // stride returns the bytes of a line.
@@ -105,23 +108,23 @@ func (c *canvas) inked(line []byte) []byte {
 
 // drawInk draws the labels on lines as wide as the image, from the highest
 // letter to the lowest.
-func drawInk(s *symbol, width, pixels int) (*image.Alpha, error) {
+func drawInk(s *symbol, f frame) (*image.Alpha, error) {
 	top, bottom := math.Inf(1), 0.0
 	for _, l := range s.labels {
 		top = min(top, l.baseline-l.size)
 		bottom = max(bottom, l.baseline+l.size*0.3)
 	}
-	unit := float64(pixels)
-	ink := image.NewAlpha(image.Rect(0, int(top*unit), width, min(int(math.Ceil(bottom*unit)), s.height()*pixels)))
+	unit, left, above := float64(f.pixels), float64(f.left), float64(f.top)
+	ink := image.NewAlpha(image.Rect(0, int(top*unit+above), f.width, min(int(math.Ceil(bottom*unit+above)), f.height)))
 	var z vector.Rasterizer
 	for _, l := range s.labels {
-		half := l.size * glyphAdvance * float64(len([]rune(l.text))) / 2
+		half := (l.width() + l.size) / 2
 		box := image.Rect(
-			int((l.centre-half)*unit)-1, int((l.baseline-l.size)*unit),
-			int((l.centre+half)*unit)+2, int(math.Ceil((l.baseline+l.size*0.3)*unit)),
+			int((l.centre-half)*unit+left), int((l.baseline-l.size)*unit+above),
+			int((l.centre+half)*unit+left), int(math.Ceil((l.baseline+l.size*0.3)*unit+above)),
 		).Intersect(ink.Rect)
 		z.Reset(box.Dx(), box.Dy())
-		if err := glyphs().draw(&z, l, unit, -float64(box.Min.X), -float64(box.Min.Y)); err != nil {
+		if err := l.draw(&z, unit, left-float64(box.Min.X), above-float64(box.Min.Y)); err != nil {
 			return nil, err
 		}
 		z.Draw(ink, box, image.Opaque, image.Point{})
@@ -138,7 +141,17 @@ func (c *canvas) file() []byte {
 	binary.BigEndian.PutUint32(header, uint32(c.width))
 	binary.BigEndian.PutUint32(header[4:], uint32(c.height))
 	header[8] = byte(c.depth) // and grey, deflate, the usual filters, not interlaced: 0
-	out = appendChunk(out, "IHDR", header)
+	if c.dark == (color.NRGBA{A: 255}) && c.light == (color.NRGBA{255, 255, 255, 255}) {
+		out = appendChunk(out, "IHDR", header)
+	} else {
+		header[9] = 3 // a palette
+		out = appendChunk(out, "IHDR", header)
+		colors, alphas := palette(c.dark, c.light, 1<<c.depth)
+		out = appendChunk(out, "PLTE", colors)
+		if alphas != nil {
+			out = appendChunk(out, "tRNS", alphas)
+		}
+	}
 	out = appendChunk(out, "IDAT", data)
 	return appendChunk(out, "IEND", nil)
 }

@@ -51,21 +51,32 @@ type qrSegment struct {
 	data  bits
 }
 
-// encodeQR makes a QR Code. The level is medium, or whatever higher level
-// costs no room; low only where nothing else holds the text.
-func encodeQR(text string) (*symbol, error) {
+// qrLevels are the names of the levels.
+const qrLevels = "LMQH"
+
+// encodeQR makes a QR Code. The level is the one that is asked for; else medium,
+// or whatever higher level costs no room; low only where nothing else holds the
+// text.
+func encodeQR(req *Request) (*symbol, error) {
+	text := req.Text
 	seg := newQRSegment(text)
 	level := qrMedium
+	if req.Level != "" {
+		level = qrLevel(strings.Index(qrLevels, req.Level))
+	}
 	version := seg.version(level)
-	if version == 0 {
+	if version == 0 && req.Level == "" {
 		level = qrLow
 		version = seg.version(level)
+	}
+	if version == 0 && level > qrLow {
+		return nil, contentErrorf(QR, "is too long for a QR Code of eclevel %s: take a lower one or a shorter text; got %d bytes", req.Level, len(text))
 	}
 	if version == 0 {
 		return nil, contentErrorf(QR, "is too long for a QR Code, which holds 7,089 digits, 4,296 characters "+
 			"of 0-9 A-Z space $ %% * + - . / : or 2,953 bytes; got %d bytes", len(text))
 	}
-	for level < qrHigh && seg.bitLen(version) <= 8*qrDataWords(version, level+1) {
+	for req.Level == "" && level < qrHigh && seg.bitLen(version) <= 8*qrDataWords(version, level+1) {
 		level++
 	}
 	data := seg.codewords(version, level)

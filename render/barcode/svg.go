@@ -4,31 +4,41 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"image/color"
 	"strconv"
+	"strings"
 )
 
-// drawSVG draws a symbol as SVG with pixels per module: a white ground, one
-// path for all modules, one for all letters. The text is the title, for those
-// who cannot see the symbol.
-func drawSVG(s *symbol, text string, pixels int) ([]byte, error) {
-	w, h := s.width(), s.height()
+// drawSVG draws a symbol as SVG, in modules: a ground, one path for all modules,
+// one for all letters. The text is the title, for those who cannot see the
+// symbol.
+func drawSVG(s *symbol, text string, f frame, dark, light color.NRGBA) ([]byte, error) {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img"><title>`,
-		w*pixels, h*pixels, w, h)
+	modules := func(pixels int) string {
+		text := strings.TrimRight(strconv.FormatFloat(float64(pixels)/float64(f.pixels), 'f', 5, 64), "0")
+		return strings.TrimSuffix(text, ".")
+	}
+	x, y, w, h := modules(-f.left), modules(-f.top), modules(f.width), modules(f.height)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="%s %s %s %s" role="img"><title>`,
+		f.width, f.height, x, y, w, h)
 	// Characters that XML does not have come out as U+FFFD.
 	if err := xml.EscapeText(&out, []byte(text)); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(&out, `</title><path fill="#fff" d="M0 0h%dv%dH0z"/><path shape-rendering="crispEdges" d="`, w, h)
+	out.WriteString("</title>")
+	if light.A > 0 {
+		fmt.Fprintf(&out, `<path %s d="M%s %sh%sv%sH%sz"/>`, svgFill(light), x, y, w, h, x)
+	}
+	fmt.Fprintf(&out, `<path %s shape-rendering="crispEdges" d="`, svgFill(dark))
 	path := svgPath{out: out.AvailableBuffer()}
 	path.modules(s)
 	out.Write(path.out)
 	out.WriteString(`"/>`)
 	if len(s.labels) > 0 {
-		out.WriteString(`<path d="`)
+		fmt.Fprintf(&out, `<path %s d="`, svgFill(dark))
 		path := svgPath{}
 		for _, l := range s.labels {
-			if err := glyphs().draw(&path, l, 1, 0, 0); err != nil {
+			if err := l.draw(&path, 1, 0, 0); err != nil {
 				return nil, err
 			}
 		}
@@ -88,6 +98,9 @@ func (p *svgPath) LineTo(x, y float32) { p.command('L', x, y) }
 
 // QuadTo implements pen.
 func (p *svgPath) QuadTo(cx, cy, x, y float32) { p.command('Q', cx, cy, x, y) }
+
+// CubeTo implements pen.
+func (p *svgPath) CubeTo(bx, by, cx, cy, x, y float32) { p.command('C', bx, by, cx, cy, x, y) }
 
 // ClosePath implements pen.
 func (p *svgPath) ClosePath() { p.out = append(p.out, 'Z') }

@@ -207,7 +207,7 @@ func TestSVGEscapesText(t *testing.T) {
 // svgTitle parses an image strictly, checks that it has no element or attribute
 // but ours, and returns the title.
 func svgTitle(svg []byte) (string, error) {
-	allowed := map[string]string{"svg": "xmlns width height viewBox role", "title": "", "path": "fill d shape-rendering"}
+	allowed := map[string]string{"svg": "xmlns width height viewBox role", "title": "", "path": "fill fill-opacity d shape-rendering"}
 	decoder := xml.NewDecoder(bytes.NewReader(svg))
 	var open, title string
 	for {

@@ -3,6 +3,8 @@ package barcode
 // symbol is a barcode that is not drawn yet. All its measures are in modules,
 // counted from the top left of the image.
 type symbol struct {
+	// linear is a bar code, whose first row may have any height.
+	linear bool
 	rows   []row // all of one length
 	quiet  margins
 	labels []label
@@ -27,7 +29,19 @@ type label struct {
 	centre   float64 // of the line, from the left
 	baseline float64 // from the top
 	size     float64 // of the font
+	digits   bool    // of an EAN-13 or UPC-A
 }
+
+// faces returns what the label is printed in.
+func (l label) faces() typeface {
+	if l.digits {
+		return digitFaces()
+	}
+	return textFaces()
+}
+
+// width returns the width of the line.
+func (l label) width() float64 { return l.size * l.faces().width(l.text) }
 
 // The layout of bar codes. The standards ask for ten modules of quiet zone at
 // the ends and for none above and below, where a small margin looks better.
@@ -36,8 +50,10 @@ const (
 	barMargin = 4
 	barHeight = 50
 
-	// labelSize makes the digits as wide as those of EAN-13, seven modules.
+	// labelSize makes digits as high as EAN-13 has them; leastLabel is what a
+	// long text may come down to before it makes the image wider.
 	labelSize   = 11
+	leastLabel  = 8
 	labelHeight = 8 // of a digit
 	labelTop    = 2 // between bars and text
 	labelTail   = 2 // what letters like g reach below the line
@@ -45,10 +61,13 @@ const (
 )
 
 // setBars makes the symbol a bar code with a line of text below.
-func (s *symbol) setBars(bars []bool) {
+func (s *symbol) setBars(bars []bool, text string) {
+	s.linear = true
 	s.rows = []row{{bars, barHeight}}
 	s.quiet = margins{barQuiet, barQuiet, barMargin, barMargin}
 	s.labelSpace = labelTop + labelHeight + labelTail
+	size := min(labelSize, float64(s.width())/textFaces().width(text))
+	s.labels = []label{{text: text, centre: float64(s.width()) / 2, baseline: barBaseline, size: max(leastLabel, size)}}
 }
 
 // dropLabels takes away the labels and what is there for them.

@@ -240,7 +240,7 @@ func TestZXingReadsCaptions(t *testing.T) {
 	t.Parallel()
 	texts := []string{
 		"0", "0000 00000000000000000", "0000000000000000000000", "https://example.com/a?b=c", "Zoë Müller\nΑθήνα",
-		"WIFI:T:WPA;S:Gäste;P:geheim;;", strings.Repeat("1", 40), prose(120), prose(300),
+		"WIFI:T:WPA;S:Gäste;P:geheim;;", "東京都千代田区 서울 北京", strings.Repeat("1", 40), prose(120), prose(300),
 	}
 	dir := t.TempDir()
 	var samples []sample

@@ -22,6 +22,8 @@ var (
 	// ErrTooLarge means that the result is over one of its limits. The error
 	// is a *LimitError.
 	ErrTooLarge = spool.ErrTooLarge
+	// ErrNoElement means that Screenshot.Selector matches nothing that has a size.
+	ErrNoElement = errors.New("chrome: no element to capture")
 	// ErrSelector means that Job.WaitForSelector is not a valid CSS selector.
 	ErrSelector = errors.New("chrome: the selector to wait for is not valid CSS")
 	// ErrNoContentArea means that the margins leave no room on the paper.

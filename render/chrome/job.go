@@ -72,6 +72,8 @@ type Job struct {
 	// Media is the CSS media type, print or screen. Empty means print for PDF
 	// and screen for Screenshot.
 	Media string
+	// ColorScheme is light or dark, for pages that ask; empty is light.
+	ColorScheme string
 }
 
 // Cookie is set before the page loads. An empty Domain means the host of
@@ -151,15 +153,18 @@ type Screenshot struct {
 	Quality               int // 1 to 100 for jpeg and webp; zero means Chromium's default
 	Viewport              Viewport
 	Clip                  *Rect // relative to the document's top left corner
-	MaxSide               int   // device pixels; zero means 16,384
-	MaxPixels             int   // device pixels; zero means 100 million
-	MaxBytes              int64 // zero means no limit
+	// Selector is a CSS selector: the first element that it matches is captured.
+	Selector  string
+	MaxSide   int   // device pixels; zero means 16,384
+	MaxPixels int   // device pixels; zero means 100 million
+	MaxBytes  int64 // zero means no limit
 }
 
 // Viewport is the size of the window. The zero value is 800 × 600 at scale 1.
 type Viewport struct {
 	Width, Height int
 	Scale         float64 // device pixels per CSS pixel; zero means 1
+	Mobile        bool    // heeds the page's own viewport, and touches in the place of a mouse
 }
 
 // Rect is an area in CSS pixels.

@@ -54,6 +54,7 @@ type page struct {
 // value is a page's state after it was made.
 type emulation struct {
 	media       string
+	scheme      string
 	viewport    Viewport
 	transparent bool
 }
@@ -170,11 +171,16 @@ func (p *page) renew() {
 // round trip only where the last job wanted something else.
 func (p *page) emulate(ctx context.Context, want emulation) error {
 	var reqs []request
-	if want.media != p.emulated.media {
-		reqs = append(reqs, proto.EmulationSetEmulatedMedia{Media: want.media})
+	if want.media != p.emulated.media || want.scheme != p.emulated.scheme {
+		reqs = append(reqs, proto.EmulationSetEmulatedMedia{
+			Media: want.media, Features: []*proto.EmulationMediaFeature{{Name: "prefers-color-scheme", Value: want.scheme}},
+		})
 	}
 	if want.viewport != p.emulated.viewport {
 		reqs = append(reqs, want.viewport.request())
+	}
+	if want.viewport.Mobile != p.emulated.viewport.Mobile {
+		reqs = append(reqs, proto.EmulationSetTouchEmulationEnabled{Enabled: want.viewport.Mobile})
 	}
 	if want.transparent != p.emulated.transparent {
 		reqs = append(reqs, background(want.transparent))
@@ -191,7 +197,7 @@ func (v Viewport) request() request {
 		return proto.EmulationClearDeviceMetricsOverride{}
 	}
 	v = v.withDefaults()
-	return proto.EmulationSetDeviceMetricsOverride{Width: v.Width, Height: v.Height, DeviceScaleFactor: v.Scale}
+	return proto.EmulationSetDeviceMetricsOverride{Width: v.Width, Height: v.Height, DeviceScaleFactor: v.Scale, Mobile: v.Mobile}
 }
 
 func (v Viewport) withDefaults() Viewport {

@@ -224,7 +224,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 	var doc Document
 	err = p.run(ctx, job, task{
 		step:     StepPrint,
-		emulated: emulation{media: mediaOverride(job.Media, "print"), viewport: opt.window(job.Lane)},
+		emulated: emulation{media: mediaOverride(job.Media, "print"), scheme: job.ColorScheme, viewport: opt.window(job.Lane)},
 		lazy:     true,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || largePrint(job.HTML)
@@ -259,6 +259,7 @@ func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, 
 		step: StepCapture,
 		emulated: emulation{
 			media:       mediaOverride(job.Media, "screen"),
+			scheme:      job.ColorScheme,
 			viewport:    opt.Viewport,
 			transparent: opt.OmitBackground && opt.Type != "jpeg",
 		},

@@ -92,6 +92,28 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 	return Image{Body: body, Width: size.Width, Height: size.Height}, nil
 }
 
+// elementScript returns where the first element of a selector is, in whole
+// pixels, or null.
+const elementScript = `async selector => {
+  const box = document.querySelector(selector)?.getBoundingClientRect();
+  if (!box || !(box.width > 0 && box.height > 0)) return null;
+  const x = Math.max(0, Math.floor(box.left + scrollX)), y = Math.max(0, Math.floor(box.top + scrollY));
+  return {x, y, width: Math.ceil(box.right + scrollX) - x, height: Math.ceil(box.bottom + scrollY) - y};
+}`
+
+// element returns the area of the first element of a selector, which has been
+// waited for.
+func (p *page) element(ctx context.Context, selector string) (*Rect, error) {
+	var area *Rect
+	if err := p.eval(ctx, elementScript, selector, &area); err != nil {
+		return nil, err
+	}
+	if area == nil || area.Width < 1 || area.Height < 1 {
+		return nil, ErrNoElement
+	}
+	return area, nil
+}
+
 // captureParams decides which area is photographed.
 func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptureScreenshot, error) {
 	params := proto.PageCaptureScreenshot{
@@ -102,6 +124,13 @@ func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptu
 		params.Quality = &o.Quality
 	}
 	area := o.Clip
+	if o.Selector != "" {
+		var err error
+		if area, err = p.element(ctx, o.Selector); err != nil {
+			return params, err
+		}
+		params.CaptureBeyondViewport = true
+	}
 	if area == nil && params.CaptureBeyondViewport {
 		var metrics proto.PageGetLayoutMetricsResult
 		if err := p.call(ctx, proto.PageGetLayoutMetrics{}, &metrics); err != nil {

@@ -78,7 +78,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 		ProtectJob:     {Protection{Input: in, UserPassword: "n", OwnerPassword: "m"}, "n", texts},
 		BookmarksJob:   {Outline{Input: in, Bookmarks: []Bookmark{{Title: "x", Page: 1}}}, password, texts},
 		MergeJob:       {Merge{Inputs: []MergeInput{{Input: in}, {Input: in}}}, "", append(append([]string{}, texts...), texts...)},
-		StampJob:       {stampArgs(func(a *StampArgs) { a.Input = in }), password, texts},
+		StampJob:       {StampArgs{Input: in, Marks: stampArgs(nil).Marks}, password, texts},
 		DeletePagesJob: {Selection{Input: in, Pages: "1"}, password, texts[1:]},
 	} {
 		result, err := do(t, job, test.args, document, plate(t, green, 40, 20))

@@ -66,6 +66,17 @@ func merge(ctx context.Context, w *engine.Work, args Merge) ([]byte, error) {
 	return nil, joinRich(ctx, w, parts, last.first+last.pages, m)
 }
 
+// firstInfo is what the first document says of itself, and so does the result.
+func firstInfo(first part) pdffile.Dict {
+	if first.structure != nil {
+		return information(first.structure.File)
+	}
+	if f, err := first.readSelf(); err == nil {
+		return information(f)
+	}
+	return nil
+}
+
 // openParts opens all parts, and numbers their pages.
 func openParts(ctx context.Context, parts []part) error {
 	if err := each(ctx, parts, func(ctx context.Context, i int) error { return parts[i].open(ctx) }); err != nil {
@@ -89,7 +100,7 @@ const joinPatience = 3 * time.Second
 func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	if err := join(ctx, w, files(parts), output); err != nil {
+	if err := join(ctx, w, newFrame(nil, firstInfo(parts[0])), files(parts), output); err != nil {
 		return false, nil // it shows again, with the document
 	}
 	pages, err := pagesOf(w.Path(output))
@@ -173,10 +184,15 @@ func files(parts []part) (inputs []qpdfJob) {
 	return inputs
 }
 
-// join writes the pages of all inputs into one file. What is in them beside
-// pages, qpdf leaves behind.
-func join(ctx context.Context, w *engine.Work, inputs []qpdfJob, name string) error {
-	_, err := qpdf(ctx, w, qpdfJob{"empty": "", "pages": inputs, "outputFile": name})
+// join writes the pages of all inputs into one file, whose outline and
+// information are those of the frame. What is in them beside pages, qpdf leaves
+// behind.
+func join(ctx context.Context, w *engine.Work, frame []byte, inputs []qpdfJob, name string) error {
+	const framed = "frame.pdf"
+	if err := os.WriteFile(w.Path(framed), frame, 0o600); err != nil {
+		return fmt.Errorf("frame: %w", err)
+	}
+	_, err := qpdf(ctx, w, qpdfJob{"inputFile": framed, "pages": inputs, "outputFile": name})
 	return err
 }
 
@@ -184,10 +200,6 @@ func join(ctx context.Context, w *engine.Work, inputs []qpdfJob, name string) er
 // pages are put into a frame that has the outline already, and then the marks of
 // pages are replaced where they are.
 func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m mark) error {
-	const frame = "frame.pdf"
-	if err := os.WriteFile(w.Path(frame), newFrame(joinedOutline(parts, m)), 0o600); err != nil {
-		return fmt.Errorf("frame: %w", err)
-	}
 	doc := &document{work: w, name: "joined.pdf", pages: total}
 	packed := false
 	for _, p := range parts {
@@ -196,8 +208,8 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 	if !packed {
 		doc.name = output
 	}
-	job := qpdfJob{"inputFile": frame, "pages": files(parts), "outputFile": doc.name}
-	if _, err := qpdf(ctx, w, job); err != nil {
+	frame := newFrame(joinedOutline(parts, m), firstInfo(parts[0]))
+	if err := join(ctx, w, frame, files(parts), doc.name); err != nil {
 		return doc.damaged(err)
 	}
 	if err := doc.placeMarks(m); err != nil {
@@ -210,9 +222,12 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 	return nil
 }
 
-// newFrame makes a document without pages that has an outline.
-func newFrame(nodes []outlineNode) []byte {
+// newFrame makes a document without pages that has an outline and information.
+func newFrame(nodes []outlineNode, info pdffile.Dict) []byte {
 	u, root := pdffile.NewDocument()
+	if len(info) > 0 {
+		u.SetInfo(info)
+	}
 	pages := u.Reserve()
 	u.Set(pages, pdffile.Dict{"/Type": "/Pages", "/Kids": []any{}, "/Count": 0})
 	catalog := pdffile.Dict{"/Type": "/Catalog", "/Pages": pages}

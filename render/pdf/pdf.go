@@ -32,6 +32,7 @@ const (
 	DeletePagesJob = "pdf.delete-pages"
 	CompressJob    = "pdf.compress"
 	InfoJob        = "pdf.info"
+	SetInfoJob     = "pdf.set-info"
 )
 
 // Handlers are the jobs of this package that a child of render/engine can do.
@@ -46,6 +47,7 @@ func Handlers() engine.Handlers {
 		DeletePagesJob: handle(deletePages),
 		CompressJob:    handle(compress),
 		InfoJob:        handleJSON(info),
+		SetInfoJob:     handle(setInfo),
 	}
 	maps.Copy(handlers, PageHandlers())
 	return handlers

@@ -57,7 +57,7 @@ func lookAtPages(t *testing.T, content []byte, pages int) {
 	if _, err := do(t, RasterJob, RasterArgs{Input: input(""), Pages: "1", DPI: 36}, content); err != nil {
 		t.Errorf("raster: %v", err)
 	}
-	args := stampArgs(func(a *StampArgs) { a.Pages = "last" })
+	args := stampArgs(func(a *Mark) { a.Pages = "last" })
 	stamped, err := do(t, StampJob, args, content, plate(t, green, 40, 20))
 	if err != nil {
 		t.Errorf("stamp: %v", err)

@@ -3,6 +3,7 @@ package pdf
 import (
 	"context"
 	_ "embed"
+	"fmt"
 
 	"relaypdf/render/engine"
 )
@@ -10,10 +11,16 @@ import (
 // StampArgs are the arguments of a StampJob. The output is the PDF.
 type StampArgs struct {
 	Input Input
+	Marks []Mark // in the order in which they are drawn
+}
+
+// Mark is one stamp, and where it is drawn.
+type Mark struct {
 	// Stamp is what is drawn: an image, or a PDF whose first page is drawn.
 	Stamp Input
-	// Image is whether Stamp is an image. One that is larger than a page is
-	// made smaller before Scale counts.
+	// Image is whether Stamp is an image. One that is larger than a page, as it
+	// is turned, is made smaller before Scale counts; of other stamps what comes
+	// out is, unless they are at a point.
 	Image bool
 	// Pages is a selection, in the grammar of pagerange; empty is all.
 	Pages string
@@ -26,6 +33,8 @@ type StampArgs struct {
 	Rotate   float64 // counter-clockwise in degrees
 	Scale    float64
 	Below    bool
+	// Tiled draws the stamp all over the page, wherever Position is.
+	Tiled bool
 }
 
 // stampEdge is how far stamps at an edge are from it, in points.
@@ -38,22 +47,28 @@ var stampScript []byte
 
 // stampInput are the arguments of the script.
 type stampInput struct {
-	Input    string  `json:"input"`
+	Input  string       `json:"input"`
+	Output string       `json:"output"`
+	Edge   float64      `json:"edge"`
+	Stamps []stampStamp `json:"stamps"`
+}
+
+// stampStamp is one stamp.
+type stampStamp struct {
 	Stamp    string  `json:"stamp"`
-	Output   string  `json:"output"`
 	Pages    []int   `json:"pages"`
 	Position *string `json:"position"`
 	X        float64 `json:"x"`
 	Y        float64 `json:"y"`
-	Edge     float64 `json:"edge"`
 	Opacity  float64 `json:"opacity"`
 	Rotate   float64 `json:"rotate"`
 	Scale    float64 `json:"scale"`
 	Shrink   bool    `json:"shrink"`
 	Below    bool    `json:"below"`
+	Tiled    bool    `json:"tiled"`
 }
 
-// stamp draws a stamp on pages.
+// stamp draws stamps on pages.
 //
 // It places the stamp by itself: qpdf's overlay fits it into the trim box, and
 // pdfcpu's watermark takes no notice of turned pages.
@@ -65,35 +80,41 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) ([]byte, error) 
 	if err := checkPages(doc.pages); err != nil {
 		return nil, err
 	}
-	pages, err := doc.resolve(args.Pages)
-	if err != nil {
-		return nil, err
-	}
-	if args.Image {
-		if args.Stamp.Name, err = imageStamp(w, args.Stamp.Name); err != nil {
-			return nil, blameImage(1, err)
+	const stamped = "stamped.pdf"
+	input := stampInput{Output: stamped, Edge: stampEdge}
+	images := 0
+	for _, mark := range args.Marks {
+		pages, err := doc.resolve(mark.Pages)
+		if err != nil {
+			return nil, err
 		}
+		name := mark.Stamp.Name
+		if mark.Image {
+			images++
+			if name, err = imageStamp(w, name, images); err != nil {
+				return nil, blameImage(images, err)
+			}
+		}
+		input.Stamps = append(input.Stamps, stampStamp{
+			Stamp: name, Pages: withoutRepeats(pages), Position: mark.Position, X: mark.X, Y: mark.Y,
+			Opacity: mark.Opacity, Rotate: mark.Rotate, Scale: mark.Scale, Shrink: mark.Image, Below: mark.Below, Tiled: mark.Tiled,
+		})
 	}
 	original := *doc
 	encrypted, err := doc.plain(ctx)
 	if err != nil {
 		return nil, err
 	}
-	const stamped = "stamped.pdf"
-	_, err = runScript[bool](ctx, doc, "stamp.js", stampScript, stampInput{
-		Input: doc.name, Stamp: args.Stamp.Name, Output: stamped, Pages: withoutRepeats(pages),
-		Position: args.Position, X: args.X, Y: args.Y, Edge: stampEdge,
-		Opacity: args.Opacity, Rotate: args.Rotate, Scale: args.Scale, Shrink: args.Image, Below: args.Below,
-	})
-	if err != nil {
+	input.Input = doc.name
+	if _, err = runScript[bool](ctx, doc, "stamp.js", stampScript, input); err != nil {
 		return nil, err
 	}
 	return nil, finish(ctx, &original, encrypted, stamped)
 }
 
-// imageStamp makes a PDF of one page of an image and returns its name.
-func imageStamp(w *engine.Work, image string) (string, error) {
-	const name = "stamp-image.pdf"
+// imageStamp makes a PDF of one page of an image, the nth, and returns its name.
+func imageStamp(w *engine.Work, image string, n int) (string, error) {
+	name := fmt.Sprintf("stamp-image%d.pdf", n)
 	out, err := newWriter(w.Path(name))
 	if err != nil {
 		return "", err

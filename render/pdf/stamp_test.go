@@ -29,12 +29,12 @@ func plate(t testing.TB, c color.Color, width, height int) []byte {
 
 // stampArgs stamps an image, which is 30 by 15 points where it is a plate of
 // 40 by 20 pixels.
-func stampArgs(change func(*StampArgs)) StampArgs {
-	args := StampArgs{Input: input(""), Stamp: Input{Name: inputName(1)}, Image: true, Position: new("center"), Opacity: 1, Scale: 1}
+func stampArgs(change func(*Mark)) StampArgs {
+	mark := Mark{Stamp: Input{Name: inputName(1)}, Image: true, Position: new("center"), Opacity: 1, Scale: 1}
 	if change != nil {
-		change(&args)
+		change(&mark)
 	}
-	return args
+	return StampArgs{Input: input(""), Marks: []Mark{mark}}
 }
 
 func TestStampPosition(t *testing.T) {
@@ -49,12 +49,12 @@ func TestStampPosition(t *testing.T) {
 			"center": {w/2 - 15, h/2 - 7}, "top": {w/2 - 15, 24}, "bottom": {w/2 - 15, h - 24 - 15}, "top-left": {24, 24},
 			"top-right": {w - 24 - 30, 24}, "bottom-left": {24, h - 24 - 15}, "bottom-right": {w - 24 - 30, h - 24 - 15},
 		} {
-			got := extent(draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Position = &name }), colored(rotate), stamp), 1), green)
+			got := extent(draw(t, make1(t, StampJob, stampArgs(func(a *Mark) { a.Position = &name }), colored(rotate), stamp), 1), green)
 			if want := (image.Rectangle{Min: corner, Max: corner.Add(image.Pt(30, 15))}); !close1(got, want) {
 				t.Errorf("turned by %d, %s: the stamp is at %v, want %v", rotate, name, got, want)
 			}
 		}
-		point := stampArgs(func(a *StampArgs) { a.Position, a.X, a.Y, a.Scale = nil, 10, 20, 2 })
+		point := stampArgs(func(a *Mark) { a.Position, a.X, a.Y, a.Scale = nil, 10, 20, 2 })
 		got := extent(draw(t, make1(t, StampJob, point, colored(rotate), stamp), 1), green)
 		if want := image.Rect(10, 20, 70, 50); !close1(got, want) {
 			t.Errorf("turned by %d, a point: the stamp is at %v, want %v", rotate, got, want)
@@ -76,7 +76,7 @@ func TestStampTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rotate := range []int{0, 90} {
-		shown := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Rotate, a.Position = 90, new("top-left") }), colored(rotate), b.Bytes()), 1)
+		shown := draw(t, make1(t, StampJob, stampArgs(func(a *Mark) { a.Rotate, a.Position = 90, new("top-left") }), colored(rotate), b.Bytes()), 1)
 		if got, want := extent(shown, white), image.Rect(24, 24, 39, 54); !close1(got, want) {
 			t.Errorf("turned by %d: the right end is at %v, want %v", rotate, got, want)
 		}
@@ -88,37 +88,37 @@ func TestStampTurns(t *testing.T) {
 
 func TestStampLayersAndOpacity(t *testing.T) {
 	stamp := plate(t, green, 40, 20)
-	below := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Below = true }), colored(0), stamp), 1)
+	below := draw(t, make1(t, StampJob, stampArgs(func(a *Mark) { a.Below = true }), colored(0), stamp), 1)
 	if got := extent(below, green); !got.Empty() {
 		t.Errorf("a stamp below what fills the page is seen at %v", got)
 	}
-	onText := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Below = true }), three().Write(), stamp), 2)
+	onText := draw(t, make1(t, StampJob, stampArgs(func(a *Mark) { a.Below = true }), three().Write(), stamp), 2)
 	if got := extent(onText, green); got.Dx() < 29 {
 		t.Errorf("a stamp below a text is seen at %v", got)
 	}
-	half := draw(t, make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Opacity = 0.5 }), three().Write(), stamp), 1)
+	half := draw(t, make1(t, StampJob, stampArgs(func(a *Mark) { a.Opacity = 0.5 }), three().Write(), stamp), 1)
 	if got, want := half.At(150, 200), (color.RGBA{R: 127, G: 255, B: 127, A: 255}); !near(got, want) {
 		t.Errorf("half a stamp is %v, want %v", got, want)
 	}
 }
 
 func TestStampPages(t *testing.T) {
-	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "1,last,1" }), three().Write(), plate(t, green, 40, 20))
+	stamped := make1(t, StampJob, stampArgs(func(a *Mark) { a.Pages = "1,last,1" }), three().Write(), plate(t, green, 40, 20))
 	sound(t, stamped, "", 3)
 	for page, want := range map[int]bool{1: true, 2: false, 3: true} {
 		if got := !extent(draw(t, stamped, page), green).Empty(); got != want {
 			t.Errorf("page %d is stamped: %v, want %v", page, got, want)
 		}
 	}
-	fails(t, BeyondEnd, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "9" }), three().Write(), plate(t, green, 4, 2))
+	fails(t, BeyondEnd, StampJob, stampArgs(func(a *Mark) { a.Pages = "9" }), three().Write(), plate(t, green, 4, 2))
 }
 
 // TestStampOfPDF stamps a page of a PDF, twice, and finds all texts.
 func TestStampOfPDF(t *testing.T) {
 	other := source{Pages: []string{"STAMP"}}.Write()
-	args := stampArgs(func(a *StampArgs) { a.Image, a.Scale = false, 0.5 })
+	args := stampArgs(func(a *Mark) { a.Image, a.Scale = false, 0.5 })
 	once := make1(t, StampJob, args, three().Write(), other)
-	args.Position = new("bottom")
+	args.Marks[0].Position = new("bottom")
 	stamped := make1(t, StampJob, args, once, other)
 	sound(t, stamped, "", 3)
 	text := fmt.Sprint(readTexts(t, TextArgs{Input: input("")}, stamped).Pages)
@@ -133,7 +133,9 @@ func oneLine(text string) string { return string(bytes.Join(bytes.Fields([]byte(
 func TestStampKeepsEncryptionAndStreams(t *testing.T) {
 	stamp := plate(t, green, 40, 20)
 	document := pdftest.Transform(t, three().Write(), "--object-streams=generate", "--encrypt", "user", "owner", "256", "--")
-	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Input.Password = "user" }), document, stamp)
+	protected := stampArgs(nil)
+	protected.Input.Password = "user"
+	stamped := make1(t, StampJob, protected, document, stamp)
 	for _, password := range []string{"user", "owner"} {
 		sound(t, stamped, password, 3)
 	}
@@ -156,5 +158,41 @@ func TestStampShrinksLargeImages(t *testing.T) {
 	got := extent(draw(t, make1(t, StampJob, stampArgs(nil), colored(0), plate(t, green, 1000, 1000)), 1), green)
 	if want := image.Rect(50, 0, 150, 100); !close1(got, want) {
 		t.Errorf("the stamp is at %v, want %v", got, want)
+	}
+}
+
+// TestStampFits has a text that is longer than the page, turned: what is at a
+// named position is made smaller, and what is at a point is as it is.
+func TestStampFits(t *testing.T) {
+	drawn := source{Pages: []string{"x"}, Objects: []string{
+		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 900 40] /Contents 101 0 R >>", "<< /Length 25 >>\nstream\n0 1 0 rg 0 0 900 500 re f \nendstream",
+	}}
+	long := bytes.Replace(drawn.Write(), []byte("/Kids [10 0 R ]"), []byte("/Kids [100 0 R]"), 1)
+	for name, want := range map[string]image.Rectangle{"center": image.Rect(74, 24, 126, 76), "top": image.Rect(74, 24, 126, 76)} {
+		args := stampArgs(func(a *Mark) { a.Image, a.Rotate, a.Position = false, 45, &name })
+		if got := extent(draw(t, make1(t, StampJob, args, colored(0), long), 1), green); !close1(got, want) {
+			t.Errorf("%s: the stamp is at %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestStampTiles counts stamps all over a page, and draws two stamps at once.
+func TestStampTiles(t *testing.T) {
+	stamp := plate(t, green, 40, 20)
+	args := stampArgs(func(a *Mark) { a.Tiled = true })
+	shown := draw(t, make1(t, StampJob, args, colored(0), stamp), 1)
+	for _, at := range []image.Point{{100, 50}, {22, 50}, {178, 50}} {
+		if got := shown.At(at.X, at.Y); !near(got, green) {
+			t.Errorf("at %v is %v, want a stamp", at, got)
+		}
+	}
+	if got := shown.At(61, 50); near(got, green) {
+		t.Error("tiles touch one another")
+	}
+	args = stampArgs(func(a *Mark) { a.Position = new("top-left") })
+	args.Marks = append(args.Marks, args.Marks[0])
+	args.Marks[1].Position, args.Marks[1].Pages = new("bottom-right"), "1"
+	if got, want := extent(draw(t, make1(t, StampJob, args, colored(0), stamp), 1), green), image.Rect(24, 24, 176, 76); !close1(got, want) {
+		t.Errorf("two stamps are at %v, want %v", got, want)
 	}
 }

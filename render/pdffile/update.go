@@ -13,6 +13,7 @@ type Update struct {
 	changed map[string]any
 	kept    map[int]place // that are to be in the table besides; see Replace
 	next    int           // the number of the next new object
+	info    string        // the document information; empty is as the file has it
 }
 
 // NewUpdate returns an update of the file without changes.
@@ -28,6 +29,12 @@ func (u *Update) Reserve() string {
 
 // Set gives an object its value.
 func (u *Update) Set(reference string, value any) { u.changed[reference] = value }
+
+// SetInfo gives the document its information.
+func (u *Update) SetInfo(entries Dict) {
+	u.info = u.Reserve()
+	u.Set(u.info, entries)
+}
 
 // Empty tells that nothing was set.
 func (u *Update) Empty() bool { return len(u.changed) == 0 }
@@ -106,6 +113,9 @@ func (u *Update) section(offset int, trailer Dict) []byte {
 		}
 	}
 	trailer["/Size"] = u.next
+	if u.info != "" {
+		trailer["/Info"] = u.info
+	}
 	start := offset + len(out)
 	out = append(append(out, table...), "trailer "...)
 	return fmt.Appendf(appendValue(out, trailer), "\nstartxref\n%d\n%%%%EOF\n", start)

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/op"
+)
+
+// Generators of clients name a type after its component, so that every object of
+// the interface is one, under the name of its Go type.
+
+// componentNames are names of types that are others in the interface.
+var componentNames = map[string]string{
+	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "NamedFile": "NamedFileSource", "FromImagesPage": "FromImagesOptions",
+	"JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse", "WalletNews": "WalletEventData",
+	"pdf.Permissions": "PdfPermissions", "pdf.Field": "FormField", "fault.Detail": "ErrorDetail",
+	// What has no type of its own, by where it is.
+	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark", "ErrorError": "ErrorContent",
+}
+
+// defaultExtension holds what a member is when it is not given, where generators
+// do not see it.
+const defaultExtension = "x-default"
+
+// components collects the objects of a document.
+type components struct {
+	schemas map[string]*jsonschema.Schema
+	// names are those of the Go types, by what their schemas say.
+	names map[string]string
+	// whole is what components said before their objects were taken out of them.
+	whole map[string]string
+}
+
+// learn keeps the names of a type and of those that it is made of.
+func (c *components) learn(shape reflect.Type) {
+	for shape.Kind() == reflect.Pointer || shape.Kind() == reflect.Slice || shape.Kind() == reflect.Map {
+		shape = shape.Elem()
+	}
+	if shape.Kind() != reflect.Struct || shape.PkgPath() == "time" {
+		return
+	}
+	for _, doc := range []*jsonschema.Schema{op.InputSchema(shape), op.AnswerSchema(shape)} {
+		if shape.Name() != "" && doc.Properties != nil && doc.Properties.Len() > 0 {
+			key := content(doc)
+			if c.names[key] != "" {
+				return
+			}
+			c.names[key] = cmp.Or(componentNames[shape.String()], componentOf(shape.Name()))
+		}
+	}
+	for i := range shape.NumField() {
+		c.learn(shape.Field(i).Type)
+	}
+}
+
+// componentOf is the name of a Go type in the interface.
+func componentOf(name string) string {
+	if known := componentNames[name]; known != "" {
+		return known
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// content is what a schema says, but for its own description.
+func content(doc *jsonschema.Schema) string {
+	bare := *doc
+	bare.Description = ""
+	text, err := json.Marshal(&bare)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// split makes components of the objects within all components.
+func (c *components) split() {
+	for name, doc := range c.schemas {
+		c.whole[name] = content(doc)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.schemas)) {
+		c.schemas[name] = c.parts(c.schemas[name], name)
+	}
+}
+
+// component makes a component of an object under a name, unless there is one
+// that says the same, and returns a reference to it.
+func (c *components) component(doc *jsonschema.Schema, name string) *jsonschema.Schema {
+	said := content(doc)
+	name = cmp.Or(c.names[said], componentNames[name], name)
+	for base, n := name, 2; c.whole[name] != "" && c.whole[name] != said; n++ {
+		name = fmt.Sprintf("%s%d", base, n)
+	}
+	if c.whole[name] == "" {
+		c.whole[name] = said
+		made := c.parts(doc, name)
+		made.Description = ""
+		c.schemas[name] = made
+	}
+	return &jsonschema.Schema{Ref: "#/components/schemas/" + name, Description: doc.Description}
+}
+
+// parts returns a copy of a schema whose objects are references. Defaults are
+// told in words, and by an extension: generators take what has one for a member that is always there.
+func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Schema {
+	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
+		return doc
+	}
+	made := *doc
+	if doc.Default != nil {
+		made.Default, made.Extras = nil, map[string]any{defaultExtension: doc.Default}
+		if !strings.Contains(doc.Description, "efault") {
+			made.Description = strings.TrimSpace(fmt.Sprintf("%s Default: %v.", doc.Description, doc.Default))
+		}
+	}
+	if doc.Properties != nil {
+		made.Properties = jsonschema.NewProperties()
+		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
+			made.Properties.Set(pair.Key, c.part(pair.Value, memberName(name, pair.Key), doc, name))
+		}
+	}
+	made.Items = c.part(doc.Items, name+"Item", nil, "")
+	made.AdditionalProperties = c.part(doc.AdditionalProperties, name+"Value", nil, "")
+	made.OneOf, made.AnyOf = nil, nil
+	for i, alternative := range doc.OneOf {
+		made.OneOf = append(made.OneOf, c.part(alternative, fmt.Sprint(name, "Choice", i), nil, ""))
+	}
+	for i, alternative := range doc.AnyOf {
+		made.AnyOf = append(made.AnyOf, c.part(alternative, fmt.Sprint(name, "Choice", i), nil, ""))
+	}
+	return &made
+}
+
+// part is a member of an object, or a value of a list: a reference where it is an
+// object itself. One that holds a list of objects like itself refers to itself.
+func (c *components) part(doc *jsonschema.Schema, name string, above *jsonschema.Schema, aboveName string) *jsonschema.Schema {
+	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
+		return doc
+	}
+	if doc.Items != nil && above != nil && like(doc.Items, above) {
+		made := *doc
+		made.Items = &jsonschema.Schema{Ref: "#/components/schemas/" + aboveName}
+		return &made
+	}
+	if doc.Items != nil && doc.Items.Properties != nil {
+		made := *doc
+		made.Items = c.component(doc.Items, singular(name))
+		return &made
+	}
+	if doc.Properties != nil && doc.Properties.Len() > 0 && doc.Ref == "" {
+		return c.component(doc, name)
+	}
+	return c.parts(doc, name)
+}
+
+// like tells whether an object has no members but those of another, which has
+// not many more.
+func like(item, doc *jsonschema.Schema) bool {
+	if item.Properties == nil || doc.Properties == nil || item.Properties.Len()+1 < doc.Properties.Len() {
+		return false
+	}
+	for pair := item.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		if _, ok := doc.Properties.Get(pair.Key); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// memberName names what has no type of its own after where it is.
+func memberName(above, member string) string {
+	for _, ending := range []string{"Input", "Result"} {
+		above = strings.TrimSuffix(above, ending)
+	}
+	return above + strings.ToUpper(member[:1]) + member[1:]
+}
+
+func singular(name string) string { return strings.TrimSuffix(name, "s") }

@@ -1,0 +1,52 @@
+package operation
+
+import (
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// Described is the part of an input that says what the PDF that is made says of
+// itself.
+type Described struct {
+	Metadata Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the result, in the place of what the source has."`
+}
+
+func (d *Described) describes() render.Metadata { return d.Metadata.info() }
+
+// info returns the metadata as the renderer takes it.
+func (m *Metadata) info() render.Metadata {
+	return render.Metadata{Title: m.Title, Author: m.Author, Subject: m.Subject, Keywords: m.Keywords.text}
+}
+
+// describer is an input with a Described.
+type describer[In any] interface {
+	*In
+	describes() render.Metadata
+}
+
+// described runs an operation, and gives the PDF that it makes the information
+// that its input asks for.
+func described[In any, P describer[In]](run func(context.Context, *Env, *In) (op.Result, error)) func(context.Context, *Env, *In) (op.Result, error) {
+	return func(ctx context.Context, env *Env, in *In) (op.Result, error) {
+		result, err := run(ctx, env, in)
+		info := P(in).describes()
+		if err != nil || info == (render.Metadata{}) {
+			return result, err
+		}
+		made, ok := result.Body.(render.File)
+		if !ok || result.ContentType != "application/pdf" {
+			return result, nil
+		}
+		password := ""
+		if opened, ok := any(in).(interface{ opens() string }); ok {
+			password = opened.opens()
+		}
+		result.Body, err = env.Render.SetPDFInfo(ctx, made, password, info)
+		return result, err
+	}
+}
+
+// opens is the password of a result that is encrypted as its source was.
+func (s *PDFSource) opens() string { return s.Password }

@@ -1,0 +1,58 @@
+"""Drives the client against the service; run by the tests of package clients."""
+
+import os
+import re
+
+from relaypdf import Relay, RelayError, SignatureError, verify
+
+base_url, key = os.environ["BASE_URL"], os.environ["KEY"]
+relay = Relay(key, base_url)
+
+
+def refused(code, call, *args, **fields):
+    try:
+        call(*args, **fields)
+    except RelayError as error:
+        assert error.code == code, error
+        return error
+    raise AssertionError("not refused: " + code)
+
+
+# A file, through a failure of the service that is tried again.
+with relay.run("barcodes.create", {"type": "qr", "text": "hello", "filename": "Größe"}) as result:
+    assert (result.filename, result.content_type, result.charged) == ("Größe.png", "image/png", 100), vars(result)
+    assert result.id.startswith("file_")
+    assert next(iter(result))[:4] == b"\x89PNG"
+
+# The same key is charged once.
+stored = relay.url("barcodes.create", {"type": "qr", "text": "x"}, idempotency_key="py", max_charge=100)
+assert relay.url("barcodes.create", {"type": "qr", "text": "x"}, idempotency_key="py", max_charge=100)["id"] == stored["id"]
+assert len(relay.download(stored["id"]).read()) == stored["sizeBytes"]
+
+# A job.
+done = relay.wait(relay.start("barcodes.create", {"type": "ean13", "text": "4006381333931"}))
+assert done["status"] == "completed" and done["url"], done
+assert relay.get("/v1/jobs", status="completed")["jobs"][0]["id"] == done["id"]
+
+# Uploads are their owner's.
+upload = relay.upload("größe.txt", b"mine")
+assert upload["filename"] == "größe.txt", upload
+assert relay.download(upload["id"]).read() == b"mine"
+relay.delete(upload["id"])
+
+# Refusals.
+error = refused("invalid_request", relay.pdf)
+assert error.status == 400 and error.request_id and "html" in error.message, error
+refused("not_found", relay.download, upload["id"])
+refused("unauthorized", Relay("", base_url).get, "/v1/account")
+
+# Deliveries.
+event, signature, secret = os.environ["EVENT"].encode(), os.environ["SIGNATURE"], os.environ["SECRET"]
+assert verify(event, signature, secret)["type"] == "job.completed"
+for body, signed in [(event + b" ", signature), (event, re.sub(r"t=\d+", "t=1", signature)), (event, "")]:
+    try:
+        verify(body, signed, secret)
+    except SignatureError:
+        continue
+    raise AssertionError("accepted: " + signed)
+print("ok")

@@ -1,0 +1,86 @@
+package barcode
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+)
+
+// minBars is the least height of bars, in modules: what a scanner's beam can
+// cross.
+const minBars = 5
+
+// frame is the image around a symbol, in pixels.
+type frame struct {
+	pixels        int // of a module
+	width, height int
+	left, top     int // where the symbol begins
+}
+
+// frame fits a symbol into the image that is asked for: modules take as many
+// whole pixels as there is room for, the bars of bar codes take the height that
+// is left, and the rest goes around.
+func (req *Request) frame(s *symbol, modulePixels int) (frame, error) {
+	across, down := math.MaxInt, math.MaxInt
+	if req.Width > 0 {
+		across = req.Width / s.width()
+	}
+	if req.Height > 0 && !s.linear {
+		down = req.Height / s.height()
+	}
+	pixels := min(across, down)
+	switch {
+	case pixels == math.MaxInt:
+		pixels = modulePixels * req.Scale
+	case across == 0:
+		return frame{}, sizeError("width", s.width())
+	case down == 0:
+		return frame{}, sizeError("height", s.height())
+	}
+	if s.linear && req.Height > 0 {
+		more := req.Height/pixels - s.height()
+		if s.rows[0].height+more < minBars {
+			return frame{}, sizeError("height", pixels*(s.height()-s.rows[0].height+minBars))
+		}
+		s.stretch(more)
+	}
+	f := frame{pixels: pixels, width: cmp.Or(req.Width, s.width()*pixels), height: cmp.Or(req.Height, s.height()*pixels)}
+	f.left, f.top = (f.width-s.width()*pixels)/2, (f.height-s.height()*pixels)/2
+	return f, nil
+}
+
+func sizeError(field string, least int) *ContentError {
+	return &ContentError{Field: field, Message: fmt.Sprintf("is too small for this code: it needs at least %d pixels", least)}
+}
+
+// stretch makes the bars higher by some modules, and moves what is below them.
+func (s *symbol) stretch(more int) {
+	s.rows[0].height += more
+	for i := range s.labels {
+		s.labels[i].baseline += float64(more)
+	}
+}
+
+// setQuiet gives the symbol a quiet zone of one width on all sides.
+func (s *symbol) setQuiet(width int) {
+	for i := range s.labels {
+		s.labels[i].centre += float64(width - s.quiet.left)
+		s.labels[i].baseline += float64(width - s.quiet.top)
+	}
+	s.quiet = margins{width, width, width, width}
+}
+
+// makeRoom widens the image by what labels reach beyond it.
+func (s *symbol) makeRoom() {
+	beyond := 0.0
+	for _, l := range s.labels {
+		half := l.width() / 2
+		beyond = max(beyond, half-l.centre, l.centre+half-float64(s.width()))
+	}
+	side := int(math.Ceil(beyond))
+	for i := range s.labels {
+		s.labels[i].centre += float64(side)
+	}
+	s.quiet.left += side
+	s.quiet.right += side
+}

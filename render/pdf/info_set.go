@@ -1,0 +1,50 @@
+package pdf
+
+import (
+	"context"
+	"maps"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
+)
+
+// Information is the arguments of SetInfoJob: what a document is to say of
+// itself. What is empty stays as it is.
+type Information struct {
+	Input
+
+	Title, Author, Subject, Keywords string
+}
+
+// setInfo gives a document its information. What XMP says of it besides, which
+// readers prefer, would contradict that, and is left out.
+func setInfo(ctx context.Context, w *engine.Work, args Information) ([]byte, error) {
+	doc, s, err := openStructure(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	entries := information(s.File)
+	for key, text := range map[string]string{"/Title": args.Title, "/Author": args.Author, "/Subject": args.Subject, "/Keywords": args.Keywords} {
+		if text != "" {
+			entries[key] = "u:" + text
+		}
+	}
+	changes := s.NewUpdate()
+	changes.SetInfo(entries)
+	if catalog := s.Catalog(); catalog["/Metadata"] != nil {
+		changes.Set(s.Root(), pdffile.Without(catalog, "/Metadata"))
+	}
+	if err := doc.change(changes); err != nil {
+		return nil, err
+	}
+	return nil, doc.write(ctx, qpdfJob{})
+}
+
+// information returns a copy of what a document says of itself, so far as it
+// stands there and nowhere else.
+func information(f *pdffile.File) pdffile.Dict {
+	entries := pdffile.Dict{}
+	maps.Copy(entries, f.Entry(f.Trailer("/Info")))
+	maps.DeleteFunc(entries, func(_ string, v any) bool { return pdffile.Reference(v) != "" })
+	return entries
+}
