@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/invopop/jsonschema"
 
@@ -39,8 +40,30 @@ type components struct {
 	whole map[string]string
 }
 
+// learned is what learn has found of a type, which never changes: programs of
+// tests make many servers.
+var learned sync.Map // of objectNames, by reflect.Type
+
 // learn keeps the names of a type and of those that it is made of.
 func (c *components) learn(shape reflect.Type) {
+	found, ok := learned.Load(shape)
+	if !ok {
+		of := objectNames{}
+		of.add(shape)
+		found, _ = learned.LoadOrStore(shape, of)
+	}
+	of, _ := found.(objectNames)
+	for key, name := range of {
+		if c.names[key] == "" {
+			c.names[key] = name
+		}
+	}
+}
+
+// objectNames are names of objects, by what their schemas say.
+type objectNames map[string]string
+
+func (names objectNames) add(shape reflect.Type) {
 	for shape.Kind() == reflect.Pointer || shape.Kind() == reflect.Slice || shape.Kind() == reflect.Map {
 		shape = shape.Elem()
 	}
@@ -50,14 +73,14 @@ func (c *components) learn(shape reflect.Type) {
 	for _, doc := range []*jsonschema.Schema{op.InputSchema(shape), op.AnswerSchema(shape)} {
 		if shape.Name() != "" && doc.Properties != nil && doc.Properties.Len() > 0 {
 			key := content(doc)
-			if c.names[key] != "" {
+			if names[key] != "" {
 				return
 			}
-			c.names[key] = cmp.Or(componentNames[shape.String()], componentOf(shape.Name()))
+			names[key] = cmp.Or(componentNames[shape.String()], componentOf(shape.Name()))
 		}
 	}
 	for i := range shape.NumField() {
-		c.learn(shape.Field(i).Type)
+		names.add(shape.Field(i).Type)
 	}
 }
 
