@@ -241,10 +241,12 @@ func printTable[Item any](w io.Writer, header string, items []Item, cells func(I
 	return table.Flush()
 }
 
-// printJSON writes an object for programs, indented for people.
+// printJSON writes an object: in one line for programs, indented for people.
 func printJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
+	if isTerminal(w) {
+		enc.SetIndent("", "  ")
+	}
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }

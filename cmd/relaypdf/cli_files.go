@@ -20,7 +20,8 @@ import (
 // newFilesCommand works with stored files: as a client on those of the account,
 // as the operator on any.
 func newFilesCommand() *cobra.Command {
-	return newGroup("files", "Upload and delete files, and take them down", newFilesUpload(), newFilesDelete(), newFilesTakedown())
+	return newGroup("files", "List, upload and delete files, and take them down",
+		newFilesList(), newFilesUpload(), newFilesDelete(), newFilesTakedown())
 }
 
 func newFilesUpload() *cobra.Command {
@@ -28,7 +29,7 @@ func newFilesUpload() *cobra.Command {
 		Use: "upload FILE|-", Short: "Upload a file for a day and print its id", Args: cobra.ExactArgs(1),
 		Long: "Upload a file. Only this account can use it: operations read it by its id, with --file-id. It goes after 24 hours.",
 	}
-	asJSON := cmd.Flags().Bool("json-output", false, "print the file as a JSON object")
+	asJSON := cmd.Flags().Bool("json", false, "print the file as a JSON object")
 	name := cmd.Flags().String("filename", "", "name of the file, where it is not to be its own")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, err := upload(cmd, args[0], *name)

@@ -16,12 +16,12 @@ import (
 
 // newJobsCommand follows work that goes on after its request.
 func newJobsCommand() *cobra.Command {
-	return newGroup("jobs", "Follow jobs, which --response async makes", newJobsGet(), newJobsWait())
+	return newGroup("jobs", "List and follow jobs, which --response async makes", newJobsList(), newJobsGet(), newJobsWait())
 }
 
 func newJobsGet() *cobra.Command {
 	cmd := &cobra.Command{Use: "get ID", Short: "Show what has become of a job", Args: cobra.ExactArgs(1)}
-	asJSON := cmd.Flags().Bool("json-output", false, "print the job as a JSON object")
+	asJSON := cmd.Flags().Bool("json", false, "print the job as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		job, err := askService(cmd, func(ctx context.Context, client *client.Client) (wire.JobStatus, error) {
 			return client.Job(ctx, args[0])
@@ -73,7 +73,7 @@ func newJobsWait() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVarP(&w.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it the result's own name in this folder")
 	flags.BoolVarP(&w.destination.force, "force", "f", false, "overwrite the output file")
-	flags.BoolVar(&w.asJSON, "json-output", false, "print what came out as a JSON object")
+	flags.BoolVar(&w.asJSON, "json", false, "print what came out as a JSON object")
 	flags.BoolVarP(&w.quiet, "quiet", "q", false, "no progress and no summary")
 	flags.DurationVar(&w.timeout, "timeout", time.Hour, "how long to wait at most")
 	AddFlags(flags, groupClient)
@@ -82,7 +82,7 @@ func newJobsWait() *cobra.Command {
 
 func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 	if w.asJSON && w.destination.name == "-" {
-		return usagef("--json-output and --output - both want standard output; choose one")
+		return usagef("--json and --output - both want standard output; choose one")
 	}
 	client, err := connect(cmd, jobRetries)
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 	if w.asJSON {
 		return printJSON(cmd.OutOrStdout(), made)
 	}
-	if !w.quiet {
+	if !w.quiet && isTerminal(cmd.ErrOrStderr()) {
 		fmt.Fprintln(cmd.ErrOrStderr(), strings.Join([]string{made.Path, sizeText(made.SizeBytes), fmt.Sprintf("%.1f s", time.Since(begin).Seconds())}, "  "))
 	}
 	return nil
@@ -127,19 +127,24 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	case job.URL == "":
 		return download{}, &fault.Error{Code: fault.NotFound, Message: "The job is completed, and its result has expired."}
 	}
-	result, err := client.Download(ctx, job.ID)
+	return fetchFile(ctx, cmd, client, job.ID, &w.destination)
+}
+
+// fetchFile downloads a file to where it belongs.
+func fetchFile(ctx context.Context, cmd *cobra.Command, client *client.Client, id string, to *destination) (download, error) {
+	result, err := client.Download(ctx, id)
 	if err != nil {
 		return download{}, err
 	}
 	defer result.Body.Close()
-	d := download{ID: job.ID, Filename: result.Filename}
-	if d.Path, d.SizeBytes, err = w.destination.write(cmd.OutOrStdout(), result); err != nil {
-		return d, fmt.Errorf("the result of %s did not arrive whole: %w", job.ID, err)
+	d := download{ID: id, Filename: result.Filename}
+	if d.Path, d.SizeBytes, err = to.write(cmd.OutOrStdout(), result); err != nil {
+		return d, networkError{fmt.Errorf("the file %s did not arrive whole: %w", id, err)}
 	}
 	return d, nil
 }
 
-// download is a job's result, as --json-output prints it.
+// download is a file that was fetched, as --json prints it.
 type download struct {
 	ID        string `json:"id"`
 	Filename  string `json:"filename"`

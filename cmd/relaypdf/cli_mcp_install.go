@@ -67,7 +67,11 @@ func newMCPInstall() *cobra.Command {
 			return err
 		}
 		if show {
-			return printJSON(cmd.OutOrStdout(), map[string]any{c.member: map[string]any{"relaypdf": entry}})
+			text, err := json.MarshalIndent(map[string]any{c.member: map[string]any{"relaypdf": entry}}, "", "  ")
+			if err != nil {
+				return err
+			}
+			return printLine(cmd, string(text))
 		}
 		home, err := os.UserHomeDir()
 		if err != nil {

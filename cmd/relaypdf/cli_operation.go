@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,6 +29,7 @@ const callTime = 15 * time.Minute
 // addOperations adds a command for each row of the table, by its words. The
 // command of a row that ends in "create" has its group as a short form.
 func addOperations(root *cobra.Command, table *op.Table[*operation.Env]) {
+	otherwise := otherCommands(table)
 	for _, operation := range table.All() {
 		words, parent := operation.Words(), root
 		for _, word := range words[:len(words)-1] {
@@ -37,10 +37,10 @@ func addOperations(root *cobra.Command, table *op.Table[*operation.Env]) {
 		}
 		last := words[len(words)-1]
 		cmd := &cobra.Command{}
-		configure(cmd, operation, last)
+		configure(cmd, operation, last, otherwise)
 		parent.AddCommand(cmd)
 		if last == "create" && parent != root {
-			configure(parent, operation, parent.Name())
+			configure(parent, operation, parent.Name(), otherwise)
 			parent.Long = "Short for \"relaypdf " + strings.Join(words, " ") + "\". " + parent.Long
 		}
 	}
@@ -79,14 +79,15 @@ type operationCall struct {
 
 // configure makes cmd the command of an operation: everything it takes and
 // says derives from the operation's row.
-func configure(cmd *cobra.Command, operation *op.Operation[*operation.Env], name string) {
+func configure(cmd *cobra.Command, operation *op.Operation[*operation.Env], name string, otherwise func(document) string) {
 	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
+	c.takes.otherwise = otherwise
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
 	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
 	flags := cmd.Flags()
 	flags.SortFlags = false // They stand in the order of the input's fields.
-	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it the result's own name in this folder, or standard output for JSON; where the operation makes several formats, the extension chooses")
+	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it a file in this folder that is named after the source, or standard output for JSON; where the operation makes several formats, the extension chooses")
 	flags.BoolVarP(&c.destination.force, "force", "f", false, "overwrite the output file")
 	flags.StringVar(&c.body, "json", "", "whole request as a JSON object, in a file, from standard input (-) or as it is ({…}); other flags override it")
 	flags.BoolVar(&c.asJSON, "json-output", false, "print what came out as a JSON object")
@@ -124,7 +125,15 @@ func (c *operationCall) examples() string {
 		return ""
 	}
 	quoted := shellQuote(strings.TrimSpace(text.String()))
-	options := c.exampleFlags(text.String()) + " -o result"
+	var input map[string]any
+	if err := json.Unmarshal([]byte(text.String()), &input); err != nil {
+		return ""
+	}
+	made := c.expected(input)
+	options := c.exampleFlags(input) + " -o result" + made.extensions[0]
+	if made.media == "application/json" {
+		options = c.exampleFlags(input)
+	}
 	var examples []string
 	switch {
 	case c.takes.has("files"):
@@ -132,7 +141,7 @@ func (c *operationCall) examples() string {
 	case c.takes.has("html"):
 		examples = append(examples, command+" page.html"+options)
 	case c.takes.has("file"):
-		examples = append(examples, command+" document"+options)
+		examples = append(examples, command+" document.pdf"+options)
 	}
 	if len(quoted) <= maxExample || len(examples) == 0 {
 		examples = append(examples, command+" --json "+quoted)
@@ -142,11 +151,7 @@ func (c *operationCall) examples() string {
 
 // exampleFlags writes the fields of the row's example as flags, but for its
 // sources.
-func (c *operationCall) exampleFlags(example string) string {
-	var input map[string]any
-	if json.Unmarshal([]byte(example), &input) != nil {
-		return ""
-	}
+func (c *operationCall) exampleFlags(input map[string]any) string {
 	var flags strings.Builder
 	for _, f := range c.fields {
 		value := f.in(input)
@@ -203,7 +208,7 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		options.MaxCharge = &limit
 	}
-	if err := c.prepare(cmd, input["response"]); err != nil {
+	if err := c.prepare(cmd, args, input); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.destination.discard()) }()
@@ -212,12 +217,18 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 
 // connect returns a client for the service that the settings name.
 func connect(cmd *cobra.Command, retries int) (*client.Client, error) {
+	service, err := reach(cmd, retries)
+	if err == nil && service.Key == "" {
+		err = &fault.Error{Code: fault.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. On the service's machine, relaypdf keys create makes one."}
+	}
+	return service, err
+}
+
+// reach is connect for calls that need no key.
+func reach(cmd *cobra.Command, retries int) (*client.Client, error) {
 	config, err := loadSettings(cmd)
 	if err != nil {
 		return nil, err
-	}
-	if config.APIKey == "" {
-		return nil, &fault.Error{Code: fault.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. relaypdf setup gets one from a person who is logged in; on the service's machine, relaypdf keys create makes one."}
 	}
 	return &client.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version, Retries: retries}, nil
 }
@@ -235,7 +246,8 @@ func askService[T any](cmd *cobra.Command, call func(context.Context, *client.Cl
 }
 
 // prepare opens the output, unless the answer to the response mode is no file.
-func (c *operationCall) prepare(cmd *cobra.Command, mode any) error {
+func (c *operationCall) prepare(cmd *cobra.Command, args []string, input map[string]any) error {
+	mode := input["response"]
 	if c.asJSON && c.destination.name == "-" {
 		return usagef("--json-output and --output - both want standard output; choose one")
 	}
@@ -244,6 +256,13 @@ func (c *operationCall) prepare(cmd *cobra.Command, mode any) error {
 			return usagef("--response %s prints an address and writes no file; leave --output out", mode)
 		}
 		return nil
+	}
+	if err := c.checkOutput(input); err != nil {
+		return err
+	}
+	named, _ := input["filename"].(string)
+	if len(args) == 1 && !c.takes.has("files") && args[0] != "-" && !isAddress(args[0]) && input["url"] == nil && named == "" {
+		c.destination.after = c.nameAfter(args[0], input)
 	}
 	return c.destination.open(cmd.OutOrStdout(), c.operation.Produces)
 }
@@ -267,7 +286,7 @@ func (c *operationCall) call(cmd *cobra.Command, client *client.Client, input ma
 		return err
 	}
 	switch {
-	case c.quiet:
+	case c.quiet || !isTerminal(cmd.ErrOrStderr()):
 	case result.Job != nil:
 		fmt.Fprintln(cmd.ErrOrStderr(), "it goes on; next: relaypdf jobs wait "+result.ID)
 	default:
@@ -282,7 +301,7 @@ func unreached(baseURL string, err error) error {
 	if !errors.As(err, &network) {
 		return err
 	}
-	return fmt.Errorf("no answer from %s: %w; check that the service runs there, or set RELAYPDF_API_URL", baseURL, network.Err)
+	return networkError{fmt.Errorf("no answer from %s: %w; check that the service runs there, or set RELAYPDF_API_URL", baseURL, network.Err)}
 }
 
 // made is what a call came to, as --json-output prints it for a result that is
@@ -320,7 +339,7 @@ func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made
 	defer result.Body.Close()
 	var err error
 	if m.Path, m.SizeBytes, err = c.destination.write(out, result); err != nil {
-		return m, fmt.Errorf("the result %s did not arrive whole: %w", result.ID, err)
+		return m, networkError{fmt.Errorf("the result %s did not arrive whole: %w", result.ID, err)}
 	}
 	if c.asJSON {
 		return m, printJSON(out, m)
@@ -363,28 +382,10 @@ func (c *operationCall) input(cmd *cobra.Command, args []string) (map[string]any
 			return nil, err
 		}
 	}
-	if err := c.inferFormat(input); err != nil {
-		return nil, err
-	}
 	if len(input) == 0 {
 		return nil, usagef("there is nothing to work on; see %s --help", cmd.CommandPath())
 	}
 	return input, nil
-}
-
-// inferFormat takes the format of the result from the extension of the output,
-// where the operation makes several and the request names none.
-func (c *operationCall) inferFormat(input map[string]any) error {
-	extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(c.destination.name)), ".")
-	if extension == "jpg" {
-		extension = "jpeg"
-	}
-	for _, f := range c.fields {
-		if slices.Contains(f.schema.Enum, any(extension)) && !f.isIn(input) {
-			return f.with(extension).put(input)
-		}
-	}
-	return nil
 }
 
 // readBody reads one JSON object: the text itself, standard input or a file.

@@ -32,6 +32,8 @@ type sources struct {
 	fields []string
 	item   *jsonschema.Schema // of files
 	named  bool               // sourceFilename is a field
+	// otherwise says which commands take a document that is no text; empty for text.
+	otherwise func(document) string
 }
 
 func sourcesOf(input *jsonschema.Schema) sources {
@@ -139,6 +141,11 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 	doc, err := readDocument(stdin, args[0])
 	if err != nil {
 		return usageError{err}
+	}
+	if s.otherwise != nil && !s.has("file") {
+		if said := s.otherwise(doc); said != "" {
+			return usagef("%s is %s", args[0], said)
+		}
 	}
 	if err := s.putDocument(input, doc, s.choose(doc, markdown)); err != nil {
 		return usagef("%s: %w", args[0], err)

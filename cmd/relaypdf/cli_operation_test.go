@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -111,6 +112,12 @@ type printInput struct {
 	HTML string `json:"html" jsonschema:"required" jsonschema_description:"Source; an error's code makes it fail so."`
 }
 
+type drawInput struct {
+	op.Common
+	HTML string `json:"html" jsonschema:"required" jsonschema_description:"Source; many makes an archive."`
+	Type string `json:"type,omitempty" jsonschema:"enum=png,enum=jpeg,default=png" jsonschema_description:"Format."`
+}
+
 // reflectInput answers a call with its input.
 func reflectInput[In any](_ context.Context, _ *operation.Env, in *In) (op.Result, error) {
 	return op.Result{Stem: "input", JSON: in}, nil
@@ -141,6 +148,16 @@ func docRows(wait func()) []op.Row[*operation.Env] {
 				return op.Result{
 					Stem: "printed", Extension: ".pdf", ContentType: "application/pdf", Body: spool.FromBytes([]byte("%PDF-" + in.HTML)),
 				}, nil
+			},
+		},
+		op.Spec[*operation.Env, drawInput]{
+			Info: docInfo("doc.draw", "image/png", "image/jpeg", "application/zip"), Example: drawInput{HTML: "x"},
+			Run: func(_ context.Context, _ *operation.Env, in *drawInput) (op.Result, error) {
+				if in.HTML == "many" {
+					return op.Result{Stem: "drawn", Extension: ".zip", ContentType: "application/zip", Body: spool.FromBytes([]byte("PK"))}, nil
+				}
+				kind := cmp.Or(in.Type, "png")
+				return op.Result{Stem: "drawn", Extension: "." + kind, ContentType: "image/" + kind, Body: spool.FromBytes([]byte(kind))}, nil
 			},
 		},
 	}
@@ -290,7 +307,16 @@ func TestOperationMistakes(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"doc", "print", html, "-o", there}, "exists already; name another file, or overwrite it with --force"},
+		{[]string{"doc", "print", html, "-o", there}, "exists already; overwrite it with --force, or name another file with --output"},
+		{[]string{"doc", "print", html, "-o", "y.jpg"}, "--output y.jpg: relaypdf doc print makes .pdf; name the file y.pdf"},
+		{[]string{"doc", "draw", html, "-o", "y.pdf"}, "makes .png, .jpg, .jpeg or .zip; name the file y.png"},
+		{[]string{"doc", "draw", html, "-o", "y.png", "--type", "jpeg"}, "the request asks for .jpg; name the file y.jpg, or leave --type out"},
+		{[]string{"doc", "create", html, "-o", "y.txt"}, "makes .json; name the file y.json"},
+		{[]string{"doc", "print", html, "-o", filepath.Join(filepath.Dir(there), "none", "y.pdf")}, "there is no folder " + filepath.Join(filepath.Dir(there), "none")},
+		{[]string{"doc", "print", put(t, "a.pdf", "%PDF-1.7\n")}, "is a PDF already. What takes one: relaypdf"},
+		{[]string{"doc", "print", put(t, "a.html", "%PDF-1.7\n")}, "is a PDF already"},
+		{[]string{"doc", "print", put(t, "a.png", "\x89PNG\r\n\x1a\n")}, "is an image. relaypdf pdf from-images makes a PDF of it"},
+		{[]string{"doc", "print", put(t, "a.docx", "PK\x03\x04")}, "relaypdf convert makes a PDF of office documents"},
 		{[]string{"doc", "print", html, "-o", filepath.Join(there, "x")}, "not a directory"},
 		{[]string{"doc", "print", html, "-o", "-", "--json-output"}, "both want standard output"},
 		{[]string{"doc", "print", html, "-o", "x", "--response", "url"}, "leave --output out"},
@@ -314,13 +340,15 @@ func TestOperationMistakes(t *testing.T) {
 		{[]string{"doc", html, "--title", "@nowhere"}, "no such file"},
 		{[]string{"doc", html, "--options.scale", "1"}, "unknown flag"},
 		{[]string{"doc", "--json", `{"options":[1]}`, "--scale", "1"}, "--scale: options in --json is not an object"},
-		{[]string{"doc", html, "--scale", "9"}, "options.scale must be between 0.1 and 2"},
 	} {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			if r := b.run("<p>", tt.args...); r.code != 2 || !strings.Contains(r.err, tt.want) || r.out != "" {
 				t.Errorf("got %+v, want exit code 2 and %q", r, tt.want)
 			}
 		})
+	}
+	if r := b.run("", "doc", html, "--scale", "9"); r.code != exitInput || !strings.Contains(r.err, "options.scale must be between 0.1 and 2") {
+		t.Errorf("refused by the service: got %+v", r)
 	}
 	if got := b.spent(); got != 0 {
 		t.Errorf("got %v spent, want nothing", got)
@@ -347,9 +375,9 @@ func TestExitCodes(t *testing.T) {
 	if r := b.run("x", "doc", "print", "-", "--max-charge", "0.0019"); r.code != 4 || !strings.Contains(r.err, "$0.002") {
 		t.Errorf("cap: got %+v, want exit code 4 and the price", r)
 	}
-	if r := runRows(t, b.rows, "x", "doc", "print", "-", "--api-url", "http://127.0.0.1:1", "--api-key", "k"); r.code != 1 ||
+	if r := runRows(t, b.rows, "x", "doc", "print", "-", "--api-url", "http://127.0.0.1:1", "--api-key", "k"); r.code != exitNetwork ||
 		!strings.Contains(r.err, "no answer from http://127.0.0.1:1") {
-		t.Errorf("no service: got %+v, want exit code 1 and the address", r)
+		t.Errorf("no service: got %+v, want exit code 9 and the address", r)
 	}
 	if got := b.spent(); got != 0 {
 		t.Errorf("got %v spent, want nothing", got)
@@ -392,8 +420,9 @@ func TestOutputFiles(t *testing.T) {
 		{nil, "printed.pdf"},
 		{nil, "printed-1.pdf"}, // what was paid for is never lost to a name in use
 		{[]string{"--filename", "my report"}, "my report.pdf"},
-		{[]string{"-o", "out.bin"}, "out.bin"},
-		{[]string{"-o", "out.bin", "--force"}, "out.bin"},
+		{[]string{"-o", "out.PDF"}, "out.PDF"},
+		{[]string{"-o", "out.PDF", "--force"}, "out.PDF"},
+		{[]string{"-o", "out"}, "out"},
 		{[]string{"-f"}, "printed.pdf"},
 		{[]string{"-o", t.TempDir()}, ""},
 	} {
@@ -413,8 +442,8 @@ func TestOutputFiles(t *testing.T) {
 		if read(tt.path) != "%PDF-"+content {
 			t.Errorf("%v: got %q", tt.args, read(tt.path))
 		}
-		if !strings.HasPrefix(r.err, tt.path+"  ") || !strings.HasSuffix(r.err, "  $0.002\n") {
-			t.Errorf("%v: got summary %q, want path and price", tt.args, r.err)
+		if r.err != "" {
+			t.Errorf("%v: got %q on a pipe, want nothing", tt.args, r.err)
 		}
 	}
 	if left, err := filepath.Glob(".relaypdf-*"); err != nil || len(left) > 0 {
@@ -445,7 +474,7 @@ func TestOutputElsewhere(t *testing.T) {
 	key := []string{"doc", "print", "-", "-o", "-", "--idempotency-key", "once"}
 	before := b.spent()
 	first, second := b.run("a", key...), b.run("a", key...)
-	if second.out != first.out || !strings.HasSuffix(second.err, "not charged again\n") || b.spent()-before != 2000 {
+	if second.out != first.out || b.spent()-before != 2000 {
 		t.Errorf("idempotency key: got %+v and %+v for %v, want one charge", first, second, b.spent()-before)
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
@@ -453,25 +482,71 @@ func TestOutputElsewhere(t *testing.T) {
 	}
 }
 
-// TestOutputChoosesTheFormat: the extension of the output is the value of the
-// field that lists it, unless the request says otherwise.
-func TestOutputChoosesTheFormat(t *testing.T) {
+// TestOutputIsNamedAfterTheInput: as the source, with the extension of what is made,
+// and never over a file that is there.
+func TestOutputIsNamedAfterTheInput(t *testing.T) {
 	b := newBench(t, nil)
+	source := put(t, "page.html", "<p>")
+	other := put(t, "a.PNG", "<p>")
 	t.Chdir(t.TempDir())
-	for want, args := range map[string][]string{
-		"screen": {"-o", "a.SCREEN"},
-		"print":  {"-o", "b.screen", "--media", "print"},
-		"":       {"-o", "c.json"},
+	if err := os.Mkdir("out", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []string
+		path string // empty: refused
+	}{
+		{[]string{"print", source}, "page.pdf"},
+		{[]string{"print", source}, ""},
+		{[]string{"print", source, "-f"}, "page.pdf"},
+		{[]string{"print", source, "-o", "out"}, "out/page.pdf"},
+		{[]string{"print", source, "--filename", "mine"}, "mine.pdf"},
+		{[]string{"draw", source}, "page.png"},
+		{[]string{"draw", source, "--type", "jpeg"}, "page.jpg"},
+		{[]string{"draw", other, "--type", "png"}, "a-draw.png"},
+		{[]string{"draw", source, "-o", "b.JPG"}, "b.JPG"},
+		{[]string{"draw", source, "-o", "c.jpeg", "--type", "jpeg"}, "c.jpeg"},
+		{[]string{"draw", put(t, "many.html", "many")}, "many.zip"},
+		{[]string{"draw", put(t, "many.html", "many"), "-o", "d.png"}, "d.zip"},
+		{[]string{"draw", put(t, "many.html", "many"), "-o", "e.zip"}, "e.zip"},
+		{[]string{"draw", source, "-o", "f.zip"}, "f.png"},
 	} {
-		if r := b.run("x", append([]string{"doc", "create", "-", "-q"}, args...)...); r.code != 0 {
-			t.Fatalf("%v: got %+v", args, r)
+		before := b.spent()
+		r := b.run("", append([]string{"doc", "--json-output"}, tt.args...)...)
+		if tt.path == "" {
+			if r.code != exitUsage || !strings.Contains(r.err, "page.pdf exists already") || b.spent() != before {
+				t.Errorf("%v: got %+v, want a refusal before anything is paid", tt.args, r)
+			}
+			continue
 		}
-		text, err := os.ReadFile(args[1])
+		if r.code != 0 {
+			t.Errorf("%v: got %+v", tt.args, r)
+			continue
+		}
+		got := decodeJSON[made](t, r.out)
+		content, err := os.ReadFile(tt.path)
+		if got.Path != tt.path || err != nil {
+			t.Errorf("%v: got %q and %v, want %s", tt.args, got.Path, err, tt.path)
+		}
+		if format, ok := formatNamed(tt.path); !ok || format.media != got.ContentType || int64(len(content)) != got.SizeBytes {
+			t.Errorf("%v: %s holds %d bytes of %s", tt.args, tt.path, len(content), got.ContentType)
+		}
+	}
+}
+
+// TestEveryFormatHasAnExtension keeps the table of formats complete.
+func TestEveryFormatHasAnExtension(t *testing.T) {
+	for _, row := range operation.Rows {
+		table, err := op.NewTable([]op.Row[*operation.Env]{row})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := decodeJSON[docInput](t, string(text)).Options.Media; got != want {
-			t.Errorf("%v: the medium is %q, want %q", args, got, want)
+		for _, made := range table.All() {
+			for _, media := range made.Produces {
+				if _, ok := formatOf(media); !ok {
+					t.Errorf("%s makes %s, which no extension stands for", made.Name, media)
+				}
+			}
 		}
 	}
 }
@@ -558,7 +633,7 @@ func TestHelpComesFromTheRow(t *testing.T) {
 	r := runRows(t, docRows(nil), "", "doc", "--help")
 	for _, want := range []string{
 		`Short for "relaypdf doc create"`, "relaypdf doc FILE|URL|- [flags]", "--scale number", "Zoom. (default 1)", "Colours. (default true)",
-		"One of print, screen.", "--options-title", "Write a JSON object of name, value", "$0.002", "  6    the document could not",
+		"One of print, screen.", "--options-title", "Write a JSON object of name, value", "$0.002", "  6    processing: the document could not",
 		`--json '{"html":"x"`,
 	} {
 		if !strings.Contains(r.out, want) {
@@ -576,10 +651,10 @@ func TestHelpComesFromTheRow(t *testing.T) {
 // required besides the source.
 func TestExamplesOfTheTable(t *testing.T) {
 	for want, args := range map[string][]string{
-		"pdf protect document --user-password 'correct horse' --permissions-copy=false -o result":     {"pdf", "protect"},
-		"pdf rotate document --degrees 90 --pages even -o result":                                     {"pdf", "rotate"},
-		`pdf form fill document --fields '{"country":"Japan","name":"Zoë"}' --flatten=true -o result`: {"pdf", "form", "fill"},
-		"convert create page.html --to xlsx -o result":                                                {"convert"},
+		"pdf protect document.pdf --user-password 'correct horse' --permissions-copy=false -o result.pdf":     {"pdf", "protect"},
+		"pdf rotate document.pdf --degrees 90 --pages even -o result.pdf":                                     {"pdf", "rotate"},
+		`pdf form fill document.pdf --fields '{"country":"Japan","name":"Zoë"}' --flatten=true -o result.pdf`: {"pdf", "form", "fill"},
+		"convert create page.html --to xlsx -o result.xlsx":                                                   {"convert"},
 	} {
 		if r := runRows(t, operation.Rows, "", append(args, "--help")...); !strings.Contains(r.out, "  relaypdf "+want+"\n") {
 			t.Errorf("help lacks %q:\n%s", want, r.out)
@@ -685,7 +760,7 @@ func TestDocumentsFromARealService(t *testing.T) {
 			t.Errorf("%v: got %.20q and %v, want a file that starts with %q", tt.args, content, err, tt.head)
 		}
 	}
-	if r := relaypdf(t, append([]string{"pdf", "https://127.0.0.1/"}, client...)...); r.code != 2 || !strings.Contains(r.err, "url must be") {
+	if r := relaypdf(t, append([]string{"pdf", "https://127.0.0.1/"}, client...)...); r.code != exitInput || !strings.Contains(r.err, "url must be") {
 		t.Errorf("got %+v, want a refused address", r)
 	}
 }

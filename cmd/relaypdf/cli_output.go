@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,10 +24,20 @@ import (
 type destination struct {
 	name  string // of --output
 	force bool
+	after string // what the file is called without --output; empty: as the service calls it
 
-	part   *os.File // becomes the file when it is whole
-	folder string
-	direct bool // part is a device or a pipe
+	part    *os.File // becomes the file when it is whole
+	folder  string
+	direct  bool   // part is a device or a pipe
+	derived bool   // the name is from after
+	format  format // what the extension of the name stands for, where that was checked
+}
+
+// isPlace tells whether --output names a folder, a device or a pipe, whose name says
+// nothing of what goes there.
+func (d *destination) isPlace() bool {
+	info, err := os.Stat(d.name)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // open refuses what could only go wrong after the call: a file that is there
@@ -42,22 +54,28 @@ func (d *destination) open(stdout io.Writer, produces []string) error {
 		return nil
 	}
 	d.folder = "."
-	if d.name != "" {
-		info, err := os.Stat(d.name)
-		switch {
-		case err == nil && info.IsDir():
-			d.folder, d.name = d.name, ""
-		case err == nil && !info.Mode().IsRegular():
-			d.direct = true
-			d.part, err = os.OpenFile(d.name, os.O_WRONLY, 0)
-			return err
-		case err == nil && !d.force:
-			return usagef("%s exists already; name another file, or overwrite it with --force", d.name)
-		default:
-			d.folder = filepath.Dir(d.name)
-		}
+	info, err := os.Stat(d.name)
+	switch {
+	case d.name != "" && err == nil && info.IsDir():
+		d.folder, d.name = d.name, ""
+	case d.name != "" && err == nil && !info.Mode().IsRegular():
+		d.direct = true
+		d.part, err = os.OpenFile(d.name, os.O_WRONLY, 0)
+		return err
 	}
-	var err error
+	if d.name == "" && d.after != "" {
+		d.name, d.derived = filepath.Join(d.folder, d.after), true
+	}
+	if d.name != "" {
+		if _, err := os.Lstat(d.name); err == nil && !d.force {
+			return usagef("%s exists already; overwrite it with --force, or name another file with --output", d.name)
+		}
+		d.format, _ = formatNamed(d.name)
+		d.folder = filepath.Dir(d.name)
+	}
+	if isAbsent(d.folder) {
+		return usagef("there is no folder %s for the result; make it first", d.folder)
+	}
 	part := filepath.Join(d.folder, ".relaypdf-"+rand.Text()+".part")
 	d.part, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides, as for any program's output.
 	if err != nil {
@@ -85,14 +103,20 @@ func isTerminal(w io.Writer) bool {
 // write puts a result where it belongs and returns its path, empty for
 // standard output, and its size. A file has its name only when it is whole.
 func (d *destination) write(stdout io.Writer, result *client.Result) (path string, size int64, err error) {
-	toStdout := d.name == "-" || d.part == nil || (d.name == "" && isJSON(result.ContentType))
+	toStdout := d.name == "-" || d.part == nil || (d.name == "" || d.derived) && isJSON(result.ContentType)
 	out := io.Writer(d.part)
 	if toStdout {
 		out = stdout
 	}
+	if toStdout && isJSON(result.ContentType) && isTerminal(stdout) {
+		out = &prettyJSON{out: stdout}
+	}
 	size, err = io.Copy(out, result.Body)
 	if err == nil && result.Size >= 0 && size != result.Size {
 		err = io.ErrUnexpectedEOF
+	}
+	if pretty, ok := out.(*prettyJSON); ok && err == nil {
+		err = pretty.flush()
 	}
 	if err != nil || toStdout {
 		return "", size, err
@@ -100,16 +124,41 @@ func (d *destination) write(stdout io.Writer, result *client.Result) (path strin
 	if d.direct {
 		return d.name, size, nil
 	}
-	path, err = d.keep(result.Filename)
+	path, err = d.keep(result)
 	return path, size, err
 }
 
+// prettyJSON indents what is written to it.
+type prettyJSON struct {
+	out  io.Writer
+	text bytes.Buffer
+}
+
+// Write keeps what comes until it is whole.
+func (p *prettyJSON) Write(b []byte) (int, error) { return p.text.Write(b) }
+
+// flush writes all of it. What is no JSON after all stays as it is.
+func (p *prettyJSON) flush() error {
+	var indented bytes.Buffer
+	if json.Indent(&indented, bytes.TrimSpace(p.text.Bytes()), "", "  ") != nil {
+		_, err := p.out.Write(p.text.Bytes())
+		return err
+	}
+	indented.WriteByte('\n')
+	_, err := p.out.Write(indented.Bytes())
+	return err
+}
+
 // keep gives the whole file its name: the one that was asked for, or the
-// result's own, with a number where that is taken.
-func (d *destination) keep(own string) (string, error) {
+// result's own, with a number where that is taken. An extension that is not that of
+// what came, such as of an archive with one image for each page, is put right.
+func (d *destination) keep(result *client.Result) (string, error) {
 	path := d.name
 	if path == "" {
-		path = filepath.Join(d.folder, localName(own))
+		path = filepath.Join(d.folder, localName(result.Filename))
+	}
+	if came, ok := formatOf(result.ContentType); ok && d.format.media != "" && came.media != d.format.media {
+		path = came.rename(path)
 	}
 	extension := filepath.Ext(path)
 	stem := strings.TrimSuffix(path, extension)

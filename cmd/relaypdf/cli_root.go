@@ -28,25 +28,35 @@ type exitClass struct {
 }
 
 const (
-	exitFailed = 1
-	exitUsage  = 2
-	exitAuth   = 3
+	exitFailed   = 1
+	exitUsage    = 2
+	exitAuth     = 3
+	exitMoney    = 4
+	exitLimit    = 5
+	exitRender   = 6
+	exitAway     = 7
+	exitInput    = 8
+	exitNetwork  = 9
+	exitNotFound = 10
+	exitChanged  = 11
 )
 
 // exitClasses is the whole meaning of the exit codes; the help text is made of it.
 var exitClasses = []exitClass{
 	{0, "done", nil},
-	{exitFailed, "failed: no connection, an internal error, a failed check", []fault.Code{fault.InternalError}},
-	{exitUsage, "the command line, a setting or the input is wrong", []fault.Code{
-		fault.InvalidRequest, fault.URLNotAllowed, fault.PayloadTooLarge, fault.NotFound, fault.MethodNotAllowed, fault.PreconditionFailed,
-	}},
-	{exitAuth, "the key is missing, unknown or may not do this", []fault.Code{fault.Unauthorized, fault.AccountSuspended}},
-	{4, "the wallet or a spending limit does not cover the call", []fault.Code{fault.PaymentRequired}},
-	{5, "too many requests: try again later", []fault.Code{fault.RateLimited}},
-	{6, "the document could not be rendered or processed", []fault.Code{fault.RenderFailed, fault.ProcessingFailed}},
-	{7, "a part of the service is not available: try again later", []fault.Code{
+	{exitFailed, "failed: an internal error, a failed check, a wait that took too long", []fault.Code{fault.InternalError}},
+	{exitUsage, "usage: the command line, a setting or a local file is wrong; nothing was sent", nil},
+	{exitAuth, "auth: the key is missing, unknown or may not do this", []fault.Code{fault.Unauthorized, fault.AccountSuspended}},
+	{exitMoney, "money: the wallet or a spending limit does not cover the call", []fault.Code{fault.PaymentRequired}},
+	{exitLimit, "limit: too many requests, try again later", []fault.Code{fault.RateLimited}},
+	{exitRender, "processing: the document could not be rendered or processed", []fault.Code{fault.RenderFailed, fault.ProcessingFailed}},
+	{exitAway, "away: a part of the service is not available, try again later", []fault.Code{
 		fault.ConvertUnavailable, fault.AIUnavailable, fault.StorageUnavailable,
 	}},
+	{exitInput, "input: the service refused what it was sent", []fault.Code{fault.InvalidRequest, fault.URLNotAllowed, fault.PayloadTooLarge}},
+	{exitNetwork, "network: the service did not answer, or the connection broke", nil},
+	{exitNotFound, "not found: the service has no such file, job, template or endpoint", []fault.Code{fault.NotFound, fault.MethodNotAllowed}},
+	{exitChanged, "changed: somebody else has changed it meanwhile", []fault.Code{fault.PreconditionFailed}},
 	{exitInterrupted, "interrupted", nil},
 }
 
@@ -55,12 +65,18 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// networkError is an answer that did not come.
+type networkError struct{ error }
+
+func (e networkError) Unwrap() error { return e.error }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // exitCode returns the code of what a command ended with.
 func exitCode(ctx context.Context, err error) int {
 	var refused *fault.Error
 	var usage usageError
+	var network networkError
 	var input op.Faults
 	switch {
 	case err == nil:
@@ -75,6 +91,8 @@ func exitCode(ctx context.Context, err error) int {
 		}
 	case errors.As(err, &usage), errors.As(err, &input), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExists):
 		return exitUsage
+	case errors.As(err, &network):
+		return exitNetwork
 	}
 	return exitFailed
 }

@@ -399,6 +399,11 @@ func TestEveryCodeHasAnExitCode(t *testing.T) {
 			t.Errorf("%s stands in %d classes of exit codes, want 1", code, classes)
 		}
 	}
+	for n, class := range exitClasses {
+		if slices.ContainsFunc(exitClasses[n+1:], func(other exitClass) bool { return other.code == class.code }) {
+			t.Errorf("exit code %d stands for two classes", class.code)
+		}
+	}
 }
 
 // TestGoldenCommands holds every command and flag: the diff is the review of a
