@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -56,6 +57,37 @@ func usageOf(input, output int64) Usage {
 	const most = 1 << 27 // so that sums of prices do not overflow
 	return Usage{Input: min(max(input, 0), most), Output: min(max(output, 0), most)}
 }
+
+// Listener hears an answer while it is written, part by part; first is true with
+// the first part of each answer. It is called by the one that asks, and must not
+// keep it waiting.
+type Listener func(part string, first bool)
+
+type listenerKey struct{}
+
+// Listen returns a context in which models are heard while they write. What they
+// answer in the end is the same.
+func Listen(ctx context.Context, hear Listener) context.Context {
+	return context.WithValue(ctx, listenerKey{}, hear)
+}
+
+// listenerOf returns who hears the answer, or nil.
+func listenerOf(ctx context.Context) Listener {
+	hear, _ := ctx.Value(listenerKey{}).(Listener)
+	return hear
+}
+
+// heard adds a part to a text, and tells it.
+func (l Listener) heard(text *strings.Builder, part string) {
+	if part == "" {
+		return
+	}
+	l(part, text.Len() == 0)
+	text.WriteString(part)
+}
+
+// errBroken means that an answer ended before the model said that it was done.
+var errBroken = errors.New("the answer broke off")
 
 // UnavailableError says that the provider gave no answer.
 type UnavailableError struct {

@@ -52,6 +52,56 @@ func TestAnswer(t *testing.T) {
 	})
 }
 
+// TestListen: a model that is heard while it writes says the same in the end, and
+// what breaks off is no answer.
+func TestListen(t *testing.T) {
+	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
+		rest := make(chan struct{})
+		var parts []string
+		var firsts int
+		ctx := ai.Listen(t.Context(), func(part string, first bool) {
+			parts = append(parts, part)
+			if first {
+				firsts++
+				close(rest) // The second half comes only when the first was heard.
+			}
+		})
+		p.Say(func(aitest.Asked) aitest.Reply {
+			return aitest.Reply{Text: "hello, world", Input: 7, Output: 5, Rest: rest}
+		})
+		conversation := ai.Conversation{System: "rules", Turns: []string{"one"}, MaxTokens: 900}
+		got, err := m.Answer(ctx, conversation)
+		if want := (ai.Answer{Text: "hello, world", Usage: ai.Usage{Input: 7, Output: 5}}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+		if len(parts) != 2 || strings.Join(parts, "") != "hello, world" || firsts != 1 {
+			t.Errorf("heard %q, %d of them first", parts, firsts)
+		}
+		if asked := p.Asked(); len(asked) != 1 || asked[0].System != "rules" || asked[0].MaxTokens != 900 {
+			t.Errorf("asked %+v", asked)
+		}
+		heard := ai.Listen(t.Context(), func(string, bool) {})
+		p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "he", Cut: true} })
+		if got, err := m.Answer(heard, conversation); err != nil || !got.Cut || got.Text != "he" {
+			t.Errorf("what was cut off is %+v, %v", got, err)
+		}
+		for _, reply := range []aitest.Reply{{Text: "broken", Broken: true}, {Status: http.StatusUnauthorized}, {Raw: "<html>"}, {Raw: "{}"}, {Raw: "data: " + strings.Repeat("x", 5<<20) + "\n\n"}} {
+			p.Say(func(aitest.Asked) aitest.Reply { return reply })
+			var unavailable *ai.UnavailableError
+			if got, err := m.Answer(heard, conversation); !errors.As(err, &unavailable) || unavailable.Late {
+				t.Errorf("%.40v: got %+v, %v", reply, got, err)
+			}
+		}
+		p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "later", Rest: make(chan struct{})} })
+		late, cancel := context.WithTimeout(heard, 200*time.Millisecond)
+		defer cancel()
+		var unavailable *ai.UnavailableError
+		if _, err := m.Answer(late, conversation); !errors.As(err, &unavailable) || !unavailable.Late {
+			t.Errorf("a provider that stops in the middle: got %v", err)
+		}
+	})
+}
+
 func TestUnavailable(t *testing.T) {
 	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
 		ask := func(ctx context.Context) error {

@@ -43,7 +43,13 @@ func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		// Without one of its own the library refuses answers that may take long.
 		options = append(options, option.WithRequestTimeout(until(deadline)))
 	}
-	response, err := m.messages.New(ctx, request, options...)
+	var response *anthropic.Message
+	var err error
+	if hear := listenerOf(ctx); hear != nil {
+		response, err = m.stream(ctx, request, hear, options)
+	} else {
+		response, err = m.messages.New(ctx, request, options...)
+	}
 	if err != nil {
 		return Answer{}, unavailable(ctx, err)
 	}
@@ -61,4 +67,32 @@ func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		Text: text.String(), Cut: response.StopReason == anthropic.StopReasonMaxTokens,
 		Usage: usageOf(used.InputTokens+used.CacheCreationInputTokens+used.CacheReadInputTokens, used.OutputTokens),
 	}, nil
+}
+
+// stream asks for one message, and hears it.
+func (m *claude) stream(ctx context.Context, request anthropic.MessageNewParams, hear Listener, options []option.RequestOption) (*anthropic.Message, error) {
+	stream := m.messages.NewStreaming(ctx, request, options...)
+	defer func() { _ = stream.Close() }() // what it said is read, or the request has failed
+	var message anthropic.Message
+	var text strings.Builder
+	done := false
+	for stream.Next() {
+		event := stream.Current()
+		if err := message.Accumulate(event); err != nil {
+			return nil, err
+		}
+		switch said := event.AsAny().(type) {
+		case anthropic.ContentBlockDeltaEvent:
+			hear.heard(&text, said.Delta.Text)
+		case anthropic.MessageStopEvent:
+			done = true
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return nil, err
+	}
+	if !done {
+		return nil, errBroken
+	}
+	return &message, nil
 }

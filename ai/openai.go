@@ -1,8 +1,10 @@
 package ai
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -48,6 +50,9 @@ func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		// The older name is the one that all others know.
 		request.MaxTokens = openai.Int(int64(c.MaxTokens))
 	}
+	if hear := listenerOf(ctx); hear != nil {
+		return m.stream(ctx, request, hear)
+	}
 	response, err := m.chat.New(ctx, request)
 	if err != nil {
 		return Answer{}, unavailable(ctx, err)
@@ -60,4 +65,33 @@ func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		Text: choice.Message.Content, Cut: choice.FinishReason == "length",
 		Usage: usageOf(response.Usage.PromptTokens, response.Usage.CompletionTokens),
 	}, nil
+}
+
+// stream asks for one completion, and hears it.
+func (m *openAI) stream(ctx context.Context, request openai.ChatCompletionNewParams, hear Listener) (Answer, error) {
+	request.StreamOptions.IncludeUsage = openai.Bool(true)
+	stream := m.chat.NewStreaming(ctx, request)
+	defer func() { _ = stream.Close() }() // what it said is read, or the request has failed
+	var text strings.Builder
+	var reason string
+	var used openai.CompletionUsage
+	for stream.Next() {
+		chunk := stream.Current()
+		if chunk.Usage.PromptTokens+chunk.Usage.CompletionTokens > 0 {
+			used = chunk.Usage
+		}
+		if len(chunk.Choices) == 0 {
+			continue
+		}
+		hear.heard(&text, chunk.Choices[0].Delta.Content)
+		reason = cmp.Or(chunk.Choices[0].FinishReason, reason)
+	}
+	err := stream.Err()
+	if err == nil && reason == "" {
+		err = errBroken
+	}
+	if err != nil {
+		return Answer{}, unavailable(ctx, err)
+	}
+	return Answer{Text: text.String(), Cut: reason == "length", Usage: usageOf(used.PromptTokens, used.CompletionTokens)}, nil
 }

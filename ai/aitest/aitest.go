@@ -28,6 +28,10 @@ type Reply struct {
 	Status int
 	// Raw, if set, is sent in place of an answer as providers write it.
 	Raw string
+	// Rest, if set, is what the second half of a text waits for, where it is streamed.
+	Rest <-chan struct{}
+	// Broken breaks a streamed text off in the middle.
+	Broken bool
 	// Hang keeps the request waiting until its client leaves.
 	Hang bool
 }
@@ -48,8 +52,8 @@ func New(t testing.TB, answer func(Asked) Reply) *Provider {
 	p := &Provider{replay: answer}
 	stop := make(chan struct{})
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /chat/completions", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, stop, completion) })
-	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, stop, message) })
+	mux.HandleFunc("POST /chat/completions", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, stop, completion, completionEvents) })
+	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, stop, message, messageEvents) })
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		close(stop)
@@ -78,6 +82,7 @@ type body struct {
 	Model               string          `json:"model"`
 	MaxTokens           int             `json:"max_tokens"`
 	MaxCompletionTokens int             `json:"max_completion_tokens"`
+	Stream              bool            `json:"stream"`
 	System              json.RawMessage `json:"system"`
 	Messages            []struct {
 		Role    string          `json:"role"`
@@ -98,7 +103,7 @@ func textOf(content json.RawMessage) (text string) {
 	return text
 }
 
-func (p *Provider) serve(w http.ResponseWriter, r *http.Request, stop <-chan struct{}, write func(Reply) any) {
+func (p *Provider) serve(w http.ResponseWriter, r *http.Request, stop <-chan struct{}, write func(Reply) any, events func(Reply, string, string) ([]object, []object)) {
 	var in body
 	text, err := io.ReadAll(r.Body)
 	if err == nil {
@@ -132,6 +137,8 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request, stop <-chan str
 	case reply.Status != 0:
 		w.WriteHeader(reply.Status)
 		_, _ = io.WriteString(w, `{"error":{"type":"fake","message":"refused by the fake provider"}}`)
+	case in.Stream:
+		stream(w, r, stop, reply, events)
 	default:
 		out, err := json.Marshal(write(reply))
 		if err != nil {
@@ -167,4 +174,65 @@ func message(r Reply) any {
 		"content": []object{{"type": "text", "text": r.Text}},
 		"usage":   object{"input_tokens": r.Input, "output_tokens": r.Output},
 	}
+}
+
+// stream writes a reply in two parts.
+func stream(w http.ResponseWriter, r *http.Request, stop <-chan struct{}, reply Reply, events func(Reply, string, string) ([]object, []object)) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	half := len(reply.Text) / 2
+	first, rest := events(reply, reply.Text[:half], reply.Text[half:])
+	send := func(list []object) {
+		for _, event := range list {
+			out, err := json.Marshal(event)
+			if err != nil {
+				panic(err) // objects of texts and numbers
+			}
+			kind, _ := event["type"].(string)
+			_, _ = io.WriteString(w, "event: "+kind+"\ndata: "+string(out)+"\n\n") // the client may have left
+		}
+		_ = http.NewResponseController(w).Flush() // as above
+	}
+	send(first)
+	if reply.Rest != nil {
+		select {
+		case <-reply.Rest:
+		case <-stop:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if !reply.Broken {
+		send(rest)
+	}
+}
+
+// completionEvents are a reply in the parts in which OpenAI streams it.
+func completionEvents(r Reply, first, rest string) (before, after []object) {
+	chunk := func(text string, reason any) object {
+		return object{
+			"id": "fake", "object": "chat.completion.chunk", "created": 1, "model": "fake",
+			"choices": []object{{"index": 0, "finish_reason": reason, "delta": object{"role": "assistant", "content": text}}},
+		}
+	}
+	whole, _ := completion(r).(object)
+	reason := whole["choices"].([]object)[0]["finish_reason"]
+	return []object{chunk(first, nil)}, []object{
+		chunk(rest, nil), chunk("", reason), {"id": "fake", "object": "chat.completion.chunk", "created": 1, "model": "fake", "choices": []object{}, "usage": whole["usage"]},
+	}
+}
+
+// messageEvents are a reply in the parts in which Anthropic streams it.
+func messageEvents(r Reply, first, rest string) (before, after []object) {
+	whole, _ := message(r).(object)
+	used, _ := whole["usage"].(object)
+	begun := object{"id": "fake", "type": "message", "role": "assistant", "model": "fake", "stop_reason": nil, "content": []object{}, "usage": object{"input_tokens": r.Input, "output_tokens": 1}}
+	delta := func(text string) object {
+		return object{"type": "content_block_delta", "index": 0, "delta": object{"type": "text_delta", "text": text}}
+	}
+	return []object{
+			{"type": "message_start", "message": begun}, {"type": "content_block_start", "index": 0, "content_block": object{"type": "text", "text": ""}}, delta(first),
+		}, []object{
+			delta(rest), {"type": "content_block_stop", "index": 0},
+			{"type": "message_delta", "delta": object{"stop_reason": whole["stop_reason"]}, "usage": object{"output_tokens": used["output_tokens"]}}, {"type": "message_stop"},
+		}
 }

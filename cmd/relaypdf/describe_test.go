@@ -59,10 +59,17 @@ func TestTemplateFromADescription(t *testing.T) {
 	maya.holds("the failure is told", `!document.querySelector("[data-describe-error]").hidden && document.querySelector("[data-describe-error]").textContent.includes("AI provider")`)
 	maya.pictures("describe-failed")
 	maya.width(1440)
+	rest := make(chan struct{})
 	provider.Say(func(aitest.Asked) aitest.Reply {
-		return aitest.Reply{Text: `{"html":"<h1>Label of {{name}}</h1>{{number}}","sampleData":{"name":"Ada","number":12345678901234567890},"options":{"format":"A6"}}`, Input: 100, Output: 50}
+		return aitest.Reply{Text: `{"html":"<h1>Label of {{name}}</h1>{{number}}","sampleData":{"name":"Ada","number":12345678901234567890},"options":{"format":"A6"}}`, Input: 100, Output: 50, Rest: rest}
 	})
 	maya.click("[data-describe-go]", `Write it for \$0\.`)
+	// It is seen while the model has not written it all, and is nowhere else yet.
+	maya.holds("what is written is seen", `document.querySelector("[data-describe-written]:not([hidden])")?.textContent === "<h1>Label of {{name}}</h1>{{number}}"`)
+	maya.inEditor("HTML", "<h1>{{title}}</h1>")
+	maya.pictures("describing")
+	maya.width(1440)
+	close(rest)
 	maya.sees("Written in")
 	maya.inEditor("HTML", "<h1>Label of {{name}}</h1>")
 	maya.inEditor("Sample data, JSON", `"number": 12345678901234567890`)

@@ -9,17 +9,50 @@ const ofPage = ["format", "width", "height", "landscape", "margin", "scale", "pr
 const object = (texts) => `{${Object.entries(texts).map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(",")}}`;
 const dollars = (micro) => `$${(micro / 1e6).toFixed(6).replace(/0{1,4}$/, "")}`;
 
+// writtenIn returns what a model has written of the HTML, in an answer that is not
+// whole yet.
+export const writtenIn = (answer) => {
+  const begun = /"html"\s*:\s*"/.exec(answer);
+  if (!begun) return "";
+  const inside = /^(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*/.exec(answer.slice(begun.index + begun[0].length))[0];
+  try { return JSON.parse(`"${inside.replace(/[\u0000-\u001f]/g, " ")}"`); } catch { return ""; }
+};
+
+// hears reads what comes while a model writes, says it, and returns the answer that
+// it ends in. An answer without any of it is returned as it is.
+const hears = async (answer, say) => {
+  if (!answer.headers.get("Content-Type")?.startsWith("application/x-ndjson")) return answer;
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "", status = 0, written = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    rest += value;
+    while (!status && rest.includes("\n")) {
+      const end = rest.indexOf("\n"), line = JSON.parse(rest.slice(0, end));
+      rest = rest.slice(end + 1);
+      if (line.status) { status = line.status; break; }
+      written = line.first ? line.text : written + line.text;
+      say(writtenIn(written), line.first);
+    }
+  }
+  if (!status) throw new TypeError("the answer broke off");
+  return new Response(rest, { status });
+};
+
 // describes makes the dialog work. text returns what stands in a field, put
 // replaces fields as one step, ask asks the server, and lost is told of a session
 // that has ended.
 export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) => {
   const $ = (part) => dialog.querySelector(`[data-describe-${part}]`);
-  const form = dialog.querySelector("form"), go = $("go"), stop = $("stop"), price = $("price"), wrong = $("error"), progress = $("progress"), said = $("said");
+  const form = dialog.querySelector("form"), go = $("go"), stop = $("stop"), price = $("price"), wrong = $("error"), progress = $("progress"), said = $("said"), written = $("written");
   let quote = null, running = null, ticking = 0;
 
   const busy = (words) => {
     clearInterval(ticking);
     progress.hidden = !words;
+    written.hidden = true;
+    written.textContent = "";
     stop.textContent = words ? "Stop" : "Cancel";
     go.disabled = Boolean(words);
     for (const field of form.querySelectorAll("textarea, input")) field.disabled = Boolean(words);
@@ -30,6 +63,13 @@ export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) =
     const tell = () => { said.textContent = words(Math.round((Date.now() - began) / 1000)); };
     tell();
     ticking = setInterval(tell, 1000);
+  };
+  // What is written is seen as it comes, and followed unless somebody reads further up.
+  const shows = (html) => {
+    const follows = written.hidden || written.scrollTop + written.clientHeight > written.scrollHeight - 24;
+    written.hidden = !html;
+    written.textContent = html;
+    if (follows) written.scrollTop = written.scrollHeight;
   };
   const fails = (words) => { wrong.textContent = words; wrong.hidden = false; };
   const unpriced = () => { quote = null; price.hidden = true; go.textContent = "Show the price"; };
@@ -58,7 +98,7 @@ export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) =
   const send = async (parts, words) => {
     busy(words);
     try {
-      const answer = await ask("/describe", { body: `{${parts.join(",")}}`, signal: running.signal });
+      const answer = await hears(await ask("/describe", { body: `{${parts.join(",")}}`, signal: running.signal }), shows);
       if (answer.ok) return await answer.text();
       const error = await messageOf(answer);
       if (error.details?.some(({ field }) => field === "quoteId")) unpriced();
