@@ -34,15 +34,19 @@ const latencySample = 500
 // Activity sums up the account's calls from the UTC day of from until the end of
 // the UTC day of to.
 func (s LedgerStore) Activity(ctx context.Context, accountID string, from, to time.Time) (Activity, error) {
-	usage, err := s.Usage(ctx, accountID, from, to)
-	if err != nil {
-		return Activity{}, err
-	}
-	a := Activity{Usage: usage, FailedDays: map[int64]int64{}, Keys: map[string]Spent{}}
-	err = s.inReport(ctx, func(ctx context.Context, tx bun.Tx) error {
+	a := Activity{Usage: usageOf(from, to), FailedDays: map[int64]int64{}, Keys: map[string]Spent{}}
+	err := s.inReport(ctx, func(ctx context.Context, tx bun.Tx) error {
+		sums, err := a.read(ctx, tx, accountID, "operation, key_id")
+		if err != nil {
+			return err
+		}
+		for _, k := range sums {
+			spent := a.Keys[k.KeyID]
+			a.Keys[k.KeyID] = Spent{spent.Calls + k.Count, spent.Amount + k.Total}
+		}
 		var failed []struct{ Day, Count int64 }
-		err := tx.NewSelect().TableExpr("calls").ColumnExpr("day, COUNT(*) AS count").
-			Where("account_id = ? AND status = 'failed' AND status <> 'done' AND id >= ?", accountID, "call_"+idTime(usage.From)).
+		err = tx.NewSelect().TableExpr("calls").ColumnExpr("day, COUNT(*) AS count").
+			Where("account_id = ? AND status = 'failed' AND status <> 'done' AND id >= ?", accountID, "call_"+idTime(a.From)).
 			Where("day BETWEEN ? AND ?", dayOf(from), dayOf(to)).Group("day").Scan(ctx, &failed)
 		if err != nil {
 			return err
@@ -50,19 +54,6 @@ func (s LedgerStore) Activity(ctx context.Context, accountID string, from, to ti
 		for _, f := range failed {
 			a.FailedDays[f.Day] = f.Count
 			a.Failed += f.Count
-		}
-		var keys []struct {
-			KeyID  string
-			Calls  int64
-			Amount credit.Amount
-		}
-		err = tx.NewSelect().TableExpr("usage_days").ColumnExpr("key_id, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(amount) AS BIGINT) AS amount").
-			Where("account_id = ? AND day BETWEEN ? AND ?", accountID, dayOf(from), dayOf(to)).Group("key_id").Scan(ctx, &keys)
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			a.Keys[k.KeyID] = Spent{k.Calls, k.Amount}
 		}
 		return a.readLatency(ctx, tx, accountID)
 	})

@@ -54,6 +54,7 @@ func (s LedgerStore) countUsage(ctx context.Context, tx bun.Tx, c *callRow, char
 type usageSums struct {
 	Operation string
 	Day       int64
+	KeyID     string
 	Count     int64
 	Total     credit.Amount
 }
@@ -61,33 +62,50 @@ type usageSums struct {
 // Usage sums up the account's settled calls from the UTC day of from until the
 // end of the UTC day of to.
 func (s LedgerStore) Usage(ctx context.Context, accountID string, from, to time.Time) (Usage, error) {
-	first, last := dayOf(from), dayOf(to)
-	u := Usage{From: dayStart(first), To: dayStart(last + 1)}
+	u := usageOf(from, to)
 	err := s.inReport(ctx, func(ctx context.Context, tx bun.Tx) error {
-		sums := func(group string) (rows []usageSums, err error) {
-			err = tx.NewSelect().TableExpr("usage_days").ColumnExpr(group).
-				ColumnExpr("CAST(SUM(calls) AS BIGINT) AS count").ColumnExpr("CAST(SUM(amount) AS BIGINT) AS total").
-				Where("account_id = ? AND day BETWEEN ? AND ?", accountID, first, last).
-				GroupExpr(group).OrderExpr(group).Scan(ctx, &rows)
-			return rows, err
-		}
-		operations, err := sums("operation")
-		if err != nil {
-			return err
-		}
-		for _, o := range operations {
-			u.Operations = append(u.Operations, OperationUsage{Operation: o.Operation, Count: o.Count, Total: o.Total})
-		}
-		days, err := sums("day")
-		for _, d := range days {
-			u.Days = append(u.Days, DayUsage{Day: dayStart(d.Day), Count: d.Count, Total: d.Total})
-			u.Count += d.Count
-			u.Total += d.Total
-		}
+		_, err := u.read(ctx, tx, accountID, "operation")
 		return err
 	})
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage: %w", err)
 	}
 	return u, nil
+}
+
+// usageOf is what was used from the UTC day of from until the end of that of to,
+// not read yet.
+func usageOf(from, to time.Time) Usage {
+	return Usage{From: dayStart(dayOf(from)), To: dayStart(dayOf(to) + 1)}
+}
+
+// read reads the sums of days, and those of groups, which begin with the operation.
+// It returns the groups.
+func (u *Usage) read(ctx context.Context, tx bun.Tx, accountID, groups string) ([]usageSums, error) {
+	sums := func(group string) (rows []usageSums, err error) {
+		err = tx.NewSelect().TableExpr("usage_days").ColumnExpr(group).
+			ColumnExpr("CAST(SUM(calls) AS BIGINT) AS count").ColumnExpr("CAST(SUM(amount) AS BIGINT) AS total").
+			Where("account_id = ? AND day BETWEEN ? AND ?", accountID, dayOf(u.From), dayOf(u.To)-1).
+			GroupExpr(group).OrderExpr(group).Scan(ctx, &rows)
+		return rows, err
+	}
+	found, err := sums(groups)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range found {
+		if n := len(u.Operations); n == 0 || u.Operations[n-1].Operation != o.Operation {
+			u.Operations = append(u.Operations, OperationUsage{Operation: o.Operation})
+		}
+		last := &u.Operations[len(u.Operations)-1]
+		last.Count += o.Count
+		last.Total += o.Total
+	}
+	days, err := sums("day")
+	for _, d := range days {
+		u.Days = append(u.Days, DayUsage{Day: dayStart(d.Day), Count: d.Count, Total: d.Total})
+		u.Count += d.Count
+		u.Total += d.Total
+	}
+	return found, err
 }
