@@ -43,6 +43,11 @@ func (l editors) typing(ctx context.Context, r *report) error {
 		}
 		people[i] = &editor{http: l.client.http, link: link, text: fmt.Sprintf("Editor %d. ", i)}
 	}
+	for _, e := range people { // Their accounts have browsers then.
+		if err := e.pause(ctx); err != nil {
+			return err
+		}
+	}
 	alone := func(ctx context.Context, _ int) error { return people[0].pause(ctx) }
 	if err := repeat(ctx, 1, choose(l.lab, 10, 2), alone); err != nil {
 		return err
