@@ -215,7 +215,8 @@ func completionEvents(r Reply, first, rest string) (before, after []object) {
 		}
 	}
 	whole, _ := completion(r).(object)
-	reason := whole["choices"].([]object)[0]["finish_reason"]
+	choices, _ := whole["choices"].([]object)
+	reason := choices[0]["finish_reason"]
 	return []object{chunk(first, nil)}, []object{
 		chunk(rest, nil), chunk("", reason), {"id": "fake", "object": "chat.completion.chunk", "created": 1, "model": "fake", "choices": []object{}, "usage": whole["usage"]},
 	}
