@@ -73,7 +73,7 @@ func (l editors) typing(ctx context.Context, r *report) error {
 		without = append(without, s.latencies...)
 		seen, stop := typeAll(ctx, people)
 		s, err = closedLoop(ctx, 1, span, call)
-		if err = errors.Join(err, stop()); err != nil {
+		if err := errors.Join(err, stop()); err != nil {
 			return err
 		}
 		beside, previews = append(beside, s.latencies...), append(previews, *seen...)
