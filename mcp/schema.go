@@ -42,6 +42,11 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc.AdditionalProperties == jsonschema.FalseSchema || doc.AdditionalProperties == jsonschema.TrueSchema {
 		short.AdditionalProperties = nil
 	}
+	if slices.ContainsFunc(doc.OneOf, plainText) {
+		// What may be a text as well as something else is a text to a model.
+		short.OneOf, short.Type = nil, "string"
+		return &short
+	}
 	short.OneOf, short.AnyOf = shrinkAll(doc.OneOf, depth-1), shrinkAll(doc.AnyOf, depth-1)
 	if doc.Properties != nil {
 		short.Properties = jsonschema.NewProperties()
@@ -53,6 +58,9 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	}
 	return &short
 }
+
+// plainText tells a schema of any text.
+func plainText(doc *jsonschema.Schema) bool { return doc.Type == "string" && doc.Enum == nil }
 
 func shrinkAll(docs []*jsonschema.Schema, depth int) []*jsonschema.Schema {
 	var short []*jsonschema.Schema

@@ -140,7 +140,7 @@ func (t *tool) output() *jsonschema.Schema {
 		return without(outline(t.Answer, 2), t.Hidden...)
 	}
 	doc := outline(op.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
-	without(doc, "error", "pollUrl")
+	without(doc, "error", "pollUrl", "sizeBytes", "expiresAt")
 	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
 	if t.Operation.Answer != nil {
 		doc.Properties.Set(resultMember, outline(op.AnswerSchema(t.Operation.Answer), 0))
