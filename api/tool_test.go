@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"archive/zip"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/render"
 )
 
 // inline is a PDF as the value of a field.
@@ -125,6 +127,9 @@ func TestToolsMakePDFs(t *testing.T) {
 		{"rotate", `{` + source + `,"degrees":-90,"pages":"even"}`, "rotated.pdf", []string{"alpha", "beta", "gamma"}},
 		{"unlock", `{"file":` + inline([]byte(locked)) + `,"password":"geheim"}`, "unlocked.pdf", []string{"alpha", "beta", "gamma"}},
 		{"compress", `{` + source + `}`, "compressed.pdf", []string{"alpha", "beta", "gamma"}},
+		{"repair", `{` + source + `}`, "repaired.pdf", []string{"alpha", "beta", "gamma"}},
+		{"crop", `{` + source + `,"margins":{"top":"1mm","left":4},"pages":"1-2"}`, "cropped.pdf", []string{"alpha", "beta", "gamma"}},
+		{"attachments", `{` + source + `,"action":"add","files":[{"file":"YQ==","filename":"a.txt"}]}`, "document.pdf", []string{"alpha", "beta", "gamma"}},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"Ä","page":1,"children":[{"title":"b","page":3.0}]}]}`, "document.pdf", []string{"alpha", "beta", "gamma"}},
 	} {
 		answer := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).OK(t)
@@ -144,6 +149,39 @@ func TestToolsMakePDFs(t *testing.T) {
 	// Neither the result nor the log may show what opens it.
 	if strings.Contains(s.Log.String(), "geheim") {
 		t.Error("the log shows a password")
+	}
+}
+
+// TestAttachmentsComeBack puts files into a PDF and gets them out, by every action.
+func TestAttachmentsComeBack(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	send := func(body string) apitest.Response {
+		t.Helper()
+		return s.Send(t, apitest.Request{Path: "/v1/pdf/attachments", Body: body})
+	}
+	with := send(`{"file":` + inline(letters("alpha")) + `,"action":"add","files":[{"file":"YQ==","filename":"a.txt","contentType":"text/plain","description":"An a."},{"file":"Yg==","filename":"b"}]}`).OK(t).Body
+	source := `"file":` + inline([]byte(with))
+	var list render.PDFAttachments
+	if err := json.Unmarshal([]byte(send(`{`+source+`}`).OK(t).Body), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Attachments) != 2 || list.Attachments[0].Description != "An a." || list.Attachments[0].ContentType != "text/plain" {
+		t.Errorf("attached is %+v", list)
+	}
+	archive := send(`{` + source + `,"action":"extract","names":["b"]}`).OK(t).Body
+	z, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
+	if err != nil || len(z.File) != 1 || z.File[0].Name != "b" {
+		t.Fatalf("taken out is %+v, %v", z, err)
+	}
+	without := send(`{` + source + `,"action":"remove","names":["a.txt"]}`).OK(t).Body
+	if err := json.Unmarshal([]byte(send(`{"file":`+inline([]byte(without))+`}`).OK(t).Body), &list); err != nil || len(list.Attachments) != 1 {
+		t.Errorf("left is %+v, %v", list, err)
+	}
+	refused := send(`{`+source+`,"action":"remove","names":["c"]}`).Refused(t, fault.InvalidRequest)
+	want := []fault.Detail{{Field: "names", Message: `has "c", which is not attached; attached are "a.txt", "b"`}}
+	if !reflect.DeepEqual(refused.Details, want) {
+		t.Errorf("details %+v, want %+v", refused.Details, want)
 	}
 }
 
@@ -217,6 +255,10 @@ func TestToolsFail(t *testing.T) {
 		{"extract", `{` + source + `,"pages":"2-4"}`, fault.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
 		{"rotate", `{` + source + `,"degrees":90,"pages":[9]}`, fault.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
 		{"delete-pages", `{` + source + `,"pages":"-3"}`, fault.InvalidRequest, "pages", "selects all pages of the document, which has 3; at least one must stay"},
+		{"crop", `{` + source + `,"box":{"x":10000,"y":0,"width":3,"height":3},"pages":[2]}`, fault.InvalidRequest, "box", "leaves nothing of page 2"},
+		{"crop", `{` + source + `,"margins":{"top":"100in","bottom":"100in"}}`, fault.InvalidRequest, "margins", "leaves nothing of page 1"},
+		{"attachments", `{` + source + `,"action":"extract"}`, fault.ProcessingFailed, "file", "has no attachments"},
+		{"extract-images", `{` + source + `}`, fault.ProcessingFailed, "file", "has no such images on these pages"},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, fault.InvalidRequest, "bookmarks[0].page", "goes beyond the end; the document's page count is 3"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)

@@ -25,11 +25,12 @@ const (
 // timeLimit returns how long an engine's job may take.
 func timeLimit(job string) time.Duration {
 	switch job {
-	case pdf.InfoJob, pdf.FormFieldsJob, office.ResolutionJob, office.ReferencesJob:
+	case pdf.InfoJob, pdf.FormFieldsJob, pdf.AttachmentsJob, office.ResolutionJob, office.ReferencesJob:
 		return ReadTime
 	case pdf.TextJob:
 		return TextTime
-	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob, pdf.SetInfoJob:
+	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob, pdf.SetInfoJob,
+		pdf.CropJob, pdf.RepairJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob:
 		return ChangeTime
 	}
 	return MakeTime

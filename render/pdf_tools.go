@@ -31,6 +31,9 @@ const (
 	PDFExhausted        = pdf.Exhausted
 	PDFNoSelection      = pdf.NoSelection
 	PDFTooFine          = pdf.TooFine
+	PDFOffPage          = pdf.OffPage
+	PDFNotAttached      = pdf.NotAttached
+	PDFNothing          = pdf.Nothing
 )
 
 // The limits of a page's image: pixels a side and in all.
@@ -170,6 +173,31 @@ func (a *Account) UnlockPDF(ctx context.Context, file PDFFile) (*spool.File, err
 func (a *Account) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
 	return a.runPDF(ctx, engine.Job{Name: pdf.CompressJob, Args: input, Files: files})
+}
+
+// RepairPDF writes a PDF anew, from what can be read of it.
+func (a *Account) RepairPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+	files, input := file.input()
+	return a.runPDF(ctx, engine.Job{Name: pdf.RepairJob, Args: input, Files: files})
+}
+
+// PDFCropBox is a part of a page in points, from its top left as it is shown.
+type PDFCropBox = pdf.CropBox
+
+// CropPages hides what lies outside of a box of pages, or else in their margins.
+// Empty pages are all.
+func (a *Account) CropPages(ctx context.Context, file PDFFile, pages string, box *PDFCropBox, margin PageMargin) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.CropArgs{Selection: pdf.Selection{Input: input, Pages: pages}, Box: box, Margin: margin}
+	return a.runPDF(ctx, engine.Job{Name: pdf.CropJob, Args: args, Files: files})
+}
+
+// ImagesOfPDF makes a ZIP archive of the images on pages of a PDF, at least so many
+// pixels wide and high. Empty pages are all.
+func (a *Account) ImagesOfPDF(ctx context.Context, file PDFFile, pages string, width, height int) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.ExtractImagesArgs{Selection: pdf.Selection{Input: input, Pages: pages}, MinWidth: width, MinHeight: height}
+	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractImagesJob, Args: args, Files: files})
 }
 
 // AddBookmarks adds entries to the end of a PDF's outline.

@@ -76,3 +76,45 @@ startxref
 239
 %%EOF
 `
+
+// exampleScan is a source for the examples of the table: a page with an image.
+func exampleScan() PDFSource {
+	return PDFSource{FileSource: FileSource{File: op.NewFile([]byte(scanPDF))}}
+}
+
+const scanPDF = `%PDF-1.4
+1 0 obj
+<< /Type /Catalog /Pages 2 0 R >>
+endobj
+2 0 obj
+<< /Type /Pages /Kids [3 0 R] /Count 1 /MediaBox [0 0 200 100] >>
+endobj
+3 0 obj
+<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /XObject << /I 5 0 R >> >> >>
+endobj
+4 0 obj
+<< /Length 29 >>
+stream
+q 100 0 0 50 50 25 cm /I Do Q
+endstream
+endobj
+5 0 obj
+<< /Type /XObject /Subtype /Image /Width 2 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length 2 >>
+stream
+ z
+endstream
+endobj
+xref
+0 6
+0000000000 65535 f 
+0000000009 00000 n 
+0000000058 00000 n 
+0000000139 00000 n 
+0000000243 00000 n 
+0000000322 00000 n 
+trailer
+<< /Size 6 /Root 1 0 R >>
+startxref
+467
+%%EOF
+`

@@ -26,6 +26,11 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.delete-pages", `{` + aPDF + `,"pages":[1]}`},
 		{"pdf.extract", `{` + aPDF + `,"pages":[` + strings.Repeat("999999,", 1999) + `1]}`},
 		{"pdf.compress", `{` + aPDF + `}`},
+		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":14400,"height":3.5}}`},
+		{"pdf.crop", `{` + aPDF + `,"margins":{"top":"1cm","left":0},"pages":"odd"}`},
+		{"pdf.attachments", `{` + aPDF + `}`},
+		{"pdf.attachments", `{` + aPDF + `,"action":"extract","names":["a"]}`},
+		{"pdf.extract-images", `{` + aPDF + `,"minWidth":1,"minHeight":65535,"pages":[2]}`},
 		{"pdf.info", `{"fileId":"file_x","password":""}`},
 	} {
 		if faults := bind(t, test.name, test.body); faults != nil {
@@ -72,6 +77,17 @@ func TestPDFInputsRefuse(t *testing.T) {
 			"pages has the range 3-1, which runs backwards; give " + render.PageRangesSyntax + ", or an array of page numbers"}},
 		// Their own fields.
 		{"pdf.rotate", `{` + aPDF + `}`, []string{"degrees is required"}},
+		{"pdf.crop", `{` + aPDF + `}`, []string{"box is required, or margins in its place: give exactly one of box, margins"}},
+		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":9,"height":9},"margins":{"top":1}}`, []string{"margins cannot stand beside box: give exactly one of box, margins"}},
+		{"pdf.crop", `{` + aPDF + `,"margins":{"top":-1,"left":"1 inch"},"pages":"x"}`, []string{
+			"pages has a part that is not a page: \"x\"; give " + render.PageRangesSyntax + ", or an array of page numbers",
+			"margins.top must be between 0in and 200in; got -0.01in", "margins.left must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"1 inch\""}},
+		{"pdf.attachments", `{` + aPDF + `,"names":["a"],"files":[{` + aPDF + `,"filename":"a"}]}`, []string{
+			"names is for extract and remove only; action is list", "files is for add only; action is list"}},
+		{"pdf.attachments", `{` + aPDF + `,"action":"remove"}`, []string{"names is required to remove attachments"}},
+		{"pdf.attachments", `{` + aPDF + `,"action":"add","files":[{"filename":"a/b",` + aPDF + `},{"filename":"c",` + aPDF + `,"contentType":"Text/plain; x"},{"filename":"c"}]}`, []string{
+			"files[0].filename must be a name without folders and control characters", "files[1].contentType must be a media type in lower case without parameters, such as text/xml",
+			"files[2].file is required, or another source in its place: " + sources, "files[2].filename stands twice: each attachment needs a name of its own"}},
 		{"pdf.rotate", `{` + aPDF + `,"degrees":45}`, []string{"degrees must be one of -270, -180, -90, 90, 180, 270; got 45"}},
 		{"pdf.rotate", `{` + aPDF + `,"degrees":0}`, []string{"degrees must be one of -270, -180, -90, 90, 180, 270; got 0"}},
 		{"pdf.protect", `{` + aPDF + `}`, []string{"userPassword is required"}},

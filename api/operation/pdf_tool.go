@@ -48,6 +48,20 @@ func pdfResult(stem string) func(render.File, error) (op.Result, error) {
 	}
 }
 
+// zipResult is the result of an operation that made an archive.
+func zipResult(stem string, archive render.File) op.Result {
+	return op.Result{Stem: stem, Extension: ".zip", ContentType: "application/zip", Body: archive}
+}
+
+// offPage names the field that leaves nothing of a page.
+func offPage(err error, field string) error {
+	var failed *render.PDFError
+	if errors.As(err, &failed) && failed.Kind == render.PDFOffPage {
+		return op.Faults{{Field: field, Message: failed.Text}}
+	}
+	return err
+}
+
 // Admit says whether there is room in the queue of those who work on files.
 func (s *PDFSource) Admit(env *Env) error {
 	if env.Render == nil {
@@ -99,6 +113,8 @@ func toolFault(err error, files []openFile, sources []placed) error {
 		}}
 	case render.PDFAllPages:
 		return op.Faults{{Field: "pages", Message: fmt.Sprintf("selects all pages of the document, which has %d; at least one must stay", failed.Pages)}}
+	case render.PDFNotAttached:
+		return op.Faults{{Field: "names", Message: failed.Text}}
 	case render.PDFNoSelection:
 		return op.Faults{{Field: "pages", Message: failed.Text}}
 	case render.PDFTooFine:
@@ -151,6 +167,8 @@ func (e *documentError) detail() fault.Detail {
 		return fault.Detail{Field: e.password, Message: "is required: the PDF is encrypted and does not open without one"}
 	case render.PDFWrongPassword:
 		return fault.Detail{Field: e.password, Message: "is wrong: it does not open the PDF"}
+	case render.PDFNothing:
+		return fault.Detail{Field: e.field, Message: e.cause.Text}
 	case render.PDFExhausted:
 		return fault.Detail{Field: e.field, Message: "needs more time, memory or disk space than one document may have"}
 	}

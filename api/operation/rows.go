@@ -157,6 +157,36 @@ var Rows = []op.Row[*Env]{
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runInfo,
 	},
+	row[PDFFileInput]{
+		Info:    pdfTool("pdf.repair", "Repair a damaged PDF", "Use it when a PDF does not open, or other tools call it damaged. What cannot be read of it is lost."),
+		Example: PDFFileInput{PDFSource: examplePDF()},
+		Run:     runRepair,
+	},
+	row[CropInput]{
+		Info:    pdfTool("pdf.crop", "Crop pages of a PDF", "Use it to cut off margins, or to keep a part of each page. What is cut off is hidden, not removed."),
+		Example: CropInput{PDFSource: examplePDF(), Box: &CropBox{X: 20, Y: 10, Width: 100, Height: 50}, Pages: SelectPages("1")},
+		Run:     runCrop,
+	},
+	row[ExtractImagesInput]{
+		Info: op.Info{
+			Name: "pdf.extract-images", Summary: "Take the images out of a PDF",
+			Use:   "Use it to get photographs and scans out of a PDF as they are in it. For pictures of whole pages take pdf_raster.",
+			Price: toolPrice, PriceNote: "JPEGs come as they are, everything else as PNG without its transparency; each image once.", Produces: []string{"application/zip"},
+		},
+		Example: ExtractImagesInput{PDFSource: exampleScan()},
+		Run:     runExtractImages,
+	},
+	row[AttachmentsInput]{
+		Info: op.Info{
+			Name: "pdf.attachments", Summary: "List, extract, add or remove the files in a PDF",
+			Use:   "Use it for invoices with their data inside, or to send files along with a document.",
+			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: reflect.TypeFor[render.PDFAttachments](),
+		},
+		Example: AttachmentsInput{PDFSource: examplePDF(), Action: addAttachments, Files: []AttachedFile{
+			{FileSource: FileSource{File: op.NewFile([]byte("name;total\nAda;12.50\n"))}, Filename: "totals.csv", ContentType: "text/csv"},
+		}},
+		Run: runAttachments,
+	},
 	row[RasterInput]{
 		Info: op.Info{
 			Name: "pdf.raster", Summary: "Make images of the pages of a PDF",

@@ -38,6 +38,12 @@ const (
 	// TooFine is a resolution at which the image of a Page would be over the
 	// limits of MaxSide and MaxPixels: Width × Height.
 	TooFine Kind = "too_fine"
+	// OffPage is a part of a Page that has nothing of it. Text says so.
+	OffPage Kind = "off_page"
+	// NotAttached are names of attachments that are not there. Text says so.
+	NotAttached Kind = "not_attached"
+	// Nothing is a document that has nothing of what is asked for. Text says so.
+	Nothing Kind = "nothing"
 )
 
 // Error is why a job of this package failed, as far as the document or the
@@ -51,11 +57,12 @@ type Error struct {
 	// Bookmark is the way to the bookmark that is BeyondEnd: its number among
 	// its siblings on each level, from 0.
 	Bookmark []int `json:",omitempty"`
-	// Page, Width and Height are of what is TooFine, in pixels.
+	// Page is the one that is OffPage. Page, Width and Height are of what is TooFine,
+	// in pixels.
 	Page   int     `json:",omitempty"`
 	Width  float64 `json:",omitempty"`
 	Height float64 `json:",omitempty"`
-	// Text is why a selection is none.
+	// Text is what the kind says of it, to go on from the name of a field.
 	Text  string `json:",omitempty"`
 	cause error
 }

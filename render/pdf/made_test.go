@@ -80,6 +80,9 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 		MergeJob:       {Merge{Inputs: []MergeInput{{Input: in}, {Input: in}}}, "", append(append([]string{}, texts...), texts...)},
 		StampJob:       {StampArgs{Input: in, Marks: stampArgs(nil).Marks}, password, texts},
 		DeletePagesJob: {Selection{Input: in, Pages: "1"}, password, texts[1:]},
+		RepairJob:      {in, password, texts},
+		CropJob:        {CropArgs{Selection: all, Margin: Margin{Bottom: 10}}, password, texts},
+		AttachJob:      {NewAttachments{Input: in, Files: []NewAttachment{{File: inputName(1), Filename: "plate.png"}}}, password, texts},
 	} {
 		result, err := do(t, job, test.args, document, plate(t, green, 40, 20))
 		if err != nil {
@@ -101,7 +104,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 	for _, job := range []struct {
 		name string
 		args any
-	}{{InfoJob, in}, {RasterJob, RasterArgs{Input: in, DPI: 36}}, {FormFieldsJob, FormFieldsArgs{Input: in}}} {
+	}{{InfoJob, in}, {RasterJob, RasterArgs{Input: in, DPI: 36}}, {FormFieldsJob, FormFieldsArgs{Input: in}}, {AttachmentsJob, in}} {
 		if _, err := do(t, job.name, job.args, document); err != nil {
 			t.Errorf("%s: %v", job.name, err)
 		}

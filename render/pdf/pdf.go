@@ -33,6 +33,14 @@ const (
 	CompressJob    = "pdf.compress"
 	InfoJob        = "pdf.info"
 	SetInfoJob     = "pdf.set-info"
+	RepairJob      = "pdf.repair"
+	CropJob        = "pdf.crop"
+
+	ExtractImagesJob     = "pdf.extract-images"
+	AttachmentsJob       = "pdf.attachments"
+	DetachJob            = "pdf.attachments.extract"
+	AttachJob            = "pdf.attachments.add"
+	RemoveAttachmentsJob = "pdf.attachments.remove"
 )
 
 // Handlers are the jobs of this package that a child of render/engine can do.
@@ -48,6 +56,14 @@ func Handlers() engine.Handlers {
 		CompressJob:    handle(compress),
 		InfoJob:        handleJSON(info),
 		SetInfoJob:     handle(setInfo),
+		RepairJob:      handle(repair),
+		CropJob:        handle(crop),
+
+		ExtractImagesJob:     handle(extractImages),
+		AttachmentsJob:       handleJSON(listAttachments),
+		DetachJob:            handleJSON(detach),
+		AttachJob:            handle(attach),
+		RemoveAttachmentsJob: handle(removeAttachments),
 	}
 	maps.Copy(handlers, PageHandlers())
 	return handlers

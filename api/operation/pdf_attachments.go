@@ -1,0 +1,108 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"strings"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// AttachmentsInput is the input of pdf.attachments.
+type AttachmentsInput struct {
+	op.Common
+	PDFSource
+
+	Action string         `json:"action,omitempty" jsonschema:"enum=list,enum=extract,enum=add,enum=remove,default=list" jsonschema_description:"list describes the files in the PDF as JSON, extract makes a ZIP archive of them, add puts files into the PDF, remove takes some out."`
+	Names  []string       `json:"names,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Names of attachments, as list has them: those to extract (default: all) or to remove."`
+	Files  []AttachedFile `json:"files,omitempty" jsonschema:"minItems=1,maxItems=30" jsonschema_description:"Files to add, 1 to 30 of them, of 200 MiB together with the PDF at most. One of the same name that is attached already is replaced."`
+}
+
+// AttachedFile is a file to put into a PDF.
+type AttachedFile struct {
+	FileSource
+
+	Filename    string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Name of the attachment, without folders."`
+	ContentType string `json:"contentType,omitempty" jsonschema:"maxLength=100" jsonschema_description:"What the file is declared to be, such as text/xml."`
+	Description string `json:"description,omitempty" jsonschema:"maxLength=500" jsonschema_description:"What readers of the PDF are told of the file."`
+}
+
+// What is done with attachments.
+const (
+	listAttachments    = "list"
+	extractAttachments = "extract"
+	addAttachments     = "add"
+	removeAttachments  = "remove"
+)
+
+var contentTypePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*$`)
+
+// Validate checks what the schema cannot state.
+func (in *AttachmentsInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	action := cmp.Or(in.Action, listAttachments)
+	if names := len(in.Names) > 0; names && action != extractAttachments && action != removeAttachments {
+		faults.Add("names", "is for extract and remove only; action is %s", action)
+	} else if !names && action == removeAttachments {
+		faults.Add("names", "is required to remove attachments")
+	}
+	if files := len(in.Files) > 0; files && action != addAttachments {
+		faults.Add("files", "is for add only; action is %s", action)
+	} else if !files && action == addAttachments {
+		faults.Add("files", "is required to add attachments")
+	}
+	names := map[string]bool{}
+	for i := range in.Files {
+		in.Files[i].validate(&faults, fileAt(i), names)
+	}
+	return failures(faults)
+}
+
+func (f *AttachedFile) validate(faults *op.Faults, at string, names map[string]bool) {
+	f.check(faults, at)
+	switch {
+	case strings.ContainsFunc(f.Filename, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' }):
+		faults.Add(at+"filename", "must be a name without folders and control characters")
+	case names[f.Filename]:
+		faults.Add(at+"filename", "stands twice: each attachment needs a name of its own")
+	}
+	names[f.Filename] = true
+	if f.ContentType != "" && !contentTypePattern.MatchString(f.ContentType) {
+		faults.Add(at+"contentType", "must be a media type in lower case without parameters, such as text/xml")
+	}
+}
+
+func runAttachments(ctx context.Context, env *Env, in *AttachmentsInput) (op.Result, error) {
+	if in.Action == addAttachments {
+		return addFiles(ctx, env, in)
+	}
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		switch in.Action {
+		case extractAttachments:
+			archive, err := env.Render.Detach(ctx, file, in.Names)
+			if err != nil {
+				return op.Result{}, err
+			}
+			return zipResult("attachments", archive), nil
+		case removeAttachments:
+			return pdfResult("document")(env.Render.RemoveAttachments(ctx, file, in.Names))
+		}
+		list, err := env.Render.AttachmentsOfPDF(ctx, file)
+		return op.Result{Stem: "attachments", JSON: list}, err
+	})
+}
+
+// addFiles puts files into the PDF, which is fetched beside them.
+func addFiles(ctx context.Context, env *Env, in *AttachmentsInput) (op.Result, error) {
+	sources := append([]placed{{&in.FileSource, ""}}, placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })...)
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+		var added []render.NewAttachment
+		for i, f := range in.Files {
+			added = append(added, render.NewAttachment{Filename: f.Filename, ContentType: f.ContentType, Description: f.Description, Content: files[i+1]})
+		}
+		return pdfResult("document")(env.Render.Attach(ctx, render.PDFFile{Content: files[0], Password: in.Password}, added))
+	})
+}

@@ -1,0 +1,96 @@
+package operation
+
+import (
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// CropInput is the input of pdf.crop.
+type CropInput struct {
+	op.Common
+	PDFSource
+
+	Pages   Pages    `json:"pages,omitzero" jsonschema_description:"Pages to crop: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Box     *CropBox `json:"box,omitempty" jsonschema_description:"What is left of a page, from its top left as it is shown. Give exactly one of box and margins."`
+	Margins *Margin  `json:"margins,omitempty" jsonschema_description:"What is cut off a page at its sides, as it is shown."`
+}
+
+// CropBox is a part of a page in points.
+type CropBox struct {
+	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the left side of the page in points."`
+	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the top of the page in points."`
+	Width  float64 `json:"width" jsonschema:"required,minimum=3,maximum=14400" jsonschema_description:"Width in points."`
+	Height float64 `json:"height" jsonschema:"required,minimum=3,maximum=14400" jsonschema_description:"Height in points."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *CropInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	in.Pages.check(&faults, "pages")
+	switch {
+	case in.Box == nil && in.Margins == nil:
+		faults.Add("box", "is required, or margins in its place: give exactly one of box, margins")
+	case in.Box != nil && in.Margins != nil:
+		faults.Add("margins", "cannot stand beside box: give exactly one of box, margins")
+	case in.Margins != nil:
+		in.margin(&faults)
+	}
+	return failures(faults)
+}
+
+// margin is what is cut off in points, and faults what is no length.
+func (in *CropInput) margin(faults *op.Faults) render.PageMargin {
+	side := func(name string, l Length) float64 {
+		return l.check(faults, "margins."+name, bounds{0, paperBounds.high}, 0) * pointsPerInch
+	}
+	m := in.Margins
+	return render.PageMargin{Top: side("top", m.Top), Right: side("right", m.Right), Bottom: side("bottom", m.Bottom), Left: side("left", m.Left)}
+}
+
+func runCrop(ctx context.Context, env *Env, in *CropInput) (op.Result, error) {
+	var margin render.PageMargin
+	if in.Margins != nil {
+		var checked op.Faults // by Validate, which found none
+		margin = in.margin(&checked)
+	}
+	field := "margins"
+	if in.Box != nil {
+		field = "box"
+	}
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		cropped, err := env.Render.CropPages(ctx, file, in.Pages.text(), (*render.PDFCropBox)(in.Box), margin)
+		return pdfResult("cropped")(cropped, offPage(err, field))
+	})
+}
+
+func runRepair(ctx context.Context, env *Env, in *PDFFileInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult("repaired")(env.Render.RepairPDF(ctx, file))
+	})
+}
+
+// ExtractImagesInput is the input of pdf.extract-images.
+type ExtractImagesInput struct {
+	op.Common
+	PDFSource
+
+	Pages     Pages `json:"pages,omitzero" jsonschema_description:"Pages whose images are wanted: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	MinWidth  int   `json:"minWidth,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Leaves out images that have fewer pixels across."`
+	MinHeight int   `json:"minHeight,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Leaves out images that have fewer pixels down."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+
+func runExtractImages(ctx context.Context, env *Env, in *ExtractImagesInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		archive, err := env.Render.ImagesOfPDF(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
+		if err != nil {
+			return op.Result{}, err
+		}
+		return zipResult("images", archive), nil
+	})
+}

@@ -1,0 +1,246 @@
+package pdf
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
+)
+
+// Attachments is the result of AttachmentsJob.
+type Attachments struct {
+	Attachments []Attachment `json:"attachments" jsonschema:"required" jsonschema_description:"The files in the PDF, by their names."`
+}
+
+// Attachment is a file inside of a document.
+type Attachment struct {
+	Name        string     `json:"name" jsonschema:"required" jsonschema_description:"Name by which the PDF knows the file, for names. Most often the same as filename."`
+	Filename    string     `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
+	Description string     `json:"description" jsonschema:"required" jsonschema_description:"What the PDF says of it; empty where it says nothing."`
+	ContentType string     `json:"contentType" jsonschema:"required" jsonschema_description:"What it is declared to be; empty where it is not."`
+	SizeBytes   *int64     `json:"sizeBytes" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Size in bytes that the PDF gives; null where it gives none."`
+	CreatedAt   *time.Time `json:"createdAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the file was made; null where the PDF does not say."`
+	ModifiedAt  *time.Time `json:"modifiedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the file was last changed; null where the PDF does not say."`
+
+	content string // the reference of its stream
+}
+
+// NamedAttachments are the arguments of jobs on some of a document's attachments;
+// none are all.
+type NamedAttachments struct {
+	Input
+	Names []string
+}
+
+// NewAttachments are the arguments of AttachJob.
+type NewAttachments struct {
+	Input
+	Files []NewAttachment
+}
+
+// NewAttachment is a file to attach. File is its name in the job's folder; one of
+// the same Filename that is attached already is replaced.
+type NewAttachment struct {
+	File, Filename, ContentType, Description string
+}
+
+// maxAttachments bounds the attachments that one job takes out of a document.
+const maxAttachments = 500
+
+// listAttachments says what is attached to a document.
+func listAttachments(ctx context.Context, w *engine.Work, args Input) (Attachments, error) {
+	doc, err := openOne(ctx, w, args)
+	if err != nil {
+		return Attachments{}, err
+	}
+	list, err := doc.attachments(ctx)
+	if err != nil || len(list) == 0 {
+		return Attachments{Attachments: []Attachment{}}, err
+	}
+	f, err := doc.soundFile(ctx)
+	if err != nil {
+		return Attachments{}, err
+	}
+	for i := range list {
+		if size, ok := f.Target(f.Entry(f.Dict(list[i].content)["/Params"])["/Size"]).(float64); ok && size >= 0 {
+			list[i].SizeBytes = new(int64(size))
+		}
+	}
+	return Attachments{list}, nil
+}
+
+// attachments are those that the document's names lead to, by their names.
+func (d *document) attachments(ctx context.Context) ([]Attachment, error) {
+	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"attachments"}})
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Attachments map[string]struct {
+			Description string
+			Name        string `json:"preferredname"`
+			Content     string `json:"preferredcontents"`
+			Streams     map[string]struct {
+				Type     string     `json:"mimetype"`
+				Created  attachTime `json:"creationdate"`
+				Modified attachTime `json:"modificationdate"`
+			}
+		}
+	}
+	if err := json.Unmarshal(out, &said); err != nil {
+		return nil, d.fail(Damaged, fmt.Errorf("attachments: %w", err))
+	}
+	list := []Attachment{}
+	for _, name := range slices.Sorted(maps.Keys(said.Attachments)) {
+		a := said.Attachments[name]
+		shown := Attachment{Name: name, Filename: a.Name, Description: a.Description, content: pdffile.Reference(a.Content)}
+		for _, key := range []string{"/F", "/UF"} { // the latter is preferred
+			if s, ok := a.Streams[key]; ok {
+				shown.ContentType, shown.CreatedAt, shown.ModifiedAt = s.Type, s.Created.at, s.Modified.at
+			}
+		}
+		list = append(list, shown)
+	}
+	return list, nil
+}
+
+// attachTime is a time as qpdf writes it, or none.
+type attachTime struct{ at *time.Time }
+
+// UnmarshalJSON takes what is no time for none: it is whatever a document says.
+func (t *attachTime) UnmarshalJSON(text []byte) error {
+	var at time.Time
+	if json.Unmarshal(text, &at) == nil && !at.IsZero() {
+		t.at = &at
+	}
+	return nil
+}
+
+// find returns the attachments of some names, each once, or all. Every name is that of one.
+func (d *document) find(ctx context.Context, names []string) ([]Attachment, error) {
+	all, err := d.attachments(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, &Error{Kind: Nothing, Text: "has no attachments"}
+	case len(names) == 0:
+		return all, nil
+	}
+	byName := map[string]Attachment{}
+	for _, a := range all {
+		byName[a.Name] = a
+	}
+	var found []Attachment
+	seen := map[string]bool{}
+	for _, name := range names {
+		a, ok := byName[name]
+		if !ok {
+			return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("has %.100q, which is not attached; attached are %s", name, shortList(slices.Sorted(maps.Keys(byName))))}
+		}
+		if !seen[name] {
+			seen[name] = true
+			found = append(found, a)
+		}
+	}
+	return found, nil
+}
+
+// shortList writes names for a sentence.
+func shortList(names []string) string {
+	const most = 20
+	more := ""
+	if len(names) > most {
+		names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%.100q", name)
+	}
+	return strings.Join(quoted, ", ") + more
+}
+
+// detach takes attachments out: its outputs are their contents, and its result is
+// their file names.
+func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]string, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	found, err := doc.find(ctx, args.Names)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > maxAttachments {
+		return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("must choose at most %d of the %d attachments", maxAttachments, len(found))}
+	}
+	var names []string
+	total := 0
+	for i, a := range found {
+		content, err := qpdf(ctx, w, qpdfJob{"inputFile": doc.name, "password": doc.password, "showAttachment": a.Name})
+		if err != nil {
+			return nil, doc.damaged(err)
+		}
+		if total += len(content); total > MaxBytes {
+			return nil, engine.ErrOutputTooLarge
+		}
+		name := "attachment" + strconv.Itoa(i)
+		if err := os.WriteFile(w.Path(name), content, 0o600); err != nil {
+			return nil, fmt.Errorf("attachment: %w", err)
+		}
+		w.Output(name)
+		names = append(names, a.Filename)
+	}
+	return names, nil
+}
+
+// attach adds files to a document.
+func attach(ctx context.Context, w *engine.Work, args NewAttachments) ([]byte, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	var files []map[string]string
+	for _, file := range args.Files {
+		added := map[string]string{"file": file.File, "key": file.Filename, "filename": file.Filename, "replace": ""}
+		if file.ContentType != "" {
+			added["mimetype"] = file.ContentType
+		}
+		if file.Description != "" {
+			added["description"] = file.Description
+		}
+		files = append(files, added)
+	}
+	return nil, doc.write(ctx, qpdfJob{"addAttachment": files})
+}
+
+// removeAttachments takes files out of a document for good.
+func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachments) ([]byte, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	found, err := doc.find(ctx, args.Names)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, a := range found {
+		names = append(names, a.Name)
+	}
+	return nil, doc.write(ctx, qpdfJob{"removeAttachment": names})
+}

@@ -1,0 +1,168 @@
+package pdf
+
+import (
+	"archive/zip"
+	"bytes"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"io"
+	"slices"
+	"testing"
+
+	"relaypdf/render/pdf/pdftest"
+)
+
+// result is the body of a job's result.
+func result(t testing.TB, job string, args any, files ...[]byte) []byte {
+	t.Helper()
+	got, err := do(t, job, args, files...)
+	if err != nil {
+		t.Fatalf("%s: %v", job, err)
+	}
+	return got.Body
+}
+
+func TestAttachments(t *testing.T) {
+	content := []byte("a;b\n1;2\n\x00\xff")
+	added := NewAttachments{Input: input(""), Files: []NewAttachment{
+		{File: inputName(1), Filename: "Übersicht (1).csv", ContentType: "text/csv", Description: "Zahlen, 数字"},
+		{File: inputName(2), Filename: "--empty"},
+	}}
+	document := make1(t, AttachJob, added, linked().Write(), content, nil)
+	sound(t, document, "", 3)
+	if out := pdftest.Tool(t, "pdfdetach", "-list", pdftest.Save(t, document)); !bytes.Contains([]byte(out), []byte("2 embedded files")) {
+		t.Errorf("poppler sees %s", out)
+	}
+	list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), document)).Attachments
+	if len(list) != 2 || list[0].Name != "--empty" || list[1].Filename != "Übersicht (1).csv" || list[1].ContentType != "text/csv" || list[1].Description != "Zahlen, 数字" {
+		t.Fatalf("attached is %+v", list)
+	}
+	if size := list[1].SizeBytes; size == nil || *size != int64(len(content)) || list[1].ModifiedAt == nil {
+		t.Errorf("attached is %+v", list[1])
+	}
+	got, err := do(t, DetachJob, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv", "Übersicht (1).csv"}}, document)
+	if err != nil || len(got.Files) != 1 || !bytes.Equal(read(t, got), content) {
+		t.Errorf("taken out are %d files: %v", len(got.Files), err)
+	}
+	if all, err := do(t, DetachJob, NamedAttachments{Input: input("")}, document); err != nil || len(all.Files) != 2 {
+		t.Errorf("all of them: %d files, %v", len(all.Files), err)
+	}
+	// One of the same name takes the place of the other.
+	added.Files = added.Files[:1]
+	again := make1(t, AttachJob, added, document, []byte("new"))
+	if got, err := do(t, DetachJob, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again); err != nil || string(read(t, got)) != "new" {
+		t.Errorf("replaced: %v", err)
+	}
+	less := make1(t, RemoveAttachmentsJob, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again)
+	if list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), less)).Attachments; len(list) != 1 || list[0].Name != "--empty" {
+		t.Errorf("left is %+v", list)
+	}
+	if text := pdftest.Transform(t, less, "--qdf", "--object-streams=disable"); bytes.Contains(text, []byte("Zahlen")) || bytes.Contains(text, []byte("\nnew\n")) {
+		t.Error("what was taken out is still in the file")
+	}
+}
+
+func TestAttachmentsThatAreNotThere(t *testing.T) {
+	fails(t, Nothing, DetachJob, NamedAttachments{Input: input("")}, three().Write())
+	document := make1(t, AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
+	for _, job := range []string{DetachJob, RemoveAttachmentsJob} {
+		failed := fails(t, NotAttached, job, NamedAttachments{Input: input(""), Names: []string{"b.txt"}}, document)
+		if want := `has "b.txt", which is not attached; attached are "a.txt"`; failed.Text != want {
+			t.Errorf("%s: %q, want %q", job, failed.Text, want)
+		}
+	}
+	if list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), three().Write())).Attachments; list == nil || len(list) != 0 {
+		t.Errorf("a document without attachments has %+v", list)
+	}
+}
+
+// TestAttachmentsStayEncrypted adds to and reads of an encrypted document.
+func TestAttachmentsStayEncrypted(t *testing.T) {
+	locked := make1(t, ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().Write())
+	document := make1(t, AttachJob, NewAttachments{Input: input("u"), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, locked, []byte("secret text"))
+	fails(t, PasswordRequired, AttachmentsJob, input(""), document)
+	list := unmarshal[Attachments](t, result(t, AttachmentsJob, input("u"), document)).Attachments
+	if len(list) != 1 || list[0].SizeBytes == nil || *list[0].SizeBytes != 11 || bytes.Contains(document, []byte("secret text")) {
+		t.Errorf("attached is %+v", list)
+	}
+}
+
+// archived returns the pictures of an archive by their names.
+func archived(t testing.TB, content []byte) (names []string, pictures []image.Image) {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range z.File {
+		f, err := entry.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		picture, _, err := image.Decode(bytes.NewReader(text))
+		if err != nil {
+			t.Fatalf("%s: %v", entry.Name, err)
+		}
+		names, pictures = append(names, entry.Name), append(pictures, picture)
+	}
+	return names, pictures
+}
+
+func TestExtractImages(t *testing.T) {
+	photo := image.NewRGBA(image.Rect(0, 0, 60, 40))
+	for i := range photo.Pix {
+		photo.Pix[i] = byte(i * i)
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, photo, nil); err != nil {
+		t.Fatal(err)
+	}
+	clear := color.NRGBA{G: 255, A: 128} // it has a mask
+	pages := FromImagesArgs{Inputs: []Input{{Name: inputName(0)}, {Name: inputName(1)}, {Name: inputName(2)}}}
+	document := make1(t, FromImagesJob, pages, b.Bytes(), plate(t, green, 30, 20), plate(t, clear, 50, 20))
+	all := ExtractImagesArgs{Selection: Selection{Input: input("")}}
+	got, err := do(t, ExtractImagesJob, all, document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, pictures := archived(t, read(t, got))
+	if want := []string{"page-001-1.jpg", "page-002-1.png", "page-003-1.png"}; !slices.Equal(names, want) {
+		t.Fatalf("got %q, want %q", names, want)
+	}
+	if !bytes.Contains(read(t, got), b.Bytes()) {
+		t.Error("the JPEG is not as it was")
+	}
+	if size := pictures[1].Bounds().Max; size != image.Pt(30, 20) || !near(pictures[1].At(3, 3), green) {
+		t.Errorf("the PNG has %v", size)
+	}
+	some := ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "2-"}, MinWidth: 31}
+	if got, err = do(t, ExtractImagesJob, some, document); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := archived(t, read(t, got)); !slices.Equal(names, []string{"page-003-1.png"}) {
+		t.Errorf("the wide one of the last pages: %q", names)
+	}
+	some.MinWidth = 51
+	fails(t, Nothing, ExtractImagesJob, some, document)
+	fails(t, BeyondEnd, ExtractImagesJob, ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "9"}}, document)
+}
+
+// TestExtractImagesOnce has one image on two pages, and several on one.
+func TestExtractImagesOnce(t *testing.T) {
+	document := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{{Name: inputName(0)}}}, plate(t, green, 30, 20))
+	twice := make1(t, ExtractJob, Selection{Input: input(""), Pages: "1,1"}, document)
+	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "2" }), twice, plate(t, blue, 40, 20))
+	got, err := do(t, ExtractImagesJob, ExtractImagesArgs{Selection: Selection{Input: input("")}}, stamped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, pictures := archived(t, read(t, got))
+	if !slices.Equal(names, []string{"page-001-1.png", "page-002-1.png"}) || !near(pictures[0].At(1, 1), green) || !near(pictures[1].At(1, 1), blue) {
+		t.Errorf("got %q", names)
+	}
+}

@@ -1,0 +1,143 @@
+package pdf
+
+import (
+	"context"
+	"fmt"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
+)
+
+// CropArgs are the arguments of CropJob: either Box or Margin says what is left of
+// the pages as they are shown.
+type CropArgs struct {
+	Selection
+	// Box is in points, from the top left of the page.
+	Box    *CropBox
+	Margin Margin
+}
+
+// CropBox is a part of a page, in points from its top left.
+type CropBox struct{ X, Y, Width, Height float64 }
+
+// leastSide is the shortest side of a page that is left, in points: less could
+// hardly be seen, and readers refuse it.
+const leastSide = 3
+
+// crop makes pages smaller. What lies outside is hidden and not removed.
+func crop(ctx context.Context, w *engine.Work, args CropArgs) ([]byte, error) {
+	doc, s, err := openStructure(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	numbers, err := doc.resolve(args.Pages)
+	if err != nil {
+		return nil, err
+	}
+	changes := s.NewUpdate()
+	for _, n := range unique(numbers) {
+		ref := s.Pages[n-1].Object
+		page := s.Dict(ref)
+		if page == nil {
+			return nil, doc.fail(Damaged, fmt.Errorf("page %d cannot be read", n))
+		}
+		left, ok := args.left(s.paper(page))
+		if !ok {
+			return nil, &Error{Kind: OffPage, Page: n, Text: fmt.Sprintf("leaves nothing of page %d", n)}
+		}
+		// A page that says less is one that all programs understand alike.
+		page = pdffile.Without(page, "/TrimBox", "/BleedBox", "/ArtBox")
+		page["/MediaBox"], page["/CropBox"] = left.array(), left.array()
+		changes.Set(ref, page)
+	}
+	if err := doc.change(changes); err != nil {
+		return nil, err
+	}
+	return nil, doc.write(ctx, qpdfJob{})
+}
+
+// paper is a page as it is shown.
+type paper struct {
+	box  box // that is shown, in the page's own units
+	turn int // clockwise degrees: 0, 90, 180 or 270
+	unit float64
+}
+
+// paper reads how a page is shown. What it says wrongly is taken for what readers
+// take it for.
+func (s *structure) paper(page pdffile.Dict) paper {
+	media, err := readBox(s.inherited(page, "/MediaBox"))
+	if err != nil {
+		media = box{0, 0, 612, 792}
+	}
+	p := paper{box: media, unit: 1}
+	if shown, err := readBox(s.inherited(page, "/CropBox")); err == nil {
+		if both, ok := shown.and(media); ok {
+			p.box = both
+		}
+	}
+	if turn, ok := s.inherited(page, "/Rotate").(float64); ok {
+		p.turn = (int(turn)%360 + 360) % 360
+	}
+	if unit, ok := s.Target(page["/UserUnit"]).(float64); ok && unit > 0 {
+		p.unit = unit
+	}
+	return p
+}
+
+// inherited returns an entry of a page, or of what it hangs below in the tree.
+func (s *structure) inherited(page pdffile.Dict, key string) any {
+	for depth := 0; page != nil && depth < pdffile.MaxDepth; depth++ {
+		if v := s.Target(page[key]); v != nil {
+			return s.plain(v)
+		}
+		page = s.Entry(page["/Parent"])
+	}
+	return nil
+}
+
+// plain returns a list with what its members refer to.
+func (s *structure) plain(v any) any {
+	list, ok := v.([]any)
+	if !ok {
+		return v
+	}
+	resolved := make([]any, len(list))
+	for i, member := range list {
+		resolved[i] = s.Target(member)
+	}
+	return resolved
+}
+
+// left is what a crop leaves of a page, and false where that is nothing.
+func (a CropArgs) left(p paper) (box, bool) {
+	// The sides that go, as the page is shown: top, right, bottom, left.
+	width, height := (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit
+	if p.turn%180 != 0 {
+		width, height = height, width
+	}
+	cut := [4]float64{a.Margin.Top, a.Margin.Right, a.Margin.Bottom, a.Margin.Left}
+	if b := a.Box; b != nil {
+		cut = [4]float64{b.Y, width - b.X - b.Width, height - b.Y - b.Height, b.X}
+	}
+	for i := range cut {
+		cut[i] = max(0, cut[i]) / p.unit
+	}
+	// A page that is turned by 90 degrees shows its left side at the top.
+	turned := p.turn / 90
+	side := func(shown int) float64 { return cut[(shown+turned)%len(cut)] }
+	left := box{p.box[0] + side(3), p.box[1] + side(2), p.box[2] - side(1), p.box[3] - side(0)}
+	return left, left[2]-left[0] >= leastSide/p.unit && left[3]-left[1] >= leastSide/p.unit
+}
+
+// and is what two boxes have in common, and false where that is nothing.
+func (b box) and(other box) (box, bool) {
+	both := box{max(b[0], other[0]), max(b[1], other[1]), min(b[2], other[2]), min(b[3], other[3])}
+	return both, both[0] < both[2] && both[1] < both[3]
+}
+
+// array is the box as a document has it.
+func (b box) array() []any { return []any{b[0], b[1], b[2], b[3]} }

@@ -1,0 +1,152 @@
+package pdf
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"relaypdf/render/engine"
+)
+
+// maxImages bounds the images that are taken out of a document.
+const maxImages = 1000
+
+// ExtractImagesArgs are the arguments of ExtractImagesJob. MinWidth and MinHeight are
+// in pixels.
+type ExtractImagesArgs struct {
+	Selection
+	MinWidth, MinHeight int
+}
+
+// heldImage is an image on a page of a document.
+type heldImage struct {
+	page, number  int // its number is among those of the pages that were listed
+	width, height int
+	kind, object  string
+}
+
+// extractImages makes an archive of the images on pages: each once, as it is in
+// the document where that is a JPEG, or else as a PNG.
+func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) ([]byte, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := doc.resolve(args.Pages)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := doc.plain(ctx); err != nil {
+		return nil, err
+	}
+	list, err := doc.listImages(ctx, slices.Min(pages), slices.Max(pages))
+	if err != nil {
+		return nil, err
+	}
+	wanted := args.choose(list, pages)
+	switch {
+	case len(wanted) == 0:
+		return nil, &Error{Kind: Nothing, Text: "has no such images on these pages"}
+	case len(wanted) > maxImages:
+		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("have %d images, and at most %d are taken out at once; choose fewer pages, or a larger minWidth or minHeight", len(wanted), maxImages)}
+	}
+	return nil, doc.packImages(ctx, list, wanted)
+}
+
+// listImages lists the images on a run of pages.
+func (d *document) listImages(ctx context.Context, first, last int) ([]heldImage, error) {
+	out, err := d.work.Exec(ctx, engine.Program{
+		Name: "pdfimages", Args: []string{"-list", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name)}, MaxStdout: maxQPDFOutput,
+	})
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	var list []heldImage
+	for line := range bytes.Lines(out) {
+		var image heldImage
+		var color, components, bits, encoding, interpolated, generation string
+		n, err := fmt.Sscan(string(line), &image.page, &image.number, &image.kind, &image.width, &image.height, &color, &components, &bits, &encoding, &interpolated, &image.object, &generation)
+		if n > 4 && (err == nil || image.object == "[inline]") {
+			list = append(list, image)
+		}
+	}
+	return list, nil
+}
+
+// choose returns the images that are wanted, each once. Masks belong to another.
+func (a ExtractImagesArgs) choose(list []heldImage, pages []int) (wanted []heldImage) {
+	on := map[int]bool{}
+	for _, page := range pages {
+		on[page] = true
+	}
+	seen := map[string]bool{}
+	for _, image := range list {
+		known := image.object != "[inline]" && seen[image.object]
+		if on[image.page] && !known && (image.kind == "image" || image.kind == "stencil") && image.width >= a.MinWidth && image.height >= a.MinHeight {
+			seen[image.object] = true
+			wanted = append(wanted, image)
+		}
+	}
+	return wanted
+}
+
+// packImages takes images out, and makes an archive of them the job's output. They
+// are compressed already.
+func (d *document) packImages(ctx context.Context, list, wanted []heldImage) (err error) {
+	const packed = "images.zip"
+	out, err := os.OpenFile(d.work.Path(packed), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	z := zip.NewWriter(out)
+	digits := max(3, len(strconv.Itoa(d.pages)))
+	written, done, onPage := int64(0), 0, 0
+	for i, image := range wanted {
+		if image.page != done {
+			if err := d.writeImages(ctx, image.page); err != nil {
+				return err
+			}
+			done, onPage = image.page, 0
+		}
+		onPage++
+		before := slices.IndexFunc(list, func(other heldImage) bool { return other.page == image.page })
+		name, err := d.imageFile(image.page, image.number-list[before].number)
+		if err != nil {
+			return d.fail(Damaged, fmt.Errorf("image %d of %d was not written: %w", i+1, len(wanted), err))
+		}
+		n, err := addStored(z, d.work.Path(name), fmt.Sprintf("page-%0*d-%d%s", digits, image.page, onPage, name[len(name)-len(".png"):]))
+		if err != nil {
+			return err
+		}
+		if written += n; written > MaxBytes {
+			return engine.ErrOutputTooLarge
+		}
+	}
+	d.work.Output(packed)
+	return z.Close()
+}
+
+// writeImages writes the images of a page to files.
+func (d *document) writeImages(ctx context.Context, page int) error {
+	_, err := d.work.Exec(ctx, engine.Program{Name: "pdfimages", Args: []string{
+		"-q", "-j", "-png", "-f", strconv.Itoa(page), "-l", strconv.Itoa(page), engine.PathArg(d.name), engine.PathArg("image" + strconv.Itoa(page)),
+	}})
+	return d.damaged(err)
+}
+
+// imageFile is the name of the file that an image of a page was written to.
+func (d *document) imageFile(page, number int) (name string, err error) {
+	for _, extension := range []string{".jpg", ".png"} {
+		name = fmt.Sprintf("image%d-%03d%s", page, number, extension)
+		if _, err = os.Lstat(d.work.Path(name)); err == nil {
+			return name, nil
+		}
+	}
+	return "", err
+}

@@ -1,0 +1,69 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
+	"relaypdf/render/spool"
+)
+
+// PDFAttachments are the files in a PDF.
+type PDFAttachments = pdf.Attachments
+
+// AttachmentsOfPDF lists the files in a PDF.
+func (a *Account) AttachmentsOfPDF(ctx context.Context, file PDFFile) (list PDFAttachments, err error) {
+	files, input := file.input()
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.AttachmentsJob, Args: input, Files: files})
+	if err != nil {
+		return list, err
+	}
+	err = errors.Join(json.Unmarshal(result.Body, &list), result.Close())
+	return list, err
+}
+
+// Detach makes a ZIP archive of files in a PDF. No names are all.
+func (a *Account) Detach(ctx context.Context, file PDFFile, names []string) (_ *spool.File, err error) {
+	files, input := file.input()
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.DetachJob, Args: pdf.NamedAttachments{Input: input, Names: names}, Files: files})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, result.Close()) }()
+	var filenames []string
+	if err := json.Unmarshal(result.Body, &filenames); err != nil {
+		return nil, err
+	}
+	var entries []ZipEntry
+	for i, name := range filenames {
+		entries = append(entries, ZipEntry{Name: name, Content: result.Output(i)})
+	}
+	return Zip(ctx, entries)
+}
+
+// NewAttachment is a file to put into a PDF.
+type NewAttachment struct {
+	Filename, ContentType, Description string
+	Content                            FileContent
+}
+
+// Attach puts files into a PDF. One of the same name that is there is replaced.
+func (a *Account) Attach(ctx context.Context, file PDFFile, added []NewAttachment) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.NewAttachments{Input: input}
+	for i, f := range added {
+		name := fmt.Sprintf("attached%d", i)
+		files = append(files, engine.File{Name: name, Content: f.Content})
+		args.Files = append(args.Files, pdf.NewAttachment{File: name, Filename: f.Filename, ContentType: f.ContentType, Description: f.Description})
+	}
+	return a.runPDF(ctx, engine.Job{Name: pdf.AttachJob, Args: args, Files: files})
+}
+
+// RemoveAttachments takes files out of a PDF.
+func (a *Account) RemoveAttachments(ctx context.Context, file PDFFile, names []string) (*spool.File, error) {
+	files, input := file.input()
+	return a.runPDF(ctx, engine.Job{Name: pdf.RemoveAttachmentsJob, Args: pdf.NamedAttachments{Input: input, Names: names}, Files: files})
+}
