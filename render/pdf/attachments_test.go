@@ -122,9 +122,9 @@ func TestExtractImages(t *testing.T) {
 	if err := jpeg.Encode(&b, photo, nil); err != nil {
 		t.Fatal(err)
 	}
-	clear := color.NRGBA{G: 255, A: 128} // it has a mask
+	glass := color.NRGBA{G: 255, A: 128} // it has a mask
 	pages := FromImagesArgs{Inputs: []Input{{Name: inputName(0)}, {Name: inputName(1)}, {Name: inputName(2)}}}
-	document := make1(t, FromImagesJob, pages, b.Bytes(), plate(t, green, 30, 20), plate(t, clear, 50, 20))
+	document := make1(t, FromImagesJob, pages, b.Bytes(), plate(t, green, 30, 20), plate(t, glass, 50, 20))
 	all := ExtractImagesArgs{Selection: Selection{Input: input("")}}
 	got, err := do(t, ExtractImagesJob, all, document)
 	if err != nil {
