@@ -48,7 +48,7 @@ func addFields(flags *pflag.FlagSet, input *jsonschema.Schema) []*field {
 func leaves(schema *jsonschema.Schema, path []string) []*field {
 	var fields []*field
 	for name, member := range properties(schema) {
-		if path == nil && slices.Contains(sourceNames[:], name) {
+		if path == nil && isSource(schema, name) {
 			continue
 		}
 		path := append(slices.Clone(path), name)

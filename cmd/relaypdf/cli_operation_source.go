@@ -39,17 +39,27 @@ type sources struct {
 func sourcesOf(input *jsonschema.Schema) sources {
 	var s sources
 	for name, member := range properties(input) {
-		if slices.Contains(sourceNames[:], name) {
+		if isSource(input, name) {
 			s.fields = append(s.fields, name)
-		}
-		if name == "files" {
-			s.item = member.Items
+			if name == "files" {
+				s.item = member.Items
+			}
 		}
 		if name == sourceFilename {
 			s.named = true
 		}
 	}
 	return s
+}
+
+// isSource tells whether a field holds what an operation works on. Files beside a
+// file go with it.
+func isSource(input *jsonschema.Schema, name string) bool {
+	if name == "files" {
+		_, beside := input.Properties.Get("file")
+		return !beside
+	}
+	return slices.Contains(sourceNames[:], name)
 }
 
 func (s sources) has(name string) bool { return slices.Contains(s.fields, name) }
