@@ -34,6 +34,11 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc.Default == false {
 		short.Default = nil
 	}
+	if depth < inputDepth-1 { // a part of a field
+		if first, _, more := strings.Cut(doc.Description, ". "); more {
+			short.Description = first
+		}
+	}
 	if depth == 0 {
 		short.Properties, short.Items, short.Required = nil, nil, nil
 		return &short
@@ -83,10 +88,13 @@ func without(doc *jsonschema.Schema, names ...string) *jsonschema.Schema {
 // alike is described once.
 const longMember = 300
 
+// longRest is from what length on, in bytes, what follows a colon is said once.
+const longRest = 50
+
 // onceOnly keeps what was said of members, so that later tools need not say it again.
 type onceOnly struct {
 	members    map[string]string // the first tool that has one, by its name and JSON
-	said       map[string]bool   // descriptions, with the member's name before them
+	said       map[string]bool   // descriptions, with the member's name before them, and parts of them
 	beginnings map[string]bool
 }
 
@@ -127,12 +135,19 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 }
 
 // once shortens a description that begins like an earlier one to that beginning,
-// and leaves out one that stands at a member of the same name already.
+// and leaves out one that stands at a member of the same name already, or what
+// follows a colon and was said before.
 func (o onceOnly) once(name, said string) string {
 	if o.said[name+": "+said] {
 		return ""
 	}
 	o.said[name+": "+said] = true
+	if head, rest, ok := strings.Cut(said, ": "); ok && len(rest) > longRest {
+		if o.said[rest] {
+			return head
+		}
+		o.said[rest] = true
+	}
 	first := said
 	for _, end := range []string{". ", ", ", "; "} {
 		first, _, _ = strings.Cut(first, end)

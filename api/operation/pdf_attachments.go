@@ -13,6 +13,7 @@ import (
 // AttachmentsInput is the input of pdf.attachments.
 type AttachmentsInput struct {
 	op.Common
+	Described
 	PDFSource
 
 	Action string         `json:"action,omitempty" jsonschema:"enum=list,enum=extract,enum=add,enum=remove,default=list" jsonschema_description:"list describes the files in the PDF as JSON, extract makes a ZIP archive of them, add puts files into the PDF, remove takes some out."`
@@ -53,6 +54,9 @@ func (in *AttachmentsInput) Validate() error {
 		faults.Add("files", "is for add only; action is %s", action)
 	} else if !files && action == addAttachments {
 		faults.Add("files", "is required to add attachments")
+	}
+	if in.Metadata != (Metadata{}) && action != addAttachments && action != removeAttachments {
+		faults.Add("metadata", "is for add and remove only; action is %s", action)
 	}
 	names := map[string]bool{}
 	for i := range in.Files {

@@ -10,6 +10,7 @@ import (
 // CropInput is the input of pdf.crop.
 type CropInput struct {
 	op.Common
+	Described
 	PDFSource
 
 	Pages   Pages    `json:"pages,omitzero" jsonschema_description:"Pages to crop: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
@@ -66,7 +67,13 @@ func runCrop(ctx context.Context, env *Env, in *CropInput) (op.Result, error) {
 	})
 }
 
-func runRepair(ctx context.Context, env *Env, in *PDFFileInput) (op.Result, error) {
+// RepairInput is the input of pdf.repair.
+type RepairInput struct {
+	Described
+	PDFFileInput
+}
+
+func runRepair(ctx context.Context, env *Env, in *RepairInput) (op.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
 		return pdfResult("repaired")(env.Render.RepairPDF(ctx, file))
 	})

@@ -157,15 +157,15 @@ var Rows = []op.Row[*Env]{
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runInfo,
 	},
-	row[PDFFileInput]{
+	row[RepairInput]{
 		Info:    pdfTool("pdf.repair", "Repair a damaged PDF", "Use it when a PDF does not open, or other tools call it damaged. What cannot be read of it is lost."),
-		Example: PDFFileInput{PDFSource: examplePDF()},
-		Run:     runRepair,
+		Example: RepairInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
+		Run:     described(runRepair),
 	},
 	row[CropInput]{
 		Info:    pdfTool("pdf.crop", "Crop pages of a PDF", "Use it to cut off margins, or to keep a part of each page. What is cut off is hidden, not removed."),
 		Example: CropInput{PDFSource: examplePDF(), Box: &CropBox{X: 20, Y: 10, Width: 100, Height: 50}, Pages: SelectPages("1")},
-		Run:     runCrop,
+		Run:     described(runCrop),
 	},
 	row[ExtractImagesInput]{
 		Info: op.Info{
@@ -185,7 +185,7 @@ var Rows = []op.Row[*Env]{
 		Example: AttachmentsInput{PDFSource: examplePDF(), Action: addAttachments, Files: []AttachedFile{
 			{FileSource: FileSource{File: op.NewFile([]byte("name;total\nAda;12.50\n"))}, Filename: "totals.csv", ContentType: "text/csv"},
 		}},
-		Run: runAttachments,
+		Run: described(runAttachments),
 	},
 	row[RasterInput]{
 		Info: op.Info{

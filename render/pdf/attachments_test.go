@@ -156,7 +156,7 @@ func TestExtractImages(t *testing.T) {
 func TestExtractImagesOnce(t *testing.T) {
 	document := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{{Name: inputName(0)}}}, plate(t, green, 30, 20))
 	twice := make1(t, ExtractJob, Selection{Input: input(""), Pages: "1,1"}, document)
-	stamped := make1(t, StampJob, stampArgs(func(a *StampArgs) { a.Pages = "2" }), twice, plate(t, blue, 40, 20))
+	stamped := make1(t, StampJob, stampArgs(func(a *Mark) { a.Pages = "2" }), twice, plate(t, blue, 40, 20))
 	got, err := do(t, ExtractImagesJob, ExtractImagesArgs{Selection: Selection{Input: input("")}}, stamped)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func cut(img image.Image, part image.Rectangle) image.Image {
 // the corner of their paper: three programs show the part of them that was asked for.
 func TestCropKeepsWhatIsShown(t *testing.T) {
 	for _, rotate := range []int{0, 90, 180, 270, -90, 450} {
-		corner := stampArgs(func(a *StampArgs) { *a.Position = "top-left" })
+		corner := stampArgs(func(a *Mark) { *a.Position = "top-left" })
 		document := make1(t, StampJob, corner, colored(rotate), plate(t, green, 40, 20))
 		whole := draw(t, document, 1)
 		width, height := whole.Bounds().Dx(), whole.Bounds().Dy()
