@@ -32,7 +32,7 @@ type downloadInput struct {
 }
 
 // receive keeps the key, which is of no matter for results.
-func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request) error {
+func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request) error { //nolint:unparam // as received asks for it
 	in.key, in.ip = bearer(r.Header), edge.ClientIP(r.Context())
 	return nil
 }

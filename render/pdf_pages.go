@@ -107,6 +107,12 @@ type Stamp struct {
 func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_ *spool.File, err error) {
 	files, input := file.input()
 	args := pdf.StampArgs{Input: input}
+	var texts []*spool.File
+	defer func() {
+		for _, text := range texts {
+			err = errors.Join(err, text.Close())
+		}
+	}()
 	for i, s := range stamps {
 		mark := pdf.Mark{
 			Stamp: pdf.Input{Name: fmt.Sprintf("stamp%d", i)}, Image: s.Image != nil, Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
@@ -118,7 +124,7 @@ func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_
 			if printErr != nil {
 				return nil, printErr
 			}
-			defer func() { err = errors.Join(err, printed.Close()) }()
+			texts = append(texts, printed)
 			content = printed
 			mark.Scale *= s.FontSize / stampPoints
 		}

@@ -110,8 +110,8 @@ func (in *StampInput) Validate() error {
 	in.validate(&faults)
 	switch {
 	case len(in.Stamps) == 0:
-		in.StampMark.check(&faults, "")
-	case in.StampMark.given():
+		in.check(&faults, "")
+	case in.given():
 		faults.Add("stamps", "cannot stand beside text, image and what goes with them: give all of it in stamps")
 	}
 	for i := range in.Stamps {
