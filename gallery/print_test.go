@@ -15,8 +15,8 @@ import (
 )
 
 // TestLayoutsPrint prints every layout on both papers with its sample and with 300
-// rows, and on its own paper with every other variant of its data, and compares
-// the numbers of pages with a golden file.
+// rows, and on its own paper with every other variant of its data, and as the
+// editor formats it, and compares the numbers of pages with a golden file.
 func TestLayoutsPrint(t *testing.T) {
 	layouts := load(t).List("", "")
 	counts := make([]string, len(layouts))
@@ -89,6 +89,9 @@ func checkPrint(t *testing.T, l Layout, format, variant string) int {
 		checkFonts(t, p, l, what)
 		if facts := markup.Inspect(document); facts.Script || facts.Network {
 			t.Errorf("%s: it leaves the inline lane", what)
+		}
+		if format == ownFormat(t, l) {
+			checkFormatted(t, l, format, p)
 		}
 	}
 	return p.pages
