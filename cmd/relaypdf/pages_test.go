@@ -406,6 +406,7 @@ func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string)
 		t.Fatal(err)
 	}
 	letter := "/dashboard/templates/" + template.ID
+	lookAtTheDoor(t, app, nobody)
 	for viewer, paths := range map[*screen][]string{
 		nobody: {"/login", "/signup", "/password/reset", "/nothing-here"},
 		owner: {
@@ -430,6 +431,37 @@ func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string)
 			viewer.lookAt(path)
 			viewer.calm(path)
 		}
+	}
+}
+
+// lookAtTheDoor does so with the pages that links of letters open, and with the one
+// that asks for a second factor.
+func lookAtTheDoor(t *testing.T, app *App, s *screen) {
+	t.Helper()
+	people := app.Store.People()
+	tom, err := people.Create(t.Context(), store.NewPerson{Email: "tom@example.com", Verified: true})
+	if err == nil {
+		err = people.SetFactor(t.Context(), tom.ID, []byte("sealed"), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(path string) {
+		t.Helper()
+		s.weigh(path)
+		s.lookAt(path)
+		s.calm(path)
+	}
+	s.signIn(tom.Email)
+	s.sees("Enter your code")
+	look("/login/code")
+	for path, purpose := range map[string]string{"/verify": store.TokenVerify, "/password/new": store.TokenReset} {
+		secret, err := people.NewToken(t.Context(), store.Token{Purpose: purpose, PersonID: tom.ID, ExpiresAt: time.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.open(path + "?token=" + secret)
+		look(path)
 	}
 }
 

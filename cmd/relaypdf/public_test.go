@@ -442,6 +442,28 @@ func (b *inPieces) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p[:min(len(p), 2<<10)])
 }
 
+// mostBefore is what the first page may wait for before it draws anything, compressed:
+// a second of a slow line.
+const mostBefore = 40_000
+
+// drawsSoon checks what the page that is open has waited for: itself and its style.
+func (s *screen) drawsSoon(path string) {
+	s.t.Helper()
+	found, err := s.page.Eval(`() => performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource").filter(e => e.renderBlockingStatus === "blocking"))
+		.map(e => ({ of: new URL(e.name).pathname, bytes: e.encodedBodySize }))`)
+	if err != nil {
+		s.t.Fatalf("%s: %v", path, err)
+	}
+	sum := 0
+	for _, part := range found.Value.Arr() {
+		sum += part.Get("bytes").Int()
+	}
+	s.t.Logf("%s draws nothing before %d bytes: %v", path, sum, found.Value)
+	if parts := len(found.Value.Arr()); parts < 2 || sum == 0 || sum > mostBefore {
+		s.t.Errorf("%s waits for %d bytes of %d files before it draws anything, want the page and its style, at most %d: %v", path, sum, parts, mostBefore, found.Value)
+	}
+}
+
 // TestPublicPagesInABrowser looks at the public pages: axe, both themes, three
 // widths, nothing on the console, nothing that moves, and little to load.
 func TestPublicPagesInABrowser(t *testing.T) {
@@ -465,6 +487,9 @@ func TestPublicPagesInABrowser(t *testing.T) {
 				t.Fatalf("%s: %v", path, err)
 			}
 			visitor.weigh(path)
+			if path == "/" {
+				visitor.drawsSoon(path)
+			}
 			t.Logf("%s at %d: largest paint after %v ms", path, width, largest.Value.Num())
 			if width == 768 {
 				visitor.picture("public" + strings.ReplaceAll(path, "/", "-") + "-768")
