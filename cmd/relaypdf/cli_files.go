@@ -20,8 +20,8 @@ import (
 // newFilesCommand works with stored files: as a client on those of the account,
 // as the operator on any.
 func newFilesCommand() *cobra.Command {
-	return newGroup("files", "List, upload and delete files, and take them down",
-		newFilesList(), newFilesUpload(), newFilesDelete(), newFilesTakedown())
+	return newGroup("files", "List, upload, download and delete files, and take them down",
+		newFilesList(), newFilesUpload(), newFilesGet(), newFilesDelete(), newFilesTakedown())
 }
 
 func newFilesUpload() *cobra.Command {
@@ -98,13 +98,54 @@ type uploadText struct{ *bytes.Reader }
 // Close does nothing.
 func (uploadText) Close() error { return nil }
 
+func newFilesGet() *cobra.Command {
+	var to destination
+	cmd := &cobra.Command{Use: "get ID", Short: "Download a result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFiles}
+	flags := cmd.Flags()
+	flags.StringVarP(&to.name, "output", "o", "", "file or folder for it, or - for standard output; without it its own name in this folder")
+	flags.BoolVarP(&to.force, "force", "f", false, "overwrite the output file")
+	asJSON := flags.Bool("json", false, "print what was written as a JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if *asJSON && to.name == "-" {
+			return usagef("--json and --output - both want standard output; choose one")
+		}
+		if err := to.open(cmd.OutOrStdout(), []string{"application/octet-stream"}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, to.discard()) }()
+		got, err := askService(cmd, func(ctx context.Context, client *client.Client) (download, error) {
+			return fetchFile(ctx, cmd, client, args[0], &to)
+		})
+		switch {
+		case err != nil:
+			return err
+		case *asJSON:
+			return printJSON(cmd.OutOrStdout(), got)
+		case isTerminal(cmd.ErrOrStderr()):
+			fmt.Fprintln(cmd.ErrOrStderr(), got.Path+"  "+sizeText(got.SizeBytes))
+		}
+		return nil
+	}
+	AddFlags(flags, groupClient)
+	return cmd
+}
+
 func newFilesDelete() *cobra.Command {
-	cmd := &cobra.Command{Use: "delete ID", Short: "Delete an upload or a result of this account", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "delete ID...", Short: "Delete uploads or results of this account", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles}
+	asJSON := cmd.Flags().Bool("json", false, "print the ids of what was deleted as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		_, err := askService(cmd, func(ctx context.Context, client *client.Client) (struct{}, error) {
-			return struct{}{}, client.DeleteFile(ctx, args[0])
+			for _, id := range args {
+				if err := client.DeleteFile(ctx, id); err != nil {
+					return struct{}{}, err
+				}
+			}
+			return struct{}{}, nil
 		})
-		return err
+		if err != nil || !*asJSON {
+			return err
+		}
+		return printJSON(cmd.OutOrStdout(), map[string]any{"deleted": args})
 	}
 	AddFlags(cmd.Flags(), groupClient)
 	return cmd

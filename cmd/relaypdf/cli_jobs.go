@@ -20,7 +20,7 @@ func newJobsCommand() *cobra.Command {
 }
 
 func newJobsGet() *cobra.Command {
-	cmd := &cobra.Command{Use: "get ID", Short: "Show what has become of a job", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "get ID", Short: "Show what has become of a job", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs}
 	asJSON := cmd.Flags().Bool("json", false, "print the job as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		job, err := askService(cmd, func(ctx context.Context, client *client.Client) (wire.JobStatus, error) {
@@ -65,7 +65,7 @@ type jobWait struct {
 func newJobsWait() *cobra.Command {
 	w := &jobWait{}
 	cmd := &cobra.Command{
-		Use: "wait ID", Short: "Wait for a job and download its result", Args: cobra.ExactArgs(1),
+		Use: "wait ID", Short: "Wait for a job and download its result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs,
 		Long: "Wait until a job is done. Its result is downloaded; a job that failed ends the command with the exit code of its error.\n\n" + exitHelp(),
 		RunE: func(cmd *cobra.Command, args []string) error { return w.run(cmd, args[0]) },
 	}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"relaypdf/client"
+	"relaypdf/store/credit"
 )
 
 // maxPage is how many entries the service answers with at once.
@@ -74,4 +77,129 @@ func newFilesList() *cobra.Command {
 		}, func(file client.FileEntry) []any {
 			return []any{file.ID, file.Kind, file.Filename, sizeText(file.SizeBytes), shortTime(&file.CreatedAt), shortTime(&file.ExpiresAt)}
 		}, "files")
+}
+
+// newAccountCommand shows whose key it is.
+func newAccountCommand() *cobra.Command {
+	return newShowCommand("account", "Show the plan, the rate limits and the balance", (*client.Client).Account, func(cmd *cobra.Command, a client.AccountSnapshot) error {
+		reload := "off"
+		if a.Wallet.AutoReloadEnabled {
+			reload = "on"
+		}
+		return printTable(cmd.OutOrStdout(), "PLAN\tRATE LIMITS\tBALANCE\tAUTO-RELOAD", []client.AccountSnapshot{a}, func(a client.AccountSnapshot) []any {
+			return []any{a.Plan, a.RateTier, client.Amount(a.Wallet.BalanceMillicents) * credit.Millicent, reload}
+		})
+	})
+}
+
+// newShowCommand shows one answer of the service, which takes no arguments.
+func newShowCommand[Answer any](name, short string, ask func(*client.Client, context.Context) (Answer, error), show func(*cobra.Command, Answer) error) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		answer, err := askService(cmd, func(ctx context.Context, c *client.Client) (Answer, error) { return ask(c, ctx) })
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), answer)
+		}
+		return show(cmd, answer)
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
+
+// newPricesCommand shows what operations cost. It needs no key.
+func newPricesCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "prices", Short: "List what each operation costs", Args: cobra.NoArgs}
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		service, err := reach(cmd, 0)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
+		defer cancel()
+		list, err := service.Prices(ctx)
+		if err != nil {
+			return unreached(service.BaseURL, err)
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), list)
+		}
+		return printTable(cmd.OutOrStdout(), "COMMAND\tPRICE\tWHAT IT DOES", list.Prices, func(p client.Price) []any {
+			return []any{strings.ReplaceAll(p.Operation, ".", " "), p.Microdollars, strings.TrimSpace(p.Summary + ". " + p.Note)}
+		})
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
+
+// newUsageCommand sums up calls and spending.
+func newUsageCommand() *cobra.Command {
+	var from, to string
+	var byDay bool
+	cmd := newShowCommand("usage", "Sum up calls and spending", func(c *client.Client, ctx context.Context) (client.Usage, error) {
+		begin, err := parseMoment(from, time.Now())
+		if err != nil {
+			return client.Usage{}, usagef("--from: %w", err)
+		}
+		end, err := parseMoment(to, time.Now())
+		if err != nil {
+			return client.Usage{}, usagef("--to: %w", err)
+		}
+		return c.Usage(ctx, begin, end)
+	}, func(cmd *cobra.Command, u client.Usage) error {
+		out := cmd.OutOrStdout()
+		row := func(name string, count int64, amount client.Amount) []any { return []any{name, count, amount} }
+		var err error
+		if byDay {
+			err = printTable(out, "DAY\tCALLS\tCHARGED", append(u.Days, client.DayUsage{Date: "total", Count: calls(u), Microdollars: u.TotalMicrodollars}),
+				func(d client.DayUsage) []any { return row(d.Date, d.Count, d.Microdollars) })
+		} else {
+			err = printTable(out, "OPERATION\tCALLS\tCHARGED", append(u.Operations, client.OperationUsage{Operation: "total", Count: calls(u), Microdollars: u.TotalMicrodollars}),
+				func(o client.OperationUsage) []any { return row(o.Operation, o.Count, o.Microdollars) })
+		}
+		if err != nil {
+			return err
+		}
+		line := "from " + shortTime(&u.From) + " to " + shortTime(&u.To) + ", in UTC; balance " + u.BalanceMicrodollars.String()
+		if u.HeldMicrodollars > 0 {
+			line += ", and " + u.HeldMicrodollars.String() + " held by running calls"
+		}
+		return printLine(cmd, line)
+	})
+	cmd.Flags().StringVar(&from, "from", "", "beginning: a day like 2026-01-31, an RFC 3339 time, or how long ago, like 7d or 12h (default 30 days ago)")
+	cmd.Flags().StringVar(&to, "to", "", "end, which is not in it (default now)")
+	cmd.Flags().BoolVar(&byDay, "days", false, "by day in place of by operation")
+	return cmd
+}
+
+func calls(u client.Usage) (n int64) {
+	for _, o := range u.Operations {
+		n += o.Count
+	}
+	return n
+}
+
+// parseMoment reads a day, a time or how long ago it is. No text is no time.
+func parseMoment(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	ago, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		ago, err = time.ParseDuration(days + "h")
+		ago *= 24
+	}
+	if err != nil || ago < 0 {
+		return time.Time{}, usagef("%q is no time; write a day like 2026-01-31, a time like 2026-01-31T12:00:00Z, or how long ago, like 7d or 12h", text)
+	}
+	return now.Add(-ago), nil
 }

@@ -28,7 +28,7 @@ const callTime = 15 * time.Minute
 
 // addOperations adds a command for each row of the table, by its words. The
 // command of a row that ends in "create" has its group as a short form.
-func addOperations(root *cobra.Command, table *op.Table[*operation.Env]) {
+func addOperations(root *cobra.Command, table *op.Table[*operation.Env]) error {
 	otherwise := otherCommands(table)
 	for _, operation := range table.All() {
 		words, parent := operation.Words(), root
@@ -37,13 +37,18 @@ func addOperations(root *cobra.Command, table *op.Table[*operation.Env]) {
 		}
 		last := words[len(words)-1]
 		cmd := &cobra.Command{}
-		configure(cmd, operation, last, otherwise)
+		if err := configure(cmd, operation, last, otherwise); err != nil {
+			return err
+		}
 		parent.AddCommand(cmd)
 		if last == "create" && parent != root {
-			configure(parent, operation, parent.Name(), otherwise)
+			if err := configure(parent, operation, parent.Name(), otherwise); err != nil {
+				return err
+			}
 			parent.Long = "Short for \"relaypdf " + strings.Join(words, " ") + "\". " + parent.Long
 		}
 	}
+	return nil
 }
 
 // subcommand returns the command of that name below parent, which it makes
@@ -79,9 +84,9 @@ type operationCall struct {
 
 // configure makes cmd the command of an operation: everything it takes and
 // says derives from the operation's row.
-func configure(cmd *cobra.Command, operation *op.Operation[*operation.Env], name string, otherwise func(document) string) {
+func configure(cmd *cobra.Command, operation *op.Operation[*operation.Env], name string, otherwise func(document) string) error {
 	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
-	c.takes.otherwise = otherwise
+	c.takes.otherwise, c.takes.local = otherwise, &localFiles{}
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
 	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
@@ -98,9 +103,13 @@ func configure(cmd *cobra.Command, operation *op.Operation[*operation.Env], name
 	if c.takes.has("markdown") {
 		flags.BoolVar(&c.markdown, "markdown", false, "the source is Markdown, whatever its name")
 	}
+	if c.takes.has("html") || c.takes.has("markdown") {
+		flags.BoolVar(&c.takes.local.off, "no-local-files", false, "do not send the styles, images, fonts and scripts that a page refers to in its folder")
+	}
 	c.fields = addFields(flags, operation.Schema)
 	cmd.Example = c.examples()
 	AddFlags(flags, groupClient)
+	return c.complete(cmd)
 }
 
 func (c *operationCall) help() string {
@@ -211,15 +220,31 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 	if err := c.prepare(cmd, args, input); err != nil {
 		return err
 	}
+	c.tellFiles(cmd)
 	defer func() { err = errors.Join(err, c.destination.discard()) }()
 	return c.call(cmd, service, input, options)
+}
+
+// tellFiles says which local files go along, and which do not although the page names
+// them: that is told in pipes, too.
+func (c *operationCall) tellFiles(cmd *cobra.Command) {
+	if c.quiet {
+		return
+	}
+	local := c.takes.local
+	if len(local.sent) > 0 && isTerminal(cmd.ErrOrStderr()) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "sent along: %s  %s\n", strings.Join(local.sent, ", "), sizeText(local.bytes))
+	}
+	for _, text := range local.missed {
+		fmt.Fprintln(cmd.ErrOrStderr(), "relaypdf: "+text)
+	}
 }
 
 // connect returns a client for the service that the settings name.
 func connect(cmd *cobra.Command, retries int) (*client.Client, error) {
 	service, err := reach(cmd, retries)
 	if err == nil && service.Key == "" {
-		err = &fault.Error{Code: fault.Unauthorized, Message: "There is no API key: set RELAYPDF_API_KEY. On the service's machine, relaypdf keys create makes one."}
+		err = &fault.Error{Code: fault.Unauthorized, Message: noKey(service.BaseURL)}
 	}
 	return service, err
 }
@@ -230,7 +255,11 @@ func reach(cmd *cobra.Command, retries int) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client.Client{BaseURL: config.APIURL, Key: config.APIKey, UserAgent: "relaypdf/" + version, Retries: retries}, nil
+	found, err := credentialsOf(config)
+	if err != nil {
+		return nil, err
+	}
+	return &client.Client{BaseURL: found.url, Key: found.key, UserAgent: "relaypdf/" + version, Retries: retries}, nil
 }
 
 // askService makes a call that answers at once.
@@ -315,13 +344,15 @@ type made struct {
 	ChargedMicrodollars credit.Amount `json:"chargedMicrodollars"`
 	Replayed            bool          `json:"replayed"`
 	RequestID           string        `json:"requestId"`
+	// LocalFiles are those that went along with the page.
+	LocalFiles []string `json:"localFiles,omitempty"`
 }
 
 // receive prints the address of a result, or writes its bytes.
 func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made, error) {
 	m := made{
 		ID: result.ID, Filename: result.Filename, ContentType: result.ContentType, SizeBytes: result.Size,
-		ChargedMicrodollars: result.Charged, Replayed: result.Replayed, RequestID: result.RequestID,
+		ChargedMicrodollars: result.Charged, Replayed: result.Replayed, RequestID: result.RequestID, LocalFiles: c.takes.local.sent,
 	}
 	out := cmd.OutOrStdout()
 	if result.Job != nil {

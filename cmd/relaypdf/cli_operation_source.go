@@ -34,6 +34,8 @@ type sources struct {
 	named  bool               // sourceFilename is a field
 	// otherwise says which commands take a document that is no text; empty for text.
 	otherwise func(document) string
+	// local sends along what a page refers to.
+	local *localFiles
 }
 
 func sourcesOf(input *jsonschema.Schema) sources {
@@ -180,7 +182,15 @@ func (s sources) putDocument(input map[string]any, doc document, field string) e
 		if !utf8.Valid(text) {
 			return errors.New("not text in UTF-8; convert it first")
 		}
-		input[field] = string(text)
+		if s.local == nil || doc.name == "" {
+			input[field] = string(text)
+			return nil
+		}
+		whole, err := s.local.embed(doc.name, field, string(text))
+		if err != nil {
+			return err
+		}
+		input[field] = whole
 	}
 	return nil
 }

@@ -124,12 +124,12 @@ func newRootCommand(rows []op.Row[*operation.Env]) (*cobra.Command, error) {
 		cmd.GroupID = operatorGroup
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{newSetupCommand(), newFilesCommand(), newJobsCommand(), newMCPCommand()} {
+	for _, cmd := range []*cobra.Command{newLoginCommand(), newLogoutCommand(), newWhoamiCommand(), newProfilesCommand(), newSetupCommand(), newAccountCommand(), newUsageCommand(), newPricesCommand(), newFilesCommand(), newJobsCommand(), newTemplatesCommand(), newWebhooksCommand(), newMCPCommand()} {
 		cmd.GroupID = clientGroup
 		root.AddCommand(cmd)
 	}
-	addOperations(root, table)
-	return root, nil
+	root.AddCommand(newManCommand())
+	return root, addOperations(root, table)
 }
 
 const (
@@ -152,8 +152,11 @@ func exitHelp() string {
 func execute(ctx context.Context, root *cobra.Command) int {
 	began := false
 	observeRuns(root, &began)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !began {
+		if text := err.Error(); strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") {
+			err = fmt.Errorf("%w; usage: %s", err, cmd.UseLine())
+		}
 		err = usageError{err}
 	}
 	if err != nil {

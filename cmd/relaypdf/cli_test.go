@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -195,7 +196,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{[]string{"accounts", "create", "ada@example.com", data}, 2, "ada@example.com has an account already"},
 		{[]string{"accounts", "create", "ada", data}, 2, `"ada" is not an e-mail address`},
-		{[]string{"accounts", "create", data}, 2, "accepts 1 arg(s), received 0"},
+		{[]string{"accounts", "create", data}, 2, "accepts 1 arg(s), received 0; usage: relaypdf accounts create EMAIL [flags]"},
 		{[]string{"accounts", "credit", "bob@example.com", "1", data}, 2, "no account has the e-mail address bob@example.com"},
 		{[]string{"accounts", "credit", "ada@example.com", "-1", data}, 2, "unknown shorthand flag"},
 		{[]string{"accounts", "credit", "ada@example.com", "0", data}, 2, `"0" is not an amount in dollars above 0`},
@@ -403,6 +404,27 @@ func TestEveryCodeHasAnExitCode(t *testing.T) {
 		if slices.ContainsFunc(exitClasses[n+1:], func(other exitClass) bool { return other.code == class.code }) {
 			t.Errorf("exit code %d stands for two classes", class.code)
 		}
+	}
+}
+
+// TestExitCodesStandInTheGuide holds the guide's table to the codes.
+func TestExitCodesStandInTheGuide(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "guides", "command-line.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, class := range exitClasses {
+		name, meaning, named := strings.Cut(class.meaning, ": ")
+		if !named || class.code == exitFailed {
+			name, meaning = "", strings.TrimPrefix(class.meaning, "failed: ")
+		}
+		row := strings.Join(strings.Fields(fmt.Sprintf("| %d | %s | %s |", class.code, name, meaning)), " ")
+		if !strings.Contains(string(guide), "\n"+row+"\n") {
+			t.Errorf("the guide lacks the row %s", row)
+		}
+	}
+	if rows := regexp.MustCompile(`(?m)^\| \d+ \|`).FindAll(guide, -1); len(rows) != len(exitClasses) {
+		t.Errorf("the guide has %d rows for %d exit codes", len(rows), len(exitClasses))
 	}
 }
 

@@ -70,6 +70,7 @@ type Config struct {
 	Region                               string
 	APIKey                               string // client commands only
 	APIURL                               string // client commands only
+	Profile                              string // client commands only
 
 	// Warnings are remarks about settings that are valid and yet probably not
 	// what was meant, such as an unknown RELAYPDF_* variable.

@@ -385,6 +385,13 @@ var settings = []setting{
 		doc:        "Server that the command line calls.",
 		apply:      into(func(c *Config) *string { return &c.APIURL }, parseBaseURL),
 	},
+	{
+		name: "profile", group: groupClient,
+		derivation: "the one that `relaypdf profiles use` chose",
+		derive:     func(*Config, machine) (string, error) { return "", nil },
+		doc:        "Profile of `relaypdf login` whose server and key the command line uses.",
+		apply:      into(func(c *Config) *string { return &c.Profile }, parseText),
+	},
 }
 
 // AddFlags defines the flags of the settings of the groups, and those of every

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// localFiles sends along what a page in a file refers to: styles, images, fonts and
+// scripts beside it or below, as data: addresses in their places. Nothing outside of
+// the page's folder is read, links that lead out of it included.
+type localFiles struct {
+	off  bool // of --no-local-files
+	root *os.Root
+
+	sent   []string // paths from the page's folder, in the order of the page
+	bytes  int64
+	missed []string // sentences about what was not sent
+	opened []string // styles that are being read
+}
+
+// maxLocalFile bounds one file: with Base64 a larger one is more than the service
+// takes as HTML.
+const maxLocalFile = 10 << 20
+
+// localTypes are the files that are sent, by extension. Anything else that a page
+// names, it does not need to be drawn.
+var localTypes = map[string]string{
+	".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+	".webp": "image/webp", ".avif": "image/avif", ".svg": "image/svg+xml", ".bmp": "image/bmp", ".ico": "image/x-icon",
+	".woff2": "font/woff2", ".woff": "font/woff", ".ttf": "font/ttf", ".otf": "font/otf",
+}
+
+// embed returns a page, or Markdown, with the files that it refers to.
+func (l *localFiles) embed(name, field, text string) (embedded string, err error) {
+	if l.off {
+		return text, nil
+	}
+	if l.root, err = os.OpenRoot(filepath.Dir(name)); err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, l.root.Close()) }()
+	if field == "markdown" {
+		return l.markdown(text), nil
+	}
+	return l.page(text), nil
+}
+
+// page rewrites the references of HTML. What it does not know stays byte for byte.
+func (l *localFiles) page(text string) string {
+	var out strings.Builder
+	tokens := html.NewTokenizer(strings.NewReader(text))
+	inStyle := false
+	for {
+		kind := tokens.Next()
+		raw := string(tokens.Raw())
+		switch kind {
+		case html.ErrorToken:
+			out.WriteString(raw)
+			return out.String()
+		case html.StartTagToken, html.SelfClosingTagToken:
+			token := tokens.Token()
+			if token.Data == "base" && attribute(token, "href") != "" {
+				return text // its references are not to files here
+			}
+			inStyle = token.Data == "style" && kind == html.StartTagToken
+			out.WriteString(l.tag(token, raw))
+		case html.EndTagToken:
+			inStyle = false
+			out.WriteString(raw)
+		case html.TextToken:
+			if inStyle {
+				raw = l.style(raw, ".")
+			}
+			out.WriteString(raw)
+		default:
+			out.WriteString(raw)
+		}
+	}
+}
+
+func attribute(token html.Token, name string) string {
+	for _, a := range token.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// tag rewrites one element.
+func (l *localFiles) tag(token html.Token, raw string) string {
+	if token.Data == "link" {
+		relations := strings.Fields(strings.ToLower(attribute(token, "rel")))
+		if !slices.Contains(relations, "stylesheet") || slices.Contains(relations, "alternate") {
+			return raw // icons and hints are not drawn
+		}
+	}
+	changed := false
+	for i, a := range token.Attr {
+		value := a.Val
+		switch {
+		case a.Key == "style":
+			value = l.style(a.Val, ".")
+		case a.Key == "srcset" && (token.Data == "img" || token.Data == "source"):
+			value = l.set(a.Val)
+		case namesFile(token.Data, a.Key):
+			value = l.reference(a.Val, ".")
+		}
+		if value != a.Val {
+			token.Attr[i].Val, changed = value, true
+		}
+	}
+	if !changed {
+		return raw
+	}
+	return token.String()
+}
+
+// namesFile tells whether an attribute has the address of what is drawn or run.
+func namesFile(element, attribute string) bool {
+	switch element {
+	case "link", "image", "feimage":
+		return attribute == "href" || attribute == "xlink:href"
+	case "img", "script", "source", "embed", "input":
+		return attribute == "src"
+	case "video":
+		return attribute == "poster"
+	case "body", "table", "td", "th":
+		return attribute == "background"
+	}
+	return false
+}
+
+// set rewrites the images of a srcset. One with commas in its addresses stays.
+func (l *localFiles) set(text string) string {
+	if strings.Contains(text, "data:") {
+		return text
+	}
+	candidates := strings.Split(text, ",")
+	for i, candidate := range candidates {
+		fields := strings.Fields(candidate)
+		if len(fields) > 0 {
+			fields[0] = l.reference(fields[0], ".")
+			candidates[i] = strings.Join(fields, " ")
+		}
+	}
+	return strings.Join(candidates, ", ")
+}
+
+// styleReference matches url(…) and @import "…".
+var styleReference = regexp.MustCompile(`(?i)(url\(\s*)("[^"]*"|'[^']*'|[^"')\s]+)(\s*\))|(@import\s+)("[^"]*"|'[^']*')`)
+
+// style rewrites the references of CSS in a folder.
+func (l *localFiles) style(text, folder string) string {
+	return styleReference.ReplaceAllStringFunc(text, func(found string) string {
+		match := styleReference.FindStringSubmatch(found)
+		before, quoted, after := match[1], match[2], match[3]
+		if match[4] != "" {
+			before, quoted = match[4], match[5]
+		}
+		name := strings.Trim(quoted, `"'`)
+		embedded := l.reference(name, folder)
+		if embedded == name {
+			return found
+		}
+		return before + `"` + embedded + `"` + after
+	})
+}
+
+// markdownImage matches an image, and the definition that one may refer to.
+var markdownImage = regexp.MustCompile(`(!\[[^\]]*\]\(\s*)<?([^)\s>]+)>?|^( {0,3}\[[^\]]+\]:\s*)<?([^\s>]+)>?`)
+
+// htmlTag matches the elements of Markdown that show files.
+var htmlTag = regexp.MustCompile(`(?i)<(?:img|source|video|link)\b[^>]*>`)
+
+// markdown rewrites the images of Markdown, but for those in code.
+func (l *localFiles) markdown(text string) string {
+	var out strings.Builder
+	fence := ""
+	for line := range strings.Lines(text) {
+		bare := strings.TrimLeft(line, " ")
+		mark := bare[:len(bare)-len(strings.TrimLeft(bare, "`~"))]
+		switch {
+		case fence != "":
+			if strings.HasPrefix(mark, fence) && strings.TrimSpace(bare[len(mark):]) == "" {
+				fence = ""
+			}
+			out.WriteString(line)
+			continue
+		case len(mark) >= 3:
+			fence = mark
+			out.WriteString(line)
+			continue
+		}
+		// Every other part is between backticks.
+		parts := strings.Split(line, "`")
+		for i := 0; i < len(parts); i += 2 {
+			parts[i] = markdownImage.ReplaceAllStringFunc(parts[i], func(found string) string {
+				match := markdownImage.FindStringSubmatch(found)
+				before, name := match[1]+match[3], match[2]+match[4]
+				if match[3] != "" && !strings.HasPrefix(localTypes[strings.ToLower(path.Ext(name))], "image/") {
+					return found // the address of a link
+				}
+				if embedded := l.reference(name, "."); embedded != name {
+					return before + embedded
+				}
+				return found
+			})
+			parts[i] = htmlTag.ReplaceAllStringFunc(parts[i], l.page)
+		}
+		out.WriteString(strings.Join(parts, "`"))
+	}
+	return out.String()
+}
+
+// reference returns the content of a local file as a data: address, or the reference
+// as it is where it is to something else, or cannot be sent.
+func (l *localFiles) reference(reference, folder string) string {
+	address, err := url.Parse(strings.TrimSpace(reference))
+	if err != nil || address.Scheme != "" || address.Host != "" || address.Path == "" || strings.Contains(reference, "{{") {
+		return reference
+	}
+	name := path.Join(folder, address.Path)
+	if strings.HasPrefix(address.Path, "/") {
+		name = strings.TrimPrefix(path.Clean(address.Path), "/")
+	}
+	media, known := localTypes[strings.ToLower(path.Ext(name))]
+	if !known {
+		l.miss("%s was not sent: it is no style, image, font or script", name)
+		return reference
+	}
+	content, err := l.read(name)
+	if err != nil {
+		l.miss("%s was not sent: %v", name, err)
+		return reference
+	}
+	if !slices.Contains(l.sent, name) {
+		l.sent = append(l.sent, name)
+		l.bytes += int64(len(content))
+	}
+	if media == "text/css" {
+		if slices.Contains(l.opened, name) {
+			return reference // styles that import one another
+		}
+		l.opened = append(l.opened, name)
+		content = []byte(l.style(string(content), path.Dir(name)))
+		l.opened = l.opened[:len(l.opened)-1]
+		media += ";charset=utf-8"
+	}
+	embedded := "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(content)
+	if address.Fragment != "" {
+		embedded += "#" + address.Fragment
+	}
+	return embedded
+}
+
+func (l *localFiles) miss(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(l.missed, text) {
+		l.missed = append(l.missed, text)
+	}
+}
+
+// read returns a file of the page's folder.
+func (l *localFiles) read(name string) ([]byte, error) {
+	if name == ".." || strings.HasPrefix(name, "../") {
+		return nil, errors.New("it is outside of the page's folder")
+	}
+	f, err := l.root.Open(filepath.FromSlash(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("there is no such file")
+	case err != nil && strings.Contains(err.Error(), "escapes"):
+		return nil, errors.New("it is a link that leads out of the page's folder")
+	case err != nil:
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("it is no plain file")
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxLocalFile+1))
+	if err == nil && len(content) > maxLocalFile {
+		err = fmt.Errorf("it has more than %d MiB", maxLocalFile>>20)
+	}
+	return content, err
+}

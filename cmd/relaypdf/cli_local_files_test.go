@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/base64"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pageFolder returns a folder with a page, a Markdown text and what they refer to.
+func pageFolder(t *testing.T) string {
+	t.Helper()
+	outside := t.TempDir()
+	dir := filepath.Join(outside, "page")
+	red := image.NewRGBA(image.Rect(0, 0, 50, 50))
+	draw.Draw(red, red.Bounds(), image.NewUniform(color.RGBA{255, 0, 0, 255}), image.Point{}, draw.Src)
+	var picture strings.Builder
+	if err := png.Encode(&picture, red); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"page.html": `<!DOCTYPE html><html><head><link rel="stylesheet" href="css/main.css?v=2"><link rel="icon" href="img/red.png">` +
+			`<style>b { background: url(img/red.png) }</style></head><body><img src="img/red.png" alt='a&amp;b'><p class=x >kept</p></body></html>`,
+		"css/main.css":   "@import 'more.css';\nimg { position: absolute; left: 50px; top: 50px }\n",
+		"css/more.css":   "@import url(main.css);\nbody { background: url(\"../img/none.png\") green }\n",
+		"img/red.png":    picture.String(),
+		"text.md":        "# Text\n\n![a red one](img/red.png \"title\") and `![x](img/red.png)`\n\n```\n![y](img/red.png)\n```\n\n[r]: img/red.png\n[t]: text.md\n",
+		"secret.txt":     "secret",
+		"../outside.png": picture.String(),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(outside, "outside.png"), filepath.Join(dir, "img", "link.png")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("red.png", filepath.Join(dir, "img", "inside.png")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestInputsOfLocalFiles sends what a page refers to in its folder, and nothing else.
+func TestInputsOfLocalFiles(t *testing.T) {
+	dir := pageFolder(t)
+	embed := func(file, field, text string) (string, *localFiles) {
+		t.Helper()
+		l := &localFiles{}
+		got, err := l.embed(filepath.Join(dir, file), field, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got, l
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "page.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, l := embed("page.html", "html", string(page))
+	if want := []string{"css/main.css", "css/more.css", "img/red.png"}; !slices.Equal(l.sent, want) || len(l.missed) != 1 || l.missed[0] != "img/none.png was not sent: there is no such file" {
+		t.Errorf("sent %q, missed %q", l.sent, l.missed)
+	}
+	for _, want := range []string{
+		`<link rel="stylesheet" href="data:text/css;charset=utf-8;base64,`, `<link rel="icon" href="img/red.png">`, `background: url("data:image/png;base64,`,
+		`<img src="data:image/png;base64,`, `alt="a&amp;b"`, `<p class=x >kept</p></body></html>`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page lacks %q:\n%s", want, got)
+		}
+	}
+	_, style, _ := strings.Cut(got, `href="data:text/css;charset=utf-8;base64,`)
+	style, _, _ = strings.Cut(style, `"`)
+	if css, err := base64.StdEncoding.DecodeString(style); err != nil || !strings.Contains(string(css), `@import "data:text/css;charset=utf-8;base64,`) {
+		t.Errorf("the style is %q, %v", css, err)
+	}
+
+	for source, missed := range map[string]string{
+		`<img src="../outside.png">`:                              "../outside.png was not sent: it is outside of the page's folder",
+		`<img src="img/link.png">`:                                "img/link.png was not sent: it is a link that leads out of the page's folder",
+		`<img src="secret.txt">`:                                  "secret.txt was not sent: it is no style, image, font or script",
+		`<img src="img">`:                                         "img was not sent: it is no style, image, font or script",
+		`<img src="https://example.com/a.png">`:                   "",
+		`<img src="//example.com/a.png">`:                         "",
+		`<img src="data:image/png;base64,AA==">`:                  "",
+		`<img src="{{logo}}.png">`:                                "",
+		`<a href="img/red.png">x</a>`:                             "",
+		`<base href="https://e.com/"><img src="img/red.png">`:     "",
+		`<!-- <img src="img/red.png"> --><p style="color: red">x`: "",
+		`<script>let a = '<img src="img/red.png">'</script>`:      "",
+		`<textarea><img src="img/red.png"></textarea>`:            "",
+	} {
+		got, l := embed("page.html", "html", source)
+		if got != source || strings.Join(l.missed, "; ") != missed || len(l.sent) > 0 {
+			t.Errorf("%s: became %s, sent %q, missed %q, want %q", source, got, l.sent, l.missed, missed)
+		}
+	}
+	for _, source := range []string{
+		`<img src="img/inside.png">`, `<img src=/img/red.png>`, `<img srcset="img/red.png 2x, https://e.com/b.png 3x">`, `<p style="background: url('img/red.png')">`,
+		`<input type=image src=img/red.png>`, `<svg><image xlink:href="img/red.png"/></svg>`, `<video poster="img/red.png">`, `<img src="img/red%2Epng">`,
+	} {
+		if got, l := embed("page.html", "html", source); !strings.Contains(got, "data:image/png;base64,") || len(l.sent) != 1 || len(l.missed) > 0 {
+			t.Errorf("%s: became %s, sent %q, missed %q", source, got, l.sent, l.missed)
+		}
+	}
+
+	text, err := os.ReadFile(filepath.Join(dir, "text.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, l = embed("text.md", "markdown", string(text))
+	for _, want := range []string{`![a red one](data:image/png;base64,`, ` "title") and ` + "`![x](img/red.png)`", "```\n![y](img/red.png)\n```", "[r]: data:image/png", "[t]: text.md"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the Markdown lacks %q:\n%s", want, got)
+		}
+	}
+	if !slices.Equal(l.sent, []string{"img/red.png"}) || len(l.missed) > 0 {
+		t.Errorf("of the Markdown: sent %q, missed %q", l.sent, l.missed)
+	}
+}
+
+// TestOperationMistakesWithLocalFiles says in pipes, too, what a page lacks.
+func TestOperationMistakesWithLocalFiles(t *testing.T) {
+	b := newBench(t, nil)
+	dir := pageFolder(t)
+	r := b.run("", "doc", "print", filepath.Join(dir, "page.html"), "-o", filepath.Join(dir, "page.pdf"), "--json-output")
+	if got := decodeJSON[made](t, r.out); r.code != 0 || r.err != "relaypdf: img/none.png was not sent: there is no such file\n" || len(got.LocalFiles) != 3 {
+		t.Errorf("got %+v", r)
+	}
+	r = b.run("", "doc", "create", filepath.Join(dir, "page.html"), "--no-local-files")
+	if r.code != 0 || strings.Contains(r.out, "data:") || r.err != "" {
+		t.Errorf("without local files: got %+v", r)
+	}
+}

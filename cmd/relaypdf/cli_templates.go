@@ -1,0 +1,446 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api/fault"
+	"relaypdf/client"
+)
+
+// newTemplatesCommand works on templates in folders.
+func newTemplatesCommand() *cobra.Command {
+	return newGroup("templates", "Edit templates in a folder, and render them",
+		newTemplatesList(), newTemplatesPull(), newTemplatesPush(), newTemplatesDiff(), newTemplatesPublish(), newTemplatesRender())
+}
+
+func newTemplatesList() *cobra.Command {
+	return newListCommand("List the templates", "SLUG\tNAME\tSTATE\tVERSION\tDRAFT\tUPDATED",
+		func(ctx context.Context, c *client.Client, p client.Page) ([]client.Template, *string, error) {
+			list, err := c.Templates(ctx, p)
+			return list.Templates, list.NextCursor, err
+		}, func(t client.Template) []any {
+			version, draft := "-", "-"
+			if t.PublishedVersion != nil {
+				version = fmt.Sprint(*t.PublishedVersion)
+			}
+			if t.HasDraft {
+				draft = "yes"
+			}
+			return []any{t.Slug, t.Name, t.State, version, draft, shortTime(&t.UpdatedAt)}
+		}, "templates")
+}
+
+var completeTemplates = completeIDs(func(ctx context.Context, c *client.Client) ([]client.Template, error) {
+	list, err := c.Templates(ctx, client.Page{})
+	return list.Templates, err
+}, func(t client.Template) (string, string) { return t.Slug, t.Name })
+
+// onService does something at the service, within the time of a call.
+func onService(cmd *cobra.Command, do func(context.Context, *client.Client) error) error {
+	_, err := askService(cmd, func(ctx context.Context, c *client.Client) (struct{}, error) { return struct{}{}, do(ctx, c) })
+	return err
+}
+
+// folderArgument is the folder that a command is about: this one without an argument.
+func folderArgument(args []string) string {
+	if len(args) == 0 {
+		return "."
+	}
+	return args[0]
+}
+
+const folderHelp = "The folder has template.html, data.json (the sample data), options.json (those of POST /v1/pdf) and the partials in partials/NAME.html. " +
+	"What it was pulled from stands in .relaypdf.json, which may be shared."
+
+func newTemplatesPull() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "pull SLUG [FOLDER]", Short: "Write a template into a folder, to edit it there", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeTemplates,
+		Long: "Write the draft of a template, or else its published version, into a folder, which is called like it without another name.\n\n" + folderHelp,
+	}
+	force := cmd.Flags().BoolP("force", "f", false, "overwrite what was changed in the folder")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return onService(cmd, func(ctx context.Context, c *client.Client) error {
+			t, content, err := fetchTemplate(ctx, c, args[0])
+			if err != nil {
+				return missingTemplate(err, args[0])
+			}
+			path := localName(t.Slug)
+			if len(args) == 2 {
+				path = args[1]
+			}
+			folder, err := openTemplateFolder(path)
+			if err != nil {
+				return err
+			}
+			if changed := folder.changed(content); len(changed) > 0 && !*force {
+				return usagef("%s would be overwritten in %s; look at relaypdf templates diff %s, push what you changed, or overwrite it with --force",
+					strings.Join(changed, ", "), path, path)
+			}
+			if err := errors.Join(folder.write(content), folder.remember(c.BaseURL, t, content.partials)); err != nil {
+				return err
+			}
+			return say(cmd, "pulled %s into %s: %s", t.Slug, path, strings.Join(slices.Sorted(maps.Keys(content.files())), ", "))
+		})
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
+
+// say tells people what was done. In pipes there is nothing to read.
+func say(cmd *cobra.Command, format string, args ...any) error {
+	if !isTerminal(cmd.ErrOrStderr()) {
+		return nil
+	}
+	_, err := fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
+	return err
+}
+
+func missingTemplate(err error, slug string) error {
+	var refused *fault.Error
+	if errors.As(err, &refused) && refused.Code == fault.NotFound {
+		refused.Message = fmt.Sprintf("There is no template %q; relaypdf templates list shows those that exist.", slug)
+	}
+	return err
+}
+
+// changedThere is the refusal of what would undo somebody else's work.
+func changedThere(format string, args ...any) error {
+	return &fault.Error{Code: fault.PreconditionFailed, Message: fmt.Sprintf(format, args...)}
+}
+
+// templatePush is one command line that sends a folder.
+type templatePush struct {
+	force, publish bool
+	name, comment  string
+}
+
+func newTemplatesPush() *cobra.Command {
+	p := &templatePush{}
+	cmd := &cobra.Command{
+		Use: "push [FOLDER]", Short: "Send a folder's template to its draft", Args: cobra.MaximumNArgs(1),
+		Long: "Send what is in a folder. A template or partial that somebody else has changed since it was pulled stays as it is, with exit code 11. A folder that was never pulled makes a new template.\n\n" + folderHelp,
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&p.force, "force", "f", false, "replace what others have changed")
+	flags.StringVar(&p.name, "name", "", "name of a new template (default that of the folder)")
+	flags.BoolVar(&p.publish, "publish", false, "publish it at once")
+	flags.StringVarP(&p.comment, "comment", "m", "", "what has changed, for --publish")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		folder, err := openTemplateFolder(folderArgument(args))
+		if err != nil {
+			return err
+		}
+		content, err := folder.read()
+		if err != nil {
+			return err
+		}
+		return onService(cmd, func(ctx context.Context, c *client.Client) error { return p.push(ctx, cmd, c, folder, content) })
+	}
+	AddFlags(flags, groupClient)
+	return cmd
+}
+
+func (p *templatePush) push(ctx context.Context, cmd *cobra.Command, c *client.Client, folder *templateFolder, content templateContent) error {
+	etag, err := p.check(ctx, c, folder, content)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(content.partials)) {
+		if known := folder.state.Servers[c.BaseURL]; known != nil && known.Partials[name] == digest(content.partials[name]) && !p.force {
+			continue
+		}
+		if _, err := c.PutPartial(ctx, name, content.partials[name]); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(templatePartials, name+".html"), err)
+		}
+	}
+	change := client.TemplateChange{HTML: content.html, SampleData: content.data, Options: content.options}
+	var t client.TemplateState
+	if known := folder.state.Servers[c.BaseURL]; known != nil {
+		t, err = c.UpdateTemplate(ctx, known.ID, etag, change)
+	} else {
+		change.Name, change.Slug = p.newName(folder), folder.state.Slug
+		t, err = c.CreateTemplate(ctx, change)
+	}
+	if err != nil {
+		return err
+	}
+	if err := folder.remember(c.BaseURL, t, content.partials); err != nil {
+		return err
+	}
+	if p.publish && t.HasDraft {
+		if t, err = c.PublishTemplate(ctx, t.ID, t.ETag, p.comment); err != nil {
+			return err
+		}
+		if err := folder.remember(c.BaseURL, t, content.partials); err != nil {
+			return err
+		}
+		return say(cmd, "pushed %s, and published it as version %d", t.Slug, *t.PublishedVersion)
+	}
+	if !t.HasDraft {
+		return say(cmd, "pushed %s; it is what is published", t.Slug)
+	}
+	return say(cmd, "pushed %s; next: relaypdf templates publish %s", t.Slug, t.Slug)
+}
+
+func (p *templatePush) newName(folder *templateFolder) string {
+	if p.name != "" {
+		return p.name
+	}
+	path, err := filepath.Abs(folder.path)
+	if err != nil {
+		return folder.path
+	}
+	return filepath.Base(path)
+}
+
+// check finds what others have changed, before anything is sent, and returns the
+// state that is to be changed.
+func (p *templatePush) check(ctx context.Context, c *client.Client, folder *templateFolder, content templateContent) (etag string, err error) {
+	known := folder.state.Servers[c.BaseURL]
+	stored := map[string]string{}
+	if known == nil {
+		if len(content.partials) > 0 && !p.force {
+			all, err := c.Partials(ctx)
+			if err != nil {
+				return "", err
+			}
+			for _, partial := range all {
+				stored[partial.Name] = partial.HTML
+			}
+		}
+	} else {
+		t, there, err := fetchTemplate(ctx, c, known.ID)
+		if err != nil {
+			return "", missingTemplate(err, folder.state.Slug)
+		}
+		if p.force {
+			return "", nil
+		}
+		if t.ETag != known.ETag {
+			return "", changedThere("Somebody has changed %s since it was pulled: look at relaypdf templates diff, keep a copy of yours and pull with --force, or push with --force.", t.Slug)
+		}
+		stored = there.partials
+	}
+	for name, html := range content.partials {
+		text, there := stored[name]
+		base := ""
+		if known != nil {
+			base = known.Partials[name]
+		}
+		if there && digest(text) != base && text != html {
+			return "", changedThere("The partial %s is another one at the service, changed by somebody else or made for another template: look at relaypdf templates diff, rename yours, or push with --force.", name)
+		}
+	}
+	if known == nil {
+		return "", nil
+	}
+	return known.ETag, nil
+}
+
+func newTemplatesDiff() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "diff [FOLDER]", Short: "Show what a push would change at the service", Args: cobra.MaximumNArgs(1),
+		Long: "Compare the draft at the service with a folder, by the program diff. There is nothing to see where both are the same.",
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		folder, err := openTemplateFolder(folderArgument(args))
+		if err != nil {
+			return err
+		}
+		content, err := folder.read()
+		if err != nil {
+			return err
+		}
+		return onService(cmd, func(ctx context.Context, c *client.Client) error {
+			known := folder.state.Servers[c.BaseURL]
+			if known == nil {
+				return usagef("%s was neither pulled from %s nor pushed to it; relaypdf templates push makes a new template of it", folder.path, c.BaseURL)
+			}
+			_, there, err := fetchTemplate(ctx, c, known.ID)
+			if err != nil {
+				return missingTemplate(err, folder.state.Slug)
+			}
+			return showDiff(ctx, cmd, there, content)
+		})
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
+
+// showDiff compares two contents as people read it.
+func showDiff(ctx context.Context, cmd *cobra.Command, there, here templateContent) (err error) {
+	work, err := os.MkdirTemp("", "relaypdf-diff-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	sameJSON := func(a, b *json.RawMessage) {
+		if prettyText(*a) != prettyText(*b) {
+			return
+		}
+		*b = *a // but for space
+	}
+	sameJSON(&there.data, &here.data)
+	sameJSON(&there.options, &here.options)
+	for name, content := range map[string]templateContent{"service": there, "folder": here} {
+		side := &templateFolder{path: filepath.Join(work, name)}
+		if err := side.write(content); err != nil {
+			return err
+		}
+	}
+	diff := exec.CommandContext(ctx, "diff", "-ruN", "service", "folder")
+	diff.Dir, diff.Stdout, diff.Stderr = work, cmd.OutOrStdout(), cmd.ErrOrStderr()
+	var ended *exec.ExitError
+	if err := diff.Run(); errors.As(err, &ended) && ended.ExitCode() == 1 {
+		return nil // they differ
+	} else if err != nil {
+		return fmt.Errorf("compare: %w", err)
+	}
+	return say(cmd, "no differences")
+}
+
+func newTemplatesPublish() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "publish SLUG", Short: "Make the draft of a template its next version", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTemplates,
+	}
+	comment := cmd.Flags().StringP("comment", "m", "", "what has changed")
+	asJSON := cmd.Flags().Bool("json", false, "print the template as a JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		slug := args[0]
+		folder, err := openTemplateFolder(slug)
+		if err != nil {
+			return err
+		}
+		return onService(cmd, func(ctx context.Context, c *client.Client) error {
+			etag := ""
+			if known := folder.state.Servers[c.BaseURL]; known != nil { // a folder
+				slug, etag = known.ID, known.ETag
+			}
+			t, err := c.PublishTemplate(ctx, slug, etag, *comment)
+			if err != nil {
+				return missingTemplate(err, slug)
+			}
+			if known := folder.state.Servers[c.BaseURL]; known != nil {
+				partials := map[string]string{}
+				if content, err := folder.read(); err == nil {
+					partials = content.partials
+				}
+				if err := folder.remember(c.BaseURL, t, partials); err != nil {
+					return err
+				}
+			}
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), t.Template)
+			}
+			return printLine(cmd, fmt.Sprintf("%s is published as version %d", t.Slug, *t.PublishedVersion))
+		})
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
+
+// templateRender is one command line that renders a folder.
+type templateRender struct {
+	destination      destination
+	watch, noBrowser bool
+	strict           bool
+	data             string
+	port             int
+	spent            client.Amount
+}
+
+func newTemplatesRender() *cobra.Command {
+	r := &templateRender{}
+	cmd := &cobra.Command{
+		Use: "render [FOLDER]", Short: "Make a PDF of a folder's template and its data", Args: cobra.MaximumNArgs(1),
+		Long: "Make a PDF of what is in a folder, before it is pushed, with its own partials. It costs what relaypdf templates preview costs.\n\n" +
+			"With --watch a page on this machine shows the document, and again whenever a file is saved, until you stop it with Ctrl-C. Each time is a call.\n\n" + folderHelp + "\n\n" + exitHelp(),
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&r.destination.name, "output", "o", "", "file or folder for the PDF, or - for standard output; without it a file in this folder that is named after the template's")
+	flags.BoolVarP(&r.destination.force, "force", "f", false, "overwrite the output file")
+	flags.StringVar(&r.data, "data", "", "file with the data, in place of data.json")
+	flags.BoolVar(&r.strict, "strict", false, "refuse data that lacks what the template uses")
+	flags.BoolVarP(&r.watch, "watch", "w", false, "show it in a browser, and again after every change")
+	flags.IntVar(&r.port, "port", 0, "port of the page of --watch (default one that is free)")
+	flags.BoolVar(&r.noBrowser, "no-browser", false, "do not open the page of --watch in a browser")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		folder, err := openTemplateFolder(folderArgument(args))
+		if err != nil {
+			return err
+		}
+		if r.watch {
+			if r.destination.name != "" {
+				return usagef("--watch shows the document in a browser; leave --output out")
+			}
+			return r.follow(cmd, folder)
+		}
+		return r.once(cmd, folder)
+	}
+	AddFlags(flags, groupClient)
+	return cmd
+}
+
+// input is the request for a folder as it is now.
+func (r *templateRender) input(folder *templateFolder) (map[string]any, error) {
+	content, err := folder.read()
+	if err != nil {
+		return nil, err
+	}
+	if r.data != "" {
+		text, err := os.ReadFile(r.data)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		if err := checkObject(text); err != nil {
+			return nil, usagef("%s: %w", r.data, err)
+		}
+		content.data = text
+	}
+	return map[string]any{"html": content.inlined(), "sampleData": content.data, "options": content.options, "strict": r.strict}, nil
+}
+
+func (r *templateRender) once(cmd *cobra.Command, folder *templateFolder) (err error) {
+	input, err := r.input(folder)
+	if err != nil {
+		return err
+	}
+	to := &r.destination
+	if ending := filepath.Ext(to.name); to.name != "-" && ending != "" && ending != "." && !strings.EqualFold(ending, ".pdf") && !to.isPlace() {
+		return usagef("--output %s: templates render makes .pdf", to.name)
+	}
+	to.after = (&templatePush{}).newName(folder) + ".pdf"
+	if err := to.open(cmd.OutOrStdout(), []string{"application/pdf"}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.discard()) }()
+	begin := time.Now()
+	stop := startProgress(cmd.ErrOrStderr(), "templates.preview")
+	defer stop()
+	return onService(cmd, func(ctx context.Context, c *client.Client) error {
+		result, err := c.Do(ctx, "templates.preview", input, client.CallOptions{})
+		if err != nil {
+			return err
+		}
+		defer result.Body.Close()
+		path, size, err := to.write(cmd.OutOrStdout(), result)
+		stop()
+		if err != nil {
+			return networkError{err}
+		}
+		return say(cmd, "%s", made{Filename: result.Filename, Path: path, SizeBytes: size, ChargedMicrodollars: result.Charged}.summary(time.Since(begin)))
+	})
+}

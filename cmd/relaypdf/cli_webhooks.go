@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/client"
+	"relaypdf/store"
+)
+
+// newWebhooksCommand works with the account's endpoints.
+func newWebhooksCommand() *cobra.Command {
+	return newGroup("webhooks", "List, make and delete webhook endpoints", newWebhooksList(), newWebhooksCreate(), newWebhooksDelete())
+}
+
+func newWebhooksList() *cobra.Command {
+	return newShowCommand("list", "List the webhook endpoints", func(c *client.Client, ctx context.Context) (map[string][]client.Webhook, error) {
+		all, err := c.Webhooks(ctx)
+		return map[string][]client.Webhook{"webhooks": all}, err
+	}, func(cmd *cobra.Command, list map[string][]client.Webhook) error {
+		return printTable(cmd.OutOrStdout(), "ID\tURL\tEVENTS\tENABLED\tCREATED", list["webhooks"], func(w client.Webhook) []any {
+			events, enabled := strings.Join(w.Events, ","), "yes"
+			if len(w.Events) == len(store.EventTypes()) {
+				events = "all"
+			}
+			if !w.Enabled {
+				enabled = strings.TrimSpace("no " + w.DisabledReason)
+			}
+			return []any{w.ID, w.URL, events, enabled, shortTime(&w.CreatedAt)}
+		})
+	})
+}
+
+var completeWebhooks = completeIDs(func(ctx context.Context, c *client.Client) ([]client.Webhook, error) { return c.Webhooks(ctx) },
+	func(w client.Webhook) (string, string) { return w.ID, w.URL })
+
+func newWebhooksCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "create URL", Short: "Make a webhook endpoint and print its secret", Args: cobra.ExactArgs(1),
+		Long: "Make an endpoint that events are sent to: a public https address. The secret that its deliveries are signed with is printed on standard output, and never shown again.",
+	}
+	events := cmd.Flags().StringSlice("events", nil, "the only events to send, separated by commas: "+strings.Join(store.EventTypes(), ", "))
+	asJSON := cmd.Flags().Bool("json", false, "print the endpoint with its secret as a JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.WebhookSecret, error) {
+			return c.CreateWebhook(ctx, args[0], *events)
+		})
+		switch {
+		case err != nil:
+			return err
+		case *asJSON:
+			return printJSON(cmd.OutOrStdout(), made)
+		}
+		if err := say(cmd, "made %s; its secret is shown only now", made.ID); err != nil {
+			return err
+		}
+		return printLine(cmd, made.Secret)
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
+
+func newWebhooksDelete() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "delete ID", Short: "Delete a webhook endpoint, with what is still to be sent to it", Args: cobra.ExactArgs(1), ValidArgsFunction: completeWebhooks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onService(cmd, func(ctx context.Context, c *client.Client) error { return c.DeleteWebhook(ctx, args[0]) })
+		},
+	}
+	AddFlags(cmd.Flags(), groupClient)
+	return cmd
+}
