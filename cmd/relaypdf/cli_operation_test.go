@@ -727,7 +727,7 @@ func TestInterrupted(t *testing.T) {
 func TestDocumentsFromARealService(t *testing.T) {
 	dir, data := dataDir(t)
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
-	config, err := loadConfig(flagsOf(t, data, "--listen=127.0.0.1:0", "--render-slots=1"), user("RELAYPDF_METRICS_LISTEN="))
+	config, err := loadConfig(flagsOf(t, data, "--listen=127.0.0.1:0", "--render-slots=1"), user("RELAYPDF_METRICS_LISTEN=", "RELAYPDF_RATE_LIMITS=off"))
 	if err != nil {
 		t.Fatal(err)
 	}
