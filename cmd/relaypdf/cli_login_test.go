@@ -116,7 +116,7 @@ func TestAccountProfilesOfOthers(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(`{"default":"a","profiles":{"a":{"url":"http://127.0.0.1:1","key":"pdf_live_x"}}}`), 0o644); err != nil { //nolint:gosec // on purpose
+	if err := os.WriteFile(file, []byte(`{"default":"a","profiles":{"a":{"url":"http://127.0.0.1:1","key":"pdf_live_x"}}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if r := relaypdf(t, "account"); r.code != exitUsage || !strings.Contains(r.err, "close it with chmod 600 "+file) {
