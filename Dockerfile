@@ -14,7 +14,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN go run ./cmd/assets
+RUN go run ./cmd/assets && .ci/fonts/install /out/fonts
 ARG VERSION=development
 # Every dependency is pure Go, so the binary needs no C library.
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/relaypdf ./cmd/relaypdf
@@ -30,6 +30,8 @@ RUN printf 'path-exclude=%s\n' '/usr/share/doc/*' '/usr/share/man/*' '/usr/share
 # What `.ci/setup run` installs. fonts-noto-core has Arabic and most other
 # scripts; Liberation, Carlito and Caladea stand in for Arial, Times, Courier,
 # Calibri and Cambria by their measures. Lato to Old Standard are the gallery's.
+# Another 9 MB are Gelasio (for Georgia), Inter, Montserrat and Source Sans and Serif,
+# which Debian has not, or not in TrueType.
 RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		ca-certificates curl \
@@ -43,6 +45,7 @@ RUN apt-get update \
 	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/* \
 	&& useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin relaypdf \
 	&& install -d -o relaypdf -g relaypdf -m 0700 /var/lib/relaypdf
+COPY --from=build /out/fonts /usr/local/share/fonts/relaypdf
 
 # Service, browser and engines share this user. With deploy/seccomp.json they are
 # kept apart by namespaces, without it by Landlock: see docs/security.md.

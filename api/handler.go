@@ -48,6 +48,7 @@ func (a *API) routes() []route {
 			codes: []fault.Code{fault.RateLimited, fault.StorageUnavailable},
 		}, stored.get),
 		plain(a, facts{method: "DELETE", pattern: "/v1/files/{id}", access: withFullKey, summary: "Delete an upload or a result"}, stored.remove),
+		plain(a, facts{method: "GET", pattern: "/v1/fonts", access: withKey, summary: "List the typefaces that documents find", verb: "list", codes: []fault.Code{fault.ConvertUnavailable}}, fonts{a}.list),
 		plain(a, facts{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List the webhook endpoints", verb: "list"}, hooks.list),
 		plain(a, facts{
 			method: "POST", pattern: "/v1/webhooks", access: withFullKey, summary: "Make a webhook endpoint", status: http.StatusCreated,

@@ -93,6 +93,7 @@ func TestRendering(t *testing.T) {
 	t.Run("image sizes", s.testImageSizes)
 	t.Run("transparency", s.testTransparency)
 	t.Run("fonts", s.testFonts)
+	t.Run("typefaces", s.testTypefaces)
 	t.Run("paper", s.testPaper)
 	t.Run("places", s.testPlaces)
 	t.Run("page ranges", s.testPageRanges)

@@ -21,7 +21,7 @@ const withoutNamespaces = "RENDER_TEST_WITHOUT_NAMESPACES"
 // atLevel are the tests that show what documents of different accounts know of
 // each other, and that none reaches the inner network.
 const atLevel = "^(TestPagesLeaveNothing|TestPagesDoNotHearEachOther|TestInlineDocumentsLeaveNothing|" +
-	"TestNothingReachesTheCanary|TestOfflineDocumentsReachNothing|TestNamesThatResolveInwards|TestReducedIsReduced)$"
+	"TestNothingReachesTheCanary|TestOfflineDocumentsReachNothing|TestNamesThatResolveInwards|TestOwnFonts|TestReducedIsReduced)$"
 
 // TestIsolationWithoutNamespaces runs the tests of isolation again as an ordinary
 // user who may make no namespaces, as in many containers.

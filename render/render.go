@@ -22,6 +22,7 @@ import (
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
 	"relaypdf/render/engine"
+	"relaypdf/render/font"
 	"relaypdf/render/office"
 	"relaypdf/render/plan"
 )
@@ -60,6 +61,8 @@ type Config struct {
 	// ExtraCA is a file of certificates in PEM that are trusted besides the
 	// system's, by the browser and by our own requests.
 	ExtraCA string
+	// Fonts is a folder of typefaces besides the system's; empty means none.
+	Fonts string
 	// Engine is the command that runs ServeEngine; empty means this program
 	// with the argument "engine".
 	Engine []string
@@ -73,8 +76,9 @@ type Config struct {
 	// receives content, or more of a URL than its host.
 	Logger *slog.Logger
 
-	plan plan.Plan // of Memory
-	bare error     // why the browser has no sandbox of its own
+	plan  plan.Plan // of Memory
+	fonts *font.Fonts
+	bare  error // why the browser has no sandbox of its own
 }
 
 // Renderer renders documents. It is safe for concurrent use.
@@ -85,6 +89,7 @@ type Renderer struct {
 	engines *engine.Pool // work on files
 	markup  *engine.Pool // make documents of texts
 	office  *office.Pool
+	fonts   *font.Fonts
 	files   *http.Client // fetches the files that requests name by address
 	pages   *http.Client // fetches pages that no browser loads
 	hooks   *http.Client // sends to callbacks and webhooks
@@ -135,6 +140,10 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 	if cfg.bare, err = cfg.checkBrowser(ctx); err != nil {
 		return err
 	}
+	if r.fonts, err = font.Open(ctx, cfg.Dir, cfg.Fonts); err != nil {
+		return fmt.Errorf("read the typefaces: %w", err)
+	}
+	cfg.fonts = r.fonts
 	if r.engines, err = engine.Start(cfg.engine()); err != nil {
 		return fmt.Errorf("start the engines: %w", err)
 	}
@@ -169,6 +178,7 @@ func (c Config) engine() engine.Config {
 	return engine.Config{
 		Command: c.Engine, Size: min(c.Slots, c.plan.EngineSlots), Extra: extraChildren, Queue: c.Queue,
 		Memory: c.plan.EngineMemory, Dir: c.Dir, User: c.User, Logger: c.Logger,
+		Fonts: engine.Fonts{File: c.fonts.File, Config: c.fonts.Config, Folder: c.fonts.Folder},
 	}
 }
 
@@ -190,7 +200,7 @@ func (c Config) office() office.Config {
 func (c Config) chrome(proxy string) chrome.Config {
 	return chrome.Config{
 		Confine: c.confine(proxy),
-		Binary:  c.Chromium, Proxy: proxy, CAFile: c.ExtraCA, Dir: c.Dir, User: c.User,
+		Binary:  c.Chromium, Proxy: proxy, CAFile: c.ExtraCA, Fonts: c.fonts.File, Dir: c.Dir, User: c.User,
 		Slots: c.Slots, Queue: c.Queue, Logger: c.Logger,
 		Browsers: c.plan.Browsers, WarmPages: c.plan.WarmPages,
 		RecycleBytes: c.plan.BrowserMemory, RendererBytes: c.plan.RendererMemory,
@@ -252,6 +262,13 @@ func (r *Renderer) Protections(ctx context.Context) ([]Protection, error) {
 // all, at once and not when it is next looked at.
 const BrowserMemory = "kernel's bound on the memory of a browser's process"
 
+// FontFamily is a name under which documents find a typeface.
+type FontFamily = font.Family
+
+// Fonts returns the families that documents find, in the order of the alphabet,
+// as they were when this started.
+func (r *Renderer) Fonts() []FontFamily { return r.fonts.Families() }
+
 // Ready makes a real call to the browser.
 func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }
 
@@ -270,6 +287,9 @@ func (r *Renderer) Close() error {
 	}
 	if r.engines != nil {
 		faults = append(faults, r.engines.Close())
+	}
+	if r.fonts != nil {
+		faults = append(faults, r.fonts.Close())
 	}
 	r.files.CloseIdleConnections()
 	r.pages.CloseIdleConnections()

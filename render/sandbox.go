@@ -132,7 +132,10 @@ func (c Config) confine(proxy string) func(*syscall.Credential, int64, ...string
 		if err != nil {
 			return nil, err
 		}
-		b := engine.Browser{Folders: folders, Port: uint16(port), Memory: memory, Open: c.Sandbox == SandboxNone}
+		b := engine.Browser{Folders: folders, Reads: []string{c.fonts.File}, Port: uint16(port), Memory: memory, Open: c.Sandbox == SandboxNone}
+		if c.fonts.Folder != "" {
+			b.Reads = append(b.Reads, c.fonts.Folder)
+		}
 		if user != nil {
 			b.UID, b.GID = int(user.Uid), int(user.Gid)
 		}

@@ -266,7 +266,7 @@ func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 	config := render.Config{
 		Chromium: a.config.Chromium, User: a.config.RenderUser, Slots: a.config.RenderSlots, Queue: a.config.RenderQueue,
 		Memory: a.config.Memory, OfficeSlots: a.config.OfficeSlots,
-		AllowHosts: a.config.AllowHosts, OwnHosts: a.config.ownHosts(), ExtraCA: a.config.ExtraCA, Logger: a.log,
+		AllowHosts: a.config.AllowHosts, OwnHosts: a.config.ownHosts(), ExtraCA: a.config.ExtraCA, Fonts: a.config.Fonts, Logger: a.log,
 		Sandbox: render.Sandbox(a.config.Sandbox),
 	}
 	if hooks.Render != nil {

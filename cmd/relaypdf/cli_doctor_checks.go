@@ -236,7 +236,8 @@ func ownAddress(ctx context.Context, config Config, cfg egress.Config) []finding
 	}
 }
 
-// fonts are what documents commonly ask for, found by a fontconfig pattern.
+// fonts are what documents commonly ask for, found by a fontconfig pattern. Those
+// that no package of Debian has are installed by .ci/fonts/install.
 var fonts = []struct{ name, pattern, install string }{
 	{"Latin", "Liberation Sans", "fonts-liberation"},
 	{"Chinese", ":lang=zh-cn", "fonts-noto-cjk"},
@@ -247,6 +248,15 @@ var fonts = []struct{ name, pattern, install string }{
 	{"OCR-B (below barcodes)", "OCR B", "fonts-ocr-b"},
 	{"Carlito (for Calibri)", "Carlito", "fonts-crosextra-carlito"},
 	{"Caladea (for Cambria)", "Caladea", "fonts-crosextra-caladea"},
+	{"Roboto", "Roboto", "fonts-roboto-unhinted"},
+	{"Open Sans", "Open Sans", "fonts-open-sans"},
+	{"Lato", "Lato", "fonts-lato"},
+	{"DejaVu Sans (for Verdana)", "DejaVu Sans", "fonts-dejavu-core"},
+	{"Gelasio (for Georgia)", "Gelasio", ""},
+	{"Inter", "Inter", ""},
+	{"Montserrat", "Montserrat", ""},
+	{"Source Sans", "Source Sans 3", ""},
+	{"Source Serif", "Source Serif 4", ""},
 }
 
 func checkFonts(ctx context.Context, _ Config) []finding {
@@ -258,8 +268,14 @@ func checkFonts(ctx context.Context, _ Config) []finding {
 		}
 		names = append(names, font.name)
 		if text == "" {
-			missing, install = append(missing, font.name), append(install, font.install)
+			missing = append(missing, font.name)
+			if font.install != "" {
+				install = append(install, font.install)
+			}
 		}
+	}
+	if len(missing) > 0 && len(install) == 0 {
+		return doubtful(".ci/fonts/install /usr/local/share/fonts/relaypdf, in the source", "missing: %s", strings.Join(missing, ", "))
 	}
 	if len(missing) > 0 {
 		return doubtful("apt-get install "+strings.Join(install, " "), "missing: %s", strings.Join(missing, ", "))
@@ -308,6 +324,7 @@ func checkRender(ctx context.Context, config Config) (found []finding) {
 	begin := time.Now()
 	r, err := render.New(ctx, render.Config{
 		Slots: 1, OfficeSlots: 1, User: config.RenderUser, Sandbox: render.Sandbox(config.Sandbox), Chromium: config.Chromium, AllowHosts: config.AllowHosts, ExtraCA: config.ExtraCA,
+		Fonts: config.Fonts,
 	})
 	if err != nil {
 		return broken(remedy, "%v", withRemedy(err, config))

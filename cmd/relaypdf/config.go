@@ -30,6 +30,7 @@ type Config struct {
 	BlobDir         string   // absolute folder of the stored files
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
 	OwnHosts        []string // addresses, CIDRs and names that lead here, beside the interfaces' and the base URL's
+	Fonts           string   // folder of typefaces besides the system's
 	ExtraCA         string   // PEM file with certificate authorities trusted besides the system's
 	RateLimits      bool
 	Billing         bool

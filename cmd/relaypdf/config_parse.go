@@ -132,6 +132,17 @@ func parseCAFile(text string) (string, error) {
 	return filepath.Abs(text)
 }
 
+func parseFolder(text string) (string, error) {
+	path, err := filepath.EvalSymlinks(text)
+	if err == nil {
+		_, err = os.ReadDir(path)
+	}
+	if err != nil {
+		return "", errors.New("is no folder that can be read; name one that this user may read")
+	}
+	return filepath.Abs(path)
+}
+
 func parseSwitch(text string) (bool, error) {
 	switch text {
 	case "on":

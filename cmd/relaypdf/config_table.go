@@ -140,6 +140,11 @@ var settings = []setting{
 		apply: into(func(c *Config) *string { return &c.ExtraCA }, parseCAFile),
 	},
 	{
+		name: "fonts", group: groupServer,
+		doc:   "Folder of typefaces (TrueType, OpenType) that documents find besides the system's, in the browser and in office programs. The user that these run as must be able to read it. It is read at the start.",
+		apply: into(func(c *Config) *string { return &c.Fonts }, parseFolder),
+	},
+	{
 		name: "rate-limits", group: groupServer, fallback: "on",
 		doc:   "`off` stops counting requests per key and per address.",
 		apply: into(func(c *Config) *bool { return &c.RateLimits }, parseSwitch),

@@ -48,6 +48,7 @@ type home struct {
 	root   string // of the folder; the browser's user must pass through
 	user   string // HOME of the browser, with its certificate database
 	spool  string // results on their way out; only ours
+	fonts  string // Config.Fonts
 	cred   *syscall.Credential
 }
 
@@ -64,7 +65,7 @@ func newHome(ctx context.Context, cfg Config) (h home, err error) {
 	if h.folder, err = scratch.Open(cfg.Dir, "relaypdf-chrome-"); err != nil {
 		return home{}, fmt.Errorf("chrome: %w", err)
 	}
-	h.root = h.folder.Path
+	h.root, h.fonts = h.folder.Path, cfg.Fonts
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.remove())
@@ -146,7 +147,11 @@ func (h home) reachable() error {
 }
 
 func (h home) environment() []string {
-	return []string{"HOME=" + h.user, "TMPDIR=" + h.user, "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
+	env := []string{"HOME=" + h.user, "TMPDIR=" + h.user, "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
+	if h.fonts != "" {
+		env = append(env, "FONTCONFIG_FILE="+h.fonts)
+	}
+	return env
 }
 
 // importCA puts the certificates of a PEM file into the NSS database that

@@ -24,6 +24,8 @@ type Config struct {
 	// CAFile names a PEM file of certificates that are trusted beside the
 	// system's. Empty means none.
 	CAFile string
+	// Fonts is fontconfig's configuration. Empty means the system's.
+	Fonts string
 	// Dir is the parent of the Pool's folder, which Close removes. Empty means
 	// the system's temporary folder.
 	Dir string

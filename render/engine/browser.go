@@ -24,6 +24,8 @@ type Browser struct {
 	UID, GID int `json:",omitempty"`
 	// Folders are all that it may write, and read of what is not the system's.
 	Folders []string
+	// Reads are files and folders that it may read besides.
+	Reads []string `json:",omitempty"`
 	// Port of TCP is all that it may connect to, where the kernel knows how.
 	Port uint16
 	// Memory bounds what each of its processes may map, in bytes; 0 does not.
@@ -110,7 +112,7 @@ func (b Browser) landlock(program string) error {
 	if err != nil {
 		return err
 	}
-	paths := slices.Concat(readable, browserReads)
+	paths := slices.Concat(readable, browserReads, b.Reads)
 	if target, err := filepath.EvalSymlinks(program); err == nil {
 		paths = append(paths, filepath.Dir(target))
 	} else if !errors.Is(err, fs.ErrNotExist) {

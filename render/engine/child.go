@@ -141,6 +141,7 @@ func (c *child) greet(p *Pool) error {
 	s := setup{
 		Identity: p.id, Memory: p.cfg.Memory, MaxMemory: p.cfg.MaxMemory, Disk: p.cfg.Disk,
 		CPU: max(1, int64(p.cfg.CPU.Seconds())), Namespaces: c.isolation.flags, Lost: c.isolation.lost,
+		Fonts: p.cfg.Fonts,
 	}
 	if err := writeMessage(c.in, s, nil); err != nil {
 		return err

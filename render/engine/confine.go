@@ -21,6 +21,7 @@ type setup struct {
 	// why there are not more.
 	Namespaces uintptr `json:"namespaces"`
 	Lost       string  `json:"lost,omitempty"`
+	Fonts      Fonts   `json:"fonts"`
 }
 
 func (s setup) has(namespace uintptr) bool { return s.Namespaces&namespace != 0 }

@@ -55,6 +55,12 @@ func (c *confinement) landlock() error {
 	if c.private {
 		paths = append([]string{"/etc"}, paths...)
 	}
+	if c.Fonts.File != "" {
+		paths = append([]string{c.Fonts.File}, paths...)
+		if c.Fonts.Folder != "" {
+			paths = append(paths, c.Fonts.Folder)
+		}
+	}
 	if c.private && c.shared == nil {
 		paths = append([]string{proc}, paths...)
 	} else {

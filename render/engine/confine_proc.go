@@ -34,7 +34,7 @@ func (c *confinement) mountProc() error {
 		return nil // without any, most programs work
 	}
 	c.exposed = true
-	return expose(c.base, proc, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	return expose(c.base, proc, proc, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 }
 
 // ownProcessList reports on it.

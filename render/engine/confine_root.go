@@ -57,20 +57,26 @@ func changeRoot(c *confinement) (err error) {
 		return err
 	}
 	c.base, c.private = workDir, true
+	if c.Fonts.File != "" {
+		c.Fonts.File, c.Fonts.Folder = privateFonts, OwnFonts
+	}
 	return os.Chdir(workDir)
 }
 
 // buildRoot fills the new root, which is mounted at base.
 func (c *confinement) buildRoot() error {
 	for _, path := range readable {
-		if err := expose(c.base, path, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+		if err := expose(c.base, path, path, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
 			return err
 		}
 	}
 	for _, path := range devices {
-		if err := expose(c.base, path, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
+		if err := expose(c.base, path, path, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
 			return err
 		}
+	}
+	if err := c.exposeFonts(); err != nil {
+		return err
 	}
 	if err := c.writeNames(); err != nil {
 		return err
@@ -93,6 +99,18 @@ func (c *confinement) buildRoot() error {
 	}
 	return mountAt(c.base+workDir, "tmpfs", closed,
 		fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=%d,nr_inodes=%d", uid, gid, c.Disk, maxEntries))
+}
+
+// exposeFonts makes the configuration of typefaces, and shows the folder of those
+// that are not the system's.
+func (c *confinement) exposeFonts() error {
+	if c.Fonts.File == "" {
+		return nil
+	}
+	if err := makeFile(c.base+privateFonts, c.Fonts.Config); err != nil || c.Fonts.Folder == "" {
+		return err
+	}
+	return expose(c.base, c.Fonts.Folder, OwnFonts, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 }
 
 // writeNames makes the lists of users, in which there is only the child's.
@@ -129,9 +147,10 @@ func mountAt(path, kind string, flags uintptr, options string) error {
 	return nil
 }
 
-// expose makes a path of the system visible in a new root; what does not exist
-// is left out. A link stays a link, so that /lib leads to /usr/lib.
-func expose(root, path string, attributes uint64) error {
+// expose makes a path of the system visible in a new root, by a name that may be
+// another; what does not exist is left out. A link stays a link, so that /lib
+// leads to /usr/lib.
+func expose(root, path, name string, attributes uint64) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -139,7 +158,7 @@ func expose(root, path string, attributes uint64) error {
 	if err != nil {
 		return err
 	}
-	target := root + path
+	target := root + name
 	if err := makeDir(filepath.Dir(target)); err != nil {
 		return err
 	}

@@ -69,12 +69,31 @@ type Config struct {
 	// CPU is the processor time of each process in one job, in whole seconds.
 	// Default: MaxTime.
 	CPU time.Duration
+	// Fonts are what programs find typefaces by. Default: as the system has it.
+	Fonts Fonts
 	// Prepare is a job that every child does before it takes others, such as
 	// to start programs that stay. A child that fails it cannot start.
 	Prepare *Job
 	// Logger hears of crashes. Default: nobody does.
 	Logger *slog.Logger
 }
+
+// Fonts is a configuration of fontconfig.
+type Fonts struct {
+	// File is its file, and Config the text of it, for children that do not see
+	// that file. Empty means the system's.
+	File   string `json:"file,omitempty"`
+	Config string `json:"config,omitempty"`
+	// Folder holds typefaces besides the system's, and is OwnFonts for those who
+	// have a file system of their own. Empty means none.
+	Folder string `json:"folder,omitempty"`
+}
+
+// OwnFonts is where children with a file system of their own see Fonts.Folder.
+const OwnFonts = "/own-fonts"
+
+// privateFonts is where they see Fonts.Config.
+const privateFonts = "/fonts.conf"
 
 // folderPrefix names the pools' folders.
 const folderPrefix = "relaypdf-engine-"

@@ -179,6 +179,9 @@ func (c *innerChild) environment(home string) []string {
 	if !c.private {
 		env = append(env, "TMPDIR="+c.tmpDir())
 	}
+	if c.Fonts.File != "" {
+		env = append(env, "FONTCONFIG_FILE="+c.Fonts.File)
+	}
 	return env
 }
 

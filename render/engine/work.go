@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,9 @@ type Work struct {
 	memory  int64 // of each program
 	outputs []string
 }
+
+// Fonts returns the path of fontconfig's configuration.
+func (w *Work) Fonts() string { return cmp.Or(w.child.Fonts.File, "/etc/fonts/fonts.conf") }
 
 // Path returns the path of a file in the job's folder.
 func (w *Work) Path(name string) string { return filepath.Join(w.Dir, name) }

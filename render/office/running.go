@@ -2,12 +2,14 @@ package office
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +29,8 @@ var workerSource string
 //go:embed registrymodifications.xcu
 var settings []byte
 
-// fonts is the office's own configuration of fonts.
+// fonts is the office's own configuration of fonts, in which FONTS stands for
+// that of all programs.
 //
 //go:embed fonts.conf
 var fonts []byte
@@ -92,7 +95,7 @@ func (r *running) start(_ context.Context, w *engine.Work) (err error) {
 	err = errors.Join(os.MkdirAll(user, 0o700), os.MkdirAll(temporary, 0o700),
 		os.WriteFile(filepath.Join(user, "registrymodifications.xcu"), settings, 0o600),
 		os.MkdirAll(extensions, 0o700), os.WriteFile(filepath.Join(extensions, "buildid"), buildID(), 0o600),
-		os.WriteFile(filepath.Join(dir, "fonts.conf"), fonts, 0o600))
+		os.WriteFile(filepath.Join(dir, "fonts.conf"), bytes.Replace(fonts, []byte("FONTS"), []byte(html.EscapeString(w.Fonts())), 1), 0o600))
 	if err != nil {
 		return fmt.Errorf("office profile: %w", err)
 	}

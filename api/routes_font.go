@@ -1,0 +1,56 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"relaypdf/api/call"
+	"relaypdf/api/fault"
+	"relaypdf/api/wire"
+	"relaypdf/render"
+	"relaypdf/store"
+)
+
+// fonts answers for the typefaces that documents find.
+type fonts struct{ *API }
+
+// fontQuery asks for families.
+type fontQuery struct {
+	listQuery
+
+	Search string `json:"search,omitempty" in:"query" jsonschema:"maxLength=100,example=sans" jsonschema_description:"Only families in whose name this occurs, in any case."`
+}
+
+func (f fonts) list(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
+	answer := wire.FontList{Fonts: []wire.Font{}}
+	if f.render == nil {
+		return answer, &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so knows no typefaces; try again shortly."}
+	}
+	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
+	if err != nil {
+		return answer, fault.Invalid("cursor", "must be the nextCursor of an answer")
+	}
+	limit := cmp.Or(in.Limit, store.DefaultList)
+	families := f.render.Fonts()
+	if in.Cursor != "" {
+		at := slices.IndexFunc(families, func(f render.FontFamily) bool { return f.Name == string(after) })
+		if at < 0 {
+			return answer, fault.Invalid("cursor", "must be the nextCursor of an answer")
+		}
+		families = families[at+1:]
+	}
+	for _, family := range families {
+		if !strings.Contains(strings.ToLower(family.Name), strings.ToLower(in.Search)) {
+			continue
+		}
+		if len(answer.Fonts) == limit {
+			answer.NextCursor = orNull(base64.RawURLEncoding.EncodeToString([]byte(answer.Fonts[limit-1].Family)))
+			break
+		}
+		answer.Fonts = append(answer.Fonts, wire.Font{Family: family.Name, Styles: family.Styles, AliasOf: orNull(family.AliasOf)})
+	}
+	return answer, nil
+}

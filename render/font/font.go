@@ -1,0 +1,211 @@
+// Package font knows which typefaces documents find on this machine, and makes
+// the browser and the engines find those of the operator's own folder.
+package font
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/scratch"
+)
+
+// Family is a name under which documents find a typeface.
+type Family struct {
+	Name string
+	// Styles are those that are here, upright and light ones first.
+	Styles []string
+	// AliasOf is the family that stands in for one that is not here; empty for
+	// one that is.
+	AliasOf string
+}
+
+// standIns are the families that others stand in for. What fontconfig does by
+// itself is known to it, with the measures of both the same; the others are told
+// to it here.
+var standIns = []struct {
+	name, by string
+	known    bool
+}{
+	{"Arial", "Liberation Sans", true},
+	{"Arial Narrow", "Liberation Sans Narrow", false},
+	{"Calibri", "Carlito", true},
+	{"Cambria", "Caladea", true},
+	{"Courier", "Liberation Mono", true},
+	{"Courier New", "Liberation Mono", true},
+	{"Georgia", "Gelasio", false},
+	{"Helvetica", "Liberation Sans", true},
+	{"Source Sans Pro", "Source Sans 3", false},
+	{"Source Serif Pro", "Source Serif 4", false},
+	{"Times", "Liberation Serif", true},
+	{"Times New Roman", "Liberation Serif", true},
+	{"Verdana", "DejaVu Sans", false},
+}
+
+// Fonts are the typefaces of this machine and of the operator's folder, as they
+// were when it was opened.
+type Fonts struct {
+	// File is fontconfig's configuration, for programs that see the system's
+	// files, and Config its text, for those that do not.
+	File, Config string
+	// Folder is the operator's; empty means none.
+	Folder string
+
+	families []Family
+	scratch  *scratch.Folder
+}
+
+// Open reads which typefaces there are. dir is the parent of a temporary folder,
+// and folder holds the operator's own typefaces, or is empty.
+func Open(ctx context.Context, dir, folder string) (_ *Fonts, err error) {
+	f := &Fonts{Folder: folder}
+	if f.scratch, err = scratch.Open(dir, "relaypdf-fonts-"); err != nil {
+		return nil, fmt.Errorf("font: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	f.File = filepath.Join(f.scratch.Path, "fonts.conf")
+	// Which families there are says what has to stand in for others.
+	for range 2 {
+		f.Config = f.configuration()
+		if err := os.WriteFile(f.File, []byte(f.Config), 0o644); err != nil { //nolint:gosec // other users' programs read it
+			return nil, fmt.Errorf("font: %w", err)
+		}
+		if err := os.Chmod(f.File, 0o644); err != nil { //nolint:gosec // whatever the umask
+			return nil, fmt.Errorf("font: %w", err)
+		}
+		if f.families != nil {
+			break
+		}
+		if f.families, err = f.list(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Close removes what Open has written.
+func (f *Fonts) Close() error { return f.scratch.Close() }
+
+// Families are all names that documents may ask for, in the order of the
+// alphabet.
+func (f *Fonts) Families() []Family { return f.families }
+
+// configuration is the text of File.
+func (f *Fonts) configuration() string {
+	var b strings.Builder
+	b.WriteString("<?xml version=\"1.0\"?>\n<!DOCTYPE fontconfig SYSTEM \"fonts.dtd\">\n<fontconfig>\n" +
+		"<include ignore_missing=\"yes\">/etc/fonts/fonts.conf</include>\n")
+	if f.Folder != "" {
+		fmt.Fprintf(&b, "<dir>%s</dir>\n<dir>%s</dir>\n", html.EscapeString(f.Folder), engine.OwnFonts)
+	}
+	for _, s := range standIns {
+		if s.known || !slices.ContainsFunc(f.families, func(own Family) bool { return own.Name == s.name && own.AliasOf == s.by }) {
+			continue
+		}
+		// Browsers take what stands first only, whatever else would do.
+		fmt.Fprintf(&b, "<match target=\"pattern\"><test qual=\"any\" name=\"family\"><string>%s</string></test>"+
+			"<edit name=\"family\" mode=\"assign\" binding=\"same\"><string>%s</string></edit></match>\n", s.name, s.by)
+	}
+	b.WriteString("</fontconfig>\n")
+	return b.String()
+}
+
+// listTime bounds the reading of all typefaces, which fontconfig remembers for
+// those of the system.
+const listTime = time.Minute
+
+// face is a line of fontconfig's list.
+type face struct {
+	family, style string
+	slant, weight int
+}
+
+// list asks fontconfig for all families, and adds those that others stand in for.
+func (f *Fonts) list(ctx context.Context) ([]Family, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "fc-list", "--format", `%{family[0]}\t%{style[0]}\t%{slant}\t%{weight}\t%{family}\n`)
+	cmd.Env = []string{"FONTCONFIG_FILE=" + f.File, "HOME=" + f.scratch.Path, "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	text, err := cmd.Output()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		// Documents find typefaces without it; only the list is empty.
+		return []Family{}, nil
+	case err != nil:
+		return nil, fmt.Errorf("font: fc-list: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	faces, names := readList(string(text))
+	families := familiesOf(faces)
+	for _, s := range standIns {
+		i := slices.IndexFunc(families, func(f Family) bool { return f.Name == s.by })
+		if i >= 0 && !names[s.name] {
+			families = append(families, Family{Name: s.name, Styles: families[i].Styles, AliasOf: s.by})
+		}
+	}
+	slices.SortFunc(families, func(a, b Family) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Name, b.Name))
+	})
+	return families, nil
+}
+
+// readList reads the faces, and every name that a family has in any language.
+func readList(text string) (faces []face, names map[string]bool) {
+	names = map[string]bool{}
+	for line := range strings.Lines(text) {
+		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		const columns = 5
+		if len(fields) != columns || fields[0] == "" {
+			continue
+		}
+		for name := range strings.SplitSeq(fields[4], ",") {
+			names[name] = true
+		}
+		slant, weight := number(fields[2]), number(fields[3])
+		faces = append(faces, face{family: fields[0], style: cmp.Or(fields[1], "Regular"), slant: slant, weight: weight})
+	}
+	return faces, names
+}
+
+// number is that at the beginning of what fontconfig prints, which is "[100 900]"
+// for a variable typeface.
+func number(text string) int {
+	text, _, _ = strings.Cut(strings.TrimPrefix(text, "["), " ")
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0 // it only orders the styles
+	}
+	return int(n)
+}
+
+func familiesOf(faces []face) []Family {
+	slices.SortStableFunc(faces, func(a, b face) int {
+		return cmp.Or(strings.Compare(a.family, b.family), cmp.Compare(a.slant, b.slant), cmp.Compare(a.weight, b.weight), strings.Compare(a.style, b.style))
+	})
+	families := []Family{}
+	for _, face := range faces {
+		last := len(families) - 1
+		if last < 0 || families[last].Name != face.family {
+			families = append(families, Family{Name: face.family, Styles: []string{face.style}})
+		} else if !slices.Contains(families[last].Styles, face.style) {
+			families[last].Styles = append(families[last].Styles, face.style)
+		}
+	}
+	return families
+}
