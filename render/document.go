@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -98,6 +99,12 @@ func (m Margin) sides() markup.Sides {
 // returns that of ctx when the caller left.
 func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (Document, error) {
 	style := markup.MarkdownOptions{Title: opt.Metadata.Title, Own: opt.Margin.sides()}
+	if src.Markdown != "" {
+		about, _ := markup.ReadFrontMatter(src.Markdown) // its options are the caller's matter
+		opt.Metadata.Author = cmp.Or(opt.Metadata.Author, about.Author)
+		opt.Metadata.Subject = cmp.Or(opt.Metadata.Subject, about.Description)
+		opt.Metadata.Keywords = cmp.Or(opt.Metadata.Keywords, about.Keywords)
+	}
 	job, err := a.prepare(ctx, src, page, style)
 	if err != nil {
 		return Document{}, err
@@ -154,3 +161,9 @@ func tooLarge(err error) error {
 // NewFile returns an empty file for bytes that arrive piece by piece: in memory
 // while small, on disk when large.
 func NewFile() *spool.File { return spool.New("", 0) }
+
+// ReadFrontMatter reads what Markdown says of itself in front of it. An error says
+// what in its options cannot be read.
+func ReadFrontMatter(markdown string) (markup.FrontMatter, error) {
+	return markup.ReadFrontMatter(markdown)
+}

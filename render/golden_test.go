@@ -147,6 +147,7 @@ func (s *studio) testDocuments(t *testing.T) {
 		{file: "canvas.html"},
 		{file: "lazy-images.html"},
 		{file: "markdown.md"},
+		{file: "markdown-more.md"},
 		{file: "header-footer.html", pdf: withTemplates},
 	} {
 		name := strings.TrimSuffix(test.file, filepath.Ext(test.file))

@@ -104,6 +104,14 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"html":"x","strict":true,"templateData":{}}`, []string{"templateData can only stand beside templateId", "strict can only stand beside templateId"}},
 		{"images.create", `{"markdown":"x"}`, []string{
 			"markdown is not a known field", "html is required, or another source in its place: give exactly one of html, url, templateId"}},
+		// Front matter.
+		{"pdf.create", `{"markdown":"---\noptions:\n  scale: 9\n  papper: A4\n---\n"}`, []string{
+			"markdown has options in its front matter, of which scale must be between 0.1 and 2; got 9",
+			"markdown has options in its front matter, of which papper is not a known field"}},
+		{"pdf.create", `{"markdown":"---\noptions:\n  format: A9\n---\n"}`, []string{`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "A9"`}},
+		{"pdf.create", `{"markdown":"---\noptions:\n  format A4\n---\n"}`, []string{"markdown has options in its front matter, of which line 3 must be written as name: value"}},
+		{"pdf.create", `{"markdown":"---\noptions:\n  waitForTimeout: 30000\n---\n"}`, []string{
+			"markdown has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate"}},
 		// Paper.
 		{"pdf.create", with(`"format":"A7"`), []string{`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "A7"`}},
 		{"pdf.create", with(`"width":"wide"`), []string{"options.width " + length + `; got "wide"`}},

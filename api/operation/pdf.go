@@ -16,7 +16,7 @@ type PDFInput struct {
 
 	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, markdown and templateId."`
 	URL      *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
-	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: Markdown as GitHub writes it (tables, task lists, footnotes, highlighted code), at most 10 MiB. HTML in it is kept."`
+	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: Markdown as GitHub writes it (tables, alerts, footnotes, code), with definition lists, [TOC] and front matter (title, author, date, options), at most 10 MiB. HTML in it is kept."`
 	TemplateInput
 	Options PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed."`
 }
@@ -115,6 +115,11 @@ func (in *PDFInput) Validate() error {
 	err := checkSources(&faults, source{"html", in.HTML}, source{"url", in.URL}, source{"markdown", in.Markdown}, source{"templateId", in.TemplateID})
 	if err != nil {
 		return err
+	}
+	if in.Markdown != nil {
+		if err := in.Options.takeFrontMatter(&faults, *in.Markdown); err != nil {
+			return err
+		}
 	}
 	in.Options.check(&faults, in.URL != nil)
 	in.validate(&faults)

@@ -47,10 +47,11 @@ type Sides struct {
 }
 
 // Markdown turns GitHub-flavoured Markdown (tables, task lists, strikethrough,
-// autolinks, footnotes, definition lists, highlighted code, heading anchors)
+// autolinks, footnotes, definition lists, highlighted code, heading anchors,
+// alerts, a table of contents at [TOC])
 // into a complete HTML document with a style sheet for print. HTML in the
 // source passes through unchanged, so the result is as untrusted as the
-// source. YAML front matter is removed; of it, title, author, description,
+// source. YAML front matter is removed; of it, title, author, date, description,
 // keywords and lang are used when they are plain values.
 //
 // Some short inputs take very long: run it where it can be killed. An error
@@ -65,6 +66,7 @@ func Markdown(src []byte, opt MarkdownOptions) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(len(printStyle) + 2*len(src))
 	writeHead(&out, opt, meta)
+	writeTitle(&out, meta, doc)
 	if err := md.Renderer().Render(&out, src, doc); err != nil {
 		return nil, fmt.Errorf("render markdown: %w", err)
 	}
@@ -79,7 +81,7 @@ func newMarkdown() goldmark.Markdown {
 		highlighting.WithFormatOptions(chromahtml.WithClasses(true), chromahtml.TabWidth(4)),
 	)
 	return goldmark.New(
-		goldmark.WithExtensions(extension.GFM, extension.Footnote, extension.DefinitionList, code),
+		goldmark.WithExtensions(extension.GFM, extension.Footnote, extension.DefinitionList, code, blocks{}),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithAttribute()),
 		goldmark.WithRendererOptions(gmhtml.WithUnsafe()),
 	)
@@ -112,12 +114,37 @@ func (o MarkdownOptions) withDefaults(meta map[string]string, doc ast.Node, src 
 func writeHead(out *bytes.Buffer, opt MarkdownOptions, meta map[string]string) {
 	fmt.Fprintf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n",
 		opt.Lang, html.EscapeString(opt.Title))
-	for _, name := range []string{"author", "description", "keywords"} {
+	for _, name := range []string{"author", "date", "description", "keywords"} {
 		if value := meta[name]; value != "" {
 			fmt.Fprintf(out, "<meta name=\"%s\" content=\"%s\">\n", name, html.EscapeString(value))
 		}
 	}
 	fmt.Fprintf(out, "<style>\n%s%s</style>\n</head>\n<body>\n", pageRule(opt.Own), printStyle)
+}
+
+// writeTitle begins a document that has a title in front of it, and no heading of
+// the first level that would be another.
+func writeTitle(out *bytes.Buffer, meta map[string]string, doc ast.Node) {
+	title := meta["title"]
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		if heading, ok := n.(*ast.Heading); ok && heading.Level == 1 {
+			return
+		}
+	}
+	if title == "" {
+		return
+	}
+	fmt.Fprintf(out, "<header class=\"title\">\n<h1>%s</h1>\n", html.EscapeString(title))
+	var about []string
+	for _, name := range []string{"author", "date"} {
+		if value := meta[name]; value != "" {
+			about = append(about, html.EscapeString(value))
+		}
+	}
+	if len(about) > 0 {
+		fmt.Fprintf(out, "<p>%s</p>\n", strings.Join(about, " · "))
+	}
+	out.WriteString("</header>\n")
 }
 
 // pageRule sets the margins of the sides that the caller does not set.

@@ -1,0 +1,152 @@
+package markup
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// FrontMatter is what Markdown says of itself in YAML in front of it.
+type FrontMatter struct {
+	Title, Author, Description, Keywords string
+	// Options is the object below "options", whose members nobody has checked;
+	// nil where there is none.
+	Options map[string]any
+}
+
+// ReadFrontMatter reads the front matter of Markdown, a bounded part of it in
+// linear time. An error says what in the options cannot be read.
+func ReadFrontMatter(src string) (FrontMatter, error) {
+	meta, _ := cutFrontMatter([]byte(strings.TrimPrefix(src[:min(len(src), 2*maxFrontMatter)], "\ufeff")))
+	block, _, found := frontMatter([]byte(strings.TrimPrefix(src[:min(len(src), 2*maxFrontMatter)], "\ufeff")))
+	if !found {
+		return FrontMatter{}, nil
+	}
+	options, err := readOptions(string(block))
+	return FrontMatter{
+		Title: meta["title"], Author: meta["author"], Description: meta["description"], Keywords: meta["keywords"], Options: options,
+	}, err
+}
+
+// OptionsError is a line of the options that cannot be read.
+type OptionsError struct {
+	Line    int // of the document, from 1
+	Problem string
+}
+
+func (e *OptionsError) Error() string { return fmt.Sprintf("line %d %s", e.Line, e.Problem) }
+
+// level is an object that is being read, and how far its members stand in.
+type level struct {
+	indent int // -1 until the first one
+	object map[string]any
+}
+
+// deepestOptions bounds objects in objects.
+const deepestOptions = 4
+
+// readOptions reads the lines below "options:", each "name: value", an object's
+// members further in than its name. More of YAML is not understood.
+func readOptions(block string) (map[string]any, error) {
+	const lineOfBlock = 2 // the first line is ---
+	var levels []level
+	number := lineOfBlock - 1
+	for line := range strings.Lines(block) {
+		number++
+		line = strings.TrimRight(line, " \t\r\n")
+		text := strings.TrimLeft(line, " ")
+		indent := len(line) - len(text)
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		if indent == 0 {
+			if len(levels) > 0 {
+				break
+			}
+			if text == "options:" {
+				levels = []level{{-1, map[string]any{}}}
+			}
+			continue
+		}
+		if len(levels) == 0 {
+			continue // of something else
+		}
+		var problem string
+		if levels, problem = addOption(levels, indent, text); problem != "" {
+			return nil, &OptionsError{number, problem}
+		}
+	}
+	if len(levels) == 0 {
+		return nil, nil
+	}
+	return levels[0].object, nil
+}
+
+// addOption puts a line into the object that its indent says.
+func addOption(levels []level, indent int, text string) (_ []level, problem string) {
+	if last := &levels[len(levels)-1]; last.indent < 0 {
+		if len(levels) > 1 && indent <= levels[len(levels)-2].indent {
+			levels = levels[:len(levels)-1] // it has no members
+		} else {
+			last.indent = indent
+		}
+	}
+	for len(levels) > 1 && indent < levels[len(levels)-1].indent {
+		levels = levels[:len(levels)-1]
+	}
+	last := levels[len(levels)-1]
+	name, value, ok := strings.Cut(text, ":")
+	switch {
+	case indent != last.indent:
+		return nil, "stands neither with the names above it nor below one of them"
+	case !ok || strings.ContainsAny(name, " \"'\t") || value != "" && value[0] != ' ':
+		return nil, "must be written as name: value"
+	case last.object[name] != nil:
+		return nil, "has the name " + name + " for the second time"
+	}
+	if strings.TrimSpace(value) == "" {
+		if len(levels) == deepestOptions {
+			return nil, "lies too deep"
+		}
+		object := map[string]any{}
+		last.object[name] = object
+		return append(levels, level{-1, object}), ""
+	}
+	parsed, err := optionValue(value)
+	if err != nil {
+		return nil, err.Error()
+	}
+	last.object[name] = parsed
+	return levels, ""
+}
+
+// plainNumber is a number as JSON writes it.
+var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,15})?$`)
+
+// optionValue reads a word, a quoted text, a number, true or false, or what JSON
+// calls an array or an object.
+func optionValue(text string) (any, error) {
+	text = strings.TrimSpace(text)
+	var value any
+	switch {
+	case text == "true" || text == "false":
+		return text == "true", nil
+	case plainNumber.MatchString(text):
+		return json.Number(text), nil
+	case text[0] == '"':
+		if unquoted, err := strconv.Unquote(text); err == nil {
+			return unquoted, nil
+		}
+	case text[0] == '[' || text[0] == '{':
+		if err := json.Unmarshal([]byte(text), &value); err == nil {
+			return value, nil
+		}
+		return nil, fmt.Errorf("must be JSON where it begins with %q; or give each member a line of its own", text[0])
+	}
+	if plain := plainScalar(text); plain != "" {
+		return plain, nil
+	}
+	return nil, fmt.Errorf("has a value that is not read here: quote it with \"")
+}
