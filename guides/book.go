@@ -25,8 +25,7 @@ var written embed.FS
 
 // order is that of the guides.
 var order = []string{
-	"quick-start", "headers-and-footers", "page-breaks", "fonts", "charts", "templates", "jobs-and-webhooks", "command-line", "agents", "errors", "limits", "self-hosting", "security",
-	"quick-start", "headers-and-footers", "page-breaks", "fonts", "markdown", "charts", "templates", "jobs-and-webhooks", "agents", "errors", "limits", "self-hosting", "security",
+	"quick-start", "headers-and-footers", "page-breaks", "fonts", "markdown", "charts", "templates", "jobs-and-webhooks", "command-line", "agents", "errors", "limits", "self-hosting", "security",
 }
 
 // base stands in the guides for the service's address.

@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,8 @@ const (
 	ConvertPasswordRequired = office.PasswordRequired
 	ConvertWrongPassword    = office.WrongPassword
 	ConvertExhausted        = office.Exhausted
+	ConvertNoSuchSheet      = office.NoSuchSheet
+	ConvertNotOffice        = office.NotOffice
 )
 
 // convertDPI is the resolution of pages that become images.
@@ -59,6 +62,17 @@ type Conversion struct {
 	// Password opens the document.
 	Password string
 	To       ConvertTarget
+	// Print is how a PDF is made.
+	Print ConvertPrint
+}
+
+// ConvertPrint is how a document becomes a PDF.
+type ConvertPrint struct {
+	office.Print
+	// PageRanges selects pages, in the grammar of CheckPageRanges; empty means all.
+	PageRanges string
+	// Password opens the PDF; empty leaves it open.
+	Password string
 }
 
 // Converted is a conversion's result.
@@ -90,7 +104,11 @@ func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) 
 	if err := source.Check(c.To); err != nil {
 		return Converted{}, err
 	}
-	if source.Format == office.FormatMarkdown {
+	if c.To == ConvertPDF {
+		file, err := convertToPDF(ctx, a, c, source)
+		return Converted{Body: file}, err
+	}
+	if source.Format == office.FormatMarkdown && c.To != ConvertPNG {
 		return a.convertMarkdown(ctx, c)
 	}
 	if c.To == ConvertPNG || c.To == ConvertHTML && source.Kind.Drawn() {
@@ -104,10 +122,76 @@ func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) 
 	return Converted{Body: file}, err
 }
 
+// convertToPDF converts a document to a PDF, and does to it what was asked for.
+func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.Source) (_ *spool.File, err error) {
+	file, err := a.convertFile(ctx, c, source)
+	if err == nil && c.Print.PageRanges != "" {
+		whole := file
+		file, err = a.ExtractPages(ctx, PDFFile{Content: whole}, c.Print.PageRanges)
+		err = errors.Join(err, whole.Close())
+	}
+	if err == nil && c.Print.Password != "" {
+		open := file
+		file, err = a.ProtectPDF(ctx, PDFFile{Content: open}, PDFProtection{UserPassword: c.Print.Password, OwnerPassword: rand.Text(), Allow: everything})
+		err = errors.Join(err, open.Close())
+	}
+	return file, err
+}
+
+// everything is what whoever opens a protected result may do with it.
+var everything = PDFPermissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true}
+
+// pageSize returns the size of a PDF's first page as it is shown, in hundredths
+// of a millimetre.
+func pageSize(ctx context.Context, a *Account, file PDFFile) ([]int, error) {
+	about, err := a.DescribePDF(ctx, file)
+	if err != nil || len(about.Pages) == 0 {
+		return nil, err
+	}
+	const perPoint = 2540.0 / 72
+	first := about.Pages[0]
+	width, height := int(first.Width*perPoint+0.5), int(first.Height*perPoint+0.5)
+	if first.Rotation%180 != 0 {
+		width, height = height, width
+	}
+	return []int{width, height}, nil
+}
+
+// The margins of HTML that becomes a PDF, in inches, on all sides where its own
+// @page says nothing.
+const convertMargin = 0.75
+
+// printText makes a PDF of HTML or Markdown as a browser does.
+func printText(ctx context.Context, a *Account, c Conversion, source office.Source) (*spool.File, error) {
+	text, err := io.ReadAll(c.Content.Open())
+	if err != nil {
+		return nil, fmt.Errorf("read the source: %w", err)
+	}
+	how := PDF{PrintBackground: true, PreferCSSPageSize: true, Landscape: c.Print.Landscape != nil && *c.Print.Landscape}
+	src := Source{Markdown: string(text)}
+	if source.Format == office.FormatHTML {
+		margin := convertMargin
+		src = Source{HTML: string(text)}
+		how.Margin = Margin{Top: &margin, Right: &margin, Bottom: &margin, Left: &margin}
+	}
+	doc, err := a.PDF(ctx, src, Page{}, how)
+	return doc.Body, err
+}
+
 // convertFile converts a document with the office, or to a PDF of images.
 func (a *Account) convertFile(ctx context.Context, c Conversion, source office.Source) (_ *spool.File, err error) {
+	if c.To == ConvertPDF && (source.Format == office.FormatHTML || source.Format == office.FormatMarkdown) {
+		if c.Print.PDFA != 0 {
+			return nil, &ConvertError{Reason: ConvertNotOffice}
+		}
+		return printText(ctx, a, c, source)
+	}
+	var size []int
 	switch source.Kind {
 	case office.KindImage:
+		if c.Print.PDFA != 0 {
+			return nil, &ConvertError{Reason: ConvertNotOffice}
+		}
 		return a.PDFFromImages(ctx, []FileContent{c.Content}, ImagePages{})
 	case office.KindPDF:
 		// The office has no good word on what is wrong with a PDF.
@@ -117,9 +201,13 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		}
 		defer func() { err = errors.Join(err, plain.Close()) }()
 		c.Content, c.Password = plain, ""
+		if size, err = pageSize(ctx, a, PDFFile{Content: plain}); err != nil {
+			return nil, err
+		}
 	}
 	file, _, err := a.render.office.Convert(ctx, office.Conversion{
 		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
+		Print: c.Print.Print, PageSize: size,
 	})
 	return file, convertError(err)
 }

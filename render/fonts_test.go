@@ -29,7 +29,7 @@ func ownFonts(t *testing.T) string {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, font := range map[string][]byte{"house.ttf": gosmallcaps.TTF, "georgia.ttf": renamed("Go Mono", "Georgia")} {
+	for name, font := range map[string][]byte{"house.ttf": gosmallcaps.TTF, "georgia.ttf": houseGeorgia()} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, font, 0o644); err != nil {
 			t.Fatal(err)
@@ -41,8 +41,9 @@ func ownFonts(t *testing.T) string {
 	return dir
 }
 
-// renamed is Go Mono with another name of as many letters.
-func renamed(from, to string) []byte {
+// houseGeorgia is Go Mono by the name of Georgia, which has as many letters.
+func houseGeorgia() []byte {
+	const from, to = "Go Mono", "Georgia"
 	wide := func(text string) (b []byte) {
 		for _, unit := range utf16.Encode([]rune(text)) {
 			b = append(b, byte(unit>>8), byte(unit))

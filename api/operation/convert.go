@@ -3,10 +3,14 @@ package operation
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
+
+	"github.com/invopop/jsonschema"
 
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
@@ -26,14 +30,84 @@ type ConvertInput struct {
 	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file and fileId."`
 	SourceFilename string         `json:"sourceFilename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the source. What it is shows in its content; of text the extension tells csv, md, html and txt apart. Default: txt."`
 	Password       string         `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens the source, where it is protected."`
-	To             string         `json:"to,omitempty" jsonschema:"enum=pdf,enum=docx,enum=xlsx,enum=html,enum=png,default=pdf" jsonschema_description:"What to make. html is one file with its images in it; png is one image of a document of one page, else a ZIP archive of page-001.png and so on. Word processing documents and text become pdf, docx, html and png; spreadsheets pdf, xlsx, html and png; presentations pdf, html and png; HTML and Markdown all but what they are; PDFs docx, html and png; images pdf, html and png."`
+	To             string         `json:"to,omitempty" jsonschema:"enum=pdf,enum=docx,enum=xlsx,enum=html,enum=png,default=pdf" jsonschema_description:"What to make. html is one file with its images in it; png is one image of a document of one page, else a ZIP archive of page-001.png and so on. Texts become pdf, docx, html and png; spreadsheets pdf, xlsx, html and png; presentations and images pdf, html and png; HTML and Markdown all but what they are; PDFs docx, html and png."`
 	Engine         string         `json:"engine,omitempty" jsonschema:"enum=libreoffice,enum=wkhtmltopdf,default=libreoffice" jsonschema_description:"What converts. libreoffice takes any source, a url being an http or https address of a file. wkhtmltopdf makes a pdf of html, of the https page at url, or of a file that holds HTML."`
 	Options        ConvertOptions `json:"options,omitzero" jsonschema_description:"How the result is made."`
 }
 
 // ConvertOptions are the options of convert.create.
 type ConvertOptions struct {
-	TOC bool `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents made of the headings in front, with links and page numbers. Only with the engine wkhtmltopdf."`
+	PageRanges string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to keep, such as 1-3,5."`
+	Landscape  *bool   `json:"landscape,omitempty" jsonschema_description:"Turns the paper."`
+	FitToWidth bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"Fits a spreadsheet's columns on a page."`
+	Sheets     []Sheet `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
+	Quality    int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"Of photographs, as JPEG."`
+	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password that the pdf shall open with."`
+	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A."`
+	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents made of the headings in front, with links and page numbers. Only with the engine wkhtmltopdf."`
+}
+
+// Sheet is the name of a sheet, or its number from 1.
+type Sheet struct{ value any }
+
+// JSONSchema says that a Sheet is a string or a number.
+func (Sheet) JSONSchema() *jsonschema.Schema {
+	least, most := uint64(1), uint64(maxSheetName)
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		{Type: "string", MinLength: &least, MaxLength: &most}, {Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(maxSheets))},
+	}}
+}
+
+// SetJSON takes a name or a number.
+func (s *Sheet) SetJSON(v any) error {
+	s.value = v
+	return nil
+}
+
+const (
+	maxSheets    = 10_000
+	maxSheetName = 255
+)
+
+// pdfaLevels are the levels of PDF/A by their names.
+var pdfaLevels = map[string]int{"1b": 1, "2b": 2, "3b": 3}
+
+// print returns the options as the renderer takes them.
+func (o ConvertOptions) print() render.ConvertPrint {
+	p := render.ConvertPrint{PageRanges: o.PageRanges, Password: o.Password}
+	p.Landscape, p.FitToWidth = o.Landscape, o.FitToWidth
+	p.Quality, p.PDFA = o.Quality, pdfaLevels[o.PDFA]
+	for _, sheet := range o.Sheets {
+		p.Sheets = append(p.Sheets, sheet.value)
+	}
+	return p
+}
+
+// validate faults options that cannot be.
+func (o ConvertOptions) validate(faults *op.Faults, engine string, to render.ConvertTarget) {
+	for _, option := range []struct {
+		name  string
+		given bool
+	}{
+		{"pageRanges", o.PageRanges != ""}, {"landscape", o.Landscape != nil}, {"fitToWidth", o.FitToWidth}, {"sheets", len(o.Sheets) > 0},
+		{"quality", o.Quality != 0}, {"password", o.Password != ""}, {"pdfa", o.PDFA != ""},
+	} {
+		switch {
+		case option.given && engine == engineWebKit:
+			faults.Add("options."+option.name, "needs the engine libreoffice")
+		case option.given && to != render.ConvertPDF:
+			faults.Add("options."+option.name, "can only stand beside to: pdf")
+		}
+	}
+	if o.PageRanges != "" {
+		if err := render.CheckPageRanges(o.PageRanges); err != nil {
+			faults.Add("options.pageRanges", "%s; give %s", err, render.PageRangesSyntax)
+		}
+	}
+	if o.PDFA != "" && o.Password != "" {
+		faults.Add("options.password", "cannot stand beside pdfa: what is archived is not encrypted")
+	}
+	checkPassword(faults, "options.password", o.Password)
 }
 
 // engineWebKit is the name of the engine for HTML.
@@ -50,6 +124,7 @@ func (in *ConvertInput) Validate() error {
 		return err
 	}
 	checkPassword(&faults, "password", in.Password)
+	in.Options.validate(&faults, in.Engine, in.target())
 	switch {
 	case in.Metadata != (Metadata{}) && in.target() != render.ConvertPDF:
 		faults.Add("metadata", "needs to pdf")
@@ -78,7 +153,7 @@ func (in *ConvertInput) Admit(env *Env) error {
 
 // runConvert converts the source.
 func runConvert(ctx context.Context, env *Env, in *ConvertInput) (op.Result, error) {
-	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target()}
+	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.print()}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = op.NewFile([]byte(*in.HTML))
@@ -154,6 +229,10 @@ func (in *ConvertInput) fault(err error) error {
 		}
 		return op.Faults{{Field: "to", Message: fmt.Sprintf("must be one of %s for a source of this kind (%s); got %s",
 			strings.Join(possible, ", "), pair.Kind, pair.To)}}
+	case errors.As(err, &failed) && failed.Reason == render.ConvertNoSuchSheet:
+		return op.Faults{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
+	case errors.As(err, &failed) && failed.Reason == render.ConvertNotOffice:
+		return op.Faults{{Field: "options.pdfa", Message: "is for office documents and text: HTML, Markdown and images become no PDF/A here"}}
 	case errors.As(err, &failed):
 		field := in.field("")
 		if in.HTML != nil {
@@ -161,7 +240,28 @@ func (in *ConvertInput) fault(err error) error {
 		}
 		return &convertError{field: field, cause: failed}
 	}
+	var beyond *render.PageRangeError
+	if errors.As(err, &beyond) {
+		return fieldError(err)
+	}
 	return err
+}
+
+// sheetsText says which sheet there is not, and which there are.
+func sheetsText(detail string) string {
+	var missing struct {
+		Sheet  any      `json:"sheet"`
+		Sheets []string `json:"sheets"`
+	}
+	if err := json.Unmarshal([]byte(detail), &missing); err != nil || len(missing.Sheets) == 0 {
+		return "is for spreadsheets; the document is none"
+	}
+	const shown = 20
+	names := missing.Sheets
+	if len(names) > shown {
+		names = append(names[:shown:shown], fmt.Sprintf("and %d more", len(missing.Sheets)-shown))
+	}
+	return fmt.Sprintf("names %v, which is not there; the document has %s", missing.Sheet, strings.Join(names, ", "))
 }
 
 // convertError is a document that cannot be converted.

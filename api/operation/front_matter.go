@@ -20,11 +20,13 @@ var optionsRequest = sync.OnceValues(op.NewRequest[PDFOptions])
 // markdown.
 func (o *PDFOptions) takeFrontMatter(faults *op.Faults, markdown string) error {
 	about, err := render.ReadFrontMatter(markdown)
-	if err != nil {
-		faults.Add("markdown", "has options in its front matter, of which %s", err)
+	var unread *render.OptionsError
+	if errors.As(err, &unread) {
+		faults.Add("markdown", "has options in its front matter, of which %s", unread)
+		return nil
 	}
 	if err != nil || about.Options == nil {
-		return nil
+		return err
 	}
 	text, err := json.Marshal(about.Options)
 	if err != nil {

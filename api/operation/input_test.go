@@ -104,10 +104,17 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"html":"x","strict":true,"templateData":{}}`, []string{"templateData can only stand beside templateId", "strict can only stand beside templateId"}},
 		{"images.create", `{"markdown":"x"}`, []string{
 			"markdown is not a known field", "html is required, or another source in its place: give exactly one of html, url, templateId"}},
+		// Conversions.
+		{"convert.create", `{"html":"x","to":"docx","options":{"pageRanges":"1","sheets":["a"]}}`, []string{
+			"options.pageRanges can only stand beside to: pdf", "options.sheets can only stand beside to: pdf"}},
+		{"convert.create", `{"html":"x","engine":"wkhtmltopdf","options":{"quality":9}}`, []string{"options.quality needs the engine libreoffice"}},
+		{"convert.create", `{"html":"x","options":{"pdfa":"2b","password":"x","pageRanges":"0"}}`, []string{
+			"options.pageRanges names page 0, but pages count from 1; give " + render.PageRangesSyntax,
+			"options.password cannot stand beside pdfa: what is archived is not encrypted"}},
 		// Front matter.
 		{"pdf.create", `{"markdown":"---\noptions:\n  scale: 9\n  papper: A4\n---\n"}`, []string{
-			"markdown has options in its front matter, of which scale must be between 0.1 and 2; got 9",
-			"markdown has options in its front matter, of which papper is not a known field"}},
+			"markdown has options in its front matter, of which papper is not a known field",
+			"markdown has options in its front matter, of which scale must be between 0.1 and 2; got 9"}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  format: A9\n---\n"}`, []string{`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "A9"`}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  format A4\n---\n"}`, []string{"markdown has options in its front matter, of which line 3 must be written as name: value"}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  waitForTimeout: 30000\n---\n"}`, []string{

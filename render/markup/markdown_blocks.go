@@ -192,14 +192,14 @@ func wordsAreShort(code string) bool {
 // RegisterFuncs renders what Transform has put into the document.
 func (blocks) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	register.Register(kindAlertTitle, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if entering {
-			fmt.Fprintf(w, "<p class=\"alert-title\">%s</p>\n", n.(*alertTitle).title)
+		if title, ok := n.(*alertTitle); ok && entering {
+			fmt.Fprintf(w, "<p class=\"alert-title\">%s</p>\n", title.title)
 		}
 		return ast.WalkContinue, nil
 	})
 	register.Register(kindContents, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if entering {
-			writeContents(w, n.(*contents).headings)
+		if table, ok := n.(*contents); ok && entering {
+			writeContents(w, table.headings)
 		}
 		return ast.WalkContinue, nil
 	})

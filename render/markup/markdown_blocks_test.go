@@ -70,11 +70,11 @@ description: Numbers
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for options, want := range map[string]string{
-		"  format A4":                          "line 3 must be written as name: value",
-		"  format: A4\n    top: 1":             "line 4 stands neither with the names above it nor below one of them",
-		"  format: A4\n  format: A5":           "line 4 has the name format for the second time",
-		"  margin: {top: 1}":                   `line 3 must be JSON where it begins with '{'; or give each member a line of its own`,
-		"  format: *anchor":                    `line 3 has a value that is not read here: quote it with "`,
+		"  format A4":                           "line 3 must be written as name: value",
+		"  format: A4\n    top: 1":              "line 4 stands neither with the names above it nor below one of them",
+		"  format: A4\n  format: A5":            "line 4 has the name format for the second time",
+		"  margin: {top: 1}":                    `line 3 must be JSON where it begins with '{'; or give each member a line of its own`,
+		"  format: *anchor":                     `line 3 has a value that is not read here: quote it with "`,
 		"  a:\n   b:\n    c:\n     d:\n      e": "line 6 lies too deep",
 	} {
 		_, err := ReadFrontMatter("---\noptions:\n" + options + "\n---\n")

@@ -20,6 +20,29 @@ type convertArgs struct {
 	To       Target
 	Password string
 	MaxPages int
+	Print    Print
+	PageSize []int
+}
+
+// Print is how a PDF is made of an office document.
+type Print struct {
+	Layout
+	// Quality of photographs as JPEG, 1 to 100; 0 means 90.
+	Quality int
+	// PDFA is the level of PDF/A: 1, 2 or 3, all of conformance b; 0 means none.
+	PDFA int
+}
+
+// filterData is what the office's export filters are told.
+func (p Print) filterData() map[string]any {
+	data := map[string]any{}
+	if p.Quality > 0 {
+		data["UseLosslessCompression"], data["Quality"] = false, p.Quality
+	}
+	if p.PDFA > 0 {
+		data["SelectPdfVersion"] = p.PDFA
+	}
+	return data
 }
 
 // Made says what a conversion has made, besides the document.
@@ -87,6 +110,10 @@ func newOrder(w *engine.Work, args convertArgs, output string) (o order, err err
 	}
 	// Only PDFs are read as things that stand on pages.
 	o.KeepPages = args.Source.Format == FormatPDF
+	o.PageSize = args.PageSize
+	if args.To == ToPDF {
+		o.Layout, o.FilterData = args.Print.Layout, args.Print.filterData()
+	}
 	if args.To == ToHTML {
 		o.ExportOptions = "EmbedImages"
 	}

@@ -32,6 +32,12 @@ const (
 	PasswordRequired Reason = "password_required"
 	// WrongPassword is a protected document that its password does not open.
 	WrongPassword Reason = "wrong_password"
+	// NoSuchSheet is a spreadsheet that lacks a sheet which was asked for. Detail
+	// is JSON: {"sheet": …, "sheets": […]}.
+	NoSuchSheet Reason = "no_such_sheet"
+	// NotOffice is a document that no office reads, where only one can do what
+	// was asked for.
+	NotOffice Reason = "not_office"
 	// TooManyPages is a result of more pages than Max.
 	TooManyPages Reason = "too_many_pages"
 	// Exhausted is a document that needs more memory or disk space than a job

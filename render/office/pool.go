@@ -142,6 +142,9 @@ type Conversion struct {
 	Source   Source
 	To       Target
 	Password string // that opens the document
+	Print    Print  // how a PDF is made
+	// PageSize is that of a PDF's first page, in hundredths of a millimetre.
+	PageSize []int
 	// MaxPages and MaxBytes bound the result.
 	MaxPages int
 	MaxBytes int64
@@ -162,7 +165,7 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 	}
 	job := engine.Job{
 		Name: convertJob, Account: c.Account, Time: convertTime, Retry: true,
-		Args:  convertArgs{Source: c.Source, To: c.To, Password: c.Password, MaxPages: c.MaxPages},
+		Args:  convertArgs{Source: c.Source, To: c.To, Password: c.Password, MaxPages: c.MaxPages, Print: c.Print, PageSize: c.PageSize},
 		Files: []engine.File{{Name: inputName, Content: c.Content}}, MaxOutput: c.MaxBytes,
 	}
 	result, err := engines.Run(ctx, job)

@@ -63,8 +63,25 @@ type order struct {
 	ExportOptions string          `json:"exportOptions,omitempty"`
 	// FitColumns lays out a table that brings no layout.
 	FitColumns bool `json:"fitColumns,omitempty"`
-	// KeepPages makes what stands on pages keep to them in the export.
-	KeepPages bool `json:"keepPages,omitempty"`
+	// KeepPages makes what stands on pages keep to them in the export, whose
+	// pages are of PageSize, its width and height in hundredths of a millimetre.
+	KeepPages bool  `json:"keepPages,omitempty"`
+	PageSize  []int `json:"pageSize,omitempty"`
+	// Layout changes how a PDF is laid out, and FilterData how it is written.
+	Layout
+	FilterData map[string]any `json:"filterData,omitempty"`
+}
+
+// Layout is how the pages of a PDF are laid out. The zero value is as the
+// document says.
+type Layout struct {
+	// Landscape turns the paper of texts and spreadsheets; nil leaves it.
+	Landscape *bool `json:"landscape,omitempty"`
+	// FitToWidth makes the columns of a spreadsheet fit on one page.
+	FitToWidth bool `json:"fitToWidth,omitempty"`
+	// Sheets are the names of a spreadsheet's sheets, or their numbers from 1;
+	// none means all.
+	Sheets []any `json:"sheets,omitempty"`
 }
 
 // answer is what the worker says of an order.

@@ -152,10 +152,55 @@ def fit_columns(document):
         style.ScaleToPagesX, style.ScaleToPagesY = 1, 0
 
 
-def keep_pages(document):
+def choose_sheets(document, wanted):
+    """Leaves those sheets that are named, or counted from 1, and in their order.
+    What the others hold is still there for formulas: they are hidden, and hidden
+    sheets are not printed."""
+    sheets = document.Sheets
+    names = sheets.ElementNames
+    keep = set()
+    for sheet in wanted:
+        if isinstance(sheet, str) and sheet in names:
+            keep.add(sheet)
+        elif isinstance(sheet, int) and 0 < sheet <= len(names):
+            keep.add(names[sheet - 1])
+        else:
+            raise JobFailed("no_such_sheet", json.dumps({"sheet": sheet, "sheets": names}))
+    for name in names:
+        sheets.getByName(name).IsVisible = name in keep
+
+
+def lay_out_sheets(document, job):
+    """Turns the paper of a spreadsheet, and makes its columns fit."""
+    styles = document.StyleFamilies.getByName("PageStyles")
+    for name in {sheet.PageStyle for sheet in document.Sheets}:
+        style = styles.getByName(name)
+        if job.get("landscape") is not None and style.IsLandscape != job["landscape"]:
+            width, height = style.Height, style.Width
+            style.IsLandscape = job["landscape"]
+            style.Width, style.Height = width, height
+        if job.get("fitToWidth"):
+            style.ScaleToPagesX, style.ScaleToPagesY = 1, 0
+
+
+def turn_paper(document, landscape):
+    """Turns the paper of all pages of a text."""
+    styles = document.StyleFamilies.getByName("PageStyles")
+    for style in styles:
+        if style.isInUse() and style.IsLandscape != landscape:
+            width, height = style.Height, style.Width
+            style.IsLandscape = landscape
+            style.Width, style.Height = width, height
+
+
+def keep_pages(document, size):
     """Gives each page a paragraph of its own, and anchors what stands on the page
     there. Word knows nothing that is anchored at a page: all of it would lie on
     the first one. Texts come before the rest, which would cover them."""
+    if size:
+        style = document.StyleFamilies.getByName("PageStyles").getByName("Standard")
+        style.IsLandscape = size[0] > size[1]
+        style.Width, style.Height = size
     shapes = list(document.DrawPage)
     names = ("AnchorPageNo", "HoriOrientPosition", "VertOrientPosition")
     places = [shape.getPropertyValues(names) for shape in shapes]
@@ -203,8 +248,19 @@ def convert(desktop, job):
         if job.get("fitColumns"):
             fit_columns(document)
         if job.get("keepPages"):
-            keep_pages(document)
-        store(document, job, {"FilterName": export, "FilterOptions": job.get("exportOptions"), "Overwrite": True})
+            keep_pages(document, job.get("pageSize"))
+        if job.get("sheets") and kind != "spreadsheet":
+            raise JobFailed("no_such_sheet", json.dumps({"sheet": job["sheets"][0], "sheets": []}))
+        if kind == "spreadsheet":
+            if job.get("sheets"):
+                choose_sheets(document, job["sheets"])
+            lay_out_sheets(document, job)
+        if kind == "document" and job.get("landscape") is not None:
+            turn_paper(document, job["landscape"])
+        values = {"FilterName": export, "FilterOptions": job.get("exportOptions"), "Overwrite": True}
+        if job.get("filterData"):
+            values["FilterData"] = uno.Any("[]com.sun.star.beans.PropertyValue", properties(job["filterData"]))
+        store(document, job, values)
         return {"kind": kind}
     finally:
         document.close(True)
