@@ -45,7 +45,7 @@ func (w editors) describeDraft(v *visit) error {
 	begun := told.end()
 	switch {
 	case err != nil && begun:
-		return nil //nolint:nilerr // The editor has left, or sees the answer break off: no page can be shown in it any more.
+		return nil // The editor has left, or sees the answer break off: no page can be shown in it any more.
 	case err != nil:
 	case begun:
 		err = told.finish(answer)

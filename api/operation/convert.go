@@ -73,7 +73,7 @@ const (
 var pdfaLevels = map[string]int{"1b": 1, "2b": 2, "3b": 3}
 
 // print returns the options as the renderer takes them.
-func (o ConvertOptions) print() render.ConvertPrint {
+func (o ConvertOptions) printing() render.ConvertPrint {
 	p := render.ConvertPrint{PageRanges: o.PageRanges, Password: o.Password}
 	p.Landscape, p.FitToWidth = o.Landscape, o.FitToWidth
 	p.Quality, p.PDFA = o.Quality, pdfaLevels[o.PDFA]
@@ -153,7 +153,7 @@ func (in *ConvertInput) Admit(env *Env) error {
 
 // runConvert converts the source.
 func runConvert(ctx context.Context, env *Env, in *ConvertInput) (op.Result, error) {
-	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.print()}
+	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing()}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = op.NewFile([]byte(*in.HTML))

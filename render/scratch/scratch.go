@@ -67,7 +67,11 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Close removes the folder with everything in it.
+// Close removes the folder with everything in it. A second time it does nothing.
 func (f *Folder) Close() error {
-	return errors.Join(os.RemoveAll(f.Path), f.lock.Close())
+	err := f.lock.Close()
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(f.Path), err)
 }
