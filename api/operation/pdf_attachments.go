@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/invopop/jsonschema"
+
 	"relaypdf/api/op"
 	"relaypdf/render"
 )
@@ -16,9 +18,30 @@ type AttachmentsInput struct {
 	Described
 	PDFSource
 
-	Action string         `json:"action,omitempty" jsonschema:"enum=list,enum=extract,enum=add,enum=remove,default=list" jsonschema_description:"list describes the files in the PDF as JSON, extract makes a ZIP archive of them, add puts files into the PDF, remove takes some out."`
-	Names  []string       `json:"names,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Names of attachments, as list has them: those to extract (default: all) or to remove."`
-	Files  []AttachedFile `json:"files,omitempty" jsonschema:"minItems=1,maxItems=30" jsonschema_description:"Files to add, 1 to 30 of them, of 200 MiB together with the PDF at most. One of the same name that is attached already is replaced."`
+	Action string           `json:"action,omitempty" jsonschema:"enum=list,enum=extract,enum=add,enum=remove,default=list" jsonschema_description:"list describes the files in the PDF as JSON, extract makes a ZIP archive of them, add puts files into the PDF, remove takes some out."`
+	Names  []AttachmentName `json:"names,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Names of attachments, as list has them: those to extract (default: all) or to remove."`
+	Files  []AttachedFile   `json:"files,omitempty" jsonschema:"minItems=1,maxItems=30" jsonschema_description:"Files to add, 1 to 30 of them, of 200 MiB together with the PDF at most. One of the same name that is attached already is replaced."`
+}
+
+// AttachmentName is the name of a file in a PDF.
+type AttachmentName string
+
+// maxAttachmentName is more than a name needs, in characters.
+const maxAttachmentName = 1000
+
+// JSONSchema bounds a name.
+func (AttachmentName) JSONSchema() *jsonschema.Schema {
+	least, most := uint64(1), uint64(maxAttachmentName)
+	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most}
+}
+
+// names returns the names as the renderer takes them.
+func (in *AttachmentsInput) names() []string {
+	var names []string
+	for _, name := range in.Names {
+		names = append(names, string(name))
+	}
+	return names
 }
 
 // AttachedFile is a file to put into a PDF.
@@ -86,13 +109,13 @@ func runAttachments(ctx context.Context, env *Env, in *AttachmentsInput) (op.Res
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
 		switch in.Action {
 		case extractAttachments:
-			archive, err := env.Render.Detach(ctx, file, in.Names)
+			archive, err := env.Render.Detach(ctx, file, in.names())
 			if err != nil {
 				return op.Result{}, err
 			}
 			return zipResult("attachments", archive), nil
 		case removeAttachments:
-			return pdfResult("document")(env.Render.RemoveAttachments(ctx, file, in.Names))
+			return pdfResult("document")(env.Render.RemoveAttachments(ctx, file, in.names()))
 		}
 		list, err := env.Render.AttachmentsOfPDF(ctx, file)
 		return op.Result{Stem: "attachments", JSON: list}, err

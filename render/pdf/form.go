@@ -31,8 +31,8 @@ const (
 type Field struct {
 	Name         string    `json:"name" jsonschema:"required" jsonschema_description:"The whole name: those of the field and of what it is in, joined by dots."`
 	Type         FieldType `json:"type" jsonschema:"required,enum=text,enum=checkbox,enum=radio,enum=choice,enum=list,enum=button,enum=signature" jsonschema_description:"What the field is: a choice is a list that opens, a list one that is always open."`
-	Value        any       `json:"value" jsonschema:"required" jsonschema_description:"A string for a text, radio button or choice, an array of strings for a list that takes several, and a boolean for a checkbox and for a signature, which is there or not; null where nothing is chosen."`
-	DefaultValue any       `json:"defaultValue" jsonschema:"required" jsonschema_description:"The value of a form that is cleared, of the same types."`
+	Value        any       `json:"value" jsonschema:"required,oneof_type=string;array;boolean;null" jsonschema_description:"A string for a text, radio button or choice, an array of strings for a list that takes several, and a boolean for a checkbox and for a signature, which is there or not; null where nothing is chosen."`
+	DefaultValue any       `json:"defaultValue" jsonschema:"required,oneof_type=string;array;boolean;null" jsonschema_description:"The value of a form that is cleared, of the same types."`
 	Options      []string  `json:"options" jsonschema:"required" jsonschema_description:"Values that a radio button, choice or list can have; for a checkbox, the one that means true."`
 	Labels       []string  `json:"labels,omitempty" jsonschema_description:"The options as they are shown, where that differs."`
 	Required     bool      `json:"required" jsonschema:"required" jsonschema_description:"Whether the form asks for a value."`
