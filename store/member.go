@@ -169,7 +169,7 @@ func (m *Members) owned(ctx context.Context, tx bun.Tx, accountID, personID stri
 	case owners == 0:
 		return ErrLastOwner
 	}
-	_, err = tx.NewDelete().Table("sessions").Where("person_id = ?", personID).Exec(ctx)
+	_, err = endSessions(tx, m.store.now()).Where("person_id = ?", personID).Exec(ctx)
 	return err
 }
 

@@ -165,7 +165,7 @@ func (p *People) SetPassword(ctx context.Context, id, hash, keepSession string) 
 		if _, err := tx.NewDelete().Table("tokens").Where("person_id = ? AND purpose IN (?)", id, bun.List([]string{TokenReset, TokenSignIn})).Exec(ctx); err != nil {
 			return err
 		}
-		_, err := tx.NewDelete().Table("sessions").Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx)
+		_, err := endSessions(tx, p.store.now()).Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx)
 		return err
 	})
 }

@@ -177,6 +177,11 @@ func TestSessions(t *testing.T) {
 		if _, found, err := sessions.FindCtx(ctx, "two"); err != nil || found {
 			t.Errorf("an ended session: found %v, %v", found, err)
 		}
+		// A request that was under way when it was ended stores it once more.
+		f.signIn(t, "two", eve.ID)
+		if _, found, err := sessions.FindCtx(ctx, "two"); err != nil || found || len(f.sessionTokens(t, eve.ID)) != 1 {
+			t.Errorf("an ended session came back: found %v, %v", found, err)
+		}
 		// Seen again: the time changes, the public id and the beginning do not.
 		f.clock.Advance(time.Minute)
 		f.signIn(t, "one", eve.ID)

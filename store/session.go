@@ -53,7 +53,7 @@ func (s *Store) Sessions() *Sessions { return &Sessions{s} }
 // FindCtx returns the data of a session that has not expired.
 func (s *Sessions) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
 	var row sessionRow
-	err := s.store.read.NewSelect().Model(&row).Column("data").Where("token = ? AND expires_at > ?", token, toMicros(s.store.now())).Scan(ctx)
+	err := s.store.read.NewSelect().Model(&row).Column("data").Where("token = ? AND expires_at > ? AND length(data) > 0", token, toMicros(s.store.now())).Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, false, nil
@@ -63,7 +63,8 @@ func (s *Sessions) FindCtx(ctx context.Context, token string) ([]byte, bool, err
 	return row.Data, true, nil
 }
 
-// CommitCtx stores a session.
+// CommitCtx stores a session, unless it has been ended: what was under way then
+// does not bring it back.
 func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
 	var envelope struct {
 		Values sessionFacts `json:"values"`
@@ -81,7 +82,8 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	}
 	return s.update(ctx, "store session", func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (token) DO UPDATE").
-			Set("person_id = EXCLUDED.person_id, data = EXCLUDED.data, device = EXCLUDED.device, address = EXCLUDED.address, seen_at = EXCLUDED.seen_at, expires_at = EXCLUDED.expires_at").Exec(ctx)
+			Set("person_id = EXCLUDED.person_id, data = EXCLUDED.data, device = EXCLUDED.device, address = EXCLUDED.address, seen_at = EXCLUDED.seen_at, expires_at = EXCLUDED.expires_at").
+			Where("length(s.data) > 0").Exec(ctx)
 		return err
 	})
 }
@@ -89,7 +91,7 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 // DeleteCtx ends a session.
 func (s *Sessions) DeleteCtx(ctx context.Context, token string) error {
 	return s.update(ctx, "end session", func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("token = ?", token).Exec(ctx)
+		_, err := endSessions(tx, s.store.now()).Where("token = ?", token).Exec(ctx)
 		return err
 	})
 }
@@ -123,7 +125,7 @@ func (s *Sessions) Of(ctx context.Context, personID string) ([]Session, error) {
 // End ends one session of a person, or returns ErrNotFound.
 func (s *Sessions) End(ctx context.Context, personID, id string) error {
 	return s.update(ctx, "end session", func(ctx context.Context, tx bun.Tx) error {
-		ok, err := changed(tx.NewDelete().Model((*sessionRow)(nil)).Where("person_id = ? AND public_id = ?", personID, id).Exec(ctx))
+		ok, err := changed(endSessions(tx, s.store.now()).Where("person_id = ? AND public_id = ?", personID, id).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
@@ -134,9 +136,19 @@ func (s *Sessions) End(ctx context.Context, personID, id string) error {
 // EndOthers ends all sessions of a person but the one whose stored token is given.
 func (s *Sessions) EndOthers(ctx context.Context, personID, keep string) error {
 	return s.update(ctx, "end sessions", func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("person_id = ? AND token <> ?", personID, keep).Exec(ctx)
+		_, err := endSessions(tx, s.store.now()).Where("person_id = ? AND token <> ?", personID, keep).Exec(ctx)
 		return err
 	})
+}
+
+// endedFor is how long it is remembered that a session was ended: longer than any
+// request that it had begun.
+const endedFor = time.Hour
+
+// endSessions ends those that a condition is true of: what is left of one is that
+// it is no more.
+func endSessions(tx bun.Tx, now time.Time) *bun.UpdateQuery {
+	return tx.NewUpdate().Model((*sessionRow)(nil)).Set("person_id = NULL, data = ?, expires_at = ?", []byte{}, toMicros(now.Add(endedFor)))
 }
 
 func (s *Sessions) update(ctx context.Context, doing string, fn transaction) error {
