@@ -87,12 +87,22 @@ func checkFormatted(t *testing.T, l Layout, format string, before printed) {
 		t.Fatalf("formatted: %v", err)
 	}
 	after := printHTML(t, html, settings(t, l, format))
-	want := strings.Split(run(t, "pdftotext", "-bbox", before.path, "-"), "\n")
-	got := strings.Split(run(t, "pdftotext", "-bbox", after.path, "-"), "\n")
+	want, got := placed(t, before), placed(t, after)
 	for i := range want {
 		if i >= len(got) || got[i] != want[i] {
 			t.Errorf("formatted, it prints other words or elsewhere: got %q, want %q", got[min(i, len(got)-1)], want[i])
 			return
 		}
 	}
+}
+
+// placed are the pages and words of a document, with their places.
+func placed(t *testing.T, p printed) (lines []string) {
+	t.Helper()
+	for line := range strings.Lines(run(t, "pdftotext", "-bbox", p.path, "-")) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "<page ") || strings.HasPrefix(line, "<word ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
