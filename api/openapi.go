@@ -83,7 +83,7 @@ func (a *API) describe() ([]byte, error) {
 		a.addRoute(&doc, route)
 	}
 	addEvents(&doc)
-	a.splitObjects(&doc)
+	splitObjects(&doc, a.routes())
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
@@ -92,9 +92,9 @@ func (a *API) describe() ([]byte, error) {
 }
 
 // splitObjects makes components of all objects.
-func (a *API) splitObjects(doc *document) {
+func splitObjects(doc *document, routes []route) {
 	all := components{schemas: doc.Components.Schemas, names: map[string]string{}, whole: map[string]string{}}
-	for _, r := range a.routes() {
+	for _, r := range routes {
 		if r.operation != nil {
 			all.learn(r.operation.Input)
 			if r.operation.Answer != nil {

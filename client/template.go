@@ -35,51 +35,56 @@ type TemplateChange struct {
 	Options    json.RawMessage `json:"options,omitempty"`
 }
 
-// Templates lists the account's templates, without their source.
-func (c *Client) Templates(ctx context.Context, page Page) (TemplateList, error) {
-	return get[TemplateList](ctx, c, "/v1/templates?"+page.query())
+// Templates are the account's, and the partials that they share.
+type Templates struct{ client *Client }
+
+// Templates returns the account's templates.
+func (c *Client) Templates() Templates { return Templates{c} }
+
+// List lists the templates, without their source.
+func (t Templates) List(ctx context.Context, page Page) (TemplateList, error) {
+	return get[TemplateList](ctx, t.client, "/v1/templates?"+page.query())
 }
 
-// Template returns a template by its id or slug.
-func (c *Client) Template(ctx context.Context, id string) (TemplateState, error) {
-	return c.template(ctx, message{method: http.MethodGet, path: templatePath(id)})
+// Get returns a template by its id or slug.
+func (t Templates) Get(ctx context.Context, id string) (TemplateState, error) {
+	return t.state(ctx, message{method: http.MethodGet, path: templatePath(id)})
 }
 
-// CreateTemplate makes a template.
-func (c *Client) CreateTemplate(ctx context.Context, n TemplateChange) (TemplateState, error) {
-	return c.changeTemplate(ctx, http.MethodPost, "/v1/templates", "", n)
+// Create makes a template.
+func (t Templates) Create(ctx context.Context, n TemplateChange) (TemplateState, error) {
+	return t.change(ctx, http.MethodPost, "/v1/templates", "", n)
 }
 
-// UpdateTemplate changes a template's draft. With an ETag it is refused with
+// Update changes a template's draft. With an ETag it is refused with
 // PreconditionFailed where the template has changed since it had that.
-func (c *Client) UpdateTemplate(ctx context.Context, id, etag string, change TemplateChange) (TemplateState, error) {
-	return c.changeTemplate(ctx, http.MethodPatch, templatePath(id), etag, change)
+func (t Templates) Update(ctx context.Context, id, etag string, change TemplateChange) (TemplateState, error) {
+	return t.change(ctx, http.MethodPatch, templatePath(id), etag, change)
 }
 
-// PublishTemplate makes the draft the next version. An ETag does what it does in
-// UpdateTemplate.
-func (c *Client) PublishTemplate(ctx context.Context, id, etag, comment string) (TemplateState, error) {
-	return c.changeTemplate(ctx, http.MethodPost, templatePath(id)+"/publish", etag, map[string]string{"comment": comment})
+// Publish makes the draft the next version. An ETag does what it does in Update.
+func (t Templates) Publish(ctx context.Context, id, etag, comment string) (TemplateState, error) {
+	return t.change(ctx, http.MethodPost, templatePath(id)+"/publish", etag, map[string]string{"comment": comment})
 }
 
-// Partials lists the account's partials.
-func (c *Client) Partials(ctx context.Context) ([]Partial, error) {
-	list, err := get[wire.PartialList](ctx, c, "/v1/templates/partials")
+// Partials lists the partials.
+func (t Templates) Partials(ctx context.Context) ([]Partial, error) {
+	list, err := get[wire.PartialList](ctx, t.client, "/v1/templates/partials")
 	return list.Partials, err
 }
 
 // PutPartial makes or replaces a partial.
-func (c *Client) PutPartial(ctx context.Context, name, html string) (Partial, error) {
+func (t Templates) PutPartial(ctx context.Context, name, html string) (Partial, error) {
 	body, err := inputJSON(map[string]string{"html": html})
 	if err != nil {
 		return Partial{}, err
 	}
-	return ask[Partial](ctx, c, jsonRequest(http.MethodPut, "/v1/templates/partials/"+url.PathEscape(name), body))
+	return ask[Partial](ctx, t.client, jsonRequest(http.MethodPut, "/v1/templates/partials/"+url.PathEscape(name), body))
 }
 
 func templatePath(id string) string { return "/v1/templates/" + url.PathEscape(id) }
 
-func (c *Client) changeTemplate(ctx context.Context, method, path, etag string, change any) (TemplateState, error) {
+func (t Templates) change(ctx context.Context, method, path, etag string, change any) (TemplateState, error) {
 	body, err := inputJSON(change)
 	if err != nil {
 		return TemplateState{}, err
@@ -88,12 +93,12 @@ func (c *Client) changeTemplate(ctx context.Context, method, path, etag string, 
 	if etag != "" {
 		request.header = http.Header{"If-Match": {etag}}
 	}
-	return c.template(ctx, request)
+	return t.state(ctx, request)
 }
 
-// template sends a request whose answer is a template.
-func (c *Client) template(ctx context.Context, request message) (state TemplateState, err error) {
-	response, err := c.send(ctx, request)
+// state sends a request whose answer is a template.
+func (t Templates) state(ctx context.Context, request message) (state TemplateState, err error) {
+	response, err := t.client.send(ctx, request)
 	if err != nil {
 		return state, err
 	}

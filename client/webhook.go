@@ -15,14 +15,20 @@ type (
 	WebhookSecret = wire.WebhookSecret
 )
 
-// Webhooks lists the account's endpoints, the oldest first.
-func (c *Client) Webhooks(ctx context.Context) ([]Webhook, error) {
-	list, err := get[wire.WebhookList](ctx, c, "/v1/webhooks")
+// Webhooks are the account's endpoints.
+type Webhooks struct{ client *Client }
+
+// Webhooks returns the account's endpoints.
+func (c *Client) Webhooks() Webhooks { return Webhooks{c} }
+
+// List lists the endpoints, the oldest first.
+func (w Webhooks) List(ctx context.Context) ([]Webhook, error) {
+	list, err := get[wire.WebhookList](ctx, w.client, "/v1/webhooks")
 	return list.Webhooks, err
 }
 
-// CreateWebhook makes an endpoint for some events; none are all.
-func (c *Client) CreateWebhook(ctx context.Context, address string, events []string) (WebhookSecret, error) {
+// Create makes an endpoint for some events; none are all.
+func (w Webhooks) Create(ctx context.Context, address string, events []string) (WebhookSecret, error) {
 	input := map[string]any{"url": address}
 	if len(events) > 0 {
 		input["events"] = events
@@ -31,11 +37,11 @@ func (c *Client) CreateWebhook(ctx context.Context, address string, events []str
 	if err != nil {
 		return WebhookSecret{}, err
 	}
-	return ask[WebhookSecret](ctx, c, jsonRequest(http.MethodPost, "/v1/webhooks", body))
+	return ask[WebhookSecret](ctx, w.client, jsonRequest(http.MethodPost, "/v1/webhooks", body))
 }
 
-// DeleteWebhook deletes an endpoint, with what is still to be sent to it.
-func (c *Client) DeleteWebhook(ctx context.Context, id string) error {
-	_, err := ask[Acknowledged](ctx, c, message{method: http.MethodDelete, path: "/v1/webhooks/" + url.PathEscape(id)})
+// Delete deletes an endpoint, with what is still to be sent to it.
+func (w Webhooks) Delete(ctx context.Context, id string) error {
+	_, err := ask[Acknowledged](ctx, w.client, message{method: http.MethodDelete, path: "/v1/webhooks/" + url.PathEscape(id)})
 	return err
 }

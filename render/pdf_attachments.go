@@ -14,8 +14,11 @@ import (
 // PDFAttachments are the files in a PDF.
 type PDFAttachments = pdf.Attachments
 
-// AttachmentsOfPDF lists the files in a PDF.
-func (a *Account) AttachmentsOfPDF(ctx context.Context, file PDFFile) (list PDFAttachments, err error) {
+// Attachments works on the files in PDFs.
+type Attachments struct{ *Account }
+
+// List lists the files in a PDF.
+func (a Attachments) List(ctx context.Context, file PDFFile) (list PDFAttachments, err error) {
 	files, input := file.input()
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.AttachmentsJob, Args: input, Files: files})
 	if err != nil {
@@ -25,8 +28,8 @@ func (a *Account) AttachmentsOfPDF(ctx context.Context, file PDFFile) (list PDFA
 	return list, err
 }
 
-// Detach makes a ZIP archive of files in a PDF. No names are all.
-func (a *Account) Detach(ctx context.Context, file PDFFile, names []string) (_ *spool.File, err error) {
+// Extract makes a ZIP archive of files in a PDF. No names are all.
+func (a Attachments) Extract(ctx context.Context, file PDFFile, names []string) (_ *spool.File, err error) {
 	files, input := file.input()
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.DetachJob, Args: pdf.NamedAttachments{Input: input, Names: names}, Files: files})
 	if err != nil {
@@ -50,8 +53,8 @@ type NewAttachment struct {
 	Content                            FileContent
 }
 
-// Attach puts files into a PDF. One of the same name that is there is replaced.
-func (a *Account) Attach(ctx context.Context, file PDFFile, added []NewAttachment) (*spool.File, error) {
+// Add puts files into a PDF. One of the same name that is there is replaced.
+func (a Attachments) Add(ctx context.Context, file PDFFile, added []NewAttachment) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.NewAttachments{Input: input}
 	for i, f := range added {
@@ -62,8 +65,8 @@ func (a *Account) Attach(ctx context.Context, file PDFFile, added []NewAttachmen
 	return a.runPDF(ctx, engine.Job{Name: pdf.AttachJob, Args: args, Files: files})
 }
 
-// RemoveAttachments takes files out of a PDF.
-func (a *Account) RemoveAttachments(ctx context.Context, file PDFFile, names []string) (*spool.File, error) {
+// Remove takes files out of a PDF.
+func (a Attachments) Remove(ctx context.Context, file PDFFile, names []string) (*spool.File, error) {
 	files, input := file.input()
 	return a.runPDF(ctx, engine.Job{Name: pdf.RemoveAttachmentsJob, Args: pdf.NamedAttachments{Input: input, Names: names}, Files: files})
 }

@@ -175,40 +175,15 @@ func (a *Account) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, e
 	return a.runPDF(ctx, engine.Job{Name: pdf.CompressJob, Args: input, Files: files})
 }
 
-// RepairPDF writes a PDF anew, from what can be read of it.
-func (a *Account) RepairPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
-	files, input := file.input()
-	return a.runPDF(ctx, engine.Job{Name: pdf.RepairJob, Args: input, Files: files})
-}
-
-// PDFCropBox is a part of a page in points, from its top left as it is shown.
-type PDFCropBox = pdf.CropBox
-
-// CropPages hides what lies outside of a box of pages, or else in their margins.
-// Empty pages are all.
-func (a *Account) CropPages(ctx context.Context, file PDFFile, pages string, box *PDFCropBox, margin PageMargin) (*spool.File, error) {
-	files, input := file.input()
-	args := pdf.CropArgs{Selection: pdf.Selection{Input: input, Pages: pages}, Box: box, Margin: margin}
-	return a.runPDF(ctx, engine.Job{Name: pdf.CropJob, Args: args, Files: files})
-}
-
-// ImagesOfPDF makes a ZIP archive of the images on pages of a PDF, at least so many
-// pixels wide and high. Empty pages are all.
-func (a *Account) ImagesOfPDF(ctx context.Context, file PDFFile, pages string, width, height int) (*spool.File, error) {
-	files, input := file.input()
-	args := pdf.ExtractImagesArgs{Selection: pdf.Selection{Input: input, Pages: pages}, MinWidth: width, MinHeight: height}
-	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractImagesJob, Args: args, Files: files})
-}
-
 // AddBookmarks adds entries to the end of a PDF's outline.
 func (a *Account) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []PDFBookmark) (*spool.File, error) {
 	files, input := file.input()
 	return a.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
 }
 
-// SetPDFInfo gives a PDF the information that is not empty, and leaves the rest
+// SetInfo gives a PDF the information that is not empty, and leaves the rest
 // as it is. It closes the PDF that it was given.
-func (a *Account) SetPDFInfo(ctx context.Context, file File, password string, info Metadata) (_ *spool.File, err error) {
+func (a PDFPages) SetInfo(ctx context.Context, file File, password string, info Metadata) (_ *spool.File, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	files, input := PDFFile{Content: file, Password: password}.input()
 	args := pdf.Information{Input: input, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}

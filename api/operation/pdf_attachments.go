@@ -107,17 +107,18 @@ func runAttachments(ctx context.Context, env *Env, in *AttachmentsInput) (op.Res
 		return addFiles(ctx, env, in)
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		attachments := render.Attachments{Account: env.Render}
 		switch in.Action {
 		case extractAttachments:
-			archive, err := env.Render.Detach(ctx, file, in.names())
+			archive, err := attachments.Extract(ctx, file, in.names())
 			if err != nil {
 				return op.Result{}, err
 			}
 			return zipResult("attachments", archive), nil
 		case removeAttachments:
-			return pdfResult("document")(env.Render.RemoveAttachments(ctx, file, in.names()))
+			return pdfResult("document")(attachments.Remove(ctx, file, in.names()))
 		}
-		list, err := env.Render.AttachmentsOfPDF(ctx, file)
+		list, err := attachments.List(ctx, file)
 		return op.Result{Stem: "attachments", JSON: list}, err
 	})
 }
@@ -130,6 +131,6 @@ func addFiles(ctx context.Context, env *Env, in *AttachmentsInput) (op.Result, e
 		for i, f := range in.Files {
 			added = append(added, render.NewAttachment{Filename: f.Filename, ContentType: f.ContentType, Description: f.Description, Content: files[i+1]})
 		}
-		return pdfResult("document")(env.Render.Attach(ctx, render.PDFFile{Content: files[0], Password: in.Password}, added))
+		return pdfResult("document")(render.Attachments{Account: env.Render}.Add(ctx, render.PDFFile{Content: files[0], Password: in.Password}, added))
 	})
 }

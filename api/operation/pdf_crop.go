@@ -62,7 +62,7 @@ func runCrop(ctx context.Context, env *Env, in *CropInput) (op.Result, error) {
 		field = "box"
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
-		cropped, err := env.Render.CropPages(ctx, file, in.Pages.text(), (*render.PDFCropBox)(in.Box), margin)
+		cropped, err := render.PDFPages{Account: env.Render}.Crop(ctx, file, in.Pages.text(), (*render.PDFCropBox)(in.Box), margin)
 		return pdfResult("cropped")(cropped, offPage(err, field))
 	})
 }
@@ -75,7 +75,7 @@ type RepairInput struct {
 
 func runRepair(ctx context.Context, env *Env, in *RepairInput) (op.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
-		return pdfResult("repaired")(env.Render.RepairPDF(ctx, file))
+		return pdfResult("repaired")(render.PDFPages{Account: env.Render}.Repair(ctx, file))
 	})
 }
 
@@ -94,7 +94,7 @@ func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSou
 
 func runExtractImages(ctx context.Context, env *Env, in *ExtractImagesInput) (op.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
-		archive, err := env.Render.ImagesOfPDF(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
+		archive, err := render.PDFPages{Account: env.Render}.Images(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
 		if err != nil {
 			return op.Result{}, err
 		}

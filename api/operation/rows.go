@@ -182,10 +182,8 @@ var Rows = []op.Row[*Env]{
 			Use:   "Use it for invoices with their data inside, or to send files along with a document.",
 			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: reflect.TypeFor[render.PDFAttachments](),
 		},
-		Example: AttachmentsInput{PDFSource: examplePDF(), Action: addAttachments, Files: []AttachedFile{
-			{FileSource: FileSource{File: op.NewFile([]byte("name;total\nAda;12.50\n"))}, Filename: "totals.csv", ContentType: "text/csv"},
-		}},
-		Run: described(runAttachments),
+		Example: AttachmentsInput{PDFSource: examplePDF()},
+		Run:     described(runAttachments),
 	},
 	row[RasterInput]{
 		Info: op.Info{

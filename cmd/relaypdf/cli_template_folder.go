@@ -220,11 +220,11 @@ var namedPartial = regexp.MustCompile(`\{\{\{?~?#?>\s*(?:["']?([A-Za-z0-9_-]+)["
 
 // fetchTemplate reads a template, with the partials that it shows.
 func fetchTemplate(ctx context.Context, c *client.Client, id string) (client.TemplateState, templateContent, error) {
-	t, err := c.Template(ctx, id)
+	t, err := c.Templates().Get(ctx, id)
 	if err != nil {
 		return t, templateContent{}, err
 	}
-	all, err := c.Partials(ctx)
+	all, err := c.Templates().Partials(ctx)
 	if err != nil {
 		return t, templateContent{}, err
 	}

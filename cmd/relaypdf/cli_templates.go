@@ -28,7 +28,7 @@ func newTemplatesCommand() *cobra.Command {
 func newTemplatesList() *cobra.Command {
 	return newListCommand("List the templates", "SLUG\tNAME\tSTATE\tVERSION\tDRAFT\tUPDATED",
 		func(ctx context.Context, c *client.Client, p client.Page) ([]client.Template, *string, error) {
-			list, err := c.Templates(ctx, p)
+			list, err := c.Templates().List(ctx, p)
 			return list.Templates, list.NextCursor, err
 		}, func(t client.Template) []any {
 			version, draft := "-", "-"
@@ -43,7 +43,7 @@ func newTemplatesList() *cobra.Command {
 }
 
 var completeTemplates = completeIDs(func(ctx context.Context, c *client.Client) ([]client.Template, error) {
-	list, err := c.Templates(ctx, client.Page{})
+	list, err := c.Templates().List(ctx, client.Page{})
 	return list.Templates, err
 }, func(t client.Template) (string, string) { return t.Slug, t.Name })
 
@@ -161,17 +161,17 @@ func (p *templatePush) push(ctx context.Context, cmd *cobra.Command, c *client.C
 		if known := folder.state.Servers[c.BaseURL]; known != nil && known.Partials[name] == digest(content.partials[name]) && !p.force {
 			continue
 		}
-		if _, err := c.PutPartial(ctx, name, content.partials[name]); err != nil {
+		if _, err := c.Templates().PutPartial(ctx, name, content.partials[name]); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(templatePartials, name+".html"), err)
 		}
 	}
 	change := client.TemplateChange{HTML: content.html, SampleData: content.data, Options: content.options}
 	var t client.TemplateState
 	if known := folder.state.Servers[c.BaseURL]; known != nil {
-		t, err = c.UpdateTemplate(ctx, known.ID, etag, change)
+		t, err = c.Templates().Update(ctx, known.ID, etag, change)
 	} else {
 		change.Name, change.Slug = p.newName(folder), folder.state.Slug
-		t, err = c.CreateTemplate(ctx, change)
+		t, err = c.Templates().Create(ctx, change)
 	}
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (p *templatePush) push(ctx context.Context, cmd *cobra.Command, c *client.C
 		return err
 	}
 	if p.publish && t.HasDraft {
-		if t, err = c.PublishTemplate(ctx, t.ID, t.ETag, p.comment); err != nil {
+		if t, err = c.Templates().Publish(ctx, t.ID, t.ETag, p.comment); err != nil {
 			return err
 		}
 		if err := folder.remember(c.BaseURL, t, content.partials); err != nil {
@@ -212,7 +212,7 @@ func (p *templatePush) check(ctx context.Context, c *client.Client, folder *temp
 	stored := map[string]string{}
 	if known == nil {
 		if len(content.partials) > 0 && !p.force {
-			all, err := c.Partials(ctx)
+			all, err := c.Templates().Partials(ctx)
 			if err != nil {
 				return "", err
 			}
@@ -328,7 +328,7 @@ func newTemplatesPublish() *cobra.Command {
 			if known := folder.state.Servers[c.BaseURL]; known != nil { // a folder
 				slug, etag = known.ID, known.ETag
 			}
-			t, err := c.PublishTemplate(ctx, slug, etag, *comment)
+			t, err := c.Templates().Publish(ctx, slug, etag, *comment)
 			if err != nil {
 				return missingTemplate(err, slug)
 			}

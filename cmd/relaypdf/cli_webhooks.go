@@ -17,7 +17,7 @@ func newWebhooksCommand() *cobra.Command {
 
 func newWebhooksList() *cobra.Command {
 	return newShowCommand("list", "List the webhook endpoints", func(c *client.Client, ctx context.Context) (map[string][]client.Webhook, error) {
-		all, err := c.Webhooks(ctx)
+		all, err := c.Webhooks().List(ctx)
 		return map[string][]client.Webhook{"webhooks": all}, err
 	}, func(cmd *cobra.Command, list map[string][]client.Webhook) error {
 		return printTable(cmd.OutOrStdout(), "ID\tURL\tEVENTS\tENABLED\tCREATED", list["webhooks"], func(w client.Webhook) []any {
@@ -33,7 +33,7 @@ func newWebhooksList() *cobra.Command {
 	})
 }
 
-var completeWebhooks = completeIDs(func(ctx context.Context, c *client.Client) ([]client.Webhook, error) { return c.Webhooks(ctx) },
+var completeWebhooks = completeIDs(func(ctx context.Context, c *client.Client) ([]client.Webhook, error) { return c.Webhooks().List(ctx) },
 	func(w client.Webhook) (string, string) { return w.ID, w.URL })
 
 func newWebhooksCreate() *cobra.Command {
@@ -45,7 +45,7 @@ func newWebhooksCreate() *cobra.Command {
 	asJSON := cmd.Flags().Bool("json", false, "print the endpoint with its secret as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.WebhookSecret, error) {
-			return c.CreateWebhook(ctx, args[0], *events)
+			return c.Webhooks().Create(ctx, args[0], *events)
 		})
 		switch {
 		case err != nil:
@@ -66,7 +66,7 @@ func newWebhooksDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete ID", Short: "Delete a webhook endpoint, with what is still to be sent to it", Args: cobra.ExactArgs(1), ValidArgsFunction: completeWebhooks,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onService(cmd, func(ctx context.Context, c *client.Client) error { return c.DeleteWebhook(ctx, args[0]) })
+			return onService(cmd, func(ctx context.Context, c *client.Client) error { return c.Webhooks().Delete(ctx, args[0]) })
 		},
 	}
 	AddFlags(cmd.Flags(), groupClient)

@@ -44,7 +44,8 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	if _, err := doc.plain(ctx); err != nil {
 		return nil, err
 	}
-	list, err := doc.listImages(ctx, slices.Min(pages), slices.Max(pages))
+	images := imageTaker{doc}
+	list, err := images.list(ctx, slices.Min(pages), slices.Max(pages))
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +56,14 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	case len(wanted) > maxImages:
 		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("have %d images, and at most %d are taken out at once; choose fewer pages, or a larger minWidth or minHeight", len(wanted), maxImages)}
 	}
-	return nil, doc.packImages(ctx, list, wanted)
+	return nil, images.pack(ctx, list, wanted)
 }
 
-// listImages lists the images on a run of pages.
-func (d *document) listImages(ctx context.Context, first, last int) ([]heldImage, error) {
+// imageTaker takes images out of a document.
+type imageTaker struct{ *document }
+
+// list lists the images on a run of pages.
+func (d imageTaker) list(ctx context.Context, first, last int) ([]heldImage, error) {
 	out, err := d.work.Exec(ctx, engine.Program{
 		Name: "pdfimages", Args: []string{"-list", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name)}, MaxStdout: maxQPDFOutput,
 	})
@@ -95,9 +99,9 @@ func (a ExtractImagesArgs) choose(list []heldImage, pages []int) (wanted []heldI
 	return wanted
 }
 
-// packImages takes images out, and makes an archive of them the job's output. They
-// are compressed already.
-func (d *document) packImages(ctx context.Context, list, wanted []heldImage) (err error) {
+// pack takes images out, and makes an archive of them the job's output. They are
+// compressed already.
+func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) (err error) {
 	const packed = "images.zip"
 	out, err := os.OpenFile(d.work.Path(packed), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -109,14 +113,14 @@ func (d *document) packImages(ctx context.Context, list, wanted []heldImage) (er
 	written, done, onPage := int64(0), 0, 0
 	for i, image := range wanted {
 		if image.page != done {
-			if err := d.writeImages(ctx, image.page); err != nil {
+			if err := d.writePage(ctx, image.page); err != nil {
 				return err
 			}
 			done, onPage = image.page, 0
 		}
 		onPage++
 		before := slices.IndexFunc(list, func(other heldImage) bool { return other.page == image.page })
-		name, err := d.imageFile(image.page, image.number-list[before].number)
+		name, err := d.file(image.page, image.number-list[before].number)
 		if err != nil {
 			return d.fail(Damaged, fmt.Errorf("image %d of %d was not written: %w", i+1, len(wanted), err))
 		}
@@ -132,16 +136,16 @@ func (d *document) packImages(ctx context.Context, list, wanted []heldImage) (er
 	return z.Close()
 }
 
-// writeImages writes the images of a page to files.
-func (d *document) writeImages(ctx context.Context, page int) error {
+// writePage writes the images of a page to files.
+func (d imageTaker) writePage(ctx context.Context, page int) error {
 	_, err := d.work.Exec(ctx, engine.Program{Name: "pdfimages", Args: []string{
 		"-q", "-j", "-png", "-f", strconv.Itoa(page), "-l", strconv.Itoa(page), engine.PathArg(d.name), engine.PathArg("image" + strconv.Itoa(page)),
 	}})
 	return d.damaged(err)
 }
 
-// imageFile is the name of the file that an image of a page was written to.
-func (d *document) imageFile(page, number int) (name string, err error) {
+// file is the name of the file that an image of a page was written to.
+func (d imageTaker) file(page, number int) (name string, err error) {
 	for _, extension := range []string{".jpg", ".png"} {
 		name = fmt.Sprintf("image%d-%03d%s", page, number, extension)
 		if _, err = os.Lstat(d.work.Path(name)); err == nil {

@@ -1,0 +1,37 @@
+package render
+
+import (
+	"context"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
+	"relaypdf/render/spool"
+)
+
+// PDFPages works on the pages of PDFs and what is on them.
+type PDFPages struct{ *Account }
+
+// Repair writes a PDF anew, from what can be read of it.
+func (a PDFPages) Repair(ctx context.Context, file PDFFile) (*spool.File, error) {
+	files, input := file.input()
+	return a.runPDF(ctx, engine.Job{Name: pdf.RepairJob, Args: input, Files: files})
+}
+
+// PDFCropBox is a part of a page in points, from its top left as it is shown.
+type PDFCropBox = pdf.CropBox
+
+// Crop hides what lies outside of a box of pages, or else in their margins.
+// Empty pages are all.
+func (a PDFPages) Crop(ctx context.Context, file PDFFile, pages string, box *PDFCropBox, margin PageMargin) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.CropArgs{Selection: pdf.Selection{Input: input, Pages: pages}, Box: box, Margin: margin}
+	return a.runPDF(ctx, engine.Job{Name: pdf.CropJob, Args: args, Files: files})
+}
+
+// Images makes a ZIP archive of the images on pages of a PDF, at least so many
+// pixels wide and high. Empty pages are all.
+func (a PDFPages) Images(ctx context.Context, file PDFFile, pages string, width, height int) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.ExtractImagesArgs{Selection: pdf.Selection{Input: input, Pages: pages}, MinWidth: width, MinHeight: height}
+	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractImagesJob, Args: args, Files: files})
+}
