@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"errors"
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
@@ -34,4 +35,13 @@ func (a PDFPages) Images(ctx context.Context, file PDFFile, pages string, width,
 	files, input := file.input()
 	args := pdf.ExtractImagesArgs{Selection: pdf.Selection{Input: input, Pages: pages}, MinWidth: width, MinHeight: height}
 	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractImagesJob, Args: args, Files: files})
+}
+
+// SetInfo gives a PDF the information that is not empty, and leaves the rest
+// as it is. It closes the PDF that it was given.
+func (a PDFPages) SetInfo(ctx context.Context, file File, password string, info Metadata) (_ *spool.File, err error) {
+	defer func() { err = errors.Join(err, file.Close()) }()
+	files, input := PDFFile{Content: file, Password: password}.input()
+	args := pdf.Information{Input: input, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
+	return a.runPDF(ctx, engine.Job{Name: pdf.SetInfoJob, Args: args, Files: files})
 }

@@ -181,15 +181,6 @@ func (a *Account) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []PD
 	return a.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
 }
 
-// SetInfo gives a PDF the information that is not empty, and leaves the rest
-// as it is. It closes the PDF that it was given.
-func (a PDFPages) SetInfo(ctx context.Context, file File, password string, info Metadata) (_ *spool.File, err error) {
-	defer func() { err = errors.Join(err, file.Close()) }()
-	files, input := PDFFile{Content: file, Password: password}.input()
-	args := pdf.Information{Input: input, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
-	return a.runPDF(ctx, engine.Job{Name: pdf.SetInfoJob, Args: args, Files: files})
-}
-
 // DescribePDF reads what a PDF says of itself.
 func (a *Account) DescribePDF(ctx context.Context, file PDFFile) (PDFInfo, error) {
 	var info PDFInfo

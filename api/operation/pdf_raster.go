@@ -38,7 +38,7 @@ func runRaster(ctx context.Context, env *Env, in *RasterInput) (op.Result, error
 		case err != nil:
 			return op.Result{}, err
 		case archive:
-			return op.Result{Stem: "pages", Extension: ".zip", ContentType: "application/zip", Body: image}, nil
+			return zipResult("pages", image), nil
 		case how.JPEG:
 			return op.Result{Stem: "page", Extension: ".jpeg", ContentType: "image/jpeg", Body: image}, nil
 		}

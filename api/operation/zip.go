@@ -51,6 +51,6 @@ func runZip(ctx context.Context, env *Env, in *ZipInput) (op.Result, error) {
 		if err != nil {
 			return op.Result{}, err
 		}
-		return op.Result{Stem: "archive", Extension: ".zip", ContentType: "application/zip", Body: archive}, nil
+		return zipResult("archive", archive), nil
 	})
 }

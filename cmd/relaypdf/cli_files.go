@@ -134,13 +134,13 @@ func newFilesDelete() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete ID...", Short: "Delete uploads or results of this account", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles}
 	asJSON := cmd.Flags().Bool("json", false, "print the ids of what was deleted as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		_, err := askService(cmd, func(ctx context.Context, client *client.Client) (struct{}, error) {
+		err := onService(cmd, func(ctx context.Context, client *client.Client) error {
 			for _, id := range args {
 				if err := client.DeleteFile(ctx, id); err != nil {
-					return struct{}{}, err
+					return err
 				}
 			}
-			return struct{}{}, nil
+			return nil
 		})
 		if err != nil || !*asJSON {
 			return err

@@ -115,15 +115,9 @@ func newPricesCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "prices", Short: "List what each operation costs", Args: cobra.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		service, err := reach(cmd, 0)
+		list, err := askBy(cmd, reach, func(ctx context.Context, c *client.Client) (client.PriceList, error) { return c.Prices(ctx) })
 		if err != nil {
 			return err
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
-		defer cancel()
-		list, err := service.Prices(ctx)
-		if err != nil {
-			return unreached(service.BaseURL, err)
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), list)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -74,10 +75,7 @@ func (l *login) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	name := config.Profile
-	if name == "" {
-		name = defaultProfile
-	}
+	name := cmp.Or(config.Profile, defaultProfile)
 	if !profileName.MatchString(name) {
 		return usagef("--profile: %q is no name for a profile; take letters, digits, dots, hyphens and underscores", name)
 	}
@@ -167,10 +165,7 @@ func newLogoutCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			name := config.Profile
-			if name == "" {
-				name = known.Default
-			}
+			name := cmp.Or(config.Profile, known.Default)
 			if name == "" {
 				return usagef("nobody is logged in on this machine")
 			}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -140,21 +142,28 @@ func (c agentClient) install(file string, entry map[string]any) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return err
 	}
-	return replaceFile(file, append(out, '\n'))
+	return replaceFile(file, append(out, '\n'), ownerOnly)
 }
 
+// Modes of files that are written: readable by nobody else, or as the user's umask
+// decides.
+const (
+	ownerOnly fs.FileMode = 0o600
+	asUmask   fs.FileMode = 0o666
+)
+
 // replaceFile writes a file whole or not at all.
-func replaceFile(file string, content []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(file), ".relaypdf-*")
+func replaceFile(file string, content []byte, mode fs.FileMode) error {
+	part, err := os.OpenFile(filepath.Join(filepath.Dir(file), ".relaypdf-"+rand.Text()+".part"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
-	_, err = temporary.Write(content)
-	if err = errors.Join(err, temporary.Close()); err == nil {
-		err = os.Rename(temporary.Name(), file)
+	_, err = part.Write(content)
+	if err = errors.Join(err, part.Close()); err == nil {
+		err = os.Rename(part.Name(), file)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temporary.Name()))
+		return errors.Join(err, os.Remove(part.Name()))
 	}
 	return nil
 }

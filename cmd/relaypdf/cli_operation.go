@@ -264,7 +264,12 @@ func reach(cmd *cobra.Command, retries int) (*client.Client, error) {
 
 // askService makes a call that answers at once.
 func askService[T any](cmd *cobra.Command, call func(context.Context, *client.Client) (T, error)) (answer T, err error) {
-	client, err := connect(cmd, 0)
+	return askBy(cmd, connect, call)
+}
+
+// askBy is askService by a client of one's own, which dial makes.
+func askBy[T any](cmd *cobra.Command, dial func(cmd *cobra.Command, retries int) (*client.Client, error), call func(context.Context, *client.Client) (T, error)) (answer T, err error) {
+	client, err := dial(cmd, 0)
 	if err != nil {
 		return answer, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (p *profiles) write() error {
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
 		return err
 	}
-	return replaceFile(p.path, append(text, '\n'))
+	return replaceFile(p.path, append(text, '\n'), ownerOnly)
 }
 
 func (p *profiles) names() []string { return slices.Sorted(maps.Keys(p.All)) }
@@ -121,10 +122,7 @@ func credentialsOf(config Config) (credentials, error) {
 	if err != nil {
 		return credentials{url: url}, err
 	}
-	name := named
-	if name == "" {
-		name = known.Default
-	}
+	name := cmp.Or(named, known.Default)
 	if name == "" {
 		return credentials{url: url}, nil
 	}
@@ -170,14 +168,6 @@ func readDotEnv(url, urlFrom string) (credentials, bool) {
 		url = address
 	}
 	return credentials{url, key, dotEnv, ""}, true
-}
-
-// get returns the value that a variable has, without quotes.
-func (f *envFile) get(name string) (value string) {
-	for _, line := range variableLine(name).FindAllStringSubmatch(f.text, -1) {
-		value = unquote(strings.TrimSpace(comment.ReplaceAllString(" "+line[2], "")))
-	}
-	return value
 }
 
 // origin tells where the value of a setting comes from.

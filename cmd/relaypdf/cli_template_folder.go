@@ -173,25 +173,9 @@ func (f *templateFolder) write(c templateContent) error {
 		return usageError{err}
 	}
 	for name, text := range c.files() {
-		if err := keepFile(filepath.Join(f.path, name), []byte(text)); err != nil {
+		if err := replaceFile(filepath.Join(f.path, name), []byte(text), asUmask); err != nil {
 			return usageError{err}
 		}
-	}
-	return nil
-}
-
-// keepFile writes a file of a project, whole or not at all.
-func keepFile(path string, content []byte) error {
-	part, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides, as for any program's output.
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(content)
-	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
 	}
 	return nil
 }
@@ -207,7 +191,7 @@ func (f *templateFolder) remember(server string, t client.TemplateState, partial
 	if err != nil {
 		return err
 	}
-	return keepFile(filepath.Join(f.path, templateState), append(text, '\n'))
+	return replaceFile(filepath.Join(f.path, templateState), append(text, '\n'), asUmask)
 }
 
 func digest(text string) string {

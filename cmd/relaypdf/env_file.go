@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -59,14 +60,26 @@ func variableLine(name string) *regexp.Regexp {
 // comment matches what stands behind a value that has no quotes.
 var comment = regexp.MustCompile(`[ \t]+#.*$`)
 
-// has tells whether a variable has a value.
-func (f *envFile) has(name string) bool {
+// values are what the lines of a variable say, without quotes.
+func (f *envFile) values(name string) (values []string) {
 	for _, line := range variableLine(name).FindAllStringSubmatch(f.text, -1) {
-		if value := strings.Trim(strings.TrimSpace(comment.ReplaceAllString(" "+line[2], "")), `"'`); value != "" {
-			return true
-		}
+		values = append(values, unquote(strings.TrimSpace(comment.ReplaceAllString(" "+line[2], ""))))
 	}
-	return false
+	return values
+}
+
+// has tells whether a variable has a value in any of its lines.
+func (f *envFile) has(name string) bool {
+	return slices.ContainsFunc(f.values(name), func(value string) bool { return strings.Trim(value, `"'`) != "" })
+}
+
+// get returns the value of a variable, of which the last line counts.
+func (f *envFile) get(name string) string {
+	values := f.values(name)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
 }
 
 // set gives a variable a value that needs no quotes: in its line, or in a new one at
@@ -95,7 +108,7 @@ func (f *envFile) set(name, value string) {
 }
 
 // write replaces the file, which nobody but its owner can read from then on.
-func (f *envFile) write() error { return replaceFile(f.path, []byte(f.text)) }
+func (f *envFile) write() error { return replaceFile(f.path, []byte(f.text), ownerOnly) }
 
 // ignoreInGit makes the git repository that the file is in, if it is in one, ignore
 // it, and returns the .gitignore that was changed for that.

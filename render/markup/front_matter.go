@@ -19,11 +19,11 @@ type FrontMatter struct {
 // ReadFrontMatter reads the front matter of Markdown, a bounded part of it in
 // linear time. An error says what in the options cannot be read.
 func ReadFrontMatter(src string) (FrontMatter, error) {
-	meta, _ := cutFrontMatter([]byte(strings.TrimPrefix(src[:min(len(src), 2*maxFrontMatter)], "\ufeff")))
 	block, _, found := frontMatter([]byte(strings.TrimPrefix(src[:min(len(src), 2*maxFrontMatter)], "\ufeff")))
 	if !found {
 		return FrontMatter{}, nil
 	}
+	meta := scalars(block)
 	options, err := readOptions(string(block))
 	return FrontMatter{
 		Title: meta["title"], Author: meta["author"], Description: meta["description"], Keywords: meta["keywords"], Options: options,

@@ -20,6 +20,11 @@ func cutFrontMatter(src []byte) (map[string]string, []byte) {
 	if !found {
 		return nil, src
 	}
+	return scalars(block), body
+}
+
+// scalars reads the lines of front matter that are "key: value".
+func scalars(block []byte) map[string]string {
 	meta := make(map[string]string)
 	for line := range strings.Lines(string(block)) {
 		key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
@@ -31,7 +36,7 @@ func cutFrontMatter(src []byte) (map[string]string, []byte) {
 			meta[strings.ToLower(key)] = value
 		}
 	}
-	return meta, body
+	return meta
 }
 
 // frontMatter finds a block between "---" on the first line and the next line

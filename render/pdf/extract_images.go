@@ -1,12 +1,11 @@
 package pdf
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -99,41 +98,30 @@ func (a ExtractImagesArgs) choose(list []heldImage, pages []int) (wanted []heldI
 	return wanted
 }
 
-// pack takes images out, and makes an archive of them the job's output. They are
-// compressed already.
-func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) (err error) {
-	const packed = "images.zip"
-	out, err := os.OpenFile(d.work.Path(packed), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	z := zip.NewWriter(out)
+// pack takes images out, and makes an archive of them the job's output.
+func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
 	digits := max(3, len(strconv.Itoa(d.pages)))
-	written, done, onPage := int64(0), 0, 0
-	for i, image := range wanted {
-		if image.page != done {
-			if err := d.writePage(ctx, image.page); err != nil {
+	return packStored(d.work, "images.zip", func(add func(file, name string) error) error {
+		done, onPage := 0, 0
+		for i, image := range wanted {
+			if image.page != done {
+				if err := d.writePage(ctx, image.page); err != nil {
+					return err
+				}
+				done, onPage = image.page, 0
+			}
+			onPage++
+			before := slices.IndexFunc(list, func(other heldImage) bool { return other.page == image.page })
+			file, err := d.file(image.page, image.number-list[before].number)
+			if err != nil {
+				return d.fail(Damaged, fmt.Errorf("image %d of %d was not written: %w", i+1, len(wanted), err))
+			}
+			if err := add(file, fmt.Sprintf("page-%0*d-%d%s", digits, image.page, onPage, filepath.Ext(file))); err != nil {
 				return err
 			}
-			done, onPage = image.page, 0
 		}
-		onPage++
-		before := slices.IndexFunc(list, func(other heldImage) bool { return other.page == image.page })
-		name, err := d.file(image.page, image.number-list[before].number)
-		if err != nil {
-			return d.fail(Damaged, fmt.Errorf("image %d of %d was not written: %w", i+1, len(wanted), err))
-		}
-		n, err := addStored(z, d.work.Path(name), fmt.Sprintf("page-%0*d-%d%s", digits, image.page, onPage, name[len(name)-len(".png"):]))
-		if err != nil {
-			return err
-		}
-		if written += n; written > MaxBytes {
-			return engine.ErrOutputTooLarge
-		}
-	}
-	d.work.Output(packed)
-	return z.Close()
+		return nil
+	})
 }
 
 // writePage writes the images of a page to files.

@@ -244,29 +244,39 @@ func convertPPM(from, to string, dpi int) (err error) {
 	return buffered.Flush()
 }
 
-// archive is the name of a result of several images.
-const archive = "pages.zip"
+// pack makes an archive of the images the job's output, in the order of the pages.
+func (r *rasterizer) pack(pages []int) error {
+	return packStored(r.work, "pages.zip", func(add func(file, name string) error) error {
+		for _, page := range pages {
+			if err := add(r.file(page), r.file(page)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
 
-// pack makes an archive of the images the job's output, in the order of the
-// pages. They are compressed already.
-func (r *rasterizer) pack(pages []int) (err error) {
-	out, err := os.OpenFile(r.work.Path(archive), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// packStored makes an archive the job's output: of files of the job's folder that
+// are compressed already, as fill adds them under other names. They are removed.
+func packStored(w *engine.Work, archive string, fill func(add func(file, name string) error) error) (err error) {
+	out, err := os.OpenFile(w.Path(archive), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	z := zip.NewWriter(out)
 	written := int64(0)
-	for _, page := range pages {
-		n, err := addStored(z, r.work.Path(r.file(page)), r.file(page))
-		if err != nil {
-			return err
+	err = fill(func(file, name string) error {
+		n, err := addStored(z, w.Path(file), name)
+		if written += n; err == nil && written > MaxBytes {
+			err = engine.ErrOutputTooLarge
 		}
-		if written += n; written > MaxBytes {
-			return engine.ErrOutputTooLarge
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	r.work.Output(archive)
+	w.Output(archive)
 	return z.Close()
 }
 
