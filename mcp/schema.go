@@ -34,11 +34,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc.Default == false {
 		short.Default = nil
 	}
-	if depth < inputDepth-1 { // a part of a field
-		if first, _, more := strings.Cut(doc.Description, ". "); more {
-			short.Description = first
-		}
-	}
+	short.Description = brief(doc.Description, depth < inputDepth-1)
 	if depth == 0 {
 		short.Properties, short.Items, short.Required = nil, nil, nil
 		return &short
@@ -64,6 +60,25 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	return &short
 }
 
+// longSentences is up to what length, in bytes, a field is described by more than
+// the first sentence. What is left out is told by the refusal of a wrong value.
+const longSentences = 100
+
+// brief returns the sentences of a description that fit, or the first alone, as of
+// what is but a part of a field.
+func brief(description string, part bool) string {
+	short, rest, more := strings.Cut(description, ". ")
+	for more && !part {
+		var next string
+		next, rest, more = strings.Cut(rest, ". ")
+		if len(short)+len(next) > longSentences {
+			break
+		}
+		short += ". " + next
+	}
+	return strings.TrimSuffix(short, ".")
+}
+
 // plainText tells a schema of any text.
 func plainText(doc *jsonschema.Schema) bool { return doc.Type == "string" && doc.Enum == nil }
 
@@ -86,7 +101,7 @@ func without(doc *jsonschema.Schema, names ...string) *jsonschema.Schema {
 
 // longMember is from what length on, in bytes of JSON, a member that two tools have
 // alike is described once.
-const longMember = 300
+const longMember = 220
 
 // longRest is from what length on, in bytes, what follows a colon is said once.
 const longRest = 50
@@ -117,7 +132,7 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 		switch {
 		case len(text) < longMember:
 		case seen && first != tool:
-			doc.Properties.Set(pair.Key, &jsonschema.Schema{Type: member.Type, Description: strings.TrimSpace(member.Description + " As in " + first + ".")})
+			doc.Properties.Set(pair.Key, &jsonschema.Schema{Type: member.Type, Description: strings.TrimPrefix(strings.TrimSuffix(member.Description, ".")+". As in "+first+".", ". ")})
 			continue
 		default:
 			o.members[pair.Key+string(text)] = tool
@@ -143,10 +158,11 @@ func (o onceOnly) once(name, said string) string {
 	}
 	o.said[name+": "+said] = true
 	if head, rest, ok := strings.Cut(said, ": "); ok && len(rest) > longRest {
-		if o.said[rest] {
+		start, _, _ := strings.Cut(rest, ",")
+		if o.said[start] {
 			return head
 		}
-		o.said[rest] = true
+		o.said[start] = true
 	}
 	first := said
 	for _, end := range []string{". ", ", ", "; "} {
