@@ -29,6 +29,18 @@ func (a PDFPages) Crop(ctx context.Context, file PDFFile, pages string, box *PDF
 	return a.runPDF(ctx, engine.Job{Name: pdf.CropJob, Args: args, Files: files})
 }
 
+// Resize gives pages a size in points, as they are shown, and their content with
+// them: all of it as large as it can be, or else distorted to fill them. Empty pages
+// are all.
+func (a PDFPages) Resize(ctx context.Context, file PDFFile, pages string, width, height float64, fill bool) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.ResizeArgs{Selection: pdf.Selection{Input: input, Pages: pages}, Width: width, Height: height, Fit: pdf.Contain}
+	if fill {
+		args.Fit = pdf.Fill
+	}
+	return a.runPDF(ctx, engine.Job{Name: pdf.ResizeJob, Args: args, Files: files})
+}
+
 // Images makes a ZIP archive of the images on pages of a PDF, at least so many
 // pixels wide and high. Empty pages are all.
 func (a PDFPages) Images(ctx context.Context, file PDFFile, pages string, width, height int) (*spool.File, error) {

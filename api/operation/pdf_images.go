@@ -43,24 +43,7 @@ const pointsPerInch = 72
 // layout returns the pages as the renderer takes them, and faults what cannot
 // be.
 func (o *FromImagesPage) layout(faults *op.Faults) render.ImagePages {
-	var paperSize paper
-	switch {
-	case o.Format != "":
-		named, ok := formats[strings.ToLower(o.Format)]
-		if !ok {
-			faults.Add("options.format", "must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got %.20q", o.Format)
-		}
-		paperSize = named
-	case o.Width.IsZero() != o.Height.IsZero():
-		missing, given := "width", "height"
-		if o.Height.IsZero() {
-			missing, given = given, missing
-		}
-		faults.Add("options."+missing, "is required beside options.%s", given)
-	case !o.Width.IsZero():
-		paperSize.width = o.Width.check(faults, "options.width", paperBounds, defaultPaper.width)
-		paperSize.height = o.Height.check(faults, "options.height", paperBounds, defaultPaper.height)
-	}
+	paperSize := sheet(faults, "options.", o.Format, o.Width, o.Height)
 	room := paperSize
 	if room.width == 0 || room.height == 0 {
 		room = paper{paperBounds.high, paperBounds.high}
@@ -74,6 +57,29 @@ func (o *FromImagesPage) layout(faults *op.Faults) render.ImagePages {
 		Width: paperSize.width * pointsPerInch, Height: paperSize.height * pointsPerInch, Fit: o.Fit,
 		Margin: render.PageMargin{Top: points(margin.Top), Right: points(margin.Right), Bottom: points(margin.Bottom), Left: points(margin.Left)},
 	}
+}
+
+// sheet is the paper that a format names, or else a width and a height; nothing
+// where neither is given.
+func sheet(faults *op.Faults, at, format string, width, height Length) (size paper) {
+	switch {
+	case format != "":
+		named, ok := formats[strings.ToLower(format)]
+		if !ok {
+			faults.Add(at+"format", "must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got %.20q", format)
+		}
+		size = named
+	case width.IsZero() != height.IsZero():
+		missing, given := "width", "height"
+		if height.IsZero() {
+			missing, given = given, missing
+		}
+		faults.Add(at+missing, "is required beside "+at+"%s", given)
+	case !width.IsZero():
+		size.width = width.check(faults, at+"width", paperBounds, defaultPaper.width)
+		size.height = height.check(faults, at+"height", paperBounds, defaultPaper.height)
+	}
+	return size
 }
 
 func runFromImages(ctx context.Context, env *Env, in *FromImagesInput) (op.Result, error) {

@@ -28,6 +28,8 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.compress", `{` + aPDF + `}`},
 		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":14400,"height":3.5}}`},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":"1cm","left":0},"pages":"odd"}`},
+		{"pdf.resize", `{` + aPDF + `,"format":"a5","landscape":true,"pages":[1],"fit":"fill"}`},
+		{"pdf.resize", `{` + aPDF + `,"width":"200in","height":9.7}`},
 		{"pdf.attachments", `{` + aPDF + `}`},
 		{"pdf.attachments", `{` + aPDF + `,"action":"extract","names":["a"]}`},
 		{"pdf.extract-images", `{` + aPDF + `,"minWidth":1,"minHeight":65535,"pages":[2]}`},
@@ -82,6 +84,10 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":-1,"left":"1 inch"},"pages":"x"}`, []string{
 			"pages has a part that is not a page: \"x\"; give " + render.PageRangesSyntax + ", or an array of page numbers",
 			"margins.top must be between 0in and 200in; got -0.01in", "margins.left must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"1 inch\""}},
+		{"pdf.resize", `{` + aPDF + `}`, []string{"format is required, or width and height in its place"}},
+		{"pdf.resize", `{` + aPDF + `,"width":"201in","pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + render.PageRangesSyntax + ", or an array of page numbers", "height is required beside width"}},
+		{"pdf.resize", `{` + aPDF + `,"format":"B9","height":1}`, []string{"format cannot stand beside width and height", "format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got \"B9\""}},
+		{"pdf.resize", `{` + aPDF + `,"width":"201in","height":1}`, []string{"width must be between 0.1in and 200in; got 201in", "height must be between 0.1in and 200in; got 0.01in"}},
 		{"pdf.attachments", `{` + aPDF + `,"names":["a"],"files":[{` + aPDF + `,"filename":"a"}]}`, []string{
 			"names is for extract and remove only; action is list", "files is for add only; action is list"}},
 		{"pdf.attachments", `{` + aPDF + `,"action":"remove"}`, []string{"names is required to remove attachments"}},

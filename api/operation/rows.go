@@ -167,6 +167,11 @@ var Rows = []op.Row[*Env]{
 		Example: CropInput{PDFSource: examplePDF(), Box: &CropBox{X: 20, Y: 10, Width: 100, Height: 50}, Pages: SelectPages("1")},
 		Run:     described(runCrop),
 	},
+	row[ResizeInput]{
+		Info:    pdfTool("pdf.resize", "Give pages of a PDF another size", "Use it to bring pages to one paper."),
+		Example: ResizeInput{PDFSource: examplePDF(), Format: "A4", Landscape: true},
+		Run:     described(runResize),
+	},
 	row[ExtractImagesInput]{
 		Info: op.Info{
 			Name: "pdf.extract-images", Summary: "Take the images out of a PDF",

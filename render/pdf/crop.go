@@ -69,12 +69,12 @@ type paper struct {
 // paper reads how a page is shown. What it says wrongly is taken for what readers
 // take it for.
 func (s *structure) paper(page pdffile.Dict) paper {
-	media, err := readBox(s.inherited(page, "/MediaBox"))
-	if err != nil {
+	media, ok := s.box(s.inherited(page, "/MediaBox"))
+	if !ok {
 		media = box{0, 0, 612, 792}
 	}
 	p := paper{box: media, unit: 1}
-	if shown, err := readBox(s.inherited(page, "/CropBox")); err == nil {
+	if shown, ok := s.box(s.inherited(page, "/CropBox")); ok {
 		if both, ok := shown.and(media); ok {
 			p.box = both
 		}

@@ -35,6 +35,7 @@ const (
 	SetInfoJob     = "pdf.set-info"
 	RepairJob      = "pdf.repair"
 	CropJob        = "pdf.crop"
+	ResizeJob      = "pdf.resize"
 
 	ExtractImagesJob     = "pdf.extract-images"
 	AttachmentsJob       = "pdf.attachments"
@@ -58,6 +59,7 @@ func Handlers() engine.Handlers {
 		SetInfoJob:     handle(setInfo),
 		RepairJob:      handle(repair),
 		CropJob:        handle(crop),
+		ResizeJob:      handle(resize),
 
 		ExtractImagesJob:     handle(extractImages),
 		AttachmentsJob:       handleJSON(listAttachments),

@@ -75,12 +75,30 @@ func unpackObjects(raw []byte, first, count int) ([]packedObject, error) {
 	return packed, nil
 }
 
-// inflate returns the content of a stream that begins at body.
-func (f *File) inflate(entries Dict, body int) ([]byte, error) {
-	filter := entries["/Filter"]
-	if list, ok := filter.([]any); ok && len(list) == 1 {
-		filter = list[0]
+// Stream is a stream: what it says of its content, and the content as the file has
+// it, filtered.
+type Stream struct {
+	Entries Dict
+	Content []byte
+}
+
+// Stream returns an object that is a stream, whose content is the file's own and
+// not to be changed; false where it is something else, or cannot be read.
+func (f *File) Stream(ref string) (Stream, bool) {
+	value, body, err := f.Object(ref)
+	entries, _ := value.(Dict)
+	if err != nil || body == 0 || entries == nil {
+		return Stream{}, false
 	}
+	content, err := filtered(f, entries, body)
+	if err != nil || !(&parser{data: f.content, at: body + len(content)}).keyword("endstream") {
+		return Stream{}, false
+	}
+	return Stream{entries, content}, true
+}
+
+// filtered returns the content of a stream that begins at body, as the file has it.
+func filtered(f *File, entries Dict, body int) ([]byte, error) {
 	length, ok := entries["/Length"].(float64)
 	// An object stream whose length were within one would have no end.
 	if number, _, isRef := splitReference(Reference(entries["/Length"])); isRef && f.places[number].stream == 0 {
@@ -93,7 +111,19 @@ func (f *File) inflate(entries Dict, body int) ([]byte, error) {
 	if !ok || length < 0 || length > float64(len(f.content)-body) {
 		return nil, ErrUnread
 	}
-	raw := f.content[body : body+int(length)]
+	return f.content[body : body+int(length)], nil
+}
+
+// inflate returns the content of a stream that begins at body.
+func (f *File) inflate(entries Dict, body int) ([]byte, error) {
+	raw, err := filtered(f, entries, body)
+	if err != nil {
+		return nil, err
+	}
+	filter := entries["/Filter"]
+	if list, ok := filter.([]any); ok && len(list) == 1 {
+		filter = list[0]
+	}
 	switch filter {
 	case nil:
 		return raw, nil

@@ -33,6 +33,11 @@ func appendValue(out []byte, v any) []byte {
 			out = append(appendValue(out, v[key]), ' ')
 		}
 		return append(out, ">>"...)
+	case Stream:
+		entries := maps.Clone(v.Entries)
+		entries["/Length"] = len(v.Content)
+		out = append(appendValue(out, entries), "\nstream\n"...)
+		return append(append(out, v.Content...), "\nendstream"...)
 	}
 	return append(out, "null"...)
 }

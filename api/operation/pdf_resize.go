@@ -1,0 +1,55 @@
+package operation
+
+import (
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// ResizeInput is the input of pdf.resize.
+type ResizeInput struct {
+	op.Common
+	Described
+	PDFSource
+
+	Pages     Pages  `json:"pages,omitzero" jsonschema_description:"Pages: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. Give format, or width and height."`
+	Width     Length `json:"width,omitzero" jsonschema_description:"Width of the pages: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt), as they are shown. From 0.1in to 200in. Needs height."`
+	Height    Length `json:"height,omitzero" jsonschema_description:"Height of the pages, written like width, which it needs."`
+	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"Turns the paper by swapping its width and height."`
+	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=fill,default=contain" jsonschema_description:"Distorts a page to fill, or shows all of it as large as it can be."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *ResizeInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	in.Pages.check(&faults, "pages")
+	in.sheet(&faults)
+	return failures(faults)
+}
+
+// sheet is the size of the pages, and faults what is none.
+func (in *ResizeInput) sheet(faults *op.Faults) paper {
+	if in.Format != "" && (!in.Width.IsZero() || !in.Height.IsZero()) {
+		faults.Add("format", "cannot stand beside width and height")
+	}
+	if in.Format == "" && in.Width.IsZero() && in.Height.IsZero() {
+		faults.Add("format", "is required, or width and height in its place")
+	}
+	size := sheet(faults, "", in.Format, in.Width, in.Height)
+	if in.Landscape {
+		size.width, size.height = size.height, size.width
+	}
+	return size
+}
+
+func runResize(ctx context.Context, env *Env, in *ResizeInput) (op.Result, error) {
+	var checked op.Faults // by Validate, which found none
+	size := in.sheet(&checked)
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult("resized")(render.PDFPages{Account: env.Render}.Resize(
+			ctx, file, in.Pages.text(), size.width*pointsPerInch, size.height*pointsPerInch, in.Fit == "fill"))
+	})
+}

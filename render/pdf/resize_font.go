@@ -1,0 +1,54 @@
+package pdf
+
+import (
+	"bytes"
+	"encoding/hex"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/pdffile"
+)
+
+// fontSize is the size of a font in how the text of a field is drawn.
+var fontSize = regexp.MustCompile(`([0-9]*\.?[0-9]+)(\s+Tf)`)
+
+// font scales the size of the text of a field, or of a comment on the page: readers
+// draw it anew when it changes. Fields have what is above them; a size of 0 is as
+// large as there is room.
+func (r *resizer) font(entries pdffile.Dict, scale float64) {
+	subtype := entries["/Subtype"]
+	if subtype != "/Widget" && subtype != "/FreeText" {
+		return
+	}
+	digits, ok := strings.CutPrefix(r.appearance(entries), "b:")
+	text, err := hex.DecodeString(digits)
+	if !ok || err != nil {
+		return
+	}
+	scaled := fontSize.ReplaceAllFunc(text, func(found []byte) []byte {
+		part := fontSize.FindSubmatch(found)
+		size, err := strconv.ParseFloat(string(part[1]), 64)
+		if err != nil || size == 0 {
+			return found
+		}
+		return append(strconv.AppendFloat(nil, rounded(size*scale), 'f', -1, 64), part[2]...)
+	})
+	if !bytes.Equal(scaled, text) {
+		entries["/DA"] = "b:" + hex.EncodeToString(scaled)
+	}
+}
+
+// appearance is how the text of a field is drawn, by itself or by what is above it.
+func (r *resizer) appearance(entries pdffile.Dict) string {
+	for node, depth := entries, 0; node != nil && depth < pdffile.MaxDepth; node, depth = r.Entry(node["/Parent"]), depth+1 {
+		if text, ok := r.Target(node["/DA"]).(string); ok {
+			return text
+		}
+	}
+	if entries["/Subtype"] != "/Widget" {
+		return ""
+	}
+	text, _ := r.Target(r.Entry(r.Catalog()["/AcroForm"])["/DA"]).(string)
+	return text
+}
