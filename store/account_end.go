@@ -54,6 +54,9 @@ var ended = []string{
 	`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE account_id = ?0)`,
 	`DELETE FROM invites WHERE account_id = ?0`,
 	`DELETE FROM device_codes WHERE account_id = ?0`,
+	`DELETE FROM oauth_tokens WHERE key_id IN (SELECT key_id FROM oauth_grants WHERE account_id = ?0)`,
+	`DELETE FROM oauth_grants WHERE account_id = ?0`,
+	`DELETE FROM oauth_codes WHERE account_id = ?0`,
 	`DELETE FROM audit WHERE account_id = ?0 AND NOT operator`,
 	`UPDATE keys SET name = '', revoked_at = COALESCE(revoked_at, ?1) WHERE account_id = ?0`,
 	// The row is what the ledger refers to.
@@ -107,7 +110,7 @@ func (s UpkeepStore) forget(ctx context.Context, tx bun.Tx, id string) error {
 	if err != nil || stays {
 		return err
 	}
-	for _, table := range []string{"sessions", "tokens", "recovery_codes", "device_codes"} {
+	for _, table := range []string{"sessions", "tokens", "recovery_codes", "device_codes", "oauth_codes"} {
 		if _, err := tx.NewDelete().Table(table).Where("person_id = ?", id).Exec(ctx); err != nil {
 			return err
 		}

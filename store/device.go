@@ -251,7 +251,7 @@ func (d *Devices) Collect(ctx context.Context, secret string, tell TellingKey) (
 		if verdict = row.verdict(now); verdict != nil {
 			return d.refuse(ctx, tx, &row, now, verdict)
 		}
-		may, err := d.mayMake(ctx, tx, &row)
+		may, err := mayAllow(ctx, tx, *row.AccountID, *row.PersonID)
 		if err != nil {
 			return err
 		}
@@ -302,13 +302,6 @@ func (d *Devices) refuse(ctx context.Context, tx bun.Tx, row *deviceRow, now tim
 	return err
 }
 
-// mayMake reports whether who has approved may still make keys of the account: they
-// may have left it since, or it may be ending.
-func (d *Devices) mayMake(ctx context.Context, tx bun.Tx, row *deviceRow) (bool, error) {
-	return tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
-		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended", row.AccountID, row.PersonID, RoleOwner, RoleDeveloper).Exists(ctx)
-}
-
 // mint makes the key of a device.
 func (d *Devices) mint(ctx context.Context, tx bun.Tx, row *deviceRow, tell TellingKey) (CollectedKey, error) {
 	made, secret := d.store.keys.newRow(NewKey{
@@ -342,9 +335,7 @@ func (d *Devices) tellOwners(ctx context.Context, tx bun.Tx, row *deviceRow, key
 	if tell == nil {
 		return nil
 	}
-	var to []string
-	err := tx.NewSelect().TableExpr("members AS m").Join("JOIN people AS p ON p.id = m.person_id").Column("p.email").
-		Where("m.account_id = ? AND (m.role = ? OR m.person_id = ?)", key.AccountID, RoleOwner, row.PersonID).Order("p.email").Scan(ctx, &to)
+	to, err := ownersAnd(ctx, tx, key.AccountID, *row.PersonID)
 	if err != nil {
 		return err
 	}
@@ -353,6 +344,13 @@ func (d *Devices) tellOwners(ctx context.Context, tx bun.Tx, row *deviceRow, key
 		return err
 	}
 	return keepLetters(ctx, tx, letters, d.store.now())
+}
+
+// ownersAnd returns the addresses of an account's owners and of a member.
+func ownersAnd(ctx context.Context, tx bun.Tx, accountID, personID string) (to []string, err error) {
+	err = tx.NewSelect().TableExpr("members AS m").Join("JOIN people AS p ON p.id = m.person_id").Column("p.email").
+		Where("m.account_id = ? AND (m.role = ? OR m.person_id = ?)", accountID, RoleOwner, personID).Order("p.email").Scan(ctx, &to)
+	return to, err
 }
 
 func (d *Devices) update(ctx context.Context, doing string, fn transaction) error {

@@ -37,7 +37,7 @@ var (
 const (
 	LimitMaxJob   = "maxJobMicrodollars"
 	LimitMaxDay   = "maxDayMicrodollars"
-	LimitKeySpend = "keySpendLimit"
+	LimitKeySpend = "keySpendLimit" // of a key, or of a grant
 )
 
 // ClaimedError says that another call holds the idempotency key.

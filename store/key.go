@@ -49,6 +49,9 @@ type Key struct {
 	CreatedAt  time.Time
 	RevokedAt  *time.Time
 	LastUsedAt *time.Time // to the minute
+	// Grant marks what stands for a program that a person has let in: nobody has its
+	// secret, and Grants says more of it.
+	Grant bool
 }
 
 // NewKey describes a key to be made.
@@ -83,6 +86,7 @@ func (r *keyRow) key() Key {
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, Test: r.Test,
 		ExpiresAt: fromMicrosPtr(r.ExpiresAt), SpendLimit: r.SpendLimit, Spent: r.Spent,
 		CreatedAt: fromMicros(r.CreatedAt), RevokedAt: fromMicrosPtr(r.RevokedAt), LastUsedAt: fromMicrosPtr(r.LastUsedAt),
+		Grant: r.Prefix == grantMark,
 	}
 	if r.Operations != "" {
 		k.Operations = strings.Split(r.Operations, ",")
@@ -141,7 +145,8 @@ func (n NewKey) check() error {
 	return nil
 }
 
-// Keys returns the account's keys, the oldest first, revoked ones included.
+// Keys returns the account's keys, the oldest first, revoked ones and those of grants
+// included.
 func (s KeyStore) Keys(ctx context.Context, accountID string) ([]Key, error) {
 	var rows []keyRow
 	if err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx); err != nil {
@@ -190,13 +195,18 @@ func (s KeyStore) KeyBySecret(ctx context.Context, secret string) (Key, Account,
 	if err != nil {
 		return Key{}, Account{}, err
 	}
-	if key.LastUsedAt == nil || s.now().Sub(*key.LastUsedAt) >= keyUseEvery {
+	s.noteUse(key, s.now())
+	return key, account, nil
+}
+
+// noteUse has it written down that a key was used.
+func (s *core) noteUse(key Key, now time.Time) {
+	if key.LastUsedAt == nil || now.Sub(*key.LastUsedAt) >= keyUseEvery {
 		select {
 		case s.keyUses <- key.ID:
 		default: // The queue is full; the key's next use comes here again.
 		}
 	}
-	return key, account, nil
 }
 
 // KeyByID returns a key of an account, and the account, as KeyBySecret does. It is

@@ -20,7 +20,7 @@ func (s KeyStore) RollKey(ctx context.Context, accountID, keyID string) (Key, st
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var old keyRow
 		now := s.now()
-		err := notFound(tx.NewSelect().Model(&old).Where("id = ? AND account_id = ? AND revoked_at IS NULL", keyID, accountID).
+		err := notFound(tx.NewSelect().Model(&old).Where("id = ? AND account_id = ? AND prefix <> ? AND revoked_at IS NULL", keyID, accountID, grantMark).
 			Where("(expires_at IS NULL OR expires_at > ?)", toMicros(now)).Scan(ctx))
 		if err != nil {
 			return err

@@ -283,7 +283,7 @@ func (p *People) RecoveryCodes(ctx context.Context, id string) (int, error) {
 // links and second factor. It returns ErrNotFound for nobody.
 func (p *People) Remove(ctx context.Context, id string) error {
 	return p.update(ctx, "remove person", func(ctx context.Context, tx bun.Tx) error {
-		for _, table := range []string{"members", "sessions", "tokens", "recovery_codes", "device_codes"} {
+		for _, table := range []string{"members", "sessions", "tokens", "recovery_codes", "device_codes", "oauth_codes"} {
 			if _, err := tx.NewDelete().Table(table).Where("person_id = ?", id).Exec(ctx); err != nil {
 				return err
 			}

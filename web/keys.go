@@ -31,6 +31,9 @@ func (w keys) keysPage(v *visit, made *views.MadeKey) error {
 	}
 	m := views.Keys{Made: made, New: w.newKeyModel(v), Revoked: v.value("state") == "revoked"}
 	for _, k := range slices.Backward(keys) {
+		if k.Grant { // which stands under the connected apps
+			continue
+		}
 		shown := w.keyLine(k, today.Keys[k.ID])
 		if !shown.Live {
 			m.RevokedCount++
@@ -160,7 +163,7 @@ func (w keys) keyOf(v *visit) (store.Key, error) {
 	if err != nil {
 		return store.Key{}, err
 	}
-	at := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == chi.URLParam(v.r, "id") })
+	at := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == chi.URLParam(v.r, "id") && !k.Grant })
 	if at < 0 {
 		return store.Key{}, store.ErrNotFound
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,6 +119,7 @@ func (w *Web) firstRun(v *visit, secret string) error {
 	if err != nil {
 		return err
 	}
+	keys = slices.DeleteFunc(keys, func(k store.Key) bool { return k.Grant })
 	name := strings.TrimSpace(v.person.Name)
 	if name != "" {
 		name = ", " + strings.Fields(name)[0]

@@ -1,0 +1,302 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+const (
+	// CodeLife is how long a program has to change its code for tokens.
+	CodeLife = time.Minute
+	// AccessLife is how long a token opens the door, RefreshLife how long one may wait
+	// that is changed for new ones. Neither outlives its grant.
+	AccessLife  = time.Hour
+	RefreshLife = 30 * 24 * time.Hour
+)
+
+// Tokens and codes begin with these.
+const (
+	AccessPrefix  = "pdf_oat_"
+	refreshPrefix = "pdf_ort_"
+	codePrefix    = "pdf_oac_"
+)
+
+// grantMark stands in a grant's row of keys where keys have the beginning of their
+// secret.
+const grantMark = "grant"
+
+// Grant is what a person has allowed a program.
+type Grant struct {
+	ID                  string
+	AccountID, PersonID string
+	Email               string // of the person; empty for one who is gone
+	ClientID, Name      string // of the program
+	Home                string // where people were sent back to
+	Scopes              []string
+	CreatedAt           time.Time
+	ExpiresAt           time.Time
+	Limit, Spent        credit.Amount // over the grant's whole life; holds included
+	RevokedAt           *time.Time
+	LastUsedAt          *time.Time // to the minute
+	// Orphaned marks one whose person may not make keys any more: it opens nothing.
+	Orphaned bool
+}
+
+// Live tells whether the grant can be used at a time.
+func (g Grant) Live(now time.Time) bool {
+	return g.RevokedAt == nil && !g.Orphaned && g.ExpiresAt.After(now)
+}
+
+// Consent is a person's decision to let a program in.
+type Consent struct {
+	Client              OAuthClient
+	Redirect            string // where the code is sent
+	Challenge           string // of PKCE with S256
+	Resource            string // what the tokens are for
+	Scopes              []string
+	AccountID, PersonID string
+	Limit               credit.Amount
+	ExpiresAt           time.Time
+}
+
+// Redemption is what a program shows with its code.
+type Redemption struct {
+	Code, ClientID, Redirect string
+	// Challenge is what the verifier of PKCE comes to.
+	Challenge string
+	// Resource is empty, or what the program wants the tokens for.
+	Resource string
+}
+
+// GrantTokens are what a program gets, with what they are for.
+type GrantTokens struct {
+	Access, Refresh string
+	AccessEnds      time.Time
+	Scopes          []string
+}
+
+// GrantAccess is what an access token opens.
+type GrantAccess struct {
+	Grant   Key // the grant's row, with its cap and what it has spent
+	Account Account
+	Scopes  []string
+}
+
+// TellingGrant writes, sealed, what the people with these addresses are told of a
+// program that was let in. It is asked within the grant's transaction, which may run
+// again.
+type TellingGrant func(grant Grant, to []string) ([]Letter, error)
+
+type grantRow struct {
+	bun.BaseModel `bun:"table:oauth_grants,alias:g"`
+
+	KeyID     string `bun:",pk"`
+	AccountID string
+	PersonID  string
+	ClientID  string
+	Home      string
+	Resource  string
+	Scopes    string
+	CreatedAt int64
+}
+
+type codeRow struct {
+	bun.BaseModel `bun:"table:oauth_codes,alias:o"`
+
+	Hash       []byte `bun:",pk"`
+	ClientID   string
+	ClientName string
+	Redirect   string
+	Challenge  string
+	Resource   string
+	Scopes     string
+	AccountID  string
+	PersonID   string
+	SpendLimit credit.Amount
+	EndsAt     int64
+	Used       bool
+	KeyID      *string
+	CreatedAt  int64
+	ExpiresAt  int64
+}
+
+type grantTokenRow struct {
+	bun.BaseModel `bun:"table:oauth_tokens,alias:t"`
+
+	Hash      []byte `bun:",pk"`
+	KeyID     string
+	Refresh   bool
+	Scopes    string
+	Used      bool
+	CreatedAt int64
+	ExpiresAt int64
+}
+
+// Allow keeps a person's consent and returns the code that the program changes for
+// tokens. The grant is made then.
+func (g *Grants) Allow(ctx context.Context, c Consent) (code string, err error) {
+	switch {
+	case c.Limit < 0 || c.Limit > maxAmount:
+		return "", fmt.Errorf("allow program: the spending limit must be between 0 and %s; got %s", maxAmount, c.Limit)
+	case len(c.Scopes) == 0, c.Challenge == "", c.Redirect == "", c.Resource == "":
+		return "", errors.New("allow program: there must be scopes, a challenge, a resource, and an address to go back to")
+	}
+	now := g.store.now()
+	code = newSecret(codePrefix)
+	row := codeRow{
+		Hash: hashSecret(code), ClientID: c.Client.ID, ClientName: clean(c.Client.Name, 100), Redirect: c.Redirect, Challenge: c.Challenge, Resource: c.Resource,
+		Scopes: strings.Join(c.Scopes, " "), AccountID: c.AccountID, PersonID: c.PersonID, SpendLimit: c.Limit, EndsAt: toMicros(c.ExpiresAt),
+		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(CodeLife)),
+	}
+	return code, g.update(ctx, "allow program", func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.NewUpdate().Model((*clientRow)(nil)).Set("used_at = ?", toMicros(now)).Where("id = ?", c.Client.ID).Exec(ctx); err != nil {
+			return err
+		}
+		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+		return err
+	})
+}
+
+// Redeem changes a code for tokens, once, and makes the grant. It returns
+// ErrNotFound, ErrExpired, ErrDenied where something is not what the code was given
+// for, or the person may not allow it any more, and ErrUsed for a code that comes
+// again: it has two owners, and the grant that was made for it is revoked. A code
+// that was shown with anything wrong works no more.
+func (g *Grants) Redeem(ctx context.Context, r Redemption, tell TellingGrant) (GrantTokens, error) {
+	var got GrantTokens
+	var verdict error
+	err := g.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		got, verdict = GrantTokens{}, nil
+		var row codeRow
+		// The change of nothing lets nobody else in with the same code before the end.
+		err := notFound(tx.NewUpdate().Model(&row).Set("used = used").Where("hash = ?", hashSecret(r.Code)).Returning("*").Scan(ctx))
+		if err != nil {
+			return err
+		}
+		if row.Used {
+			verdict = ErrUsed
+			if row.KeyID == nil {
+				return nil
+			}
+			return g.end(ctx, tx, *row.KeyID)
+		}
+		if _, err := tx.NewUpdate().Model((*codeRow)(nil)).Set("used = TRUE").Where("hash = ?", row.Hash).Exec(ctx); err != nil {
+			return err
+		}
+		if verdict = row.verdict(r, g.store.now()); verdict != nil {
+			return nil
+		}
+		may, err := mayAllow(ctx, tx, row.AccountID, row.PersonID)
+		if err != nil || !may {
+			verdict = ErrDenied
+			return err
+		}
+		got, err = g.make(ctx, tx, &row, tell)
+		return err
+	})
+	if err == nil {
+		err = verdict
+	}
+	return got, wrapped("redeem code", err)
+}
+
+// verdict says why a code gives nothing, nil where it does.
+func (r *codeRow) verdict(shown Redemption, now time.Time) error {
+	switch {
+	case r.ExpiresAt <= toMicros(now), r.EndsAt <= toMicros(now):
+		return ErrExpired
+	case r.ClientID != shown.ClientID, r.Redirect != shown.Redirect, !sameText(r.Challenge, shown.Challenge), shown.Resource != "" && shown.Resource != r.Resource:
+		return ErrDenied
+	}
+	return nil
+}
+
+// mayAllow reports whether a person may let programs act for an account: they may
+// have left it since, it may be ending, or the operator has suspended it.
+func mayAllow(ctx context.Context, tx bun.Tx, accountID, personID string) (bool, error) {
+	return tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
+		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended", accountID, personID, RoleOwner, RoleDeveloper).Exists(ctx)
+}
+
+// make writes a grant, with its entry in the audit log and the letters of tell.
+func (g *Grants) make(ctx context.Context, tx bun.Tx, code *codeRow, tell TellingGrant) (GrantTokens, error) {
+	now := toMicros(g.store.now())
+	key := keyRow{
+		ID: g.store.NewID("grant"), AccountID: code.AccountID, Name: code.ClientName, Prefix: grantMark, Hash: hashSecret(newSecret("")), // which nobody has
+		ExpiresAt: &code.EndsAt, SpendLimit: &code.SpendLimit, CreatedAt: now,
+	}
+	row := grantRow{
+		KeyID: key.ID, AccountID: code.AccountID, PersonID: code.PersonID, ClientID: code.ClientID, Home: code.Redirect, Resource: code.Resource,
+		Scopes: code.Scopes, CreatedAt: now,
+	}
+	if _, err := tx.NewInsert().Model(&key).Exec(ctx); err != nil {
+		return GrantTokens{}, err
+	}
+	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+		return GrantTokens{}, err
+	}
+	if _, err := tx.NewUpdate().Model((*codeRow)(nil)).Set("key_id = ?", key.ID).Where("hash = ?", code.Hash).Exec(ctx); err != nil {
+		return GrantTokens{}, err
+	}
+	if err := g.tell(ctx, tx, &key, &row, tell); err != nil {
+		return GrantTokens{}, err
+	}
+	return g.issue(ctx, tx, &key, code.Scopes, code.Scopes)
+}
+
+// tell writes of a new grant into the audit log and to the account's owners and who
+// has allowed it.
+func (g *Grants) tell(ctx context.Context, tx bun.Tx, key *keyRow, row *grantRow, tell TellingGrant) error {
+	var who string
+	if err := tx.NewSelect().Table("people").Column("email").Where("id = ?", row.PersonID).Scan(ctx, &who); err != nil {
+		return err
+	}
+	entry := g.store.Audit().row(AuditEntry{AccountID: row.AccountID, PersonID: row.PersonID, Who: who, Action: "grant.made", Object: key.Name, Note: row.Scopes})
+	if _, err := tx.NewInsert().Model(&entry).Exec(ctx); err != nil || tell == nil {
+		return err
+	}
+	to, err := ownersAnd(ctx, tx, row.AccountID, row.PersonID)
+	if err != nil {
+		return err
+	}
+	made := grantOf(key, row)
+	made.Email = who
+	letters, err := tell(made, to)
+	if err != nil || len(letters) == 0 {
+		return err
+	}
+	return keepLetters(ctx, tx, letters, g.store.now())
+}
+
+// issue makes tokens of a grant: one that opens for some of its scopes, and one that
+// is changed for the next, for all that the program was given.
+func (g *Grants) issue(ctx context.Context, tx bun.Tx, key *keyRow, opens, scopes string) (GrantTokens, error) {
+	now := g.store.now()
+	access, refresh := toMicros(now.Add(AccessLife)), toMicros(now.Add(RefreshLife))
+	if key.ExpiresAt != nil {
+		access, refresh = min(access, *key.ExpiresAt), min(refresh, *key.ExpiresAt)
+	}
+	got := GrantTokens{Access: newSecret(AccessPrefix), Refresh: newSecret(refreshPrefix), AccessEnds: fromMicros(access), Scopes: strings.Fields(opens)}
+	rows := []grantTokenRow{
+		{Hash: hashSecret(got.Access), KeyID: key.ID, Scopes: opens, CreatedAt: toMicros(now), ExpiresAt: access},
+		{Hash: hashSecret(got.Refresh), KeyID: key.ID, Refresh: true, Scopes: scopes, CreatedAt: toMicros(now), ExpiresAt: refresh},
+	}
+	_, err := tx.NewInsert().Model(&rows).Exec(ctx)
+	return got, err
+}
+
+// end revokes a grant and all its tokens.
+func (g *Grants) end(ctx context.Context, tx bun.Tx, id string) error {
+	if _, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(g.store.now())).Where("id = ?", id).Exec(ctx); err != nil {
+		return err
+	}
+	_, err := tx.NewDelete().Model((*grantTokenRow)(nil)).Where("key_id = ?", id).Exec(ctx)
+	return err
+}

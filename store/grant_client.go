@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// maxIdleClients bounds the programs that have registered and were let in by nobody
+// yet: the oldest make room.
+const maxIdleClients = 10_000
+
+// OAuthClient is a program that asks people to let it act for them.
+type OAuthClient struct {
+	ID   string
+	Name string
+	// Redirects are the addresses that people may be sent back to.
+	Redirects []string
+	CreatedAt time.Time
+}
+
+type clientRow struct {
+	bun.BaseModel `bun:"table:oauth_clients,alias:c"`
+
+	ID        string `bun:",pk"`
+	Name      string
+	Redirects string // separated by spaces, which no address has
+	Address   string
+	CreatedAt int64
+	UsedAt    *int64
+}
+
+func (r *clientRow) client() OAuthClient {
+	return OAuthClient{r.ID, r.Name, strings.Fields(r.Redirects), fromMicros(r.CreatedAt)}
+}
+
+// Grants are what people have allowed programs, with the programs' codes and tokens.
+type Grants struct{ store *Store }
+
+// Grants returns the grants of the store.
+func (s *Store) Grants() *Grants { return &Grants{s} }
+
+// Register keeps a program that registers itself from an address of the network.
+func (g *Grants) Register(ctx context.Context, c OAuthClient, address string) (OAuthClient, error) {
+	for _, redirect := range c.Redirects {
+		if redirect == "" || strings.ContainsAny(redirect, " \t\r\n") {
+			return OAuthClient{}, errors.New("register client: an address to go back to is empty or has spaces")
+		}
+	}
+	row := clientRow{ID: g.store.NewID("client"), Name: clean(c.Name, 100), Redirects: strings.Join(c.Redirects, " "), Address: clean(address, 64), CreatedAt: toMicros(g.store.now())}
+	err := g.update(ctx, "register client", func(ctx context.Context, tx bun.Tx) error {
+		idle, err := tx.NewSelect().Model((*clientRow)(nil)).Where("used_at IS NULL").Count(ctx)
+		if err != nil {
+			return err
+		}
+		if idle >= maxIdleClients {
+			oldest := tx.NewSelect().Model((*clientRow)(nil)).Column("id").Where("used_at IS NULL").Order("created_at").Limit(idle - maxIdleClients + 1)
+			if _, err := tx.NewDelete().Model((*clientRow)(nil)).Where("id IN (?)", oldest).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		_, err = tx.NewInsert().Model(&row).Exec(ctx)
+		return err
+	})
+	return row.client(), err
+}
+
+// Client returns a program that has registered itself, or ErrNotFound.
+func (g *Grants) Client(ctx context.Context, id string) (OAuthClient, error) {
+	var row clientRow
+	err := notFound(g.store.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
+	return row.client(), wrapped("read client", err)
+}
+
+func (g *Grants) update(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, g.store.inTx(ctx, fn))
+}

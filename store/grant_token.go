@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
+)
+
+// Renewal is what a program shows to get new tokens.
+type Renewal struct {
+	Token, ClientID string
+	// Scopes are those that it wants; none are all that it was given.
+	Scopes []string
+	// Resource is empty, or what the program wants the tokens for.
+	Resource string
+}
+
+// ErrScope means that a program asks for more than it was given.
+var ErrScope = errors.New("more scopes than were allowed")
+
+// Renew changes a refresh token for new tokens, once. It returns ErrNotFound for one
+// that is unknown or whose grant was revoked, ErrExpired, ErrDenied for another
+// program or another resource, or where the person may not allow it any more,
+// ErrScope, and ErrUsed for one that comes again: it has two owners, and the whole
+// grant is revoked.
+func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
+	var got GrantTokens
+	var verdict error
+	err := g.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		got, verdict = GrantTokens{}, nil
+		var token grantTokenRow
+		// The change of nothing lets nobody else in with the same token before the end.
+		err := notFound(tx.NewUpdate().Model(&token).Set("used = used").Where("hash = ? AND refresh", hashSecret(r.Token)).Returning("*").Scan(ctx))
+		if err != nil {
+			return err
+		}
+		var key keyRow
+		var grant grantRow
+		if err := tx.NewSelect().Model(&key).Where("id = ?", token.KeyID).Scan(ctx); err != nil {
+			return err
+		}
+		if err := tx.NewSelect().Model(&grant).Where("key_id = ?", token.KeyID).Scan(ctx); err != nil {
+			return err
+		}
+		verdict = token.verdict(r, &key, &grant, g.store.now())
+		if errors.Is(verdict, ErrUsed) {
+			return g.end(ctx, tx, key.ID)
+		}
+		if verdict != nil {
+			return nil
+		}
+		may, err := mayAllow(ctx, tx, grant.AccountID, grant.PersonID)
+		if err != nil || !may {
+			verdict = ErrDenied
+			return err
+		}
+		if _, err := tx.NewUpdate().Model((*grantTokenRow)(nil)).Set("used = TRUE").Where("hash = ?", token.Hash).Exec(ctx); err != nil {
+			return err
+		}
+		opens := token.Scopes
+		if len(r.Scopes) > 0 {
+			opens = strings.Join(r.Scopes, " ")
+		}
+		got, err = g.issue(ctx, tx, &key, opens, token.Scopes)
+		return err
+	})
+	if err == nil {
+		err = verdict
+	}
+	return got, wrapped("renew tokens", err)
+}
+
+// verdict says why a refresh token gives nothing, nil where it does.
+func (t *grantTokenRow) verdict(r Renewal, key *keyRow, grant *grantRow, now time.Time) error {
+	given := strings.Fields(t.Scopes)
+	switch {
+	case grant.ClientID != r.ClientID, r.Resource != "" && r.Resource != grant.Resource:
+		return ErrDenied
+	case t.Used:
+		return ErrUsed
+	case key.RevokedAt != nil:
+		return ErrNotFound
+	case t.ExpiresAt <= toMicros(now):
+		return ErrExpired
+	case slices.ContainsFunc(r.Scopes, func(scope string) bool { return !slices.Contains(given, scope) }):
+		return ErrScope
+	}
+	return nil
+}
+
+// Drop ends a token of a program (RFC 7009): an access token alone, a refresh token
+// with its whole grant. It returns ErrNotFound for one that the program does not have.
+func (g *Grants) Drop(ctx context.Context, secret, clientID string) error {
+	return g.update(ctx, "drop token", func(ctx context.Context, tx bun.Tx) error {
+		var token grantTokenRow
+		err := notFound(tx.NewSelect().Model(&token).Join("JOIN oauth_grants AS g ON g.key_id = t.key_id").
+			Where("t.hash = ? AND g.client_id = ?", hashSecret(secret), clientID).Scan(ctx))
+		if err != nil {
+			return err
+		}
+		if token.Refresh {
+			return g.end(ctx, tx, token.KeyID)
+		}
+		_, err = tx.NewDelete().Model((*grantTokenRow)(nil)).Where("hash = ?", token.Hash).Exec(ctx)
+		return err
+	})
+}
+
+// accessQuery finds what an access token opens, while who has allowed it may.
+// $1 hash, $2 resource, $3 now, $4 and $5 the roles.
+var accessQuery = "SELECT t.scopes, " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
+	" FROM oauth_tokens AS t JOIN oauth_grants AS g ON g.key_id = t.key_id JOIN keys AS k ON k.id = t.key_id JOIN accounts AS a ON a.id = k.account_id" +
+	" JOIN members AS m ON m.account_id = g.account_id AND m.person_id = g.person_id" +
+	" WHERE t.hash = $1 AND NOT t.refresh AND g.resource = $2 AND t.expires_at > $3 AND k.revoked_at IS NULL AND k.expires_at > $3 AND m.role IN ($4, $5)"
+
+// Access returns what an access token opens at a resource, in one query, or
+// ErrNotFound. A suspended account is returned: the caller says so to its owner.
+func (g *Grants) Access(ctx context.Context, secret, resource string) (GrantAccess, error) {
+	var key keyRow
+	var account accountRow
+	var scopes string
+	now := g.store.now()
+	found := append(append([]any{&scopes}, keysTable.places(&key)...), accountsTable.places(&account)...)
+	err := g.store.queryRead(ctx, accessQuery, hashSecret(secret), resource, toMicros(now), RoleOwner, RoleDeveloper).Scan(found...)
+	if err != nil {
+		return GrantAccess{}, wrapped("read token", notFound(err))
+	}
+	g.store.noteUse(key.key(), now)
+	return GrantAccess{key.key(), account.account(now), strings.Fields(scopes)}, nil
+}
+
+func grantOf(key *keyRow, row *grantRow) Grant {
+	grant := Grant{
+		ID: key.ID, AccountID: row.AccountID, PersonID: row.PersonID, ClientID: row.ClientID, Name: key.Name, Home: row.Home, Scopes: strings.Fields(row.Scopes),
+		CreatedAt: fromMicros(row.CreatedAt), Spent: key.Spent, RevokedAt: fromMicrosPtr(key.RevokedAt), LastUsedAt: fromMicrosPtr(key.LastUsedAt),
+	}
+	if key.ExpiresAt != nil {
+		grant.ExpiresAt = fromMicros(*key.ExpiresAt)
+	}
+	if key.SpendLimit != nil {
+		grant.Limit = *key.SpendLimit
+	}
+	return grant
+}
+
+// List returns an account's grants, the latest first.
+func (g *Grants) List(ctx context.Context, accountID string) ([]Grant, error) {
+	grants, err := g.read(ctx, "g.account_id = ?", accountID)
+	return grants, wrapped("read grants", err)
+}
+
+// Get returns a grant of an account, or ErrNotFound.
+func (g *Grants) Get(ctx context.Context, accountID, id string) (Grant, error) {
+	grants, err := g.read(ctx, "g.account_id = ? AND g.key_id = ?", accountID, id)
+	if err == nil && len(grants) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Grant{}, wrapped("read grant", err)
+	}
+	return grants[0], nil
+}
+
+func (g *Grants) read(ctx context.Context, which string, args ...any) ([]Grant, error) {
+	var rows []struct {
+		KeyID, AccountID, PersonID, ClientID string
+		Home, Scopes                         string
+		CreatedAt                            int64
+		Name                                 string
+		ExpiresAt, RevokedAt, LastUsedAt     *int64
+		SpendLimit                           *credit.Amount
+		Spent                                credit.Amount
+		Email, Role                          string
+	}
+	err := g.store.read.NewSelect().TableExpr("oauth_grants AS g").Join("JOIN keys AS k ON k.id = g.key_id").
+		Join("LEFT JOIN people AS p ON p.id = g.person_id").Join("LEFT JOIN members AS m ON m.account_id = g.account_id AND m.person_id = g.person_id").
+		ColumnExpr("g.key_id, g.account_id, g.person_id, g.client_id, g.home, g.scopes, g.created_at, k.name, k.expires_at, k.revoked_at, k.last_used_at, k.spend_limit, k.spent, COALESCE(p.email, '') AS email, COALESCE(m.role, '') AS role").
+		Where(which, args...).OrderExpr("g.created_at DESC, g.key_id DESC").Scan(ctx, &rows)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Grant, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		list[i] = grantOf(
+			&keyRow{ID: r.KeyID, Name: r.Name, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt, LastUsedAt: r.LastUsedAt, SpendLimit: r.SpendLimit, Spent: r.Spent},
+			&grantRow{AccountID: r.AccountID, PersonID: r.PersonID, ClientID: r.ClientID, Home: r.Home, Scopes: r.Scopes, CreatedAt: r.CreatedAt},
+		)
+		list[i].Email, list[i].Orphaned = r.Email, r.Role != RoleOwner && r.Role != RoleDeveloper
+	}
+	return list, nil
+}
+
+// SetLimit changes what a grant may spend over its whole life. It returns
+// ErrNotFound for one that the account does not have, or that has ended.
+func (g *Grants) SetLimit(ctx context.Context, accountID, id string, limit credit.Amount) error {
+	if limit < 0 || limit > maxAmount {
+		return errors.New("set limit of grant: the amount is out of bounds")
+	}
+	return g.update(ctx, "set limit of grant", func(ctx context.Context, tx bun.Tx) error {
+		ok, err := changed(tx.NewUpdate().Model((*keyRow)(nil)).Set("spend_limit = ?", limit).
+			Where("id = ? AND account_id = ? AND prefix = ? AND revoked_at IS NULL AND expires_at > ?", id, accountID, grantMark, toMicros(g.store.now())).Exec(ctx))
+		if err == nil && !ok {
+			err = ErrNotFound
+		}
+		return err
+	})
+}
+
+// Revoke ends a grant for good. Revoking it again changes nothing. It returns
+// ErrNotFound for one that the account does not have.
+func (g *Grants) Revoke(ctx context.Context, accountID, id string) error {
+	return g.update(ctx, "revoke grant", func(ctx context.Context, tx bun.Tx) error {
+		known, err := tx.NewSelect().Model((*grantRow)(nil)).Where("key_id = ? AND account_id = ?", id, accountID).Exists(ctx)
+		if err == nil && !known {
+			err = ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return g.end(ctx, tx, id)
+	})
+}
+
+// sameText compares what an attacker has sent with what is stored.
+func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
