@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/invopop/jsonschema"
@@ -138,9 +139,34 @@ func (d *AgentDoor) Version() string { return d.version }
 // Local tells whether the service is reached from its own machine only.
 func (d *AgentDoor) Local() bool { return d.local }
 
-// Caller finds who sends a request.
-func (d *AgentDoor) Caller(r *http.Request) (call.Caller, error) {
-	return d.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()))
+// Caller finds who sends a request: by a key, or by a token of a grant. Who is
+// nobody is told where a person can let them in (RFC 9728).
+func (d *AgentDoor) Caller(w http.ResponseWriter, r *http.Request) (call.Caller, error) {
+	secret := bearer(r.Header)
+	caller, err := d.identify(r.Context(), secret, edge.ClientIP(r.Context()), d.agentOf)
+	if err != nil && call.Fault(err).Code == fault.Unauthorized {
+		challenge := `Bearer realm="relaypdf", resource_metadata="` + d.baseURL + wire.ResourceMetadataPath + AgentPath + `"`
+		if secret != "" {
+			challenge += `, error="invalid_token"`
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	return caller, err
+}
+
+// scopeOf is what a grant must be for to use a route; empty is nothing.
+func scopeOf(pattern string) string {
+	switch {
+	case pattern == "/v1/billing/prices", pattern == "/v1/templates/gallery":
+		return ""
+	case strings.HasPrefix(pattern, "/v1/templates"):
+		return wire.ScopeTemplates
+	case strings.HasPrefix(pattern, "/v1/webhooks"):
+		return wire.ScopeWebhooks
+	case pattern == "/v1/account", strings.HasPrefix(pattern, "/v1/billing"):
+		return wire.ScopeAccount
+	}
+	return wire.ScopeDocuments
 }
 
 // Body reads a request's body, of most bytes, as that of any route: one that comes
@@ -161,6 +187,10 @@ func (d *AgentDoor) Serve(w http.ResponseWriter, r *http.Request, pattern string
 	handler, ok := d.handlers[r.Method+" "+pattern]
 	if !ok {
 		d.Fail(w, r, &fault.Error{Code: fault.NotFound})
+		return
+	}
+	if scope := scopeOf(pattern); scope != "" && !caller.Has(scope) {
+		d.Fail(w, r, &fault.Error{Code: fault.Unauthorized, Message: "The scope " + scope + " was not allowed to this agent. Ask the person to connect it again and allow that."})
 		return
 	}
 	route := chi.NewRouteContext()

@@ -28,7 +28,12 @@ const maxReads = 8
 // in the window of the client's address. When it is full, wrong ones are refused
 // as too many, and right ones of the same address go on.
 func (a *API) authenticate(ctx context.Context, secret, ip string) (call.Caller, error) {
-	caller, err := a.callerOf(ctx, secret)
+	return a.identify(ctx, secret, ip, a.callerOf)
+}
+
+// identify counts what was wrong of what find is asked.
+func (a *API) identify(ctx context.Context, secret, ip string, find func(context.Context, string) (call.Caller, error)) (call.Caller, error) {
+	caller, err := find(ctx, secret)
 	if err == nil || !a.rateLimits || call.Fault(err).Code != fault.Unauthorized {
 		return caller, err
 	}
@@ -56,6 +61,23 @@ func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) 
 		return call.Caller{}, &fault.Error{Code: fault.AccountSuspended}
 	}
 	return call.OfKey(account, key), nil
+}
+
+// agentOf finds the caller that a key or a token belongs to.
+func (a *API) agentOf(ctx context.Context, secret string) (call.Caller, error) {
+	if !strings.HasPrefix(secret, store.AccessPrefix) {
+		return a.callerOf(ctx, secret)
+	}
+	access, err := a.store.Grants().Access(ctx, secret, a.baseURL+AgentPath)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This token is unknown, has expired or was revoked."}
+	case err != nil:
+		return call.Caller{}, err
+	case access.Account.Suspended:
+		return call.Caller{}, &fault.Error{Code: fault.AccountSuspended}
+	}
+	return call.OfGrant(access), nil
 }
 
 // bearer returns the token of an Authorization header, or "".

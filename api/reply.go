@@ -82,7 +82,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
-	if e.Code == fault.Unauthorized {
+	if e.Code == fault.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
 	if err := writeJSON(w, e.Status(), body); err != nil {

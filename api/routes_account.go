@@ -81,8 +81,12 @@ type accounts struct{ *API }
 
 func (accounts) get(_ context.Context, caller call.Caller, _ nothing) (wire.AccountSnapshot, error) {
 	account := caller.Account
-	return wire.AccountSnapshot{
+	told := wire.AccountSnapshot{
 		Plan: account.Plan, RateTier: account.RateTier(),
 		Wallet: wire.Wallet{BalanceMillicents: account.Balance.Millicents(), AutoReloadEnabled: account.AutoReload},
-	}, nil
+	}
+	if g := caller.Grant; g != nil && g.SpendLimit != nil && g.ExpiresAt != nil {
+		told.Grant = &wire.Grant{Scopes: caller.Scopes, Limit: *g.SpendLimit, Spent: g.Spent, ExpiresAt: *g.ExpiresAt}
+	}
+	return told, nil
 }

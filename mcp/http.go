@@ -71,7 +71,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusForbidden, problem(nil, codeInvalidRequest, "This host or origin is not allowed: the service is reached by its own machine only, at "+d.api.BaseURL()+"; RELAYPDF_BASE_URL says so"))
 		return
 	}
-	caller, err := d.api.Caller(r)
+	caller, err := d.api.Caller(w, r)
 	if err == nil {
 		err = d.answer(w, r, caller)
 	}

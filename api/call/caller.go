@@ -9,6 +9,7 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -31,6 +32,10 @@ type Caller struct {
 	Kind    Kind
 	// ID is the key's or the grant's; a person's is empty.
 	ID string
+	// Scopes are what a grant is for, and Grant tells of its cap. Keys and people
+	// have neither.
+	Scopes []string
+	Grant  *store.Key
 	// Operations are those that the caller may use; empty is all of them, and
 	// all else that the account may do.
 	Operations []string
@@ -44,12 +49,26 @@ func OfKey(account store.Account, key store.Key) Caller {
 	return Caller{Account: account, Kind: ByKey, ID: key.ID, Operations: key.Operations}
 }
 
+// OfGrant is the agent that has shown a token of a grant.
+func OfGrant(a store.GrantAccess) Caller {
+	return Caller{Account: a.Account, Kind: ByGrant, ID: a.Grant.ID, Scopes: a.Scopes, Grant: &a.Grant}
+}
+
+// Has tells whether the caller was given a scope, as keys and people were all.
+func (c Caller) Has(scope string) bool {
+	return c.Kind != ByGrant || slices.Contains(c.Scopes, scope)
+}
+
 // Full tells whether the caller may do all that the account may do.
 func (c Caller) Full() bool { return len(c.Operations) == 0 }
 
 // May tells whether the caller may use an operation.
 func (c Caller) May(operation string) bool {
-	return c.Full() || slices.Contains(c.Operations, operation)
+	scope := wire.ScopeDocuments
+	if strings.HasPrefix(operation, "templates.") {
+		scope = wire.ScopeTemplates
+	}
+	return c.Has(scope) && (c.Full() || slices.Contains(c.Operations, operation))
 }
 
 // Bucket names what the caller's requests are counted by: its key, its grant,
@@ -61,9 +80,10 @@ func (c Caller) Bucket() string {
 	return string(c.Kind) + ":" + c.ID
 }
 
-// keyID is the key that the call is written down with, or empty.
+// keyID is the key that the call is written down with, or empty. A grant has a row
+// among the keys, by which its calls are held to its cap.
 func (c Caller) keyID() string {
-	if c.Kind != ByKey {
+	if c.Kind == ByPerson {
 		return ""
 	}
 	return c.ID

@@ -321,6 +321,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		err := c.store.Begin(context.WithoutCancel(ctx), call)
 		var claimed *store.ClaimedError
 		var missing *store.PinError
+		var limit *store.LimitError
 		switch {
 		case err == nil:
 			c.wallets.soon(ctx, c.Caller.Account)
@@ -331,7 +332,9 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		case errors.Is(err, store.ErrQuoteUsed):
 			return false, operation.QuoteRefused(err)
 		case errors.Is(err, store.ErrNotFound):
-			return false, &fault.Error{Code: fault.Unauthorized, Message: "This API key was revoked."}
+			return false, &fault.Error{Code: fault.Unauthorized, Message: "This " + string(c.Caller.Kind) + " was revoked."}
+		case c.Caller.Kind == ByGrant && errors.As(err, &limit) && limit.Limit == store.LimitKeySpend:
+			return false, overLimit("grantSpendLimit", limit.Quote, limit.Microdollars)
 		case !errors.As(err, &claimed):
 			c.refusedFunds(ctx, err)
 			// The database failed, and may have written the hold all the same.

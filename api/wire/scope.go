@@ -1,0 +1,20 @@
+package wire
+
+// What a person may allow a program: the scopes of OAuth.
+const (
+	ScopeDocuments = "documents"
+	ScopeTemplates = "templates"
+	ScopeWebhooks  = "webhooks"
+	ScopeAccount   = "account:read"
+)
+
+// Scopes lists them, the most usual first.
+func Scopes() []string {
+	return []string{ScopeDocuments, ScopeTemplates, ScopeWebhooks, ScopeAccount}
+}
+
+// Where programs find what they need to ask a person (RFC 8414, 9728).
+const (
+	ServerMetadataPath   = "/.well-known/oauth-authorization-server"
+	ResourceMetadataPath = "/.well-known/oauth-protected-resource"
+)

@@ -1,0 +1,164 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// grantOf lets a program in for the server's account, and returns its token.
+func grantOf(t *testing.T, s *apitest.Server, limit credit.Amount, scopes ...string) string {
+	t.Helper()
+	ctx := t.Context()
+	person, err := s.Store.People().ByEmail(ctx, "dev@example.com")
+	if err != nil {
+		if person, err = s.Store.People().Create(ctx, store.NewPerson{Email: "dev@example.com", Verified: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Store.Members().Add(ctx, s.Account.ID, person.ID, store.RoleDeveloper); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, err := s.Store.Grants().Allow(ctx, store.Consent{
+		Client: store.OAuthClient{ID: "client_x", Name: "Draftsman"}, Redirect: "https://draftsman.example/", Challenge: "c", Resource: s.URL + api.AgentPath,
+		Scopes: scopes, AccountID: s.Account.ID, PersonID: person.ID, Limit: limit, ExpiresAt: s.Clock.Now().Add(24 * time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Store.Grants().Redeem(ctx, store.Redemption{Code: code, ClientID: "client_x", Redirect: "https://draftsman.example/", Challenge: "c"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Access
+}
+
+// useAs calls a tool with a token.
+func useAs(t *testing.T, s *apitest.Server, token, tool, arguments string) result {
+	t.Helper()
+	a := parsed(t, send(t, s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+arguments+`}}`, http.Header{"Authorization": {"Bearer " + token}}))
+	var r result
+	if a.Error != nil || json.Unmarshal(a.Result, &r) != nil {
+		t.Fatalf("%s: status %d, %+v", tool, a.Status, a.Error)
+	}
+	return r
+}
+
+// TestGrantsAreHeldToWhatWasAllowed: to their scopes and their cap.
+func TestGrantsAreHeldToWhatWasAllowed(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, open)
+	s.Work(t)
+	token := grantOf(t, s, apitest.EchoPrice+apitest.EchoPrice/2, "documents", "account:read")
+	var made struct{ ID string }
+	useAs(t, s, token, "test_echo", `{"text":"ab"}`).into(t, &made)
+	if s.Content(t, made.ID) != "ab" {
+		t.Errorf("it made %+v", made)
+	}
+	for _, arguments := range []string{`{"text":"cd"}`, `{"text":"cd","async":true}`} {
+		if f := useAs(t, s, token, "test_echo", arguments).failure(t); f.Code != "payment_required" || len(f.Details) != 1 || f.Details[0].Field != "grantSpendLimit" {
+			t.Errorf("%s beyond the cap: %+v", arguments, f)
+		}
+	}
+	var account struct {
+		Grant struct {
+			Scopes                                    []string
+			SpendLimitMicrodollars, SpentMicrodollars credit.Amount
+		}
+	}
+	useAs(t, s, token, "account_get", `{}`).into(t, &account)
+	if g := account.Grant; !slices.Equal(g.Scopes, []string{"documents", "account:read"}) || g.SpendLimitMicrodollars != 3000 || g.SpentMicrodollars != apitest.EchoPrice {
+		t.Errorf("it is told of %+v", g)
+	}
+	var plain map[string]any
+	if use(t, s, "account_get", `{}`).into(t, &plain); plain["grant"] != nil {
+		t.Errorf("a key is told of a grant: %v", plain)
+	}
+	reader := grantOf(t, s, credit.Dollar, "account:read")
+	for tool, q := range map[string]struct{ arguments, allowed, refused string }{
+		"test_echo":         {`{"text":"ab"}`, "", reader},
+		"jobs_list":         {`{}`, token, reader},
+		"files_list":        {`{}`, token, reader},
+		"templates_list":    {`{}`, grantOf(t, s, 0, "templates"), token},
+		"webhooks_list":     {`{}`, grantOf(t, s, 0, "webhooks"), token},
+		"account_get":       {`{}`, reader, grantOf(t, s, 0, "webhooks")},
+		"billing_usage":     {`{}`, reader, grantOf(t, s, 0, "documents")},
+		"prices_list":       {`{}`, reader, ""},
+		"templates_gallery": {`{}`, reader, ""},
+	} {
+		if q.allowed != "" {
+			if r := useAs(t, s, q.allowed, tool, q.arguments); r.IsError {
+				t.Errorf("%s: refused with %+v", tool, r)
+			}
+		}
+		if q.refused != "" {
+			if f := useAs(t, s, q.refused, tool, q.arguments).failure(t); f.Code != "unauthorized" || !strings.Contains(f.Message, "scope") {
+				t.Errorf("%s without its scope: %+v", tool, f)
+			}
+		}
+	}
+}
+
+// TestTokensOpenOneDoor: agents', and no other; and not for ever.
+func TestTokensOpenOneDoor(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, open)
+	token := grantOf(t, s, credit.Dollar, "documents")
+	header := http.Header{"Authorization": {"Bearer " + token}}
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	if got := send(t, s, ping, header); got.Status != http.StatusOK {
+		t.Errorf("the door of agents: got %d", got.Status)
+	}
+	if got := s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"ab"}`, Header: header}); got.Status != http.StatusUnauthorized {
+		t.Errorf("the interface takes a token: status %d", got.Status)
+	}
+	if got := s.Send(t, apitest.Request{Path: api.AgentPath + "?access_token=" + token, Body: ping, Header: http.Header{"Authorization": {}}}); got.Status != http.StatusUnauthorized {
+		t.Errorf("a token in the address: status %d", got.Status)
+	}
+	metadata := `resource_metadata="` + s.URL + `/.well-known/oauth-protected-resource/mcp"`
+	for name, q := range map[string]struct {
+		authorization []string
+		invalid       bool
+	}{"nobody": {nil, false}, "a guess": {[]string{"Bearer pdf_oat_guess"}, true}, "a wrong key": {[]string{"Bearer pdf_live_guess"}, true}} {
+		got := send(t, s, ping, http.Header{"Authorization": q.authorization})
+		if challenge := got.Header.Get("WWW-Authenticate"); got.Status != http.StatusUnauthorized || !strings.Contains(challenge, metadata) || strings.Contains(challenge, "invalid_token") != q.invalid {
+			t.Errorf("%s: got %d, %q", name, got.Status, challenge)
+		}
+	}
+	if err := s.Store.Suspend(t.Context(), s.Account.ID, "abuse"); err != nil {
+		t.Fatal(err)
+	}
+	if got := send(t, s, ping, header); got.Status != http.StatusForbidden {
+		t.Errorf("of a suspended account: got %d", got.Status)
+	}
+	s.Clock.Advance(store.AccessLife)
+	if got := send(t, s, ping, header); got.Status != http.StatusUnauthorized {
+		t.Errorf("after its time: got %d", got.Status)
+	}
+}
+
+// TestGrantsAreCountedApart: each has windows of its own.
+func TestGrantsAreCountedApart(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, door)
+	first, second := grantOf(t, s, credit.Dollar, "documents"), grantOf(t, s, credit.Dollar, "documents")
+	for range 5 {
+		if r := useAs(t, s, first, "test_echo", `{"text":"ab"}`); r.IsError {
+			t.Fatalf("got %+v", r)
+		}
+	}
+	if f := useAs(t, s, first, "test_echo", `{"text":"ab"}`).failure(t); f.Code != "rate_limited" {
+		t.Errorf("a sixth at once: %+v", f)
+	}
+	if r := useAs(t, s, second, "test_echo", `{"text":"ab"}`); r.IsError {
+		t.Errorf("another grant: %+v", r)
+	}
+}
