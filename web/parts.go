@@ -24,6 +24,8 @@ type (
 	exports struct{ *Web }
 	// factors are second factors.
 	factors struct{ *Web }
+	// grants are programs that ask people to let them act for an account.
+	grants struct{ *Web }
 	// joining makes accounts and shows addresses to be their owners'.
 	joining struct{ *Web }
 	// keys are the pages of keys.

@@ -72,7 +72,7 @@ func (w settings) sessionLines(v *visit) ([]views.Session, error) {
 // auditWords say in words what was done.
 var auditWords = map[string]string{
 	"session.begun": "Logged in", "session.ended": "Logged out", "person.email": "Email changed to", "person.password": "Password changed", "person.name": "Profile changed",
-	"account.name": "Account named", "device.approved": "Command line approved:", "device.denied": "Command line denied:", "factor.set": "Second factor set", "factor.off": "Second factor turned off", "key.made": "Key made:", "key.rolled": "Key rolled:",
+	"account.name": "Account named", "device.approved": "Command line approved:", "grant.made": "App connected:", "grant.allowed": "App allowed:", "grant.denied": "App denied:", "grant.limited": "App limited:", "grant.revoked": "App revoked:", "device.denied": "Command line denied:", "factor.set": "Second factor set", "factor.off": "Second factor turned off", "key.made": "Key made:", "key.rolled": "Key rolled:",
 	"key.revoked": "Key revoked:", "member.invited": "Invited", "member.joined": "Joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
 	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Suspended", "account.resumed": "Suspension lifted",
 	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rolled:",

@@ -36,7 +36,7 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), embeds{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
+	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), grants{w}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), embeds{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
 }
 
 // pages are those that everybody finds.
@@ -93,10 +93,27 @@ func (w identities) pages() []page {
 func (w devices) pages() []page {
 	return []page{
 		{"POST", wire.DeviceBeginPath, programs, w.begin},
-		{"POST", wire.DeviceTokenPath, programs, w.token},
 		{"GET", devicePath, manages, w.showCode},
 		{"POST", devicePath, manages, w.typeCode},
 		{"POST", devicePath + "/decision", manages, w.decide},
+	}
+}
+
+// pages are those of programs that ask to act for people (OAuth 2.1).
+func (w grants) pages() []page {
+	return []page{
+		{"GET", wire.ServerMetadataPath, programs, w.describeServer},
+		{"GET", wire.ResourceMetadataPath, programs, w.describeResource},
+		{"GET", wire.ResourceMetadataPath + resourcePath, programs, w.describeResource},
+		{"POST", registerPath, programs, w.register},
+		{"POST", wire.DeviceTokenPath, programs, w.token},
+		{"POST", revokePath, programs, w.drop},
+		{"GET", authorizePath, manages, w.ask},
+		{"POST", authorizePath, manages, w.decide},
+		{"GET", appsPath, signedIn, w.showApps},
+		{"GET", appsPath + "/{id}", manages, w.showApp},
+		{"POST", appsPath + "/{id}", manages, w.limitApp},
+		{"POST", appsPath + "/{id}/revoke", manages, w.revokeApp},
 	}
 }
 
@@ -227,6 +244,9 @@ func (w *Web) Handler() http.Handler {
 		r.Method(p.method, p.pattern, handler)
 		if p.method == http.MethodGet {
 			r.Method(http.MethodHead, p.pattern, handler)
+		}
+		if p.method == http.MethodGet && p.need == programs {
+			r.Method(http.MethodOptions, p.pattern, http.HandlerFunc(grants{w}.allowReading))
 		}
 		if p.need != operates && p.need != programs && !strings.Contains(p.pattern, "{") {
 			w.paths = append(w.paths, p.pattern)

@@ -97,6 +97,9 @@ type Config struct {
 	OpenAPI []byte
 	Draw    Drawer
 	Ready   func(context.Context) views.ServiceStatus
+	// Outward reads what programs say of themselves at addresses of theirs: https at
+	// public addresses, following no redirect. Nil reads nothing.
+	Outward *http.Client
 }
 
 // What requests and files may have where nothing else is said, in bytes.
@@ -137,29 +140,30 @@ type Mailer interface {
 
 // Web serves the pages. Its methods are safe for concurrent use.
 type Web struct {
-	store    *store.Store
-	people   *store.People
-	members  *store.Members
-	sessions *store.Sessions
-	audit    *store.Audit
-	all      *store.Installation
-	box      *seal.Box
-	mail     Mailer
-	hooks    delivery.Endpoints
-	limiter  limit.Limiter
-	assets   *static.Files
-	gallery  *gallery.Gallery
-	pictures *pictures
-	listed   []place // the public pages
-	docs     *guides.Book
-	scs      *scs.SessionManager
-	cfg      Config
-	log      *slog.Logger
-	now      func() time.Time
-	secure   bool     // the base URL is https
-	local    bool     // the base URL is loopback: keys are test keys
-	paths    []string // that a visitor may have meant
-	started  time.Time
+	store     *store.Store
+	people    *store.People
+	members   *store.Members
+	sessions  *store.Sessions
+	audit     *store.Audit
+	all       *store.Installation
+	box       *seal.Box
+	mail      Mailer
+	hooks     delivery.Endpoints
+	limiter   limit.Limiter
+	assets    *static.Files
+	gallery   *gallery.Gallery
+	pictures  *pictures
+	listed    []place         // the public pages
+	documents clientDocuments // of programs that ask to be let in
+	docs      *guides.Book
+	scs       *scs.SessionManager
+	cfg       Config
+	log       *slog.Logger
+	now       func() time.Time
+	secure    bool     // the base URL is https
+	local     bool     // the base URL is loopback: keys are test keys
+	paths     []string // that a visitor may have meant
+	started   time.Time
 }
 
 // New returns the pages. The error is static.ErrMissing in a program that was

@@ -84,7 +84,7 @@ func (l databases) pages(ctx context.Context, r *report) error {
 func (a *large) paths(pages *web.Web) []string {
 	var paths []string
 	for _, page := range pages.Pages() {
-		if page.Method == http.MethodGet && !strings.ContainsAny(page.Pattern, "{.") && slices.Contains([]string{"signed in", "manages"}, page.Need) {
+		if page.Method == http.MethodGet && !strings.ContainsAny(page.Pattern, "{.") && !strings.HasPrefix(page.Pattern, "/oauth/") && slices.Contains([]string{"signed in", "manages"}, page.Need) {
 			paths = append(paths, page.Pattern)
 		}
 	}

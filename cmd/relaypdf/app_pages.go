@@ -105,6 +105,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 		config.Operations = append(config.Operations, row.Name)
 		config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies})
 	}
+	config.Outward = a.render.Webhooks()
 	config.Draw, config.Ready, config.OpenAPI = a.draw, a.ready, api.Description(a.API)
 	if a.post != nil {
 		config.Mail = a.post

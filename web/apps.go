@@ -1,0 +1,109 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+const appsPath = "/dashboard/apps"
+
+// showApps lists the programs that people have let in, those that can be used first.
+func (w grants) showApps(v *visit) error {
+	list, err := w.store.Grants().List(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	m := views.Apps{URL: w.resource()}
+	now := w.now()
+	slices.SortStableFunc(list, func(a, b store.Grant) int {
+		switch {
+		case a.Live(now) == b.Live(now):
+			return 0
+		case a.Live(now):
+			return -1
+		}
+		return 1
+	})
+	for _, g := range list {
+		m.List = append(m.List, w.appLine(g))
+	}
+	return v.show(http.StatusOK, views.AppsPage(v.page("Connected apps", settingsPath), m))
+}
+
+func (w grants) appLine(g store.Grant) views.App {
+	now := w.now()
+	line := views.App{
+		ID: g.ID, Name: g.Name, Back: backTo(g.Home), Email: g.Email, Since: g.CreatedAt, Ends: g.ExpiresAt, LastUsed: g.LastUsedAt, Limit: g.Limit, Spent: g.Spent,
+		State: views.Status{Is: views.StateOK, Word: "Active"}, Live: g.Live(now),
+	}
+	for _, scope := range g.Scopes {
+		line.May = append(line.May, scopeWords[scope].text)
+	}
+	switch {
+	case g.RevokedAt != nil:
+		line.State = views.Status{Is: views.StateOff, Word: "Revoked"}
+	case !g.ExpiresAt.After(now):
+		line.State = views.Status{Is: views.StateOff, Word: "Expired"}
+	case g.Orphaned:
+		line.State = views.Status{Is: views.StateOff, Word: "Person left"}
+	case g.Spent >= g.Limit:
+		line.State = views.Status{Is: views.StateWarn, Word: "Spent"}
+	}
+	return line
+}
+
+// showApp shows a program, with what it may spend to be changed.
+func (w grants) showApp(v *visit) error {
+	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	if err != nil {
+		return err
+	}
+	m := views.AppDetail{Form: views.Form{Values: map[string]string{"limit": strings.TrimPrefix(views.Dollars(g.Limit), "$")}, Errors: map[string]string{}}, App: w.appLine(g)}
+	return v.show(http.StatusOK, views.AppPage(v.page(m.Name, settingsPath), m))
+}
+
+// limitApp changes what a program may spend.
+func (w grants) limitApp(v *visit) error {
+	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	if err != nil {
+		return err
+	}
+	limit, wrong := dollars(v.value("limit"))
+	if wrong == "" && limit == nil {
+		wrong = "Say what it may spend; 0 is nothing."
+	}
+	if wrong != "" {
+		m := views.AppDetail{Form: views.Form{Values: map[string]string{"limit": v.value("limit")}, Errors: map[string]string{"limit": wrong}}, App: w.appLine(g)}
+		return v.show(http.StatusUnprocessableEntity, views.AppPage(v.page(m.Name, settingsPath), m))
+	}
+	if err := w.store.Grants().SetLimit(v.ctx(), v.account.ID, g.ID, *limit); err != nil {
+		return err
+	}
+	if err := v.record("grant.limited", g.Name, views.Dollars(*limit)); err != nil {
+		return err
+	}
+	v.tell(g.Name + " may spend " + views.Dollars(*limit) + " in all.")
+	return v.redirect(appsPath)
+}
+
+// revokeApp ends what a program may do.
+func (w grants) revokeApp(v *visit) error {
+	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	if err != nil {
+		return err
+	}
+	if err := w.store.Grants().Revoke(v.ctx(), v.account.ID, g.ID); err != nil {
+		return err
+	}
+	if err := v.record("grant.revoked", g.Name, ""); err != nil {
+		return err
+	}
+	v.tell(g.Name + " may do nothing here from now on.")
+	return v.redirect(appsPath)
+}
