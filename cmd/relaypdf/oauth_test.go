@@ -104,7 +104,7 @@ func TestAgentSignsIn(t *testing.T) {
 	}
 	saw := next()
 	grant := saw.Account.Grant
-	if saw.Tools < 40 || saw.Tool != "barcodes_create" || saw.Type != "image/png" || strings.Join(grant.Scopes, " ") != "documents templates account:read" || grant.SpendLimitMicrodollars != 150 || grant.SpentMicrodollars != 100 {
+	if saw.Tools < 40 || saw.Tool != "barcodes_create" || saw.Type != "PNG" || strings.Join(grant.Scopes, " ") != "documents templates account:read" || grant.SpendLimitMicrodollars != 150 || grant.SpentMicrodollars != 100 {
 		t.Errorf("the agent saw %+v", saw)
 	}
 	if !saw.Beyond.IsError || !strings.Contains(saw.Beyond.Content[0].Text, "payment_required") || !strings.Contains(saw.Beyond.Content[0].Text, "grantSpendLimit") {

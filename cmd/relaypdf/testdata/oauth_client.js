@@ -59,7 +59,7 @@ async function main() {
   const made = await make();
   const file = await fetch(made.structuredContent.url);
   const account = await client.callTool({ name: "account_get", arguments: {} });
-  say({ tools: tools.length, tool, type: file.headers.get("content-type"), account: account.structuredContent, beyond: await make(), hidden: await client.callTool({ name: "webhooks_list", arguments: {} }) });
+  say({ tools: tools.length, tool, type: Buffer.from(await file.arrayBuffer()).toString("latin1", 1, 4), account: account.structuredContent, beyond: await make(), hidden: await client.callTool({ name: "webhooks_list", arguments: {} }) });
 
   const stolen = kept.tokens.refresh_token;
   kept.tokens = { ...kept.tokens, access_token: "pdf_oat_" + "x".repeat(40) };
