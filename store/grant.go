@@ -15,9 +15,10 @@ import (
 const (
 	// CodeLife is how long a program has to change its code for tokens.
 	CodeLife = time.Minute
-	// AccessLife is how long a token opens the door, RefreshLife how long one may wait
-	// that is changed for new ones. Neither outlives its grant.
-	AccessLife  = time.Hour
+	// AccessLife is how long a token opens the door.
+	AccessLife = time.Hour
+	// RefreshLife is how long a token may wait that is changed for new ones. Neither
+	// outlives its grant.
 	RefreshLife = 30 * 24 * time.Hour
 )
 
@@ -190,12 +191,10 @@ func (g *Grants) Redeem(ctx context.Context, r Redemption, tell TellingGrant) (G
 		if _, err := tx.NewUpdate().Model((*codeRow)(nil)).Set("used = TRUE").Where("hash = ?", row.Hash).Exec(ctx); err != nil {
 			return err
 		}
-		if verdict = row.verdict(r, g.store.now()); verdict != nil {
-			return nil
+		if verdict = row.verdict(r, g.store.now()); verdict == nil {
+			verdict, err = refusal(ctx, tx, row.AccountID, row.PersonID)
 		}
-		may, err := mayAllow(ctx, tx, row.AccountID, row.PersonID)
-		if err != nil || !may {
-			verdict = ErrDenied
+		if err != nil || verdict != nil {
 			return err
 		}
 		got, err = g.make(ctx, tx, &row, tell)
@@ -216,6 +215,15 @@ func (r *codeRow) verdict(shown Redemption, now time.Time) error {
 		return ErrDenied
 	}
 	return nil
+}
+
+// refusal is ErrDenied where a person may not let programs act for an account.
+func refusal(ctx context.Context, tx bun.Tx, accountID, personID string) (verdict, err error) {
+	may, err := mayAllow(ctx, tx, accountID, personID)
+	if err == nil && !may {
+		verdict = ErrDenied
+	}
+	return verdict, err
 }
 
 // mayAllow reports whether a person may let programs act for an account: they may

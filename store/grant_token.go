@@ -50,15 +50,13 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 			return err
 		}
 		verdict = token.verdict(r, &key, &grant, g.store.now())
-		if errors.Is(verdict, ErrUsed) {
+		switch {
+		case errors.Is(verdict, ErrUsed):
 			return g.end(ctx, tx, key.ID)
+		case verdict == nil:
+			verdict, err = refusal(ctx, tx, grant.AccountID, grant.PersonID)
 		}
-		if verdict != nil {
-			return nil
-		}
-		may, err := mayAllow(ctx, tx, grant.AccountID, grant.PersonID)
-		if err != nil || !may {
-			verdict = ErrDenied
+		if err != nil || verdict != nil {
 			return err
 		}
 		if _, err := tx.NewUpdate().Model((*grantTokenRow)(nil)).Set("used = TRUE").Where("hash = ?", token.Hash).Exec(ctx); err != nil {

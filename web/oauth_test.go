@@ -47,10 +47,10 @@ type answered struct {
 	Redirects []string `json:"redirect_uris"`
 }
 
-// sends sends JSON as a program does.
-func (a *agent) sends(path, body string, status int) (got answered) {
+// registers sends what a program says of itself.
+func (a *agent) registers(body string, status int) (got answered) {
 	a.t.Helper()
-	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.h.url+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.h.url+"/oauth/register", strings.NewReader(body))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func (a *agent) sends(path, body string, status int) (got answered) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if err := json.NewDecoder(response.Body).Decode(&got); err != nil || response.StatusCode != status {
-		a.t.Fatalf("POST %s: got status %d, want %d: %+v, %v", path, response.StatusCode, status, got, err)
+		a.t.Fatalf("POST /oauth/register: got status %d, want %d: %+v, %v", response.StatusCode, status, got, err)
 	}
 	return got
 }
@@ -71,7 +71,7 @@ func (h *house) agent(t *testing.T) *agent {
 	t.Helper()
 	a := &agent{visitor: h.visitor(t)}
 	a.header = http.Header{"User-Agent": {"agent/1"}}
-	got := a.sends("/oauth/register", `{"client_name":"Draftsman","redirect_uris":["`+callback+`","http://127.0.0.1/back"],"token_endpoint_auth_method":"client_secret_post","scope":"x"}`, http.StatusCreated)
+	got := a.registers(`{"client_name":"Draftsman","redirect_uris":["`+callback+`","http://127.0.0.1/back"],"token_endpoint_auth_method":"client_secret_post","scope":"x"}`, http.StatusCreated)
 	if a.id = got.ClientID; a.id == "" || got.Secret != "" || got.Method != "none" || len(got.Redirects) != 2 {
 		t.Fatalf("registered as %+v", got)
 	}
@@ -120,9 +120,9 @@ func (a *agent) back(page answer) *url.URL {
 }
 
 // code lets a person allow what is asked, and returns the code.
-func (a *agent) code(person *visitor, changes ...string) string {
+func (a *agent) code(person *visitor) string {
 	a.t.Helper()
-	form, _ := a.asks(person, a.question(changes...))
+	form, _ := a.asks(person, a.question())
 	to := a.back(person.post("/oauth/authorize", http.StatusOK, form))
 	if q := to.Query(); q.Get("state") != "s&t=1" || q.Get("iss") != a.h.url || q.Get("code") == "" {
 		a.t.Fatalf("led to %s", to)
@@ -397,27 +397,27 @@ func TestAgentsRegister(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := a.sends("/oauth/register", string(body), http.StatusBadRequest); got.Error != "invalid_redirect_uri" || got.ClientID != "" {
+		if got := a.registers(string(body), http.StatusBadRequest); got.Error != "invalid_redirect_uri" || got.ClientID != "" {
 			t.Errorf("%s: got %+v", redirect, got)
 		}
 	}
 	for _, body := range []string{`{`, `[]`, `{"redirect_uris":[]}`, `{"redirect_uris":["` + callback + `"],"grant_types":["implicit"]}`, `{"redirect_uris":["` + callback + `"],"response_types":["token"]}`, `{"client_name":"` + strings.Repeat("x", 17<<10) + `"}`} {
-		if got := a.sends("/oauth/register", body, http.StatusBadRequest); !strings.HasPrefix(got.Error, "invalid_") {
+		if got := a.registers(body, http.StatusBadRequest); !strings.HasPrefix(got.Error, "invalid_") {
 			t.Errorf("%.40s: got %+v", body, got)
 		}
 	}
 	for _, redirect := range []string{"http://localhost:3000/cb", "http://[::1]:3000/cb", "com.example.app:/cb", "cursor://x/cb"} {
-		a.sends("/oauth/register", `{"redirect_uris":["`+redirect+`"]}`, http.StatusCreated)
+		a.registers(`{"redirect_uris":["`+redirect+`"]}`, http.StatusCreated)
 	}
 	const attack = `\"><script>alert(1)</script>\u202e`
-	evil := &agent{a.visitor, a.sends("/oauth/register", `{"client_name":"`+attack+`","redirect_uris":["`+callback+`"]}`, http.StatusCreated).ClientID}
+	evil := &agent{a.visitor, a.registers(`{"client_name":"`+attack+`","redirect_uris":["`+callback+`"]}`, http.StatusCreated).ClientID}
 	if _, page := evil.asks(h.join(t, "maya@example.com"), evil.question()); strings.Contains(page.body, "<script>alert") || strings.Contains(page.body, "\u202e") {
 		t.Error("the page shows the markup of a program's name, or its control characters")
 	}
 	for range 54 {
-		a.sends("/oauth/register", `{"redirect_uris":["`+callback+`"]}`, http.StatusCreated)
+		a.registers(`{"redirect_uris":["`+callback+`"]}`, http.StatusCreated)
 	}
-	if got := a.sends("/oauth/register", `{"redirect_uris":["`+callback+`"]}`, http.StatusTooManyRequests); got.Error != "slow_down" {
+	if got := a.registers(`{"redirect_uris":["`+callback+`"]}`, http.StatusTooManyRequests); got.Error != "slow_down" {
 		t.Errorf("too many: %+v", got)
 	}
 }
