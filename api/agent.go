@@ -143,7 +143,7 @@ func (d *AgentDoor) Local() bool { return d.local }
 // nobody is told where a person can let them in (RFC 9728).
 func (d *AgentDoor) Caller(w http.ResponseWriter, r *http.Request) (call.Caller, error) {
 	secret := bearer(r.Header)
-	caller, err := d.identify(r.Context(), secret, edge.ClientIP(r.Context()), d.agentOf)
+	caller, err := d.authenticate(r.Context(), secret, edge.ClientIP(r.Context()), d.agentOf)
 	if err != nil && call.Fault(err).Code == fault.Unauthorized {
 		challenge := `Bearer realm="relaypdf", resource_metadata="` + d.baseURL + wire.ResourceMetadataPath + AgentPath + `"`
 		if secret != "" {

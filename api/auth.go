@@ -24,15 +24,10 @@ var (
 // maxReads is how many reads of one caller run at once in this process.
 const maxReads = 8
 
-// authenticate finds the caller that a key belongs to. Keys that are wrong count
-// in the window of the client's address. When it is full, wrong ones are refused
-// as too many, and right ones of the same address go on.
-func (a *API) authenticate(ctx context.Context, secret, ip string) (call.Caller, error) {
-	return a.identify(ctx, secret, ip, a.callerOf)
-}
-
-// identify counts what was wrong of what find is asked.
-func (a *API) identify(ctx context.Context, secret, ip string, find func(context.Context, string) (call.Caller, error)) (call.Caller, error) {
+// authenticate finds the caller that a secret belongs to by find, such as callerOf.
+// Secrets that are wrong count in the window of the client's address. When it is
+// full, wrong ones are refused as too many, and right ones of the same address go on.
+func (a *API) authenticate(ctx context.Context, secret, ip string, find func(context.Context, string) (call.Caller, error)) (call.Caller, error) {
 	caller, err := find(ctx, secret)
 	if err == nil || !a.rateLimits || call.Fault(err).Code != fault.Unauthorized {
 		return caller, err
@@ -44,6 +39,7 @@ func (a *API) identify(ctx context.Context, secret, ip string, find func(context
 	return call.Caller{}, err
 }
 
+// callerOf finds the caller that a key belongs to.
 func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) {
 	known := strings.HasPrefix(secret, store.LivePrefix) || (a.local && strings.HasPrefix(secret, store.TestPrefix))
 	if !known {
@@ -64,11 +60,11 @@ func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) 
 }
 
 // agentOf finds the caller that a key or a token belongs to.
-func (a *API) agentOf(ctx context.Context, secret string) (call.Caller, error) {
+func (d *AgentDoor) agentOf(ctx context.Context, secret string) (call.Caller, error) {
 	if !strings.HasPrefix(secret, store.AccessPrefix) {
-		return a.callerOf(ctx, secret)
+		return d.callerOf(ctx, secret)
 	}
-	access, err := a.store.Grants().Access(ctx, secret, a.baseURL+AgentPath)
+	access, err := d.store.Grants().Access(ctx, secret, d.baseURL+AgentPath)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This token is unknown, has expired or was revoked."}

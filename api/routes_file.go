@@ -57,7 +57,7 @@ func (f files) get(ctx context.Context, _ call.Caller, in downloadInput) (downlo
 // own finds a file of the account that a key belongs to. A key that may not do
 // that is as good as none.
 func (f files) own(ctx context.Context, in downloadInput, missing error) (store.File, error) {
-	caller, err := f.authenticate(ctx, in.key, in.ip)
+	caller, err := f.authenticate(ctx, in.key, in.ip, f.callerOf)
 	switch {
 	case err == nil && caller.Full():
 		return f.store.AccountFile(ctx, caller.Account.ID, in.ID)

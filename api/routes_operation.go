@@ -21,7 +21,7 @@ import (
 // postOperation is the HTTP door of one operation, for who has a key.
 func (a *API) postOperation(operation *op.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
 	return runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
-		return a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()))
+		return a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()), a.callerOf)
 	})
 }
 

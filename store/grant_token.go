@@ -130,7 +130,7 @@ func (g *Grants) Access(ctx context.Context, secret, resource string) (GrantAcce
 	if err != nil {
 		return GrantAccess{}, wrapped("read token", notFound(err))
 	}
-	g.store.noteUse(key.key(), now)
+	noteUse(g.store.keyUses, key.key(), now)
 	return GrantAccess{key.key(), account.account(now), strings.Fields(scopes)}, nil
 }
 

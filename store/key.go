@@ -195,15 +195,15 @@ func (s KeyStore) KeyBySecret(ctx context.Context, secret string) (Key, Account,
 	if err != nil {
 		return Key{}, Account{}, err
 	}
-	s.noteUse(key, s.now())
+	noteUse(s.keyUses, key, s.now())
 	return key, account, nil
 }
 
 // noteUse has it written down that a key was used.
-func (s *core) noteUse(key Key, now time.Time) {
+func noteUse(uses chan<- string, key Key, now time.Time) {
 	if key.LastUsedAt == nil || now.Sub(*key.LastUsedAt) >= keyUseEvery {
 		select {
-		case s.keyUses <- key.ID:
+		case uses <- key.ID:
 		default: // The queue is full; the key's next use comes here again.
 		}
 	}

@@ -48,7 +48,7 @@ var challenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // read reads a question. Until the program and its address are known, what is wrong
 // is told to the person alone.
-func (w grants) read(v *visit, values url.Values) (question, error) {
+func (w consents) read(v *visit, values url.Values) (question, error) {
 	var q question
 	for name, list := range values {
 		if len(list) > 1 && name != "allow" {
@@ -87,7 +87,7 @@ func (w grants) read(v *visit, values url.Values) (question, error) {
 
 // wrong says what is wrong with the question of a known program, or nothing. A
 // program that says nothing of what its tokens are for wants the door of agents.
-func (w grants) wrong(values url.Values) (code, text string) {
+func (w consents) wrong(values url.Values) (code, text string) {
 	resource := values.Get("resource")
 	switch {
 	case values.Get("response_type") != "code":
@@ -103,7 +103,7 @@ func (w grants) wrong(values url.Values) (code, text string) {
 }
 
 // back is the address that a person is led back to, with an answer (RFC 9207).
-func (w grants) back(q question, answer url.Values) string {
+func (w consents) back(q question, answer url.Values) string {
 	u, err := url.Parse(q.Redirect)
 	if err != nil {
 		return ""
@@ -121,7 +121,7 @@ func (w grants) back(q question, answer url.Values) string {
 }
 
 // ask shows a person what a program wants.
-func (w grants) ask(v *visit) error {
+func (w consents) ask(v *visit) error {
 	q, err := w.read(v, v.r.URL.Query())
 	if err != nil {
 		return w.refuse(v, err)
@@ -131,7 +131,7 @@ func (w grants) ask(v *visit) error {
 	return v.show(http.StatusOK, views.ConsentPage(v.page("Allow access", ""), m))
 }
 
-func (w grants) model(v *visit, q question) views.Consent {
+func (w consents) model(v *visit, q question) views.Consent {
 	m := views.Consent{
 		Form:   views.Form{Values: map[string]string{"limit": v.value("limit"), "days": v.value("days")}, Errors: map[string]string{}},
 		Client: q.Name, Site: q.Site, Back: backTo(q.Redirect), Account: v.member.AccountName, AccountID: v.account.ID, Email: v.person.Email, Balance: v.account.Balance,
@@ -179,7 +179,7 @@ func backTo(redirect string) string {
 }
 
 // refuse shows why nothing can be allowed.
-func (w grants) refuse(v *visit, err error) error {
+func (w consents) refuse(v *visit, err error) error {
 	var unknown *clientError
 	var wrong *refusedQuestion
 	m := views.ConsentEnd{Title: "This cannot be allowed"}
@@ -196,7 +196,7 @@ func (w grants) refuse(v *visit, err error) error {
 }
 
 // decide allows or denies what a program wants.
-func (w grants) decide(v *visit) error {
+func (w consents) decide(v *visit) error {
 	q, err := w.read(v, v.r.PostForm) //nolint:forbidigo // what was sent; it sends nothing
 	if err != nil {
 		return w.refuse(v, err)
@@ -216,7 +216,7 @@ func (w grants) decide(v *visit) error {
 	return w.allowProgram(v, q, m)
 }
 
-func (w grants) allowProgram(v *visit, q question, m views.Consent) error {
+func (w consents) allowProgram(v *visit, q question, m views.Consent) error {
 	consent := store.Consent{
 		Client: q.OAuthClient, Redirect: q.Redirect, Challenge: q.Challenge, Resource: q.Resource, AccountID: v.account.ID, PersonID: v.person.ID,
 	}
@@ -258,7 +258,7 @@ func (w grants) allowProgram(v *visit, q question, m views.Consent) error {
 
 // leave leads a person back to the program. It is a page and no redirect: forms of
 // ours lead nowhere else, which the browser holds them to.
-func (w grants) leave(v *visit, q question, title, text string, answer url.Values) error {
+func (w consents) leave(v *visit, q question, title, text string, answer url.Values) error {
 	m := views.ConsentEnd{Title: title, Text: text, Back: w.back(q, answer), To: backTo(q.Redirect)}
 	v.w.Header().Set("Refresh", "0; url="+m.Back)
 	return v.show(http.StatusOK, views.ConsentEndPage(v.page(title, ""), m))

@@ -24,8 +24,11 @@ type (
 	exports struct{ *Web }
 	// factors are second factors.
 	factors struct{ *Web }
-	// grants are programs that ask people to let them act for an account.
-	grants struct{ *Web }
+	// grants are programs that people let act for an account, consents their
+	// questions, apps the list of those that were allowed.
+	grants   struct{ *Web }
+	consents struct{ grants }
+	apps     struct{ grants }
 	// joining makes accounts and shows addresses to be their owners'.
 	joining struct{ *Web }
 	// keys are the pages of keys.

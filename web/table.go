@@ -36,7 +36,7 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), grants{w}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), embeds{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
+	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), grants{w}.pages(), consents{grants{w}}.pages(), apps{grants{w}}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), embeds{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
 }
 
 // pages are those that everybody finds.
@@ -108,8 +108,20 @@ func (w grants) pages() []page {
 		{"POST", registerPath, programs, w.register},
 		{"POST", wire.DeviceTokenPath, programs, w.token},
 		{"POST", revokePath, programs, w.drop},
+	}
+}
+
+// pages are those of people who are asked.
+func (w consents) pages() []page {
+	return []page{
 		{"GET", authorizePath, manages, w.ask},
 		{"POST", authorizePath, manages, w.decide},
+	}
+}
+
+// pages are those of programs that were allowed.
+func (w apps) pages() []page {
+	return []page{
 		{"GET", appsPath, signedIn, w.showApps},
 		{"GET", appsPath + "/{id}", manages, w.showApp},
 		{"POST", appsPath + "/{id}", manages, w.limitApp},
