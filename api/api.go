@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -91,7 +92,7 @@ type API struct {
 	gallery    *gallery.Gallery
 	prices     map[string]credit.Amount
 	registry   *prometheus.Registry
-	openapi    []byte
+	openapi    func() ([]byte, error) // written when it is first asked for
 	handler    *chi.Mux
 	person     http.Handler
 	agents     http.Handler // nil where there is no door for agents
@@ -175,9 +176,7 @@ func New(cfg Config) (*API, error) {
 	watchLimits(a.registry, a.limiter)
 	a.watchSandbox()
 	watchStore(a)
-	if a.openapi, err = a.describe(); err != nil {
-		return nil, err
-	}
+	a.openapi = sync.OnceValues(a.describe)
 	if cfg.Agents != nil {
 		if a.agents, err = cfg.Agents(newAgentDoor(a)); err != nil {
 			return nil, err

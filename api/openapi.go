@@ -43,7 +43,7 @@ const edgeCache = "public, s-maxage=300, stale-while-revalidate=60"
 type description []byte
 
 func (a *API) openAPI(context.Context, call.Caller, nothing) (description, error) {
-	return a.openapi, nil
+	return a.openapi()
 }
 
 func (d description) send(w http.ResponseWriter, _ *http.Request) error {
@@ -419,4 +419,4 @@ func errorSchema() *jsonschema.Schema {
 }
 
 // Description is the OpenAPI document in JSON.
-func Description(a *API) []byte { return a.openapi }
+func Description(a *API) ([]byte, error) { return a.openapi() }

@@ -117,7 +117,11 @@ func workshop(t *testing.T, s service) string {
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "openapi.json"), string(api.Description(s.API)))
+	description, err := api.Description(s.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "openapi.json"), string(description))
 	write(t, filepath.Join(dir, "package.json"), `{"type":"module"}`)
 	return dir
 }

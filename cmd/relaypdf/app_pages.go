@@ -106,7 +106,10 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 		config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies})
 	}
 	config.Outward = a.render.Webhooks()
-	config.Draw, config.Ready, config.OpenAPI = a.draw, a.ready, api.Description(a.API)
+	config.Draw, config.Ready = a.draw, a.ready
+	if config.OpenAPI, err = api.Description(a.API); err != nil {
+		return nil, err
+	}
 	if a.post != nil {
 		config.Mail = a.post
 	}

@@ -256,7 +256,11 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	t.Parallel()
 	app := startOpen(t)
 	key := keyOf(t, app)
-	book, err := guides.New(app.BaseURL(), api.Description(app.API))
+	description, err := api.Description(app.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := guides.New(app.BaseURL(), description)
 	if err != nil {
 		t.Fatal(err)
 	}
