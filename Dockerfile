@@ -1,5 +1,5 @@
 # The container images of relaypdf: `full`, which is the default, and `slim`,
-# without office documents and without Java (filling in forms).
+# without office documents, without Java (filling in forms) and without OCR.
 #
 #   docker build --target full --build-arg VERSION="$(git describe --tags --always)" -t relaypdf .
 #   docker run --security-opt seccomp=deploy/seccomp.json -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf
@@ -71,6 +71,7 @@ FROM base AS full
 RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		pdftk-java \
+		tesseract-ocr tesseract-ocr-eng tesseract-ocr-deu tesseract-ocr-fra \
 		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno wkhtmltopdf \
 	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/*
 COPY --from=build /out/relaypdf /usr/local/bin/relaypdf

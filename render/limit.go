@@ -20,6 +20,8 @@ const (
 	ChangeTime = 30 * time.Second
 	// MakeTime is for what draws, compresses, joins or converts.
 	MakeTime = time.Minute
+	// OCRTime is for reading scans: fifty pages take some seconds each, two at a time.
+	OCRTime = 4 * time.Minute
 )
 
 // timeLimit returns how long an engine's job may take.
@@ -32,6 +34,9 @@ func timeLimit(job string) time.Duration {
 	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob, pdf.SetInfoJob,
 		pdf.CropJob, pdf.ResizeJob, pdf.RepairJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob:
 		return ChangeTime
+	}
+	if job == pdf.OCRJob {
+		return OCRTime
 	}
 	return MakeTime
 }

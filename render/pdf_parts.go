@@ -57,3 +57,27 @@ func (a PDFPages) SetInfo(ctx context.Context, file File, password string, info 
 	args := pdf.Information{Input: input, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
 	return a.runPDF(ctx, engine.Job{Name: pdf.SetInfoJob, Args: args, Files: files})
 }
+
+// OCR says which pages are read, and how. Empty pages are all.
+type OCR struct {
+	Pages     string
+	Languages []string // those of tesseract, such as eng
+	// Force reads pages, too, that have text already.
+	Force bool
+	// Turn has pages that lie on their side shown upright, Straighten makes lines
+	// level. Text wants what was read as JSON, in the place of a PDF.
+	Turn, Straighten, Text bool
+}
+
+// ReadText is what was read on pages.
+type ReadText = pdf.ReadText
+
+// Read lays the text of pages that are pictures under them, or returns it as JSON.
+func (a PDFPages) Read(ctx context.Context, file PDFFile, how OCR) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.OCRArgs{
+		Selection: pdf.Selection{Input: input, Pages: how.Pages}, Languages: how.Languages,
+		Force: how.Force, Turn: how.Turn, Straighten: how.Straighten, Text: how.Text,
+	}
+	return a.runPDF(ctx, engine.Job{Name: pdf.OCRJob, Args: args, Files: files})
+}

@@ -34,6 +34,8 @@ const (
 	PDFOffPage          = pdf.OffPage
 	PDFNotAttached      = pdf.NotAttached
 	PDFNothing          = pdf.Nothing
+	PDFNoLanguage       = pdf.NoLanguage
+	PDFNoProgram        = pdf.NoProgram
 )
 
 // The limits of a page's image: pixels a side and in all.

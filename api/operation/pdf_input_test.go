@@ -33,6 +33,7 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.attachments", `{` + aPDF + `}`},
 		{"pdf.attachments", `{` + aPDF + `,"action":"extract","names":["a"]}`},
 		{"pdf.extract-images", `{` + aPDF + `,"minWidth":1,"minHeight":65535,"pages":[2]}`},
+		{"pdf.ocr", `{` + aPDF + `,"languages":["eng","chi_sim"],"pages":"2-","force":true,"rotate":false,"deskew":false,"output":"text"}`},
 		{"pdf.info", `{"fileId":"file_x","password":""}`},
 	} {
 		if faults := bind(t, test.name, test.body); faults != nil {
@@ -78,6 +79,10 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.extract", `{` + aPDF + `,"pages":"3-1"}`, []string{
 			"pages has the range 3-1, which runs backwards; give " + render.PageRangesSyntax + ", or an array of page numbers"}},
 		// Their own fields.
+		{"pdf.ocr", `{` + aPDF + `,"languages":["en","../eng"],"output":"text","metadata":{"title":"x"}}`, []string{
+			`languages[0] must be a string of 3 to 20 characters matching ^[a-z]{3}(_[A-Za-z]+)*$; got "en"`,
+			`languages[1] must be a string of 3 to 20 characters matching ^[a-z]{3}(_[A-Za-z]+)*$; got "../eng"`, "metadata is for pdf only; output is text"}},
+		{"pdf.ocr", `{` + aPDF + `,"output":"text","metadata":{"title":"x"}}`, []string{"metadata is for pdf only; output is text"}},
 		{"pdf.rotate", `{` + aPDF + `}`, []string{"degrees is required"}},
 		{"pdf.crop", `{` + aPDF + `}`, []string{"box is required, or margins in its place: give exactly one of box, margins"}},
 		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":9,"height":9},"margins":{"top":1}}`, []string{"margins cannot stand beside box: give exactly one of box, margins"}},

@@ -115,6 +115,8 @@ func toolFault(err error, files []openFile, sources []placed) error {
 		return op.Faults{{Field: "pages", Message: fmt.Sprintf("selects all pages of the document, which has %d; at least one must stay", failed.Pages)}}
 	case render.PDFNotAttached:
 		return op.Faults{{Field: "names", Message: failed.Text}}
+	case render.PDFNoLanguage:
+		return op.Faults{{Field: "languages", Message: failed.Text}}
 	case render.PDFNoSelection:
 		return op.Faults{{Field: "pages", Message: failed.Text}}
 	case render.PDFTooFine:
@@ -180,6 +182,8 @@ func toolError(err error) *fault.Error {
 	var document *documentError
 	var late *render.ToolTimeoutError
 	switch {
+	case errors.As(err, &document) && document.cause.Kind == render.PDFNoProgram:
+		return &fault.Error{Code: fault.ConvertUnavailable, Message: "This server does not have the program that " + document.cause.Text + ". Its operator can install it; relaypdf doctor says how."}
 	case errors.As(err, &document):
 		detail := document.detail()
 		return &fault.Error{

@@ -222,6 +222,16 @@ var Rows = []op.Row[*Env]{
 		Example: TextInput{PDFSource: examplePDF()},
 		Run:     runText,
 	},
+	row[OCRInput]{
+		Info: op.Info{
+			Name: "pdf.ocr", Summary: "Read scans: make a PDF searchable, or get its text",
+			Use:   "Use it for pages that are pictures of text, where pdf_text finds nothing.",
+			Price: ocrPrice, PriceNote: "At most 50 pages a call. Pages that have text already are left as they are.",
+			Produces: []string{"application/pdf", "application/json"}, Answer: reflect.TypeFor[render.ReadText](), Codes: []string{string(fault.ConvertUnavailable)},
+		},
+		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
+		Run:     described(runOCR),
+	},
 	row[PDFFileInput]{
 		Info: op.Info{
 			Name: "pdf.form.fields", Summary: "List the fields of a PDF's form",

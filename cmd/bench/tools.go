@@ -90,6 +90,8 @@ func (l *lab) toolRows(f *fixtures) []tool {
 			hand: f.program("pdftoppm", "-jpeg", "-r", "150", "-l", "20", "plain.pdf", "out")},
 		{name: "raster, 20 PNG", operation: "pdf.raster", call: rasterRequest(plain, drawn, "png"),
 			hand: f.program("pdftoppm", "-png", "-r", "150", "-l", "20", "plain.pdf", "out")},
+		{name: "ocr, a page", operation: "pdf.ocr", call: toolRequest("/v1/pdf/ocr", f.pdf("scan.pdf"), pdfMagic),
+			hand: f.programs([]string{"pdftoppm", "-gray", "-r", "300", "-singlefile", "scan.pdf", "scan"}, []string{"tesseract", "scan.pgm", "out", "--dpi", "300", "pdf"})},
 		{name: "zip, 30 files", operation: "zip.create", call: toolRequest("/v1/zip", map[string]any{"files": f.letters()}, []byte("PK")),
 			hand: f.program("zip", append([]string{"-q", "out.zip"}, f.names...)...)},
 	}
@@ -128,6 +130,40 @@ func (f *fixtures) program(name string, args ...string) work {
 		}
 		return nil
 	}
+}
+
+// programs does the work by hand with several programs, one after the other.
+func (f *fixtures) programs(commands ...[]string) work {
+	return func(ctx context.Context, n int) error {
+		for _, c := range commands {
+			if err := f.program(c[0], c[1:]...)(ctx, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// addScan makes a PDF that is a picture of a page.
+func (f *fixtures) addScan(ctx context.Context, l *lab) error {
+	if err := f.program("pdftoppm", "-gray", "-r", "200", "-png", "-singlefile", "plain.pdf", "scan")(ctx, 0); err != nil {
+		return err
+	}
+	picture, err := os.ReadFile(filepath.Join(f.dir, "scan.png"))
+	if err != nil {
+		return err
+	}
+	call := toolRequest("/v1/pdf/from-images", map[string]any{
+		"files": []any{map[string]any{"file": picture, "filename": "scan.png"}}, "options": map[string]any{"format": "A4"},
+	}, pdfMagic)
+	answer, err := l.client.post(ctx, l.keys[0], call)
+	if err == nil && answer.status != 200 {
+		err = fmt.Errorf("status %d: %s", answer.status, answer.text)
+	}
+	if err != nil {
+		return fmt.Errorf("make a scan: %w", err)
+	}
+	return f.add("scan.pdf", answer.result)
 }
 
 // measureTool measures both sides in turn.
@@ -248,6 +284,9 @@ func (l *lab) newFixtures(ctx context.Context) (_ *fixtures, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("make %s: %w", name, err)
 		}
+	}
+	if err := f.addScan(ctx, l); err != nil {
+		return nil, err
 	}
 	for i := range 30 {
 		name := fmt.Sprintf("letter-%02d.html", i)

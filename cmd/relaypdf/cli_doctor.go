@@ -48,6 +48,7 @@ var checkups = []checkup{
 	{"sandbox", checkSandbox},
 	{"own address", checkOwnAddress},
 	{"fonts", checkFonts},
+	{"ocr", checkOCR},
 	{"extra CA", checkExtraCA},
 	{"clock", checkClock},
 	{"render", checkRender},

@@ -283,6 +283,25 @@ func checkFonts(ctx context.Context, _ Config) []finding {
 	return okay("%s", strings.Join(names, ", "))
 }
 
+// checkOCR looks which languages scans can be read in.
+func checkOCR(ctx context.Context, _ Config) []finding {
+	const remedy = "apt-get install tesseract-ocr tesseract-ocr-eng, and tesseract-ocr-LANGUAGE for each other language"
+	text, err := outputOf(ctx, nil, "tesseract", "--list-langs")
+	if err != nil {
+		return doubtful(remedy, "scans cannot be read: %v", err)
+	}
+	var languages []string
+	for _, word := range strings.Fields(text[strings.LastIndex(text, ":")+1:]) {
+		if word != "osd" { // tells scripts apart
+			languages = append(languages, word)
+		}
+	}
+	if len(languages) == 0 {
+		return doubtful(remedy, "there is no language to read scans in")
+	}
+	return okay("reads %s", strings.Join(languages, ", "))
+}
+
 // checkExtraCA looks at the file again as the user that the service runs as.
 func checkExtraCA(_ context.Context, config Config) []finding {
 	if config.ExtraCA == "" {

@@ -44,6 +44,11 @@ const (
 	NotAttached Kind = "not_attached"
 	// Nothing is a document that has nothing of what is asked for. Text says so.
 	Nothing Kind = "nothing"
+	// NoLanguage is a language that is not installed. Text says which are.
+	NoLanguage Kind = "no_language"
+	// NoProgram is one that the job needs and that is not installed. Text says what
+	// it does.
+	NoProgram Kind = "no_program"
 )
 
 // Error is why a job of this package failed, as far as the document or the

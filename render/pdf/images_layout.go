@@ -35,7 +35,7 @@ func layout(p *picture, args FromImagesArgs) (pageWidth, pageHeight float64, con
 		width, height = width*shrink, height*shrink
 		pageWidth, pageHeight = max(minSide, width+m.Left+m.Right), max(minSide, height+m.Top+m.Bottom)
 	}
-	room := size{pageWidth - m.Left - m.Right, pageHeight - m.Top - m.Bottom}
+	room := size{width: pageWidth - m.Left - m.Right, height: pageHeight - m.Top - m.Bottom}
 	width, height = fit(args.Fit, width, height, room)
 	x, y := m.Left+(room.width-width)/2, m.Bottom+(room.height-height)/2
 	content = fmt.Sprintf("q\n%s %s %s %s re W n\n%s 0 0 %s %s %s cm\n%s cm\n/Im Do\nQ\n",

@@ -20,6 +20,7 @@ const (
 	TextJob       = "pdf.text"
 	FormFieldsJob = "pdf.form.fields"
 	FormFillJob   = "pdf.form.fill"
+	OCRJob        = "pdf.ocr"
 )
 
 // PageHandlers are the jobs that look at pages or draw on them.
@@ -31,6 +32,7 @@ func PageHandlers() engine.Handlers {
 		TextJob:       handle(extractText),
 		FormFieldsJob: handleJSON(formFields),
 		FormFillJob:   handleJSON(formFill),
+		OCRJob:        handle(ocr),
 	}
 }
 

@@ -130,8 +130,12 @@ func (r *rasterizer) pixels(points float64) float64 {
 	return math.Ceil(points * float64(r.args.DPI) / 72)
 }
 
-// size is that of a page as it is shown before it is turned, in points.
-type size struct{ width, height float64 }
+// size is that of a page as it is shown before it is turned, in points, and by how
+// much it is turned.
+type size struct {
+	width, height float64
+	turn          int // clockwise, in degrees
+}
 
 // pageSizes returns the sizes of a run of pages by their numbers: those of the
 // crop boxes, which is what is drawn.
@@ -148,6 +152,11 @@ func (d *document) pageSizes(ctx context.Context, first, last int) (map[int]size
 		var s size
 		if n, _ := fmt.Sscanf(string(line), "Page %d size: %f x %f pts", &page, &s.width, &s.height); n == 3 {
 			sizes[page] = s
+		}
+		if n, _ := fmt.Sscanf(string(line), "Page %d rot: %d", &page, &s.turn); n == 2 {
+			turned := sizes[page]
+			turned.turn = s.turn
+			sizes[page] = turned
 		}
 	}
 	return sizes, nil

@@ -40,10 +40,15 @@ type Mark struct {
 // stampEdge is how far stamps at an edge are from it, in points.
 const stampEdge = 24
 
-// stampScript draws a stamp; MuPDF runs it.
+// drawScript stands before the scripts that draw on pages.
+//
+//go:embed draw.js
+var drawScript string
+
+// stampScript draws a stamp; MuPDF runs it behind drawScript.
 //
 //go:embed stamp.js
-var stampScript []byte
+var stampScript string
 
 // stampInput are the arguments of the script.
 type stampInput struct {
@@ -106,7 +111,7 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) ([]byte, error) 
 		return nil, err
 	}
 	input.Input = doc.name
-	if _, err = runScript[bool](ctx, doc, "stamp.js", stampScript, input); err != nil {
+	if _, err = runScript[bool](ctx, doc, "stamp.js", []byte(drawScript+stampScript), input); err != nil {
 		return nil, err
 	}
 	return nil, finish(ctx, &original, encrypted, stamped)

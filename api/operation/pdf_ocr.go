@@ -1,0 +1,68 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store/credit"
+)
+
+// ocrPrice is what pdf.ocr costs, however many pages it reads.
+const ocrPrice = 10_000 * credit.Microdollar
+
+// OCRInput is the input of pdf.ocr.
+type OCRInput struct {
+	op.Common
+	Described
+	PDFSource
+
+	Languages []Language `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"What the text is written in: eng, deu, fra, or what else is installed. Default: eng. Fewer are faster, and read better."`
+	Pages     Pages      `json:"pages,omitzero" jsonschema_description:"Pages to read, 50 at most: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Force     bool       `json:"force,omitempty" jsonschema:"default=false" jsonschema_description:"Reads pages, too, that have text already; what is in that is not added again."`
+	Rotate    *bool      `json:"rotate,omitempty" jsonschema:"default=true" jsonschema_description:"Shows pages upright that lie on their side."`
+	Deskew    *bool      `json:"deskew,omitempty" jsonschema:"default=true" jsonschema_description:"Straightens pages whose lines are not level, without drawing them anew. Pages with links or fields stay as they are."`
+	Output    string     `json:"output,omitempty" jsonschema:"enum=pdf,enum=text,default=pdf" jsonschema_description:"pdf is the document with text that can be searched and copied; text is JSON with each page's text and words, and where they stand."`
+}
+
+// Language is one that tesseract knows, such as eng.
+type Language string
+
+// JSONSchema bounds a language.
+func (Language) JSONSchema() *jsonschema.Schema {
+	least, most := uint64(3), uint64(20)
+	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most, Pattern: "^[a-z]{3}(_[A-Za-z]+)*$"}
+}
+
+// textOutput is the output that is no PDF.
+const textOutput = "text"
+
+// Validate checks what the schema cannot state.
+func (in *OCRInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	in.Pages.check(&faults, "pages")
+	if in.Metadata != (Metadata{}) && in.Output == textOutput {
+		faults.Add("metadata", "is for pdf only; output is text")
+	}
+	return failures(faults)
+}
+
+func runOCR(ctx context.Context, env *Env, in *OCRInput) (op.Result, error) {
+	how := render.OCR{Pages: in.Pages.text(), Force: in.Force, Turn: in.Rotate == nil || *in.Rotate, Straighten: in.Deskew == nil || *in.Deskew, Text: in.Output == textOutput}
+	for _, language := range in.Languages {
+		how.Languages = append(how.Languages, string(language))
+	}
+	if len(how.Languages) == 0 {
+		how.Languages = []string{"eng"}
+	}
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		read, err := render.PDFPages{Account: env.Render}.Read(ctx, file, how)
+		if err != nil || !how.Text {
+			return pdfResult("searchable")(read, err)
+		}
+		return op.Result{Stem: "text", Extension: ".json", ContentType: "application/json", Body: read}, nil
+	})
+}

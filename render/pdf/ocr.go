@@ -1,0 +1,285 @@
+package pdf
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"relaypdf/render/engine"
+)
+
+// OCRArgs are the arguments of an OCRJob. The output is the PDF with a text layer
+// under what is on its pages, or with Text what was read as JSON, a ReadText.
+type OCRArgs struct {
+	Selection
+	// Languages are those of tesseract, such as eng.
+	Languages []string
+	// Force reads pages, too, that have text already: what is not in that.
+	Force bool
+	// Turn has pages that lie on their side shown upright, and Straighten takes the
+	// skew out of them.
+	Turn, Straighten bool
+	Text             bool
+}
+
+// ReadText is what was read on pages.
+type ReadText struct {
+	PageCount int        `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages of the document."`
+	Pages     []ReadPage `json:"pages" jsonschema:"required" jsonschema_description:"The pages that were asked for, in their order."`
+}
+
+// ReadPage is what was read on a page.
+type ReadPage struct {
+	Page       int        `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
+	Source     string     `json:"source" jsonschema:"required,enum=ocr,enum=text" jsonschema_description:"ocr was read from the picture of the page, text is the text that the page has."`
+	Width      float64    `json:"width" jsonschema:"required" jsonschema_description:"Width of the page as it is shown, in points."`
+	Height     float64    `json:"height" jsonschema:"required" jsonschema_description:"Height of the page as it is shown, in points."`
+	Turned     int        `json:"turned" jsonschema:"required" jsonschema_description:"By how many degrees, clockwise, the page has to be turned to stand upright."`
+	Skew       float64    `json:"skew" jsonschema:"required" jsonschema_description:"By how many degrees its lines rise."`
+	Confidence float64    `json:"confidence" jsonschema:"required" jsonschema_description:"How sure the reading is on average, from 0 to 100."`
+	Text       string     `json:"text" jsonschema:"required" jsonschema_description:"The text in lines."`
+	Words      []ReadWord `json:"words" jsonschema:"required" jsonschema_description:"The words in the order in which they are read."`
+}
+
+// ReadWord is a word on a page and where it stands.
+type ReadWord struct {
+	Text       string  `json:"text" jsonschema:"required" jsonschema_description:"The word."`
+	X          float64 `json:"x" jsonschema:"required" jsonschema_description:"Left side of its box in points, from the left of the page as it is shown."`
+	Y          float64 `json:"y" jsonschema:"required" jsonschema_description:"Top of its box in points, from the top of the page."`
+	Width      float64 `json:"width" jsonschema:"required" jsonschema_description:"Width of its box in points."`
+	Height     float64 `json:"height" jsonschema:"required" jsonschema_description:"Height of its box in points."`
+	Confidence float64 `json:"confidence" jsonschema:"required" jsonschema_description:"How sure the reading is, from 0 to 100."`
+}
+
+const (
+	// MaxOCRPages is how many pages are read at once.
+	MaxOCRPages = 50
+	// scanDPI is what letters are read best at, and scanPixels how many pixels a page
+	// has at most: of larger pages there are fewer an inch.
+	scanDPI    = 300
+	scanPixels = 25_000_000
+)
+
+// ocr reads pages that are pictures of text.
+func ocr(ctx context.Context, w *engine.Work, args OCRArgs) ([]byte, error) {
+	if err := checkLanguages(ctx, w, args.Languages); err != nil {
+		return nil, err
+	}
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	numbers, err := doc.resolve(args.Pages)
+	if err != nil {
+		return nil, err
+	}
+	numbers = withoutRepeats(numbers)
+	if len(numbers) > MaxOCRPages {
+		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("are %d pages, and at most %d are read at once; choose some of them", len(numbers), MaxOCRPages)}
+	}
+	original := *doc
+	encrypted, err := doc.plain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{document: doc, args: args}
+	pages, err := r.readAll(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	if args.Text {
+		return nil, writeJSON(w, textOutput, ReadText{PageCount: doc.pages, Pages: readPages(pages)})
+	}
+	return nil, r.lay(ctx, &original, encrypted, pages)
+}
+
+// reader reads the pages of one document.
+type reader struct {
+	*document
+	args  OCRArgs
+	sizes map[int]size
+}
+
+// page is one that was read.
+type readPage struct {
+	ReadPage
+	// file is a PDF of the words alone, which matrix puts on the page: from its points
+	// to parts of the page as it is shown, from the bottom left. It is empty where
+	// there are no words to add.
+	file   string
+	matrix affine
+}
+
+// readAll reads pages side by side.
+func (r *reader) readAll(ctx context.Context, numbers []int) ([]*readPage, error) {
+	first, last := numbers[0], numbers[0]
+	for _, n := range numbers {
+		first, last = min(first, n), max(last, n)
+	}
+	var err error
+	if r.sizes, err = r.pageSizes(ctx, first, last); err != nil {
+		return nil, err
+	}
+	pages := make([]*readPage, len(numbers))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for i, n := range numbers {
+		group.Go(func() (err error) {
+			pages[i], err = r.read(groupCtx, n)
+			return err
+		})
+	}
+	return pages, group.Wait()
+}
+
+// readPages are the results of a reading.
+func readPages(pages []*readPage) []ReadPage {
+	results := make([]ReadPage, len(pages))
+	for i, p := range pages {
+		results[i] = p.ReadPage
+	}
+	return results
+}
+
+// read reads a page, unless it has text already.
+func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
+	layer, err := r.layer(ctx, number)
+	if err != nil || len(layer.Words) > 0 && !r.args.Force {
+		return layer, err
+	}
+	drawn, err := r.drawScan(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	shown := layer.ReadPage
+	if !r.args.Text {
+		// What the page has is not read again: it would stand there twice.
+		for _, word := range layer.Words {
+			s, slack := drawn.perPoint, word.Height/8
+			drawn.whiten(int((word.X-slack)*s), int((word.Y-slack)*s), int(math.Ceil((word.X+word.Width+slack)*s)), int(math.Ceil((word.Y+word.Height+slack)*s)))
+		}
+	}
+	page := &readPage{ReadPage: ReadPage{Page: number, Source: "ocr", Width: shown.Width, Height: shown.Height, Words: []ReadWord{}}}
+	return page, r.recognise(ctx, page, drawn)
+}
+
+// drawing is a page that was drawn at so many pixels per point.
+type drawing struct {
+	*scan
+
+	dpi      int
+	perPoint float64
+}
+
+// drawScan draws a page in gray.
+func (r *reader) drawScan(ctx context.Context, number int) (drawing, error) {
+	size, ok := r.sizes[number]
+	if !ok || size.width <= 0 || size.height <= 0 {
+		return drawing{}, r.fail(Damaged, fmt.Errorf("page %d has no size", number))
+	}
+	dpi := min(scanDPI, int(math.Sqrt(scanPixels/(size.width*size.height))*pointsPerInch))
+	name := fmt.Sprintf("scan-%d", number)
+	n := fmt.Sprint(number)
+	_, err := r.work.Exec(ctx, engine.Program{Name: "pdftoppm", Args: []string{
+		"-q", "-cropbox", "-gray", "-r", fmt.Sprint(max(1, dpi)), "-f", n, "-l", n, "-singlefile", engine.PathArg(r.name), engine.PathArg(name),
+	}})
+	if err != nil {
+		return drawing{}, r.damaged(err)
+	}
+	path := r.work.Path(name + ".pgm")
+	s, err := readScan(path)
+	if err != nil {
+		// It says nothing of pages that it could not draw.
+		return drawing{}, r.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", number, err))
+	}
+	return drawing{scan: s, dpi: dpi, perPoint: float64(dpi) / pointsPerInch}, os.Remove(path)
+}
+
+const pointsPerInch = 72
+
+//go:embed ocr.js
+var ocrScript string
+
+// layInput are the arguments of the script.
+type layInput struct {
+	Input  string    `json:"input"`
+	Output string    `json:"output"`
+	Pages  []layPage `json:"pages"`
+}
+
+// layPage is a page, the words that go under it, and how it is turned.
+type layPage struct {
+	Page   int     `json:"page"`
+	Words  string  `json:"words"`
+	Matrix affine  `json:"matrix"`
+	Turn   int     `json:"turn"`
+	Skew   float64 `json:"skew"`
+}
+
+// lay makes the document with the words that were read the job's result.
+func (r *reader) lay(ctx context.Context, original *document, encrypted bool, pages []*readPage) error {
+	input := layInput{Input: r.name, Output: "read.pdf", Pages: []layPage{}}
+	read := 0
+	for _, p := range pages {
+		if p.Source != "ocr" {
+			continue
+		}
+		read++
+		lay := layPage{Page: p.Page, Words: p.file, Matrix: p.matrix}
+		if r.args.Turn {
+			lay.Turn = p.Turned
+		}
+		if r.args.Straighten {
+			lay.Skew = p.Skew
+		}
+		if lay.Words != "" || lay.Turn != 0 || lay.Skew != 0 {
+			input.Pages = append(input.Pages, lay)
+		}
+	}
+	if read == 0 {
+		return &Error{Kind: Nothing, Text: "has text on all of these pages already; give force: true to read them nevertheless"}
+	}
+	if _, err := runScript[bool](ctx, r.document, "ocr.js", []byte(drawScript+ocrScript), input); err != nil {
+		return err
+	}
+	if err := r.checkLaid(ctx, input.Output, pages); err != nil {
+		return err
+	}
+	return finish(ctx, original, encrypted, input.Output)
+}
+
+// checkLaid fails unless another program finds what was read in the document.
+func (r *reader) checkLaid(ctx context.Context, name string, pages []*readPage) error {
+	made := &document{work: r.work, name: name}
+	if err := made.count(ctx); err != nil {
+		return r.damaged(err)
+	}
+	if made.pages != r.pages {
+		return r.fail(Damaged, fmt.Errorf("%d of %d pages are left", made.pages, r.pages))
+	}
+	for _, p := range pages {
+		if p.file == "" {
+			continue
+		}
+		texts, err := made.readText(ctx, p.Page, p.Page)
+		if err != nil {
+			return err
+		}
+		if found, want := letters(strings.Join(texts, " ")), letters(p.Text); found < want/2 {
+			return r.fail(Damaged, fmt.Errorf("page %d has %d of %d letters that were read", p.Page, found, want))
+		}
+	}
+	return nil
+}
+
+// letters counts what is not white in a text.
+func letters(text string) int { return len(strings.Join(strings.Fields(text), "")) }

@@ -1,0 +1,323 @@
+package pdf
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/engine"
+)
+
+// tesseractEnv keeps tesseract to one thread: pages are read side by side.
+var tesseractEnv = []string{"OMP_THREAD_LIMIT=1"}
+
+// tesseract runs that program in the job's folder.
+func tesseract(ctx context.Context, w *engine.Work, args ...string) ([]byte, error) {
+	return w.Exec(ctx, engine.Program{Name: "tesseract", Args: args, Env: tesseractEnv})
+}
+
+// checkLanguages refuses languages that are not installed.
+func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error {
+	out, err := w.Exec(ctx, engine.Program{Name: "tesseract", Args: []string{"--list-langs"}})
+	if errors.Is(err, engine.ErrNoProgram) {
+		return &Error{Kind: NoProgram, Text: "reads pictures of text (tesseract)", cause: err}
+	}
+	if err != nil {
+		return err
+	}
+	var installed []string
+	for line := range bytes.Lines(out) {
+		// Its first line is a heading; osd tells scripts apart and is no language.
+		if name := string(bytes.TrimSpace(line)); !strings.Contains(name, " ") && name != "" && name != "osd" {
+			installed = append(installed, name)
+		}
+	}
+	slices.Sort(installed)
+	for _, name := range wanted {
+		if !slices.Contains(installed, name) {
+			return &Error{Kind: NoLanguage, Text: fmt.Sprintf("has %q, which is not installed; installed are %s", name, strings.Join(installed, ", "))}
+		}
+	}
+	return nil
+}
+
+// layer returns the words that a page has as text. They stand where the page shows
+// them.
+func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
+	n := strconv.Itoa(number)
+	out, err := r.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
+		"-q", "-bbox-layout", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, engine.PathArg(r.name), "-",
+	}})
+	if err != nil {
+		return nil, r.damaged(err)
+	}
+	page := &readPage{ReadPage: ReadPage{Page: number, Source: "text", Words: []ReadWord{}}}
+	size := r.sizes[number]
+	page.Width, page.Height = size.width, size.height
+	if size.turn%180 != 0 {
+		page.Width, page.Height = size.height, size.width
+	}
+	var lines []string
+	err = eachWord(out, func(word ReadWord, first bool) {
+		page.Words = append(page.Words, word)
+		if first || len(lines) == 0 {
+			lines = append(lines, word.Text)
+			return
+		}
+		lines[len(lines)-1] += " " + word.Text
+	})
+	if err != nil {
+		return nil, r.fail(Damaged, err)
+	}
+	page.Text = strings.Join(lines, "\n")
+	if len(page.Words) > 0 {
+		page.Confidence = certain
+	}
+	return page, nil
+}
+
+// certain is the confidence of what is not read but there.
+const certain = 100
+
+// eachWord calls do with the words of poppler's description of a page, and whether
+// one is the first of its line.
+func eachWord(description []byte, do func(word ReadWord, first bool)) error {
+	decoder := xml.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(description, []byte("\ufffd"))))
+	// A font may call letters what XML has no place for.
+	decoder.Strict = false
+	first := false
+	for {
+		token, err := decoder.RawToken()
+		if token == nil {
+			return nil // what follows cannot be read
+		}
+		if err != nil {
+			return err
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok || start.Name.Local != "line" && start.Name.Local != "word" {
+			continue
+		}
+		if start.Name.Local == "line" {
+			first = true
+			continue
+		}
+		word := ReadWord{Confidence: certain}
+		sides := map[string]float64{}
+		for _, a := range start.Attr {
+			sides[a.Name.Local], _ = strconv.ParseFloat(a.Value, 64)
+		}
+		if text, ok := nextText(decoder); ok {
+			word.Text, word.X, word.Y = text, tenths(sides["xMin"]), tenths(sides["yMin"])
+			word.Width, word.Height = tenths(sides["xMax"]-sides["xMin"]), tenths(sides["yMax"]-sides["yMin"])
+			do(word, first)
+			first = false
+		}
+	}
+}
+
+// nextText returns the text that follows an element's start.
+func nextText(decoder *xml.Decoder) (string, bool) {
+	token, err := decoder.RawToken()
+	text, ok := token.(xml.CharData)
+	trimmed := strings.TrimSpace(string(text))
+	return trimmed, err == nil && ok && trimmed != ""
+}
+
+// tenths rounds to tenths of a point.
+func tenths(v float64) float64 { return math.Round(v*10) / 10 }
+
+// What a reading is worth: below doubtful, the page may lie on its side or have no
+// text; below poor, what was read is no text.
+const (
+	doubtful = 75.0
+	poor     = 25.0
+)
+
+// reading is what was read of a scan.
+type reading struct {
+	words []scanWord
+	// turned is by how much the scan was turned clockwise, skew by how much its lines
+	// rose then; back leads from the pixels that were read to those of the scan.
+	turned int
+	skew   float64
+	back   affine
+	height int // of what was read
+	file   string
+}
+
+// scanWord is a word that was read, in pixels.
+type scanWord struct {
+	line                     [4]int
+	left, top, width, height float64
+	confidence               float64
+	text                     string
+}
+
+// recognise reads a page that was drawn: as it stands, and where that does not make
+// sense as tesseract thinks that it is turned.
+func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) error {
+	best, err := r.readTurned(ctx, page.Page, drawn, 0)
+	if err != nil {
+		return err
+	}
+	if sideways := best.sideways(); sideways || best.confidence() < doubtful {
+		if turned := r.orientation(ctx, page.Page, drawn); turned != 0 {
+			other, err := r.readTurned(ctx, page.Page, drawn, turned)
+			if err != nil {
+				return err
+			}
+			// What lies on its side is read by tesseract as it is, and may as well be turned.
+			if enough := best.worth() * 0.9; other.worth() > best.worth() || sideways && other.worth() > enough {
+				best = other
+			}
+		}
+	}
+	best.words = slices.DeleteFunc(best.words, func(w scanWord) bool { return w.confidence < poor && best.confidence() < doubtful })
+	page.Confidence = tenths(best.confidence())
+	if len(best.words) == 0 {
+		return nil
+	}
+	page.Turned, page.Skew = best.turned, math.Round(best.skew*180/math.Pi*100)/100
+	r.fill(page, best, drawn)
+	return nil
+}
+
+// fill says what was read on a page, and where.
+func (r *reader) fill(page *readPage, read reading, drawn drawing) {
+	var text strings.Builder
+	for i, w := range read.words {
+		box := read.back.around(w.left, w.top, w.left+w.width, w.top+w.height)
+		page.Words = append(page.Words, ReadWord{
+			Text: w.text, Confidence: tenths(w.confidence),
+			X: tenths(box[0] / drawn.perPoint), Y: tenths(box[1] / drawn.perPoint),
+			Width: tenths((box[2] - box[0]) / drawn.perPoint), Height: tenths((box[3] - box[1]) / drawn.perPoint),
+		})
+		if i > 0 {
+			before := read.words[i-1].line
+			switch {
+			case before == w.line:
+				text.WriteString(" ")
+			case before[0] == w.line[0] && before[1] == w.line[1] && before[2] == w.line[2]:
+				text.WriteString("\n")
+			default:
+				text.WriteString("\n\n")
+			}
+		}
+		text.WriteString(w.text)
+	}
+	page.Text, page.file = text.String(), read.file
+	// From the points of the words' page, whose y is up, to its pixels, to those of the
+	// page as it is shown, and to parts of that.
+	perPoint, width, height := drawn.perPoint, float64(drawn.width), float64(drawn.height)
+	page.matrix = affine{perPoint, 0, 0, -perPoint, 0, float64(read.height)}.then(read.back).then(affine{1 / width, 0, 0, -1 / height, 0, 1})
+}
+
+// readTurned reads a page that is turned clockwise, and straightened.
+func (r *reader) readTurned(ctx context.Context, number int, drawn drawing, degrees int) (reading, error) {
+	upright := drawn.turn(degrees)
+	got := reading{turned: degrees, back: drawn.unturned(degrees)}
+	if got.skew = upright.skew(); got.skew != 0 {
+		straight, back := upright.straighten(got.skew)
+		upright, got.back = straight, back.then(got.back)
+	}
+	got.height = upright.height
+	name := fmt.Sprintf("words-%d-%d", number, degrees)
+	image := name + ".pgm"
+	if err := upright.write(r.work.Path(image)); err != nil {
+		return got, err
+	}
+	_, err := tesseract(ctx, r.work, engine.PathArg(image), engine.PathArg(name), "-l", strings.Join(r.args.Languages, "+"),
+		"--dpi", strconv.Itoa(drawn.dpi), "--psm", "3", "-c", "textonly_pdf=1", "pdf", "tsv")
+	if err != nil {
+		return got, r.damaged(err)
+	}
+	table, err := os.ReadFile(r.work.Path(name + ".tsv"))
+	if err != nil {
+		return got, r.fail(Damaged, fmt.Errorf("page %d was not read: %w", number, err))
+	}
+	got.words, got.file = readWords(table), name+".pdf"
+	return got, os.Remove(r.work.Path(image))
+}
+
+// readWords reads the words of tesseract's table.
+func readWords(table []byte) (words []scanWord) {
+	const columns, ofWords = 12, "5"
+	for line := range bytes.Lines(table) {
+		cells := strings.SplitN(strings.TrimRight(string(line), "\r\n"), "\t", columns)
+		if len(cells) < columns || cells[0] != ofWords || strings.TrimSpace(cells[columns-1]) == "" {
+			continue
+		}
+		var n [columns - 1]float64
+		for i := range n {
+			n[i], _ = strconv.ParseFloat(cells[i], 64)
+		}
+		words = append(words, scanWord{
+			line: [4]int{int(n[1]), int(n[2]), int(n[3]), int(n[4])}, left: n[6], top: n[7], width: n[8], height: n[9],
+			confidence: n[10], text: strings.TrimSpace(cells[columns-1]),
+		})
+	}
+	return words
+}
+
+// confidence is that of all letters, on average; 0 where there are none.
+func (g reading) confidence() float64 {
+	sum, count := 0.0, 0.0
+	for _, w := range g.words {
+		sum += w.confidence * float64(len(w.text))
+		count += float64(len(w.text))
+	}
+	return sum / max(1, count)
+}
+
+// sideways tells whether most words are higher than wide.
+func (g reading) sideways() bool {
+	high, all := 0, 0
+	for _, w := range g.words {
+		if len(w.text) > 3 {
+			all++
+			if w.height > w.width {
+				high++
+			}
+		}
+	}
+	return high*2 > all
+}
+
+// worth tells of two readings of a page which one makes more sense.
+func (g reading) worth() (sum float64) {
+	for _, w := range g.words {
+		if w.confidence >= doubtful {
+			sum += float64(len(w.text))
+		}
+	}
+	return sum
+}
+
+// orientation asks by how many degrees a page has to be turned clockwise. Where
+// there are too few letters to tell, it is none.
+func (r *reader) orientation(ctx context.Context, number int, drawn drawing) int {
+	image := fmt.Sprintf("turned-%d.pgm", number)
+	if drawn.write(r.work.Path(image)) != nil {
+		return 0
+	}
+	out, err := tesseract(ctx, r.work, engine.PathArg(image), "-", "--psm", "0", "--dpi", strconv.Itoa(drawn.dpi))
+	if err = cmp.Or(err, os.Remove(r.work.Path(image))); err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(out) {
+		degrees := 0
+		if n, _ := fmt.Sscanf(string(line), "Rotate: %d", &degrees); n == 1 && degrees%90 == 0 && degrees > 0 && degrees < 360 {
+			return degrees
+		}
+	}
+	return 0
+}

@@ -1,0 +1,261 @@
+package pdf
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+)
+
+// scan is a page as gray pixels, a byte for each.
+type scan struct {
+	width, height int
+	pixels        []byte
+}
+
+var errScan = errors.New("no gray image")
+
+// readScan reads what poppler has drawn of a page in gray.
+func readScan(path string) (_ *scan, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("scan: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	in, s, most := bufio.NewReader(f), new(scan), 0
+	if _, err := fmt.Fscanf(in, "P5\n%d %d\n%d\n", &s.width, &s.height, &most); err != nil {
+		return nil, fmt.Errorf("scan: %w: %w", errScan, err)
+	}
+	if s.width < 1 || s.height < 1 || s.width > 2*scanPixels || s.height > 2*scanPixels/s.width || most != math.MaxUint8 {
+		return nil, fmt.Errorf("scan: %w: %d × %d", errScan, s.width, s.height)
+	}
+	s.pixels = make([]byte, s.width*s.height)
+	if _, err := io.ReadFull(in, s.pixels); err != nil {
+		return nil, fmt.Errorf("scan: %w", err)
+	}
+	return s, nil
+}
+
+// write writes a scan to a new file.
+func (s *scan) write(path string) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("scan: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := fmt.Fprintf(f, "P5\n%d %d\n%d\n", s.width, s.height, math.MaxUint8); err != nil {
+		return err
+	}
+	_, err = f.Write(s.pixels)
+	return err
+}
+
+// whiten makes a rectangle of a scan white, in pixels from its top left.
+func (s *scan) whiten(left, top, right, bottom int) {
+	left, right = max(0, left), min(s.width, right)
+	for y := max(0, top); y < min(s.height, bottom) && left < right; y++ {
+		row := s.pixels[y*s.width+left : y*s.width+right]
+		for i := range row {
+			row[i] = math.MaxUint8
+		}
+	}
+}
+
+// turn returns a scan that is turned clockwise by a multiple of 90 degrees.
+func (s *scan) turn(degrees int) *scan {
+	if degrees == 0 {
+		return s
+	}
+	turned := &scan{width: s.height, height: s.width, pixels: make([]byte, len(s.pixels))}
+	if degrees == 180 {
+		turned.width, turned.height = s.width, s.height
+	}
+	for y := range s.height {
+		for x := range s.width {
+			to := 0
+			switch degrees {
+			case 90:
+				to = x*turned.width + s.height - 1 - y
+			case 180:
+				to = (s.height-1-y)*s.width + s.width - 1 - x
+			case 270:
+				to = (s.width-1-x)*turned.width + y
+			}
+			turned.pixels[to] = s.pixels[y*s.width+x]
+		}
+	}
+	return turned
+}
+
+// unturned is the matrix from the pixels of what turn returns to those of the scan.
+func (s *scan) unturned(degrees int) affine {
+	w, h := float64(s.width), float64(s.height)
+	switch degrees {
+	case 90:
+		return affine{0, -1, 1, 0, 0, h}
+	case 180:
+		return affine{-1, 0, 0, -1, w, h}
+	case 270:
+		return affine{0, 1, -1, 0, w, 0}
+	}
+	return affine{1, 0, 0, 1, 0, 0}
+}
+
+// straighten returns a scan whose lines rise by an angle as one whose lines are
+// level, on a page that is large enough for all of it, and the matrix from the
+// pixels of that to those of the scan.
+func (s *scan) straighten(angle float64) (*scan, affine) {
+	sin, cos := math.Sincos(angle)
+	w, h := float64(s.width), float64(s.height)
+	wide, high := w*cos+h*math.Abs(sin), h*cos+w*math.Abs(sin)
+	straight := &scan{width: int(math.Ceil(wide)), height: int(math.Ceil(high))}
+	straight.pixels = make([]byte, straight.width*straight.height)
+	// About the middle: what was level is what rises by the angle, y being down.
+	back := affine{cos, -sin, sin, cos, 0, 0}
+	cx, cy := float64(straight.width)/2, float64(straight.height)/2
+	x, y := back.at(cx, cy)
+	back[4], back[5] = w/2-x, h/2-y
+	for row := range straight.height {
+		for column := range straight.width {
+			x, y := back.at(float64(column)+0.5, float64(row)+0.5)
+			straight.pixels[row*straight.width+column] = s.sample(x-0.5, y-0.5)
+		}
+	}
+	return straight, back
+}
+
+// sample is the gray at a place between pixels; beside the page it is white.
+func (s *scan) sample(x, y float64) byte {
+	left, top := int(math.Floor(x)), int(math.Floor(y))
+	if left < 0 || top < 0 || left+1 >= s.width || top+1 >= s.height {
+		return math.MaxUint8
+	}
+	fx, fy := x-float64(left), y-float64(top)
+	above, below := s.pixels[top*s.width+left:], s.pixels[(top+1)*s.width+left:]
+	upper := float64(above[0])*(1-fx) + float64(above[1])*fx
+	lower := float64(below[0])*(1-fx) + float64(below[1])*fx
+	return byte(upper*(1-fy) + lower*fy + 0.5)
+}
+
+// The angles, in degrees, at which skewed lines are looked for, and from which on
+// they are worth straightening.
+const (
+	mostSkew   = 8.0
+	coarseSkew = 0.5
+	fineSkew   = 0.05
+	leastSkew  = 0.15
+)
+
+// skew is by how much the lines of a scan rise, as an angle. The lines of a page are
+// level where its rows differ most from one another.
+func (s *scan) skew() float64 {
+	const across = 1000
+	dark, wide, high := s.darkPoints(max(1, s.width/across))
+	const fewest = 200
+	if len(dark) < fewest {
+		return 0
+	}
+	best, most := 0.0, -1.0
+	try := func(low, high, step float64, contrast func(float64) float64) {
+		for degrees := low; degrees <= high+step/2; degrees += step {
+			if c := contrast(degrees * math.Pi / 180); c > most {
+				best, most = degrees, c
+			}
+		}
+	}
+	rows := make([]int32, high+2*wide)
+	contrast := func(angle float64) float64 { return rowContrast(dark, rows, wide, math.Tan(angle)) }
+	try(-mostSkew, mostSkew, coarseSkew, contrast)
+	try(best-coarseSkew, best+coarseSkew, fineSkew, contrast)
+	if math.Abs(best) < leastSkew || math.Abs(best) > mostSkew-coarseSkew {
+		return 0
+	}
+	return best * math.Pi / 180
+}
+
+// rowContrast sums the squares of the differences between rows, were the lines to
+// rise by a slope.
+func rowContrast(dark [][2]int32, rows []int32, wide int, slope float64) (sum float64) {
+	clear(rows)
+	for _, p := range dark {
+		if row := int(p[1]) + wide + int(math.Round(float64(p[0])*slope)); row >= 0 && row < len(rows) {
+			rows[row]++
+		}
+	}
+	for i := 1; i < len(rows); i++ {
+		difference := float64(rows[i] - rows[i-1])
+		sum += difference * difference
+	}
+	return sum
+}
+
+// darkPoints returns the places of dark pixels on a grid of every so many pixels.
+func (s *scan) darkPoints(step int) (dark [][2]int32, wide, high int) {
+	limit := s.threshold()
+	wide, high = s.width/step, s.height/step
+	for y := range high {
+		for x := range wide {
+			if s.pixels[y*step*s.width+x*step] < limit {
+				dark = append(dark, [2]int32{int32(x), int32(y)})
+			}
+		}
+	}
+	return dark, wide, high
+}
+
+// threshold is the gray that parts the dark pixels from the light ones best, by
+// Otsu's method.
+func (s *scan) threshold() byte {
+	var counts [math.MaxUint8 + 1]float64
+	total, sum := 0.0, 0.0
+	const step = 7 // enough of them
+	for i := 0; i < len(s.pixels); i += step {
+		counts[s.pixels[i]]++
+		total++
+		sum += float64(s.pixels[i])
+	}
+	best, most, below, weight := 0, -1.0, 0.0, 0.0
+	for gray, count := range &counts {
+		weight += count
+		below += float64(gray) * count
+		if weight == 0 || weight == total {
+			continue
+		}
+		difference := below/weight - (sum-below)/(total-weight)
+		if between := weight * (total - weight) * difference * difference; between > most {
+			best, most = gray+1, between
+		}
+	}
+	return byte(min(best, math.MaxUint8))
+}
+
+// affine is a matrix as PDF has it: a point (x, y) goes to (ax+cy+e, bx+dy+f).
+type affine [6]float64
+
+// at is where a point goes.
+func (m affine) at(x, y float64) (float64, float64) {
+	return m[0]*x + m[2]*y + m[4], m[1]*x + m[3]*y + m[5]
+}
+
+// then is the matrix that does m, and n behind it.
+func (m affine) then(n affine) affine {
+	e, f := n.at(m[4], m[5])
+	return affine{
+		m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3],
+		m[2]*n[0] + m[3]*n[2], m[2]*n[1] + m[3]*n[3],
+		e, f,
+	}
+}
+
+// around is the rectangle around what becomes of another: its left, top, right and
+// bottom.
+func (m affine) around(left, top, right, bottom float64) (r [4]float64) {
+	r = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	for _, corner := range [][2]float64{{left, top}, {right, top}, {left, bottom}, {right, bottom}} {
+		x, y := m.at(corner[0], corner[1])
+		r[0], r[1], r[2], r[3] = min(r[0], x), min(r[1], y), max(r[2], x), max(r[3], y)
+	}
+	return r
+}
