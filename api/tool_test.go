@@ -129,6 +129,8 @@ func TestToolsMakePDFs(t *testing.T) {
 		{"compress", `{` + source + `}`, "compressed.pdf", []string{"alpha", "beta", "gamma"}},
 		{"repair", `{` + source + `}`, "repaired.pdf", []string{"alpha", "beta", "gamma"}},
 		{"crop", `{` + source + `,"margins":{"top":"1mm","left":4},"pages":"1-2"}`, "cropped.pdf", []string{"alpha", "beta", "gamma"}},
+		{"optimize", `{` + source + `,"imageQuality":50}`, "optimized.pdf", []string{"alpha", "beta", "gamma"}},
+		{"compress-advanced", `{` + source + `,"level":"high"}`, "compressed.pdf", []string{"alpha", "beta", "gamma"}},
 		{"resize", `{` + source + `,"format":"A5","fit":"contain","pages":"1-2"}`, "resized.pdf", []string{"alpha", "beta", "gamma"}},
 		{"attachments", `{` + source + `,"action":"add","files":[{"file":"YQ==","filename":"a.txt"}]}`, "document.pdf", []string{"alpha", "beta", "gamma"}},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"Ä","page":1,"children":[{"title":"b","page":3.0}]}]}`, "document.pdf", []string{"alpha", "beta", "gamma"}},

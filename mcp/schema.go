@@ -132,7 +132,9 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 		switch {
 		case len(text) < longMember:
 		case seen && first != tool:
-			doc.Properties.Set(pair.Key, &jsonschema.Schema{Type: member.Type, Description: strings.TrimPrefix(strings.TrimSuffix(member.Description, ".")+". As in "+first+".", ". ")})
+			doc.Properties.Set(pair.Key, &jsonschema.Schema{
+				Type: member.Type, Description: o.once(pair.Key, strings.TrimPrefix(strings.TrimSuffix(member.Description, ".")+". As in "+first+".", ". ")),
+			})
 			continue
 		default:
 			o.members[pair.Key+string(text)] = tool

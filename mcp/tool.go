@@ -121,7 +121,7 @@ func nameFiles(v any) any {
 	case map[string]any:
 		if _, ok := v["file"].(string); ok {
 			delete(v, "file")
-			v["url"] = "https://example.com/file"
+			v["url"] = "https://a.example/f"
 		}
 		for name, member := range v {
 			v[name] = nameFiles(member)
@@ -140,7 +140,7 @@ func (t *tool) output() *jsonschema.Schema {
 		return without(outline(t.Answer, 2), t.Hidden...)
 	}
 	doc := outline(op.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
-	without(doc, "error", "pollUrl", "sizeBytes", "expiresAt")
+	without(doc, "error", "status", "filename", "pollUrl", "sizeBytes", "expiresAt")
 	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
 	if t.Operation.Answer != nil {
 		doc.Properties.Set(resultMember, outline(op.AnswerSchema(t.Operation.Answer), 0))

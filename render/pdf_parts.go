@@ -41,6 +41,22 @@ func (a PDFPages) Resize(ctx context.Context, file PDFFile, pages string, width,
 	return a.runPDF(ctx, engine.Job{Name: pdf.ResizeJob, Args: args, Files: files})
 }
 
+// PDFOptimization says how a PDF is made smaller.
+type PDFOptimization struct {
+	Linearize bool // for who reads the first page before the rest has come
+	Quality   int  // of JPEGs; 0 leaves images as they are
+	MaxDPI    int  // the most pixels per inch that images keep; 0 is all
+	Gray      bool // makes images grey
+}
+
+// Optimize makes a PDF smaller. A result is not larger than its source, unless images
+// had to become grey.
+func (a PDFPages) Optimize(ctx context.Context, file PDFFile, how PDFOptimization) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.OptimizeArgs{Input: input, Linearize: how.Linearize, Quality: how.Quality, MaxDPI: how.MaxDPI, Gray: how.Gray}
+	return a.runPDF(ctx, engine.Job{Name: pdf.OptimizeJob, Args: args, Files: files})
+}
+
 // Images makes a ZIP archive of the images on pages of a PDF, at least so many
 // pixels wide and high. Empty pages are all.
 func (a PDFPages) Images(ctx context.Context, file PDFFile, pages string, width, height int) (*spool.File, error) {

@@ -28,6 +28,9 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.compress", `{` + aPDF + `}`},
 		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":14400,"height":3.5}}`},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":"1cm","left":0},"pages":"odd"}`},
+		{"pdf.optimize", `{` + aPDF + `,"linearize":false,"imageQuality":1,"maxImageDpi":1200,"grayscale":true}`},
+		{"pdf.compress-advanced", `{` + aPDF + `}`},
+		{"pdf.compress-advanced", `{` + aPDF + `,"level":"high","grayscale":true}`},
 		{"pdf.resize", `{` + aPDF + `,"format":"a5","landscape":true,"pages":[1],"fit":"fill"}`},
 		{"pdf.resize", `{` + aPDF + `,"width":"200in","height":9.7}`},
 		{"pdf.attachments", `{` + aPDF + `}`},
@@ -89,6 +92,8 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":-1,"left":"1 inch"},"pages":"x"}`, []string{
 			"pages has a part that is not a page: \"x\"; give " + render.PageRangesSyntax + ", or an array of page numbers",
 			"margins.top must be between 0in and 200in; got -0.01in", "margins.left must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"1 inch\""}},
+		{"pdf.optimize", `{` + aPDF + `,"imageQuality":101,"maxImageDpi":35}`, []string{"imageQuality must be between 1 and 100; got 101", "maxImageDpi must be between 36 and 1200; got 35"}},
+		{"pdf.compress-advanced", `{` + aPDF + `,"level":"max"}`, []string{"level must be one of low, medium, high; got \"max\""}},
 		{"pdf.resize", `{` + aPDF + `}`, []string{"format is required, or width and height in its place"}},
 		{"pdf.resize", `{` + aPDF + `,"width":"201in","pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + render.PageRangesSyntax + ", or an array of page numbers", "height is required beside width"}},
 		{"pdf.resize", `{` + aPDF + `,"format":"B9","height":1}`, []string{"format cannot stand beside width and height", "format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got \"B9\""}},

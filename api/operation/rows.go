@@ -148,6 +148,16 @@ var Rows = []op.Row[*Env]{
 		Example: CompressInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
 		Run:     described(runCompress),
 	},
+	row[OptimizeInput]{
+		Info:    pdfTool("pdf.optimize", "Make a PDF smaller, and quick to open", "Use it for PDFs on the web."),
+		Example: OptimizeInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, MaxImageDPI: 150, ImageQuality: 75},
+		Run:     described(runOptimize),
+	},
+	row[CompressAdvancedInput]{
+		Info:    pdfTool("pdf.compress-advanced", "Make a PDF smaller at the cost of its images", "Use it where pdf_compress leaves too much."),
+		Example: CompressAdvancedInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "high"},
+		Run:     described(runCompressAdvanced),
+	},
 	row[PDFFileInput]{
 		Info: op.Info{
 			Name: "pdf.info", Summary: "Read the metadata, the page sizes and the permissions of a PDF",

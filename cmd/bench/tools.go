@@ -80,6 +80,8 @@ func (l *lab) toolRows(f *fixtures) []tool {
 			hand: f.program("qpdf", "outlined.pdf", "--pages", ".", half, "--", out)},
 		{name: "compress", operation: "pdf.compress", call: toolRequest("/v1/pdf/compress", plain, pdfMagic),
 			hand: f.program("qpdf", "--object-streams=generate", "--compress-streams=y", "--recompress-flate", "--compression-level=9", "plain.pdf", out)},
+		{name: "optimize", operation: "pdf.optimize", call: toolRequest("/v1/pdf/optimize", with(plain, "maxImageDpi", 150), pdfMagic),
+			hand: f.program("gs", "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", "-dColorImageResolution=150", "-o", out, "plain.pdf")},
 		{name: "protect", operation: "pdf.protect", call: toolRequest("/v1/pdf/protect", with(plain, "userPassword", "secret"), pdfMagic),
 			hand: f.program("qpdf", "--encrypt", "secret", "owner", "256", "--", "plain.pdf", out)},
 		{name: "text", operation: "pdf.text", call: toolRequest("/v1/pdf/text", plain, []byte("{")),

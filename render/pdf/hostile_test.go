@@ -51,6 +51,7 @@ func jobsOnOne() map[string]any {
 		RasterJob:    RasterArgs{Input: input(""), Pages: "1", DPI: 36}, TextJob: TextArgs{Input: input("")},
 		FormFieldsJob: FormFieldsArgs{Input: input("")},
 		RepairJob:     input(""), CropJob: CropArgs{Selection: first, Box: &CropBox{Width: 50, Height: 50}},
+		OptimizeJob:      OptimizeArgs{Input: input(""), Linearize: true, Quality: 50, MaxDPI: 72, Gray: true},
 		ResizeJob:        ResizeArgs{Selection: all, Width: 595, Height: 842},
 		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},
 		AttachJob: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob: NamedAttachments{Input: input("")},

@@ -82,6 +82,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 		DeletePagesJob: {Selection{Input: in, Pages: "1"}, password, texts[1:]},
 		RepairJob:      {in, password, texts},
 		CropJob:        {CropArgs{Selection: all, Margin: Margin{Bottom: 10}}, password, texts},
+		OptimizeJob:    {OptimizeArgs{Input: in, Linearize: true, Quality: 70, MaxDPI: 100}, password, texts},
 		ResizeJob:      {ResizeArgs{Selection: all, Width: 842, Height: 595}, password, texts},
 		AttachJob:      {NewAttachments{Input: in, Files: []NewAttachment{{File: inputName(1), Filename: "plate.png"}}}, password, texts},
 	} {

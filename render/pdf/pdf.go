@@ -36,6 +36,7 @@ const (
 	RepairJob      = "pdf.repair"
 	CropJob        = "pdf.crop"
 	ResizeJob      = "pdf.resize"
+	OptimizeJob    = "pdf.optimize"
 
 	ExtractImagesJob     = "pdf.extract-images"
 	AttachmentsJob       = "pdf.attachments"
@@ -60,6 +61,7 @@ func Handlers() engine.Handlers {
 		RepairJob:      handle(repair),
 		CropJob:        handle(crop),
 		ResizeJob:      handle(resize),
+		OptimizeJob:    handle(optimize),
 
 		ExtractImagesJob:     handle(extractImages),
 		AttachmentsJob:       handleJSON(listAttachments),

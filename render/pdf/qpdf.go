@@ -66,17 +66,22 @@ const output = "output.pdf"
 // write runs a qpdf job on this document that makes a result of the job.
 // Encryption stays as it is unless the job says otherwise.
 func (d *document) write(ctx context.Context, job qpdfJob) error {
+	if err := writeResult(ctx, d, job); err != nil {
+		return err
+	}
+	d.work.Output(output)
+	return nil
+}
+
+// writeResult is write to a file that a later one may replace.
+func writeResult(ctx context.Context, d *document, job qpdfJob) error {
 	if d.packed {
 		job["objectStreams"] = "generate"
 	}
 	if d.sealed != nil {
 		job["copyEncryption"], job["encryptionFilePassword"] = d.sealed.name, d.sealed.password
 	}
-	if err := d.writeTo(ctx, output, job); err != nil {
-		return err
-	}
-	d.work.Output(output)
-	return nil
+	return d.writeTo(ctx, output, job)
 }
 
 // writeTo is write to a file that is not the result, or not yet.

@@ -85,6 +85,7 @@ func doEverything(t *testing.T, content []byte, about Info) {
 		{ExtractJob, Selection{Input: input(""), Pages: "last,1"}, 2},
 		{RotateJob, Rotation{Selection{Input: input("")}, 90}, n},
 		{CompressJob, input(""), n},
+		{OptimizeJob, OptimizeArgs{Input: input(""), Linearize: true, Quality: 60, MaxDPI: 100}, n},
 		{ResizeJob, ResizeArgs{Selection: Selection{Input: input("")}, Width: 595, Height: 842}, n},
 		{BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: n}}}, n},
 		{ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, n},

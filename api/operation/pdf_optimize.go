@@ -1,0 +1,56 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// OptimizeInput is the input of pdf.optimize.
+type OptimizeInput struct {
+	PDFFileInput
+	Described
+
+	Linearize    *bool `json:"linearize,omitempty" jsonschema:"default=true" jsonschema_description:"Shows the first page before the rest has come. Left out where that makes a PDF larger than it was."`
+	ImageQuality int   `json:"imageQuality,omitempty" jsonschema:"minimum=1,maximum=100" jsonschema_description:"Quality of JPEGs. Images become such where that is smaller. Default: images keep theirs, and 80 where maxImageDpi takes pixels off a JPEG."`
+	MaxImageDPI  int   `json:"maxImageDpi,omitempty" jsonschema:"minimum=36,maximum=1200" jsonschema_description:"Most pixels per inch of images, where they are drawn largest. Default: all are kept."`
+	Grayscale    bool  `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"Makes images grey, not text and drawings. The result may then be larger than the source was before it became grey."`
+}
+
+func (in *OptimizeInput) optimization() render.PDFOptimization {
+	return render.PDFOptimization{Linearize: either(in.Linearize, true), Quality: in.ImageQuality, MaxDPI: in.MaxImageDPI, Gray: in.Grayscale}
+}
+
+func runOptimize(ctx context.Context, env *Env, in *OptimizeInput) (op.Result, error) {
+	return optimize(ctx, env, &in.PDFSource, in.optimization(), "optimized")
+}
+
+func optimize(ctx context.Context, env *Env, source *PDFSource, how render.PDFOptimization, stem string) (op.Result, error) {
+	return withPDF(ctx, env, source, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		return pdfResult(stem)(render.PDFPages{Account: env.Render}.Optimize(ctx, file, how))
+	})
+}
+
+// CompressAdvancedInput is the input of pdf.compress-advanced.
+type CompressAdvancedInput struct {
+	PDFFileInput
+	Described
+
+	Level     string `json:"level,omitempty" jsonschema:"enum=low,enum=medium,enum=high,default=medium" jsonschema_description:"How much images lose. They keep 220 pixels per inch at quality 85, 150 at 75, or 96 at 50."`
+	Grayscale bool   `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"Makes images grey, not text and drawings. The result may then be larger than the source was before it became grey."`
+}
+
+// compressions are the levels of pdf.compress-advanced.
+var compressions = map[string]render.PDFOptimization{
+	"low":    {Linearize: true, Quality: 85, MaxDPI: 220},
+	"medium": {Linearize: true, Quality: 75, MaxDPI: 150},
+	"high":   {Linearize: true, Quality: 50, MaxDPI: 96},
+}
+
+func runCompressAdvanced(ctx context.Context, env *Env, in *CompressAdvancedInput) (op.Result, error) {
+	how := compressions[cmp.Or(in.Level, "medium")]
+	how.Gray = in.Grayscale
+	return optimize(ctx, env, &in.PDFSource, how, "compressed")
+}

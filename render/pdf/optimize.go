@@ -1,0 +1,243 @@
+package pdf
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
+)
+
+// OptimizeArgs are the arguments of OptimizeJob. Nothing is lost where Quality,
+// MaxDPI and Gray are not set.
+type OptimizeArgs struct {
+	Input Input
+	// Linearize writes the document so that its first page is shown before the rest
+	// of it has come.
+	Linearize bool
+	// Quality is that of JPEGs, from 1 to 100; 0 leaves images as they are.
+	Quality int
+	// MaxDPI is the most pixels per inch that images keep; 0 is all.
+	MaxDPI int
+	// Gray makes images grey.
+	Gray bool
+}
+
+// optimize writes a document as small as it gets. A result is never larger than its
+// source: the source itself is the result then, unless images had to become grey.
+func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, error) {
+	source := w.Path(args.Input.Name)
+	before, err := os.Stat(source)
+	if err != nil {
+		return nil, err
+	}
+	doc, s, err := openStructure(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	grayed, err := args.images(ctx, doc, s)
+	if err != nil {
+		return nil, err
+	}
+	w.Output(output)
+	for _, linearize := range []bool{true, false} {
+		if linearize && !args.Linearize {
+			continue
+		}
+		job := qpdfJob{"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "9"}
+		if linearize {
+			job["linearize"] = ""
+		}
+		if err := writeResult(ctx, doc, job); err != nil {
+			return nil, err
+		}
+		after, err := os.Stat(w.Path(output))
+		if err != nil {
+			return nil, err
+		}
+		if after.Size() < before.Size() || grayed {
+			return nil, nil
+		}
+	}
+	// What was changed stands behind the source.
+	return nil, errors.Join(os.Truncate(source, before.Size()), os.Rename(source, w.Path(output)))
+}
+
+// images makes the images of a document smaller, and tells whether one became grey.
+func (a OptimizeArgs) images(ctx context.Context, doc *document, s *structure) (grayed bool, err error) {
+	if a.Quality == 0 && a.MaxDPI == 0 && !a.Gray {
+		return false, nil
+	}
+	o := &optimizer{structure: s, args: a, masks: map[string]bool{}, bound: map[string]bool{}, ppi: map[string]float64{}}
+	if a.MaxDPI > 0 {
+		if err := o.resolutions(ctx, doc); err != nil {
+			return false, err
+		}
+	}
+	refs := s.Containing("/Image")
+	for _, ref := range refs {
+		o.findMask(ref)
+	}
+	changes := s.NewUpdate()
+	for _, ref := range refs {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if stream, gray, ok := o.smaller(ref); ok {
+			changes.Set(ref, stream)
+			grayed = grayed || gray
+		}
+	}
+	return grayed, doc.change(changes)
+}
+
+// optimizer makes images smaller.
+type optimizer struct {
+	*structure
+
+	args OptimizeArgs
+	// masks are the images that say how opaque others are.
+	masks map[string]bool
+	// bound are the images whose pixels are tied to those of their mask.
+	bound map[string]bool
+	// ppi are the resolutions of images where they are drawn largest.
+	ppi map[string]float64
+}
+
+// resolutions reads how large images are drawn.
+func (o *optimizer) resolutions(ctx context.Context, doc *document) error {
+	out, err := doc.work.Exec(ctx, engine.Program{
+		Name: "pdfimages", Args: []string{"-list", engine.PathArg(doc.name)}, MaxStdout: maxQPDFOutput,
+	})
+	if err != nil {
+		return doc.damaged(err)
+	}
+	const kind, object, generation, across, down = 2, 10, 11, 12, 13
+	for line := range strings.Lines(string(out)) {
+		field := strings.Fields(line)
+		if len(field) <= down || field[kind] != "image" {
+			continue // a mask has the number of what it masks
+		}
+		number, err1 := strconv.Atoi(field[object])
+		version, err2 := strconv.Atoi(field[generation])
+		x, err3 := strconv.ParseFloat(field[across], 64)
+		y, err4 := strconv.ParseFloat(field[down], 64)
+		if errors.Join(err1, err2, err3, err4) != nil {
+			continue
+		}
+		ref := pdffile.Refer(number, version)
+		if known, ok := o.ppi[ref]; !ok || min(x, y) < known {
+			o.ppi[ref] = min(x, y)
+		}
+	}
+	return nil
+}
+
+// findMask notes the mask of an image, and its resolution by that of the image.
+func (o *optimizer) findMask(ref string) {
+	entries := o.Dict(ref)
+	mask := pdffile.Reference(entries["/SMask"])
+	if entries["/Subtype"] != "/Image" || mask == "" {
+		return
+	}
+	o.masks[mask] = true
+	width, _ := o.Target(entries["/Width"]).(float64)
+	across, _ := o.Target(o.Dict(mask)["/Width"]).(float64)
+	if ppi, known := o.ppi[ref]; known && width > 0 {
+		masked, again := o.ppi[mask]
+		if ppi *= across / width; !again || ppi < masked {
+			o.ppi[mask] = ppi
+		}
+	}
+	if o.Dict(mask)["/Matte"] != nil {
+		o.bound[ref], o.bound[mask] = true, true
+	}
+}
+
+const (
+	// someQuality is that of JPEGs which have fewer pixels than before, unless one is
+	// asked for.
+	someQuality = 80
+	// coarser is how much more than asked for the resolution of an image must be: it
+	// loses more than it is worth otherwise.
+	coarser = 1.15
+	// enough is the share of an image's bytes that must be left at most.
+	enough = 0.95
+)
+
+// smaller returns an image that takes the place of another, and whether it has
+// become grey.
+func (o *optimizer) smaller(ref string) (result pdffile.Stream, gray, ok bool) {
+	stream, isStream := o.Stream(ref)
+	if !isStream || stream.Entries["/Subtype"] != "/Image" || o.bound[ref] {
+		return result, false, false
+	}
+	if entries, ok := o.grayPalette(stream.Entries); ok {
+		return pdffile.Stream{Entries: entries, Content: stream.Content}, true, true
+	}
+	width, height, resampled := o.size(ref, stream.Entries)
+	mask := o.masks[ref]
+	gray = o.grays(stream.Entries)
+	if !resampled && !gray && (o.args.Quality == 0 || mask) {
+		return result, false, false
+	}
+	pixels, ok := o.pixels(stream)
+	if !ok || pixels.channels == cmyk && !gray {
+		return result, false, false
+	}
+	if gray {
+		pixels = pixels.gray()
+	}
+	if resampled {
+		pixels = pixels.shrink(width, height)
+	}
+	jpeg := filters(stream.Entries)[0] == "/DCTDecode"
+	encoded, filter := pixels.encode(o.quality(mask, jpeg), jpeg || mask)
+	if encoded == nil || !gray && float64(len(encoded)) > enough*float64(len(stream.Content)) {
+		return result, false, false
+	}
+	entries := pdffile.Without(stream.Entries, "/DecodeParms")
+	entries["/Width"], entries["/Height"], entries["/BitsPerComponent"] = float64(pixels.width), float64(pixels.height), 8.
+	entries["/Filter"] = filter
+	if gray {
+		entries["/ColorSpace"] = "/DeviceGray"
+	}
+	return pdffile.Stream{Entries: entries, Content: encoded}, gray, true
+}
+
+// grays tells whether an image is to become grey, and can.
+func (o *optimizer) grays(entries pdffile.Dict) bool {
+	return o.args.Gray && entries["/Decode"] == nil && o.channels(entries["/ColorSpace"]) > 1
+}
+
+// quality is that of the JPEG that an image becomes; 0 is none. How opaque a picture
+// is would show where it is lost.
+func (o *optimizer) quality(mask, jpeg bool) int {
+	switch {
+	case mask:
+		return 0
+	case o.args.Quality > 0:
+		return o.args.Quality
+	case jpeg:
+		return someQuality
+	}
+	return 0
+}
+
+// size returns how many pixels an image is to have, and whether those are fewer.
+func (o *optimizer) size(ref string, entries pdffile.Dict) (width, height int, fewer bool) {
+	across, _ := o.Target(entries["/Width"]).(float64)
+	down, _ := o.Target(entries["/Height"]).(float64)
+	ppi, known := o.ppi[ref]
+	most := float64(o.args.MaxDPI)
+	if !known || most == 0 || ppi < most*coarser {
+		return int(across), int(down), false
+	}
+	return max(1, int(across*most/ppi+0.5)), max(1, int(down*most/ppi+0.5)), true
+}

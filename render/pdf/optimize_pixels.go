@@ -1,0 +1,361 @@
+package pdf
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/hex"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"io"
+	"strings"
+
+	"relaypdf/render/pdffile"
+)
+
+// pixels are those of an image, eight bits a channel, row by row.
+type pixels struct {
+	width, height, channels int
+	data                    []byte
+}
+
+// How many channels colours have.
+const (
+	rgb  = 3
+	cmyk = 4
+)
+
+// maxOptimized is up to how many pixels images are made smaller: those beyond stay
+// as they are, for the memory that they would take.
+const maxOptimized = 24_000_000
+
+// filters are the names of an image's filters, in their order; "" is none.
+func filters(entries pdffile.Dict) []string {
+	list, isList := entries["/Filter"].([]any)
+	if !isList {
+		list = []any{entries["/Filter"]}
+	}
+	names := []string{""}
+	for i, v := range list {
+		if name, ok := v.(string); ok {
+			names = append(names[:i], name)
+		}
+	}
+	return names
+}
+
+// channels is how many channels a space of colours has whose numbers can be mixed
+// with one another, as neighbouring pixels are; 0 is not known.
+func (o *optimizer) channels(space any) int {
+	space = o.Target(space)
+	list, isList := space.([]any)
+	if isList && len(list) > 0 {
+		space = list[0]
+	}
+	switch space {
+	case "/DeviceGray", "/CalGray":
+		return 1
+	case "/DeviceRGB", "/CalRGB":
+		return rgb
+	case "/DeviceCMYK":
+		return cmyk
+	case "/ICCBased":
+		if isList && len(list) > 1 {
+			n, _ := o.Target(o.Entry(list[1])["/N"]).(float64)
+			if n == 1 || n == rgb || n == cmyk {
+				return int(n)
+			}
+		}
+	}
+	return 0
+}
+
+// pixels reads an image. Those of fewer or more bits, scans in black and white among
+// them, those of other colours and filters, and those that have a colour for what is
+// transparent, are left as they are.
+func (o *optimizer) pixels(stream pdffile.Stream) (p pixels, ok bool) {
+	e := stream.Entries
+	width, _ := o.Target(e["/Width"]).(float64)
+	height, _ := o.Target(e["/Height"]).(float64)
+	_, keyed := o.Target(e["/Mask"]).([]any)
+	p = pixels{width: int(width), height: int(height), channels: o.channels(e["/ColorSpace"])}
+	if width < 1 || height < 1 || width*height > maxOptimized || p.channels == 0 || keyed || o.Target(e["/ImageMask"]) == true || o.Target(e["/BitsPerComponent"]) != 8. {
+		return p, false
+	}
+	params := o.Target(e["/DecodeParms"])
+	if list, isList := params.([]any); isList && len(list) == 1 {
+		params = list[0]
+	}
+	param := o.Entry(params)
+	switch names := filters(e); {
+	case len(names) > 1:
+		return p, false
+	case names[0] == "/DCTDecode" && len(param) == 0:
+		ok = p.decodeJPEG(stream.Content)
+	case names[0] == "/FlateDecode":
+		ok = p.inflate(stream.Content, param)
+	case names[0] == "":
+		p.data = stream.Content
+		ok = len(p.data) >= p.size()
+	}
+	return p, ok
+}
+
+func (p *pixels) size() int { return p.width * p.height * p.channels }
+
+// decodeJPEG reads the pixels of a JPEG, if it is what the document says of it.
+func (p *pixels) decodeJPEG(content []byte) bool {
+	config, err := jpeg.DecodeConfig(bytes.NewReader(content))
+	if err != nil || config.Width != p.width || config.Height != p.height {
+		return false
+	}
+	img, err := jpeg.Decode(bytes.NewReader(content))
+	if err != nil {
+		return false
+	}
+	p.data = make([]byte, 0, p.size())
+	for y := range p.height {
+		switch img := img.(type) {
+		case *image.Gray:
+			p.data = append(p.data, img.Pix[y*img.Stride:y*img.Stride+p.width]...)
+		case *image.CMYK:
+			p.data = append(p.data, img.Pix[y*img.Stride:y*img.Stride+p.width*cmyk]...)
+		case *image.YCbCr:
+			for x := range p.width {
+				c := img.YCbCrAt(x, y)
+				r, g, b := color.YCbCrToRGB(c.Y, c.Cb, c.Cr)
+				p.data = append(p.data, r, g, b)
+			}
+		case *image.RGBA:
+			for x := range p.width {
+				p.data = append(p.data, img.Pix[y*img.Stride+4*x:y*img.Stride+4*x+rgb]...)
+			}
+		}
+	}
+	return len(p.data) == p.size()
+}
+
+// inflate reads the pixels of a deflated image.
+func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
+	predictor, given := param["/Predictor"].(float64)
+	if !given {
+		predictor = 1
+	}
+	const tiffPredictor, firstPNG = 2, 10
+	row := p.width * p.channels
+	if predictor > 1 {
+		colors, isColors := param["/Colors"].(float64)
+		columns, isColumns := param["/Columns"].(float64)
+		bits, isBits := param["/BitsPerComponent"].(float64)
+		if (isColors || p.channels > 1) && int(colors) != p.channels || !isColumns || int(columns) != p.width || isBits && bits != 8 {
+			return false
+		}
+	}
+	if predictor >= firstPNG {
+		row++
+	} else if predictor != 1 && predictor != tiffPredictor {
+		return false
+	}
+	z, err := zlib.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return false
+	}
+	data := make([]byte, row*p.height)
+	if _, err := io.ReadFull(z, data); err != nil {
+		return false
+	}
+	switch {
+	case predictor >= firstPNG:
+		return p.unfilter(data, row)
+	case predictor == tiffPredictor:
+		for y := range p.height {
+			line := data[y*row : (y+1)*row]
+			for x := p.channels; x < row; x++ {
+				line[x] += line[x-p.channels]
+			}
+		}
+	}
+	p.data = data
+	return true
+}
+
+// unfilter undoes the filters of PNG, whose names stand before the rows.
+func (p *pixels) unfilter(data []byte, row int) bool {
+	const none, sub, up, average, paeth = 0, 1, 2, 3, 4
+	above := make([]byte, row-1)
+	p.data = data[:0] // each row goes to the left of where it was
+	for y := range p.height {
+		kind, line := data[y*row], data[y*row+1:(y+1)*row]
+		for x := range line {
+			var left, corner byte
+			if x >= p.channels {
+				left, corner = line[x-p.channels], above[x-p.channels]
+			}
+			switch kind {
+			case none:
+			case sub:
+				line[x] += left
+			case up:
+				line[x] += above[x]
+			case average:
+				line[x] += byte((int(left) + int(above[x])) / 2)
+			case paeth:
+				line[x] += nearest(left, above[x], corner)
+			default:
+				return false
+			}
+		}
+		copy(above, line)
+		p.data = append(p.data, above...)
+	}
+	return true
+}
+
+// nearest is PNG's guess at a byte by those to its left, above it, and in the corner.
+func nearest(left, above, corner byte) byte {
+	guess := int(left) + int(above) - int(corner)
+	far := func(b byte) int { return max(guess-int(b), int(b)-guess) }
+	switch a, b, c := far(left), far(above), far(corner); {
+	case a <= b && a <= c:
+		return left
+	case b <= c:
+		return above
+	}
+	return corner
+}
+
+// luma is how bright a colour is.
+func luma(r, g, b byte) byte {
+	return byte((19595*uint32(r) + 38470*uint32(g) + 7471*uint32(b) + 1<<15) >> 16)
+}
+
+// gray returns the pixels without their colours.
+func (p pixels) gray() pixels {
+	out := pixels{width: p.width, height: p.height, channels: 1, data: make([]byte, p.width*p.height)}
+	for i := range out.data {
+		c := p.data[i*p.channels : (i+1)*p.channels]
+		switch p.channels {
+		case 1:
+			out.data[i] = c[0]
+		case rgb:
+			out.data[i] = luma(c[0], c[1], c[2])
+		case cmyk:
+			out.data[i] = luma(color.CMYKToRGB(c[0], c[1], c[2], c[3]))
+		}
+	}
+	return out
+}
+
+// shrink returns fewer pixels: each is the mean of those whose place it takes.
+func (p pixels) shrink(width, height int) pixels {
+	width, height = min(width, p.width), min(height, p.height)
+	out := pixels{width: width, height: height, channels: p.channels, data: make([]byte, 0, width*height*p.channels)}
+	sum := make([]float64, width*p.channels)
+	across, down := float64(p.width)/float64(width), float64(p.height)/float64(height)
+	for y := range height {
+		clear(sum)
+		top, bottom := float64(y)*down, float64(y+1)*down
+		for sourceY := int(top); sourceY < p.height && float64(sourceY) < bottom; sourceY++ {
+			tall := min(bottom, float64(sourceY+1)) - max(top, float64(sourceY))
+			line := p.data[sourceY*p.width*p.channels : (sourceY+1)*p.width*p.channels]
+			for x := range width {
+				left, right := float64(x)*across, float64(x+1)*across
+				for sourceX := int(left); sourceX < p.width && float64(sourceX) < right; sourceX++ {
+					area := tall * (min(right, float64(sourceX+1)) - max(left, float64(sourceX)))
+					for c := range p.channels {
+						sum[x*p.channels+c] += area * float64(line[sourceX*p.channels+c])
+					}
+				}
+			}
+		}
+		for _, v := range sum {
+			out.data = append(out.data, byte(v/(across*down)+0.5))
+		}
+	}
+	return out
+}
+
+// encode returns the pixels as a document has them, and their filter: as a JPEG of a
+// quality, or deflated, whichever is smaller; nil where that fails. Quality 0 is no
+// JPEG. What has been one is not worth to be deflated, unless it must be.
+func (p pixels) encode(quality int, either bool) (content []byte, filter string) {
+	if quality > 0 && p.channels != cmyk {
+		var b bytes.Buffer
+		if err := jpeg.Encode(&b, p.image(), &jpeg.Options{Quality: quality}); err != nil {
+			return nil, ""
+		}
+		content, filter = b.Bytes(), "/DCTDecode"
+	}
+	if either && content != nil {
+		return content, filter
+	}
+	var b bytes.Buffer
+	z, err := zlib.NewWriterLevel(&b, zlib.BestCompression)
+	if err != nil {
+		return nil, ""
+	}
+	if _, err = z.Write(p.data[:p.size()]); err != nil || z.Close() != nil {
+		return nil, ""
+	}
+	if content == nil || b.Len() < len(content) {
+		return b.Bytes(), "/FlateDecode"
+	}
+	return content, filter
+}
+
+// image returns the pixels as an image, of grey or of RGB.
+func (p pixels) image() image.Image {
+	bounds := image.Rect(0, 0, p.width, p.height)
+	if p.channels == 1 {
+		return &image.Gray{Pix: p.data, Stride: p.width, Rect: bounds}
+	}
+	img := image.NewRGBA(bounds)
+	for i := range p.width * p.height {
+		copy(img.Pix[4*i:], p.data[rgb*i:rgb*i+rgb])
+		img.Pix[4*i+rgb] = 0xff
+	}
+	return img
+}
+
+// grayPalette returns what an image says of itself when the colours of its palette
+// are to be grey; false where it has none, or no colours that are known.
+func (o *optimizer) grayPalette(entries pdffile.Dict) (pdffile.Dict, bool) {
+	space, _ := o.Target(entries["/ColorSpace"]).([]any)
+	const parts = 4
+	if !o.args.Gray || len(space) != parts || space[0] != "/Indexed" {
+		return nil, false
+	}
+	n := o.channels(space[1])
+	if n != rgb && n != cmyk {
+		return nil, false
+	}
+	var colors []byte
+	if stream, ok := o.Stream(pdffile.Reference(space[3])); ok {
+		p := pixels{width: len(stream.Content), height: 1, channels: 1}
+		switch names := filters(stream.Entries); {
+		case len(names) == 1 && names[0] == "":
+			colors = stream.Content
+		case len(names) == 1 && names[0] == "/FlateDecode" && stream.Entries["/DecodeParms"] == nil:
+			highest, _ := o.Target(space[2]).(float64)
+			p.width = (int(min(max(highest, 0), 255)) + 1) * n
+			if !p.inflate(stream.Content, nil) {
+				return nil, false
+			}
+			colors = p.data
+		default:
+			return nil, false
+		}
+	} else {
+		text, _ := o.Target(space[3]).(string)
+		digits, isBytes := strings.CutPrefix(text, "b:")
+		raw, err := hex.DecodeString(digits)
+		if !isBytes || err != nil {
+			return nil, false
+		}
+		colors = raw
+	}
+	p := pixels{width: len(colors) / n, height: 1, channels: n, data: colors}
+	changed := pdffile.Without(entries)
+	changed["/ColorSpace"] = []any{"/Indexed", "/DeviceGray", space[2], "b:" + hex.EncodeToString(p.gray().data)}
+	return changed, true
+}
