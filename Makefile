@@ -52,9 +52,12 @@ assets: ## Bundle what is embedded of npm's packages (needs npm and, once, the n
 build: assets ## Build bin/relaypdf.
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/relaypdf ./cmd/relaypdf
 
+# What takes longest begins first: otherwise it is still at work, alone, when all else is done.
+LONGEST := ./cmd/relaypdf ./api ./render ./render/chrome
+
 .PHONY: test
 test: setup build ## Run every test with the race detector.
-	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./... ./.ci/licenses
+	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(LONGEST) ./... ./.ci/licenses
 
 .PHONY: quick
 quick: ## Vet, and run the tests that start no browser, office or server: after each edit, in a minute or two.

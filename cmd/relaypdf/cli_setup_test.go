@@ -221,6 +221,7 @@ func setsUp(t *testing.T, post func(string, url.Values) string, decision, stdin 
 
 // TestSetup gets a key from a running service, by a person on its pages.
 func TestSetup(t *testing.T) {
+	t.Parallel()
 	app := startPages(t)
 	post := pagesAs(t, app, "maya@example.com")
 	dir := t.TempDir()
@@ -299,6 +300,7 @@ func TestSetupOpensTheAddress(t *testing.T) {
 // TestDevicePages goes through the pages of the device flow in a browser, and has
 // each looked at.
 func TestDevicePages(t *testing.T) {
+	t.Parallel()
 	app := startPages(t)
 	maya := openScreen(t, openBrowser(t), app)
 	service := client.Client{BaseURL: app.URL}

@@ -21,6 +21,7 @@ import (
 // TestKilledServerLosesNoMoney kills a real server with SIGKILL after each
 // step of a paid call, restarts it and repeats the call with its key.
 func TestKilledServerLosesNoMoney(t *testing.T) {
+	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
 		for _, step := range []string{
@@ -35,6 +36,7 @@ func TestKilledServerLosesNoMoney(t *testing.T) {
 // TestKilledWorkerLosesNoJob does the same to jobs: whatever step their process
 // dies at, they are completed once, and charged once.
 func TestKilledWorkerLosesNoJob(t *testing.T) {
+	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
 		c.async = true

@@ -15,6 +15,7 @@ import (
 // TestKilledServerLeavesNoUpload kills a real server that has written the bytes
 // of an upload and not yet its row: the next start removes them.
 func TestKilledServerLeavesNoUpload(t *testing.T) {
+	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
 		server := c.start("uploaded")

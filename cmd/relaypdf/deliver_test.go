@@ -24,6 +24,7 @@ import (
 // TestKilledServerLosesNoEvent kills a real server while it sends an event; the
 // next one sends it again, as the same event.
 func TestKilledServerLosesNoEvent(t *testing.T) {
+	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
 		c.async = true

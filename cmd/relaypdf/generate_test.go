@@ -18,6 +18,7 @@ import (
 // TestGenerateWithSettings: the whole service, told of a provider by its settings,
 // promises a price, and takes exactly that for a template.
 func TestGenerateWithSettings(t *testing.T) {
+	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		kind := ai.OpenAI
 		if strings.HasPrefix(db.URL, "postgres") {

@@ -26,6 +26,7 @@ const smallMachine = 2 << 30
 // control group where the test may make one. The server survives, and makes all
 // of another account's documents.
 func TestAttacksOnASmallMachine(t *testing.T) {
+	t.Parallel()
 	c := newChaos(t, storetest.SQLite(t), 1)
 	server := c.servers[0]
 	group := memoryGroup(t, smallMachine)

@@ -25,6 +25,7 @@ import (
 // the README says. The server is killed and its folder lost. What is restored is
 // what there was at each moment: wallets, ledger and files; and a server serves it.
 func TestLitestreamGoesBackToAnyMoment(t *testing.T) {
+	t.Parallel()
 	c := newCrashBench(t, storetest.SQLite(t))
 	server := c.start("none")
 	follower, replica := follow(t, filepath.Join(c.database.DataDir, "relaypdf.db"))

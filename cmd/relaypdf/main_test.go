@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,11 +47,23 @@ func TestMain(m *testing.M) {
 		}
 		main()
 	default:
+		waitBesideOthers()
 		code := m.Run()
 		if plainDir != "" {
 			_ = os.RemoveAll(plainDir)
 		}
 		os.Exit(code)
+	}
+}
+
+// waitBesideOthers has twice as many tests run at once as there are processors,
+// unless -parallel says how many: they mostly wait, for servers, browsers and pages.
+func waitBesideOthers() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))) // a number is never refused
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 // real server: its memory must not grow by more than one and a half of them.
 // What it does not expect, it does not keep.
 func TestLargeFilesAreStreamed(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("large files take long")
 	}

@@ -15,6 +15,7 @@ import (
 // TestRoles splits the work: one process takes jobs and runs none, another runs
 // them and serves nobody.
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
 		start := func(role string) *chaosServer {

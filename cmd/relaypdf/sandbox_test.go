@@ -90,6 +90,7 @@ func refuseCalls(what string) error {
 // through every engine, where less and less is permitted. The browser is hostile:
 // before it starts, it reads what belongs to the service.
 func TestSandboxLevels(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts all engines")
 	}
@@ -117,6 +118,7 @@ func TestSandboxLevels(t *testing.T) {
 		{name: "own profile, parts of proc hidden", least: "full", masked: true, level: "full"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			if (tt.masked || tt.without == "mounts") && program == os.Args[0] && usesC() {
 				t.Skip("a build with cgo looks for its threads in /proc by numbers that are others there")
 			}

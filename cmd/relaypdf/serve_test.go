@@ -87,6 +87,7 @@ func (s *devServer) get(ctx context.Context, path string) (int, error) {
 }
 
 func TestDevServerPrintsARequestThatWorks(t *testing.T) {
+	t.Parallel()
 	server := startDev(t)
 	paste := exec.CommandContext(t.Context(), "sh", "-c", server.curl)
 	paste.Dir = t.TempDir()
@@ -106,6 +107,7 @@ func TestDevServerPrintsARequestThatWorks(t *testing.T) {
 // TestEachSideSpeaksItsLanguage asks the whole service for what is not there: the
 // interface answers with JSON, the rest with pages, and both name what was meant.
 func TestEachSideSpeaksItsLanguage(t *testing.T) {
+	t.Parallel()
 	server := startDev(t)
 	for _, q := range []struct {
 		method, path string
@@ -147,6 +149,7 @@ func TestEachSideSpeaksItsLanguage(t *testing.T) {
 // delay is long enough to be watched on a machine that stalls, and the render
 // goes on when it is over.
 func TestServerStopsInOrder(t *testing.T) {
+	t.Parallel()
 	server := startDev(t, "RELAYPDF_DRAIN_DELAY=8s")
 	if status, err := server.get(t.Context(), "/health/ready"); err != nil || status != http.StatusOK {
 		t.Fatalf("ready before the end: %d, %v", status, err)
