@@ -211,7 +211,8 @@ func TestIdleBrowserIsReplacedWhenItDies(t *testing.T) {
 	contains(t, textOf(t, p, Job{Account: "a", HTML: "works"}), "works")
 }
 
-func TestEndlessScripts(t *testing.T) {
+func TestEndlessScripts(t *testing.T) { //nolint:tparallel // beside other tests, but its documents one after another: their pool has three places
+	t.Parallel()
 	p := startPool(t, func(c *Config) { c.Slots = 3 })
 	cases := map[string]struct {
 		html string
@@ -315,6 +316,7 @@ func TestFullPoolIsBusy(t *testing.T) {
 }
 
 func TestRecyclingLosesNoJob(t *testing.T) {
+	t.Parallel()
 	p := startPool(t, func(c *Config) { c.RecycleDocs = 12 })
 	var wg sync.WaitGroup
 	jobs := make(chan int)
@@ -381,6 +383,7 @@ func TestWarmPagesAreBounded(t *testing.T) {
 }
 
 func TestHangingBrowserIsReplaced(t *testing.T) {
+	t.Parallel()
 	p := startPool(t, nil)
 	if err := p.Healthy(t.Context()); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // TestLongJobsStepBack has a document take long: alone it keeps its priority;
 // beside another account's it loses it, and what comes after has it again.
 func TestLongJobsStepBack(t *testing.T) {
+	t.Parallel()
 	p := startPool(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var jobs sync.WaitGroup
@@ -83,7 +84,8 @@ func slow(t *testing.T, p *Pool) bool {
 // TestKernelBoundsMemory has documents fill memory where nobody looks: the kernel
 // gives none of their processes more than its bound, and others are served. All
 // processes of a browser have the bound.
-func TestKernelBoundsMemory(t *testing.T) {
+func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // beside other tests, but its documents one after another: each takes what memory it may
+	t.Parallel()
 	const most = 512 << 20
 	p := startPool(t, func(c *Config) { c.RendererBytes, c.unguarded = most, true })
 	if err := p.Bounded(); err != nil {

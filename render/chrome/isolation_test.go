@@ -100,6 +100,7 @@ func left(t *testing.T, text string) bool {
 // account or another. That a document finds its own trace shows that the test
 // would notice.
 func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for i, tr := range storageTraces {
 		s.page(fmt.Sprintf("localhost/leave/%d", i), tr.document(tr.write))
@@ -131,6 +132,7 @@ func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
 
 // What an inline document does to its realm never reaches the next one.
 func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
+	t.Parallel()
 	p := startPool(t, nil)
 	for _, lane := range []Lane{Realm, Once} {
 		for _, tr := range realmTraces {
@@ -251,6 +253,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 // A refresh in a document without script leads away from the warm page, at once
 // or after its job; the next document is not set on what is there then.
 func TestRefreshDoesNotSpoilTheNextDocument(t *testing.T) {
+	t.Parallel()
 	p := startPool(t, nil)
 	for _, target := range []string{"about:blank", "http://site.test/", "about:srcdoc"} {
 		for _, delay := range []string{"0", "1"} {

@@ -91,6 +91,7 @@ func TestLoadErrors(t *testing.T) {
 // A document that leads itself to where nothing can be reached fails, whichever
 // way it goes, and is not printed as the browser's error page.
 func TestDocumentThatLeadsItselfAway(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.page("site.test/away", `<script>addEventListener('load', () => setTimeout(() => location = 'https://refused.test/', 50))</script>`)
 	p := startWithSite(t, s)
@@ -115,6 +116,7 @@ func TestDocumentThatLeadsItselfAway(t *testing.T) {
 
 // Documents whose server withholds a part until the test says so.
 func TestWaitUntil(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	release := make(chan struct{})
 	s.mux.HandleFunc("site.test/slow.svg", func(_ http.ResponseWriter, r *http.Request) {
@@ -159,6 +161,7 @@ func TestWaitUntil(t *testing.T) {
 }
 
 func TestWaitForSelector(t *testing.T) {
+	t.Parallel()
 	p := startPool(t, nil)
 	for _, lane := range lanes {
 		html := `<p class=ready>there`
@@ -185,6 +188,7 @@ func TestWaitForSelectorAcrossANavigation(t *testing.T) {
 }
 
 func TestWaitForTimeout(t *testing.T) {
+	t.Parallel()
 	p := startPool(t, nil)
 	html := func(ms int) string {
 		return fmt.Sprintf(`<p id=x>early<script>setTimeout(() => x.textContent = 'late', %d)</script>`, ms)

@@ -149,6 +149,7 @@ func peakMemory(t *testing.T) int64 {
 // TestHostileHTML renders generated documents, and after each that the browsers
 // still serve another account.
 func TestHostileHTML(t *testing.T) {
+	t.Parallel()
 	seed := *hostileSeed
 	if seed == 0 {
 		seed = rand.Uint64()

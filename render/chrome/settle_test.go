@@ -30,6 +30,7 @@ func TestWhatIsDrawnLaterIsThere(t *testing.T) {
 }
 
 func TestWebFontsAreAwaited(t *testing.T) {
+	t.Parallel()
 	font := fontFile(t)
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/font.ttf", func(w http.ResponseWriter, r *http.Request) {
@@ -67,6 +68,7 @@ func fontFile(t *testing.T) []byte {
 }
 
 func TestAFontThatNeverComesDoesNotStopTheDocument(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/font.ttf", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := startWithSite(t, s)
@@ -76,6 +78,7 @@ func TestAFontThatNeverComesDoesNotStopTheDocument(t *testing.T) {
 }
 
 func TestAnImageThatNeverComesDoesNotStopTheDocument(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/never.png", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := startWithSite(t, s)
