@@ -97,3 +97,20 @@ func (a PDFPages) Read(ctx context.Context, file PDFFile, how OCR) (*spool.File,
 	}
 	return a.runPDF(ctx, engine.Job{Name: pdf.OCRJob, Args: args, Files: files})
 }
+
+// Redaction says what goes of a PDF.
+type Redaction struct {
+	Terms, Patterns []string
+	Areas           []RedactArea
+	Color           [3]float64 // red, green and blue from 0 to 1
+}
+
+// RedactArea is a part of a page, in points from its top left as it is shown.
+type RedactArea = pdf.RedactArea
+
+// Redact takes words and parts of pages out of a PDF, with all that they are hidden in.
+func (a PDFPages) Redact(ctx context.Context, file PDFFile, what Redaction) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.RedactArgs{Input: input, Terms: what.Terms, Patterns: what.Patterns, Areas: what.Areas, Color: what.Color}
+	return a.runPDF(ctx, engine.Job{Name: pdf.RedactJob, Args: args, Files: files})
+}

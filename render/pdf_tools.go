@@ -36,6 +36,7 @@ const (
 	PDFNothing          = pdf.Nothing
 	PDFNoLanguage       = pdf.NoLanguage
 	PDFNoProgram        = pdf.NoProgram
+	PDFRemains          = pdf.Remains
 )
 
 // The limits of a page's image: pixels a side and in all.

@@ -19,12 +19,12 @@ type OCRInput struct {
 	Described
 	PDFSource
 
-	Languages []Language `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"What the text is written in: eng, deu, fra, or what else is installed. Default: eng. Fewer are faster, and read better."`
+	Languages []Language `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages of the text: eng (default), deu, fra, or what else is installed. Fewer are faster, and read better."`
 	Pages     Pages      `json:"pages,omitzero" jsonschema_description:"Pages to read, 50 at most: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	Force     bool       `json:"force,omitempty" jsonschema:"default=false" jsonschema_description:"Reads pages, too, that have text already; what is in that is not added again."`
+	Force     bool       `json:"force,omitempty" jsonschema:"default=false" jsonschema_description:"Reads pages with text, too. What is in that is not added again."`
 	Rotate    *bool      `json:"rotate,omitempty" jsonschema:"default=true" jsonschema_description:"Shows pages upright that lie on their side."`
-	Deskew    *bool      `json:"deskew,omitempty" jsonschema:"default=true" jsonschema_description:"Straightens pages whose lines are not level, without drawing them anew. Pages with links or fields stay as they are."`
-	Output    string     `json:"output,omitempty" jsonschema:"enum=pdf,enum=text,default=pdf" jsonschema_description:"pdf is the document with text that can be searched and copied; text is JSON with each page's text and words, and where they stand."`
+	Deskew    *bool      `json:"deskew,omitempty" jsonschema:"default=true" jsonschema_description:"Straightens crooked pages. They are not drawn anew; pages with links or fields stay as they are, whatever their lines do."`
+	Output    string     `json:"output,omitempty" jsonschema:"enum=pdf,enum=text,default=pdf" jsonschema_description:"text is JSON with the words and their places. pdf is the document with text that can be searched and copied, and looks as it did but for its crooked pages."`
 }
 
 // Language is one that tesseract knows, such as eng.

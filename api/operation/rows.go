@@ -242,6 +242,11 @@ var Rows = []op.Row[*Env]{
 		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
 		Run:     described(runOCR),
 	},
+	row[RedactInput]{
+		Info:    pdfTool("pdf.redact", "Take words and parts of pages out of a PDF for good", "Use it to black out secrets: they are gone, not covered."),
+		Example: RedactInput{PDFSource: examplePDF(), Areas: []RedactArea{{Page: 1, X: 20, Y: 10, Width: 100, Height: 50}}, Terms: []RedactTerm{"Jane Doe"}},
+		Run:     described(runRedact),
+	},
 	row[PDFFileInput]{
 		Info: op.Info{
 			Name: "pdf.form.fields", Summary: "List the fields of a PDF's form",

@@ -49,6 +49,8 @@ const (
 	// NoProgram is one that the job needs and that is not installed. Text says what
 	// it does.
 	NoProgram Kind = "no_program"
+	// Remains is a document from which something could not be taken out. Text says so.
+	Remains Kind = "remains"
 )
 
 // Error is why a job of this package failed, as far as the document or the

@@ -21,6 +21,7 @@ const (
 	FormFieldsJob = "pdf.form.fields"
 	FormFillJob   = "pdf.form.fill"
 	OCRJob        = "pdf.ocr"
+	RedactJob     = "pdf.redact"
 )
 
 // PageHandlers are the jobs that look at pages or draw on them.
@@ -33,6 +34,7 @@ func PageHandlers() engine.Handlers {
 		FormFieldsJob: handleJSON(formFields),
 		FormFillJob:   handleJSON(formFill),
 		OCRJob:        handle(ocr),
+		RedactJob:     handle(redact),
 	}
 }
 

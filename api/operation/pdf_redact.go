@@ -1,0 +1,103 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// RedactInput is the input of pdf.redact.
+type RedactInput struct {
+	op.Common
+	Described
+	PDFSource
+
+	Terms    []RedactTerm    `json:"terms,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Words and phrases. They are taken out wherever they stand; case, spaces and hyphens at ends of lines do not matter."`
+	Patterns []RedactPattern `json:"patterns,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Regular expressions (RE2)."`
+	Areas    []RedactArea    `json:"areas,omitempty" jsonschema:"minItems=1,maxItems=200" jsonschema_description:"Parts of pages to empty."`
+	Color    string          `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Fills the places. It is a CSS colour such as #c00, #cc0000 or crimson, and what is beneath it has gone whatever the colour."`
+}
+
+// RedactTerm is a word or a phrase.
+type RedactTerm string
+
+// RedactPattern is a regular expression.
+type RedactPattern string
+
+// The most characters of a term and of a pattern.
+const (
+	maxTerm    = 200
+	maxPattern = 500
+)
+
+// JSONSchema bounds a term.
+func (RedactTerm) JSONSchema() *jsonschema.Schema { return shortText(maxTerm) }
+
+// JSONSchema bounds a pattern.
+func (RedactPattern) JSONSchema() *jsonschema.Schema { return shortText(maxPattern) }
+
+// shortText is a text of one character at least.
+func shortText(most uint64) *jsonschema.Schema {
+	least := uint64(1)
+	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most}
+}
+
+// RedactArea is a part of a page in points.
+type RedactArea struct {
+	Page   int     `json:"page" jsonschema:"required,minimum=1,maximum=50000" jsonschema_description:"Its number, from 1."`
+	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the left side in points. Pages are measured as they are shown, with their turn and without what is cropped."`
+	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the top of the page in points."`
+	Width  float64 `json:"width" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Width in points."`
+	Height float64 `json:"height" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Height in points."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *RedactInput) Validate() error {
+	var faults op.Faults
+	in.validate(&faults)
+	if len(in.Terms)+len(in.Patterns)+len(in.Areas) == 0 {
+		faults.Add("terms", "is required, or patterns or areas in its place: nothing says what is to go")
+	}
+	for i, term := range in.Terms {
+		if strings.TrimSpace(string(term)) == "" {
+			faults.Add(fmt.Sprintf("terms[%d]", i), "must not be blank")
+		}
+	}
+	for i, pattern := range in.Patterns {
+		compiled, err := regexp.Compile(string(pattern))
+		switch {
+		case err != nil:
+			faults.Add(fmt.Sprintf("patterns[%d]", i), "is no regular expression of RE2: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		case compiled.MatchString(""):
+			faults.Add(fmt.Sprintf("patterns[%d]", i), "matches an empty text, and so says nothing of what is to go")
+		}
+	}
+	checkColor(&faults, "color", in.Color)
+	return failures(faults)
+}
+
+func runRedact(ctx context.Context, env *Env, in *RedactInput) (op.Result, error) {
+	color := parseColor(cmp.Or(in.Color, defaultColor))
+	const full = 255.0
+	how := render.Redaction{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}
+	for _, term := range in.Terms {
+		how.Terms = append(how.Terms, string(term))
+	}
+	for _, pattern := range in.Patterns {
+		how.Patterns = append(how.Patterns, string(pattern))
+	}
+	for _, area := range in.Areas {
+		how.Areas = append(how.Areas, render.RedactArea(area))
+	}
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		redacted, err := render.PDFPages{Account: env.Render}.Redact(ctx, file, how)
+		return pdfResult("redacted")(redacted, offPage(err, "areas"))
+	})
+}

@@ -1,0 +1,410 @@
+package pdf
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/engine"
+)
+
+// RedactArgs are the arguments of a RedactJob. The output is the PDF.
+type RedactArgs struct {
+	Input Input
+	// Terms are found wherever they stand, whatever their case and spaces. Patterns
+	// are those of Go.
+	Terms, Patterns []string
+	Areas           []RedactArea
+	// Color is what the places are filled with: red, green and blue from 0 to 1.
+	Color [3]float64
+}
+
+// RedactArea is a part of a page, in points from its top left as it is shown.
+type RedactArea struct {
+	Page                int
+	X, Y, Width, Height float64
+}
+
+//go:embed redact_open.js
+var redactOpenScript string
+
+//go:embed redact_read.js
+var redactReadScript []byte
+
+//go:embed redact_apply.js
+var redactApplyScript string
+
+//go:embed redact_picture.js
+var redactPictureScript string
+
+// redactRoom is how much is looked at around a page, in points: text may hide there.
+const redactRoom = 5000
+
+// redact takes words and parts of pages out of a document. What annotations and fields
+// show becomes part of their pages first; metadata, attachments and scripts go. The
+// result is read again by two programs: it fails where one of them finds anything.
+func redact(ctx context.Context, w *engine.Work, args RedactArgs) ([]byte, error) {
+	secrets, err := newSecrets(args.Terms, args.Patterns)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	for _, a := range args.Areas {
+		if a.Page > doc.pages {
+			return nil, &Error{Kind: OffPage, Page: a.Page, Text: fmt.Sprintf("are on page %d; the document's page count is %d", a.Page, doc.pages)}
+		}
+	}
+	original := *doc
+	encrypted, err := doc.plain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &redaction{document: doc, args: args, secrets: secrets}
+	if err := r.run(ctx); err != nil {
+		return nil, err
+	}
+	// Its objects are not put into streams again: nothing is to be written anew behind
+	// the check.
+	if !encrypted {
+		if err := os.Rename(w.Path(r.name), w.Path(output)); err != nil {
+			return nil, fmt.Errorf("result: %w", err)
+		}
+		w.Output(output)
+		return nil, nil
+	}
+	return nil, finish(ctx, &original, encrypted, r.name)
+}
+
+// redaction is the work on one document.
+type redaction struct {
+	*document
+
+	args    RedactArgs
+	secrets secrets
+}
+
+// run makes the document one without the secrets.
+func (r *redaction) run(ctx context.Context) error {
+	const flat, open, applied, bare = "flat.pdf", "open.pdf", "applied.pdf", "bare.pdf"
+	if err := r.writeTo(ctx, flat, qpdfJob{"flattenAnnotations": "all", "generateAppearances": "", "objectStreams": "disable"}); err != nil {
+		return err
+	}
+	found, err := r.look(ctx, flat, open)
+	if err != nil {
+		return err
+	}
+	input := applyInput{Input: open, Output: applied, Color: r.args.Color, Texts: found.texts, Pages: r.marks(found)}
+	if len(input.Pages) == 0 && len(found.texts) == 0 && !found.beside {
+		return &Error{Kind: Nothing, Text: "has nothing that matches; pages that are pictures of text are read with pdf.ocr first"}
+	}
+	if len(r.args.Areas) > 0 {
+		input.Bare = bare
+	}
+	if _, err := runScript[bool](ctx, r.document, "redact.js", []byte(drawScript+redactApplyScript), input); err != nil {
+		return err
+	}
+	r.name = applied
+	const check = "check.pdf"
+	left, err := r.look(ctx, r.name, check)
+	if err != nil {
+		return err
+	}
+	if err := left.inPlace(found); err != nil {
+		return err
+	}
+	if err := r.flatten(ctx, bare); err != nil {
+		return err
+	}
+	if r.name != applied {
+		if left, err = r.look(ctx, r.name, check); err != nil {
+			return err
+		}
+	}
+	return r.verify(ctx, left, check)
+}
+
+// openInput are the arguments of the script that opens a document.
+type openInput struct {
+	Input  string  `json:"input"`
+	Output string  `json:"output"`
+	Room   float64 `json:"room"`
+	// Metadata is the file that what the document says of itself is written to.
+	Metadata string `json:"metadata"`
+}
+
+// readInput are the arguments of the script that reads one: Output is how the names of
+// its files begin.
+type readInput struct {
+	Input  string `json:"input"`
+	Output string `json:"output"`
+}
+
+// applyInput are the arguments of the script that takes things out.
+type applyInput struct {
+	Input  string            `json:"input"`
+	Output string            `json:"output"`
+	Bare   string            `json:"bare"` // with nothing drawn over the places
+	Color  [3]float64        `json:"color"`
+	Texts  map[string]string `json:"texts"` // of objects, and what takes their place
+	Pages  []applyPage       `json:"pages"`
+}
+
+// applyPage is what goes of a page: letters by their corners, areas by their left,
+// top, width and height.
+type applyPage struct {
+	Page    int          `json:"page"`
+	Letters [][]float64  `json:"letters"`
+	Covers  [][]float64  `json:"covers"` // letters that follow one another, together
+	Areas   [][4]float64 `json:"areas"`
+}
+
+// looked is what was found in a document.
+type looked struct {
+	pages map[int]foundPage // by number, from 1; those with something
+	kept  []pageLetters     // of all pages: what is not to go
+	texts map[string]string
+	// beside is whether there are files, or metadata that match: they go.
+	beside bool
+}
+
+// look opens a document as another file, in which nothing is hidden, and finds the
+// secrets in that.
+func (r *redaction) look(ctx context.Context, name, open string) (looked, error) {
+	found := looked{pages: map[int]foundPage{}, texts: map[string]string{}}
+	const metadata = "metadata.xml"
+	var err error
+	found.beside, err = runScript[bool](ctx, r.document, "open.js", []byte(drawScript+redactOpenScript), openInput{name, open, redactRoom, metadata})
+	if err != nil {
+		return found, err
+	}
+	said, err := os.ReadFile(r.work.Path(metadata))
+	if err != nil {
+		return found, r.fail(Damaged, err)
+	}
+	if _, matches := r.secrets.blacken(string(said)); matches {
+		found.beside = true
+	}
+	const prefix = "letters-"
+	pages, err := runScript[int](ctx, r.document, "read.js", redactReadScript, readInput{open, prefix})
+	if err != nil {
+		return found, err
+	}
+	if pages != r.pages {
+		return found, r.fail(Damaged, fmt.Errorf("%d of %d pages can be read", pages, r.pages))
+	}
+	for i := range pages {
+		page, err := takeJSON[pageLetters](r.document, prefix+strconv.Itoa(i)+".json")
+		if err != nil {
+			return found, err
+		}
+		gone := r.secrets.find(page.Text)
+		if len(gone) > 0 {
+			found.pages[i+1] = page.found(gone)
+		}
+		found.kept = append(found.kept, page.without(gone))
+	}
+	texts, err := takeJSON[[]string](r.document, prefix+"texts.json")
+	if err != nil {
+		return found, err
+	}
+	for _, text := range texts {
+		if better, matches := r.secrets.blacken(text); matches {
+			found.texts[text] = better
+		}
+	}
+	return found, nil
+}
+
+// takeJSON reads a file that a script wrote, and removes it.
+func takeJSON[T any](d *document, name string) (value T, err error) {
+	text, err := os.ReadFile(d.work.Path(name))
+	if err != nil {
+		return value, d.fail(Damaged, fmt.Errorf("script: %w", err))
+	}
+	if err := json.Unmarshal(text, &value); err != nil {
+		return value, d.fail(Damaged, fmt.Errorf("%s: %w", name, err))
+	}
+	return value, os.Remove(d.work.Path(name))
+}
+
+// marks returns what goes, by page.
+func (r *redaction) marks(found looked) []applyPage {
+	pages := []applyPage{}
+	for n := 1; n <= r.pages; n++ {
+		page := applyPage{Page: n, Letters: [][]float64{}, Covers: [][]float64{}, Areas: [][4]float64{}}
+		if here, ok := found.pages[n]; ok {
+			page.Letters, page.Covers = here.letters, here.covers
+		}
+		for _, a := range r.args.Areas {
+			if a.Page == n {
+				page.Areas = append(page.Areas, [4]float64{a.X, a.Y, a.Width, a.Height})
+			}
+		}
+		if len(page.Letters)+len(page.Areas) > 0 {
+			pages = append(pages, page)
+		}
+	}
+	return pages
+}
+
+// pictureDPI is the resolution of pages that become pictures.
+const pictureDPI = 200
+
+// flatten makes pictures of the pages on which something is still drawn in an area
+// that is to be empty, such as lines: what covers them would hide them only.
+func (r *redaction) flatten(ctx context.Context, bare string) error {
+	var pages []picturePage
+	for _, a := range r.args.Areas {
+		if slices.ContainsFunc(pages, func(p picturePage) bool { return p.Page == a.Page }) {
+			continue
+		}
+		blank, err := r.blank(ctx, bare, a.Page)
+		if err != nil {
+			return err
+		}
+		if blank {
+			continue
+		}
+		name := fmt.Sprintf("picture-%d", a.Page)
+		if err := r.drawPage(ctx, r.name, name, a.Page, pictureDPI, "-png"); err != nil {
+			return err
+		}
+		pages = append(pages, picturePage{a.Page, name + ".png"})
+	}
+	if len(pages) == 0 {
+		return nil
+	}
+	input := pictureInput{Input: r.name, Output: "pictures.pdf", Pages: pages}
+	if _, err := runScript[bool](ctx, r.document, "picture.js", []byte(drawScript+redactPictureScript), input); err != nil {
+		return err
+	}
+	r.name = input.Output
+	return nil
+}
+
+// pictureInput are the arguments of the script that makes pictures of pages.
+type pictureInput struct {
+	Input  string        `json:"input"`
+	Output string        `json:"output"`
+	Pages  []picturePage `json:"pages"`
+}
+
+type picturePage struct {
+	Page  int    `json:"page"`
+	Image string `json:"image"`
+}
+
+// drawPage draws a page of a file.
+func (r *redaction) drawPage(ctx context.Context, name, to string, page, dpi int, kind ...string) error {
+	n := strconv.Itoa(page)
+	args := append([]string{"-q", "-cropbox", "-r", strconv.Itoa(dpi), "-f", n, "-l", n, "-singlefile"}, kind...)
+	_, err := r.work.Exec(ctx, engine.Program{Name: "pdftoppm", Args: append(args, engine.PathArg(name), engine.PathArg(to))})
+	return r.damaged(err)
+}
+
+// checkDPI is the resolution at which areas are looked at.
+const checkDPI = 100
+
+// blank tells whether nothing can be seen in the areas of a page: all of an area is of
+// one gray.
+func (r *redaction) blank(ctx context.Context, name string, page int) (bool, error) {
+	const drawn = "check"
+	if err := r.drawPage(ctx, name, drawn, page, checkDPI, "-gray"); err != nil {
+		return false, err
+	}
+	s, err := readScan(r.work.Path(drawn + ".pgm"))
+	if err != nil {
+		return false, r.fail(Damaged, err)
+	}
+	const scale = checkDPI / 72.0
+	for _, a := range r.args.Areas {
+		if a.Page != page {
+			continue
+		}
+		// Its edge may share a pixel with what is beside it.
+		left, top := max(0, int(math.Ceil(a.X*scale))+1), max(0, int(math.Ceil(a.Y*scale))+1)
+		right, bottom := min(s.width, int((a.X+a.Width)*scale)-1), min(s.height, int((a.Y+a.Height)*scale)-1)
+		for y := top; y < bottom; y++ {
+			for x := left; x < right; x++ {
+				if s.pixels[y*s.width+x] != s.pixels[top*s.width+left] {
+					return false, nil
+				}
+			}
+		}
+	}
+	return true, nil
+}
+
+// errLeft means that something could still be found in a document.
+var errLeft = errors.New("is left in the result")
+
+// inPlace fails where letters that were to stay are somewhere else now.
+func (l looked) inPlace(before looked) error {
+	for i, page := range l.kept {
+		if page.moved(before.kept[i]) {
+			return &Error{Kind: Remains, Text: "cannot be redacted: letters that are to stay would move", Page: i + 1}
+		}
+	}
+	return nil
+}
+
+// verify fails where MuPDF has found something in the result, or poppler does in the
+// file in which nothing of it is hidden.
+func (r *redaction) verify(ctx context.Context, found looked, open string) error {
+	if len(found.pages) > 0 || len(found.texts) > 0 || found.beside {
+		return r.left("MuPDF")
+	}
+	made := &document{work: r.work, name: open, pages: r.pages}
+	texts, err := made.texts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, text := range texts {
+		if len(r.secrets.find(lettersOf(text))) > 0 {
+			return r.left("poppler")
+		}
+	}
+	for _, a := range r.args.Areas {
+		if blank, err := r.blank(ctx, r.name, a.Page); err != nil || !blank {
+			return errors.Join(err, r.left("an area"))
+		}
+		if err := r.verifyArea(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyArea fails where poppler reads something in an area.
+func (r *redaction) verifyArea(ctx context.Context, a RedactArea) error {
+	n := strconv.Itoa(a.Page)
+	out, err := r.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
+		"-q", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, "-r", "72", "-x", strconv.Itoa(int(math.Ceil(a.X)) + 1), "-y", strconv.Itoa(int(math.Ceil(a.Y)) + 1),
+		"-W", strconv.Itoa(max(1, int(a.Width)-3)), "-H", strconv.Itoa(max(1, int(a.Height)-3)), engine.PathArg(r.name), "-",
+	}})
+	if err != nil {
+		return r.damaged(err)
+	}
+	if strings.TrimSpace(string(out)) != "" {
+		return r.left("an area")
+	}
+	return nil
+}
+
+// left says that a result is none.
+func (r *redaction) left(where string) error {
+	return &Error{Kind: Remains, Text: "cannot be redacted: something that is to go can still be found in it", cause: fmt.Errorf("%s: %w", where, errLeft)}
+}

@@ -1,0 +1,152 @@
+package pdf
+
+import (
+	"regexp"
+	"sort"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// secrets are what is looked for to be taken out.
+type secrets struct {
+	terms    []string // as fold writes them
+	patterns []*regexp.Regexp
+}
+
+// newSecrets reads what is to be taken out. Both have been checked.
+func newSecrets(terms, patterns []string) (s secrets, err error) {
+	for _, term := range terms {
+		if folded := fold([]string{term}, false); len(folded.text) > 0 {
+			s.terms = append(s.terms, folded.text)
+		}
+	}
+	for _, pattern := range patterns {
+		p, err := regexp.Compile(pattern)
+		if err != nil {
+			return s, err
+		}
+		s.patterns = append(s.patterns, p)
+	}
+	return s, nil
+}
+
+// folded is a text without what does not matter to terms: space, the case of letters,
+// ligatures, and on request the hyphens at ends of lines. letters are the numbers of
+// the letters that its bytes come from.
+type folded struct {
+	text    string
+	letters []int
+}
+
+// fold folds the letters of a text, in which a line ends with "\n".
+func fold(letters []string, joinLines bool) folded {
+	var text strings.Builder
+	var from []int
+	for i, letter := range letters {
+		if joinLines && isHyphen(letter) && i+1 < len(letters) && letters[i+1] == "\n" {
+			continue
+		}
+		for _, r := range norm.NFKC.String(letter) {
+			const softHyphen = '\u00ad'
+			if unicode.IsSpace(r) || r == softHyphen || unicode.Is(unicode.Cf, r) {
+				continue
+			}
+			// The simplest letter that means the same: K and the sign of Kelvin are k.
+			least := r
+			for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+				least = min(least, next)
+			}
+			before := text.Len()
+			text.WriteRune(least)
+			for range text.Len() - before {
+				from = append(from, i)
+			}
+		}
+	}
+	return folded{text.String(), from}
+}
+
+func isHyphen(letter string) bool {
+	return letter == "-" || letter == "\u2010" || letter == "\u2011" || letter == "\u00ad"
+}
+
+// find returns the numbers of the letters that are to go, in order. A line of them
+// ends with "\n".
+func (s secrets) find(letters []string) []int {
+	hit := map[int]bool{}
+	for _, joinLines := range []bool{false, true} {
+		f := fold(letters, joinLines)
+		for _, term := range s.terms {
+			for at := 0; ; {
+				next := strings.Index(f.text[at:], term)
+				if next < 0 {
+					break
+				}
+				for i := at + next; i < at+next+len(term); i++ {
+					hit[f.letters[i]] = true
+				}
+				at += next + 1
+			}
+		}
+	}
+	for _, lineEnd := range []string{"\n", " ", ""} {
+		s.findPatterns(letters, lineEnd, hit)
+	}
+	var found []int
+	for i := range hit {
+		if letters[i] != "\n" {
+			found = append(found, i)
+		}
+	}
+	sort.Ints(found)
+	return found
+}
+
+// findPatterns marks the letters that patterns match where lines end with something.
+func (s secrets) findPatterns(letters []string, lineEnd string, hit map[int]bool) {
+	if len(s.patterns) == 0 {
+		return
+	}
+	var text strings.Builder
+	var from []int
+	for i, letter := range letters {
+		if letter == "\n" {
+			letter = lineEnd
+		} else {
+			letter = norm.NFKC.String(letter)
+		}
+		text.WriteString(letter)
+		for range len(letter) {
+			from = append(from, i)
+		}
+	}
+	for _, p := range s.patterns {
+		for _, match := range p.FindAllStringIndex(text.String(), -1) {
+			for i := match[0]; i < match[1]; i++ {
+				hit[from[i]] = true
+			}
+		}
+	}
+}
+
+// lettersOf are the letters of a text.
+func lettersOf(text string) []string {
+	letters := make([]string, 0, len(text))
+	for _, r := range text {
+		letters = append(letters, string(r))
+	}
+	return letters
+}
+
+// blacken returns a text with marks in the place of what is to go, and whether there
+// was something.
+func (s secrets) blacken(text string) (string, bool) {
+	letters := lettersOf(text)
+	found := s.find(letters)
+	for _, i := range found {
+		letters[i] = "█"
+	}
+	return strings.Join(letters, ""), len(found) > 0
+}

@@ -1,0 +1,50 @@
+// Writes down the letters of a document's pages with their places, a file for each
+// page, and the texts that its objects hold. See readInput for the arguments.
+var args = JSON.parse(read("args.json"));
+var doc = new PDFDocument(args.input), pages = doc.countPages();
+
+function write(name, value) {
+	var out = new Buffer();
+	out.write(JSON.stringify(value));
+	out.save(name);
+}
+
+// letters are those of a page: what they say, and the corners of each.
+function letters(number) {
+	var text = [], quads = [];
+	doc.loadPage(number).toStructuredText("preserve-whitespace,preserve-images").walk({
+		onChar: function (c, origin, font, size, quad) {
+			text.push(c);
+			for (var i = 0; i < 8; i++) quads.push(Math.round(quad[i] * 100) / 100);
+		},
+		endLine: function () {
+			text.push("\n");
+			quads.push(0, 0, 0, 0, 0, 0, 0, 0);
+		}
+	});
+	return { text: text, quads: quads };
+}
+
+var texts = {};
+
+// collect finds the texts of an object, and not of those that it refers to.
+function collect(o, depth) {
+	if (!o || depth > 100) return;
+	if (o.isString()) texts[o.asString()] = true;
+	else if (o.isArray()) {
+		if (o.length && String(o.get(0)) === "/Indexed") return; // colours
+		for (var i = 0; i < o.length; i++) member(o.get(i), depth);
+	}
+	else if (o.isDictionary()) o.forEach(function (a, b) { member(o.get(typeof a === "string" ? a : b), depth); });
+}
+
+function member(o, depth) { if (o && !o.isIndirect()) collect(o, depth + 1); }
+
+for (var i = 0; i < pages; i++) write(args.output + i + ".json", letters(i));
+for (var n = 1; n < doc.countObjects(); n++) {
+	var object = doc.newIndirect(n, 0).resolve();
+	collect(object, 0);
+}
+collect(doc.getTrailer().get("Info"), 0);
+write(args.output + "texts.json", Object.keys(texts));
+print(pages);

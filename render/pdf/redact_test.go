@@ -1,0 +1,226 @@
+package pdf
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"relaypdf/render/pdf/pdftest"
+)
+
+// hides are documents in which a word is hidden in the ways that words are.
+func hides(t *testing.T) map[string][]byte {
+	t.Helper()
+	stream := func(entries, content string) string {
+		return fmt.Sprintf("<< %s /Length %d >>\nstream\n%s\nendstream", entries, len(content), content)
+	}
+	// page is a page whose content is another than its text.
+	page := func(content, resources, catalog string, objects ...string) []byte {
+		s := source{Pages: []string{"x"}, Catalog: catalog, Objects: append([]string{stream("", content)}, objects...)}
+		made := strings.NewReplacer("/Contents 11 0 R", "/Contents 100 0 R", "/F1 3 0 R >>", "/F1 3 0 R >> "+resources).Replace(string(s.Write()))
+		return rewritten(t, []byte(made))
+	}
+	const font = "/F1 14 Tf "
+	files := map[string][]byte{
+		"plain":        page("BT "+font+"20 300 Td (before Falkenberg after) Tj ET", "", ""),
+		"split":        page("BT "+font+"20 300 Td [(Fal) -20 (ken) 10 (be)] TJ ET BT "+font+"68.5 300 Td (rg after) Tj ET", "", ""),
+		"spaced":       page("BT "+font+"6 Tc 20 300 Td (Falkenberg) Tj ET", "", ""),
+		"two lines":    page("BT "+font+"20 300 Td (of Mr. Falken-) Tj 0 -16 Td (berg and others) Tj ET", "", ""),
+		"capitals":     page("BT "+font+"20 300 Td (FALKENBERG) Tj ET", "", ""),
+		"turned":       page("q 0.7 0.7 -0.7 0.7 100 100 cm BT "+font+"0 0 Td (Falkenberg) Tj ET Q", "", ""),
+		"upside down":  page("q -1 0 0 -1 200 200 cm BT "+font+"0 0 Td (Falkenberg) Tj ET Q", "", ""),
+		"invisible":    page("BT "+font+"3 Tr 20 300 Td (Falkenberg) Tj ET", "", ""),
+		"white":        page("BT "+font+"1 g 20 300 Td (Falkenberg) Tj ET", "", ""),
+		"off the page": page("BT "+font+"20 900 Td (Falkenberg) Tj ET", "", ""),
+		"under a box":  page("BT "+font+"20 300 Td (Falkenberg) Tj ET 0 g 10 290 200 30 re f", "", ""),
+		"in a form":    page("/X Do", "/XObject << /X 101 0 R >>", "", stream("/Type /XObject /Subtype /Form /BBox [0 0 300 400] /Resources << /Font << /F1 3 0 R >> >>", "BT "+font+"20 300 Td (Falkenberg) Tj ET")),
+		"under image":  page("BT "+font+"20 300 Td (Falkenberg) Tj ET q 200 0 0 60 10 280 cm /I Do Q", "/XObject << /I 101 0 R >>", "", stream("/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8", "z")),
+		"a hidden layer": page("/OC /L BDC BT "+font+"20 300 Td (Falkenberg) Tj ET EMC", "/Properties << /L 101 0 R >>",
+			"/OCProperties << /OCGs [101 0 R] /D << /OFF [101 0 R] /Order [101 0 R] >> >>", "<< /Type /OCG /Name (Layer Falkenberg) >>"),
+		"bookmarks": page("BT "+font+"20 300 Td (other) Tj ET", "", "/Outlines 101 0 R", "<< /Type /Outlines /First 102 0 R /Last 102 0 R /Count 1 >>",
+			"<< /Title (On Falkenberg) /Parent 101 0 R /Dest [10 0 R /Fit] >>"),
+		"XMP":         page("BT "+font+"20 300 Td (Falkenberg) Tj ET", "", "/Metadata 101 0 R", stream("/Type /Metadata /Subtype /XML", "<x>Falkenberg</x>")),
+		"XMP alone":   page("BT "+font+"20 300 Td (other) Tj ET", "", "/Metadata 101 0 R", stream("/Type /Metadata /Subtype /XML", "<x>Falkenberg</x>")),
+		"a script":    page("BT "+font+"20 300 Td (Falkenberg) Tj ET", "", "/OpenAction << /S /JavaScript /JS (app.alert\\('Falkenberg'\\)) >>"),
+		"an open tag": page("/Span << /ActualText (Falkenberg) >> BDC BT "+font+"20 300 Td (Falkenberg) Tj ET EMC", "", ""),
+	}
+	info := three()
+	info.Info = "/Title (Falkenberg v. others) /Author <FEFF00460061006C006B0065006E0062006500720067>"
+	files["information"] = info.Write()
+	form := three()
+	form.Catalog = "/AcroForm << /Fields [100 0 R] /NeedAppearances true /DR << /Font << /Helv 3 0 R >> >> /DA (/Helv 12 Tf 0 g) >>"
+	form.Objects = []string{"<< /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (Falkenberg) /DA (/Helv 12 Tf 0 g) /F 4 /Rect [10 10 150 30] /P 10 0 R >>"}
+	form.Annots = map[int]string{0: "100 0 R << /Type /Annot /Subtype /Text /Rect [0 0 20 20] /Contents (ask Falkenberg) >> " +
+		"<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /A << /S /URI /URI (https://example.com/falkenberg) >> >>"}
+	files["a form and comments"] = form.Write()
+	attached := make1(t, AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "Falkenberg.txt"}}}, three().Write(), []byte("Falkenberg"))
+	files["an attachment"] = attached
+	// An earlier version of the file, behind which a page got another content.
+	before := string(page("BT "+font+"20 300 Td (Falkenberg) Tj ET", "", ""))
+	start := strings.LastIndex(before, "startxref")
+	files["an earlier version"] = []byte(before + fmt.Sprintf("\n100 0 obj\n%s\nendobj\nxref\n100 1\n%010d 00000 n \ntrailer\n<< /Size 200 /Root 1 0 R /Prev %s >>\nstartxref\n%d\n%%%%EOF\n",
+		stream("", "BT "+font+"20 300 Td (now harmless) Tj ET"), len(before)+1, strings.Fields(before[start:])[1], len(before)+1+len(fmt.Sprintf("100 0 obj\n%s\nendobj\n", stream("", "BT "+font+"20 300 Td (now harmless) Tj ET")))))
+	return files
+}
+
+// rewritten is a document with a table that is right.
+func rewritten(t *testing.T, content []byte) []byte {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "rewritten.pdf")
+	pdftest.Tool(t, "mutool", "clean", pdftest.Save(t, content), out)
+	return pdftest.Load(t, out)
+}
+
+// traces returns where a word can still be found in a document: in its file when
+// nothing of it is packed, in any writing, or in the text of its pages.
+func traces(t *testing.T, content []byte, word string) (found []string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "plain.pdf")
+	pdftest.Tool(t, "qpdf", "--qdf", "--object-streams=disable", "--decode-level=all", pdftest.Save(t, content), out)
+	var wide, hexed strings.Builder
+	for _, r := range word {
+		fmt.Fprintf(&wide, "\x00%c", r)
+		fmt.Fprintf(&hexed, "%02x", r)
+	}
+	for name, file := range map[string][]byte{"the file": content, "what is packed": pdftest.Load(t, out)} {
+		lower := bytes.ToLower(file)
+		for _, writing := range []string{word, wide.String(), hexed.String()} {
+			if bytes.Contains(lower, []byte(strings.ToLower(writing))) {
+				found = append(found, fmt.Sprintf("%s, as %q", name, writing))
+			}
+		}
+	}
+	for _, program := range [][]string{{"pdftotext"}, {"mutool", "draw", "-q", "-F", "text"}} {
+		args := append(slices.Clone(program[1:]), pdftest.Save(t, content))
+		if program[0] == "pdftotext" {
+			args = append(args, "-")
+		}
+		text := strings.ToLower(strings.Join(strings.Fields(pdftest.Tool(t, program[0], args...)), ""))
+		if strings.Contains(strings.ReplaceAll(text, "-", ""), word) {
+			found = append(found, "the text of "+program[0])
+		}
+	}
+	return found
+}
+
+// TestRedact takes a word out of every place that it can be hidden in.
+func TestRedact(t *testing.T) {
+	for name, document := range hides(t) {
+		t.Run(name, func(t *testing.T) {
+			result, err := do(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document)
+			if name == "an earlier version" {
+				// Its last version does not have the word: there is nothing to redact.
+				fails(t, Nothing, RedactJob, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document)
+				result, err = do(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"harmless"}}, document)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := read(t, result)
+			pages := 1
+			if n := len(pageTexts(t, document, "")); n > 1 {
+				pages = n
+			}
+			sound(t, got, "", pages)
+			if text := pdftest.Tool(t, "pdftotext", pdftest.Save(t, got), "-"); strings.Contains(pdftest.Tool(t, "pdftotext", pdftest.Save(t, document), "-"), "after") != strings.Contains(text, "after") {
+				t.Errorf("what follows is not where it was: %q", text)
+			}
+			if found := traces(t, got, "falkenberg"); len(found) > 0 {
+				t.Errorf("it is still in %q", found)
+			}
+			if dir := os.Getenv("SCREENSHOTS"); dir != "" {
+				pdftest.Tool(t, "pdftoppm", "-r", "60", "-png", "-singlefile", pdftest.Save(t, got), filepath.Join(dir, "redact-"+strings.ReplaceAll(name, " ", "-")))
+			}
+		})
+	}
+}
+
+// TestRedactLeavesTheRest keeps what stands around a word, above and below.
+func TestRedactLeavesTheRest(t *testing.T) {
+	document := typed(t, letterIn["eng"])
+	args := RedactArgs{Input: input(""), Terms: []string{"customers"}, Patterns: []string{`\d+ October \d{4}`}}
+	got := pdftest.Tool(t, "pdftotext", pdftest.Save(t, make1(t, RedactJob, args, document)), "-")
+	want := strings.Fields(strings.NewReplacer("customers,", ",", "16 October 2026,", ",").Replace(letterIn["eng"]))
+	if strings.Join(strings.Fields(got), "") != strings.Join(want, "") {
+		t.Errorf("got\n%s\nwant %q", got, want)
+	}
+	failed := fails(t, Nothing, RedactJob, RedactArgs{Input: input(""), Terms: []string{"Falkenberg"}}, document)
+	if !strings.Contains(failed.Text, "nothing that matches") {
+		t.Errorf("got %q", failed.Text)
+	}
+}
+
+// TestRedactAreas empties parts of pages that are turned: of pictures, text and lines.
+func TestRedactAreas(t *testing.T) {
+	// The picture is red on its left and blue on its right.
+	img := image.NewNRGBA(image.Rect(0, 0, 200, 100))
+	for i := range 200 * 100 {
+		c := color.NRGBA{R: 255, A: 255}
+		if i%200 >= 100 {
+			c = color.NRGBA{B: 255, A: 255}
+		}
+		img.SetNRGBA(i%200, i/200, c)
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, img); err != nil {
+		t.Fatal(err)
+	}
+	document := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{input("")}, Width: 400, Height: 200}, picture.Bytes())
+	for _, turn := range []int{0, 90} {
+		turned := document
+		if turn != 0 {
+			turned = make1(t, RotateJob, Rotation{Selection{Input: input("")}, turn}, document)
+		}
+		// The red half as it is shown.
+		area := RedactArea{Page: 1, Width: 200, Height: 200}
+		got := make1(t, RedactJob, RedactArgs{Input: input(""), Areas: []RedactArea{area}, Color: [3]float64{0, 1, 0}}, turned)
+		base := filepath.Join(t.TempDir(), "image")
+		pdftest.Tool(t, "pdfimages", "-png", pdftest.Save(t, got), base)
+		images, err := filepath.Glob(base + "*")
+		if err != nil || len(images) == 0 {
+			t.Fatalf("turned by %d: no images are left: %v", turn, err)
+		}
+		red, blue := 0, 0
+		for _, path := range images {
+			decoded, err := png.Decode(bytes.NewReader(pdftest.Load(t, path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for y := decoded.Bounds().Min.Y; y < decoded.Bounds().Max.Y; y++ {
+				for x := decoded.Bounds().Min.X; x < decoded.Bounds().Max.X; x++ {
+					r, g, b, _ := decoded.At(x, y).RGBA()
+					if r > 0xf000 && g+b < 0x1000 {
+						red++
+					}
+					if b > 0xf000 && r+g < 0x1000 {
+						blue++
+					}
+				}
+			}
+		}
+		if red > 400 || blue < 9000 {
+			t.Errorf("turned by %d: %d red and %d blue pixels are left", turn, red, blue)
+		}
+	}
+	// Lines that are not letters: a signature.
+	s := source{Pages: []string{"signed) Tj ET 50 100 m 60 180 90 20 120 150 c S BT ("}}
+	area := RedactArea{Page: 1, X: 40, Y: 200, Width: 100, Height: 190}
+	got := make1(t, RedactJob, RedactArgs{Input: input(""), Areas: []RedactArea{area}}, s.Write())
+	sound(t, got, "", 1)
+	out := filepath.Join(t.TempDir(), "plain.pdf")
+	pdftest.Tool(t, "qpdf", "--qdf", pdftest.Save(t, got), out)
+	if bytes.Contains(pdftest.Load(t, out), []byte("90 20 120 150")) {
+		t.Error("the lines are covered only")
+	}
+	failed := fails(t, OffPage, RedactJob, RedactArgs{Input: input(""), Areas: []RedactArea{{Page: 2, Width: 9, Height: 9}}}, s.Write())
+	if !strings.Contains(failed.Text, "page count is 1") {
+		t.Errorf("got %q", failed.Text)
+	}
+}
