@@ -23,7 +23,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 		return doc
 	}
 	short := *doc
-	short.Version, short.ContentEncoding, short.Format = "", "", ""
+	short.Version, short.ContentEncoding, short.Format, short.Pattern = "", "", "", ""
 	short.MinLength, short.MaxLength, short.MinItems, short.MaxItems, short.MaxProperties, short.MinProperties = nil, nil, nil, nil, nil, nil
 	if doc.Minimum == "0" || doc.Minimum == "1" {
 		short.Minimum = ""
@@ -31,7 +31,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if len(doc.Maximum) > 4 {
 		short.Maximum = ""
 	}
-	if doc.Default == false {
+	if doc.Default == false || len(doc.Enum) > 0 && doc.Default == doc.Enum[0] {
 		short.Default = nil
 	}
 	short.Description = brief(doc.Description, depth < inputDepth-1)

@@ -21,7 +21,7 @@ type RedactInput struct {
 
 	Terms    []RedactTerm    `json:"terms,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Words and phrases. They are taken out wherever they stand; case, spaces and hyphens at ends of lines do not matter."`
 	Patterns []RedactPattern `json:"patterns,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Regular expressions (RE2)."`
-	Areas    []RedactArea    `json:"areas,omitempty" jsonschema:"minItems=1,maxItems=200" jsonschema_description:"Parts of pages to empty."`
+	Areas    []RedactArea    `json:"areas,omitempty" jsonschema:"minItems=1,maxItems=200" jsonschema_description:"Parts of pages to empty. Pages are measured as they are shown, with their turn and without what is cropped."`
 	Color    string          `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Fills the places. It is a CSS colour such as #c00, #cc0000 or crimson, and what is beneath it has gone whatever the colour."`
 }
 
@@ -51,8 +51,8 @@ func shortText(most uint64) *jsonschema.Schema {
 
 // RedactArea is a part of a page in points.
 type RedactArea struct {
-	Page   int     `json:"page" jsonschema:"required,minimum=1,maximum=50000" jsonschema_description:"Its number, from 1."`
-	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the left side in points. Pages are measured as they are shown, with their turn and without what is cropped."`
+	Page   int     `json:"page" jsonschema:"required,minimum=1,maximum=50000" jsonschema_description:"Number of the page, from 1."`
+	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the left side of the page in points."`
 	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the top of the page in points."`
 	Width  float64 `json:"width" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Width in points."`
 	Height float64 `json:"height" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Height in points."`

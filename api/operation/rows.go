@@ -234,17 +234,17 @@ var Rows = []op.Row[*Env]{
 	},
 	row[OCRInput]{
 		Info: op.Info{
-			Name: "pdf.ocr", Summary: "Read scans: make a PDF searchable, or get its text",
+			Name: "pdf.ocr", Summary: "Make scans searchable, or get their text",
 			Use:   "Use it for pages that are pictures of text, where pdf_text finds nothing.",
-			Price: ocrPrice, PriceNote: "At most 50 pages a call. Pages that have text already are left as they are.",
+			Price: ocrPrice, PriceNote: "Pages that have text are left as they are.",
 			Produces: []string{"application/pdf", "application/json"}, Answer: reflect.TypeFor[render.ReadText](), Codes: []string{string(fault.ConvertUnavailable)},
 		},
 		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
 		Run:     described(runOCR),
 	},
 	row[RedactInput]{
-		Info:    pdfTool("pdf.redact", "Take words and parts of pages out of a PDF for good", "Use it to black out secrets: they are gone, not covered."),
-		Example: RedactInput{PDFSource: examplePDF(), Areas: []RedactArea{{Page: 1, X: 20, Y: 10, Width: 100, Height: 50}}, Terms: []RedactTerm{"Jane Doe"}},
+		Info:    pdfTool("pdf.redact", "Redact a PDF: take words and parts out for good", "Use it to black out secrets: they are gone, not covered."),
+		Example: RedactInput{PDFSource: examplePDF(), Areas: []RedactArea{{Page: 1, X: 20, Y: 10, Width: 100, Height: 50}}},
 		Run:     described(runRedact),
 	},
 	row[PDFFileInput]{
