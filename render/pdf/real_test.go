@@ -102,6 +102,7 @@ func doEverything(t *testing.T, content []byte, about Info) {
 		}
 		checkLike(t, test.job, content, path)
 	}
+	redactThe(t, content, n)
 	if about.Encrypted || n > MaxPages/2 {
 		return
 	}
@@ -112,6 +113,29 @@ func doEverything(t *testing.T, content []byte, about Info) {
 	}
 	if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--show-npages", pdftest.Save(t, read(t, result)))); got != fmt.Sprint(2*n) {
 		t.Errorf("merge: %s pages, want %d", got, 2*n)
+	}
+}
+
+// redactThe takes a word out of a document that most have.
+func redactThe(t *testing.T, content []byte, pages int) {
+	t.Helper()
+	result, err := do(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"the"}}, content)
+	var failed *Error
+	if errors.As(err, &failed) && failed.Kind == Nothing {
+		return
+	}
+	if err != nil {
+		t.Errorf("%s: %v", RedactJob, err)
+		return
+	}
+	made := read(t, result)
+	path := pdftest.Save(t, made)
+	if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--show-npages", path)); got != fmt.Sprint(pages) {
+		t.Errorf("%s: %s pages, want %d", RedactJob, got, pages)
+	}
+	checkLike(t, RedactJob, content, path)
+	if text := strings.ToLower(pdftest.Tool(t, "pdftotext", "-q", path, "-")); strings.Contains(text, "the") {
+		t.Errorf("%s: the word is still there", RedactJob)
 	}
 }
 
