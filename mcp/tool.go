@@ -141,7 +141,6 @@ func (t *tool) output() *jsonschema.Schema {
 	}
 	doc := outline(op.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
 	without(doc, "error", "status", "filename", "pollUrl", "sizeBytes", "expiresAt")
-	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
 	if t.Operation.Answer != nil {
 		doc.Properties.Set(resultMember, outline(op.AnswerSchema(t.Operation.Answer), 0))
 	}

@@ -65,6 +65,20 @@ func (a PDFPages) Images(ctx context.Context, file PDFFile, pages string, width,
 	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractImagesJob, Args: args, Files: files})
 }
 
+type (
+	// ImageConversion says what an image becomes.
+	ImageConversion = pdf.ConvertImageArgs
+	// ImageFit is how an image gets to its size.
+	ImageFit = pdf.Fit
+)
+
+// ConvertImage makes an image of another, upright and without its metadata.
+func (a PDFPages) ConvertImage(ctx context.Context, file FileContent, how ImageConversion) (*spool.File, error) {
+	files, input := PDFFile{Content: file}.input()
+	how.Input = input
+	return a.runPDF(ctx, engine.Job{Name: pdf.ConvertImageJob, Args: how, Files: files})
+}
+
 // SetInfo gives a PDF the information that is not empty, and leaves the rest
 // as it is. It closes the PDF that it was given.
 func (a PDFPages) SetInfo(ctx context.Context, file File, password string, info Metadata) (_ *spool.File, err error) {

@@ -28,6 +28,7 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.compress", `{` + aPDF + `}`},
 		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":14400,"height":3.5}}`},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":"1cm","left":0},"pages":"odd"}`},
+		{"images.convert", `{` + aPDF + `,"to":"jpeg","quality":100,"width":16384,"background":"navy","fit":"cover"}`},
 		{"pdf.optimize", `{` + aPDF + `,"linearize":false,"imageQuality":1,"maxImageDpi":1200,"grayscale":true}`},
 		{"pdf.compress-advanced", `{` + aPDF + `}`},
 		{"pdf.compress-advanced", `{` + aPDF + `,"level":"high","grayscale":true}`},
@@ -97,6 +98,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":-1,"left":"1 inch"},"pages":"x"}`, []string{
 			"pages has a part that is not a page: \"x\"; give " + render.PageRangesSyntax + ", or an array of page numbers",
 			"margins.top must be between 0in and 200in; got -0.01in", "margins.left must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"1 inch\""}},
+		{"images.convert", `{"to":"bmp","background":"no colour","width":16385}`, []string{"to must be one of png, jpeg, webp, tiff, gif; got \"bmp\"", "width must be between 1 and 16384; got 16385", "file is required, or another source in its place: " + sources, "background must be a CSS colour such as #c00, #cc0000 or crimson; got \"no colour\""}},
 		{"pdf.optimize", `{` + aPDF + `,"imageQuality":101,"maxImageDpi":35}`, []string{"imageQuality must be between 1 and 100; got 101", "maxImageDpi must be between 36 and 1200; got 35"}},
 		{"pdf.compress-advanced", `{` + aPDF + `,"level":"max"}`, []string{"level must be one of low, medium, high; got \"max\""}},
 		{"pdf.resize", `{` + aPDF + `}`, []string{"format is required, or width and height in its place"}},

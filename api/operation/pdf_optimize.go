@@ -13,9 +13,9 @@ type OptimizeInput struct {
 	PDFFileInput
 	Described
 
-	Linearize    *bool `json:"linearize,omitempty" jsonschema:"default=true" jsonschema_description:"Shows the first page before the rest has come. Left out where that makes a PDF larger than it was."`
-	ImageQuality int   `json:"imageQuality,omitempty" jsonschema:"minimum=1,maximum=100" jsonschema_description:"Quality of JPEGs. Images become such where that is smaller. Default: images keep theirs, and 80 where maxImageDpi takes pixels off a JPEG."`
-	MaxImageDPI  int   `json:"maxImageDpi,omitempty" jsonschema:"minimum=36,maximum=1200" jsonschema_description:"Most pixels per inch of images, where they are drawn largest. Default: all are kept."`
+	Linearize    *bool `json:"linearize,omitempty" jsonschema:"default=true" jsonschema_description:"For quick display. The first page is then shown before the rest has come, if the server sends parts of files as readers ask for them. It is left out where that would make a PDF larger than its source was."`
+	ImageQuality int   `json:"imageQuality,omitempty" jsonschema:"minimum=1,maximum=100" jsonschema_description:"Quality of JPEGs, which images become where those are smaller. Default: images keep theirs, and 80 where maxImageDpi takes pixels off a JPEG."`
+	MaxImageDPI  int   `json:"maxImageDpi,omitempty" jsonschema:"minimum=36,maximum=1200" jsonschema_description:"Most pixels per inch. It counts where an image is drawn largest, wherever else in the document it may be drawn besides. Default: images keep all of their pixels."`
 	Grayscale    bool  `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"Makes images grey, not text and drawings. The result may then be larger than the source was before it became grey."`
 }
 
@@ -38,7 +38,7 @@ type CompressAdvancedInput struct {
 	PDFFileInput
 	Described
 
-	Level     string `json:"level,omitempty" jsonschema:"enum=low,enum=medium,enum=high,default=medium" jsonschema_description:"How much images lose. They keep 220 pixels per inch at quality 85, 150 at 75, or 96 at 50."`
+	Level     string `json:"level,omitempty" jsonschema:"enum=low,enum=medium,enum=high,default=medium" jsonschema_description:"How much images lose. They keep 220 pixels per inch at quality 85, 150 at 75, or 96 at 50 from low to high, unless they have fewer."`
 	Grayscale bool   `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"Makes images grey, not text and drawings. The result may then be larger than the source was before it became grey."`
 }
 

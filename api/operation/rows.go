@@ -106,6 +106,15 @@ var Rows = []op.Row[*Env]{
 		},
 		Run: runImage,
 	},
+	row[ConvertImageInput]{
+		Info: op.Info{
+			Name: "images.convert", Summary: "Convert or resize an image",
+			Use:   "Use it for pictures.",
+			Price: toolPrice, Produces: []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"},
+		},
+		Example: ConvertImageInput{FileSource: FileSource{File: op.NewFile([]byte(examplePNG))}, To: "png", Width: 64},
+		Run:     runConvertImage,
+	},
 	row[MergeInput]{
 		Info:    pdfTool("pdf.merge", "Merge PDFs in order", "Use it to join 2 to 20 PDFs into one."),
 		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},

@@ -49,6 +49,7 @@ var checkups = []checkup{
 	{"own address", checkOwnAddress},
 	{"fonts", checkFonts},
 	{"ocr", checkOCR},
+	{"webp", checkWebP},
 	{"extra CA", checkExtraCA},
 	{"clock", checkClock},
 	{"render", checkRender},

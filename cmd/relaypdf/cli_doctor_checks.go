@@ -13,7 +13,6 @@ import (
 	osuser "os/user"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,11 +28,10 @@ import (
 const programTime = 20 * time.Second
 
 // outputOf runs a program and returns what it prints.
-func outputOf(ctx context.Context, credential *syscall.Credential, name string, args ...string) (string, error) {
+func outputOf(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, programTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 	text, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(text)), err
 }
@@ -150,7 +148,7 @@ func checkChromium(ctx context.Context, config Config) []finding {
 	if err != nil {
 		return broken(remedy, "%v", err)
 	}
-	text, err := outputOf(ctx, nil, path, "--version")
+	text, err := outputOf(ctx, path, "--version")
 	if err != nil {
 		return broken(remedy, "%s --version: %v", path, err)
 	}
@@ -262,7 +260,7 @@ var fonts = []struct{ name, pattern, install string }{
 func checkFonts(ctx context.Context, _ Config) []finding {
 	var names, missing, install []string
 	for _, font := range fonts {
-		text, err := outputOf(ctx, nil, "fc-list", font.pattern, "family")
+		text, err := outputOf(ctx, "fc-list", font.pattern, "family")
 		if err != nil {
 			return broken("apt-get install fontconfig", "fc-list: %v", err)
 		}
@@ -283,10 +281,20 @@ func checkFonts(ctx context.Context, _ Config) []finding {
 	return okay("%s", strings.Join(names, ", "))
 }
 
+// checkWebP looks for what writes images of that kind.
+func checkWebP(ctx context.Context, _ Config) []finding {
+	text, err := outputOf(ctx, "cwebp", "-version")
+	if err != nil {
+		return doubtful("apt-get install webp", "images cannot be converted to WebP: %v", err)
+	}
+	version, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return okay("libwebp %s", version)
+}
+
 // checkOCR looks which languages scans can be read in.
 func checkOCR(ctx context.Context, _ Config) []finding {
 	const remedy = "apt-get install tesseract-ocr tesseract-ocr-eng, and tesseract-ocr-LANGUAGE for each other language"
-	text, err := outputOf(ctx, nil, "tesseract", "--list-langs")
+	text, err := outputOf(ctx, "tesseract", "--list-langs")
 	if err != nil {
 		return doubtful(remedy, "scans cannot be read: %v", err)
 	}

@@ -26,6 +26,8 @@ var formats = []format{
 	{"image/png", []string{".png"}},
 	{"image/jpeg", []string{".jpg", ".jpeg"}},
 	{"image/webp", []string{".webp"}},
+	{"image/tiff", []string{".tiff", ".tif"}},
+	{"image/gif", []string{".gif"}},
 	{"image/svg+xml", []string{".svg"}},
 	{"text/html", []string{".html", ".htm"}},
 	{"application/vnd.openxmlformats-officedocument.wordprocessingml.document", []string{".docx"}},

@@ -17,7 +17,7 @@ func fromPixels(img image.Image) *picture {
 	bounds := img.Bounds()
 	p := &picture{
 		width: bounds.Dx(), height: bounds.Dy(), resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1,
-		colors: "/DeviceRGB", channels: 3, bits: 8, filter: "/Filter /FlateDecode",
+		colors: "/DeviceRGB", channels: 3, bits: 8, filter: "/Filter /FlateDecode", img: img,
 	}
 	if deep(img.ColorModel()) {
 		p.bits = 16

@@ -40,6 +40,7 @@ type picture struct {
 	profile                  []byte // ICC
 	filter                   string // with its parameters
 	mask                     *picture
+	img                      image.Image // nil where the pixels are taken as they are
 	write                    func(io.Writer) error
 }
 
@@ -85,7 +86,7 @@ func eachPicture(path string, take func(*picture) error) error {
 	case bytes.HasPrefix(start, []byte("\x89PNG\r\n\x1a\n")):
 		p, err = readPNG(in)
 	case bytes.HasPrefix(start, []byte("GIF8")):
-		p, err = decode(in, gif.DecodeConfig, gif.Decode)
+		p, err = decode(in, gif.DecodeConfig, wholeGIF)
 	case len(start) >= 12 && string(start[:4]) == "RIFF" && string(start[8:12]) == "WEBP":
 		p, err = readWebP(in)
 	case bytes.HasPrefix(start, []byte("II*\x00")), bytes.HasPrefix(start, []byte("MM\x00*")):

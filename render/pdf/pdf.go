@@ -38,6 +38,7 @@ const (
 	ResizeJob      = "pdf.resize"
 	OptimizeJob    = "pdf.optimize"
 
+	ConvertImageJob      = "images.convert"
 	ExtractImagesJob     = "pdf.extract-images"
 	AttachmentsJob       = "pdf.attachments"
 	DetachJob            = "pdf.attachments.extract"
@@ -63,6 +64,7 @@ func Handlers() engine.Handlers {
 		ResizeJob:      handle(resize),
 		OptimizeJob:    handle(optimize),
 
+		ConvertImageJob:      handle(convertImage),
 		ExtractImagesJob:     handle(extractImages),
 		AttachmentsJob:       handleJSON(listAttachments),
 		DetachJob:            handleJSON(detach),

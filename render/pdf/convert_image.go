@@ -1,0 +1,293 @@
+package pdf
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"os"
+	"strconv"
+
+	imagedraw "golang.org/x/image/draw"
+	"golang.org/x/image/tiff"
+
+	"relaypdf/render/engine"
+)
+
+// ConvertImageArgs are the arguments of ConvertImageJob. The output is the image.
+type ConvertImageArgs struct {
+	Input Input
+	// To is png, jpeg, webp, tiff or gif.
+	To string
+	// Quality is that of a jpeg or webp, from 1 to 100.
+	Quality int
+	// Width and Height are in pixels; 0 follows from the other, and both from the image.
+	Width, Height int
+	// Fit is Contain, Cover or Fill, where both are given.
+	Fit Fit
+	// Background lies below what is transparent; nil leaves that so, but in a jpeg,
+	// which cannot, where it is white.
+	Background *color.NRGBA
+}
+
+// imageOutput is the name of a converted image.
+const imageOutput = "output.image"
+
+// maxWebP is how many pixels a side of a WebP may have.
+const maxWebP = 16_383
+
+// convertImage makes an image of another: upright, and without what is said of it
+// besides its colours.
+func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) ([]byte, error) {
+	img, profile, err := uprightImage(w.Path(args.Input.Name))
+	if err != nil {
+		return nil, blameImage(0, err)
+	}
+	width, height := args.size(img.Rect.Dx(), img.Rect.Dy())
+	if most := args.mostSide(); width > most || height > most || width*height > MaxPixels {
+		return nil, blameImage(0, &imageError{kind: LargeImage, text: fmt.Sprintf(
+			"would have %d × %d pixels; the limits are %d a side and %d in all", width, height, most, MaxPixels)})
+	}
+	if args.Fit == Cover && args.Width > 0 && args.Height > 0 {
+		img = middle(img, args.Width, args.Height)
+	}
+	img = args.paint(scale(img, width, height))
+	return nil, args.write(ctx, w, img, profile)
+}
+
+func (a ConvertImageArgs) mostSide() int {
+	if a.To == "webp" {
+		return maxWebP
+	}
+	return MaxSide
+}
+
+// size is that of the result.
+func (a ConvertImageArgs) size(width, height int) (int, int) {
+	across, down := float64(a.Width)/float64(width), float64(a.Height)/float64(height)
+	part := func(n int, share float64) int { return max(1, int(float64(n)*share+0.5)) }
+	switch {
+	case a.Width == 0 && a.Height == 0:
+		return width, height
+	case a.Width == 0:
+		return part(width, down), a.Height
+	case a.Height == 0:
+		return a.Width, part(height, across)
+	case a.Fit == Cover || a.Fit == Fill:
+		return a.Width, a.Height
+	}
+	share := min(across, down)
+	return part(width, share), part(height, share)
+}
+
+// middle is the largest part in the middle of an image that has the shape of a size.
+func middle(img *image.NRGBA, width, height int) *image.NRGBA {
+	b := img.Rect
+	across, down := b.Dx(), b.Dy()
+	if across*height > down*width {
+		across = max(1, down*width/height)
+	} else {
+		down = max(1, across*height/width)
+	}
+	corner := b.Min.Add(image.Pt((b.Dx()-across)/2, (b.Dy()-down)/2))
+	part, _ := img.SubImage(image.Rectangle{Min: corner, Max: corner.Add(image.Pt(across, down))}).(*image.NRGBA) // which is what parts of one are
+	return part
+}
+
+// scale gives an image another size: what gets smaller takes the mean of its pixels.
+func scale(img *image.NRGBA, width, height int) *image.NRGBA {
+	bounds := image.Rect(0, 0, img.Rect.Dx(), img.Rect.Dy())
+	if bounds.Dx() == width && bounds.Dy() == height {
+		return img
+	}
+	// Colours count by how opaque they are.
+	weighed := image.NewRGBA(bounds)
+	imagedraw.Draw(weighed, bounds, img, img.Rect.Min, imagedraw.Src)
+	if width < bounds.Dx() || height < bounds.Dy() {
+		p := pixels{width: bounds.Dx(), height: bounds.Dy(), channels: 4, data: weighed.Pix}.shrink(width, height)
+		weighed = &image.RGBA{Pix: p.data, Stride: 4 * p.width, Rect: image.Rect(0, 0, p.width, p.height)}
+	}
+	if weighed.Rect.Dx() < width || weighed.Rect.Dy() < height {
+		large := image.NewRGBA(image.Rect(0, 0, width, height))
+		imagedraw.ApproxBiLinear.Scale(large, large.Rect, weighed, weighed.Rect, imagedraw.Src, nil)
+		weighed = large
+	}
+	out := image.NewNRGBA(weighed.Rect)
+	imagedraw.Draw(out, out.Rect, weighed, image.Point{}, imagedraw.Src)
+	return out
+}
+
+// paint lays an image on its background, where it is to have one.
+func (a ConvertImageArgs) paint(img *image.NRGBA) *image.NRGBA {
+	if img.Opaque() || a.Background == nil && a.To != "jpeg" {
+		return img
+	}
+	out := image.NewNRGBA(image.Rect(0, 0, img.Rect.Dx(), img.Rect.Dy()))
+	if a.To == "jpeg" {
+		imagedraw.Draw(out, out.Rect, image.White, image.Point{}, imagedraw.Src)
+	}
+	if a.Background != nil {
+		imagedraw.Draw(out, out.Rect, image.NewUniform(*a.Background), image.Point{}, imagedraw.Over)
+	}
+	imagedraw.Draw(out, out.Rect, img, img.Rect.Min, imagedraw.Over)
+	return out
+}
+
+// write makes the image the job's output.
+func (a ConvertImageArgs) write(ctx context.Context, w *engine.Work, img *image.NRGBA, profile []byte) error {
+	if a.To == "webp" {
+		return a.writeWebP(ctx, w, img, profile)
+	}
+	err := writeFile(w.Path(imageOutput), func(out io.Writer) error {
+		switch a.To {
+		case "jpeg":
+			return jpeg.Encode(&profiled{Writer: out, at: len("\xff\xd8"), insert: jpegProfile(profile)}, img, &jpeg.Options{Quality: a.Quality})
+		case "tiff":
+			return tiff.Encode(out, img, &tiff.Options{Compression: tiff.Deflate, Predictor: true})
+		case "gif":
+			return gif.Encode(out, palettedImage(img), nil)
+		}
+		return png.Encode(&profiled{Writer: out, at: pngHeader, insert: pngProfile(profile)}, img)
+	})
+	if err != nil {
+		return err
+	}
+	w.Output(imageOutput)
+	return nil
+}
+
+// writeWebP has libwebp's own program write the image.
+func (a ConvertImageArgs) writeWebP(ctx context.Context, w *engine.Work, img *image.NRGBA, profile []byte) error {
+	const plain = "plain.png"
+	err := writeFile(w.Path(plain), func(out io.Writer) error {
+		encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+		return encoder.Encode(&profiled{Writer: out, at: pngHeader, insert: pngProfile(profile)}, img)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = w.Exec(ctx, engine.Program{Name: "cwebp", Args: []string{
+		"-quiet", "-metadata", "icc", "-q", strconv.Itoa(a.Quality), engine.PathArg(plain), "-o", engine.PathArg(imageOutput),
+	}})
+	if err != nil {
+		return fmt.Errorf("webp: %w", err)
+	}
+	w.Output(imageOutput)
+	return nil
+}
+
+// writeFile writes a new file.
+func writeFile(path string, content func(io.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	out := bufio.NewWriterSize(file, 256<<10)
+	return errors.Join(content(out), out.Flush(), file.Close())
+}
+
+// uprightImage reads an image as it is to be seen, and the profile of its colours,
+// where it has one that PNG and JPEG can have. Of several pictures it is the first.
+func uprightImage(path string) (*image.NRGBA, []byte, error) {
+	var first *picture
+	stop := errors.New("enough")
+	err := eachPicture(path, func(p *picture) error {
+		first = p
+		return stop
+	})
+	if err != nil && !errors.Is(err, stop) {
+		return nil, nil, err
+	}
+	img := first.img
+	if img == nil {
+		// Its bytes were to be taken as they are.
+		if img, err = decodeFile(path); err != nil {
+			return nil, nil, badImage(err)
+		}
+	}
+	profile := first.profile
+	if first.channels != rgb {
+		profile = nil
+	}
+	return turn(img, first.orientation), profile, nil
+}
+
+// decodeFile reads the pixels of a JPEG or PNG whose size was checked.
+func decodeFile(path string) (image.Image, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	in := bufio.NewReader(file)
+	start, err := in.Peek(1)
+	var img image.Image
+	switch {
+	case err != nil:
+	case start[0] == 0xff:
+		img, err = jpeg.Decode(in)
+	default:
+		img, err = png.Decode(in)
+	}
+	return img, errors.Join(err, file.Close())
+}
+
+// turn returns the pixels of an image upright, by EXIF's orientation.
+func turn(img image.Image, orientation int) *image.NRGBA {
+	b := img.Bounds()
+	width, height := b.Dx(), b.Dy()
+	outWidth, outHeight := width, height
+	if orientation >= 5 {
+		outWidth, outHeight = height, width
+	}
+	out := image.NewNRGBA(image.Rect(0, 0, outWidth, outHeight))
+	at := (&pixelRows{img: img}).reader()
+	for y := range outHeight {
+		for x := range outWidth {
+			sourceX, sourceY := x, y
+			switch orientation {
+			case 2:
+				sourceX = width - 1 - x
+			case 3:
+				sourceX, sourceY = width-1-x, height-1-y
+			case 4:
+				sourceY = height - 1 - y
+			case 5:
+				sourceX, sourceY = y, x
+			case 6:
+				sourceX, sourceY = y, height-1-x
+			case 7:
+				sourceX, sourceY = width-1-y, height-1-x
+			case 8:
+				sourceX, sourceY = width-1-y, x
+			}
+			c := at(b.Min.X+sourceX, b.Min.Y+sourceY)
+			i := y*out.Stride + 4*x
+			out.Pix[i], out.Pix[i+1], out.Pix[i+2], out.Pix[i+3] = byte(c.R>>8), byte(c.G>>8), byte(c.B>>8), byte(c.A>>8)
+		}
+	}
+	return out
+}
+
+// wholeGIF reads the first picture of a GIF, which may be a part of what is shown.
+func wholeGIF(in io.Reader) (image.Image, error) {
+	var b bytes.Buffer
+	config, err := gif.DecodeConfig(io.TeeReader(in, &b))
+	if err != nil {
+		return nil, err
+	}
+	part, err := gif.Decode(io.MultiReader(&b, in))
+	if err != nil || part.Bounds() == image.Rect(0, 0, config.Width, config.Height) {
+		return part, err
+	}
+	whole := image.NewNRGBA(image.Rect(0, 0, config.Width, config.Height))
+	imagedraw.Draw(whole, part.Bounds(), part, part.Bounds().Min, imagedraw.Src)
+	return whole, nil
+}
