@@ -42,7 +42,12 @@ func (a *API) authenticate(ctx context.Context, secret, ip string, find func(con
 // callerOf finds the caller that a key belongs to.
 func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) {
 	known := strings.HasPrefix(secret, store.LivePrefix) || (a.local && strings.HasPrefix(secret, store.TestPrefix))
-	if !known {
+	switch {
+	case secret == withoutBearer:
+		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: `The word Bearer is missing: send the key as "Authorization: Bearer pdf_live_…".`}
+	case !known && strings.HasPrefix(secret, store.TestPrefix):
+		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This is a test key, which only a service on its owner's own machine takes: use one that begins with " + store.LivePrefix + "."}
+	case !known:
 		return call.Caller{}, &fault.Error{Code: fault.Unauthorized}
 	}
 	key, account, err := a.store.KeyBySecret(ctx, secret)
@@ -76,9 +81,16 @@ func (d *AgentDoor) agentOf(ctx context.Context, secret string) (call.Caller, er
 	return call.OfGrant(access), nil
 }
 
+// withoutBearer stands for a key that was sent without its scheme. No secret is
+// like it.
+const withoutBearer = "Bearer?"
+
 // bearer returns the token of an Authorization header, or "".
 func bearer(h http.Header) string {
 	scheme, token, ok := strings.Cut(h.Get("Authorization"), " ")
+	if strings.HasPrefix(scheme, store.LivePrefix) || strings.HasPrefix(scheme, store.TestPrefix) {
+		return withoutBearer
+	}
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return ""
 	}

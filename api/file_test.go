@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestURLMode(t *testing.T) {
 		ID: got.ID, Status: "completed", URL: s.URL + "/v1/files/" + got.ID, Filename: "letter.txt", SizeBytes: 6,
 		ExpiresAt: apitest.Start().Add(24 * time.Hour),
 	}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if id := answer.Header.Get("x-service-id"); id != got.ID {

@@ -166,6 +166,10 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *op.Operation[*
 	doc.Components.Schemas[input] = operation.Schema
 	e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{
 		"application/json": {Schema: schemaRef(input), Example: operation.Example},
+		"multipart/form-data": {Schema: &jsonschema.Schema{
+			Type:        "object",
+			Description: "The same input, one part for each field: options.format=A4, files[0].password=…; arrays are repeated, files are parts with a file name.",
+		}},
 	}}
 	stored := addSchema(doc, wire.FileURL{})
 	content := map[string]mediaType{"application/json": {Schema: stored}}
@@ -178,7 +182,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *op.Operation[*
 	}
 	e.Responses["200"] = responseDoc{
 		Description: "The result; or, with response \"url\", where it can be fetched.",
-		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, "Content-Disposition",
+		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, wire.WarningsHeader, "Content-Disposition",
 			"Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content: content,
 	}

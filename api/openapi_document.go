@@ -141,6 +141,7 @@ func sharedHeaders() map[string]header {
 		"RateLimit":                      {"What is left in each window: remaining calls (r) and seconds until the next one is freed (t).", false, text()},
 		"Location":                       {"Address of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}},
 		"Retry-After":                    {"Seconds to wait. Waiting them out is enough.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}},
+		"x-service-warnings":             {"How many faults the page has that the result was made of; absent where there is none. With response url and in jobs they are told.", false, number()},
 		"ETag":                           {"Identifies the content, for If-None-Match.", false, text()},
 	}
 }

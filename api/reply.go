@@ -100,6 +100,9 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	if outcome.Mode != op.Async { // a job is charged when it is done
 		a.setService(h, wire.ChargedHeader, strconv.FormatInt(int64(outcome.Charged), 10))
 	}
+	if n := len(outcome.Warnings); n > 0 {
+		a.setService(h, wire.WarningsHeader, strconv.Itoa(n))
+	}
 	switch outcome.Mode {
 	case op.Async:
 		h.Set("Location", a.Calls.Links.Job(outcome.ResultID))

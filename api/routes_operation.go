@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ func runOperation(a *API, operation *op.Operation[*operation.Env], who func(*htt
 		a.reached("authenticate")
 		request := call.Request{Operation: operation, Caller: caller, RequestID: edge.RequestID(r.Context())}
 		readCallHeaders(r.Header, &request)
+		request.Form = formBoundary(r.Header)
 		request.Body = &httpBody{r: r, limit: http.MaxBytesReader(w, pace(w, r.Body), a.maxBody)}
 		outcome, verdict, err := a.Calls.Do(r.Context(), request)
 		setRateHeaders(w.Header(), verdict)
@@ -77,12 +79,22 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	n, err := b.limit.Read(p)
 	if n > 0 && !b.begun {
 		b.begun = true
-		if !isJSON(b.r.Header.Get("Content-Type")) {
-			b.err = fault.Invalid("Content-Type", "must be application/json, in UTF-8")
+		if declared := b.r.Header; formBoundary(declared) == "" && !isJSON(declared.Get("Content-Type")) {
+			b.err = fault.Invalid("Content-Type", "must be application/json, in UTF-8, or multipart/form-data with a boundary")
 			return 0, b.err
 		}
 	}
 	return n, err
+}
+
+// formBoundary is what stands between the parts of a form; empty for any other
+// body.
+func formBoundary(h http.Header) string {
+	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil || media != "multipart/form-data" {
+		return ""
+	}
+	return params["boundary"]
 }
 
 // readCallHeaders fills in what a request's headers say of the call, and what

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -30,14 +31,14 @@ func TestClientJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := client.JobStatus{ID: result.ID, Status: "processing", PollURL: s.URL + "/v1/jobs/" + result.ID}
-	if result.Job == nil || *result.Job != want || result.Body != nil || result.File != nil || result.Charged != 0 || result.Replayed {
+	if result.Job == nil || !reflect.DeepEqual(*result.Job, want) || result.Body != nil || result.File != nil || result.Charged != 0 || result.Replayed {
 		t.Errorf("got %+v with job %+v, want %+v", result, result.Job, want)
 	}
-	if job, err := service.Job(t.Context(), result.ID); err != nil || job != want || job.Failed() != nil {
+	if job, err := service.Job(t.Context(), result.ID); err != nil || !reflect.DeepEqual(job, want) || job.Failed() != nil {
 		t.Errorf("Job: got %+v, %v; want %+v", job, err, want)
 	}
 	again, err := service.Do(t.Context(), "test.echo", json.RawMessage(`{"text":"a","response":"async"}`), client.CallOptions{IdempotencyKey: "k"})
-	if err != nil || !again.Replayed || *again.Job != want {
+	if err != nil || !again.Replayed || !reflect.DeepEqual(*again.Job, want) {
 		t.Errorf("again: got %+v, %v; want the same job", again, err)
 	}
 	s.Work(t)

@@ -24,6 +24,10 @@ type Source struct {
 	HTML     string
 	URL      string // https
 	Markdown string
+	// Assets are what HTML and Markdown refer to by relative links. Index is the
+	// HTML's own name among them.
+	Assets []Asset
+	Index  string
 }
 
 // Page says how a page is requested and when it counts as loaded.
@@ -36,8 +40,15 @@ type Page struct {
 	WaitUntil string
 	// WaitForSelector is a CSS selector that must match after loading.
 	WaitForSelector string
+	// WaitForFunction is a JavaScript expression that must become truthy after
+	// that.
+	WaitForFunction string
 	// WaitForTimeout is a pause after everything else.
 	WaitForTimeout time.Duration
+	// Animate leaves animations where they are; otherwise they are ended.
+	Animate bool
+	// Strict says which faults inside the page fail it. Others are warnings.
+	Strict Strict
 	// Headers go to the origin of a URL, or else to https sub-resources.
 	Headers map[string]string
 	Cookies []Cookie
@@ -55,6 +66,12 @@ type (
 	// Cookie is set before the page loads. An empty Domain means the host of
 	// the URL, an empty Path "/".
 	Cookie = chrome.Cookie
+	// Strict says which faults inside a page fail it.
+	Strict = chrome.Strict
+	// StatusRange is HTTP statuses in a row.
+	StatusRange = chrome.StatusRange
+	// Warning is a fault inside a page, which was made nevertheless.
+	Warning = chrome.Warning
 	// Screenshot holds the settings of an image, in CSS pixels.
 	Screenshot = chrome.Screenshot
 	// Viewport is the window a page is laid out in.
@@ -110,10 +127,15 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (Docu
 		return Document{}, err
 	}
 	job.Account = a.id
+	lacking, err := letterheads(ctx, a, src, page, &opt)
+	if err != nil {
+		return Document{}, err
+	}
 	doc, err := a.render.browser.PDF(ctx, job, opt.print())
 	if err != nil {
 		return Document{}, a.render.refusal(ctx, err)
 	}
+	doc.Warnings = append(lacking, doc.Warnings...)
 	if err := pdfmeta.Set(doc.Body, opt.Metadata); err != nil {
 		return Document{}, errors.Join(tooLarge(err), doc.Body.Close())
 	}

@@ -25,6 +25,9 @@ var (
 	ErrNoElement = chrome.ErrNoElement
 	// ErrSelector means that Page.WaitForSelector is not a valid CSS selector.
 	ErrSelector = chrome.ErrSelector
+	// ErrFunction means that Page.WaitForFunction cannot be evaluated; see
+	// FunctionError.
+	ErrFunction = chrome.ErrFunction
 	// ErrNoContentArea means that the margins leave no room on the paper.
 	ErrNoContentArea = chrome.ErrNoContentArea
 	// ErrClosed means that the Renderer was closed.
@@ -43,6 +46,10 @@ type (
 	TimeoutError = chrome.TimeoutError
 	// ToolTimeoutError says how long the work on a file was given.
 	ToolTimeoutError = engine.TimeoutError
+	// FunctionError says why the function to wait for cannot be evaluated.
+	FunctionError = chrome.FunctionError
+	// FaultError lists the faults of a page that Page.Strict forbids.
+	FaultError = chrome.FaultError
 	// LoadError says why the main document did not load: Status is the HTTP
 	// status of an answer of 400 or more, Reason Chromium's name of a network
 	// error otherwise.

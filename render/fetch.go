@@ -2,12 +2,14 @@ package render
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"relaypdf/render/egress"
@@ -84,6 +86,7 @@ var ErrFileTooLarge = spool.ErrTooLarge
 func fetchError(ctx context.Context, err error) error {
 	var unknown *net.DNSError
 	var network *url.Error
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -93,6 +96,8 @@ func fetchError(ctx context.Context, err error) error {
 		return &FetchError{Reason: "has a host name that does not exist", cause: err}
 	case errors.Is(err, egress.ErrTooManyRedirects):
 		return &FetchError{Reason: fmt.Sprintf("redirects more than %d times", maxFileRedirects), cause: err}
+	case errors.As(err, &certificate):
+		return &FetchError{Reason: "has a certificate that is not valid: " + strings.TrimPrefix(certificate.Err.Error(), "x509: "), cause: err}
 	case errors.As(err, &network) && network.Timeout():
 		return &FetchError{Reason: "did not answer in time", cause: err}
 	}

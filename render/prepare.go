@@ -35,7 +35,8 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 		Lane: chrome.Once, HTML: src.HTML, Timeout: page.Timeout,
 		WaitUntil: page.WaitUntil, WaitForSelector: page.WaitForSelector, WaitForTimeout: page.WaitForTimeout,
 		Headers: page.Headers, Cookies: page.Cookies, Media: page.Media, ColorScheme: page.ColorScheme,
-		Offline: page.Offline,
+		Offline: page.Offline, WaitForFunction: page.WaitForFunction, Strict: page.Strict, Animate: page.Animate,
+		Assets: src.Assets, Index: src.Index,
 	}
 	start := time.Now()
 	var err error
@@ -48,7 +49,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	if err != nil {
 		return chrome.Job{}, err
 	}
-	if job.URL == "" && !page.Offline {
+	if job.URL == "" && !page.Offline && len(job.Assets) == 0 {
 		job.Lane = lane(job.HTML)
 	}
 	job.Timeout = max(page.Timeout-time.Since(start), time.Millisecond)

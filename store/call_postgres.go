@@ -21,6 +21,8 @@ const (
 	// jobFunction is beginFunction for a job, with its kind.
 	jobFunction    = `SELECT begin_job($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
 	settleFunction = `SELECT settle_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
+	// warnedFunction is settleFunction for a result with warnings.
+	warnedFunction = `SELECT settle_warned($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
 )
 
 // Codes of the errors with which begin_call undoes what it has done.
@@ -117,10 +119,17 @@ func (s CallStore) settlePostgres(ctx context.Context, end Settlement) error {
 		return err
 	}
 	lease, try := end.by()
-	verdict, err := s.callFunction(ctx, settleFunction, end.CallID, int64(end.Charge), toMicros(now), end.Duration.Microseconds(), string(end.Steps),
+	args := []any{
+		end.CallID, int64(end.Charge), toMicros(now), end.Duration.Microseconds(), string(end.Steps),
 		s.postings.next(s.region, now), lease, try,
 		file.ID, clean(file.Filename, 1000), clean(file.ContentType, 200), file.Size, file.BlobKey, toMicros(file.ExpiresAt),
-		told.kind, told.event, told.body, told.callback, told.data, told.deliveries)
+		told.kind, told.event, told.body, told.callback, told.data, told.deliveries,
+	}
+	function := settleFunction
+	if file.Warnings != "" {
+		function, args = warnedFunction, append(args, clean(file.Warnings, maxWarnings))
+	}
+	verdict, err := s.callFunction(ctx, function, args...)
 	switch {
 	case err != nil:
 		return err

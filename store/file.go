@@ -22,6 +22,9 @@ type File struct {
 	Downloads   int64
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
+	// Warnings are what was wrong with what a result was made of, as a JSON array;
+	// empty where nothing was.
+	Warnings string
 }
 
 type fileRow struct {
@@ -38,12 +41,14 @@ type fileRow struct {
 	CreatedAt   int64
 	ExpiresAt   int64
 	DeletedAt   *int64
+	Warnings    string
 }
 
 func (r *fileRow) file() File {
 	f := File{
 		ID: r.ID, AccountID: r.AccountID, Filename: r.Filename, ContentType: r.ContentType, Size: r.Size,
 		BlobKey: r.BlobKey, Downloads: r.Downloads, CreatedAt: fromMicros(r.CreatedAt), ExpiresAt: fromMicros(r.ExpiresAt),
+		Warnings: r.Warnings,
 	}
 	if r.CallID != nil {
 		f.CallID = *r.CallID
@@ -89,11 +94,16 @@ func (f File) check(now time.Time) error {
 // fileInsert keeps a file, unless there is one with its id.
 var fileInsert = filesTable.insert() + " ON CONFLICT (id) DO NOTHING"
 
+// maxWarnings bounds the warnings of a file, in bytes. Who makes them keeps below
+// it: JSON that is cut is none.
+const maxWarnings = 256 << 10
+
 // newFileRow describes a file that is kept from now on.
 func newFileRow(f File, accountID string, callID *string, now time.Time) *fileRow {
 	return &fileRow{
 		ID: f.ID, AccountID: accountID, CallID: callID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200),
 		Size: f.Size, BlobKey: f.BlobKey, CreatedAt: toMicros(now), ExpiresAt: toMicros(f.ExpiresAt),
+		Warnings: clean(f.Warnings, maxWarnings),
 	}
 }
 

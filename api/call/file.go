@@ -3,6 +3,7 @@ package call
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 )
 
@@ -35,11 +37,35 @@ func (f Files) put(ctx context.Context, outcome *Outcome) (*store.File, error) {
 	if err != nil {
 		return nil, &fault.Error{Code: fault.StorageUnavailable, Cause: err}
 	}
+	warnings, err := warningsText(outcome.Warnings)
+	if err != nil {
+		return nil, err
+	}
 	now := f.now()
 	return &store.File{
 		ID: outcome.ResultID, CallID: outcome.CallID, Filename: outcome.Filename, ContentType: outcome.ContentType,
-		Size: size, BlobKey: key, CreatedAt: now, ExpiresAt: now.Add(FileLifetime),
+		Size: size, BlobKey: key, CreatedAt: now, ExpiresAt: now.Add(FileLifetime), Warnings: warnings,
 	}, nil
+}
+
+// warningsText is how warnings are stored with a file.
+func warningsText(warnings []wire.Warning) (string, error) {
+	if len(warnings) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(warnings)
+	return string(text), err
+}
+
+// warningsOf reads the warnings of a stored file.
+func warningsOf(file *store.File) (warnings []wire.Warning) {
+	if file.Warnings == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(file.Warnings), &warnings); err != nil {
+		return nil // which nobody writes
+	}
+	return warnings
 }
 
 // Keep stores the result of a settled call whose client could not be reached:

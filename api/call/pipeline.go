@@ -25,8 +25,9 @@ type Request struct {
 	Operation *op.Operation[*operation.Env]
 	// Caller is who asks, as the door has found out.
 	Caller Caller
-	// Body is the input, one JSON object.
+	// Body is the input, one JSON object; or a form, whose boundary is in Form.
 	Body io.Reader
+	Form string
 	// IdempotencyKey is empty when the client sent none.
 	IdempotencyKey string
 	// MaxCharge is the most that the client agreed to pay, or nil.
@@ -50,6 +51,8 @@ type Outcome struct {
 	ContentType string
 	Body        op.Body
 	File        *store.File
+	// Warnings are what is wrong with what the result was made of.
+	Warnings []wire.Warning
 
 	try int // which attempt of a job made it
 }
@@ -193,7 +196,11 @@ func (c *paidCall) limit(ctx context.Context) (err error) {
 func (c *paidCall) decode(ctx context.Context) (err error) {
 	files := c.files
 	files.Share = c.inputs.Share(c.Caller.Account.ID)
-	c.call, err = c.Operation.Bind(ctx, c.Body, files)
+	if c.Form != "" {
+		c.call, err = c.Operation.BindForm(ctx, c.Body, c.Form, files)
+	} else {
+		c.call, err = c.Operation.Bind(ctx, c.Body, files)
+	}
 	var faults op.Faults
 	if len(c.Faults) > 0 && (err == nil || errors.As(err, &faults)) {
 		return slices.Concat(c.Faults, faults)
@@ -381,7 +388,7 @@ func (c *paidCall) run(ctx context.Context) error {
 	c.outcome = &Outcome{
 		CallID: c.id, ResultID: c.result, Mode: c.call.Response, Charged: charge,
 		Filename:    operation.Filename(c.call.Filename, result.Stem, result.Extension),
-		ContentType: result.ContentType, Body: body, try: c.try(),
+		ContentType: result.ContentType, Body: body, Warnings: result.Warnings, try: c.try(),
 	}
 	return nil
 }

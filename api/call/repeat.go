@@ -71,6 +71,7 @@ func (r repeats) replay(ctx context.Context, callID string) error {
 	r.outcome = &Outcome{
 		CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true,
 		Filename: file.Filename, ContentType: file.ContentType, File: &file,
+		Warnings: warningsOf(&file),
 	}
 	if call.Mode == op.Binary {
 		if r.outcome.Body, err = r.Files.Open(ctx, file.BlobKey); err != nil {

@@ -90,6 +90,7 @@ func (d *decoder) read() (any, error) {
 	case errors.Is(err, errStructure):
 		return nil, &SizeError{Field: "request", Limit: maxStructure, Beside: true}
 	case errors.As(err, &syntax):
+		syntax.line, syntax.column = d.lines+1, syntax.at-d.lineStart+1
 		return nil, Faults{{Field: d.field(), Message: err.Error()}}
 	}
 	return v, err

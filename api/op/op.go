@@ -32,6 +32,8 @@ type Info struct {
 	PriceNote string
 	// Produces lists the content types of a result, the usual one first.
 	Produces []string
+	// Warns tells that results may have warnings.
+	Warns bool
 	// Codes are the errors that only this operation may come to.
 	Codes []string
 	// Answer is the type of a result that is JSON, where that is known: a struct
@@ -165,6 +167,8 @@ type Result struct {
 	JSON any
 	// Pages is how many a document has that was printed; 0 where nobody counted.
 	Pages int
+	// Warnings are what is wrong with what the result was made of.
+	Warnings []wire.Warning
 	// Charge is what the call costs, at most its quote; nil is the quote.
 	Charge *credit.Amount
 }

@@ -101,6 +101,8 @@ func TestBindListsEveryFault(t *testing.T) {
 		`{"options":{"scale":1,"scale":2}}`:            {"options.scale is given twice"},
 		`{} {}`:                                        {" must be one JSON object, without anything after it"},
 		`{"html":"` + "\xff" + `"}`:                    {"html is not valid JSON in UTF-8 (at byte 9)"},
+		"{\n  \"html\": \"a\nb\"}":                     {`html has a line break in a string (at line 2, column 13); in JSON it is written \n`},
+		"{\n\n \"html\": x}":                           {"html is not valid JSON in UTF-8 (at line 3, column 10)"},
 		`{"html":"\ud800"}`:                            {"html is not valid JSON in UTF-8 (at byte 9)"},
 		`{"html":`:                                     {" ends before the JSON does"},
 		``:                                             {" ends before the JSON does"},

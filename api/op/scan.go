@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"unicode/utf16"
@@ -23,6 +24,8 @@ type scanner struct {
 	free bool
 	// tape takes what is read, where it is not nil, up to its capacity.
 	tape *tape
+	// lines have ended so far, the last of them before lineStart.
+	lines, lineStart int64
 }
 
 // tape is a value's text as it stands in the request.
@@ -44,9 +47,20 @@ var (
 )
 
 // syntaxError means that what stands at a place is not JSON.
-type syntaxError struct{ at int64 }
+type syntaxError struct {
+	at int64
+	// broken means that it is a line break within a string.
+	broken       bool
+	line, column int64 // from 1, where known
+}
 
 func (e *syntaxError) Error() string {
+	switch {
+	case e.broken:
+		return fmt.Sprintf(`has a line break in a string (at line %d, column %d); in JSON it is written \n`, e.line, e.column)
+	case e.line > 1:
+		return fmt.Sprintf("is not valid JSON in UTF-8 (at line %d, column %d)", e.line, e.column)
+	}
 	return "is not valid JSON in UTF-8 (at byte " + strconv.FormatInt(e.at, 10) + ")"
 }
 
@@ -100,6 +114,13 @@ func (s *scanner) peek() (byte, error) {
 			return 0, err
 		}
 		rest := bytes.TrimLeft(text, " \t\r\n")
+		if space := text[:len(text)-len(rest)]; len(space) > 0 {
+			// No string holds a line break, so that lines end in white space only.
+			if last := bytes.LastIndexByte(space, '\n'); last >= 0 {
+				s.lines += int64(bytes.Count(space, []byte{'\n'}))
+				s.lineStart = s.at + int64(last) + 1
+			}
+		}
 		if err := s.skip(len(text) - len(rest)); err != nil {
 			return 0, err
 		}
@@ -132,7 +153,7 @@ func (s *scanner) expect(c byte) error {
 }
 
 // invalid faults the text from the next byte on.
-func (s *scanner) invalid() error { return &syntaxError{s.at} }
+func (s *scanner) invalid() error { return &syntaxError{at: s.at} }
 
 // literal takes true, false or null, of which the first byte has been seen.
 func (s *scanner) literal(word string) error {
@@ -143,7 +164,7 @@ func (s *scanner) literal(word string) error {
 			return err
 		}
 		if c != word[i] {
-			return &syntaxError{start}
+			return &syntaxError{at: start}
 		}
 	}
 	return nil
@@ -179,7 +200,7 @@ func (s *scanner) number(scratch []byte) ([]byte, error) {
 				return nil, errCut
 			}
 		}
-		return nil, &syntaxError{start}
+		return nil, &syntaxError{at: start}
 	}
 	return text, nil
 }
@@ -275,6 +296,8 @@ func (t *stringReader) piece(p []byte) (int, error) {
 		return 0, t.s.skip(1)
 	case c == '\\':
 		return 0, t.escape()
+	case c == '\n', c == '\r':
+		return 0, &syntaxError{at: t.s.at, broken: true}
 	case c < ' ':
 		return 0, t.s.invalid()
 	}
@@ -347,7 +370,7 @@ func (t *stringReader) escape() error {
 	if c != 'u' {
 		short, ok := shortEscapes[c]
 		if !ok {
-			return &syntaxError{start}
+			return &syntaxError{at: start}
 		}
 		t.spare = append(t.held[:0], short)
 		return nil
@@ -362,7 +385,7 @@ func (t *stringReader) escape() error {
 				return err
 			}
 			if c != want {
-				return &syntaxError{start}
+				return &syntaxError{at: start}
 			}
 		}
 		low, err := t.hex(start)
@@ -370,7 +393,7 @@ func (t *stringReader) escape() error {
 			return err
 		}
 		if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-			return &syntaxError{start}
+			return &syntaxError{at: start}
 		}
 	}
 	t.spare = utf8.AppendRune(t.held[:0], r)
@@ -389,7 +412,7 @@ func (t *stringReader) hex(start int64) (rune, error) {
 	}
 	code, err := strconv.ParseUint(string(digits[:]), 16, 16)
 	if err != nil {
-		return 0, &syntaxError{start}
+		return 0, &syntaxError{at: start}
 	}
 	return rune(code), nil
 }

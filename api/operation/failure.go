@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"relaypdf/api/fault"
@@ -90,6 +91,7 @@ func renderError(err error) *fault.Error {
 	var size *render.SizeError
 	var timeout *render.TimeoutError
 	var harm *render.HarmError
+	var faults *render.FaultError
 	switch {
 	case errors.As(err, &busy):
 		return &fault.Error{
@@ -97,11 +99,14 @@ func renderError(err error) *fault.Error {
 		}
 	case errors.As(err, &timeout):
 		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf(
-			"The document was not done after %v: time ran out while %s. Raise options.timeout (at most 60000 ms), or make the document lighter.", timeout.After, timeout.Step) + slowedText(timeout.Slowed)}
+			"The document was not done after %v: time ran out while %s%s.%s Raise options.timeout (at most 60000 ms), or make the document lighter.",
+			timeout.After, timeout.Step.Doing(), wantText(timeout), openText(timeout)) + slowedText(timeout.Slowed)}
+	case errors.As(err, &faults):
+		return faultsError(faults.Faults)
 	case errors.As(err, &load) && load.Status != 0:
 		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: its server answered with status %d.", load.Status)}
 	case errors.As(err, &load):
-		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", load.Reason)}
+		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", reasonText(load.Reason))}
 	case errors.As(err, &harm):
 		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The document could not be rendered: it %s.", harm.What)}
 	case errors.Is(err, render.ErrCrashed):
@@ -115,6 +120,56 @@ func renderError(err error) *fault.Error {
 		return &fault.Error{Code: fault.ProcessingFailed, Message: "The result is over its size limit."}
 	}
 	return nil
+}
+
+// certificateFaults words what the browser says of a server's certificate.
+var certificateFaults = map[string]string{
+	"net::ERR_CERT_DATE_INVALID":             "its certificate has expired, or is not valid yet",
+	"net::ERR_CERT_AUTHORITY_INVALID":        "its certificate is self-signed, or signed by an authority that is not trusted",
+	"net::ERR_CERT_COMMON_NAME_INVALID":      "its certificate is for another host name",
+	"net::ERR_CERT_REVOKED":                  "its certificate has been revoked",
+	"net::ERR_CERT_INVALID":                  "its certificate is malformed",
+	"net::ERR_CERT_WEAK_SIGNATURE_ALGORITHM": "its certificate is signed with a weak algorithm",
+	"net::ERR_CERT_VALIDITY_TOO_LONG":        "its certificate is valid for longer than may be",
+}
+
+// reasonText is a reason of the browser with what it means, where that helps.
+func reasonText(reason string) string {
+	if meaning := certificateFaults[reason]; meaning != "" {
+		return meaning + " (" + reason + ")"
+	}
+	return reason
+}
+
+// shownWant is how much of the function that was waited for is told, in bytes.
+const shownWant = 200
+
+// wantText names what was waited for in vain.
+func wantText(timeout *render.TimeoutError) string {
+	if timeout.Want == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %.*q", shownWant, timeout.Want)
+}
+
+// openText names requests that were under way when time ran out.
+func openText(timeout *render.TimeoutError) string {
+	if len(timeout.Open) == 0 {
+		return ""
+	}
+	return " Still being loaded: " + strings.Join(timeout.Open, ", ") + "."
+}
+
+// faultsError tells of faults inside a page that the options forbid.
+func faultsError(faults []render.Warning) *fault.Error {
+	e := &fault.Error{Code: fault.RenderFailed, Message: "The document has a fault that its options forbid: " + faults[0].String() + "."}
+	if len(faults) > 1 {
+		e.Message = fmt.Sprintf("The document has %d faults that its options forbid, the first: %s.", len(faults), faults[0])
+	}
+	for _, found := range faults {
+		e.Details = append(e.Details, fault.Detail{Field: found.Code, Message: found.String()})
+	}
+	return e
 }
 
 // largerText says what takes less memory, where that is what bounds an image.

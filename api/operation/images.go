@@ -22,8 +22,9 @@ const (
 type ImageInput struct {
 	op.Common
 
-	HTML *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url and templateId."`
+	HTML *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file, fileId and templateId."`
 	URL  *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
+	SiteInput
 	TemplateInput
 	Options ImageOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and captured."`
 }
@@ -40,7 +41,7 @@ type ImageOptions struct {
 	Selector              string   `json:"selector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of the element to capture, which is waited for. Cannot stand beside clip and fullPage."`
 	Clip                  *Clip    `json:"clip,omitempty" jsonschema_description:"Part of the page to capture, in CSS pixels from its top left. Cannot stand beside fullPage."`
 	OmitBackground        bool     `json:"omitBackground,omitempty" jsonschema:"default=false" jsonschema_description:"Leaves out the white page background, so that png and webp can be transparent; ignored for jpeg, which cannot."`
-	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_description:"Captures a clip that reaches beyond the viewport whole instead of cutting it there. Default: true with clip, false otherwise."`
+	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_description:"Captures what lies beyond the viewport too: a clip whole instead of cutting it there, and without a clip the whole page. Default: true with clip, false otherwise."`
 
 	LoadOptions
 	TemplateOptions
@@ -64,7 +65,8 @@ type Clip struct {
 // Validate checks what the schema cannot state.
 func (in *ImageInput) Validate() error {
 	var faults op.Faults
-	if err := checkSources(&faults, source{"html", in.HTML}, source{"url", in.URL}, source{"templateId", in.TemplateID}); err != nil {
+	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"templateId", in.TemplateID}}
+	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
 		return err
 	}
 	o := &in.Options
@@ -81,7 +83,8 @@ func (in *ImageInput) Validate() error {
 	}
 	o.LoadOptions.validate(&faults, in.URL != nil)
 	o.TemplateOptions.validate(&faults)
-	in.validate(&faults)
+	in.TemplateInput.validate(&faults)
+	in.SiteInput.validate(&faults, in.URL != nil)
 	return failures(faults)
 }
 
@@ -152,7 +155,9 @@ func runImage(ctx context.Context, env *Env, in *ImageInput) (op.Result, error) 
 	if page.WaitForSelector == "" {
 		page.WaitForSelector = shot.Selector
 	}
-	image, err := env.Render.Screenshot(ctx, src, page, shot)
+	image, err := withSite(ctx, env, &in.SiteInput, &src, func() (render.Image, error) {
+		return env.Render.Screenshot(ctx, src, page, shot)
+	})
 	switch {
 	case errors.Is(err, render.ErrNoElement):
 		return op.Result{}, op.Faults{{Field: "options.selector", Message: "matches no element that can be seen"}}
@@ -161,5 +166,5 @@ func runImage(ctx context.Context, env *Env, in *ImageInput) (op.Result, error) 
 	case err != nil:
 		return op.Result{}, fieldError(err)
 	}
-	return op.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body}, nil
+	return op.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body, Warnings: warnings(image.Warnings)}, nil
 }

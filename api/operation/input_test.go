@@ -88,7 +88,7 @@ func TestInputsAccept(t *testing.T) {
 func TestInputsRefuse(t *testing.T) {
 	const (
 		length  = "must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm"
-		sources = "give exactly one of html, url, markdown, templateId"
+		sources = "give exactly one of html, url, markdown, templateId, file, fileId"
 	)
 	for _, test := range []struct {
 		name, body string
@@ -100,10 +100,10 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"url":""}`, []string{"url must not be empty"}},
 		{"pdf.create", `{"html":"x","url":"https://a.example","markdown":"x"}`, []string{
 			"url cannot stand beside html: " + sources, "markdown cannot stand beside html: " + sources}},
-		{"pdf.create", `{"html":"x","templateId":"a"}`, []string{"templateId cannot stand beside html: give exactly one of html, url, markdown, templateId"}},
+		{"pdf.create", `{"html":"x","templateId":"a"}`, []string{"templateId cannot stand beside html: give exactly one of html, url, markdown, templateId, file, fileId"}},
 		{"pdf.create", `{"html":"x","strict":true,"templateData":{}}`, []string{"templateData can only stand beside templateId", "strict can only stand beside templateId"}},
 		{"images.create", `{"markdown":"x"}`, []string{
-			"markdown is not a known field", "html is required, or another source in its place: give exactly one of html, url, templateId"}},
+			"markdown is not a known field", "html is required, or another source in its place: give exactly one of html, url, templateId, file, fileId"}},
 		// Conversions.
 		{"convert.create", `{"html":"x","to":"docx","options":{"pageRanges":"1","sheets":["a"]}}`, []string{
 			"options.pageRanges can only stand beside to: pdf", "options.sheets can only stand beside to: pdf"}},
@@ -119,6 +119,14 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"markdown":"---\noptions:\n  format A4\n---\n"}`, []string{"markdown has options in its front matter, of which line 3 must be written as name: value"}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  waitForTimeout: 30000\n---\n"}`, []string{
 			"markdown has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate"}},
+		// What belongs to a page.
+		{"pdf.create", `{"html":"x","assets":[{"filename":"../a","file":"eA=="},{"filename":"b.css"},{"filename":"c","file":"eA==","url":"https://a.example"},{"filename":"d","file":"eA=="},{"filename":"./d","file":"eA=="}]}`, []string{
+			`assets[0].filename must be a relative name such as img/logo.png, without .. and backslashes; got "../a"`,
+			"assets[1].file is required, or another source in its place: give exactly one of url, file, fileId",
+			"assets[2].file cannot stand beside url: give exactly one of url, file, fileId", "assets[4].filename is given twice"}},
+		{"images.create", `{"url":"https://a.example","assets":[{"filename":"a","file":"eA=="}]}`, []string{"assets cannot stand beside url"}},
+		{"pdf.create", `{"file":"eA==","assets":[{"filename":"a","file":"eA=="}]}`, []string{"assets cannot stand beside file, which holds its own"}},
+		{"pdf.create", `{"file":"eA==","html":"x"}`, []string{"file cannot stand beside html: " + sources}},
 		// Paper.
 		{"pdf.create", with(`"format":"A7"`), []string{`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "A7"`}},
 		{"pdf.create", with(`"width":"wide"`), []string{"options.width " + length + `; got "wide"`}},
@@ -157,6 +165,10 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", with(`"waitUntil":"soon"`), []string{`options.waitUntil must be one of load, domcontentloaded, networkidle0, networkidle2; got "soon"`}},
 		{"pdf.create", with(`"waitForSelector":""`), []string{`options.waitForSelector must be a string of 1 to 1024 characters; got ""`}},
 		// Cookies.
+		{"pdf.create", with(`"failOnHTTPStatus":[404,"4xx",600,"4XX"],"animations":"stop"`), []string{
+			`options.animations must be one of finish, allow; got "stop"`,
+			"options.failOnHTTPStatus[2] must be between 100 and 599; got 600",
+			`options.failOnHTTPStatus[3] must be a whole number between 100 and 599, or a string of at most 3 characters matching ^[1-5](xx|[0-9][0-9])$; got "4XX"`}},
 		{"pdf.create", with(`"cookies":[{"name":"a","value":"b"}]`), []string{
 			"options.cookies[0].domain is required when the document is not loaded from url"}},
 		{"pdf.create", withURL(`"cookies":[{"value":"b"},{"name":"a"}]`), []string{
@@ -286,11 +298,13 @@ func TestLoadOptionsPage(t *testing.T) {
 		"longest":     {LoadOptions{WaitForTimeout: 30000}, false, render.Page{WaitUntil: "load", Timeout: time.Minute, WaitForTimeout: 30 * time.Second}},
 		"all": {
 			LoadOptions{
-				WaitUntil: "domcontentloaded", WaitForSelector: "p", Timeout: 1500,
+				WaitUntil: "domcontentloaded", WaitForSelector: "p", WaitForFunction: "x()", Timeout: 1500,
+				FailOnHTTPStatus: Statuses{[]string{"404", "5xx"}}, FailOnResourceError: true, FailOnConsoleError: true,
 				ExtraHTTPHeaders: map[string]string{"A": "b"}, Cookies: []Cookie{{"n", "v", "d.example", "/p"}},
 			}, true,
 			render.Page{
-				WaitUntil: "domcontentloaded", WaitForSelector: "p", Timeout: 1500 * time.Millisecond,
+				WaitUntil: "domcontentloaded", WaitForSelector: "p", WaitForFunction: "x()", Timeout: 1500 * time.Millisecond,
+				Strict:  render.Strict{Statuses: []render.StatusRange{{First: 404, Last: 404}, {First: 500, Last: 599}}, Resources: true, Console: true},
 				Headers: map[string]string{"A": "b"}, Cookies: []render.Cookie{{Name: "n", Value: "v", Domain: "d.example", Path: "/p"}},
 			},
 		},

@@ -1,9 +1,11 @@
 package operation
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,10 +34,61 @@ const (
 type LoadOptions struct {
 	WaitUntil        string   `json:"waitUntil,omitempty" jsonschema:"enum=load,enum=domcontentloaded,enum=networkidle0,enum=networkidle2" jsonschema_description:"When the page counts as loaded: load, domcontentloaded, or networkidle0 and networkidle2, which wait until at most 0 or 2 requests have been under way for 500 ms. Default: networkidle0 for url, load otherwise."`
 	WaitForSelector  string   `json:"waitForSelector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of an element to wait for after the page has loaded."`
-	WaitForTimeout   int      `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Time to wait after the page has loaded and the selector has matched, in milliseconds, at most 30000."`
+	WaitForFunction  string   `json:"waitForFunction,omitempty" jsonschema:"minLength=1,maxLength=8192" jsonschema_description:"JavaScript expression to wait for until it is truthy, such as window.ready."`
+	WaitForTimeout   int      `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Time to wait after the page has loaded and what is waited for has come, in milliseconds, at most 30000."`
 	Timeout          int      `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_description:"Time that loading and rendering may take together, in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
 	ExtraHTTPHeaders Headers  `json:"extraHTTPHeaders,omitempty" jsonschema_description:"Request headers by name. With url they are sent to the page's own origin, otherwise to https sub-resources. At most 50 headers of 16 KiB together; Host, Content-Length, hop-by-hop and Proxy- headers are refused."`
+	Animations       string   `json:"animations,omitempty" jsonschema:"enum=finish,enum=allow,default=finish" jsonschema_description:"finish ends animations and awaits scripts that draw frame by frame, 4 s at most; allow does neither."`
 	Cookies          []Cookie `json:"cookies,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Cookies set before the page loads, at most 100."`
+	FailOnHTTPStatus Statuses `json:"failOnHTTPStatus,omitzero" jsonschema_description:"Statuses such as 404 or 4xx that fail the call where anything that the page loads has them."`
+
+	FailOnResourceError bool `json:"failOnResourceError,omitempty" jsonschema:"default=false" jsonschema_description:"Fails the call where anything cannot be loaded; otherwise that is a warning."`
+	FailOnConsoleError  bool `json:"failOnConsoleError,omitempty" jsonschema:"default=false" jsonschema_description:"Fails the call where a script throws or writes an error; otherwise that is a warning."`
+}
+
+// Statuses are HTTP statuses: codes, or classes such as 4xx.
+type Statuses struct{ texts []string }
+
+// maxStatuses is how many items Statuses may have.
+const maxStatuses = 100
+
+// JSONSchema says that Statuses are an array of numbers and strings.
+func (Statuses) JSONSchema() *jsonschema.Schema {
+	short, many := uint64(3), uint64(maxStatuses)
+	return &jsonschema.Schema{Type: "array", MaxItems: &many, Items: &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		{Type: "integer", Minimum: "100", Maximum: "599"},
+		{Type: "string", MaxLength: &short, Pattern: "^[1-5](xx|[0-9][0-9])$"},
+	}}}
+}
+
+// SetJSON takes the items, which the schema has found to be of these kinds.
+func (s *Statuses) SetJSON(v any) error {
+	items, _ := v.([]any)
+	for _, item := range items {
+		text, ok := item.(string)
+		if !ok {
+			text = strconv.FormatInt(pageNumber(item), 10)
+		}
+		s.texts = append(s.texts, text)
+	}
+	return nil
+}
+
+// MarshalJSON writes the statuses as strings.
+func (s Statuses) MarshalJSON() ([]byte, error) { return json.Marshal(s.texts) }
+
+// IsZero tells whether none were given.
+func (s Statuses) IsZero() bool { return len(s.texts) == 0 }
+
+// ranges returns the statuses as the renderer takes them.
+func (s Statuses) ranges() []render.StatusRange {
+	var ranges []render.StatusRange
+	for _, text := range s.texts {
+		first, _ := strconv.Atoi(strings.ReplaceAll(text, "x", "0"))
+		last, _ := strconv.Atoi(strings.ReplaceAll(text, "x", "9"))
+		ranges = append(ranges, render.StatusRange{First: first, Last: last})
+	}
+	return ranges
 }
 
 // Headers are request headers by name.
@@ -74,7 +127,10 @@ func (o *LoadOptions) page(hasURL bool) render.Page {
 	page := render.Page{
 		WaitUntil:       o.WaitUntil,
 		WaitForSelector: o.WaitForSelector,
+		WaitForFunction: o.WaitForFunction,
 		WaitForTimeout:  milliseconds(o.WaitForTimeout),
+		Animate:         o.Animations == "allow",
+		Strict:          render.Strict{Statuses: o.FailOnHTTPStatus.ranges(), Resources: o.FailOnResourceError, Console: o.FailOnConsoleError},
 		Timeout:         milliseconds(o.Timeout),
 		Headers:         o.ExtraHTTPHeaders,
 	}

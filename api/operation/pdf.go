@@ -7,6 +7,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"relaypdf/api/op"
+	"relaypdf/api/wire"
 	"relaypdf/render"
 )
 
@@ -14,9 +15,10 @@ import (
 type PDFInput struct {
 	op.Common
 
-	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, markdown and templateId."`
+	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, markdown, file, fileId and templateId."`
 	URL      *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
 	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: Markdown as GitHub writes it (tables, alerts, footnotes, code), with definition lists, [TOC] and front matter (title, author, date, options), at most 10 MiB. HTML in it is kept."`
+	SiteInput
 	TemplateInput
 	Options PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed."`
 }
@@ -112,8 +114,8 @@ var defaultPaper = formats["letter"]
 // Validate checks what the schema cannot state.
 func (in *PDFInput) Validate() error {
 	var faults op.Faults
-	err := checkSources(&faults, source{"html", in.HTML}, source{"url", in.URL}, source{"markdown", in.Markdown}, source{"templateId", in.TemplateID})
-	if err != nil {
+	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"markdown", in.Markdown}, {"templateId", in.TemplateID}}
+	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
 		return err
 	}
 	if in.Markdown != nil {
@@ -122,7 +124,8 @@ func (in *PDFInput) Validate() error {
 		}
 	}
 	in.Options.check(&faults, in.URL != nil)
-	in.validate(&faults)
+	in.TemplateInput.validate(&faults)
+	in.SiteInput.validate(&faults, in.URL != nil)
 	return failures(faults)
 }
 
@@ -214,9 +217,20 @@ func runPDF(ctx context.Context, env *Env, in *PDFInput) (op.Result, error) {
 			return op.Result{}, err
 		}
 	}
-	doc, err := env.Render.PDF(ctx, src, page, in.Options.settings())
+	doc, err := withSite(ctx, env, &in.SiteInput, &src, func() (render.Document, error) {
+		return env.Render.PDF(ctx, src, page, in.Options.settings())
+	})
 	if err != nil {
 		return op.Result{}, fieldError(err)
 	}
-	return op.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body}, nil
+	return op.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Warnings: warnings(doc.Warnings)}, nil
+}
+
+// warnings tells what is wrong with a page as the interface does.
+func warnings(found []render.Warning) []wire.Warning {
+	var told []wire.Warning
+	for _, w := range found {
+		told = append(told, wire.Warning{Code: w.Code, Message: w.Message, URL: w.URL})
+	}
+	return told
 }

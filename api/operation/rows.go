@@ -66,6 +66,7 @@ var Rows = []op.Row[*Env]{
 			Name: "pdf.create", Summary: "Make a PDF from HTML, a web page, Markdown or a template",
 			Use:   "Use it for any new document: invoices, letters, reports, tickets, a web page as PDF. Give exactly one of html, url, markdown or templateId; for a layout that is filled again and again store a template and give templateId with templateData.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
+			Warns: true,
 		},
 		Example: PDFInput{
 			HTML:    new("<h1>Invoice 42</h1><p>Total: 99.00 EUR</p>"),
@@ -78,6 +79,7 @@ var Rows = []op.Row[*Env]{
 			Name: "templates.preview", Summary: "Make a PDF of the draft of a template, or of one that is not stored",
 			Use:   "Use it to look at a template while you write it, before it is published.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
+			Warns: true,
 		},
 		Example: PreviewInput{
 			HTML: new("<h1>{{title}}</h1>{{#each items}}<p>{{this}}</p>{{/each}}"), SampleData: op.Object{RawMessage: []byte(`{"title":"Invoice 42","items":["Pen","Ink"]}`)},
@@ -99,6 +101,7 @@ var Rows = []op.Row[*Env]{
 			Name: "images.create", Summary: "Make an image of HTML, a web page or a template",
 			Use:   "Use it for screenshots of web pages, social cards and pictures of HTML. For pages of an existing PDF take pdf_raster.",
 			Price: 1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
+			Warns: true,
 		},
 		Example: ImageInput{
 			HTML:    new("<h1>Hello</h1>"),
@@ -308,6 +311,7 @@ var Rows = []op.Row[*Env]{
 func fieldError(err error) error {
 	var beyond *render.PageRangeError
 	var header *render.HeaderError
+	var function *render.FunctionError
 	switch {
 	case errors.As(err, &header):
 		return op.Faults{{Field: "options." + header.Name + "Template", Message: "must not load anything: @import and url() of an address are spelled by escapes in it"}}
@@ -320,6 +324,8 @@ func fieldError(err error) error {
 		return op.Faults{{Field: "options.margin", Message: "leaves no room for content on the page"}}
 	case errors.Is(err, render.ErrSelector):
 		return op.Faults{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
+	case errors.As(err, &function):
+		return op.Faults{{Field: "options.waitForFunction", Message: "is not a JavaScript expression: " + function.Text}}
 	}
 	return err
 }

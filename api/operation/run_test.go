@@ -1,20 +1,24 @@
 package operation
 
 import (
+	"archive/zip"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"relaypdf/api/op"
 	"relaypdf/render"
+	"relaypdf/render/spool"
 )
 
-// newEnv starts a renderer.
-func newEnv(t *testing.T) *Env {
+// newEnv starts a renderer that reaches these hosts besides public ones.
+func newEnv(t *testing.T, hosts ...string) *Env {
 	t.Helper()
 	// Not t.TempDir, which lies in a folder that the browser's user cannot enter.
 	dir, err := os.MkdirTemp("", "operation-test-") //nolint:usetesting // for the reason above
@@ -26,7 +30,7 @@ func newEnv(t *testing.T) *Env {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	r, err := render.New(t.Context(), render.Config{Dir: dir})
+	r, err := render.New(t.Context(), render.Config{Dir: dir, AllowHosts: hosts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,4 +117,114 @@ func TestRunsNameTheField(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", options, err, want)
 		}
 	}
+}
+
+// zipOf packs files in the order of their names and contents.
+func zipOf(t *testing.T, files ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	for i := 0; i < len(files); i += 2 {
+		w, err := archive.Create(files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, files[i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(out.Bytes())
+}
+
+// A page finds what came with it, and a site what is in it.
+func TestAssetsAndSites(t *testing.T) {
+	env := newEnv(t)
+	const page = `<!doctype html><link rel=stylesheet href="css/site.css"><p id=x>plain</p><script src="./app.js"></script>`
+	inline := func(content string) string { return base64.StdEncoding.EncodeToString([]byte(content)) }
+	const style, script = `#x::before{content:"styled "}`, `x.append(" scripted")`
+	for name, body := range map[string]string{
+		"html":     `{"html":` + quoted(page) + `,"assets":[{"filename":"css/site.css","file":"` + inline(style) + `"},{"filename":"app.js","file":"` + inline(script) + `"}]}`,
+		"markdown": `{"markdown":` + quoted("# Title\n\n"+page) + `,"assets":[{"filename":"css/site.css","file":"` + inline(style) + `"},{"filename":"./app.js","file":"` + inline(script) + `"}]}`,
+		"site":     `{"file":"` + zipOf(t, "my site/index.html", page, "my site/css/site.css", style, "my site/app.js", script, "my site/deep/index.html", "other") + `"}`,
+	} {
+		result, err := run(t, env, "pdf.create", body)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if text := textOf(t, result.Body); !strings.Contains(text, "styled plain scripted") {
+			t.Errorf("%s: printed %q", name, text)
+		}
+		if len(result.Warnings) > 0 {
+			t.Errorf("%s: %v", name, result.Warnings)
+		}
+	}
+	result, err := run(t, env, "images.create", `{"html":"<img src=missing.png>","assets":[{"filename":"a.css","file":"eA=="}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result.Body.Close()
+	if w := result.Warnings; len(w) != 1 || w[0].Code != "resource_failed" || !strings.HasSuffix(w[0].URL, "/missing.png") {
+		t.Errorf("a missing asset: %v", w)
+	}
+
+	for body, want := range map[string]string{
+		`{"file":"eA=="}`: "must be a ZIP archive with an index.html",
+		`{"file":"` + zipOf(t, "a.html", "x") + `"}`:                                          "there is none in it",
+		`{"file":"` + zipOf(t, "index.html", "x", "../../etc/passwd", "y") + `"}`:             "names must be relative",
+		`{"file":"` + zipOf(t, "index.html", "x", "/etc/passwd", "y") + `"}`:                  "names must be relative",
+		`{"file":"` + zipOf(t, "index.html", "x", "a", "y", "a", "z") + `"}`:                  "twice",
+		`{"file":"` + zipOf(t, "index.html", "x", "bomb", strings.Repeat("0", 51<<20)) + `"}`: "larger than 50 MiB when it is unpacked",
+		`{"file":"` + zipOf(t, "index.html", " ") + `"}`:                                      "empty index.html",
+	} {
+		_, err := run(t, env, "pdf.create", body)
+		var faults op.Faults
+		if !errors.As(err, &faults) || faults[0].Field != "file" || !strings.Contains(faults[0].Message, want) {
+			t.Errorf("%.60s: %v, want a fault of file: %s", body, err, want)
+		}
+	}
+}
+
+// A link in an archive is refused, wherever it leads.
+func TestSiteWithALink(t *testing.T) {
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	header := &zip.FileHeader{Name: "secret"}
+	header.SetMode(os.ModeSymlink | 0o777)
+	w, err := archive.CreateHeader(header)
+	if err == nil {
+		_, err = io.WriteString(w, "/etc/passwd")
+	}
+	if err == nil {
+		_, err = archive.Create("index.html")
+	}
+	if err = errors.Join(err, archive.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = render.OpenSite(t.Context(), spool.FromBytes(out.Bytes()))
+	var wrong *render.SiteError
+	if !errors.As(err, &wrong) || !strings.Contains(wrong.Text, "link") {
+		t.Errorf("%v, want a refused link", err)
+	}
+}
+
+func quoted(text string) string {
+	out, _ := json.Marshal(text)
+	return string(out)
+}
+
+// textOf returns the text of a PDF, and closes it.
+func textOf(t *testing.T, body op.Body, options ...string) string {
+	t.Helper()
+	defer body.Close()
+	cmd := exec.CommandContext(t.Context(), "pdftotext", append(options, "-", "-")...)
+	cmd.Stdin = body.Open()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }

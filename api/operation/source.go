@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,7 +168,8 @@ func (s placed) container() string {
 	if s.at == "" {
 		return s.field("")
 	}
-	return "files"
+	list, _, _ := strings.Cut(s.at, "[")
+	return list
 }
 
 // openSource gets the content of one source.

@@ -136,7 +136,8 @@ func under(own, given map[string]any) map[string]any {
 func anyOption(string) bool { return true }
 
 // pageOptions are those of a template's options that an image takes too.
-var pageOptions = []string{"waitUntil", "waitForSelector", "waitForTimeout", "timeout", "extraHTTPHeaders", "cookies", "locale", "timeZone"}
+var pageOptions = []string{"waitUntil", "waitForSelector", "waitForFunction", "waitForTimeout", "timeout", "extraHTTPHeaders", "cookies", "animations",
+	"failOnHTTPStatus", "failOnResourceError", "failOnConsoleError", "locale", "timeZone"}
 
 func pageOption(name string) bool { return slices.Contains(pageOptions, name) }
 

@@ -15,13 +15,14 @@ import (
 type PreviewInput struct {
 	op.Common
 
-	TemplateID   *string    `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a template of the account, whose draft is shown; without a draft its published version. Give exactly one of html and templateId."`
-	HTML         *string    `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a template, at most 10 MiB."`
-	SampleData   op.Object  `json:"sampleData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB. Default: the template's own sample data."`
-	TemplateData op.Object  `json:"templateData,omitzero" jsonschema_description:"The same under its other name."`
-	Strict       bool       `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these."`
-	Engine       string     `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
-	Options      PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed. The template's own options are the defaults."`
+	TemplateID   *string   `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a template of the account, whose draft is shown; without a draft its published version. Give exactly one of html and templateId."`
+	HTML         *string   `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a template, at most 10 MiB."`
+	SampleData   op.Object `json:"sampleData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB. Default: the template's own sample data."`
+	TemplateData op.Object `json:"templateData,omitzero" jsonschema_description:"The same under its other name."`
+	Strict       bool      `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these."`
+	Engine       string    `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
+	AssetInput
+	Options PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed. The template's own options are the defaults."`
 }
 
 // Validate checks what the schema cannot state.
@@ -34,6 +35,7 @@ func (in *PreviewInput) Validate() error {
 		faults.Add("templateData", "cannot stand beside sampleData, which is the same")
 	}
 	in.Options.check(&faults, false)
+	in.AssetInput.validate(&faults, "")
 	return failures(faults)
 }
 
@@ -92,9 +94,12 @@ func runPreview(ctx context.Context, env *Env, in *PreviewInput) (op.Result, err
 	case Placed:
 		html = render.NameLines(html)
 	}
-	doc, err := env.Render.PDF(ctx, render.Source{HTML: html}, page, settings)
+	src := render.Source{HTML: html}
+	doc, err := withAssets(ctx, env, &in.AssetInput, &src, func() (render.Document, error) {
+		return env.Render.PDF(ctx, src, page, settings)
+	})
 	if err != nil {
 		return op.Result{}, fieldError(err)
 	}
-	return op.Result{Stem: "preview", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Pages: doc.Pages}, nil
+	return op.Result{Stem: "preview", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Pages: doc.Pages, Warnings: warnings(doc.Warnings)}, nil
 }

@@ -4,6 +4,7 @@ package wire
 const (
 	ResultIDHeader  = "x-service-id"
 	SizeHeader      = "x-service-size"
+	WarningsHeader  = "x-service-warnings"
 	ChargedHeader   = "x-service-charged-microdollars"
 	MaxChargeHeader = "X-Service-Max-Charge-Microdollars"
 	// RequestIDHeader names a request in answers, log lines and error bodies.

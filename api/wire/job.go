@@ -19,6 +19,7 @@ type JobStatus struct {
 	SizeBytes int64      `json:"sizeBytes,omitempty" jsonschema_description:"Size of the result in bytes."`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty" jsonschema_description:"When the result's address stops working, 24 hours after it was made."`
 	Error     *JobError  `json:"error,omitempty" jsonschema_description:"Why a failed job failed."`
+	Warnings  []Warning  `json:"warnings,omitempty" jsonschema_description:"What is wrong with the page that the result was made of, at most 50."`
 }
 
 // JobError says why a job failed.

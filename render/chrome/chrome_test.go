@@ -222,7 +222,7 @@ const patience = time.Minute
 // not get to the step in that time is given more.
 func timesOut(t testing.TB, p *Pool, job Job, step Step) {
 	t.Helper()
-	steps := []Step{StepQueue, StepPage, StepLoad, StepSelector, StepPause, StepSettle, StepPrint}
+	steps := []Step{StepQueue, StepPage, StepLoad, StepSelector, StepFunction, StepPause, StepSettle, StepPrint}
 	for {
 		start := time.Now()
 		doc, err := p.PDF(t.Context(), job, PDF{})

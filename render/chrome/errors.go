@@ -26,6 +26,9 @@ var (
 	ErrNoElement = errors.New("chrome: no element to capture")
 	// ErrSelector means that Job.WaitForSelector is not a valid CSS selector.
 	ErrSelector = errors.New("chrome: the selector to wait for is not valid CSS")
+	// ErrFunction means that Job.WaitForFunction cannot be evaluated. The error is
+	// a *FunctionError.
+	ErrFunction = errors.New("chrome: the function to wait for fails")
 	// ErrNoContentArea means that the margins leave no room on the paper.
 	ErrNoContentArea = errors.New("chrome: the margins leave no room for content on the paper")
 	// ErrClosed means that the Pool was closed.
@@ -55,17 +58,37 @@ func (e *HarmError) Is(target error) bool { return target == ErrCrashed }
 type TimeoutError struct {
 	Step  Step
 	After time.Duration
+	// Want is the selector or the function that was waited for in that step.
+	Want string
+	// Open are the addresses of requests that were under way, at most a few.
+	Open []string
 	// Slowed is for how long the account has fewer slots now, because its jobs
 	// keep running into their deadlines; zero where it has not.
 	Slowed time.Duration
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("chrome: the deadline of %s passed while %s", e.After, e.Step.doing())
+	return fmt.Sprintf("chrome: the deadline of %s passed while %s", e.After, e.Step.Doing())
 }
 
 // Is reports that the error is an ErrTimeout.
 func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }
+
+// FunctionError says how the function to wait for fails.
+type FunctionError struct{ Text string }
+
+func (e *FunctionError) Error() string { return "chrome: the function to wait for fails: " + e.Text }
+
+// Is reports that the error is an ErrFunction.
+func (e *FunctionError) Is(target error) bool { return target == ErrFunction }
+
+// FaultError means that the document has faults that Job.Strict forbids. There is
+// one at least.
+type FaultError struct{ Faults []Warning }
+
+func (e *FaultError) Error() string {
+	return fmt.Sprintf("chrome: the document has %d faults, the first: %s", len(e.Faults), e.Faults[0])
+}
 
 // LoadError means that the main document could not be loaded: Status is the
 // HTTP status when the server answered with 400 or more, and Reason is

@@ -20,6 +20,7 @@ const emptyTemplate = "<span></span>"
 // template that brings margins of its own gets none from here.
 const templateStyle = `<style>
 :where(#header, #footer) { padding: 0; }
+:where(.relay-template *) { box-sizing: border-box; }
 :where(.relay-template) {
   width: 100%%; box-sizing: border-box; padding: 0 %gin 0 %gin;
   font: 10px/1.3 sans-serif; color: #000;

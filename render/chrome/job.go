@@ -49,6 +49,10 @@ type Job struct {
 	Lane    Lane
 	HTML    string // exactly one of HTML and URL
 	URL     string // http or https
+	// Assets are what the HTML refers to by relative links. It is one of them
+	// itself, with the name Index, which may be empty.
+	Assets []Asset
+	Index  string
 
 	// Timeout is the job's one deadline, counted from when it got a slot;
 	// waiting in the queue is excluded. Zero means 30 seconds.
@@ -62,8 +66,18 @@ type Job struct {
 	WaitUntil string
 	// WaitForSelector waits until the CSS selector matches an element.
 	WaitForSelector string
+	// WaitForFunction waits until the JavaScript expression is truthy; a function
+	// is called, and a promise awaited.
+	WaitForFunction string
 	// WaitForTimeout is an extra pause after everything else.
 	WaitForTimeout time.Duration
+
+	// Animate leaves animations where they are when the output is made. Otherwise
+	// they are ended before, and scripts that draw frame by frame awaited.
+	Animate bool
+
+	// Strict says which faults inside the document fail the job.
+	Strict Strict
 
 	// Headers go to the page's own origin when URL is set, and to all https
 	// sub-resources when HTML is set.
@@ -103,8 +117,14 @@ func (j Job) normalized() (Job, error) {
 		}
 		j.URL = u.String()
 	}
-	if j.URL != "" || len(j.Cookies) > 0 || len(j.Headers) > 0 {
+	if len(j.Assets) > 0 && j.URL != "" {
+		return j, errors.New("chrome: only a job with HTML has assets")
+	}
+	if j.URL != "" || len(j.Assets) > 0 || len(j.Cookies) > 0 || len(j.Headers) > 0 {
 		j.Lane = Once
+	}
+	if j.WaitForFunction != "" && j.Lane == Inline {
+		j.Lane = Realm // where there are scripts
 	}
 	if j.Timeout <= 0 {
 		j.Timeout = defaultTimeout
@@ -140,8 +160,9 @@ type PDF struct {
 
 // Document is a printed PDF. Its Body must be closed.
 type Document struct {
-	Body  *spool.File
-	Pages int
+	Body     *spool.File
+	Pages    int
+	Warnings []Warning
 }
 
 // Screenshot holds the settings of an image. Lengths are in CSS pixels.
@@ -175,4 +196,5 @@ type Rect struct{ X, Y, Width, Height float64 }
 type Image struct {
 	Body          *spool.File
 	Width, Height int
+	Warnings      []Warning
 }

@@ -2,7 +2,6 @@ package chrome
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
@@ -28,10 +27,11 @@ type loadState struct {
 	address   map[string]string // URL of the main document by loader, after its redirects
 	broken    string            // the URL in whose place Chromium shows its own error page
 	reason    map[string]string
+	troubles  troubles
 }
 
-// flight is where a request under way came from.
-type flight struct{ loader, frame string }
+// flight is where a request under way came from, and what it is for.
+type flight struct{ loader, frame, kind, url string }
 
 func newLoadState() loadState {
 	return loadState{
@@ -48,9 +48,13 @@ type loadEvent struct {
 	Name      string
 	Type      string
 	ErrorText string
+	Canceled  bool
 	Request   struct{ URL string }
-	Response  struct{ Status int }
-	Frame     struct {
+	Response  struct {
+		Status int
+		URL    string
+	}
+	Frame struct {
 		ID, URL, UnreachableURL string
 	}
 }
@@ -71,17 +75,22 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 			s.address[e.LoaderID] = e.Request.URL
 		}
 		if counts(e) {
-			s.inFlight[e.RequestID] = flight{loader: e.LoaderID, frame: e.FrameID}
+			s.inFlight[e.RequestID] = flight{loader: e.LoaderID, frame: e.FrameID, kind: e.Type, url: e.Request.URL}
 		}
 	case "Network.responseReceived":
 		if e.Type == "Document" && e.FrameID == main {
 			s.status[e.LoaderID] = e.Response.Status
+		} else if f, known := s.inFlight[e.RequestID]; known {
+			s.troubles.answered(f, e.Response.Status)
 		}
 	case "Page.frameDetached":
 		// The frame was removed, or moved to another process, whose events do
 		// not come here.
 		s.drop(func(f flight) bool { return f.frame == e.FrameID })
 	case "Network.loadingFinished", "Network.loadingFailed":
+		if f, known := s.inFlight[e.RequestID]; known && e.ErrorText != "" && !e.Canceled && !(f.kind == "Document" && f.frame == main) {
+			s.troubles.failed(f, e.ErrorText)
+		}
 		delete(s.inFlight, e.RequestID)
 		if e.ErrorText != "" {
 			s.reason[e.RequestID] = e.ErrorText
@@ -114,6 +123,8 @@ func (s *loadState) lifecycle(e loadEvent) {
 	case "init":
 		s.loader, s.dom, s.done = e.LoaderID, false, false
 		s.inits[e.LoaderID] = true
+		// So did its faults.
+		s.troubles = troubles{}
 		// What the documents before this one still asked for went with them,
 		// and Chromium does not always say so.
 		s.drop(func(f flight) bool { return f.loader != e.LoaderID })
@@ -151,14 +162,18 @@ func (p *page) open(ctx context.Context, job Job) error {
 
 // setDocument starts the load, and returns the loader's id for a URL.
 func (p *page) setDocument(ctx context.Context, job Job) (loader string, err error) {
-	if job.URL == "" {
+	if job.URL == "" && len(job.Assets) == 0 {
 		if err := p.awaitRealm(ctx); err != nil {
 			return "", err
 		}
 		return "", p.call(ctx, proto.PageSetDocumentContent{FrameID: p.frame, HTML: job.HTML}, nil)
 	}
+	address := job.URL
+	if address == "" {
+		address = assetOrigin + "/" + (&url.URL{Path: job.Index}).EscapedPath()
+	}
 	var nav proto.PageNavigateResult
-	if err := p.call(ctx, proto.PageNavigate{URL: job.URL}, &nav); err != nil {
+	if err := p.call(ctx, proto.PageNavigate{URL: address}, &nav); err != nil {
 		return "", err
 	}
 	if nav.ErrorText != "" {
@@ -274,6 +289,14 @@ func (p *page) credentials(ctx context.Context, job Job) error {
 		// over a redirect to another origin unless they are taken off there.
 		reqs = append(reqs, proto.FetchEnable{})
 	}
+	if len(job.Assets) > 0 {
+		p.mu.Lock()
+		p.assets = &job
+		p.mu.Unlock()
+		if len(job.Headers) == 0 {
+			reqs = append(reqs, proto.FetchEnable{Patterns: []*proto.FetchRequestPattern{{URLPattern: assetOrigin + "/*"}}})
+		}
+	}
 	if len(reqs) == 0 {
 		return nil
 	}
@@ -340,12 +363,7 @@ func (r *headerRule) covers(raw string) bool {
 
 // resume continues a paused request, with the extra headers where they belong
 // and without them everywhere else.
-func (p *page) resume(params []byte) {
-	var e proto.FetchRequestPaused
-	if err := json.Unmarshal(params, &e); err != nil {
-		p.spoil(err)
-		return
-	}
+func (p *page) resume(e proto.FetchRequestPaused) {
 	next := proto.FetchContinueRequest{RequestID: e.RequestID}
 	if p.headers != nil && e.Request != nil {
 		next.Headers = p.headers.apply(e.Request)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -45,9 +46,12 @@ type page struct {
 	mu      sync.Mutex
 	cancel  context.CancelCauseFunc // ends the job under way
 	spoiled error                   // why the page may not be used again
+	deaf    bool                    // its scripts said so much that nobody listens any more
 	load    loadState
 	changed chan struct{} // holds a value when load changed
 	headers *headerRule
+	assets  *Job           // whose assets are served
+	serving sync.WaitGroup // what reads them
 }
 
 // emulation is what a job asked for and the next one may not see. The zero
@@ -107,8 +111,14 @@ func (p *page) setup() []request {
 	case Inline:
 		reqs = append(reqs, proto.EmulationSetScriptExecutionDisabled{Value: true})
 	case Realm:
-		// Reports workers, whose traffic this session would not see.
-		reqs = append(reqs, proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true})
+		// Reports workers, whose traffic this session would not see, and what
+		// scripts throw.
+		reqs = append(reqs, proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true}, proto.RuntimeEnable{})
+		if !p.still {
+			reqs = append(reqs, proto.PageAddScriptToEvaluateOnNewDocument{Source: watchScript, RunImmediately: true})
+		}
+	case Once:
+		reqs = append(reqs, proto.RuntimeEnable{}, proto.PageAddScriptToEvaluateOnNewDocument{Source: watchScript, RunImmediately: true})
 	}
 	return reqs
 }
@@ -124,7 +134,7 @@ func (p *page) close(root session) {
 func (p *page) spent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.spoiled != nil || p.documents >= pageMaxDocuments || p.pages >= pageMaxPages
+	return p.spoiled != nil || p.deaf || p.documents >= pageMaxDocuments || p.pages >= pageMaxPages
 }
 
 // begin ties the page to a job: the returned context ends with ctx, and with
@@ -236,7 +246,11 @@ func (p *page) event(method string, params json.RawMessage) {
 	if name, long := strings.CutPrefix(method, eventOversize); long {
 		// What does not fit into a message is a data: URL, not an address that
 		// anything could be loaded from.
-		if !strings.HasPrefix(name, "Network.") {
+		switch {
+		case strings.HasPrefix(name, "Network."):
+		case strings.HasPrefix(name, "Runtime."):
+			heard(p, name, nil)
+		default:
 			p.spoil(errOversize)
 		}
 		return
@@ -253,12 +267,56 @@ func (p *page) event(method string, params json.RawMessage) {
 	case "Page.javascriptDialogOpening":
 		// A dialog stops the page until somebody answers.
 		p.post(proto.PageHandleJavaScriptDialog{Accept: true})
+	case "Runtime.exceptionThrown", "Runtime.consoleAPICalled":
+		heard(p, method, params)
 	case "Fetch.requestPaused":
-		p.resume(params)
+		paused(p, params)
 	case "Page.lifecycleEvent", "Page.frameNavigated", "Page.frameDetached", "Network.requestWillBeSent",
 		"Network.responseReceived", "Network.loadingFinished", "Network.loadingFailed":
 		p.loadEvent(method, params)
 	}
+}
+
+// heard takes in what a script reports, until it has said too much.
+func heard(p *page, method string, params json.RawMessage) {
+	if p.deaf {
+		return
+	}
+	p.load.troubles.reported(method, params)
+	if p.load.troubles.console++; p.load.troubles.console >= maxConsole {
+		p.deaf = true
+		p.post(proto.RuntimeDisable{})
+	}
+}
+
+// faultsOf returns what is wrong with the document so far.
+func faultsOf(p *page) []Warning {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.load.troubles.all()
+}
+
+// forbidden returns the faults that fail the job, now that the document is as it
+// will be shown.
+func forbidden(p *page, rule Strict) []Warning {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.load.troubles.unfinished(p.load.inFlight)
+	return p.load.troubles.strict(rule)
+}
+
+// maxOpen is how many requests an error names.
+const maxOpen = 5
+
+// openRequests returns the addresses of some requests that are under way.
+func openRequests(p *page) (open []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.load.inFlight {
+		open = append(open, cut(f.url, maxMessageURL))
+	}
+	slices.Sort(open)
+	return open[:min(len(open), maxOpen)]
 }
 
 // loadEvent updates the load state and wakes who waits for it.

@@ -224,7 +224,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 		return Document{}, err
 	}
 	var doc Document
-	err = p.run(ctx, job, task{
+	warnings, err := p.run(ctx, job, task{
 		step:     StepPrint,
 		emulated: emulation{media: mediaOverride(job.Media, "print"), scheme: job.ColorScheme, viewport: opt.window(job.Lane)},
 		lazy:     true,
@@ -234,6 +234,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 			return err
 		},
 	})
+	doc.Warnings = warnings
 	return doc, err
 }
 
@@ -257,7 +258,7 @@ func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, 
 		return Image{}, err
 	}
 	var img Image
-	err = p.run(ctx, job, task{
+	warnings, err := p.run(ctx, job, task{
 		step: StepCapture,
 		emulated: emulation{
 			media:       mediaOverride(job.Media, "screen"),
@@ -272,6 +273,7 @@ func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, 
 			return err
 		},
 	})
+	img.Warnings = warnings
 	return img, err
 }
 

@@ -16,19 +16,20 @@ type task struct {
 	work     func(ctx context.Context, p *page) error
 }
 
-// run carries a job through queue, page, load and task.
-func (p *Pool) run(ctx context.Context, job Job, t task) (err error) {
+// run carries a job through queue, page, load and task, and returns the faults of
+// its document.
+func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, err error) {
 	if job, err = job.normalized(); err != nil {
-		return err
+		return nil, err
 	}
 	if !p.enter() {
-		return ErrClosed
+		return nil, ErrClosed
 	}
 	defer p.tasks.Done()
 	start := time.Now()
 	slot, err := p.queue.Acquire(ctx, job.Account)
 	if err != nil {
-		return fromQueue(err)
+		return nil, fromQueue(err)
 	}
 	defer func() {
 		var late *TimeoutError
@@ -49,10 +50,10 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (err error) {
 
 	r := &running{pool: p, job: job, task: t, also: also}
 	if err := r.carryOut(ctx); err != nil {
-		return r.explain(ctx, err)
+		return nil, r.explain(ctx, err)
 	}
 	p.count.renders.Add(1)
-	return nil
+	return r.warnings, nil
 }
 
 // running is a job under way.
@@ -62,6 +63,9 @@ type running struct {
 	job  Job
 	task task
 	step Step
+
+	warnings []Warning
+	open     []string // requests that were under way when an attempt failed
 }
 
 // carryOut tries the job, a second time when the renderer or the browser died,
@@ -108,6 +112,8 @@ func (r *running) attempt(ctx context.Context) (err error) {
 	pageCtx, cancel := pg.begin(ctx)
 	defer cancel(nil)
 	err = r.render(pageCtx, pg)
+	closeAssets(pg)
+	r.warnings, r.open = faultsOf(pg), openRequests(pg)
 	if err != nil && pageCtx.Err() != nil {
 		err = context.Cause(pageCtx) // The command that failed is only a consequence.
 	}
@@ -137,7 +143,9 @@ func (r *running) gentle() bool {
 func wrong(err error) bool {
 	var refused *protocolError
 	var load *LoadError
-	return err != nil && !errors.Is(err, errNeedsNetwork) && !errors.Is(err, ErrClosed) && !errors.As(err, &refused) && !errors.As(err, &load)
+	var faults *FaultError
+	return err != nil && !errors.Is(err, errNeedsNetwork) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrFunction) &&
+		!errors.As(err, &refused) && !errors.As(err, &load) && !errors.As(err, &faults)
 }
 
 // render takes the document through its steps.
@@ -153,6 +161,12 @@ func (r *running) render(ctx context.Context, pg *page) error {
 			}
 			return pg.awaitSelector(ctx, r.job.WaitForSelector)
 		}},
+		{StepFunction, func() error {
+			if r.job.WaitForFunction == "" {
+				return nil
+			}
+			return awaitFunction(ctx, pg, r.job.WaitForFunction)
+		}},
 		{StepPause, func() error {
 			if r.job.WaitForTimeout <= 0 {
 				return nil
@@ -164,6 +178,9 @@ func (r *running) render(ctx context.Context, pg *page) error {
 			// A document may have led itself away since it was loaded.
 			if err := pg.loadError(r.job.URL); err != nil {
 				return err
+			}
+			if faults := forbidden(pg, r.job.Strict); len(faults) > 0 {
+				return &FaultError{Faults: faults}
 			}
 			return r.task.work(ctx, pg)
 		}},
@@ -189,11 +206,15 @@ func (r *running) load(ctx context.Context, pg *page) error {
 
 // settle waits for what the load event does not cover.
 func (r *running) settle(ctx context.Context, pg *page) error {
-	opt, needed := r.settling()
-	if !needed {
+	if opt, needed := r.settling(); needed {
+		if err := pg.settle(ctx, opt); err != nil {
+			return err
+		}
+	}
+	if !r.mayAnimate() {
 		return nil
 	}
-	return pg.settle(ctx, opt)
+	return finish(ctx, pg)
 }
 
 // settling says how to settle, and whether there is anything to wait for: the
@@ -204,7 +225,7 @@ func (r *running) settling() (opt settleOptions, needed bool) {
 	case Inline:
 		opt.Draw = false
 	case Realm:
-		opt.Draw = opt.Draw && draws(r.job.HTML)
+		opt.Draw = opt.Draw && (draws(r.job.HTML) || r.job.WaitForFunction != "")
 	case Once:
 		// What other files bring cannot be seen here.
 		opt.Draw = opt.Draw && (r.job.URL != "" || containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "frame"))
@@ -216,11 +237,11 @@ func (r *running) settling() (opt settleOptions, needed bool) {
 // still reports that the job needs no frames: it prints a document that is
 // complete and at rest when it has loaded.
 func (r *running) still() bool {
-	if r.task.step != StepPrint || r.job.Lane == Once || r.job.WaitForTimeout > 0 {
+	if r.task.step != StepPrint || r.job.Lane == Once || r.job.WaitForTimeout > 0 || r.job.WaitForFunction != "" {
 		return false
 	}
 	_, waits := r.settling()
-	return !waits && !containsFold(r.job.HTML, "anim")
+	return !waits && !containsFold(r.job.HTML, "anim") && !(r.job.Lane == Realm && containsFold(r.job.HTML, "transition"))
 }
 
 // do carries out a step and measures it.
@@ -238,15 +259,27 @@ func (r *running) do(s Step, fn func() error) error {
 // caller sees.
 func (r *running) explain(ctx context.Context, err error) error {
 	if errors.Is(err, errDeadline) {
-		return &TimeoutError{Step: r.step, After: r.job.Timeout}
+		return r.late()
 	}
 	if ctx.Err() == nil {
 		return err
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errDeadline), errors.Is(cause, context.DeadlineExceeded):
-		return &TimeoutError{Step: r.step, After: r.job.Timeout}
+		return r.late()
 	default:
 		return cause
 	}
+}
+
+// late says what the job was doing when its time was over.
+func (r *running) late() error {
+	e := &TimeoutError{Step: r.step, After: r.job.Timeout, Open: r.open}
+	switch r.step {
+	case StepSelector:
+		e.Want = r.job.WaitForSelector
+	case StepFunction:
+		e.Want = r.job.WaitForFunction
+	}
+	return e
 }

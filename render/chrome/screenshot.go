@@ -33,6 +33,13 @@ func (o Screenshot) within(memory int64) Screenshot {
 	return o
 }
 
+// cutToView returns the part of an area that the viewport shows.
+func (o Screenshot) cutToView(area Rect) *Rect {
+	view := o.Viewport.withDefaults()
+	right, bottom := min(area.X+area.Width, float64(view.Width)), min(area.Y+area.Height, float64(view.Height))
+	return &Rect{X: area.X, Y: area.Y, Width: max(0, right-area.X), Height: max(0, bottom-area.Y)}
+}
+
 func (o Screenshot) normalized() (Screenshot, error) {
 	switch o.Type {
 	case "":
@@ -130,6 +137,8 @@ func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptu
 			return params, err
 		}
 		params.CaptureBeyondViewport = true
+	} else if area != nil && !params.CaptureBeyondViewport {
+		area = o.cutToView(*area)
 	}
 	if area == nil && params.CaptureBeyondViewport {
 		var metrics proto.PageGetLayoutMetricsResult

@@ -184,3 +184,21 @@ func TestScreenshotBackground(t *testing.T) {
 		}
 	}
 }
+
+// A clip is cut at the viewport where it may not go beyond it.
+func TestScreenshotInputClipIsCut(t *testing.T) {
+	p := startPool(t, nil)
+	html := `<body style="margin:0;height:2000px;width:2000px;background:#0f0">`
+	img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: html}, Screenshot{Clip: &Rect{X: 760, Y: 550, Width: 100, Height: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := pixels(t, img).Bounds().Size(); got != image.Pt(40, 50) {
+		t.Errorf("the clip is %v, want what the viewport shows of it, 40 × 50", got)
+	}
+	_, err = p.Screenshot(t.Context(), Job{Account: "a", HTML: html}, Screenshot{Clip: &Rect{X: 900, Y: 0, Width: 10, Height: 10}})
+	var size *SizeError
+	if !errors.As(err, &size) {
+		t.Errorf("a clip beside the viewport: %v, want a size error", err)
+	}
+}

@@ -2,9 +2,12 @@ package chrome
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/go-rod/rod/lib/proto"
 )
 
 const (
@@ -148,6 +151,68 @@ func (p *page) awaitSelector(ctx context.Context, selector string) error {
 			return err
 		}
 	}
+}
+
+// functionPause is how long the function to wait for is left alone between two
+// looks.
+const functionPause = 50 * time.Millisecond
+
+// awaitFunction waits until an expression of the document's own scripts is truthy.
+// One that throws is asked again, because what it names may still come to be.
+func awaitFunction(ctx context.Context, p *page, expression string) error {
+	// A comment at its end must not hide what follows.
+	text := "(v => typeof v === 'function' ? v() : v)((" + strings.TrimRight(expression, "; \t\r\n") + "\n))"
+	for {
+		var out struct {
+			Result           remoteValue
+			ExceptionDetails *struct{ Exception remote }
+		}
+		err := p.call(ctx, proto.RuntimeEvaluate{Expression: text, AwaitPromise: true, Silent: true}, &out)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, errConnClosed):
+			return err
+		case err != nil: // The document was replaced by a navigation.
+		case out.ExceptionDetails != nil:
+			text, _, _ := strings.Cut(out.ExceptionDetails.Exception.String(), "\n")
+			if strings.HasPrefix(text, "SyntaxError") {
+				return &FunctionError{Text: cut(text, maxMessageText)}
+			}
+		case out.Result.truthy():
+			return nil
+		}
+		if err := pause(ctx, functionPause); err != nil {
+			return err
+		}
+	}
+}
+
+// remoteValue is what an expression came to.
+type remoteValue struct {
+	Type, Subtype, UnserializableValue string
+	Value                              json.RawMessage
+}
+
+// truthy says what JavaScript says of a value.
+func (v remoteValue) truthy() bool {
+	switch v.Type {
+	case "undefined":
+		return false
+	case "object":
+		return v.Subtype != "null"
+	case "bigint", "number":
+		if v.UnserializableValue != "" {
+			return v.UnserializableValue != "NaN" && v.UnserializableValue != "-0" && v.UnserializableValue != "0n"
+		}
+	case "function", "symbol":
+		return true
+	}
+	switch string(v.Value) {
+	case "", "false", "0", `""`:
+		return false
+	}
+	return true
 }
 
 // pause waits for d or the end of ctx.

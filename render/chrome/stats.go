@@ -18,14 +18,15 @@ const (
 	StepPage     Step = "page"     // getting a browser and a page
 	StepLoad     Step = "load"     // loading up to Job.WaitUntil
 	StepSelector Step = "selector" // Job.WaitForSelector
+	StepFunction Step = "function" // Job.WaitForFunction
 	StepPause    Step = "pause"    // Job.WaitForTimeout
 	StepSettle   Step = "settle"   // web fonts, lazy images, frames
 	StepPrint    Step = "print"
 	StepCapture  Step = "capture"
 )
 
-// doing describes a step in the middle of a sentence.
-func (s Step) doing() string {
+// Doing describes a step in the middle of a sentence.
+func (s Step) Doing() string {
 	switch s {
 	case StepQueue:
 		return "waiting for a slot"
@@ -35,14 +36,18 @@ func (s Step) doing() string {
 		return "loading"
 	case StepSelector:
 		return "waiting for the selector"
+	case StepFunction:
+		return "waiting for the function"
 	case StepPause:
 		return "waiting"
 	case StepSettle:
 		return "waiting for fonts and images"
 	case StepPrint:
 		return "printing"
-	default:
+	case StepCapture:
 		return "capturing"
+	default:
+		return string(s) // of who prepares documents
 	}
 }
 

@@ -1,0 +1,121 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// Asset is a file that a page refers to by a relative link.
+type Asset struct {
+	FileSource
+
+	Filename string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Name that the page finds it at, such as img/logo.png."`
+}
+
+// AssetInput are the fields with which an operation takes what belongs to a page.
+type AssetInput struct {
+	Assets []Asset `json:"assets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Files that relative links of the page, and of headers and footers, find at their filename: at most 100, of 50 MiB together."`
+}
+
+// SiteInput is an AssetInput with a whole site as another source.
+type SiteInput struct {
+	AssetInput
+
+	File   op.File `json:"file,omitzero" jsonschema_description:"Source: ZIP archive with an index.html and what it refers to, as Base64, at most 50 MiB."`
+	FileID *string `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an upload of such an archive."`
+}
+
+// sources returns the fields that stand in the place of others.
+func (in *SiteInput) sources() []source {
+	archive := source{field: "file"}
+	if !in.File.IsZero() {
+		archive.value = new("given")
+	}
+	return []source{archive, {"fileId", in.FileID}}
+}
+
+// validate faults assets that cannot be; beside is the name of a source that has
+// none.
+func (in *AssetInput) validate(faults *op.Faults, beside string) {
+	if beside != "" && len(in.Assets) > 0 {
+		faults.Add("assets", "cannot stand beside %s", beside)
+	}
+	seen := map[string]bool{}
+	for i := range in.Assets {
+		asset := &in.Assets[i]
+		at := assetAt(i)
+		asset.check(faults, at)
+		asset.Filename = strings.TrimPrefix(asset.Filename, "./")
+		switch {
+		case !render.ValidAssetName(asset.Filename):
+			faults.Add(at+"filename", "must be a relative name such as img/logo.png, without .. and backslashes; got %.100q", asset.Filename)
+		case seen[asset.Filename]:
+			faults.Add(at+"filename", "is given twice")
+		}
+		seen[asset.Filename] = true
+	}
+}
+
+// validate faults a site or assets that cannot be.
+func (in *SiteInput) validate(faults *op.Faults, hasURL bool) {
+	beside := ""
+	switch {
+	case hasURL:
+		beside = "url"
+	case !in.File.IsZero():
+		beside = "file, which holds its own"
+	case in.FileID != nil:
+		beside = "fileId, whose file holds its own"
+	}
+	in.AssetInput.validate(faults, beside)
+}
+
+func assetAt(i int) string { return fmt.Sprintf("assets[%d].", i) }
+
+// withAssets gets what belongs to a page, puts it into src, and calls do.
+func withAssets[T any](ctx context.Context, env *Env, in *AssetInput, src *render.Source, do func() (T, error)) (T, error) {
+	if len(in.Assets) == 0 {
+		return do()
+	}
+	sources := make([]placed, len(in.Assets))
+	for i := range in.Assets {
+		sources[i] = placed{&in.Assets[i].FileSource, assetAt(i)}
+	}
+	return withFiles(ctx, env, sources, func(_ context.Context, files []openFile) (result T, err error) {
+		var total int64
+		for i, file := range files {
+			total += file.Size()
+			src.Assets = append(src.Assets, render.Asset{Name: in.Assets[i].Filename, Content: file})
+		}
+		if total > render.MaxAssetBytes {
+			return result, &op.SizeError{Field: "assets", Limit: render.MaxAssetBytes}
+		}
+		return do()
+	})
+}
+
+// withSite is withAssets for an input that may be a whole site.
+func withSite[T any](ctx context.Context, env *Env, in *SiteInput, src *render.Source, do func() (T, error)) (result T, err error) {
+	if in.File.IsZero() && in.FileID == nil {
+		return withAssets(ctx, env, &in.AssetInput, src, do)
+	}
+	archive := placed{&FileSource{File: in.File, FileID: in.FileID}, ""}
+	return withFiles(ctx, env, []placed{archive}, func(ctx context.Context, files []openFile) (result T, err error) {
+		site, err := render.OpenSite(ctx, files[0])
+		var wrong *render.SiteError
+		if errors.As(err, &wrong) {
+			return result, op.Faults{{Field: files[0].field, Message: wrong.Text}}
+		}
+		if err != nil {
+			return result, err
+		}
+		defer func() { err = errors.Join(err, site.Close()) }()
+		src.HTML, src.Index, src.Assets = site.HTML, site.Index, site.Assets
+		return do()
+	})
+}

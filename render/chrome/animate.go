@@ -1,0 +1,144 @@
+package chrome
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-rod/rod/lib/proto"
+)
+
+const (
+	// maxAnimation is how long a document may go on drawing after it has loaded.
+	// The libraries that draw charts take a second by default.
+	maxAnimation = 4 * time.Second
+	// animationPause is the time between two looks at a document that draws.
+	animationPause = 30 * time.Millisecond
+)
+
+// watchScript counts what scripts have asked to be called for: frames, and timers
+// that fire within a second. Timers that start each other without end are left
+// out, or a page that polls would never be done. It runs in the document's own
+// world before its scripts do, and leaves nothing that a page would come upon.
+const watchScript = `(() => {
+  if (window[Symbol.for('relaypdf')]) return;
+  const frames = new Set(), timers = new Set();
+  const {requestAnimationFrame: ask, cancelAnimationFrame: unask, setTimeout: start, clearTimeout: stop} = window;
+  let depth = 0;
+  const replace = (name, f) => Object.defineProperty(window, name, {value: f, writable: true, enumerable: true, configurable: true});
+  replace('requestAnimationFrame', function requestAnimationFrame(f) {
+    if (typeof f !== 'function') return ask.call(window, f);
+    const id = ask.call(window, t => { frames.delete(id); f.call(window, t); });
+    frames.add(id);
+    return id;
+  });
+  replace('cancelAnimationFrame', function cancelAnimationFrame(id) { frames.delete(id); unask.call(window, id); });
+  replace('setTimeout', function setTimeout(f, delay, ...args) {
+    if (typeof f !== 'function' || depth > 3 || delay > 1000) return start.call(window, f, delay, ...args);
+    const below = depth;
+    const id = start.call(window, () => {
+      timers.delete(id);
+      depth = below + 1;
+      try { f.apply(window, args); } finally { depth = 0; }
+    }, delay);
+    timers.add(id);
+    return id;
+  });
+  replace('clearTimeout', function clearTimeout(id) { timers.delete(id); stop.call(window, id); });
+  Object.defineProperty(window, Symbol.for('relaypdf'), {value: () => frames.size * 1e6 + timers.size});
+})()`
+
+// pendingScript is how many frames and timers scripts wait for: millions of the
+// former, ones of the latter.
+const pendingScript = `(f => typeof f === 'function' ? Number(f()) || 0 : 0)(window[Symbol.for('relaypdf')])`
+
+// frameUnit is what a frame counts in the answer of pendingScript.
+const frameUnit = 1_000_000
+
+// finishScript ends the animations and transitions of style sheets and of the Web
+// Animations API, and says how many it ended: what follows them may start others.
+// Those without an end stand at their beginning, and those that a script has
+// paused, or that follow the scrolling, stay as they are.
+const finishScript = `async () => {
+  let ended = 0;
+  for (const a of document.getAnimations()) {
+    const timing = a.effect && a.effect.getComputedTiming();
+    if (!timing || a.timeline !== document.timeline || a.playState === 'paused' || a.playState === 'finished') continue;
+    try {
+      if (timing.endTime === Infinity) { a.pause(); a.currentTime = timing.delay; } else { a.finish(); }
+      ended++;
+    } catch {}
+  }
+  for (const svg of document.querySelectorAll('svg')) {
+    if (svg.ownerSVGElement || svg.animationsPaused()) continue;
+    let end = 0;
+    for (const e of svg.querySelectorAll('animate, animateTransform, animateMotion, set')) {
+      try { const last = e.getStartTime() + e.getSimpleDuration() * (Number(e.getAttribute('repeatCount')) || 1); if (last < 60) end = Math.max(end, last); } catch {}
+    }
+    if (end > svg.getCurrentTime()) { svg.setCurrentTime(end); ended++; }
+  }
+  return ended;
+}`
+
+// mayAnimate says whether the job's document can be under way when it has loaded.
+func (r *running) mayAnimate() bool {
+	switch {
+	case r.job.Animate:
+		return false
+	case r.job.URL != "" || r.job.WaitForFunction != "":
+		return true
+	case containsFold(r.job.HTML, "anim") || containsFold(r.job.HTML, "transition"):
+		return true
+	case r.job.Lane == Once:
+		return containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "stylesheet") || containsFold(r.job.HTML, "@import")
+	}
+	return r.job.Lane == Realm && draws(r.job.HTML)
+}
+
+// finish brings a document to where its animations and its drawing scripts lead,
+// as far as that is within bounds.
+func finish(ctx context.Context, p *page) error {
+	limit := maxAnimation
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline)/2) // The rest is for the output.
+	}
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	left := frameUnit // until somebody has looked
+	for bounded.Err() == nil {
+		// What scripts wait for is looked at first: what they do until then is ended
+		// after, and what they do later they still wait for.
+		if p.lane != Inline {
+			var out struct{ Result struct{ Value float64 } }
+			err := p.call(bounded, proto.RuntimeEvaluate{Expression: pendingScript, ReturnByValue: true, Silent: true}, &out)
+			if stale := ignoreStale(ctx, err); stale != nil {
+				return stale
+			}
+			if err == nil {
+				left = int(out.Result.Value)
+			}
+		}
+		ended := 0
+		if err := ignoreStale(ctx, p.eval(bounded, finishScript, struct{}{}, &ended)); err != nil {
+			return err
+		}
+		if p.lane == Inline || left == 0 && ended == 0 {
+			return nil // There is nobody to start another.
+		}
+		if err := pause(bounded, animationPause); err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	if left >= frameUnit {
+		warn(p, Warning{Code: AnimationUnfinished, Message: fmt.Sprintf(
+			"scripts were still drawing after %.1f s; wait for their end with waitForFunction or waitForSelector, or set animations to allow", limit.Seconds())})
+	}
+	return nil
+}
+
+// warn adds a fault that the page's owner has found.
+func warn(p *page, w Warning) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.load.troubles.add(w)
+}

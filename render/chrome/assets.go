@@ -1,0 +1,112 @@
+package chrome
+
+import (
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/go-rod/rod/lib/proto"
+)
+
+// Asset is a file that came with a document, which finds it at its name.
+type Asset struct {
+	Name    string // relative, with slashes, without . and ..
+	Content interface {
+		Open() io.ReadSeeker
+		Size() int64
+	}
+}
+
+// assetOrigin is where a document with assets seems to come from. No request for
+// it leaves the browser: the name cannot exist (RFC 2606). It is not https, so that
+// the document may load what any other inline document may.
+const assetOrigin = "http://assets.invalid"
+
+// serve answers a request for a document with assets, or for one of them.
+func serve(p *page, e proto.FetchRequestPaused, job *Job) {
+	answer := proto.FetchFulfillRequest{RequestID: e.RequestID, ResponseCode: http.StatusOK}
+	name, ok := assetName(e.Request.URL)
+	header := "text/html; charset=utf-8"
+	switch {
+	case ok && name == job.Index:
+		answer.Body = []byte(job.HTML)
+	case ok:
+		answer.Body, header, ok = job.asset(name)
+	}
+	if !ok {
+		answer.ResponseCode, header = http.StatusNotFound, "text/plain"
+	}
+	answer.ResponseHeaders = []*proto.FetchHeaderEntry{{Name: "Content-Type", Value: header}, {Name: "Access-Control-Allow-Origin", Value: "*"}}
+	p.post(answer)
+}
+
+// asset returns the content of an asset, and what it is.
+func (j *Job) asset(name string) (content []byte, mediaType string, found bool) {
+	for _, a := range j.Assets {
+		if a.Name != name && a.Name != path.Join(name, "index.html") {
+			continue
+		}
+		content, err := io.ReadAll(a.Content.Open())
+		return content, mediaTypeOf(a.Name, content), err == nil
+	}
+	return nil, "", false
+}
+
+// assetName returns the name that an address of an asset means.
+func assetName(raw string) (string, bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme+"://"+u.Host != assetOrigin {
+		return "", false
+	}
+	return strings.TrimPrefix(path.Clean("/"+u.Path), "/"), true
+}
+
+// mediaTypes are those of files that pages are made of. The system's own table
+// differs from machine to machine.
+var mediaTypes = map[string]string{
+	".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".json": "application/json",
+	".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+	".webp": "image/webp", ".avif": "image/avif", ".ico": "image/x-icon", ".woff": "font/woff", ".woff2": "font/woff2",
+	".ttf": "font/ttf", ".otf": "font/otf", ".txt": "text/plain; charset=utf-8", ".csv": "text/csv; charset=utf-8", ".xml": "application/xml",
+	".wasm": "application/wasm",
+}
+
+func mediaTypeOf(name string, content []byte) string {
+	extension := strings.ToLower(path.Ext(name))
+	if known := mediaTypes[extension]; known != "" {
+		return known
+	}
+	if known := mime.TypeByExtension(extension); known != "" {
+		return known
+	}
+	return http.DetectContentType(content)
+}
+
+// paused answers a request that the browser asks about. It runs on the
+// connection's reading goroutine, which nothing large may keep.
+func paused(p *page, params json.RawMessage) {
+	var e proto.FetchRequestPaused
+	if err := json.Unmarshal(params, &e); err != nil {
+		p.spoil(err)
+		return
+	}
+	if p.assets != nil && e.Request != nil && strings.HasPrefix(e.Request.URL, assetOrigin+"/") {
+		job := p.assets
+		p.serving.Go(func() { serve(p, e, job) })
+		return
+	}
+	p.resume(e)
+}
+
+// closeAssets ends the serving of assets, which their owner is about to close.
+func closeAssets(p *page) {
+	p.mu.Lock()
+	p.assets = nil
+	p.mu.Unlock()
+	p.serving.Wait()
+}

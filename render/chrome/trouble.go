@@ -1,0 +1,236 @@
+package chrome
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Warning is a fault inside a document, which was made nevertheless.
+type Warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	URL     string `json:"url,omitempty"`
+}
+
+func (w Warning) String() string {
+	if w.URL == "" {
+		return w.Message
+	}
+	return w.URL + " " + w.Message
+}
+
+// The values of Warning.Code.
+const (
+	ResourceFailed      = "resource_failed"
+	ScriptError         = "script_error"
+	FontMissing         = "font_missing"
+	ContentClipped      = "content_clipped"
+	AnimationUnfinished = "animation_unfinished"
+)
+
+// Strict says which faults inside a document fail its job.
+type Strict struct {
+	// Statuses are those of HTTP answers, of the document itself or of what it
+	// loads; one of the document of 400 or more fails it in any case.
+	Statuses []StatusRange
+	// Resources are all that could not be loaded, for whatever reason.
+	Resources bool
+	// Console are errors that scripts throw and do not catch, or write to the
+	// console.
+	Console bool
+}
+
+// StatusRange is the HTTP statuses from First to Last.
+type StatusRange struct{ First, Last int }
+
+// matches says whether an answer of that status fails the job.
+func (s Strict) matches(status int) bool {
+	return slices.ContainsFunc(s.Statuses, func(r StatusRange) bool { return r.First <= status && status <= r.Last })
+}
+
+const (
+	// maxWarnings bounds what is told of a document: one that loads a thousand
+	// pictures from a server that is down says the same thing a thousand times.
+	maxWarnings = 50
+	// maxMessageText and maxMessageURL bound each part of a warning, in bytes.
+	maxMessageText = 500
+	maxMessageURL  = 500
+	// maxConsole is how many messages of a document's scripts are listened to. One
+	// that writes without end is not listened to any more.
+	maxConsole = 200
+	// maxStatuses bounds how many answers are remembered for Strict.Statuses.
+	maxStatuses = 1000
+)
+
+// troubles are the faults of the document being loaded.
+type troubles struct {
+	list    []Warning
+	more    int      // beyond maxWarnings
+	console int      // messages so far
+	answers []answer // of what the document loads
+}
+
+// answer is one HTTP answer.
+type answer struct {
+	status int
+	url    string
+}
+
+// add keeps a warning, once, and cut to what it may take.
+func (t *troubles) add(w Warning) {
+	w.Message, w.URL = cut(w.Message, maxMessageText), cut(w.URL, maxMessageURL)
+	if slices.Contains(t.list, w) {
+		return
+	}
+	if len(t.list) >= maxWarnings {
+		t.more++
+		return
+	}
+	t.list = append(t.list, w)
+}
+
+// all returns the warnings, with how many more there were as the last one.
+func (t *troubles) all() []Warning {
+	list := slices.Clone(t.list)
+	if t.more > 0 {
+		list[len(list)-1] = Warning{Code: list[len(list)-1].Code, Message: fmt.Sprintf("and %d more faults", t.more+1)}
+	}
+	return list
+}
+
+// answered takes in the status of something that the document loads.
+func (t *troubles) answered(f flight, status int) {
+	if len(t.answers) < maxStatuses {
+		t.answers = append(t.answers, answer{status, f.url})
+	}
+	if status >= 400 {
+		t.add(Warning{Code: ResourceFailed, Message: fmt.Sprintf("was answered with status %d", status), URL: f.url})
+	}
+}
+
+// failed takes in that something could not be loaded.
+func (t *troubles) failed(f flight, reason string) {
+	t.add(Warning{Code: ResourceFailed, Message: "could not be loaded: " + reason, URL: f.url})
+}
+
+// unfinished takes in what the document still waits for when its output is made.
+func (t *troubles) unfinished(open map[string]flight) {
+	for _, f := range open {
+		switch f.kind {
+		case "Image", "Stylesheet", "Font", "Script", "Media", "Document":
+			t.add(Warning{Code: ResourceFailed, Message: "was still being loaded when the document was made", URL: f.url})
+		}
+	}
+}
+
+// strict returns the faults that fail a job.
+func (t *troubles) strict(rule Strict) (faults []Warning) {
+	for _, w := range t.all() {
+		if rule.Resources && w.Code == ResourceFailed || rule.Console && w.Code == ScriptError {
+			faults = append(faults, w)
+		}
+	}
+	for _, a := range t.answers {
+		w := Warning{Code: ResourceFailed, Message: fmt.Sprintf("was answered with status %d", a.status), URL: cut(a.url, maxMessageURL)}
+		if rule.matches(a.status) && !slices.Contains(faults, w) && len(faults) < maxWarnings {
+			faults = append(faults, w)
+		}
+	}
+	return faults
+}
+
+// consoleEvent is the union of the fields of what scripts report.
+type consoleEvent struct {
+	Type             string // of a message
+	Args             []remote
+	ExceptionDetails struct {
+		Text         string
+		URL          string
+		LineNumber   int
+		ColumnNumber int
+		Exception    remote
+	}
+	StackTrace struct {
+		CallFrames []struct {
+			URL        string
+			LineNumber int
+		}
+	}
+}
+
+// remote is a value of a script.
+type remote struct {
+	Description string
+	Value       json.RawMessage
+}
+
+func (r remote) String() string {
+	var text string
+	switch {
+	case r.Description != "":
+		return r.Description
+	case json.Unmarshal(r.Value, &text) == nil:
+		return text
+	}
+	return string(r.Value)
+}
+
+// reported takes in what a script threw or wrote.
+func (t *troubles) reported(method string, params json.RawMessage) {
+	var e consoleEvent
+	if json.Unmarshal(params, &e) != nil {
+		return
+	}
+	w := Warning{Code: ScriptError}
+	switch {
+	case method == "Runtime.exceptionThrown":
+		d := e.ExceptionDetails
+		text, _, _ := strings.Cut(d.Exception.String(), "\n    at ")
+		if text == "" {
+			text = d.Text
+		}
+		w.Message, w.URL = fmt.Sprintf("%s (line %d)", cut(text, maxMessageText-40), d.LineNumber+1), httpOnly(d.URL)
+	case e.Type == "error" || e.Type == "assert":
+		var words []string
+		for _, arg := range e.Args {
+			words = append(words, cut(arg.String(), maxMessageText))
+		}
+		w.Message = "console." + e.Type + ": " + strings.Join(words, " ")
+		if frames := e.StackTrace.CallFrames; len(frames) > 0 {
+			w.URL = httpOnly(frames[0].URL)
+		}
+	default:
+		return
+	}
+	t.add(w)
+}
+
+// httpOnly returns an address as far as it is one that anybody can look up.
+func httpOnly(url string) string {
+	if strings.HasPrefix(url, "http") {
+		return url
+	}
+	return ""
+}
+
+// cut returns the beginning of a text, without what is no text.
+func cut(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) <= most {
+		return text
+	}
+	most -= len("…")
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
+}

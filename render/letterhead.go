@@ -1,0 +1,173 @@
+package render
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"relaypdf/render/chrome"
+)
+
+const (
+	// maxLetterheadImage is the size of one picture in a header or footer.
+	maxLetterheadImage = 5 << 20
+	// maxLetterheadImages is how many a header or footer may have.
+	maxLetterheadImages = 20
+	// letterheadTime bounds the wait for all of them.
+	letterheadTime = 10 * time.Second
+)
+
+// letterhead puts the pictures of a header or footer into it: the browser loads
+// nothing for these. What cannot be had is told.
+type letterhead struct {
+	account *Account
+	assets  []Asset
+	offline bool
+	images  int
+	found   []Warning
+}
+
+// addressed finds what else a style would load.
+var addressed = regexp.MustCompile(`(?i)@import|url\(\s*["']?\s*(?:https?:)?//`)
+
+// fill returns the template with its pictures. name is header or footer.
+func (l *letterhead) fill(ctx context.Context, name, template string) string {
+	if !strings.Contains(template, "<") || !loadsSomething(template) {
+		return template
+	}
+	var out strings.Builder
+	tokens := html.NewTokenizer(strings.NewReader(template))
+	for {
+		kind := tokens.Next()
+		raw := string(tokens.Raw())
+		if kind == html.ErrorToken {
+			return out.String()
+		}
+		if kind == html.StartTagToken || kind == html.SelfClosingTagToken {
+			token := tokens.Token()
+			if l.tag(ctx, name, &token) {
+				raw = token.String()
+			}
+		}
+		if kind == html.TextToken && addressed.MatchString(raw) {
+			l.warn(name, "loads nothing by style: put fonts and backgrounds into it as data: URIs", "")
+		}
+		out.WriteString(raw)
+	}
+}
+
+// loadsSomething says whether a template may refer to anything.
+func loadsSomething(template string) bool {
+	lower := strings.ToLower(template)
+	return strings.Contains(lower, "src") || strings.Contains(lower, "<link") || addressed.MatchString(template)
+}
+
+// tag puts a picture into its element, and reports whether it did.
+func (l *letterhead) tag(ctx context.Context, name string, token *html.Token) bool {
+	changed := false
+	for i, attribute := range token.Attr {
+		switch {
+		case token.Data == "img" && attribute.Key == "src" && !strings.HasPrefix(strings.ToLower(strings.TrimSpace(attribute.Val)), "data:"):
+			data, err := l.picture(ctx, strings.TrimSpace(attribute.Val))
+			if err != nil {
+				l.warn(name, "lacks a picture: "+err.Error(), attribute.Val)
+				continue
+			}
+			token.Attr[i].Val, changed = data, true
+		case token.Data == "link" && attribute.Key == "href":
+			l.warn(name, "loads no style sheets: put the style into it", attribute.Val)
+		case token.Data == "script" && attribute.Key == "src":
+			l.warn(name, "runs no scripts", attribute.Val)
+		case attribute.Key == "style" && addressed.MatchString(attribute.Val):
+			l.warn(name, "loads nothing by style: put fonts and backgrounds into it as data: URIs", "")
+		}
+	}
+	return changed
+}
+
+func (l *letterhead) warn(name, text, address string) {
+	if len(l.found) < maxLetterheadImages {
+		l.found = append(l.found, Warning{Code: chrome.ResourceFailed, Message: "the " + name + " " + text, URL: shortened(address)})
+	}
+}
+
+// shortened cuts an address to what a warning may hold.
+func shortened(address string) string {
+	const most = 500
+	if len(address) > most {
+		return strings.ToValidUTF8(address[:most], "") + "…"
+	}
+	return address
+}
+
+// picture returns what an address leads to as a data: URI.
+func (l *letterhead) picture(ctx context.Context, address string) (string, error) {
+	if l.images++; l.images > maxLetterheadImages {
+		return "", fmt.Errorf("it has more than %d", maxLetterheadImages)
+	}
+	content, err := l.content(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	kind := http.DetectContentType(content)
+	if !strings.HasPrefix(kind, "image/") {
+		if !strings.Contains(string(content[:min(len(content), 4096)]), "<svg") {
+			return "", errors.New("the address leads to no picture")
+		}
+		kind = "image/svg+xml"
+	}
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(content), nil
+}
+
+func (l *letterhead) content(ctx context.Context, address string) ([]byte, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("its address is not valid")
+	}
+	if u.Scheme == "" && u.Host == "" {
+		for _, asset := range l.assets {
+			if asset.Name == strings.TrimPrefix(path.Clean("/"+u.Path), "/") && asset.Content.Size() <= maxLetterheadImage {
+				return io.ReadAll(asset.Content.Open())
+			}
+		}
+		return nil, errors.New("its address is relative, and none of the assets has that name")
+	}
+	if l.offline {
+		return nil, errors.New("there is no network")
+	}
+	file, err := l.account.Fetch(ctx, address, maxLetterheadImage)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file.Open())
+}
+
+// letterheads fills the header and the footer of a document, and returns what they
+// lack.
+func letterheads(ctx context.Context, a *Account, src Source, page Page, opt *PDF) ([]Warning, error) {
+	if opt.Header == "" && opt.Footer == "" {
+		return nil, nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, letterheadTime)
+	defer cancel()
+	l := letterhead{account: a, assets: src.Assets, offline: page.Offline}
+	opt.Header, opt.Footer = l.fill(bounded, "header", opt.Header), l.fill(bounded, "footer", opt.Footer)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if page.Strict.Resources && len(l.found) > 0 {
+		return nil, &FaultError{Faults: l.found}
+	}
+	return l.found, nil
+}

@@ -1,0 +1,169 @@
+package render
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"relaypdf/render/chrome"
+	"relaypdf/render/spool"
+)
+
+// Asset is a file that a page refers to by a relative link.
+type Asset = chrome.Asset
+
+// The limits of what comes with a page.
+const (
+	MaxAssets     = 100
+	MaxAssetBytes = 50 << 20 // together
+	// MaxSiteFiles is how many files an archive may have.
+	MaxSiteFiles = 1000
+	// maxIndex is the size of a page.
+	maxIndex = 10 << 20
+)
+
+// indexName is the page that an archive shows.
+const indexName = "index.html"
+
+// Site is a page with all that it refers to. It must be closed.
+type Site struct {
+	HTML   string
+	Index  string // its own name
+	Assets []Asset
+	files  []*spool.File
+}
+
+// SiteError says what is wrong with an archive, in words that go on from the name
+// of the field that holds it.
+type SiteError struct{ Text string }
+
+func (e *SiteError) Error() string { return e.Text }
+
+func siteError(format string, args ...any) error { return &SiteError{fmt.Sprintf(format, args...)} }
+
+// OpenSite unpacks an archive with an index.html: the one that lies nearest to
+// the top, or first among equals. Errors are *SiteError, that of ctx, and those of
+// the disk.
+func OpenSite(ctx context.Context, archive FileContent) (_ *Site, err error) {
+	source, ok := archive.Open().(io.ReaderAt)
+	if !ok {
+		content, err := io.ReadAll(archive.Open())
+		if err != nil {
+			return nil, err
+		}
+		source = bytes.NewReader(content)
+	}
+	packed, err := zip.NewReader(source, archive.Size())
+	if err != nil {
+		return nil, siteError("must be a ZIP archive with an index.html")
+	}
+	site := &Site{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, site.Close())
+		}
+	}()
+	if err := site.choose(packed.File); err != nil {
+		return nil, err
+	}
+	left := int64(MaxAssetBytes)
+	for _, file := range packed.File {
+		if file.FileInfo().IsDir() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := site.unpack(file, &left); err != nil {
+			return nil, err
+		}
+	}
+	return site, nil
+}
+
+// choose checks the names of an archive, and finds its page.
+func (s *Site) choose(files []*zip.File) error {
+	if len(files) > MaxSiteFiles {
+		return siteError("has %d files; an archive may have %d", len(files), MaxSiteFiles)
+	}
+	found := false
+	seen := map[string]bool{}
+	for _, file := range files {
+		name := strings.TrimSuffix(file.Name, "/")
+		switch {
+		case !ValidAssetName(name):
+			return siteError("holds the file %.100q: names must be relative, without .., empty parts and backslashes", file.Name)
+		case file.Mode()&fs.ModeType&^fs.ModeDir != 0:
+			return siteError("holds %.100q, which is a link or no file", file.Name)
+		case file.Flags&1 != 0:
+			return siteError("is encrypted")
+		case seen[name]:
+			return siteError("holds the file %.100q twice", file.Name)
+		}
+		seen[name] = true
+		if path.Base(name) == indexName && !file.FileInfo().IsDir() && (!found || strings.Count(name, "/") < strings.Count(s.Index, "/")) {
+			s.Index, found = name, true
+		}
+	}
+	if !found {
+		return siteError("must be a ZIP archive with an index.html; there is none in it")
+	}
+	return nil
+}
+
+// unpack reads one file of an archive. How large it says to be is not trusted.
+func (s *Site) unpack(file *zip.File, left *int64) error {
+	content, err := file.Open()
+	if err != nil {
+		return siteError("holds %.100q, which cannot be unpacked", file.Name)
+	}
+	defer content.Close()
+	out := spool.New("", *left)
+	s.files = append(s.files, out)
+	size, err := io.Copy(out, content)
+	switch {
+	case errors.Is(err, spool.ErrTooLarge):
+		return siteError("is larger than %d MiB when it is unpacked", MaxAssetBytes>>20)
+	case err != nil:
+		return siteError("holds %.100q, which cannot be unpacked", file.Name)
+	}
+	*left -= size
+	if file.Name != s.Index {
+		s.Assets = append(s.Assets, Asset{Name: file.Name, Content: out})
+		return nil
+	}
+	if size > maxIndex {
+		return siteError("has an index.html of more than %d MiB", maxIndex>>20)
+	}
+	text, err := io.ReadAll(out.Open())
+	s.HTML = string(text)
+	if err == nil && strings.TrimSpace(s.HTML) == "" {
+		return siteError("has an empty index.html")
+	}
+	return err
+}
+
+// Close frees what was unpacked.
+func (s *Site) Close() error {
+	var faults []error
+	for _, file := range s.files {
+		faults = append(faults, file.Close())
+	}
+	s.files = nil
+	return errors.Join(faults...)
+}
+
+// ValidAssetName says whether a page can refer to a name: relative, with slashes
+// between its parts, none of which is empty or leads upwards.
+func ValidAssetName(name string) bool {
+	return utf8.ValidString(name) && len(name) <= 1024 && !strings.ContainsAny(name, "\\\x00") && !strings.Contains(name, ":/") &&
+		!slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return part == "" || part == "." || part == ".." })
+}
