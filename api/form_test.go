@@ -15,7 +15,7 @@ import (
 
 // formRequest is a request whose body has a part for each pair of name and content;
 // a name may have a file's name behind an @.
-func formRequest(t *testing.T, path string, fields ...string) apitest.Request {
+func formRequest(t *testing.T, fields ...string) apitest.Request {
 	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -36,7 +36,7 @@ func formRequest(t *testing.T, path string, fields ...string) apitest.Request {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return apitest.Request{Path: path, Body: body.String(), Header: http.Header{"Content-Type": {w.FormDataContentType()}}}
+	return apitest.Request{Path: echo, Body: body.String(), Header: http.Header{"Content-Type": {w.FormDataContentType()}}}
 }
 
 // A form is the input that its JSON is: same result, same key, same faults, same
@@ -44,7 +44,7 @@ func formRequest(t *testing.T, path string, fields ...string) apitest.Request {
 func TestInputAsForm(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
-	form := formRequest(t, echo, "text", "7", "count", "3", "file@a.bin", "content")
+	form := formRequest(t, "text", "7", "count", "3", "file@a.bin", "content")
 	if got := s.Send(t, form).OK(t); got.Body != "777" {
 		t.Errorf("got %q, want 777", got.Body)
 	}
@@ -55,13 +55,13 @@ func TestInputAsForm(t *testing.T) {
 		t.Errorf("the same input in JSON is another request")
 	}
 	plain := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a","count":0,"labl":"a"}`}).Refused(t, fault.InvalidRequest)
-	if got := s.Send(t, formRequest(t, echo, "text", "a", "count", "0", "labl", "a")).Refused(t, fault.InvalidRequest); got.Message != plain.Message {
+	if got := s.Send(t, formRequest(t, "text", "a", "count", "0", "labl", "a")).Refused(t, fault.InvalidRequest); got.Message != plain.Message {
 		t.Errorf("as a form: %q, as JSON: %q", got.Message, plain.Message)
 	}
 	large := strings.Repeat("x", 512<<10+1)
-	s.Send(t, formRequest(t, echo, "text", "a", "file@a", large)).Refused(t, fault.PayloadTooLarge)
-	s.Send(t, formRequest(t, echo, "text", "a", "file@a", large+large)).Refused(t, fault.PayloadTooLarge)
-	broken := formRequest(t, echo, "text", "a")
+	s.Send(t, formRequest(t, "text", "a", "file@a", large)).Refused(t, fault.PayloadTooLarge)
+	s.Send(t, formRequest(t, "text", "a", "file@a", large+large)).Refused(t, fault.PayloadTooLarge)
+	broken := formRequest(t, "text", "a")
 	broken.Body = broken.Body[:len(broken.Body)-8]
 	s.Send(t, broken).Refused(t, fault.InvalidRequest)
 	none := apitest.Request{Path: echo, Body: "x", Header: http.Header{"Content-Type": {"multipart/form-data"}}}

@@ -159,7 +159,7 @@ func (f *folders) offer(t *tool) {
 	}
 	if t.Operation != nil {
 		input.Properties.Set(saveMember, &jsonschema.Schema{Type: "string", Description: "Path of a new local file for the result."})
-		if output, ok := t.described.OutputSchema.(*jsonschema.Schema); ok {
+		if output, ok := t.described.OutputSchema.(*jsonschema.Schema); ok && output.Properties != nil {
 			output.Properties.Set("savedTo", &jsonschema.Schema{Type: "string"})
 		}
 	}

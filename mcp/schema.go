@@ -103,6 +103,9 @@ func without(doc *jsonschema.Schema, names ...string) *jsonschema.Schema {
 // alike is described once.
 const longMember = 220
 
+// longAnswer is the same for answers.
+const longAnswer = 120
+
 // longRest is from what length on, in bytes, what follows a colon is said once.
 const longRest = 50
 
@@ -149,6 +152,20 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 		}
 	}
 	return nil
+}
+
+// answer returns the schema of a tool's answer, or points to an earlier tool that
+// answers alike.
+func (o onceOnly) answer(tool string, doc *jsonschema.Schema) (*jsonschema.Schema, error) {
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	if first, seen := o.members[string(text)]; seen && len(text) >= longAnswer {
+		return &jsonschema.Schema{Type: doc.Type, Description: "As of " + first + "."}, nil
+	}
+	o.members[string(text)] = tool
+	return doc, nil
 }
 
 // once shortens a description that begins like an earlier one to that beginning,

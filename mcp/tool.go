@@ -46,8 +46,12 @@ func describeTools(routes []api.Tool) ([]*tool, error) {
 		if err := seen.refer(t.Name, input); err != nil {
 			return nil, err
 		}
+		output, err := seen.answer(t.Name, t.output())
+		if err != nil {
+			return nil, err
+		}
 		t.described = &sdk.Tool{
-			Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, OutputSchema: t.output(), Annotations: t.annotations(),
+			Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, OutputSchema: output, Annotations: t.annotations(),
 		}
 		tools = append(tools, t)
 		if t.Name == "jobs_get" {

@@ -128,7 +128,7 @@ func (s *Site) unpack(file *zip.File, left *int64) error {
 	defer content.Close()
 	out := spool.New("", *left)
 	s.files = append(s.files, out)
-	size, err := io.Copy(out, content)
+	size, err := io.Copy(out, content) //nolint:gosec // The spool takes what is left of the limit.
 	switch {
 	case errors.Is(err, spool.ErrTooLarge):
 		return siteError("is larger than %d MiB when it is unpacked", MaxAssetBytes>>20)

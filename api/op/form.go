@@ -261,7 +261,7 @@ var dispositionPath = regexp.MustCompile(`filename="([^"\\]+)"`)
 // were sent.
 func dispositionName(part *multipart.Part, base string) string {
 	found := dispositionPath.FindStringSubmatch(part.Header.Get("Content-Disposition"))
-	if found == nil || strings.HasPrefix(found[1], "/") || path.Base(found[1]) != base {
+	if len(found) < 2 || strings.HasPrefix(found[1], "/") || path.Base(found[1]) != base {
 		return base
 	}
 	return found[1]
@@ -297,7 +297,7 @@ func formValue(doc *jsonschema.Schema, text []byte) []byte {
 	}
 	if len(doc.OneOf) > 0 {
 		for _, one := range doc.OneOf {
-			if one.Type != "string" && formValue(one, text)[0] != '"' && !(one.Type != "array" && one.Type != "object" && takesText(doc)) {
+			if one.Type != "string" && formValue(one, text)[0] != '"' && (one.Type == "array" || one.Type == "object" || !takesText(doc)) {
 				return formValue(one, text)
 			}
 		}

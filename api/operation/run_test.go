@@ -212,7 +212,10 @@ func TestSiteWithALink(t *testing.T) {
 }
 
 func quoted(text string) string {
-	out, _ := json.Marshal(text)
+	out, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
 	return string(out)
 }
 

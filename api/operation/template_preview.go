@@ -35,7 +35,7 @@ func (in *PreviewInput) Validate() error {
 		faults.Add("templateData", "cannot stand beside sampleData, which is the same")
 	}
 	in.Options.check(&faults, false)
-	in.AssetInput.validate(&faults, "")
+	in.validate(&faults, "")
 	return failures(faults)
 }
 

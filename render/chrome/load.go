@@ -88,13 +88,20 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		// not come here.
 		s.drop(func(f flight) bool { return f.frame == e.FrameID })
 	case "Network.loadingFinished", "Network.loadingFailed":
-		if f, known := s.inFlight[e.RequestID]; known && e.ErrorText != "" && !e.Canceled && !(f.kind == "Document" && f.frame == main) {
-			s.troubles.failed(f, e.ErrorText)
-		}
-		delete(s.inFlight, e.RequestID)
-		if e.ErrorText != "" {
-			s.reason[e.RequestID] = e.ErrorText
-		}
+		s.ended(e, main)
+	}
+}
+
+// ended takes in that a request has ended, well or not.
+func (s *loadState) ended(e loadEvent, main string) {
+	f, known := s.inFlight[e.RequestID]
+	delete(s.inFlight, e.RequestID)
+	if e.ErrorText == "" {
+		return
+	}
+	s.reason[e.RequestID] = e.ErrorText
+	if known && !e.Canceled && (f.kind != "Document" || f.frame != main) {
+		s.troubles.failed(f, e.ErrorText)
 	}
 }
 

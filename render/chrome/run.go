@@ -241,7 +241,7 @@ func (r *running) still() bool {
 		return false
 	}
 	_, waits := r.settling()
-	return !waits && !containsFold(r.job.HTML, "anim") && !(r.job.Lane == Realm && containsFold(r.job.HTML, "transition"))
+	return !waits && !containsFold(r.job.HTML, "anim") && (r.job.Lane != Realm || !containsFold(r.job.HTML, "transition"))
 }
 
 // do carries out a step and measures it.
