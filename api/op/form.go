@@ -62,26 +62,35 @@ type formNode struct {
 	items   []*formNode
 }
 
-// failing keeps the error of a reader, which a multipart.Reader words anew.
-type failing struct {
+// formSource keeps what a multipart.Reader does not tell: the error of a reader in
+// its own words, and whether the line that ends a form has come.
+type formSource struct {
 	io.Reader
-	err error
+	last  []byte // the line
+	tail  []byte // what was read last, shorter than the line
+	ended bool
+	err   error
 }
 
-func (f *failing) Read(p []byte) (int, error) {
+func (f *formSource) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.err = err
+	}
+	if !f.ended {
+		f.tail = append(f.tail, p[:n]...) // the line may lie across two reads
+		f.ended = bytes.Contains(f.tail, f.last)
+		f.tail = append(f.tail[:0], f.tail[max(0, len(f.tail)-len(f.last)):]...)
 	}
 	return n, err
 }
 
 func (f *form) read(body io.Reader, boundary string) error {
-	source := &failing{Reader: body}
+	source := &formSource{Reader: body, last: []byte("--" + boundary + "--")}
 	parts := multipart.NewReader(source, boundary)
 	for count := 0; ; count++ {
 		part, err := parts.NextRawPart()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && source.ended {
 			return nil
 		}
 		if err == nil && count >= maxFormParts {

@@ -148,7 +148,7 @@ func TestAssetsAndSites(t *testing.T) {
 	for name, body := range map[string]string{
 		"html":     `{"html":` + quoted(page) + `,"assets":[{"filename":"css/site.css","file":"` + inline(style) + `"},{"filename":"app.js","file":"` + inline(script) + `"}]}`,
 		"markdown": `{"markdown":` + quoted("# Title\n\n"+page) + `,"assets":[{"filename":"css/site.css","file":"` + inline(style) + `"},{"filename":"./app.js","file":"` + inline(script) + `"}]}`,
-		"site":     `{"file":"` + zipOf(t, "my site/index.html", page, "my site/css/site.css", style, "my site/app.js", script, "my site/deep/index.html", "other") + `"}`,
+		"site":     `{"file":"` + zipOf(t, "my site/index.html", page, "my site/css/site.css", `@import "none.css";`+style, "my site/css/none.css", "", "my site/app.js", script, "my site/deep/index.html", "other") + `"}`,
 	} {
 		result, err := run(t, env, "pdf.create", body)
 		if err != nil {

@@ -38,7 +38,10 @@ func serve(p *page, e proto.FetchRequestPaused, job *Job) {
 		answer.Body, header, ok = job.asset(name)
 	}
 	if !ok {
-		answer.ResponseCode, header = http.StatusNotFound, "text/plain"
+		answer.ResponseCode, header, answer.Body = http.StatusNotFound, "text/plain", nil
+	}
+	if len(answer.Body) == 0 {
+		answer.Body = []byte("\n") // Chromium waits for ever for the end of an image without a body.
 	}
 	answer.ResponseHeaders = []*proto.FetchHeaderEntry{{Name: "Content-Type", Value: header}, {Name: "Access-Control-Allow-Origin", Value: "*"}}
 	p.post(answer)
