@@ -62,9 +62,9 @@ type formNode struct {
 	items   []*formNode
 }
 
-// formSource keeps what a multipart.Reader does not tell: the error of a reader in
+// formBytes keeps what a multipart.Reader does not tell: the error of a reader in
 // its own words, and whether the line that ends a form has come.
-type formSource struct {
+type formBytes struct {
 	io.Reader
 	last  []byte // the line
 	tail  []byte // what was read last, shorter than the line
@@ -72,7 +72,7 @@ type formSource struct {
 	err   error
 }
 
-func (f *formSource) Read(p []byte) (int, error) {
+func (f *formBytes) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.err = err
@@ -86,7 +86,7 @@ func (f *formSource) Read(p []byte) (int, error) {
 }
 
 func (f *form) read(body io.Reader, boundary string) error {
-	source := &formSource{Reader: body, last: []byte("--" + boundary + "--")}
+	source := &formBytes{Reader: body, last: []byte("--" + boundary + "--")}
 	parts := multipart.NewReader(source, boundary)
 	for count := 0; ; count++ {
 		part, err := parts.NextRawPart()
