@@ -80,6 +80,7 @@ var addedColumns = []struct{ table, column, definition string }{
 	{"webhooks", "failed_days", "{{.Int}} NOT NULL DEFAULT 0"},
 	{"webhooks", "failed_day", "{{.Int}} NOT NULL DEFAULT 0"},
 	{"deliveries", "last_attempt_at", "{{.Int}}"},
+	{"files", "warnings", "TEXT NOT NULL DEFAULT ''"}, // what was wrong with what a result was made of, as a JSON array
 }
 
 // addColumns adds the columns that are missing. It looks before, because asking

@@ -1,8 +1,4 @@
--- What was wrong with what a result was made of, as a JSON array.
-ALTER TABLE files ADD COLUMN warnings TEXT NOT NULL DEFAULT '';
 {{if .Postgres}}
---bun:split
-
 -- A settlement with warnings, beside settle_call, which processes of the release
 -- before go on calling.
 CREATE OR REPLACE FUNCTION settle_warned(
