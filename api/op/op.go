@@ -155,6 +155,9 @@ const (
 	Async  = "async"
 )
 
+// Warning is something that is wrong with what a result was made of.
+type Warning = wire.Warning
+
 // Result is what a run made: a Body, or JSON in its place.
 type Result struct {
 	// Stem names the result where the request did not: "document".
@@ -168,7 +171,7 @@ type Result struct {
 	// Pages is how many a document has that was printed; 0 where nobody counted.
 	Pages int
 	// Warnings are what is wrong with what the result was made of.
-	Warnings []wire.Warning
+	Warnings []Warning
 	// Charge is what the call costs, at most its quote; nil is the quote.
 	Charge *credit.Amount
 }

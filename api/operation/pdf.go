@@ -7,7 +7,6 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"relaypdf/api/op"
-	"relaypdf/api/wire"
 	"relaypdf/render"
 )
 
@@ -227,10 +226,10 @@ func runPDF(ctx context.Context, env *Env, in *PDFInput) (op.Result, error) {
 }
 
 // warnings tells what is wrong with a page as the interface does.
-func warnings(found []render.Warning) []wire.Warning {
-	var told []wire.Warning
+func warnings(found []render.Warning) []op.Warning {
+	var told []op.Warning
 	for _, w := range found {
-		told = append(told, wire.Warning{Code: w.Code, Message: w.Message, URL: w.URL})
+		told = append(told, op.Warning{Code: w.Code, Message: w.Message, URL: w.URL})
 	}
 	return told
 }
