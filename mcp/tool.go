@@ -144,7 +144,11 @@ func (t *tool) output() *jsonschema.Schema {
 		return without(outline(t.Answer, 2), t.Hidden...)
 	}
 	doc := outline(op.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
-	without(doc, "error", "status", "filename", "pollUrl", "sizeBytes", "expiresAt")
+	without(doc, "error", "pollUrl", "sizeBytes", "expiresAt", "warnings")
+	if t.Operation.Warns {
+		doc.Properties.Set("warnings", &jsonschema.Schema{Type: "array"})
+	}
+	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
 	if t.Operation.Answer != nil {
 		doc.Properties.Set(resultMember, outline(op.AnswerSchema(t.Operation.Answer), 0))
 	}
