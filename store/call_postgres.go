@@ -63,7 +63,10 @@ func (s CallStore) beginPostgres(ctx context.Context, c NewCall) error {
 			return nil
 		}
 		if err == nil {
-			return s.claimedBy(ctx, s.write, c)
+			if err = s.claimedBy(ctx, s.write, c); errors.Is(err, errUnsteady) {
+				continue // Its call has failed meanwhile, and the key is free.
+			}
+			return err
 		}
 		if err := s.beginRefusal(ctx, &row, now, err); err != nil {
 			return err
