@@ -13,6 +13,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/wire"
 	"relaypdf/render/spool"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -93,7 +94,7 @@ func TestCallersAreCountedByWhatTheyAre(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	other, _, _ := s.NewAccount(t, "other@example.com")
 	callers := []call.Caller{
-		call.OfKey(s.Account, s.Key), {Account: s.Account, Kind: call.ByGrant, ID: s.Key.ID},
+		call.OfKey(s.Account, s.Key), {Account: s.Account, Kind: call.ByGrant, ID: s.Key.ID, Scopes: []string{wire.ScopeDocuments}},
 		{Account: s.Account, Kind: call.ByPerson}, {Account: other, Kind: call.ByPerson}, {Account: other},
 	}
 	for _, caller := range callers[:4] {
@@ -118,11 +119,12 @@ func TestCallersAreHeldToTheirScope(t *testing.T) {
 		change func(*call.Caller)
 		want   fault.Code
 	}{
+		"another scope only":     {func(c *call.Caller) { c.Scopes = []string{wire.ScopeTemplates} }, fault.Unauthorized},
 		"another operation only": {func(c *call.Caller) { c.Operations = []string{"test.json"} }, fault.Unauthorized},
 		"a cap below the price":  {func(c *call.Caller) { c.Cap = new(apitest.EchoPrice - 1) }, fault.PaymentRequired},
 		"this operation, capped": {func(c *call.Caller) { c.Operations, c.Cap = []string{"test.echo"}, new(apitest.EchoPrice) }, ""},
 	} {
-		caller := call.Caller{Account: s.Account, Kind: call.ByGrant, ID: "grant_" + name}
+		caller := call.Caller{Account: s.Account, Kind: call.ByGrant, ID: s.Key.ID, Scopes: []string{wire.ScopeDocuments}}
 		q.change(&caller)
 		_, err := do(t, s, caller, "test.echo", `{"text":"a"}`)
 		var refused *fault.Error
