@@ -55,6 +55,7 @@ func (a *API) routes() []route {
 			codes: []fault.Code{fault.URLNotAllowed},
 		}, hooks.create),
 		plain(a, facts{method: "GET", pattern: "/v1/webhooks/deliveries", access: withFullKey, summary: "List the latest deliveries", verb: "list"}, sent.list),
+		plain(a, facts{method: "GET", pattern: "/v1/webhooks/deliveries/{id}", access: withFullKey, summary: "Show a delivery with what is sent"}, sent.get),
 		plain(a, facts{method: "POST", pattern: "/v1/webhooks/deliveries/{id}/replay", access: withFullKey, summary: "Send a failed delivery again", codes: invalid}, sent.replay),
 		plain(a, facts{method: "PATCH", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Change a webhook endpoint", codes: []fault.Code{fault.URLNotAllowed}}, hooks.update),
 		plain(a, facts{method: "DELETE", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Delete a webhook endpoint"}, hooks.remove),

@@ -44,6 +44,11 @@ func (d deliveries) list(ctx context.Context, caller call.Caller, in deliveryQue
 	return answer, err
 }
 
+func (d deliveries) get(ctx context.Context, caller call.Caller, in byID) (wire.DeliveryContent, error) {
+	delivery, body, err := d.store.DeliveryBody(ctx, caller.Account.ID, in.ID)
+	return wire.DeliveryContent{Delivery: showDelivery(delivery), Body: string(body)}, err
+}
+
 func (d deliveries) replay(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
 	delivery, err := d.store.ReplayDelivery(ctx, caller.Account.ID, in.ID)
 	if err != nil {

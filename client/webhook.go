@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
 
 	"relaypdf/api/wire"
 )
@@ -13,6 +15,12 @@ type (
 	Webhook = wire.WebhookEndpoint
 	// WebhookSecret is an endpoint with its secret, which is shown once.
 	WebhookSecret = wire.WebhookSecret
+	// Delivery is the sending of one event.
+	Delivery = wire.Delivery
+	// DeliveryList is a page of deliveries.
+	DeliveryList = wire.DeliveryList
+	// DeliveryContent is a delivery with what is sent.
+	DeliveryContent = wire.DeliveryContent
 )
 
 // Webhooks are the account's endpoints.
@@ -44,4 +52,25 @@ func (w Webhooks) Create(ctx context.Context, address string, events []string) (
 func (w Webhooks) Delete(ctx context.Context, id string) error {
 	_, err := ask[Acknowledged](ctx, w.client, message{method: http.MethodDelete, path: "/v1/webhooks/" + url.PathEscape(id)})
 	return err
+}
+
+// Deliveries lists what was sent at a time or later, the newest first. The zero time
+// is all of it.
+func (w Webhooks) Deliveries(ctx context.Context, after time.Time, page Page) (DeliveryList, error) {
+	values := url.Values{}
+	if !after.IsZero() {
+		values.Set("after", after.UTC().Format(time.RFC3339Nano))
+	}
+	if page.Limit > 0 {
+		values.Set("limit", strconv.Itoa(page.Limit))
+	}
+	if page.Cursor != "" {
+		values.Set("cursor", page.Cursor)
+	}
+	return get[DeliveryList](ctx, w.client, "/v1/webhooks/deliveries?"+values.Encode())
+}
+
+// Delivery returns a delivery with its body.
+func (w Webhooks) Delivery(ctx context.Context, id string) (DeliveryContent, error) {
+	return get[DeliveryContent](ctx, w.client, "/v1/webhooks/deliveries/"+url.PathEscape(id))
 }

@@ -99,6 +99,21 @@ func (s DeliveryStore) Delivery(ctx context.Context, accountID, id string) (Deli
 	return d, nil
 }
 
+// DeliveryBody returns a delivery, and what is sent of it, byte for byte. It returns
+// ErrNotFound as Delivery does.
+func (s DeliveryStore) DeliveryBody(ctx context.Context, accountID, id string) (Delivery, []byte, error) {
+	d, err := s.Delivery(ctx, accountID, id)
+	if err != nil {
+		return d, nil, err
+	}
+	var event eventRow
+	err = notFound(s.read.NewSelect().Model(&event).Where("id = ? AND account_id = ?", d.EventID, accountID).Scan(ctx))
+	if err != nil {
+		return d, nil, fmt.Errorf("read event: %w", err)
+	}
+	return d, event.Body, nil
+}
+
 func readDelivery(ctx context.Context, db bun.IDB, accountID, id string) (Delivery, error) {
 	var row deliveryRow
 	if !storable(id) {

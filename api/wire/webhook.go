@@ -52,6 +52,13 @@ type Delivery struct {
 	DeliveredAt    *time.Time    `json:"deliveredAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the endpoint accepted it."`
 }
 
+// DeliveryContent is a delivery with what is sent.
+type DeliveryContent struct {
+	Delivery
+
+	Body string `json:"body" jsonschema:"required" jsonschema_description:"What is sent, byte for byte: JSON as text."`
+}
+
 // DeliveryEvent names an event.
 type DeliveryEvent struct {
 	ID   string `json:"id" jsonschema:"required" jsonschema_description:"Id of the event, the same in every delivery and attempt."`

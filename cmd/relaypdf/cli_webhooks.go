@@ -12,7 +12,8 @@ import (
 
 // newWebhooksCommand works with the account's endpoints.
 func newWebhooksCommand() *cobra.Command {
-	return newGroup("webhooks", "List, make and delete webhook endpoints", newWebhooksList(), newWebhooksCreate(), newWebhooksDelete())
+	return newGroup("webhooks", "List, make and delete webhook endpoints, and forward events to this machine",
+		newWebhooksList(), newWebhooksCreate(), newWebhooksDelete(), newWebhooksListen())
 }
 
 func newWebhooksList() *cobra.Command {
