@@ -175,8 +175,8 @@ func TestWebhooksAreNotForOthers(t *testing.T) {
 		answer("%00").Refused(t, fault.NotFound)
 		answer("deliveries").Refused(t, fault.NotFound)
 	}
-	if routes != 6 {
-		t.Errorf("went through %d routes, want 6", routes)
+	if routes != 7 {
+		t.Errorf("went through %d routes, want 7", routes)
 	}
 	for path, want := range map[string]string{webhooks: `{"webhooks":[]}`, webhooks + "/deliveries": `{"deliveries":[],"nextCursor":null}`} {
 		if got := strings.TrimSpace(s.Send(t, apitest.Request{Method: http.MethodGet, Path: path, Header: other}).OK(t).Body); got != want {
