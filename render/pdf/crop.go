@@ -26,19 +26,12 @@ const leastSide = 3
 
 // crop makes pages smaller. What lies outside is hidden and not removed.
 func crop(ctx context.Context, w *engine.Work, args CropArgs) ([]byte, error) {
-	doc, s, err := openStructure(ctx, w, args.Input)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkPages(doc.pages); err != nil {
-		return nil, err
-	}
-	numbers, err := doc.resolve(args.Pages)
+	doc, s, numbers, err := openSelection(ctx, w, args.Selection)
 	if err != nil {
 		return nil, err
 	}
 	changes := s.NewUpdate()
-	for _, n := range unique(numbers) {
+	for _, n := range numbers {
 		ref := s.Pages[n-1].Object
 		page := s.Dict(ref)
 		if page == nil {

@@ -15,6 +15,19 @@ type Selection struct {
 	Pages string
 }
 
+// openSelection opens a document by its structure, and finds the pages that are
+// selected, each once.
+func openSelection(ctx context.Context, w *engine.Work, in Selection) (doc *document, s *structure, pages []int, err error) {
+	if doc, s, err = openStructure(ctx, w, in.Input); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, nil, nil, err
+	}
+	pages, err = doc.resolve(in.Pages)
+	return doc, s, unique(pages), err
+}
+
 // extract makes a document of pages of another, in the order of the selection,
 // repeats included. The outline keeps what leads to them.
 func extract(ctx context.Context, w *engine.Work, args Selection) ([]byte, error) {

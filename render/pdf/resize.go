@@ -19,14 +19,7 @@ type ResizeArgs struct {
 
 // resize gives pages another size, and moves all that has a place on them along.
 func resize(ctx context.Context, w *engine.Work, args ResizeArgs) ([]byte, error) {
-	doc, s, err := openStructure(ctx, w, args.Input)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkPages(doc.pages); err != nil {
-		return nil, err
-	}
-	numbers, err := doc.resolve(args.Pages)
+	doc, s, numbers, err := openSelection(ctx, w, args.Selection)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +27,7 @@ func resize(ctx context.Context, w *engine.Work, args ResizeArgs) ([]byte, error
 		structure: s, args: args, changes: s.NewUpdate(), changed: map[string]any{},
 		moves: map[string]move{}, done: map[string]bool{}, made: map[string]string{},
 	}
-	for _, n := range unique(numbers) {
+	for _, n := range numbers {
 		ref := s.Pages[n-1].Object
 		if _, again := r.moves[ref]; again {
 			continue // a page that stands twice in the document
