@@ -215,24 +215,29 @@ func (w devices) telling() store.TellingKey {
 		return nil
 	}
 	return func(key store.Key, device store.Device, to []string) ([]store.Letter, error) {
-		var kept []store.Letter
-		for _, address := range to {
-			letter, err := w.mail.Seal(mail.Letter{
-				To: address, Subject: "A new key for the command line on " + device.Machine,
-				Lines: []string{
-					"The relaypdf command line on " + device.Machine + ", at the address " + device.Address + ", was given the key “" + keyName(key) + "” (" + keyNote(key) + "), " +
-						w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
-					"If nobody of you did this, revoke the key.",
-				},
-				Link: mail.Link{Text: "Look at the keys", URL: w.cfg.BaseURL + keysPath},
-			})
-			if err != nil {
-				return nil, err
-			}
-			kept = append(kept, letter)
-		}
-		return kept, nil
+		return sealAll(w.mail, to, mail.Letter{
+			Subject: "A new key for the command line on " + device.Machine,
+			Lines: []string{
+				"The relaypdf command line on " + device.Machine + ", at the address " + device.Address + ", was given the key “" + keyName(key) + "” (" + keyNote(key) + "), " +
+					w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
+				"If nobody of you did this, revoke the key.",
+			},
+			Link: mail.Link{Text: "Look at the keys", URL: w.cfg.BaseURL + keysPath},
+		})
 	}
+}
+
+// sealAll makes the same letter for each of these addresses.
+func sealAll(mailer Mailer, to []string, letter mail.Letter) ([]store.Letter, error) {
+	var kept []store.Letter
+	for _, letter.To = range to {
+		sealed, err := mailer.Seal(letter)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, sealed)
+	}
+	return kept, nil
 }
 
 // showCode asks for a code. It takes none from the address: who follows a link that

@@ -274,22 +274,14 @@ func (w grants) telling() store.TellingGrant {
 		return nil
 	}
 	return func(grant store.Grant, to []string) ([]store.Letter, error) {
-		var kept []store.Letter
-		for _, address := range to {
-			letter, err := w.mail.Seal(mail.Letter{
-				To: address, Subject: grant.Name + " may use relaypdf now",
-				Lines: []string{
-					grant.Email + " has let “" + grant.Name + "” act for the account, " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ". It may spend " + views.Dollars(grant.Limit) +
-						" until " + grant.ExpiresAt.UTC().Format("January 2, 2006") + ".",
-					"If nobody of you did this, revoke it.",
-				},
-				Link: mail.Link{Text: "Look at the connected apps", URL: w.cfg.BaseURL + appsPath},
-			})
-			if err != nil {
-				return nil, err
-			}
-			kept = append(kept, letter)
-		}
-		return kept, nil
+		return sealAll(w.mail, to, mail.Letter{
+			Subject: grant.Name + " may use relaypdf now",
+			Lines: []string{
+				grant.Email + " has let “" + grant.Name + "” act for the account, " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ". It may spend " + views.Dollars(grant.Limit) +
+					" until " + grant.ExpiresAt.UTC().Format("January 2, 2006") + ".",
+				"If nobody of you did this, revoke it.",
+			},
+			Link: mail.Link{Text: "Look at the connected apps", URL: w.cfg.BaseURL + appsPath},
+		})
 	}
 }
