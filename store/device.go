@@ -251,12 +251,10 @@ func (d *Devices) Collect(ctx context.Context, secret string, tell TellingKey) (
 		if verdict = row.verdict(now); verdict != nil {
 			return d.refuse(ctx, tx, &row, now, verdict)
 		}
-		may, err := mayAllow(ctx, tx, *row.AccountID, *row.PersonID)
-		if err != nil {
+		if verdict, err = refusal(ctx, tx, *row.AccountID, *row.PersonID); err != nil {
 			return err
 		}
-		if !may {
-			verdict = ErrDenied
+		if verdict != nil {
 			_, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?", deviceDenied).Where("id = ?", row.ID).Exec(ctx)
 			return err
 		}

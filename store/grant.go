@@ -217,20 +217,15 @@ func (r *codeRow) verdict(shown Redemption, now time.Time) error {
 	return nil
 }
 
-// refusal is ErrDenied where a person may not let programs act for an account.
+// refusal is ErrDenied where a person may not let programs act for an account: they
+// may have left it since, it may be ending, or the operator has suspended it.
 func refusal(ctx context.Context, tx bun.Tx, accountID, personID string) (verdict, err error) {
-	may, err := mayAllow(ctx, tx, accountID, personID)
+	may, err := tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
+		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended", accountID, personID, RoleOwner, RoleDeveloper).Exists(ctx)
 	if err == nil && !may {
 		verdict = ErrDenied
 	}
 	return verdict, err
-}
-
-// mayAllow reports whether a person may let programs act for an account: they may
-// have left it since, it may be ending, or the operator has suspended it.
-func mayAllow(ctx context.Context, tx bun.Tx, accountID, personID string) (bool, error) {
-	return tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
-		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended", accountID, personID, RoleOwner, RoleDeveloper).Exists(ctx)
 }
 
 // make writes a grant, with its entry in the audit log and the letters of tell.
