@@ -97,17 +97,8 @@ func (l *letterhead) tag(ctx context.Context, name string, token *html.Token) bo
 
 func (l *letterhead) warn(name, text, address string) {
 	if len(l.found) < maxLetterheadImages {
-		l.found = append(l.found, Warning{Code: chrome.ResourceFailed, Message: "the " + name + " " + text, URL: shortened(address)})
+		l.found = append(l.found, Warning{Code: chrome.ResourceFailed, Message: "the " + name + " " + text, URL: address}.Bounded())
 	}
-}
-
-// shortened cuts an address to what a warning may hold.
-func shortened(address string) string {
-	const most = 500
-	if len(address) > most {
-		return strings.ToValidUTF8(address[:most], "") + "…"
-	}
-	return address
 }
 
 // picture returns what an address leads to as a data: URI.

@@ -22,6 +22,12 @@ func (w Warning) String() string {
 	return w.URL + " " + w.Message
 }
 
+// Bounded returns the warning, each part of it cut to what it may take.
+func (w Warning) Bounded() Warning {
+	w.Message, w.URL = cut(w.Message, maxMessageText), cut(w.URL, maxMessageURL)
+	return w
+}
+
 // The values of Warning.Code.
 const (
 	ResourceFailed      = "resource_failed"
@@ -79,9 +85,9 @@ type answer struct {
 	url    string
 }
 
-// add keeps a warning, once, and cut to what it may take.
+// add keeps a warning, once.
 func (t *troubles) add(w Warning) {
-	w.Message, w.URL = cut(w.Message, maxMessageText), cut(w.URL, maxMessageURL)
+	w = w.Bounded()
 	if slices.Contains(t.list, w) {
 		return
 	}
@@ -134,7 +140,7 @@ func (t *troubles) strict(rule Strict) (faults []Warning) {
 		}
 	}
 	for _, a := range t.answers {
-		w := Warning{Code: ResourceFailed, Message: fmt.Sprintf("was answered with status %d", a.status), URL: cut(a.url, maxMessageURL)}
+		w := Warning{Code: ResourceFailed, Message: fmt.Sprintf("was answered with status %d", a.status), URL: a.url}.Bounded()
 		if rule.matches(a.status) && !slices.Contains(faults, w) && len(faults) < maxWarnings {
 			faults = append(faults, w)
 		}
