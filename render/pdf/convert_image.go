@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-
 	"image/gif"
 	"image/jpeg"
 	"image/png"

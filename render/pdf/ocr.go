@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"strings"
 
@@ -187,21 +186,8 @@ func (r *reader) drawScan(ctx context.Context, number int) (drawing, error) {
 		return drawing{}, r.fail(Damaged, fmt.Errorf("page %d has no size", number))
 	}
 	dpi := min(scanDPI, int(math.Sqrt(scanPixels/(size.width*size.height))*pointsPerInch))
-	name := fmt.Sprintf("scan-%d", number)
-	n := fmt.Sprint(number)
-	_, err := r.work.Exec(ctx, engine.Program{Name: "pdftoppm", Args: []string{
-		"-q", "-cropbox", "-gray", "-r", fmt.Sprint(max(1, dpi)), "-f", n, "-l", n, "-singlefile", engine.PathArg(r.name), engine.PathArg(name),
-	}})
-	if err != nil {
-		return drawing{}, r.damaged(err)
-	}
-	path := r.work.Path(name + ".pgm")
-	s, err := readScan(path)
-	if err != nil {
-		// It says nothing of pages that it could not draw.
-		return drawing{}, r.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", number, err))
-	}
-	return drawing{scan: s, dpi: dpi, perPoint: float64(dpi) / pointsPerInch}, os.Remove(path)
+	s, err := drawGray(ctx, r.document, r.name, number, max(1, dpi))
+	return drawing{scan: s, dpi: dpi, perPoint: float64(dpi) / pointsPerInch}, err
 }
 
 const pointsPerInch = 72

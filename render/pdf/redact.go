@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -267,22 +266,19 @@ const pictureDPI = 200
 // that is to be empty, such as lines: what covers them would hide them only.
 func (r *redaction) flatten(ctx context.Context, bare string) error {
 	var pages []picturePage
-	for _, a := range r.args.Areas {
-		if slices.ContainsFunc(pages, func(p picturePage) bool { return p.Page == a.Page }) {
-			continue
-		}
-		blank, err := r.blank(ctx, bare, a.Page)
+	for _, page := range r.emptied() {
+		blank, err := r.blank(ctx, bare, page)
 		if err != nil {
 			return err
 		}
 		if blank {
 			continue
 		}
-		name := fmt.Sprintf("picture-%d", a.Page)
-		if err := r.drawPage(ctx, r.name, name, a.Page, pictureDPI, "-png"); err != nil {
+		name := fmt.Sprintf("picture-%d", page)
+		if err := drawPage(ctx, r.document, r.name, name, page, pictureDPI, "-png"); err != nil {
 			return err
 		}
-		pages = append(pages, picturePage{a.Page, name + ".png"})
+		pages = append(pages, picturePage{page, name + ".png"})
 	}
 	if len(pages) == 0 {
 		return nil
@@ -307,12 +303,13 @@ type picturePage struct {
 	Image string `json:"image"`
 }
 
-// drawPage draws a page of a file.
-func (r *redaction) drawPage(ctx context.Context, name, to string, page, dpi int, kind ...string) error {
-	n := strconv.Itoa(page)
-	args := append([]string{"-q", "-cropbox", "-r", strconv.Itoa(dpi), "-f", n, "-l", n, "-singlefile"}, kind...)
-	_, err := r.work.Exec(ctx, engine.Program{Name: "pdftoppm", Args: append(args, engine.PathArg(name), engine.PathArg(to))})
-	return r.damaged(err)
+// emptied are the pages with areas, each once.
+func (r *redaction) emptied() []int {
+	var pages []int
+	for _, a := range r.args.Areas {
+		pages = append(pages, a.Page)
+	}
+	return unique(pages)
 }
 
 // checkDPI is the resolution at which areas are looked at.
@@ -321,13 +318,9 @@ const checkDPI = 100
 // blank tells whether nothing can be seen in the areas of a page: all of an area is of
 // one gray.
 func (r *redaction) blank(ctx context.Context, name string, page int) (bool, error) {
-	const drawn = "check"
-	if err := r.drawPage(ctx, name, drawn, page, checkDPI, "-gray"); err != nil {
-		return false, err
-	}
-	s, err := readScan(r.work.Path(drawn + ".pgm"))
+	s, err := drawGray(ctx, r.document, name, page, checkDPI)
 	if err != nil {
-		return false, r.fail(Damaged, err)
+		return false, err
 	}
 	const scale = checkDPI / 72.0
 	for _, a := range r.args.Areas {
@@ -377,10 +370,12 @@ func (r *redaction) verify(ctx context.Context, found looked, open string) error
 			return r.left("poppler")
 		}
 	}
-	for _, a := range r.args.Areas {
-		if blank, err := r.blank(ctx, r.name, a.Page); err != nil || !blank {
+	for _, page := range r.emptied() {
+		if blank, err := r.blank(ctx, r.name, page); err != nil || !blank {
 			return errors.Join(err, r.left("an area"))
 		}
+	}
+	for _, a := range r.args.Areas {
 		if err := r.verifyArea(ctx, a); err != nil {
 			return err
 		}

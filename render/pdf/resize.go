@@ -197,19 +197,11 @@ func (r *resizer) patterns(page pdffile.Dict, m move) {
 
 // matrix reads one; what is none changes nothing.
 func (r *resizer) matrix(v any) [6]float64 {
-	matrix := [6]float64{1, 0, 0, 1, 0, 0}
-	list, _ := r.plain(r.Target(v)).([]any)
-	if len(list) != len(matrix) {
-		return matrix
+	list, ok := r.numbers(v)
+	if !ok || len(list) != len([6]float64{}) {
+		return [6]float64{1, 0, 0, 1, 0, 0}
 	}
-	read := matrix
-	for i, n := range list {
-		var ok bool
-		if read[i], ok = n.(float64); !ok {
-			return matrix
-		}
-	}
-	return read
+	return [6]float64(list)
 }
 
 // box reads a rectangle, whichever of its corners stand first.

@@ -2,17 +2,46 @@ package pdf
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"strconv"
+
+	"relaypdf/render/engine"
 )
 
 // scan is a page as gray pixels, a byte for each.
 type scan struct {
 	width, height int
 	pixels        []byte
+}
+
+// drawPage draws a page of a file to another, whose ending follows from the kind of
+// image, such as -png.
+func drawPage(ctx context.Context, d *document, name, to string, page, dpi int, kind string) error {
+	n := strconv.Itoa(page)
+	_, err := d.work.Exec(ctx, engine.Program{Name: "pdftoppm", Args: []string{
+		"-q", "-cropbox", kind, "-r", strconv.Itoa(dpi), "-f", n, "-l", n, "-singlefile", engine.PathArg(name), engine.PathArg(to),
+	}})
+	return d.damaged(err)
+}
+
+// drawGray draws a page of a file in gray.
+func drawGray(ctx context.Context, d *document, name string, page, dpi int) (*scan, error) {
+	to := fmt.Sprintf("scan-%d", page)
+	if err := drawPage(ctx, d, name, to, page, dpi, "-gray"); err != nil {
+		return nil, err
+	}
+	path := d.work.Path(to + ".pgm")
+	s, err := readScan(path)
+	if err != nil {
+		// It says nothing of pages that it could not draw.
+		return nil, d.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
+	}
+	return s, os.Remove(path)
 }
 
 var errScan = errors.New("no gray image")
