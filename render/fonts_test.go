@@ -69,6 +69,18 @@ func TestOwnFonts(t *testing.T) {
 		t.Fatal(err)
 	}
 	hasFonts(t, "the browser", keep(t, doc.Body, "browser.pdf"), want...)
+	if len(doc.Warnings) > 0 {
+		t.Errorf("warned of typefaces that are there: %v", doc.Warnings)
+	}
+	// Nobody has these: the one is no name, and the other no character.
+	doc, err = account.PDF(t.Context(), render.Source{HTML: html + `<p style="font-family:No Such Grotesk">한국어 हिन्दी 😀 &#x10fab;`}, render.Page{}, render.PDF{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, doc.Body, "missing.pdf")
+	if len(doc.Warnings) != 2 || !strings.Contains(doc.Warnings[0].Message, "No Such Grotesk") || !strings.Contains(doc.Warnings[1].Message, "no typeface here has U+10FAB:") {
+		t.Errorf("warned of %v, want one name and one character", doc.Warnings)
+	}
 	body, err := account.ConvertPage(t.Context(), render.PageConversion{Content: spool.FromBytes([]byte(html))})
 	if err != nil {
 		t.Fatal(err)

@@ -101,17 +101,19 @@ const cssPerInch = 96
 
 // window returns the window that a document with script is loaded in: as large
 // as the room for content on the paper, so that what scripts measure and draw
-// is what is printed. Without script nothing measures it.
-func (o PDF) window(lane Lane) Viewport {
-	if lane == Inline {
-		return Viewport{}
-	}
+// is what is printed. Without script nothing measures it, unless its text may be
+// too wide for the paper.
+func (o PDF) window(job Job) Viewport {
 	width, height := o.Width, o.Height
 	if o.Landscape {
 		width, height = height, width
 	}
 	pixels := func(inches float64) int { return max(1, int(math.Round(inches*cssPerInch/o.Scale))) }
-	return Viewport{Width: pixels(width - o.MarginLeft - o.MarginRight), Height: pixels(height - o.MarginTop - o.MarginBottom), Scale: 1}
+	window := Viewport{Width: pixels(width - o.MarginLeft - o.MarginRight), Height: pixels(height - o.MarginTop - o.MarginBottom), Scale: 1}
+	if job.Lane == Inline && !mayOverflow(job.HTML, int(float64(window.Width)*mostShrunk)) {
+		return Viewport{}
+	}
+	return window
 }
 
 func (o PDF) params(ranges string, stream bool) printToPDF {

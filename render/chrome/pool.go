@@ -26,6 +26,9 @@ type Config struct {
 	CAFile string
 	// Fonts is fontconfig's configuration. Empty means the system's.
 	Fonts string
+	// Typefaces says which there are; without it nobody is warned of those that
+	// are not.
+	Typefaces Typefaces
 	// Dir is the parent of the Pool's folder, which Close removes. Empty means
 	// the system's temporary folder.
 	Dir string
@@ -226,7 +229,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 	var doc Document
 	warnings, err := p.run(ctx, job, task{
 		step:     StepPrint,
-		emulated: emulation{media: mediaOverride(job.Media, "print"), scheme: job.ColorScheme, viewport: opt.window(job.Lane)},
+		emulated: emulation{media: mediaOverride(job.Media, "print"), scheme: job.ColorScheme, viewport: opt.window(job)},
 		lazy:     true,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || largePrint(job.HTML)

@@ -211,10 +211,12 @@ func (r *running) settle(ctx context.Context, pg *page) error {
 			return err
 		}
 	}
-	if !r.mayAnimate() {
-		return nil
+	if r.mayAnimate() {
+		if err := finish(ctx, pg); err != nil {
+			return err
+		}
 	}
-	return finish(ctx, pg)
+	return r.lookAround(ctx, pg)
 }
 
 // settling says how to settle, and whether there is anything to wait for: the

@@ -15,7 +15,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+	"unicode"
 
 	"relaypdf/render/engine"
 	"relaypdf/render/scratch"
@@ -63,6 +65,8 @@ type Fonts struct {
 	Folder string
 
 	families []Family
+	names    map[string]bool // in small letters; nil where nobody knows
+	drawn    func() []uint64 // see Draws
 	scratch  *scratch.Folder
 }
 
@@ -70,6 +74,7 @@ type Fonts struct {
 // and folder holds the operator's own typefaces, or is empty.
 func Open(ctx context.Context, dir, folder string) (_ *Fonts, err error) {
 	f := &Fonts{Folder: folder}
+	f.drawn = sync.OnceValue(f.characters)
 	if f.scratch, err = scratch.Open(dir, "relaypdf-fonts-"); err != nil {
 		return nil, fmt.Errorf("font: %w", err)
 	}
@@ -96,6 +101,63 @@ func Open(ctx context.Context, dir, folder string) (_ *Fonts, err error) {
 		}
 	}
 	return f, nil
+}
+
+// Named says whether documents find a typeface under that name, or one that stands
+// in for it.
+func (f *Fonts) Named(family string) bool { return f.names == nil || f.names[strings.ToLower(family)] }
+
+// Draws says whether one of the typefaces has the character. The first to ask waits
+// for a program that reads them all.
+func (f *Fonts) Draws(r rune) bool {
+	set := f.drawn()
+	if len(set) == 0 {
+		return true
+	}
+	return r >= 0 && int(r/word) < len(set) && set[r/word]&(1<<(r%word)) != 0
+}
+
+// word is how many characters an element of a set of them holds.
+const word = 64
+
+// characters are those that any typeface has, a bit for each; nil means that nobody
+// knows.
+func (f *Fonts) characters() []uint64 {
+	ctx, cancel := context.WithTimeout(context.Background(), listTime)
+	defer cancel()
+	text, err := f.ask(ctx, `%{charset}\n`)
+	if err != nil {
+		return nil // documents are made without being warned of
+	}
+	set := make([]uint64, (unicode.MaxRune+word)/word)
+	for span := range strings.FieldsSeq(string(text)) {
+		first, last, long := strings.Cut(span, "-")
+		if !long {
+			last = first
+		}
+		from, err1 := strconv.ParseInt(first, 16, 32)
+		to, err2 := strconv.ParseInt(last, 16, 32)
+		if err1 != nil || err2 != nil || to > unicode.MaxRune {
+			continue
+		}
+		for r := from; r <= to; r++ {
+			set[r/word] |= 1 << (r % word)
+		}
+	}
+	return set
+}
+
+// ask has fontconfig list what it knows of every face.
+func (f *Fonts) ask(ctx context.Context, format string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "fc-list", "--format", format)
+	cmd.Env = []string{"FONTCONFIG_FILE=" + f.File, "HOME=" + f.scratch.Path, "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	text, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("font: fc-list: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return text, nil
 }
 
 // Close removes what Open has written.
@@ -139,17 +201,13 @@ type face struct {
 func (f *Fonts) list(ctx context.Context) ([]Family, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "fc-list", "--format", `%{family[0]}\t%{style[0]}\t%{slant}\t%{weight}\t%{family}\n`)
-	cmd.Env = []string{"FONTCONFIG_FILE=" + f.File, "HOME=" + f.scratch.Path, "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
+	text, err := f.ask(ctx, `%{family[0]}\t%{style[0]}\t%{slant}\t%{weight}\t%{family}\n`)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		// Documents find typefaces without it; only the list is empty.
 		return []Family{}, nil
 	case err != nil:
-		return nil, fmt.Errorf("font: fc-list: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+		return nil, err
 	}
 	faces, names := readList(string(text))
 	families := familiesOf(faces)
@@ -158,6 +216,13 @@ func (f *Fonts) list(ctx context.Context) ([]Family, error) {
 		if i >= 0 && !names[s.name] {
 			families = append(families, Family{Name: s.name, Styles: families[i].Styles, AliasOf: s.by})
 		}
+	}
+	f.names = map[string]bool{}
+	for name := range names {
+		f.names[strings.ToLower(name)] = true
+	}
+	for _, family := range families {
+		f.names[strings.ToLower(family.Name)] = true
 	}
 	slices.SortFunc(families, func(a, b Family) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Name, b.Name))

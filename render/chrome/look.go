@@ -1,0 +1,275 @@
+package chrome
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Typefaces says which typefaces the browsers find.
+type Typefaces interface {
+	// Named says whether there is one of that name, or one that stands in for it.
+	Named(family string) bool
+	// Draws says whether any of them has the character.
+	Draws(r rune) bool
+}
+
+// mostShrunk is how far the browser makes content smaller that is wider than its
+// page. What is wider yet is cut.
+const mostShrunk = 1.5
+
+// lookScript tells what of a document only shows when it is drawn: the lists of
+// typefaces that its text asks for, its unusual characters, what reaches past the
+// right edge of the page, and the links that lead nowhere for want of an address. Pages whose style sheets give them a size are as wide
+// as that says, which cannot be asked for. A thousand texts stand for all.
+const lookScript = `({limit, loose}) => {
+  const out = {lists: [], characters: '', width: 0, name: '', links: []};
+  if (!document.body) return out;
+  if (loose && document.baseURI.startsWith('about:')) {
+    const links = new Set(), add = link => { if (link && !/^\s*([a-z][a-z0-9+.-]*:|#|$)/i.test(link) && links.size < 100) links.add(link.trim()); };
+    for (const e of document.querySelectorAll('img, script, source, video, audio, track, iframe, embed, input[type=image]')) add(e.getAttribute('src'));
+    for (const e of document.querySelectorAll('link[rel~=stylesheet i], image, use, feImage')) add(e.getAttribute('href') || e.getAttribute('xlink:href'));
+    for (const e of document.querySelectorAll('object')) add(e.getAttribute('data'));
+    for (const e of document.querySelectorAll('[srcset]')) for (const part of e.srcset.split(/,\s+/)) add(part.trim().split(/\s/)[0]);
+    const css = [...document.querySelectorAll('style')].map(e => e.textContent).concat([...document.querySelectorAll('[style]')].map(e => e.getAttribute('style')));
+    for (const text of css) for (const m of text.replace(/\/\*[^]*?\*\//g, '').matchAll(/(?:url\(\s*|@import\s+)(?:"([^"]*)"|'([^']*)'|([^\s"')]*)\s*\))/g)) add(m[1] || m[2] || m[3]);
+    out.links = [...links];
+  }
+  const lists = new Set(), characters = new Set(), texts = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let n; (n = walker.nextNode()) && texts.length < 50000;) {
+    if (/\S/.test(n.data) && !/^(script|style|template|noscript|title)$/i.test(n.parentElement.localName)) texts.push(n);
+  }
+  const stride = Math.max(1, Math.ceil(texts.length / 1000));
+  texts.forEach((n, i) => {
+    const unusual = n.data.match(/[^\u0000-\u024f]/gu);
+    if (!unusual && i % stride || !n.parentElement.checkVisibility()) return;
+    for (const c of unusual || []) if (characters.size < 2000) characters.add(c);
+    if (i % stride === 0) lists.add(getComputedStyle(n.parentElement).fontFamily);
+  });
+  out.lists = [...lists].slice(0, 100);
+  out.characters = [...characters].join('');
+  const root = document.scrollingElement || document.documentElement;
+  const hidden = e => /hidden|clip/.test(getComputedStyle(e).overflowX);
+  const sized = rules => [...rules].some(r => r instanceof CSSPageRule ? r.style.size : r.cssRules && sized(r.cssRules));
+  const pages = () => [...document.styleSheets].some(s => { try { return sized(s.cssRules); } catch { return false; } });
+  if (!limit || root.scrollWidth <= limit || hidden(document.documentElement) || hidden(document.body) || pages()) return out;
+  // What is beyond the edge as a whole waits to slide in, as a rule.
+  let found;
+  for (const e of document.body.querySelectorAll('*')) {
+    const box = e.getBoundingClientRect(), right = box.right + scrollX;
+    if (right > limit + 1 && box.left + scrollX < limit && box.height > 0 && e.checkVisibility({visibilityProperty: true, opacityProperty: true}) &&
+        (e.textContent.trim() || e.matches('img, svg, canvas, video, iframe') || e.querySelector('img, svg, canvas'))) {
+      if (!found || right > found.right + 1) found = {e, right};
+    }
+  }
+  for (const n of found ? [] : texts) {
+    const range = document.createRange();
+    range.selectNodeContents(n);
+    const box = range.getBoundingClientRect();
+    if (box.right + scrollX > limit + 1 && box.left + scrollX < limit && n.parentElement.checkVisibility()) { found = {e: n.parentElement, right: box.right + scrollX}; break; }
+  }
+  if (!found) return out;
+  out.width = Math.ceil(found.right);
+  out.name = found.e.localName + (found.e.id ? '#' + found.e.id : [...found.e.classList].slice(0, 2).map(c => '.' + c).join(''));
+  return out;
+}`
+
+// drawScript draws names and characters to see which of them there is nothing for:
+// a family that is not there looks as what follows it, whatever that is, and a
+// character that no typeface has looks as one that does not exist.
+const drawScript = `({lists, characters}) => {
+  const canvas = new OffscreenCanvas(40, 40), c = canvas.getContext('2d', {willReadFrequently: true});
+  const sample = 'mmMwWlliI019&@ Handgloves';
+  const width = font => { c.font = '60px ' + font; return c.measureText(sample).width; };
+  const there = name => {
+    const quoted = '"' + name.replace(/["\\]/g, '\\$&') + '"';
+    return ['monospace', 'serif', 'sans-serif'].some(g => width(quoted + ', ' + g) !== width(g));
+  };
+  const missing = lists.map(list => !list.some(there));
+  const own = [...new Set([...document.fonts].filter(f => f.status === 'loaded').map(f => f.family))];
+  c.font = '24px ' + [...own, getComputedStyle(document.body).fontFamily].join(', ');
+  const picture = text => {
+    c.clearRect(0, 0, 40, 40);
+    c.fillText(text, 4, 30);
+    return c.getImageData(0, 0, 40, 40).data.join();
+  };
+  const nothing = picture('\u{10fabc}'); // for private use, which nobody uses
+  return {lists: missing, characters: [...characters].filter(ch => picture(ch) === nothing).join('')};
+}`
+
+// looked is what lookScript answers.
+type looked struct {
+	Lists      []string `json:"lists"`
+	Characters string   `json:"characters"`
+	Width      int      `json:"width"`
+	Name       string   `json:"name"`
+	Links      []string `json:"links"`
+}
+
+// lookAround warns of typefaces and characters that there are none of, and of
+// content that the page cuts. Documents whose text shows that nothing of that can
+// be in them are not asked.
+func (r *running) lookAround(ctx context.Context, p *page) error {
+	limit := 0
+	if r.task.step == StepPrint {
+		limit = int(float64(r.task.emulated.viewport.Width) * mostShrunk)
+	}
+	faces := r.pool.cfg.Typefaces
+	if r.job.Lane != Once && !mayLack(r.job.HTML, faces) && !mayOverflow(r.job.HTML, limit) {
+		return nil
+	}
+	var seen looked
+	args := struct {
+		Limit int  `json:"limit"`
+		Loose bool `json:"loose"`
+	}{limit, r.job.URL == "" && len(r.job.Assets) == 0 && !r.job.Offline}
+	if err := p.eval(ctx, lookScript, args, &seen); err != nil {
+		return ignoreStale(ctx, err)
+	}
+	for _, link := range seen.Links {
+		warn(p, Warning{Code: ResourceFailed, URL: link, Message: "could not be loaded: what is sent as text has no address that relative links could start from; send the file in assets, or write its whole address"})
+	}
+	if seen.Width > 0 {
+		room := r.task.emulated.viewport.Width
+		warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
+			"%s reaches to %d px, and the page has room for %d px (%d when it is made as small as may be): what is beyond its right edge is cut; "+
+				"let it wrap, or take a larger format, landscape or a smaller scale", cut(seen.Name, maxFamily), seen.Width, room, limit)})
+	}
+	if faces == nil {
+		return nil
+	}
+	return ignoreStale(ctx, r.lacks(ctx, p, seen))
+}
+
+// lacks warns of what is not there in the eyes of the browser, too: the document
+// may have brought it.
+func (r *running) lacks(ctx context.Context, p *page, seen looked) error {
+	faces := r.pool.cfg.Typefaces
+	var want struct {
+		Lists      [][]string `json:"lists"`
+		Characters string     `json:"characters"`
+	}
+	want.Lists = [][]string{}
+	for _, list := range seen.Lists {
+		if names := lacking(families(list), faces); len(names) > 0 {
+			want.Lists = append(want.Lists, names)
+		}
+	}
+	want.Characters = strings.Map(func(c rune) rune {
+		if drawn(c, faces) {
+			return -1
+		}
+		return c
+	}, seen.Characters)
+	if len(want.Lists) == 0 && want.Characters == "" {
+		return nil
+	}
+	var not struct {
+		Lists      []bool `json:"lists"`
+		Characters string `json:"characters"`
+	}
+	if err := p.eval(ctx, drawScript, want, &not); err != nil {
+		return err
+	}
+	for i, missing := range not.Lists {
+		if missing && i < len(want.Lists) {
+			warn(p, Warning{Code: FontMissing, Message: fmt.Sprintf(
+				"no typeface here is called %s, and text is drawn in another: GET /v1/fonts lists those that are here, and @font-face brings others", cut(strings.Join(want.Lists[i], " or "), maxMessageText/2))})
+		}
+	}
+	if not.Characters != "" {
+		warn(p, Warning{Code: FontMissing, Message: "no typeface here has " + characterNames(not.Characters) + ": boxes stand in their place; @font-face brings one that has"})
+	}
+	return nil
+}
+
+const (
+	// maxFamily bounds a name in a warning.
+	maxFamily = 100
+	// maxNamed is how many characters a warning names.
+	maxNamed = 8
+)
+
+// characterNames lists some characters with their numbers.
+func characterNames(text string) string {
+	var names []string
+	list := []rune(text)
+	for _, r := range list[:min(len(list), maxNamed)] {
+		name := fmt.Sprintf("U+%04X", r)
+		if unicode.IsGraphic(r) && !unicode.Is(unicode.Co, r) {
+			name = string(r) + " (" + name + ")"
+		}
+		names = append(names, name)
+	}
+	if more := len(list) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more characters", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// usual is the last of the characters that every typeface has.
+const usual = '\u024f'
+
+// drawn says whether a character is one that a typeface has, or that nothing is
+// drawn for in any.
+func drawn(r rune, faces Typefaces) bool {
+	return r <= usual || unicode.In(r, unicode.Cf, unicode.Cc, unicode.Z, unicode.Mn, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || faces.Draws(r)
+}
+
+// generic are the names that mean whatever there is. Who lists one that begins
+// with a hyphen or is called system, does not mind.
+var generic = []string{
+	"serif", "sans-serif", "monospace", "cursive", "fantasy", "math", "emoji", "fangsong", "inherit", "initial", "unset", "revert", "revert-layer",
+}
+
+// lacking returns the names of a list if none of them is there.
+func lacking(names []string, faces Typefaces) (list []string) {
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		switch {
+		case slices.Contains(generic, lower):
+		case strings.HasPrefix(lower, "-"), lower == "blinkmacsystemfont", lower == "system-ui", strings.HasPrefix(lower, "ui-"), faces.Named(name):
+			return nil
+		default:
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// families splits a list of typefaces as style sheets have them. It ends where
+// something else begins.
+func families(css string) (names []string) {
+	const quotes = `"'`
+	for {
+		css = strings.TrimLeft(css, " \t\r\n")
+		if rest, ok := strings.CutPrefix(css, "&quot;"); ok {
+			css = `"` + strings.Replace(rest, "&quot;", `"`, 1)
+		}
+		var name string
+		if css != "" && strings.ContainsRune(quotes, rune(css[0])) {
+			end := strings.IndexByte(css[1:], css[0])
+			if end < 0 {
+				return names
+			}
+			name, css = css[1:end+1], css[end+2:]
+		} else {
+			end := strings.IndexAny(css, ",;}\"'<>!\n&")
+			if end < 0 {
+				end = len(css)
+			}
+			name, css = strings.TrimSpace(css[:end]), css[end:]
+		}
+		if name != "" && len(name) <= maxFamily {
+			names = append(names, name)
+		}
+		css = strings.TrimLeft(css, " \t\r\n")
+		if !strings.HasPrefix(css, ",") {
+			return names
+		}
+		css = css[1:]
+	}
+}

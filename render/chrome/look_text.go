@@ -1,0 +1,257 @@
+package chrome
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// mayLack says whether the text of a document without network may ask for a
+// typeface or a character that is not there. It errs on the side of true, which
+// costs two messages to the browser.
+func mayLack(html string, faces Typefaces) bool {
+	if faces == nil {
+		return false
+	}
+	for i := 0; i < len(html); {
+		c := html[i]
+		if c < utf8.RuneSelf {
+			i++
+			if c == '&' && i < len(html) && html[i] == '#' && !drawn(reference(html[i+1:]), faces) {
+				return true
+			}
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(html[i:])
+		if !drawn(r, faces) {
+			return true
+		}
+		i += size
+	}
+	return asksForFace(html, faces)
+}
+
+// reference reads the number of a character after "&#".
+func reference(text string) rune {
+	base, digits := 10, "0123456789"
+	if text != "" && text[0]|0x20 == 'x' {
+		text, base, digits = text[1:], 16, "0123456789abcdefABCDEF"
+	}
+	const longest = 8
+	text = text[:min(len(text), longest)]
+	n, err := strconv.ParseInt(text[:len(text)-len(strings.TrimLeft(text, digits))], base, 32)
+	if err != nil {
+		return 0 // is shown as it stands
+	}
+	return rune(n)
+}
+
+// asksForFace looks at the lists of typefaces in style sheets and attributes.
+func asksForFace(html string, faces Typefaces) bool {
+	const word = "font"
+	faces = described{faces, html}
+	for {
+		at := strings.Index(html, word)
+		if at < 0 {
+			// Upper case is rare enough to be asked about.
+			return containsFold(html, "font-family") && !strings.Contains(html, "font-family")
+		}
+		before := byte(' ')
+		if at > 0 {
+			before = html[at-1]
+		}
+		html = html[at+len(word):]
+		value, long := strings.CutPrefix(html, "-family")
+		value = strings.TrimLeft(value, " \t\r\n")
+		switch {
+		case before == '<', strings.HasPrefix(html, "Family"): // the element; scripts
+			return true
+		case !strings.HasPrefix(value, ":"):
+			continue
+		case !long && (before == '-' || before >= 'a' && before <= 'z'):
+			continue // another property
+		}
+		value = value[1:]
+		if !long {
+			value = afterSize(value)
+		}
+		if len(lacking(families(value), faces)) > 0 {
+			return true
+		}
+	}
+}
+
+// described are the typefaces that come with a document, or the lists that its
+// variables stand for, as faces has them.
+type described struct {
+	Typefaces
+	html string
+}
+
+// Named looks up what the document itself says of a name.
+func (d described) Named(family string) bool {
+	if name, ok := strings.CutPrefix(family, "var("); ok {
+		_, value, found := strings.Cut(d.html, strings.TrimRight(name, ")")+":")
+		return !found || len(lacking(families(value), d.Typefaces)) == 0
+	}
+	return d.Typefaces.Named(family) || containsFold(d.html, "@font-face") && brings(d.html, family)
+}
+
+// brings says whether a document has a rule for a typeface of that name.
+func brings(html, family string) bool {
+	for {
+		_, rule, found := strings.Cut(html, "@font-face")
+		if !found {
+			return false
+		}
+		html = rule
+		rule, _, _ = strings.Cut(rule[:min(len(rule), maxFaceRule)], "}")
+		if _, value, _ := strings.Cut(rule, "font-family:"); strings.Contains(value[:min(len(value), maxFamily)], family) {
+			return true
+		}
+	}
+}
+
+// maxFaceRule is how much of a rule is looked at.
+const maxFaceRule = 1000
+
+// afterSize leaves out what stands before the typefaces in the property font: its
+// last word with a digit is the size.
+func afterSize(value string) string {
+	end := strings.IndexAny(value, ",;}\"'<\n")
+	if end < 0 {
+		end = len(value)
+	}
+	digit := strings.LastIndexAny(value[:end], "0123456789")
+	if digit < 0 {
+		return ""
+	}
+	space := strings.IndexAny(value[digit:], " \t\n\"',;}<")
+	if space < 0 {
+		return ""
+	}
+	return value[digit+space:]
+}
+
+const (
+	// manyCells is how many cells a row has that may not fit beside each other.
+	manyCells = 8
+	// longLine is how many letters may be too wide where lines do not wrap, and
+	// longWord where they do.
+	longLine = 90
+	longWord = 60
+)
+
+// mayOverflow says whether the text of a document without network may be laid out
+// wider than the limit, in CSS pixels; 0 is none. It errs on the side of true for
+// what documents are made of, which costs two messages to the browser.
+func mayOverflow(html string, limit int) bool {
+	if limit == 0 {
+		return false
+	}
+	fixed := strings.Contains(html, "nowrap") || strings.Contains(html, "<pre") || strings.Contains(html, ": pre") || strings.Contains(html, ":pre")
+	bounded := strings.Contains(html, "max-width")
+	cells, raw := 0, false
+	for i := 0; i < len(html); {
+		at := strings.IndexByte(html[i:], '<')
+		if at < 0 {
+			at = len(html) - i
+		}
+		if at > 0 && (!raw && wideText(html[i:i+at], fixed) || wideLength(html[i:i+at], limit)) {
+			return true
+		}
+		i += at
+		end := strings.IndexByte(html[i:], '>')
+		if end < 0 {
+			return false
+		}
+		tag := html[i : i+end]
+		i += end + 1
+		raw = strings.HasPrefix(tag, "<style") || strings.HasPrefix(tag, "<script")
+		switch {
+		case strings.HasPrefix(tag, "<tr"):
+			cells = 0
+		case strings.HasPrefix(tag, "<td"), tag == "<th", strings.HasPrefix(tag, "<th "):
+			if cells++; cells >= manyCells {
+				return true
+			}
+		case strings.HasPrefix(tag, "<img") && !bounded && !strings.Contains(tag, "width"):
+			return true
+		}
+		if wideAttribute(tag, limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// wideText says whether a text between two tags has a line or a word that may be
+// too long.
+func wideText(text string, fixed bool) bool {
+	if len(text) < longWord {
+		return false
+	}
+	word, line := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '\n':
+			word, line = 0, 0
+		case ' ', '\t', '-', '\r':
+			word, line = 0, line+1
+		default:
+			word, line = word+1, line+1
+		}
+		if word > longWord || fixed && line > longLine {
+			return true
+		}
+	}
+	return false
+}
+
+// units are the lengths of style sheets in CSS pixels.
+var units = []struct {
+	name   string
+	pixels float64
+}{
+	{"px", 1}, {"pt", 96. / 72}, {"mm", 96 / 25.4}, {"cm", 96 / 2.54}, {"in", 96}, {"pc", 16}, {"rem", 16}, {"em", 16}, {"ch", 9}, {"%", 0}, {"vw", 0},
+}
+
+// wideLength says whether a style has a length that is more than the limit, or a
+// share of the page that is.
+func wideLength(style string, limit int) bool {
+	for i := 0; i < len(style); i++ {
+		if style[i] < '0' || style[i] > '9' {
+			continue
+		}
+		start := i
+		for i < len(style) && (style[i] >= '0' && style[i] <= '9' || style[i] == '.') {
+			i++
+		}
+		if i-start < 2 || i >= len(style) {
+			continue
+		}
+		for _, unit := range units {
+			if !strings.HasPrefix(style[i:], unit.name) {
+				continue
+			}
+			n, err := strconv.ParseFloat(style[start:i], 64)
+			if err == nil && (unit.pixels == 0 && n > 100*mostShrunk || n*unit.pixels > float64(limit)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wideAttribute looks at the attributes of an element that say how wide it is.
+func wideAttribute(tag string, limit int) bool {
+	if at := strings.Index(tag, "width="); at >= 0 {
+		value := strings.Trim(tag[at+len("width="):], `"'`)
+		n, err := strconv.Atoi(value[:len(value)-len(strings.TrimLeft(value, "0123456789"))])
+		if err == nil && n > limit {
+			return true
+		}
+	}
+	at := strings.Index(tag, "style=")
+	return at >= 0 && wideLength(tag[at:], limit)
+}
