@@ -10,16 +10,17 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/storetest"
 )
 
 // slowBlobs takes for ever to list what it holds.
 type slowBlobs struct {
-	store.Blobs
+	blob.Store
 	asked chan struct{}
 }
 
-func (b slowBlobs) List(ctx context.Context, _ func(store.Blob) error) error {
+func (b slowBlobs) List(ctx context.Context, _ func(blob.Entry) error) error {
 	select {
 	case b.asked <- struct{}{}:
 	default: // It is known already.
@@ -33,7 +34,7 @@ func (b slowBlobs) List(ctx context.Context, _ func(store.Blob) error) error {
 func TestSweepingKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t)
-	disk, err := store.NewDiskBlobs(t.TempDir())
+	disk, err := blob.NewDisk(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

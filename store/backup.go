@@ -14,6 +14,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"relaypdf/store/blob"
+	"relaypdf/store/durable"
 )
 
 // A backup is a gzipped tar archive: the database, the blobs, and last a
@@ -129,13 +132,13 @@ func (s *Store) backupSecret(a *archive) error {
 
 func (s *Store) backupBlob(ctx context.Context, a *archive, key string) error {
 	r, size, err := s.blobs.Open(ctx, key)
-	if errors.Is(err, ErrNoBlob) {
+	if errors.Is(err, blob.ErrMissing) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	err = a.add(backupBlobs+key, size, &contextReader{ctx: ctx, r: r})
+	err = a.add(backupBlobs+key, size, durable.Reader(ctx, r))
 	return errors.Join(err, r.Close())
 }
 

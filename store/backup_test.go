@@ -350,3 +350,19 @@ func TestBackupOfPostgresNamesItsTools(t *testing.T) {
 		t.Errorf("Backup: got %v, want ErrUseDump", err)
 	}
 }
+
+// files returns the regular files below dir.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

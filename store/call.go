@@ -8,6 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 )
 
@@ -205,7 +206,7 @@ func (c NewCall) check() error {
 		return errors.New("an idempotency key has at most 255 printable characters")
 	case c.IdempotencyKey != "" && len(c.BodyHash) == 0:
 		return errors.New("an idempotency key needs the hash of the body")
-	case c.Job != nil && ((c.Job.Input == nil) != validBlobKey(c.Job.InputKey) || len(c.Job.Input) > MaxJobInput):
+	case c.Job != nil && ((c.Job.Input == nil) != blob.ValidKey(c.Job.InputKey) || len(c.Job.Input) > MaxJobInput):
 		return errors.New("a job needs its input, or the key of it where it is long")
 	}
 	return nil

@@ -27,8 +27,6 @@ var (
 	ErrNotFailed = errors.New("delivery has not failed for good")
 	// ErrCallback means that the delivery is a callback's, which is sent once.
 	ErrCallback = errors.New("delivery is a callback")
-	// ErrNoBlob means that no blob has the key.
-	ErrNoBlob = errors.New("no such blob")
 	// ErrUseDump means that the database is PostgreSQL, which has its own tools.
 	ErrUseDump = errors.New("this database is PostgreSQL: back it up with pg_dump and restore it with pg_restore, and copy the blobs folder with it")
 )

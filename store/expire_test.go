@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // left lists how many rows and blobs there are of what can expire.
@@ -22,7 +23,7 @@ func (f *fixture) left(t testing.TB) string {
 		text += fmt.Sprintf("%s %d, ", table, n)
 	}
 	blobs := 0
-	err := f.Blobs().List(t.Context(), func(store.Blob) error {
+	err := f.Blobs().List(t.Context(), func(blob.Entry) error {
 		blobs++
 		return nil
 	})

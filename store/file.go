@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"relaypdf/store/blob"
 )
 
 // File is a stored file: the result of a call, whose id opens it without a key,
@@ -59,7 +61,7 @@ func (r *fileRow) file() File {
 // dropResult deletes what a process that died had written for a call. What
 // fails is made good by DeleteOrphanBlobs.
 func (s FileStore) dropResult(ctx context.Context, callID string, try int) {
-	if err := s.blobs.Delete(ctx, ResultKey(callID, try)); err != nil && !errors.Is(err, ErrNoBlob) {
+	if err := s.blobs.Delete(ctx, ResultKey(callID, try)); err != nil {
 		s.log.Warn("delete result of dead process failed", "call", callID, "error", err)
 	}
 }
@@ -85,7 +87,7 @@ func (s FileStore) AddFile(ctx context.Context, callID string, f File) error {
 }
 
 func (f File) check(now time.Time) error {
-	if !validBlobKey(f.BlobKey) || f.Size < 0 || !f.ExpiresAt.After(now) {
+	if !blob.ValidKey(f.BlobKey) || f.Size < 0 || !f.ExpiresAt.After(now) {
 		return errors.New("a file needs a blob key, a size and a time of expiry in the future")
 	}
 	return nil

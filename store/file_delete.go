@@ -77,10 +77,9 @@ func (s FileStore) removeFiles(ctx context.Context, limit int, where string, arg
 	rows, err := s.condemn(ctx, limit, where, args...)
 	var keys, ids []string
 	for _, row := range rows {
-		if err = s.blobs.Delete(ctx, row.BlobKey); err != nil && !errors.Is(err, ErrNoBlob) {
+		if err = s.blobs.Delete(ctx, row.BlobKey); err != nil {
 			break
 		}
-		err = nil
 		keys, ids = append(keys, row.BlobKey), append(ids, row.ID)
 	}
 	if len(ids) == 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/storetest"
 )
 
@@ -177,8 +178,8 @@ func TestDeleteFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.gone(t, id)
-		if _, _, err := f.Blobs().Open(t.Context(), id); !errors.Is(err, store.ErrNoBlob) {
-			t.Errorf("the deleted file's blob: got %v, want ErrNoBlob", err)
+		if _, _, err := f.Blobs().Open(t.Context(), id); !errors.Is(err, blob.ErrMissing) {
+			t.Errorf("the deleted file's blob: got %v, want ErrMissing", err)
 		}
 		if err := f.DeleteFile(t.Context(), f.acc.ID, id); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("DeleteFile again: got %v, want ErrNotFound", err)
@@ -217,8 +218,8 @@ func TestExpiredFiles(t *testing.T) {
 			t.Errorf("deleted: got %v, want %v", deleted, old)
 		}
 		for _, key := range old {
-			if _, _, err := f.Blobs().Open(t.Context(), key); !errors.Is(err, store.ErrNoBlob) {
-				t.Errorf("blob %s: got %v, want ErrNoBlob", key, err)
+			if _, _, err := f.Blobs().Open(t.Context(), key); !errors.Is(err, blob.ErrMissing) {
+				t.Errorf("blob %s: got %v, want ErrMissing", key, err)
 			}
 		}
 		if _, err := f.PublicFile(t.Context(), young); err != nil {

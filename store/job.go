@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -276,7 +275,7 @@ func (s JobStore) spentInputs(ctx context.Context, limit int) (map[string]string
 // DropInput deletes the blob of an ended job's input: first the bytes, then
 // the key, so that a crash in between is made good by the next call.
 func (s JobStore) DropInput(ctx context.Context, callID, key string) error {
-	if err := s.blobs.Delete(ctx, key); err != nil && !errors.Is(err, ErrNoBlob) {
+	if err := s.blobs.Delete(ctx, key); err != nil {
 		return fmt.Errorf("drop input: %w", err)
 	}
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"relaypdf/store/blob"
 )
 
 // Blobs are written before the rows that refer to them, so a process that dies
@@ -32,9 +34,10 @@ const orphanAge = 24 * time.Hour
 
 // DeleteOrphanBlobs removes blobs that no row refers to and that no living
 // process is about to refer to, and returns how many it removed, at most limit.
+// What has been written in part goes too, when its writer has gone.
 func (s UpkeepStore) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
 	removed := 0
-	err := s.blobs.List(ctx, func(b Blob) error {
+	err := errors.Join(s.blobs.Sweep(ctx), s.blobs.List(ctx, func(b blob.Entry) error {
 		if removed >= limit {
 			return nil
 		}
@@ -43,11 +46,8 @@ func (s UpkeepStore) DeleteOrphanBlobs(ctx context.Context, limit int) (int, err
 			return err
 		}
 		removed++
-		if err := s.blobs.Delete(ctx, b.Key); !errors.Is(err, ErrNoBlob) {
-			return err
-		}
-		return nil
-	})
+		return s.blobs.Delete(ctx, b.Key)
+	}))
 	if err != nil {
 		return removed, fmt.Errorf("delete orphan blobs: %w", err)
 	}
@@ -56,7 +56,7 @@ func (s UpkeepStore) DeleteOrphanBlobs(ctx context.Context, limit int) (int, err
 
 // isOrphan looks at the writer before it looks at the rows: a writer that has
 // gone writes no row any more.
-func (s UpkeepStore) isOrphan(ctx context.Context, b Blob) (bool, error) {
+func (s UpkeepStore) isOrphan(ctx context.Context, b blob.Entry) (bool, error) {
 	gone, err := s.writerGone(ctx, b)
 	if err != nil || !gone {
 		return false, err
@@ -66,7 +66,7 @@ func (s UpkeepStore) isOrphan(ctx context.Context, b Blob) (bool, error) {
 }
 
 // writerGone reports whether whoever wrote a blob cannot refer to it any more.
-func (s UpkeepStore) writerGone(ctx context.Context, b Blob) (bool, error) {
+func (s UpkeepStore) writerGone(ctx context.Context, b blob.Entry) (bool, error) {
 	if rest, ok := strings.CutPrefix(b.Key, leasedPrefix); ok {
 		lease, _, _ := strings.Cut(rest, "-")
 		return s.leaseGone(ctx, lease)

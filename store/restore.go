@@ -13,6 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"relaypdf/store/blob"
+	"relaypdf/store/durable"
 )
 
 // ErrNotEmpty means that a folder to restore into holds something already.
@@ -59,11 +62,11 @@ func removeContents(dir string) error {
 }
 
 func restore(ctx context.Context, r io.Reader, dataDir string) error {
-	blobs, err := NewDiskBlobs(filepath.Join(dataDir, "blobs"))
+	blobs, err := blob.NewDisk(filepath.Join(dataDir, "blobs"))
 	if err != nil {
 		return err
 	}
-	packed, err := gzip.NewReader(&contextReader{ctx: ctx, r: r})
+	packed, err := gzip.NewReader(durable.Reader(ctx, r))
 	if err != nil {
 		return badBackup("%w", err)
 	}
@@ -83,7 +86,7 @@ func restore(ctx context.Context, r io.Reader, dataDir string) error {
 	if err := os.Rename(u.database, filepath.Join(dataDir, databaseName)); err != nil {
 		return err
 	}
-	return syncFolder(dataDir)
+	return durable.SyncFolder(dataDir)
 }
 
 func badBackup(format string, args ...any) error {
@@ -92,7 +95,7 @@ func badBackup(format string, args ...any) error {
 
 // unpacking is a backup on its way into a folder.
 type unpacking struct {
-	blobs    Blobs
+	blobs    blob.Store
 	database string
 	seen     map[string]manifestFile
 }
@@ -134,7 +137,7 @@ func (u *unpacking) file(ctx context.Context, name string, r io.Reader) error {
 		size, err = writeNew(ctx, u.database, r)
 	case name == SecretFile:
 		size, err = writeNew(ctx, filepath.Join(filepath.Dir(u.database), SecretFile), r)
-	case isBlob && validBlobKey(key):
+	case isBlob && blob.ValidKey(key):
 		size, err = u.blobs.Put(ctx, key, r)
 	default:
 		return badBackup("it holds the unexpected name %q", name)
@@ -151,7 +154,7 @@ func writeNew(ctx context.Context, path string, r io.Reader) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return writeDurably(ctx, f, r)
+	return durable.Write(ctx, f, r)
 }
 
 // compare checks that the manifest lists what was unpacked, and nothing else.

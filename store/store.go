@@ -25,6 +25,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
+
+	"relaypdf/store/blob"
 )
 
 // Names of the databases, as Dialect returns them.
@@ -63,7 +65,7 @@ type Config struct {
 	// mode 0700.
 	DataDir string
 	// Blobs keeps the bytes of files; nil keeps them in DataDir/blobs.
-	Blobs Blobs
+	Blobs blob.Store
 	// Region is where this process runs; empty is DefaultRegion. It is part of
 	// the ids that the process makes.
 	Region string
@@ -97,7 +99,7 @@ type core struct {
 	postings postingIDs
 	local    atomic.Pointer[func()] // wakes a worker of this process, while it works
 	session  *pgx.ConnConfig        // PostgreSQL only: how a connection for a session is made
-	blobs    Blobs
+	blobs    blob.Store
 	now      func() time.Time
 	clock    *clock // PostgreSQL only, where no other stands in
 	log      *slog.Logger
@@ -178,7 +180,7 @@ func (s *core) prepareFolders() error {
 		return fmt.Errorf("open the store: create the data folder: %w; choose a folder that this user may write to", err)
 	}
 	if s.blobs == nil {
-		if s.blobs, err = NewDiskBlobs(filepath.Join(dir, "blobs")); err != nil {
+		if s.blobs, err = blob.NewDisk(filepath.Join(dir, "blobs")); err != nil {
 			return fmt.Errorf("open the store: %w", err)
 		}
 	}
@@ -210,7 +212,7 @@ func (s *core) Ping(ctx context.Context) error {
 func (s *core) Dialect() string { return s.dialect }
 
 // Blobs returns where the bytes of files are kept.
-func (s *core) Blobs() Blobs { return s.blobs }
+func (s *core) Blobs() blob.Store { return s.blobs }
 
 // reportTimeout bounds a report that somebody waits for, the wait for a
 // connection included.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
+
+	"relaypdf/store/blob"
 )
 
 // What the live uploads of one account may come to. Results do not count: they
@@ -42,7 +44,7 @@ const uploadsUsed = `SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BI
 // ErrNotFound for an unknown account; the file was not kept then.
 func (s FileStore) AddUpload(ctx context.Context, f File) error {
 	now := s.now()
-	if f.ID == "" || !validBlobKey(f.BlobKey) || f.Size <= 0 || !f.ExpiresAt.After(now) {
+	if f.ID == "" || !blob.ValidKey(f.BlobKey) || f.Size <= 0 || !f.ExpiresAt.After(now) {
 		return errors.New("add upload: an upload needs an id, a blob key, a size and a time of expiry in the future")
 	}
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // upload adds an upload of the fixture's account, and returns its id.
@@ -355,8 +356,8 @@ func TestTakeDown(t *testing.T) {
 			if err != nil || got.ID != id || got.AccountID != f.acc.ID {
 				t.Errorf("TakeDownFile: got %+v, %v", got, err)
 			}
-			if _, _, err := f.Blobs().Open(t.Context(), got.BlobKey); !errors.Is(err, store.ErrNoBlob) {
-				t.Errorf("the bytes of a file that was taken down: got %v, want ErrNoBlob", err)
+			if _, _, err := f.Blobs().Open(t.Context(), got.BlobKey); !errors.Is(err, blob.ErrMissing) {
+				t.Errorf("the bytes of a file that was taken down: got %v, want ErrMissing", err)
 			}
 			if _, err := f.PinnedFile(t.Context(), job.ID, id); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("PinnedFile of a file that was taken down: got %v, want ErrNotFound", err)

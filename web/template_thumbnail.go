@@ -16,7 +16,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/wire"
-	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // The images of templates in the list are drawn by the engine and kept as blobs
@@ -75,7 +75,7 @@ func (w templates) thumbnail(v *visit, t wire.Template) ([]byte, error) {
 	}
 	key := thumbnailKey(v.account.ID, t, partials)
 	image, err := readBlob(v.ctx(), w.store.Blobs(), key)
-	if !errors.Is(err, store.ErrNoBlob) {
+	if !errors.Is(err, blob.ErrMissing) {
 		return image, err
 	}
 	var made previewed
@@ -105,7 +105,7 @@ func thumbnailKey(accountID string, t wire.Template, partials wire.PartialList) 
 	return "thumb-" + hex.EncodeToString(sum.Sum(nil))
 }
 
-func readBlob(ctx context.Context, blobs store.Blobs, key string) ([]byte, error) {
+func readBlob(ctx context.Context, blobs blob.Store, key string) ([]byte, error) {
 	content, _, err := blobs.Open(ctx, key)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // effectQueries list, as text, what calls leave behind: each kind of row that
@@ -54,7 +54,7 @@ func (s *Server) Effects(t testing.TB) []string {
 		t.Fatalf("read the effects: %v", err)
 	}
 	var blobs []string
-	err = s.Store.Blobs().List(t.Context(), func(b store.Blob) error {
+	err = s.Store.Blobs().List(t.Context(), func(b blob.Entry) error {
 		blobs = append(blobs, fmt.Sprintf("blob %d", b.Size))
 		return nil
 	})

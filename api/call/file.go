@@ -16,6 +16,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // FileLifetime is how long a stored result can be downloaded.
@@ -24,7 +25,7 @@ const FileLifetime = 24 * time.Hour
 // Files keeps results.
 type Files struct {
 	store *store.Store
-	blobs store.Blobs
+	blobs blob.Store
 	log   *slog.Logger
 	now   func() time.Time
 }
@@ -134,14 +135,14 @@ func (b textBody) Close() error        { return nil }
 
 // Blob is a stored result as a Body.
 type Blob struct {
-	Content store.BlobContent
+	Content blob.Content
 	size    int64
 }
 
 // Open opens a stored result. The caller closes it.
 func (f Files) Open(ctx context.Context, key string) (*Blob, error) {
 	content, size, err := f.blobs.Open(ctx, key)
-	if errors.Is(err, store.ErrNoBlob) {
+	if errors.Is(err, blob.ErrMissing) {
 		return nil, f.missing(ctx, key, err)
 	}
 	if err != nil {

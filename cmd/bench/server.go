@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 )
 
@@ -116,7 +117,7 @@ func newDataDir(ctx context.Context, parent string, accounts int) (dir string, k
 }
 
 func fund(ctx context.Context, dir string, accounts int) (keys []string, err error) {
-	blobs, err := store.NewDiskBlobs(filepath.Join(dir, "files"))
+	blobs, err := blob.NewDisk(filepath.Join(dir, "files"))
 	if err != nil {
 		return nil, err
 	}

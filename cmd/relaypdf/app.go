@@ -28,6 +28,7 @@ import (
 	"relaypdf/payments"
 	"relaypdf/render"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // App is the whole service, put together. End-to-end tests start it as it is.
@@ -249,7 +250,7 @@ func (a *App) openStore(startCtx, ctx context.Context, hooks Hooks) (err error) 
 
 // openStore opens the store that the settings name.
 func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (*store.Store, error) {
-	blobs, err := store.NewDiskBlobs(config.BlobDir)
+	blobs, err := blob.NewDisk(config.BlobDir)
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_BLOBS: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 )
 
@@ -97,7 +98,7 @@ func TestFilesTakedown(t *testing.T) {
 	if _, err := s.PublicFile(t.Context(), call.ResultID); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the file can be opened: %v", err)
 	}
-	if _, _, err := s.Blobs().Open(t.Context(), key); !errors.Is(err, store.ErrNoBlob) {
+	if _, _, err := s.Blobs().Open(t.Context(), key); !errors.Is(err, blob.ErrMissing) {
 		t.Errorf("the bytes are there: %v", err)
 	}
 	if r := relaypdf(t, "files", "takedown", call.ResultID, data); r.code != exitUsage {

@@ -22,6 +22,7 @@ import (
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
 )
@@ -270,8 +271,8 @@ func TestAdministrationBesideARunningServer(t *testing.T) {
 
 func TestBackupAndRestore(t *testing.T) {
 	dir, data := dataDir(t)
-	blob := filepath.Join(dir, "blobs")
-	blobs, err := store.NewDiskBlobs(blob)
+	folder := filepath.Join(dir, "blobs")
+	blobs, err := blob.NewDisk(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +296,7 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("got %q, want the account", got)
 		}
 		// Where a server with these settings looks for it.
-		found, err := store.NewDiskBlobs(filepath.Join(restored, "blobs"))
+		found, err := blob.NewDisk(filepath.Join(restored, "blobs"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +314,7 @@ func TestBackupAndRestore(t *testing.T) {
 }
 
 // addFile gives a finished call of the only account a file with this blob.
-func addFile(t testing.TB, s *store.Store, blobs store.Blobs, key string) {
+func addFile(t testing.TB, s *store.Store, blobs blob.Store, key string) {
 	t.Helper()
 	ctx := t.Context()
 	ada, err := s.AccountByEmail(ctx, "ada@example.com")

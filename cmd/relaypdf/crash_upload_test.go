@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/storetest"
 )
 
@@ -60,7 +61,7 @@ func TestKilledServerLeavesNoUpload(t *testing.T) {
 func (c *crashBench) blobs(ctx context.Context) int {
 	c.t.Helper()
 	n := 0
-	err := c.store.Blobs().List(ctx, func(store.Blob) error {
+	err := c.store.Blobs().List(ctx, func(blob.Entry) error {
 		n++
 		return nil
 	})

@@ -1,4 +1,4 @@
-package store_test
+package blob_test
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 	"testing/iotest"
 	"time"
 
-	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
-func newBlobs(t *testing.T) (store.Blobs, string) {
+func newBlobs(t *testing.T) (blob.Store, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "blobs")
-	b, err := store.NewDiskBlobs(dir)
+	b, err := blob.NewDisk(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,19 +74,19 @@ func TestBlobs(t *testing.T) {
 	if _, err := b.Put(ctx, "file_a.pdf", strings.NewReader("new")); err != nil {
 		t.Fatal(err)
 	}
-	var listed []store.Blob
-	err = b.List(ctx, func(blob store.Blob) error { listed = append(listed, blob); return nil })
+	var listed []blob.Entry
+	err = b.List(ctx, func(blob blob.Entry) error { listed = append(listed, blob); return nil })
 	if err != nil || len(listed) != 1 || listed[0].Key != "file_a.pdf" || listed[0].Size != 3 {
 		t.Errorf("List: got %+v, %v", listed, err)
 	}
 	if err := b.Delete(ctx, "file_a.pdf"); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Delete(ctx, "file_a.pdf"); !errors.Is(err, store.ErrNoBlob) {
-		t.Errorf("Delete again: got %v, want ErrNoBlob", err)
+	if err := b.Delete(ctx, "file_a.pdf"); err != nil {
+		t.Errorf("Delete again: got %v", err)
 	}
-	if _, _, err := b.Open(ctx, "file_a.pdf"); !errors.Is(err, store.ErrNoBlob) {
-		t.Errorf("Open after Delete: got %v, want ErrNoBlob", err)
+	if _, _, err := b.Open(ctx, "file_a.pdf"); !errors.Is(err, blob.ErrMissing) {
+		t.Errorf("Open after Delete: got %v, want ErrMissing", err)
 	}
 }
 
@@ -101,14 +101,14 @@ func TestBlobKeysStayInside(t *testing.T) {
 		"", ".", "..", "../outside", "../../outside", "/etc/passwd", "a/b", `a\b`, "a\x00b", ".part-1", "_x", "-x",
 		"a b", "ä", "a\n", "%2e%2e%2foutside", strings.Repeat("a", 201),
 	} {
-		if _, err := b.Put(t.Context(), key, strings.NewReader("x")); !errors.Is(err, store.ErrNoBlob) {
-			t.Errorf("Put(%q): got %v, want ErrNoBlob", key, err)
+		if _, err := b.Put(t.Context(), key, strings.NewReader("x")); !errors.Is(err, blob.ErrMissing) {
+			t.Errorf("Put(%q): got %v, want ErrMissing", key, err)
 		}
-		if _, _, err := b.Open(t.Context(), key); !errors.Is(err, store.ErrNoBlob) {
-			t.Errorf("Open(%q): got %v, want ErrNoBlob", key, err)
+		if _, _, err := b.Open(t.Context(), key); !errors.Is(err, blob.ErrMissing) {
+			t.Errorf("Open(%q): got %v, want ErrMissing", key, err)
 		}
-		if err := b.Delete(t.Context(), key); !errors.Is(err, store.ErrNoBlob) {
-			t.Errorf("Delete(%q): got %v, want ErrNoBlob", key, err)
+		if err := b.Delete(t.Context(), key); !errors.Is(err, blob.ErrMissing) {
+			t.Errorf("Delete(%q): got %v, want ErrMissing", key, err)
 		}
 	}
 	if got, err := os.ReadFile(outside); err != nil || string(got) != "secret" {
@@ -179,10 +179,10 @@ func TestCrashedPuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := 0
-	if err := b.List(t.Context(), func(store.Blob) error { listed++; return nil }); err != nil || listed != 1 {
+	if err := b.List(t.Context(), func(blob.Entry) error { listed++; return nil }); err != nil || listed != 1 {
 		t.Errorf("List: got %d, %v; want 1", listed, err)
 	}
-	if _, err := store.NewDiskBlobs(dir); err != nil {
+	if _, err := blob.NewDisk(dir); err != nil {
 		t.Fatal(err)
 	}
 	if found := files(t, dir); len(found) != 3 {

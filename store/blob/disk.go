@@ -1,0 +1,202 @@
+package blob
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"relaypdf/store/durable"
+)
+
+// disk keeps each blob in a file of its own, dir/xx/key, where xx are two
+// hexadecimal digits of the key's hash that spread the files over 256 folders.
+type disk struct {
+	dir string
+}
+
+const (
+	// partPrefix marks files that are being written; no key starts with a dot.
+	partPrefix = ".part-"
+	// partAge is how old such a file must be before its lock is looked at: its
+	// writer takes it just after the file is there.
+	partAge = 2 * time.Second
+)
+
+// NewDisk returns blobs in files below dir, which is created with mode
+// 0700. Any number of processes may share it.
+func NewDisk(dir string) (Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create the blobs folder: %w; choose a folder that this user may write to", err)
+	}
+	b := &disk{dir: dir}
+	if err := b.Sweep(context.Background()); err != nil {
+		return nil, fmt.Errorf("clean the blobs folder: %w", err)
+	}
+	return b, nil
+}
+
+func (b *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
+	path, err := b.path(key)
+	if err != nil {
+		return 0, err
+	}
+	folder := filepath.Dir(path)
+	if err := b.makeFolder(folder); err != nil {
+		return 0, fmt.Errorf("put blob: %w", err)
+	}
+	size, err := putPart(ctx, folder, path, r)
+	if err == nil {
+		err = durable.SyncFolder(folder)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("put blob: %w", err)
+	}
+	return size, nil
+}
+
+// putPart writes a file beside its final place and moves it there. While it is
+// open it is locked, which tells others that its writer lives.
+func putPart(ctx context.Context, folder, path string, r io.Reader) (size int64, err error) {
+	part, err := os.CreateTemp(folder, partPrefix) // mode 0600
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, part.Close()) }()
+	err = syscall.Flock(int(part.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		size, err = durable.Copy(ctx, part, r)
+	}
+	if err == nil {
+		err = os.Rename(part.Name(), path)
+	}
+	if err != nil {
+		return 0, errors.Join(err, os.Remove(part.Name()))
+	}
+	return size, nil
+}
+
+func (b *disk) Open(_ context.Context, key string) (Content, int64, error) {
+	path, err := b.path(key)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, ErrMissing
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("open blob: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, fmt.Errorf("open blob: %w", errors.Join(err, f.Close()))
+	}
+	return f, info.Size(), nil
+}
+
+func (b *disk) Delete(_ context.Context, key string) error {
+	path, err := b.path(key)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete blob: %w", err)
+	}
+	return nil
+}
+
+func (b *disk) List(ctx context.Context, yield func(Entry) error) error {
+	return b.walk(func(path string, info fs.FileInfo) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !ValidKey(info.Name()) {
+			return nil
+		}
+		return yield(Entry{Key: info.Name(), Size: info.Size(), ModTime: info.ModTime()})
+	})
+}
+
+// Sweep removes what Puts that died in between have left.
+func (b *disk) Sweep(ctx context.Context) error {
+	return b.walk(func(path string, info fs.FileInfo) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !strings.HasPrefix(info.Name(), partPrefix) || time.Since(info.ModTime()) < partAge {
+			return nil
+		}
+		return removeUnlocked(path)
+	})
+}
+
+// removeUnlocked removes a file that no process has locked.
+func removeUnlocked(path string) (err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// walk calls do for every regular file; one that vanishes meanwhile is skipped.
+func (b *disk) walk(do func(path string, info fs.FileInfo) error) error {
+	return filepath.WalkDir(b.dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return do(path, info)
+	})
+}
+
+// path returns the file of the blob, or ErrMissing for a key that cannot be one.
+func (b *disk) path(key string) (string, error) {
+	if !ValidKey(key) {
+		return "", fmt.Errorf("%w: %q is not a valid key", ErrMissing, key)
+	}
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(b.dir, hex.EncodeToString(sum[:1]), key), nil
+}
+
+// makeFolder creates one of the 256 folders, durably.
+func (b *disk) makeFolder(folder string) error {
+	err := os.Mkdir(folder, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return durable.SyncFolder(b.dir)
+}
