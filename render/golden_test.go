@@ -88,6 +88,7 @@ func TestRendering(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	t.Run("documents", s.testDocuments)
+	t.Run("formulas and diagrams", s.testFormulasAndDiagrams)
 	t.Run("missing chart", s.testMissingChart)
 	t.Run("images", s.testImages)
 	t.Run("image sizes", s.testImageSizes)

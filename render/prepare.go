@@ -1,12 +1,15 @@
 package render
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"relaypdf/render/chrome"
@@ -40,11 +43,13 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	}
 	start := time.Now()
 	var err error
+	var about markup.MarkdownDocument
 	switch {
 	case src.URL != "":
 		job.URL, err = a.render.resolve(ctx, src.URL, page.Timeout)
 	case src.Markdown != "":
-		job.HTML, err = a.convert(ctx, src.Markdown, style, page.Timeout)
+		about, err = a.convert(ctx, src.Markdown, style, page.Timeout)
+		job.HTML, job.Faults = string(about.HTML), faultsOf(about)
 	}
 	if err != nil {
 		return chrome.Job{}, err
@@ -52,8 +57,23 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	if job.URL == "" && !page.Offline && len(job.Assets) == 0 {
 		job.Lane = lane(job.HTML)
 	}
+	if about.Diagrams {
+		// What draws them is ours, and asks nobody for anything.
+		job.Lane = max(job.Lane, chrome.Realm)
+		if job.HTML, err = markup.WithDiagrams(job.HTML); err != nil {
+			return chrome.Job{}, err
+		}
+	}
 	job.Timeout = max(page.Timeout-time.Since(start), time.Millisecond)
 	return job, nil
+}
+
+// faultsOf are the warnings of Markdown that cannot be shown as it was meant.
+func faultsOf(doc markup.MarkdownDocument) (faults []chrome.Warning) {
+	for _, f := range doc.Faults {
+		faults = append(faults, chrome.Warning{Code: chrome.ScriptError, Message: fmt.Sprintf("line %d: %s", f.Line, f.Text)})
+	}
+	return faults
 }
 
 // lane returns the fastest lane that a document may take. Chromium does not
@@ -117,23 +137,28 @@ const markdownJob = "markdown"
 
 // convert turns Markdown into a document in a process of its own, because some
 // short inputs take for ever.
-func (a *Account) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (string, error) {
+func (a *Account) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (doc markup.MarkdownDocument, err error) {
 	defer func(start time.Time) { a.render.seen(ctx, "markdown", time.Since(start)) }(time.Now())
-	html, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: timeout})
+	answer, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: timeout})
 	var late *ToolTimeoutError
 	switch {
 	case err == nil:
-		return string(html), nil
+		about, html, _ := bytes.Cut(answer, []byte("\n"))
+		if err := json.Unmarshal(about, &doc); err != nil {
+			return doc, fmt.Errorf("convert Markdown: %w", err)
+		}
+		doc.HTML = html
+		return doc, nil
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return doc, ctx.Err()
 	case errors.As(err, &late):
-		return "", &TimeoutError{Step: "converting Markdown", After: timeout, Slowed: late.Slowed}
+		return doc, &TimeoutError{Step: "converting Markdown", After: timeout, Slowed: late.Slowed}
 	case errors.Is(err, ErrBusy):
-		return "", err
+		return doc, err
 	case errors.Is(err, engine.ErrCrashed):
-		return "", fmt.Errorf("convert Markdown: %w: %w", ErrCrashed, err)
+		return doc, fmt.Errorf("convert Markdown: %w: %w", ErrCrashed, err)
 	}
-	return "", fmt.Errorf("convert Markdown: %w", err)
+	return doc, fmt.Errorf("convert Markdown: %w", err)
 }
 
 // runMarkup runs a job that makes a document of a text, such as Markdown or a
@@ -157,7 +182,12 @@ func ServeEngine(in io.Reader, out io.Writer) error {
 	maps.Copy(handlers, office.Handlers())
 	maps.Copy(handlers, template.Handlers())
 	handlers[markdownJob] = engine.Handle(func(_ context.Context, _ *engine.Work, style markup.MarkdownOptions, source []byte) ([]byte, error) {
-		return markup.Markdown(source, style)
+		doc, err := markup.Markdown(source, style)
+		if err != nil {
+			return nil, err
+		}
+		about, err := json.Marshal(doc)
+		return slices.Concat(about, []byte("\n"), doc.HTML), err
 	})
 	return engine.Serve(in, out, handlers)
 }

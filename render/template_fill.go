@@ -44,7 +44,12 @@ const (
 
 // CheckTemplates returns an error that says what to do where this program was
 // built without Handlebars.js.
-func CheckTemplates() error { return template.Check() }
+func CheckTemplates() error {
+	if err := template.Check(); err != nil {
+		return err
+	}
+	return markup.Check()
+}
 
 // TemplateHelpers returns the names of all that a template may call.
 func TemplateHelpers() []string { return template.Helpers() }

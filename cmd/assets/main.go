@@ -15,10 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -37,6 +39,8 @@ type bundle struct {
 	stubs  map[string]string // packages in whose place a file of folder is taken
 	// notice are the packages whose licences stand at the beginning, as they ask for.
 	notice []string
+	// whole has those of all packages that it holds stand there.
+	whole bool
 	// source is a file of ours that is the entry, in the place of its text. What
 	// it refers to beside scripts and styles stays as it is.
 	source string
@@ -45,7 +49,11 @@ type bundle struct {
 }
 
 // copied is a file of a package that is taken as it is.
-type copied struct{ out, from string }
+type copied struct {
+	out, from string
+	// notice is the package whose licence stands at the beginning, or empty.
+	notice string
+}
 
 // pages holds the sources of what browsers fetch, dist what becomes of them.
 const (
@@ -68,6 +76,17 @@ var bundles = []bundle{
 		entry:  `export { default } from "handlebars/lib/handlebars.runtime.js";`,
 		notice: []string{"handlebars"},
 	},
+	{
+		out: markup + "katex.js", format: api.FormatIIFE, target: api.ES2017, global: "katex", short: true,
+		entry:  `export { renderToString } from "katex";`,
+		notice: []string{"katex"},
+	},
+	{
+		// Without ELK's layouts, whose licence asks for more than the others'.
+		out: markup + "mermaid.js", format: api.FormatIIFE, target: api.ES2022, short: true, whole: true,
+		entry: `import mermaid from "mermaid"; globalThis.mermaid = mermaid;`,
+		stubs: map[string]string{"elkjs": "elk.js", "elkjs/lib/elk.bundled.js": "elk.js"},
+	},
 	{out: dist + "app.css", source: pages + "app.css", target: api.ES2022},
 	{out: dist + "app.js", source: pages + "app.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "playground.js", source: pages + "playground.js", format: api.FormatIIFE, target: api.ES2022},
@@ -82,10 +101,17 @@ var bundles = []bundle{
 
 // copies are embedded as they are.
 var copies = []copied{
-	{dist + "inter.woff2", folder + "/node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2"},
-	{dist + "jetbrains-mono.woff2", folder + "/node_modules/@fontsource/jetbrains-mono/files/jetbrains-mono-latin-400-normal.woff2"},
-	{dist + "mark.svg", pages + "mark.svg"},
+	{out: dist + "inter.woff2", from: folder + "/node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2"},
+	{out: dist + "jetbrains-mono.woff2", from: folder + "/node_modules/@fontsource/jetbrains-mono/files/jetbrains-mono-latin-400-normal.woff2"},
+	{out: dist + "mark.svg", from: pages + "mark.svg"},
+	{out: markup + "katex.css", from: folder + "/node_modules/katex/dist/katex.min.css", notice: "katex"},
 }
+
+// markup holds what Markdown's formulas and diagrams take.
+const markup = "render/markup/assets/"
+
+// mathFaces are KaTeX's typefaces, which are copied beside its style sheet.
+const mathFaces = folder + "/node_modules/katex/dist/fonts/*.woff2"
 
 func main() {
 	if err := run(); err != nil {
@@ -109,8 +135,21 @@ func run() error {
 			return fmt.Errorf("%s: %w", b.out, err)
 		}
 	}
-	for _, c := range copies {
+	faces, err := filepath.Glob(mathFaces)
+	if err != nil {
+		return err
+	}
+	all := copies
+	for _, face := range faces {
+		all = append(all, copied{out: markup + filepath.Base(face), from: face})
+	}
+	for _, c := range all {
 		content, err := os.ReadFile(c.from)
+		if err == nil && c.notice != "" {
+			var notice string
+			notice, err = noticeOf(c.notice)
+			content = append([]byte(notice+"\n"), content...)
+		}
 		if err == nil {
 			err = replace(c.out, content)
 		}
@@ -205,6 +244,7 @@ func (b bundle) build() error {
 		NodePaths:         []string{filepath.Join(here, "node_modules")},
 		LegalComments:     api.LegalCommentsInline,
 		LogLevel:          api.LogLevelSilent,
+		Metafile:          b.whole,
 	}
 	var notices []string
 	for _, name := range b.notice {
@@ -230,7 +270,49 @@ func (b bundle) build() error {
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}
-	return replace(b.out, result.OutputFiles[0].Contents)
+	content := result.OutputFiles[0].Contents
+	if b.whole {
+		notices, err := noticesOf(result.Metafile)
+		if err != nil {
+			return err
+		}
+		content = append([]byte(notices), content...)
+	}
+	return replace(b.out, content)
+}
+
+// noticesOf are the licences of all packages that a bundle holds something of.
+func noticesOf(metafile string) (string, error) {
+	var made struct{ Inputs map[string]struct{} }
+	if err := json.Unmarshal([]byte(metafile), &made); err != nil {
+		return "", err
+	}
+	names := map[string]bool{}
+	for input := range made.Inputs {
+		_, path, found := strings.Cut(input, "node_modules/")
+		if !found {
+			continue // ours
+		}
+		// A package may have another version of one that others have, too.
+		if i := strings.LastIndex(path, "/node_modules/"); i >= 0 {
+			path = path[i+len("/node_modules/"):]
+		}
+		parts := strings.Split(path, "/")
+		name := parts[0]
+		if strings.HasPrefix(name, "@") {
+			name += "/" + parts[1]
+		}
+		names[name] = true
+	}
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		notice, err := noticeOf(name)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(notice + "\n")
+	}
+	return out.String(), nil
 }
 
 // noticeOf is the licence of a package as a comment, with its name and version.
@@ -244,7 +326,7 @@ func noticeOf(name string) (string, error) {
 	if err := json.Unmarshal(about, &pkg); err != nil {
 		return "", fmt.Errorf("%s: package.json: %w", name, err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "LICENSE"))
+	text, err := licenceIn(dir)
 	if err != nil {
 		return "", err
 	}
@@ -252,6 +334,21 @@ func noticeOf(name string) (string, error) {
 		return "", fmt.Errorf("%s: its licence would end the comment that holds it", name)
 	}
 	return fmt.Sprintf("/*! %s %s (%s)\n\n%s*/", name, pkg.Version, pkg.License, text), nil
+}
+
+// licenceIn is the text of a package's licence. Some only name it.
+func licenceIn(dir string) ([]byte, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		name := strings.ToLower(entry.Name())
+		if !entry.IsDir() && (strings.HasPrefix(name, "license") || strings.HasPrefix(name, "licence")) {
+			return os.ReadFile(filepath.Join(dir, entry.Name()))
+		}
+	}
+	return nil, nil
 }
 
 // replace writes a file, whole or not at all.

@@ -78,6 +78,8 @@ type Job struct {
 
 	// Strict says which faults inside the document fail the job.
 	Strict Strict
+	// Faults are those that are known of the document before it is loaded.
+	Faults []Warning
 
 	// Headers go to the page's own origin when URL is set, and to all https
 	// sub-resources when HTML is set.

@@ -111,8 +111,11 @@ type looked struct {
 
 // lookAround warns of typefaces and characters that there are none of, and of
 // content that the page cuts. Documents whose text shows that nothing of that can
-// be in them are not asked.
+// be in them are not asked. What was known before is told first.
 func (r *running) lookAround(ctx context.Context, p *page) error {
+	for _, w := range r.job.Faults {
+		warn(p, w)
+	}
 	limit := 0
 	if r.task.step == StepPrint {
 		limit = int(float64(r.task.emulated.viewport.Width) * mostShrunk)

@@ -58,7 +58,8 @@ type greeting struct {
 func handlers(instance string) engine.Handlers {
 	all := engine.Handlers{
 		"markdown": engine.Handle(func(_ context.Context, _ *engine.Work, opt markup.MarkdownOptions, src []byte) ([]byte, error) {
-			return markup.Markdown(src, opt)
+			doc, err := markup.Markdown(src, opt)
+			return doc.HTML, err
 		}),
 		"echo": engine.Handle(func(_ context.Context, _ *engine.Work, _ struct{}, body []byte) ([]byte, error) {
 			return body, nil

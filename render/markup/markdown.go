@@ -48,40 +48,60 @@ type Sides struct {
 
 // Markdown turns GitHub-flavoured Markdown (tables, task lists, strikethrough,
 // autolinks, footnotes, definition lists, highlighted code, heading anchors,
-// alerts, a table of contents at [TOC])
-// into a complete HTML document with a style sheet for print. HTML in the
+// alerts, a table of contents at [TOC], formulas between dollars, mermaid's
+// diagrams) into a complete HTML document with a style sheet for print. HTML in the
 // source passes through unchanged, so the result is as untrusted as the
 // source. YAML front matter is removed; of it, title, author, date, description,
 // keywords and lang are used when they are plain values.
 //
 // Some short inputs take very long: run it where it can be killed. An error
 // means that the converter itself failed.
-func Markdown(src []byte, opt MarkdownOptions) ([]byte, error) {
-	meta, src := cutFrontMatter(bytes.TrimPrefix(src, []byte("\ufeff")))
-	md := newMarkdown()
+func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	meta, body := cutFrontMatter(src)
+	above := bytes.Count(src[:len(src)-len(body)], []byte("\n"))
+	src = body
+	place := func(offset int) int { return above + bytes.Count(src[:min(offset, len(src))], []byte("\n")) + 1 }
+	formulas, drawings := &math{place: place}, &diagrams{place: place}
+	md := newMarkdown(formulas, drawings)
 	ctx := parser.NewContext(parser.WithIDs(newAnchors()))
 	doc := md.Parser().Parse(text.NewReader(src), parser.WithContext(ctx))
 	opt = opt.withDefaults(meta, doc, src)
 
-	var out bytes.Buffer
-	out.Grow(len(printStyle) + 2*len(src))
-	writeHead(&out, opt, meta)
-	writeTitle(&out, meta, doc)
-	if err := md.Renderer().Render(&out, src, doc); err != nil {
-		return nil, fmt.Errorf("render markdown: %w", err)
+	var text, out bytes.Buffer
+	text.Grow(2 * len(src))
+	if err := md.Renderer().Render(&text, src, doc); err != nil {
+		return MarkdownDocument{}, fmt.Errorf("render markdown: %w", err)
 	}
+	style, err := formulas.style()
+	if err != nil {
+		return MarkdownDocument{}, err
+	}
+	out.Grow(len(printStyle) + len(style) + text.Len())
+	writeHead(&out, opt, meta, style)
+	writeTitle(&out, meta, doc)
+	out.Write(text.Bytes())
 	out.WriteString("</body>\n</html>\n")
-	return out.Bytes(), nil
+	return MarkdownDocument{HTML: out.Bytes(), Faults: formulas.faults, Diagrams: drawings.found}, nil
+}
+
+// MarkdownDocument is what Markdown became.
+type MarkdownDocument struct {
+	HTML []byte `json:"-"`
+	// Faults are those of formulas, which show their source.
+	Faults []Fault `json:"faults,omitempty"`
+	// Diagrams says that there are some, which a browser draws: see WithDiagrams.
+	Diagrams bool `json:"diagrams,omitempty"`
 }
 
 // newMarkdown assembles the converter. Code is marked with classes, so that
 // its colours live in the style sheet.
-func newMarkdown() goldmark.Markdown {
+func newMarkdown(more ...goldmark.Extender) goldmark.Markdown {
 	code := highlighting.NewHighlighting(
 		highlighting.WithFormatOptions(chromahtml.WithClasses(true), chromahtml.TabWidth(4)),
 	)
 	return goldmark.New(
-		goldmark.WithExtensions(extension.GFM, extension.Footnote, extension.DefinitionList, code, blocks{}),
+		goldmark.WithExtensions(append(more, extension.GFM, extension.Footnote, extension.DefinitionList, code, blocks{})...),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithAttribute()),
 		goldmark.WithRendererOptions(gmhtml.WithUnsafe()),
 	)
@@ -111,7 +131,7 @@ func (o MarkdownOptions) withDefaults(meta map[string]string, doc ast.Node, src 
 
 // writeHead writes everything up to the start of the body. Every value that
 // comes from outside is escaped.
-func writeHead(out *bytes.Buffer, opt MarkdownOptions, meta map[string]string) {
+func writeHead(out *bytes.Buffer, opt MarkdownOptions, meta map[string]string, style string) {
 	fmt.Fprintf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n",
 		opt.Lang, html.EscapeString(opt.Title))
 	for _, name := range []string{"author", "date", "description", "keywords"} {
@@ -119,7 +139,7 @@ func writeHead(out *bytes.Buffer, opt MarkdownOptions, meta map[string]string) {
 			fmt.Fprintf(out, "<meta name=\"%s\" content=\"%s\">\n", name, html.EscapeString(value))
 		}
 	}
-	fmt.Fprintf(out, "<style>\n%s%s</style>\n</head>\n<body>\n", pageRule(opt.Own), printStyle)
+	fmt.Fprintf(out, "<style>\n%s%s%s</style>\n</head>\n<body>\n", style, pageRule(opt.Own), printStyle)
 }
 
 // writeTitle begins a document that has a title in front of it, and no heading of
@@ -197,6 +217,8 @@ func plainText(n ast.Node, src []byte) string {
 			b.Write(n.Value)
 		case *ast.AutoLink:
 			b.Write(n.Label(src))
+		case *formula:
+			b.WriteString(n.tex)
 		}
 		return ast.WalkContinue, nil
 	})

@@ -7,11 +7,11 @@ import (
 
 func convert(t testing.TB, src string, opt MarkdownOptions) string {
 	t.Helper()
-	out, err := Markdown([]byte(src), opt)
+	doc, err := Markdown([]byte(src), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(out)
+	return string(doc.HTML)
 }
 
 func TestMarkdown(t *testing.T) {

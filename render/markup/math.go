@@ -1,0 +1,340 @@
+package markup
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/dop251/goja"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// assets holds KaTeX and mermaid, which `make assets` puts there; see
+// assets/README.md.
+//
+//go:embed assets
+var assets embed.FS
+
+// ErrAssets means that the program was built without KaTeX and mermaid.
+var ErrAssets = errors.New("this program was built without KaTeX and mermaid: run `make assets` in its source (it needs npm and the network), then build it again")
+
+// Check returns ErrAssets where this program holds no KaTeX and no mermaid.
+func Check() error {
+	for _, name := range []string{"katex.js", "katex.css", "mermaid.js"} {
+		if _, err := assets.ReadFile("assets/" + name); err != nil {
+			return ErrAssets
+		}
+	}
+	return nil
+}
+
+// Fault is what cannot be shown as it was meant, and is shown as its source.
+type Fault struct {
+	Line int    `json:"line"` // of the Markdown, from 1
+	Text string `json:"text"`
+}
+
+// math is formulas as GitHub has them: $…$ in a line, $$…$$ set apart, and code
+// blocks called math. A document's formulas share a realm of JavaScript, which
+// nothing else has.
+type math struct {
+	vm     *goja.Runtime
+	render goja.Callable
+	out    strings.Builder // what has been set, to see which typefaces it takes
+	faults []Fault
+	place  func(offset int) int // the line of an offset
+	err    error
+}
+
+// formula is a formula, with its place in the source.
+type formula struct {
+	ast.BaseInline
+	tex    string
+	at     int
+	apart  bool
+	source string // as it was written
+}
+
+// formulaBlock is one that is a paragraph of its own.
+type formulaBlock struct {
+	ast.BaseBlock
+	formula formula
+	closed  bool
+}
+
+var (
+	kindFormula      = ast.NewNodeKind("Formula")
+	kindFormulaBlock = ast.NewNodeKind("FormulaBlock")
+)
+
+func (*formula) Kind() ast.NodeKind              { return kindFormula }
+func (n *formula) Dump(src []byte, lvl int)      { ast.DumpHelper(n, src, lvl, nil, nil) }
+func (*formulaBlock) Kind() ast.NodeKind         { return kindFormulaBlock }
+func (n *formulaBlock) Dump(src []byte, lvl int) { ast.DumpHelper(n, src, lvl, nil, nil) }
+
+func (m *math) Extend(md goldmark.Markdown) {
+	const beforeFences, beforeEmphasis, early = 650, 450, 100
+	md.Parser().AddOptions(
+		parser.WithBlockParsers(util.Prioritized(mathBlocks{}, beforeFences)),
+		parser.WithInlineParsers(util.Prioritized(mathInlines{}, beforeEmphasis)),
+	)
+	md.Renderer().AddOptions(renderer.WithNodeRenderers(util.Prioritized(m, early)))
+}
+
+// mathInlines finds formulas in lines. Sums of money are none: a formula begins and
+// ends without a space, and stands between no letters and digits.
+type mathInlines struct{}
+
+// Trigger implements parser.InlineParser.
+func (mathInlines) Trigger() []byte { return []byte{'$'} }
+
+// Parse implements parser.InlineParser.
+func (mathInlines) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+	line, segment := block.PeekLine()
+	fence := 1
+	if bytes.HasPrefix(line, []byte("$$")) {
+		fence = 2
+	}
+	before := block.PrecendingCharacter()
+	if before == '$' || fence == 1 && isWordRune(before) {
+		return nil
+	}
+	rest := line[fence:]
+	end := dollars(rest, fence)
+	if end <= 0 {
+		return nil
+	}
+	tex := rest[:end]
+	if fence == 1 && (isBlank(tex[0]) || isBlank(tex[end-1]) || end+1 < len(rest) && isWordRune(rune(rest[end+1]))) {
+		return nil
+	}
+	if len(bytes.TrimSpace(tex)) == 0 {
+		return nil
+	}
+	whole := 2*fence + end
+	block.Advance(whole)
+	return &formula{tex: string(tex), at: segment.Start, apart: fence > 1, source: string(line[:whole])}
+}
+
+// dollars is where the dollars are that end a formula, or -1.
+func dollars(text []byte, fence int) int {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case text[i] == '$' && (fence == 1 || i+1 < len(text) && text[i+1] == '$'):
+			return i
+		}
+	}
+	return -1
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+func isWordRune(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+// mathBlocks finds formulas that begin a line with $$ and end one so.
+type mathBlocks struct{}
+
+// Trigger implements parser.BlockParser.
+func (mathBlocks) Trigger() []byte { return []byte{'$'} }
+
+// Open implements parser.BlockParser.
+func (mathBlocks) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	line, segment := reader.PeekLine()
+	at := pc.BlockOffset()
+	if at < 0 || !bytes.HasPrefix(line[at:], []byte("$$")) {
+		return nil, parser.NoChildren
+	}
+	first := bytes.TrimSpace(line[at+2:])
+	if end := dollars(first, 2); end >= 0 {
+		if end == 0 || end+2 < len(first) {
+			return nil, parser.NoChildren // a line with a formula in it
+		}
+		reader.AdvanceToEOL()
+		return &formulaBlock{formula: formula{tex: string(first[:end]), at: segment.Start, apart: true}, closed: true}, parser.NoChildren
+	}
+	// What does not end before the next paragraph was not meant.
+	below, _, _ := bytes.Cut(reader.Source()[segment.Stop:], []byte("\n\n"))
+	if dollars(below, 2) < 0 {
+		return nil, parser.NoChildren
+	}
+	reader.AdvanceToEOL()
+	return &formulaBlock{formula: formula{tex: string(first) + "\n", at: segment.Start, apart: true}}, parser.NoChildren
+}
+
+// Continue implements parser.BlockParser.
+func (mathBlocks) Continue(node ast.Node, reader text.Reader, _ parser.Context) parser.State {
+	block, ok := node.(*formulaBlock)
+	if !ok || block.closed {
+		return parser.Close
+	}
+	line, _ := reader.PeekLine()
+	if end := dollars(line, 2); end >= 0 {
+		block.formula.tex, block.closed = block.formula.tex+string(line[:end]), true
+		reader.AdvanceToEOL()
+		return parser.Close
+	}
+	block.formula.tex += string(line)
+	reader.AdvanceToEOL()
+	return parser.Continue | parser.NoChildren
+}
+
+// Close implements parser.BlockParser.
+func (mathBlocks) Close(ast.Node, text.Reader, parser.Context) {}
+
+// CanInterruptParagraph implements parser.BlockParser.
+func (mathBlocks) CanInterruptParagraph() bool { return true }
+
+// CanAcceptIndentedLine implements parser.BlockParser.
+func (mathBlocks) CanAcceptIndentedLine() bool { return false }
+
+// RegisterFuncs renders formulas.
+func (m *math) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
+	register.Register(kindFormula, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if f, ok := n.(*formula); ok && entering {
+			m.write(w, f)
+		}
+		return ast.WalkSkipChildren, m.err
+	})
+	register.Register(kindFormulaBlock, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if f, ok := n.(*formulaBlock); ok && entering {
+			_, _ = w.WriteString("<p class=\"formula\">") // Flush tells of what fails
+			m.write(w, &f.formula)
+			_, _ = w.WriteString("</p>\n")
+		}
+		return ast.WalkSkipChildren, m.err
+	})
+}
+
+// write sets a formula, or shows its source where that cannot be.
+func (m *math) write(w util.BufWriter, f *formula) {
+	set, err := m.set(f)
+	var wrong *goja.Exception
+	switch {
+	case err == nil:
+		m.out.WriteString(set)
+		_, _ = w.WriteString(set)
+	case errors.As(err, &wrong):
+		text, _, _ := strings.Cut(wrong.Value().String(), "\n")
+		text = strings.TrimPrefix(strings.TrimPrefix(text, "ParseError: "), "KaTeX parse error: ")
+		m.faults = append(m.faults, Fault{Line: m.place(f.at), Text: "the formula cannot be set: " + text})
+		fmt.Fprintf(w, "<code class=\"fault\">%s</code>", html.EscapeString(cmp.Or(f.source, strings.TrimSpace(f.tex))))
+	default:
+		m.err = fmt.Errorf("set a formula: %w", err)
+	}
+}
+
+// katex is the program, compiled once.
+var katex = sync.OnceValues(func() (*goja.Program, error) {
+	source, err := assets.ReadFile("assets/katex.js")
+	if err != nil {
+		return nil, ErrAssets
+	}
+	return goja.Compile("katex.js", string(source), false)
+})
+
+const (
+	// maxExpand bounds what macros grow to, and maxSize the lengths in a formula, in
+	// ems.
+	maxExpand = 1000
+	maxSize   = 60
+	// maxDepth is how deep calls may go.
+	maxDepth = 2000
+)
+
+func (m *math) set(f *formula) (string, error) {
+	if m.vm == nil {
+		program, err := katex()
+		if err != nil {
+			return "", err
+		}
+		vm := goja.New()
+		vm.SetMaxCallStackSize(maxDepth)
+		if _, err := vm.RunProgram(program); err != nil {
+			return "", fmt.Errorf("katex: %s", err.Error())
+		}
+		setter, err := vm.RunString(fmt.Sprintf(
+			`(tex, apart) => katex.renderToString(tex, {displayMode: apart, output: "html", strict: "ignore", maxExpand: %d, maxSize: %d})`, maxExpand, maxSize))
+		if err != nil {
+			return "", err
+		}
+		m.render, _ = goja.AssertFunction(setter)
+		m.vm = vm
+	}
+	set, err := m.render(goja.Undefined(), m.vm.ToValue(f.tex), m.vm.ToValue(f.apart))
+	if err != nil {
+		return "", err
+	}
+	return set.String(), nil
+}
+
+// typefaces are those of KaTeX beside the two that every formula takes, with the
+// classes that ask for them.
+var typefaces = []struct{ name, classes string }{
+	{"Main-Regular", ""}, {"Math-Italic", ""},
+	{"Size1-Regular", "delimsizing size1|small-op|delim-size1"}, {"Size2-Regular", "delimsizing size2|large-op"},
+	{"Size3-Regular", "delimsizing size3"}, {"Size4-Regular", "delimsizing size4|delim-size4"},
+	{"AMS-Regular", "amsrm|mathbb|textbb"}, {"Main-Bold", "mathbf|textbf"}, {"Main-Italic", "mathit|textit"},
+	{"Main-BoldItalic", "textbf textit|mathbfit"}, {"Math-BoldItalic", "boldsymbol|mathbfit"},
+	{"Caligraphic-Regular", "mathcal|textcal"}, {"Caligraphic-Bold", "mathcal mathbf|mathboldcal"},
+	{"Fraktur-Regular", "mathfrak|textfrak"}, {"Fraktur-Bold", "mathboldfrak|textboldfrak"},
+	{"SansSerif-Regular", "mathsf|textsf"}, {"SansSerif-Bold", "mathboldsf|textboldsf"}, {"SansSerif-Italic", "mathsfit|mathitsf|textitsf"},
+	{"Script-Regular", "mathscr|textscr"}, {"Typewriter-Regular", "mathtt|texttt"},
+}
+
+// faceRule is a rule of KaTeX's style sheet that brings a typeface.
+var faceRule = regexp.MustCompile(`@font-face\{[^}]*fonts/KaTeX_([A-Za-z0-9-]+)\.woff2[^}]*\}`)
+
+// style is the style sheet of the formulas with the typefaces that they take; empty
+// where there are none.
+func (m *math) style() (string, error) {
+	if m.out.Len() == 0 {
+		return "", nil
+	}
+	css, err := assets.ReadFile("assets/katex.css")
+	if err != nil {
+		return "", ErrAssets
+	}
+	used := map[string]bool{}
+	for _, face := range typefaces {
+		for class := range strings.SplitSeq(face.classes, "|") {
+			used[face.name] = used[face.name] || strings.Contains(m.out.String(), class)
+		}
+	}
+	var missing error
+	style := faceRule.ReplaceAllStringFunc(string(css), func(rule string) string {
+		name := faceRule.FindStringSubmatch(rule)[1]
+		if !used[name] {
+			return ""
+		}
+		face, err := assets.ReadFile("assets/KaTeX_" + name + ".woff2")
+		if err != nil {
+			missing = ErrAssets
+		}
+		before, _, _ := strings.Cut(rule, "src:")
+		return before + "src:url(data:font/woff2;base64," + base64.StdEncoding.EncodeToString(face) + `) format("woff2")}`
+	})
+	return style + formulaStyle, missing
+}
+
+// formulaStyle has formulas look as the text around them.
+const formulaStyle = `
+.katex { font-size: 1.12em; }
+.formula { text-align: center; break-inside: avoid; }
+.formula .katex-display { margin: 0; }
+`

@@ -1,0 +1,105 @@
+package markup
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestFormulas(t *testing.T) {
+	for _, test := range []struct{ name, src, want string }{
+		{"in a line", "so $a^2$ is", `<p>so <span class="katex">`},
+		{"in a heading", "# Why $\\pi$", `<h1 id="why-pi">Why <span class="katex">`},
+		{"apart", "$$\n\\int_0^1 x\\,dx\n$$", `<p class="formula"><span class="katex-display">`},
+		{"apart on one line", "$$x$$", `<p class="formula"><span class="katex-display">`},
+		{"apart in a line", "and $$x$$ too", `<p>and <span class="katex-display">`},
+		{"in a quotation", "> $$\n> x\n> $$", "<blockquote>\n<p class=\"formula\"><span class=\"katex-display\">"},
+		{"in a list", "- $$\n  x\n  $$", "<li>\n<p class=\"formula\"><span class=\"katex-display\">"},
+		{"a code block", "```math\nx\n```", `<p class="formula"><span class="katex-display">`},
+		{"in a table", "|a|\n|-|\n|$x$|", `<td><span class="katex">`},
+		{"emphasis inside", "$a_1 b_2$ and $c*d*e$", `</span></span></span> and <span class="katex">`},
+		{"a wrong one", "x $\\frac{1$ y", `<code class="fault">$\frac{1$</code>`},
+		{"one that would load", `$\includegraphics{https://a.example/x.png}$`, `<span class="katex">`},
+	} {
+		if got := convert(t, test.src, MarkdownOptions{}); !strings.Contains(got, test.want) {
+			_, body, _ := strings.Cut(got, "<body>")
+			t.Errorf("%s: %q has no %q:\n%s", test.name, test.src, test.want, body)
+		}
+	}
+}
+
+// Sums of money, variables and code are no formulas.
+func TestDollarsThatAreNoFormulas(t *testing.T) {
+	for _, src := range []string{
+		"costs $5 and $10", "from $5-$10", "US$5 or CA$7", "**$5** or **$6**", "$PATH and $HOME", "$HOME/$USER", `\$a\$`, "`$a$`",
+		"```\n$a$\n```", "a $ b $ c", "$20,000 and $30,000", "$$", "$$$$", "$$\n\nnot closed", "<b title=\"$a$\">x</b>", "$ a$", "[x]($a$)",
+	} {
+		if got := convert(t, src, MarkdownOptions{}); strings.Contains(got, "katex") {
+			_, body, _ := strings.Cut(got, "<body>")
+			t.Errorf("%q has a formula: %s", src, body)
+		}
+	}
+}
+
+func TestFormulasTakeTheirTypefacesOnly(t *testing.T) {
+	face := regexp.MustCompile(`url\(data:font/woff2;base64,`)
+	for src, want := range map[string]int{"$x$": 2, `$\mathbb{R}$`: 3, `$$\sum_{i=1}^n \mathcal{F}_i$$`: 4, "no formula": 0} {
+		got := convert(t, src, MarkdownOptions{})
+		if n := len(face.FindAllString(got, -1)); n != want {
+			t.Errorf("%s: %d typefaces, want %d", src, n, want)
+		}
+		if strings.Contains(got, "fonts/KaTeX") {
+			t.Errorf("%s refers to a file", src)
+		}
+		if traits := Inspect(got); traits != (Traits{}) {
+			t.Errorf("%s: %+v", src, traits)
+		}
+	}
+}
+
+func TestFaultsOfFormulasHaveTheirLines(t *testing.T) {
+	doc, err := Markdown([]byte("---\ntitle: a\n---\n# b\n\n$x$ and\n$\\nothing$\n\n$$\n\\frac{1\n$$\n\n```math\n\\left(\n```\n"), MarkdownOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Fault{{7, "Undefined control sequence"}, {9, "expected '}'"}, {14, "Expected '\\right'"}}
+	if len(doc.Faults) != len(want) {
+		t.Fatalf("%d faults, want %d: %+v", len(doc.Faults), len(want), doc.Faults)
+	}
+	for i, f := range doc.Faults {
+		if f.Line != want[i].Line || !strings.Contains(f.Text, want[i].Text) {
+			t.Errorf("%+v, want %+v", f, want[i])
+		}
+	}
+}
+
+func TestDiagrams(t *testing.T) {
+	doc, err := Markdown([]byte("# a\n\n```mermaid\ngraph TD\n  A[\"<b>\"] --> B\n```\n\n```mermaid\n```\n"), MarkdownOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "<pre data-diagram=\"4\"><code>graph TD\n  A[&#34;&lt;b&gt;&#34;] --&gt; B\n</code></pre>"; !doc.Diagrams || !strings.Contains(string(doc.HTML), want) {
+		t.Errorf("diagrams are %t, and the document has no %q", doc.Diagrams, want)
+	}
+	whole, err := WithDiagrams("<p>x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(whole, "</script"); n != 2 {
+		t.Errorf("scripts end %d times, want 2", n)
+	}
+	if plain, err := Markdown([]byte("```go\nx\n```"), MarkdownOptions{}); err != nil || plain.Diagrams {
+		t.Errorf("diagrams in a program: %v", err)
+	}
+}
+
+// Many formulas take little more than the program that sets them.
+func BenchmarkFormulas(b *testing.B) {
+	for _, src := range []string{"$x$", strings.Repeat("so $\\frac{a_1}{b^2}$ is\n\n", 100)} {
+		b.Run("", func(b *testing.B) {
+			for b.Loop() {
+				convert(b, src, MarkdownOptions{})
+			}
+		})
+	}
+}
