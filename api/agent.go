@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"reflect"
@@ -21,6 +22,40 @@ import (
 
 // AgentPath is where agents speak the Model Context Protocol.
 const AgentPath = "/mcp"
+
+// agentRoute is the line of the interface behind which the door of agents is.
+func agentRoute(a *API) route {
+	return route{
+		facts: facts{
+			method: http.MethodPost, pattern: AgentPath, access: withToken, summary: "Speak the Model Context Protocol, for agents", verb: "send",
+			content: "application/json", upload: agentMessages(),
+			others: map[int]string{
+				http.StatusAccepted:             "Nothing is answered: a notification, or an answer of the client's, was taken.",
+				http.StatusBadRequest:           "The message is none, or names a revision that is not known. The body is an error of JSON-RPC.",
+				http.StatusForbidden:            "The origin or the host is not allowed. The body is an error of JSON-RPC.",
+				http.StatusUnsupportedMediaType: "The message is not sent as application/json. The body is an error of JSON-RPC.",
+			},
+			codes: []fault.Code{fault.PayloadTooLarge},
+		},
+		handle: func(w http.ResponseWriter, r *http.Request) error {
+			a.agents.ServeHTTP(w, r)
+			return nil
+		},
+	}
+}
+
+// agentMessages describes what agents send.
+func agentMessages() map[string]mediaType {
+	message := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"jsonrpc"}}
+	message.Description = "A message of JSON-RPC 2.0, of the revision of the Model Context Protocol that Mcp-Protocol-Version names. No session is kept. Revision 2025-03-26 knows arrays of messages, too."
+	message.Properties.Set("jsonrpc", &jsonschema.Schema{Const: "2.0", Type: "string"})
+	message.Properties.Set("id", &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}, Description: "Names the request; notifications have none."})
+	message.Properties.Set("method", &jsonschema.Schema{Type: "string", Description: "What is asked for: initialize, ping, tools/list, tools/call, resources/list, prompts/list and others."})
+	message.Properties.Set("params", &jsonschema.Schema{Type: "object", Description: "As the method takes them."})
+	return map[string]mediaType{"application/json": {
+		Schema: message, Example: json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pdf_create","arguments":{"html":"<h1>Hello</h1>"}}}`),
+	}}
+}
 
 // agentHeaders are what clients in browsers send to it.
 const agentHeaders = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"

@@ -63,6 +63,7 @@ func (a *API) routes() []route {
 		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/roll", access: withFullKey, summary: "Give an endpoint a new secret"}, hooks.roll),
 		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/activate", access: withFullKey, summary: "Put an endpoint's new secret into use"}, hooks.activate),
 	}
+	routes = append(routes, agentRoute(a))
 	routes = append(routes, templates{a}.routes()...)
 	for _, operation := range a.table.All() {
 		routes = append(routes, route{
@@ -81,6 +82,9 @@ func (a *API) Handler() http.Handler { return a.handler }
 func (a *API) router() *chi.Mux {
 	r := chi.NewRouter()
 	for _, route := range a.routes() {
+		if route.access == withToken {
+			continue // see below
+		}
 		if !strings.Contains(route.pattern, "{") {
 			a.paths = append(a.paths, route.pattern)
 		}
@@ -109,10 +113,7 @@ func (a *API) router() *chi.Mux {
 		}
 	}
 	if a.agents != nil {
-		r.Method(http.MethodPost, AgentPath, a.serve(func(w http.ResponseWriter, r *http.Request) error {
-			a.agents.ServeHTTP(w, r) // which finds out by itself who asks
-			return nil
-		}))
+		r.Method(http.MethodPost, AgentPath, a.serve(agentRoute(a).handle))
 		r.Method(http.MethodOptions, AgentPath, preflight("POST", agentHeaders))
 	}
 	r.NotFound(nowhere{a}.serve(fault.NotFound))

@@ -291,7 +291,10 @@ func (r route) tag() string {
 	if r.operation != nil {
 		return r.operation.Words()[0]
 	}
-	if !edge.Versioned(r.pattern) {
+	switch {
+	case r.pattern == AgentPath:
+		return "mcp"
+	case !edge.Versioned(r.pattern):
 		return "service"
 	}
 	return strings.Split(r.pattern, "/")[2]
@@ -333,6 +336,8 @@ func tagDescription(tag string) string {
 	switch tag {
 	case "service":
 		return "State and description of the service. No key is needed."
+	case "mcp":
+		return "The door of agents: the Model Context Protocol. Keys are taken, and tokens of agents that a person has let in."
 	case "account":
 		return "The account that a key belongs to."
 	case "jobs":

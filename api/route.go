@@ -29,6 +29,9 @@ const (
 	// withFullKey is for what concerns the whole account: a key that may not use
 	// all operations may not do that either.
 	withFullKey access = "full key"
+	// withToken is for keys and for what agents were let in with; the route finds
+	// out by itself who asks.
+	withToken access = "key or token"
 )
 
 // facts are what a row of the table of routes says besides its function.
