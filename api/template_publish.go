@@ -103,7 +103,11 @@ func (t templates) report(ctx context.Context, caller call.Caller, source render
 	if t.render == nil {
 		return render.TemplateReport{}, &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so cannot look into templates; try again shortly."}
 	}
-	return t.render.For(caller.Account.ID).ValidateTemplate(ctx, source)
+	renderer := t.render.For(caller.Account.ID)
+	if caller.Kind == call.ByPerson { // The editor asks at each pause in typing.
+		renderer, _ = t.render.Background(caller.Account.ID)
+	}
+	return renderer.ValidateTemplate(ctx, source)
 }
 
 // templateCheck asks what is wrong with a template.

@@ -96,6 +96,7 @@ type Renderer struct {
 	observe func(step string, took time.Duration)
 	sandbox Sandbox // that is in force
 	lacks   error   // of a better one
+	behind  *background
 }
 
 // New starts the egress proxy, the browser and the engines, and ends what was
@@ -158,6 +159,7 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 	if err := r.engines.Ready(ctx); err != nil {
 		return fmt.Errorf("start the engines: %w", err)
 	}
+	r.behind = &background{front: r, cfg: cfg}
 	return r.judge(ctx, cfg)
 }
 
@@ -276,6 +278,9 @@ func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(c
 // under way. It is bounded in time and leaves no process and no file.
 func (r *Renderer) Close() error {
 	var faults []error
+	if r.behind != nil {
+		faults = append(faults, r.behind.close())
+	}
 	if r.browser != nil {
 		faults = append(faults, r.browser.Close())
 	}

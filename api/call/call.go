@@ -106,7 +106,7 @@ func New(cfg Config) *Pipeline {
 	p.files = op.Files{Limit: cfg.MaxFile, Open: func() op.Sink { return render.NewFile() }}
 	p.Files = Files{store: cfg.Store, blobs: cfg.Store.Blobs(), log: cfg.Logger, now: cfg.Now}
 	p.wallets = &wallets{payments: cfg.Payments, log: cfg.Logger, running: &p.running}
-	p.previews = newPreviewLine(p.RenderStats)
+	p.previews = newPreviewLine(p.render, p.RenderStats)
 	p.metrics = newMetrics(cfg.Registry, p.RenderStats)
 	return p
 }

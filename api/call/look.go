@@ -109,12 +109,11 @@ func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.
 	}
 	bounded, cancel := context.WithTimeout(ctx, previewTime)
 	defer cancel()
-	leave, err := p.previews.enter(bounded)
+	renderer, leave, err := p.previews.enter(bounded, account.ID)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	renderer := p.render.For(account.ID)
 	info, err := renderer.DescribePDF(bounded, render.PDFFile{Content: body})
 	if err != nil {
 		return err

@@ -123,11 +123,12 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 		made.HTML, _ = filled.JSON.(string)
 		return made, err
 	}
-	leave, err := p.previews.enter(ctx)
+	renderer, leave, err := p.previews.enter(ctx, request.Caller.Account.ID)
 	if err != nil {
 		return made, err
 	}
 	defer leave()
+	env.Render = renderer
 	began := time.Now()
 	result, err := bound.Run(ctx, env)
 	if err != nil {
@@ -192,46 +193,51 @@ func (p Preview) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"pages": p.Pages, "images": p.Images, "milliseconds": p.Took.Milliseconds(), "left": p.Left})
 }
 
-// previewLine lets few previews run at once, and none before calls that wait for
-// the browser: who types is not who pays.
+// previewLine lets few previews run at once, and keeps them from slowing calls: who
+// types is not who pays.
 type previewLine struct {
-	slots chan struct{}
-	// waiting is how many calls wait.
-	waiting func() int
+	render *render.Renderer
+	stats  func() render.Stats
+	slots  chan struct{}
 }
 
-func newPreviewLine(stats func() render.Stats) *previewLine {
-	most := 1
-	for _, pool := range stats().Pools {
+func newPreviewLine(renderer *render.Renderer, stats func() render.Stats) *previewLine {
+	l := &previewLine{render: renderer, stats: stats}
+	l.slots = make(chan struct{}, max(1, l.browser().Slots/2))
+	return l
+}
+
+// browser is the state of the pool that calls wait for.
+func (l *previewLine) browser() render.Pool {
+	for _, pool := range l.stats().Pools {
 		if pool.Name == browserPool {
-			most = max(1, pool.Slots/2)
+			return pool
 		}
 	}
-	return &previewLine{slots: make(chan struct{}, most), waiting: func() int {
-		for _, pool := range stats().Pools {
-			if pool.Name == browserPool {
-				return pool.Waiting
-			}
-		}
-		return 0
-	}}
+	return render.Pool{}
 }
 
-// enter waits for a preview's turn. Who has entered calls leave.
-func (l *previewLine) enter(ctx context.Context) (leave func(), err error) {
+// enter returns what draws a preview of an account. Few of them run at once, and
+// without a browser of their own none before calls that wait. Who has entered calls
+// leave.
+func (l *previewLine) enter(ctx context.Context, account string) (a *render.Account, leave func(), err error) {
 	select {
 	case l.slots <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 	leave = func() { <-l.slots }
-	for until := time.Now().Add(previewYield); l.waiting() > 0 && time.Now().Before(until); {
+	a, apart := l.render.Background(account)
+	if apart {
+		return a, leave, nil
+	}
+	for until := time.Now().Add(previewYield); l.browser().Waiting > 0 && time.Now().Before(until); {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			leave()
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		}
 	}
-	return leave, nil
+	return a, leave, nil
 }

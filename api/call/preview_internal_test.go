@@ -15,12 +15,12 @@ import (
 // have some, none goes before a call that waits, and who leaves takes no place.
 func TestPreviewsStepBack(t *testing.T) {
 	var waiting atomic.Int64
-	line := newPreviewLine(func() render.Stats {
+	line := newPreviewLine(nil, func() render.Stats {
 		return render.Stats{Pools: []render.Pool{{Name: browserPool, State: queue.State{Slots: 4, Waiting: int(waiting.Load())}}}}
 	})
 	var leaves []func()
 	for range 2 {
-		leave, err := line.enter(t.Context())
+		_, leave, err := line.enter(t.Context(), "acc")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestPreviewsStepBack(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := line.enter(gone); !errors.Is(err, context.Canceled) {
+	if _, _, err := line.enter(gone, "acc"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a third beside two of four slots: got %v", err)
 	}
 	leaves[0]()
@@ -36,7 +36,7 @@ func TestPreviewsStepBack(t *testing.T) {
 	entered := make(chan time.Duration, 1)
 	began := time.Now()
 	go func() {
-		leave, err := line.enter(t.Context())
+		_, leave, err := line.enter(t.Context(), "acc")
 		if err == nil {
 			leave()
 		}
@@ -47,7 +47,7 @@ func TestPreviewsStepBack(t *testing.T) {
 		t.Errorf("a preview went before a call that waits, after %v", took)
 	}
 	waiting.Store(0)
-	if _, err := line.enter(t.Context()); err != nil {
+	if _, _, err := line.enter(t.Context(), "acc"); err != nil {
 		t.Error(err)
 	}
 }

@@ -59,6 +59,9 @@ func (p *process) start(cfg Config, h home) error {
 		return errors.Join(err, ourIn.Close(), ourOut.Close())
 	}
 	yieldMemory(p.cmd.Process.Pid)
+	if cfg.Background {
+		stepBack(p.cmd.Process.Pid) // And all that it starts.
+	}
 	p.conn = newConn(ourIn, ourOut)
 	go func() {
 		defer close(p.exited)

@@ -69,6 +69,9 @@ type Config struct {
 	// CPU is the processor time of each process in one job, in whole seconds.
 	// Default: MaxTime.
 	CPU time.Duration
+	// Background gives children, and what they start, a tenth of the processor
+	// that others of the machine want at the same time.
+	Background bool
 	// Fonts are what programs find typefaces by. Default: as the system has it.
 	Fonts Fonts
 	// Prepare is a job that every child does before it takes others, such as
@@ -151,9 +154,9 @@ func Start(cfg Config) (*Pool, error) {
 		return nil, fmt.Errorf("engine: folder for jobs: %w", err)
 	}
 	spawner := newThread()
-	if err := spawner.do(refuseNewPrivileges); err != nil {
+	if err := spawner.do(cfg.settle); err != nil {
 		spawner.close()
-		return nil, errors.Join(fmt.Errorf("engine: give up new privileges: %w", err), dir.Close())
+		return nil, errors.Join(err, dir.Close())
 	}
 	p := &Pool{
 		cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), reported: make(chan struct{}),

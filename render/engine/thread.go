@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -9,7 +10,7 @@ import (
 // thread is an OS thread that carries out functions until it is closed. The
 // kernel ties to the thread, not to the process, what matters here: the
 // parent-death signal comes when the thread that forked ends; no_new_privs,
-// set on one thread, passes to everything that it forks; and on many kernels
+// set on one thread, passes to everything that it forks, as its priority does; and on many kernels
 // each thread has a Landlock domain of its own, so that only the thread that
 // started a program may send it a signal.
 type thread struct {
@@ -55,4 +56,18 @@ func (t *thread) close() {
 // privileges.
 func refuseNewPrivileges() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}
+
+// backgroundNice gives its bearer about a tenth of a processor that another wants.
+const backgroundNice = 10
+
+// settle makes what the calling thread starts as the pool's children are to be.
+func (c Config) settle() error {
+	if err := refuseNewPrivileges(); err != nil {
+		return fmt.Errorf("engine: give up new privileges: %w", err)
+	}
+	if c.Background {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, backgroundNice) // Refused to who has less already.
+	}
+	return nil
 }

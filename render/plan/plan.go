@@ -40,22 +40,26 @@ type Plan struct {
 	// OfficeSlots is how many office programs stay, OfficeMemory bounds each.
 	OfficeSlots  int
 	OfficeMemory int64
+	// Background says that there is room for a browser and an engine beside, for
+	// what nobody pays for.
+	Background bool
 	// Decoding is what the bodies of all requests that are being read may take.
 	Decoding int64
 }
 
 // What one of each takes as a rule.
 const (
-	pageMemory    = 100 * mib // a warm page with its renderer
-	browserBase   = gib       // of the machine's memory for each browser
-	slotMemory    = 512 * mib // of the machine's memory for each render at once
-	officeIdle    = 256 * mib // an office that waits
-	pagesPerSlot  = 8         // more warm pages would only be looked through
-	spareBrowsers = 2         // beside one for each render: for a newcomer, and for one that rests
-	partOfPages   = 4         // a quarter of the memory is for warm pages,
-	partOfEngines = 2         // half for what files need while they are worked on,
-	partOfOffices = 8         // an eighth for offices that wait,
-	partOfBodies  = 16
+	pageMemory     = 100 * mib // a warm page with its renderer
+	browserBase    = gib       // of the machine's memory for each browser
+	slotMemory     = 512 * mib // of the machine's memory for each render at once
+	officeIdle     = 256 * mib // an office that waits
+	pagesPerSlot   = 8         // more warm pages would only be looked through
+	spareBrowsers  = 2         // beside one for each render: for a newcomer, and for one that rests
+	backgroundFrom = 3 * gib   // of the machine's memory, of which a background takes some 200 MB
+	partOfPages    = 4         // a quarter of the memory is for warm pages,
+	partOfEngines  = 2         // half for what files need while they are worked on,
+	partOfOffices  = 8         // an eighth for offices that wait,
+	partOfBodies   = 16
 )
 
 // For returns the plan of a machine. Without memory or cores it takes those of
@@ -76,6 +80,7 @@ func For(m Machine) Plan {
 		MarkupMemory:   256 * mib,
 		OfficeSlots:    clamp(int(m.Memory/partOfOffices/officeIdle), 1, m.Cores),
 		OfficeMemory:   clamp(m.Memory/2, 768*mib, 1536*mib),
+		Background:     m.Memory >= backgroundFrom,
 		Decoding:       clamp(m.Memory/partOfBodies, 64*mib, gib),
 	}
 	p.WarmPages = clamp(int(m.Memory/partOfPages/pageMemory), 1, pagesPerSlot*p.RenderSlots)

@@ -1,0 +1,127 @@
+package render
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// niceness counts the processes below this one by how far they step back.
+func niceness(t *testing.T) map[int]int {
+	t.Helper()
+	parents := map[int]int{}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // It has ended.
+		}
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		parents[pid], _ = strconv.Atoi(fields[1])
+	}
+	counted := map[int]int{}
+	for pid := range parents {
+		above := parents[pid]
+		for above > 1 && above != os.Getpid() {
+			above = parents[above]
+		}
+		if above != os.Getpid() {
+			continue
+		}
+		if got, err := syscall.Getpriority(syscall.PRIO_PROCESS, pid); err == nil {
+			counted[20-got]++ // The system call returns 20 minus the nice value.
+		}
+	}
+	return counted
+}
+
+// TestBackground draws the same document in front and behind: what is behind starts
+// when it is wanted, with all that it starts at a low priority, gives the same pages,
+// and ends with the Renderer.
+func TestBackground(t *testing.T) {
+	own, err := syscall.Getpriority(syscall.PRIO_PROCESS, os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ordinary := 20 - own
+	r := start(t, Config{Memory: 4 << 30})
+	before := niceness(t)
+	if before[ordinary] == 0 || before[10] != 0 {
+		t.Fatalf("before there is a preview: %v, want all at %d", before, ordinary)
+	}
+	behind, apart := r.Background("acc_a")
+	if !apart {
+		t.Fatal("previews have no browser of their own")
+	}
+	source := Source{HTML: "<h1>Hello</h1><script>document.body.append(' from a script')</script>"}
+	var sizes []int
+	for _, account := range []*Account{r.For("acc_a"), behind} {
+		doc, err := account.PDF(t.Context(), source, Page{}, PDF{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := account.PDFText(t.Context(), PDFFile{Content: doc.Body}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(text.Open())
+		if err != nil || !strings.Contains(string(got), "Hello") || !strings.Contains(string(got), "from a script") {
+			t.Errorf("text is %q, %v", got, err)
+		}
+		sizes = append(sizes, doc.Pages)
+		if err := errors.Join(text.Close(), doc.Body.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if sizes[0] != 1 || sizes[1] != 1 {
+		t.Errorf("pages: %v, want one each", sizes)
+	}
+	report, err := behind.ValidateTemplate(t.Context(), Template{Template: TemplateSource{HTML: "{{#if a}}"}})
+	if err != nil || len(report.Faults) == 0 {
+		t.Errorf("a template with a fault: %+v, %v", report, err)
+	}
+	// A browser, its zygotes and a renderer, and two engines at the least.
+	if after := niceness(t); after[10] < 5 {
+		t.Errorf("priorities: %v, want the browser of previews and its engines at 10", after)
+	}
+	if again, apart := r.Background("acc_b"); !apart || again.render != behind.render {
+		t.Error("it has started twice")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := niceness(t); left[10] != 0 {
+		t.Errorf("left after Close: %v", left)
+	}
+	if _, apart := r.Background("acc_a"); apart {
+		t.Error("previews begin after Close")
+	}
+}
+
+// TestBackgroundNeedsMemory has previews wait in line with calls where there is
+// little memory, and where what they need does not start.
+func TestBackgroundNeedsMemory(t *testing.T) {
+	r := start(t, Config{Memory: 2 << 30})
+	if a, apart := r.Background("acc_a"); apart || a.render != r {
+		t.Error("two browsers for two gigabytes")
+	}
+	r.behind.cfg.plan.Background = true
+	r.behind.cfg.Chromium = filepath.Join(t.TempDir(), "none")
+	for range 2 {
+		if a, apart := r.Background("acc_a"); apart || a.render != r {
+			t.Error("no browser, and yet one apart")
+		}
+	}
+	if _, err := r.behind.renderer(); !errors.Is(err, errPause) {
+		t.Errorf("after a start that failed: %v, want a pause", err)
+	}
+}
