@@ -33,8 +33,12 @@ type Redis struct {
 	script *redis.Script
 	memory *memory
 	log    *slog.Logger
+	// start and patience are when counting began, and how long a check may take.
+	start    time.Time
+	patience time.Duration
 	// until is when Redis may be asked again after it failed, and back when it
-	// answered again, both in nanoseconds; zero when it never failed.
+	// answered again, both in nanoseconds since the start, by a clock that nobody can
+	// set; zero when it never failed.
 	until, back atomic.Int64
 	down        atomic.Bool
 	alone       atomic.Int64
@@ -54,6 +58,7 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 	redis.SetLogger(silent{}) // what fails is logged here, once
 	return &Redis{
 		client: redis.NewClient(options), script: redis.NewScript(script), memory: newMemory(nil, maxKeys), log: log,
+		start: time.Now(), patience: redisTimeout,
 	}, nil
 }
 
@@ -82,12 +87,12 @@ func (r *Redis) Peek(ctx context.Context, key string, windows ...Window) (Verdic
 }
 
 func (r *Redis) judge(ctx context.Context, key string, windows []Window, do int) (Verdict, error) {
-	now := time.Now()
-	if now.UnixNano() < r.until.Load() {
+	now := int64(time.Since(r.start))
+	if now < r.until.Load() {
 		r.alone.Add(1)
 		return r.memory.judge(key, windows, do), nil
 	}
-	if back := r.back.Load(); back != 0 && now.UnixNano()-back < int64(overlap) {
+	if back := r.back.Load(); back != 0 && now-back < int64(overlap) {
 		if own := r.memory.judge(key, windows, look); !own.Allowed {
 			return own, nil
 		}
@@ -110,7 +115,7 @@ func (r *Redis) judge(ctx context.Context, key string, windows []Window, do int)
 
 // failed leaves Redis alone for a while, and says so the first time.
 func (r *Redis) failed(ctx context.Context, err error) {
-	r.until.Store(time.Now().Add(redisPause).UnixNano())
+	r.until.Store(int64(time.Since(r.start) + redisPause))
 	if !r.down.Swap(true) {
 		r.log.LogAttrs(ctx, slog.LevelError, "count rate limits in Redis failed; each process counts for itself", slog.Any("error", err))
 	}
@@ -118,14 +123,14 @@ func (r *Redis) failed(ctx context.Context, err error) {
 
 func (r *Redis) returned() {
 	if r.down.Load() && r.down.Swap(false) {
-		r.back.Store(time.Now().UnixNano())
+		r.back.Store(int64(time.Since(r.start)))
 		r.log.LogAttrs(context.Background(), slog.LevelInfo, "Redis answers again: rate limits are shared")
 	}
 }
 
 // ask makes one check, and returns Redis's time of it in microseconds.
 func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int) (verdict Verdict, at int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	arguments := []any{do, rand.Text()}
 	for _, w := range windows {

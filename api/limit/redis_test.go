@@ -151,6 +151,74 @@ func TestProcessesShareLimits(t *testing.T) {
 	}
 }
 
+// TestClocksOfProcessesDoNotCount lets two processes of a region, whose clocks are
+// apart by 5 seconds, count as fast as they can, with their memories beside Redis
+// as after its return. Whatever the order, no span of a window has more events
+// than it allows.
+func TestClocksOfProcessesDoNotCount(t *testing.T) {
+	socket := socketPath(t)
+	startRedis(t, socket)
+	windows := []Window{{"burst", 7, 60 * time.Millisecond}, {"minute", 15, 200 * time.Millisecond}}
+	// An event lies somewhere between the two moments.
+	type event struct{ asked, answered time.Time }
+	var mu sync.Mutex
+	var events []event
+	var wait sync.WaitGroup
+	processes := []*Redis{}
+	for _, off := range []time.Duration{-2500 * time.Millisecond, 2500 * time.Millisecond} {
+		process := newRedis(t, socket, new(logged))
+		process.memory.now = func() time.Time { return time.Now().Add(off) }
+		process.patience = time.Minute // a process that counts for itself has windows of its own
+		options := process.client.Options()
+		options.ReadTimeout, options.WriteTimeout, options.DialTimeout, options.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute
+		process.client = redis.NewClient(options)
+		process.back.Store(1)
+		processes = append(processes, process)
+		for range 3 {
+			wait.Go(func() {
+				for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+					asked := time.Now()
+					verdict, err := process.Take(t.Context(), "rl:fra:key", windows...)
+					if err != nil {
+						t.Error(err)
+					}
+					if verdict.Allowed {
+						mu.Lock()
+						events = append(events, event{asked, time.Now()})
+						mu.Unlock()
+					}
+					<-time.After(time.Duration(rand.IntN(4)) * time.Millisecond)
+				}
+			})
+		}
+	}
+	wait.Wait()
+	for _, process := range processes {
+		if err := process.client.Close(); err != nil {
+			t.Error(err)
+		}
+		if process.Alone() != 0 {
+			t.Fatalf("a process counted %d times for itself", process.Alone())
+		}
+	}
+	for _, w := range windows {
+		for _, first := range events {
+			inside := 0
+			for _, e := range events {
+				if !e.asked.Before(first.asked) && e.answered.Before(first.asked.Add(w.Length)) {
+					inside++
+				}
+			}
+			if inside > w.Limit {
+				t.Fatalf("%d events within %v, want %d at most", inside, w.Length, w.Limit)
+			}
+		}
+	}
+	if len(events) < 30 {
+		t.Errorf("%d events are allowed: too few to tell", len(events))
+	}
+}
+
 // TestRedisAnswersLikeMemory compares the verdicts of both limiters.
 func TestRedisAnswersLikeMemory(t *testing.T) {
 	socket := socketPath(t)
