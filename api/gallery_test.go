@@ -15,7 +15,7 @@ import (
 func gallery(t *testing.T, s *apitest.Server, query string) []wire.GalleryTemplate {
 	t.Helper()
 	answer := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/templates/gallery" + query, Header: http.Header{"Authorization": {""}}}).OK(t)
-	if got, want := answer.Header.Get("Cache-Control"), "public, s-maxage=300, stale-while-revalidate=60"; got != want {
+	if got, want := answer.Header.Get("Cache-Control"), "public, max-age=0, s-maxage=300, stale-while-revalidate=60, stale-if-error=86400"; got != want {
 		t.Errorf("%s: Cache-Control is %q, want %q", query, got, want)
 	}
 	var list wire.GalleryList

@@ -35,10 +35,6 @@ is refused or is rate limited is not billed.
 From when its turn comes, a call has the time of options.timeout for a page; 10 seconds to describe a file, 20 to read its
 text, 30 to rearrange it or add to it, and 60 to draw, compress, join or convert. What takes longer fails.`
 
-// edgeCache is the Cache-Control of the answers that a cache in front of the
-// service may keep; all others are no-store.
-const edgeCache = "public, s-maxage=300, stale-while-revalidate=60"
-
 // description is the description of the interface on its way out.
 type description []byte
 
@@ -46,14 +42,8 @@ func (a *API) openAPI(context.Context, call.Caller, nothing) (description, error
 	return a.openapi()
 }
 
-func (d description) send(w http.ResponseWriter, _ *http.Request) error {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(d)))
-	h.Set("Cache-Control", edgeCache)
-	w.WriteHeader(http.StatusOK)
-	_, err := w.Write(d)
-	return undelivered(err)
+func (d description) send(w http.ResponseWriter, r *http.Request) error {
+	return sendTagged(w, r, d)
 }
 
 // operationCodes are the errors that a call of any operation may come to.

@@ -148,8 +148,13 @@ func TestOpenAPIIsCachedAtTheEdge(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	for _, path := range []string{"/openapi.json", "/v1/billing/prices"} {
 		got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path})
-		if want := "public, s-maxage=300, stale-while-revalidate=60"; got.Header.Get("Cache-Control") != want {
+		if want := "public, max-age=0, s-maxage=300, stale-while-revalidate=60, stale-if-error=86400"; got.Header.Get("Cache-Control") != want {
 			t.Errorf("%s: Cache-Control is %q, want %q", path, got.Header.Get("Cache-Control"), want)
+		}
+		tag := got.Header.Get("ETag")
+		again := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path, Header: http.Header{"If-None-Match": {tag}}})
+		if tag == "" || again.Status != http.StatusNotModified || again.Body != "" || again.Header.Get("ETag") != tag {
+			t.Errorf("%s: the tag is %q, and whoever has it gets status %d, %q", path, tag, again.Status, again.Header.Get("ETag"))
 		}
 		if got := got.Header.Get("Content-Type"); got != "application/json" {
 			t.Errorf("%s: Content-Type is %q, want application/json", path, got)

@@ -3,12 +3,16 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -18,6 +22,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/edge"
 )
 
 // access says who may call a route.
@@ -192,5 +197,30 @@ func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) err
 			status = own
 		}
 	}
+	if _, shared := edge.Keepable(r); shared {
+		body, err := json.Marshal(out)
+		if err != nil {
+			return err
+		}
+		return sendTagged(w, r, append(body, '\n'))
+	}
 	return writeJSON(w, status, out)
+}
+
+// sendTagged answers with JSON that is the same for everybody, or 304 to who has
+// it.
+func sendTagged(w http.ResponseWriter, r *http.Request, body []byte) error {
+	sum := sha256.Sum256(body)
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	h := w.Header()
+	h.Set("ETag", tag)
+	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(http.StatusOK)
+	_, err := w.Write(body)
+	return undelivered(err)
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -140,15 +139,7 @@ func (b billing) setLimits(ctx context.Context, caller call.Caller, in limitsPat
 	return wire.Limits{MaxJobMicrodollars: limits.MaxJob, MaxDayMicrodollars: limits.MaxDay}, err
 }
 
-// priceList is the price list as it may be kept by caches.
-type priceList struct{ wire.PriceList }
-
-func (priceList) head(h http.Header) int {
-	h.Set("Cache-Control", edgeCache)
-	return 0
-}
-
-func (b billing) pricesOf(context.Context, call.Caller, nothing) (priceList, error) {
+func (b billing) pricesOf(context.Context, call.Caller, nothing) (wire.PriceList, error) {
 	list := wire.PriceList{Currency: "usd", Prices: []wire.Price{}}
 	for _, operation := range b.table.All() {
 		list.Prices = append(list.Prices, wire.Price{
@@ -156,7 +147,7 @@ func (b billing) pricesOf(context.Context, call.Caller, nothing) (priceList, err
 			Microdollars: b.prices[operation.Name], Note: operation.PriceNote,
 		})
 	}
-	return priceList{list}, nil
+	return list, nil
 }
 
 func jsonNumber(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }

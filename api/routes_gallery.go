@@ -21,17 +21,9 @@ type galleryQuery struct {
 	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200,example=serif elegant" jsonschema_description:"Only layouts in whose name, description, category or tags each of these words occurs."`
 }
 
-// galleryList is the gallery as it may be kept by caches.
-type galleryList struct{ wire.GalleryList }
-
-func (galleryList) head(h http.Header) int {
-	h.Set("Cache-Control", edgeCache)
-	return 0
-}
-
-func (g galleries) list(_ context.Context, _ call.Caller, in galleryQuery) (galleryList, error) {
+func (g galleries) list(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {
 	if categories := g.gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
-		return galleryList{}, fault.Invalid("category", "must be one of "+strings.Join(categories, ", "))
+		return wire.GalleryList{}, fault.Invalid("category", "must be one of "+strings.Join(categories, ", "))
 	}
 	list := wire.GalleryList{Templates: []wire.GalleryTemplate{}}
 	for _, l := range g.gallery.List(in.Category, in.Search) {
@@ -40,7 +32,7 @@ func (g galleries) list(_ context.Context, _ call.Caller, in galleryQuery) (gall
 			Href: l.Href(), ThumbnailURL: g.baseURL + l.ThumbnailPath(), Tags: l.Tags,
 		})
 	}
-	return galleryList{list}, nil
+	return list, nil
 }
 
 // thumbnailName names a picture: the layout, and the hash of its bytes.
@@ -63,7 +55,6 @@ func (t thumbnail) send(w http.ResponseWriter, _ *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "image/webp")
 	h.Set("Content-Length", strconv.Itoa(len(t)))
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	w.WriteHeader(http.StatusOK)
 	_, err := w.Write(t)
 	return undelivered(err)

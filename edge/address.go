@@ -1,23 +1,54 @@
 // Package edge is what every request passes before it is anybody's: its id, its
-// line in the log, panics, the address it comes from, and keys in addresses.
+// line in the log, panics, the address it comes from, what caches may keep of its
+// answer, and keys in addresses.
 package edge
 
 import (
+	"log/slog"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
+	"sync"
 )
+
+// maxHops bounds how many proxies may stand one behind the other.
+const maxHops = 9
+
+// AddressHeader is the header in which proxies send the client's address.
+type AddressHeader struct {
+	// Name is empty where there is no proxy, and the connection's address counts.
+	Name string
+	// Hops is how many proxies append to the header: the entry that is so far from
+	// its end was written by the outermost, and all before it by whoever liked.
+	Hops int
+}
+
+// ParseAddressHeader reads a header as settings name it: Fly-Client-IP, or
+// X-Forwarded-For:2. It tells whether it could.
+func ParseAddressHeader(text string) (AddressHeader, bool) {
+	name, count, counted := strings.Cut(text, ":")
+	hops := 1
+	if counted {
+		var err error
+		if hops, err = strconv.Atoi(count); err != nil || hops < 1 || hops > maxHops {
+			return AddressHeader{}, false
+		}
+	}
+	return AddressHeader{Name: name, Hops: hops}, name != "" || !counted
+}
 
 // clientIP returns the address that limits count by: the one named trusted
 // header if the settings name it, else the socket's. Any other forwarding
 // header is ignored, because clients can write it. IPv6 counts by its /64,
 // which one customer holds as a whole.
-func clientIP(r *http.Request, trustedHeader string) string {
+func clientIP(r *http.Request, trusted AddressHeader) string {
 	text := r.RemoteAddr
-	if trustedHeader != "" {
-		// Proxies append: the last entry is the one that ours wrote.
-		if values := strings.Split(strings.Join(r.Header.Values(trustedHeader), ","), ","); values[len(values)-1] != "" {
-			text = values[len(values)-1]
+	if trusted.Name != "" {
+		if entries := strings.Split(strings.Join(r.Header.Values(trusted.Name), ","), ","); entries[len(entries)-1] != "" {
+			// Where there are fewer entries than proxies, the request has passed fewer of
+			// them, and the first entry is one's own, too.
+			text = entries[max(0, len(entries)-trusted.Hops)]
 		}
 	}
 	text = strings.TrimSpace(text)
@@ -37,4 +68,42 @@ func clientIP(r *http.Request, trustedHeader string) string {
 		}
 	}
 	return addr.String()
+}
+
+// forwarding are the headers by which a proxy shows itself.
+var forwarding = [...]string{"Fly-Client-IP", "CF-Connecting-IP", "X-Forwarded-For", "X-Real-IP", "Forwarded"}
+
+// noticeProxies says once, where no header is trusted, that requests come through
+// a proxy: from this machine or its network, with a header as proxies set it.
+func noticeProxies(trusted AddressHeader, log *slog.Logger) func(http.Handler) http.Handler {
+	var once sync.Once
+	return func(next http.Handler) http.Handler {
+		if trusted.Name != "" {
+			return next
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if name := proxyHeader(r); name != "" {
+				once.Do(func() {
+					log.LogAttrs(r.Context(), slog.LevelWarn, "a request came through a proxy, and RELAYPDF_TRUSTED_IP_HEADER is not set: "+
+						"all clients have the proxy's address, and share one limit; name the header in which it sends theirs", slog.String("seen", name))
+				})
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// proxyHeader returns the header by which a proxy of ours shows itself, or "".
+// What comes from far away may be written by anybody, and says nothing.
+func proxyHeader(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if addr := from.Addr().Unmap(); err != nil || !addr.IsLoopback() && !addr.IsPrivate() {
+		return ""
+	}
+	for _, name := range forwarding {
+		if r.Header.Get(name) != "" {
+			return name
+		}
+	}
+	return ""
 }

@@ -20,8 +20,8 @@ type Config struct {
 	Serves func(path string) bool
 	// Fail answers with an error, as the interface does.
 	Fail func(http.ResponseWriter, *http.Request, error)
-	// TrustedIPHeader names the one header that carries the client's address;
-	// empty takes the socket's.
+	// TrustedIPHeader names the one header that carries the client's address, as
+	// ParseAddressHeader reads it; empty takes the socket's.
 	TrustedIPHeader string
 	Logger          *slog.Logger
 	Registry        prometheus.Registerer
@@ -39,7 +39,8 @@ func New(c Config) http.Handler {
 			c.Pages.ServeHTTP(w, r)
 		})
 	}
-	return chi.Chain(Identify(c.TrustedIPHeader), Log(c.Logger, c.Registry), Recover(c.Fail), Guard(c.Fail)).Handler(sides)
+	trusted, _ := ParseAddressHeader(c.TrustedIPHeader)
+	return chi.Chain(Identify(trusted), noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry), Keep, Recover(c.Fail), Guard(c.Fail)).Handler(sides)
 }
 
 // Methods are those that a route may take.

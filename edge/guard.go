@@ -10,12 +10,10 @@ import (
 )
 
 // Guard refuses keys in the addresses of the interface and sets the headers of
-// every answer: it is kept by nobody and taken for nothing else than it is,
-// unless a handler says so.
+// every answer: it is taken for nothing else than it is.
 func Guard(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("X-Content-Type-Options", "nosniff")
 			if Versioned(r.URL.Path) && keyInQuery(r.URL.RawQuery) {
 				fail(w, r, &fault.Error{Code: fault.Unauthorized, Message: "A key was given in the address; put the key in the Authorization header, and replace this key: addresses are stored in logs."})

@@ -30,7 +30,7 @@ func ClientIP(ctx context.Context) string { return identityOf(ctx).client }
 
 // Identify gives every request an id, the client's own if it is harmless, and
 // finds the address that it comes from.
-func Identify(trustedHeader string) func(http.Handler) http.Handler {
+func Identify(trusted AddressHeader) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			id := r.Header.Get(wire.RequestIDHeader)
@@ -38,7 +38,7 @@ func Identify(trustedHeader string) func(http.Handler) http.Handler {
 				id = store.NewID("req")
 			}
 			w.Header().Set(wire.RequestIDHeader, id)
-			known := identity{request: id, client: clientIP(r, trustedHeader)}
+			known := identity{request: id, client: clientIP(r, trusted)}
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, known)))
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -134,7 +135,16 @@ func (f *Files) URL(name string) string {
 	return one.path
 }
 
-// ServeHTTP sends a file by its address, to be kept for ever.
+// noGzip is gzip in a header Accept-Encoding that refuses it.
+var noGzip = regexp.MustCompile(`(?i)gzip *; *q=0(\.0*)? *(,|$)`)
+
+// TakesGzip tells whether the client of a request takes an answer gzipped.
+func TakesGzip(r *http.Request) bool {
+	accepted := strings.Join(r.Header.Values("Accept-Encoding"), ",")
+	return strings.Contains(accepted, "gzip") && !noGzip.MatchString(accepted)
+}
+
+// ServeHTTP sends a file by its address.
 func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	one, ok := f.byPath[r.URL.Path]
 	if !ok {
@@ -143,13 +153,12 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", one.kind)
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	content := one.content
 	if zipped := one.zipped(); zipped != nil {
 		h.Set("Vary", "Accept-Encoding")
-		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		if TakesGzip(r) {
 			h.Set("Content-Encoding", "gzip")
 			content = zipped
 		}

@@ -121,7 +121,6 @@ func (w drawings) showDrawn(v *visit) error {
 		}
 	}
 	h := v.w.Header()
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Content-Type", "image/png")
 	if strings.HasSuffix(name, ".pdf") {
 		stem, _, _ := strings.Cut(name, ".")
@@ -238,7 +237,6 @@ func (w publics) showStatus(v *visit) error {
 	if w.cfg.Ready != nil {
 		m = w.cfg.Ready(v.ctx())
 	}
-	v.w.Header().Set("Cache-Control", "public, max-age=0, s-maxage=5")
 	status := http.StatusOK
 	p := w.publicPage("Status", statusDescription, "", statusPath)
 	return v.show(status, views.StatusPage(p, m))

@@ -12,17 +12,14 @@ import (
 	"strings"
 
 	"relaypdf/edge"
+	"relaypdf/static"
 	"relaypdf/views"
 )
 
-const (
-	// publicCache is for what changes with a release or with the price list only.
-	publicCache = "public, max-age=0, s-maxage=300, stale-while-revalidate=3600"
-	// publicPolicy is what a page may load that everybody gets the same copy of: it
-	// cannot have a nonce.
-	publicPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
-		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-)
+// publicPolicy is what a page may load that everybody gets the same copy of: it
+// cannot have a nonce.
+const publicPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // serveAll makes a handler of a page for everybody.
 func (w publics) serveAll(p page) http.Handler {
@@ -71,9 +68,6 @@ func sendPublic(rw http.ResponseWriter, r *http.Request, made *edge.Recorder) er
 	content := made.Body.Bytes()
 	h.Add("Vary", "Accept-Encoding") // a 304 has it, too
 	if r.Method != http.MethodPost && made.Status == http.StatusOK {
-		if made.Header().Get("Cache-Control") == "" {
-			h.Set("Cache-Control", publicCache)
-		}
 		sum := sha256.Sum256(content)
 		tag := `W/"` + hex.EncodeToString(sum[:12]) + `"`
 		h.Set("ETag", tag)
@@ -94,7 +88,7 @@ func sendPublic(rw http.ResponseWriter, r *http.Request, made *edge.Recorder) er
 // what is sent, for nobody to see.
 func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []byte, comment string) error {
 	h := w.Header()
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if static.TakesGzip(r) {
 		var short bytes.Buffer
 		zip := gzip.NewWriter(&short)
 		zip.Comment = comment

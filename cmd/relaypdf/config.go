@@ -34,18 +34,19 @@ type Config struct {
 	ExtraCA         string   // PEM file with certificate authorities trusted besides the system's
 	RateLimits      bool
 	Billing         bool
-	HeaderBrand     string // second name of the x-service-* headers; empty adds none
-	MetricsListen   string // host:port of /metrics and pprof; empty: off
-	TrustedIPHeader string // the one header that carries the client's address; empty: the socket's
-	MaxBody         int64  // bytes of a request body
-	MaxFile         int64  // bytes of one file, inline, fetched or uploaded
-	Memory          int64  // bytes that the service may take; 0: what there is
-	RenderSlots     int    // renders at once; 0: one per core
-	RenderQueue     int    // renders that may wait; 0: the pool's own default
-	OfficeSlots     int    // office documents at once; 0: one per core
-	RenderUser      string // unprivileged user of the engines when started as root
-	Sandbox         string // least protection to start with: full, reduced or none
-	Chromium        string // browser binary; empty: found by itself
+	HeaderBrand     string   // second name of the x-service-* headers; empty adds none
+	MetricsListen   string   // host:port of /metrics and pprof; empty: off
+	TrustedIPHeader string   // the one header that carries the client's address; empty: the socket's
+	EdgePurgeURLs   []string // caches in front that can be told to forget
+	MaxBody         int64    // bytes of a request body
+	MaxFile         int64    // bytes of one file, inline, fetched or uploaded
+	Memory          int64    // bytes that the service may take; 0: what there is
+	RenderSlots     int      // renders at once; 0: one per core
+	RenderQueue     int      // renders that may wait; 0: the pool's own default
+	OfficeSlots     int      // office documents at once; 0: one per core
+	RenderUser      string   // unprivileged user of the engines when started as root
+	Sandbox         string   // least protection to start with: full, reduced or none
+	Chromium        string   // browser binary; empty: found by itself
 	Trial           credit.Amount
 	SignUp          string // who may make an account on the pages: open, invite, closed
 	SMTPURL         string // mail server; empty sends no mail

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"relaypdf/api"
+	"relaypdf/edge"
 	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -161,10 +162,29 @@ func parseSignUp(text string) (string, error) {
 }
 
 func parseHeaderName(text string) (string, error) {
-	if text != "" && !httpguts.ValidHeaderFieldName(text) {
+	header, ok := edge.ParseAddressHeader(text)
+	if !ok {
+		return "", errors.New("is not a header; write its name, or with the number of proxies that append to it, X-Forwarded-For:2")
+	}
+	if header.Name != "" && !httpguts.ValidHeaderFieldName(header.Name) {
 		return "", errors.New("cannot stand in a header's name; use letters, digits and hyphens")
 	}
 	return text, nil
+}
+
+// parsePurgeURLs reads the addresses of caches that can be told to forget.
+func parsePurgeURLs(text string) ([]string, error) {
+	list, err := parseList(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range list {
+		u, err := url.Parse(one)
+		if err != nil || u.Scheme != "file" && u.Scheme != "http" && u.Scheme != "https" || (u.Host == "") != (u.Scheme == "file") || u.Scheme == "file" && !filepath.IsAbs(u.Path) {
+			return nil, errors.New("is not a list of caches; write http://HOST:PORT/ for Varnish, file:///absolute/folder for nginx")
+		}
+	}
+	return list, nil
 }
 
 // parseSize reads a number of bytes with an optional binary or decimal unit.

@@ -166,8 +166,13 @@ var settings = []setting{
 	},
 	{
 		name: "trusted-ip-header", group: groupServer, emptyMeans: true,
-		doc:   "The one header in which a proxy in front sends the client's address, such as `Fly-Client-IP`. Set it only where that proxy overwrites it. Empty uses the connection's address.",
+		doc:   "The one header in which a proxy in front sends the client's address: `Fly-Client-IP`, `CF-Connecting-IP`, `X-Forwarded-For`, or `X-Forwarded-For:2` behind two that append to it. Set it only where every request passes that proxy. Empty uses the connection's address.",
 		apply: into(func(c *Config) *string { return &c.TrustedIPHeader }, parseHeaderName),
+	},
+	{
+		name: "edge-purge-url", group: groupServer,
+		doc:   "Caches in front that `relaypdf edge purge` tells to forget, separated by commas: `http://HOST:PORT/` of a Varnish, `file:///FOLDER` of an nginx (docs/edge.md).",
+		apply: into(func(c *Config) *[]string { return &c.EdgePurgeURLs }, parsePurgeURLs),
 	},
 	{
 		name: "max-body", group: groupServer, fallback: "100MiB",

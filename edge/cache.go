@@ -1,0 +1,133 @@
+package edge
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// What caches may do with an answer. Browsers ask again for pages each time, and
+// are mostly told that they have them; a cache in front of the service answers by
+// itself for the shared time, and for a day while the service does not.
+const (
+	// forever is for addresses that hold the hash of what they lead to.
+	forever = "public, max-age=31536000, immutable"
+	// release is for what changes with a release or with the settings only.
+	release = "public, max-age=0, s-maxage=300, stale-while-revalidate=3600, stale-if-error=86400"
+	// listing is the same for programs, which are told of a new price sooner.
+	listing = "public, max-age=0, s-maxage=300, stale-while-revalidate=60, stale-if-error=86400"
+	// moment is for what many look at while something goes on.
+	moment = "public, max-age=0, s-maxage=5"
+	// nobody is for everything else, documents above all.
+	nobody = "no-store"
+)
+
+// Kept is one line of what caches may keep.
+type Kept struct {
+	// Pattern is a path, or with "/*" at its end all paths below it.
+	Pattern string
+	// Control is the header Cache-Control.
+	Control string
+	// Keys are the names under which a cache is told to forget it.
+	Keys string
+	// bare tells that only the answer without a query is kept: others are to what
+	// one visitor has typed.
+	bare bool
+}
+
+// Public is everything that caches may keep: answers to GET and HEAD that are the
+// same for everybody, and set no cookie. All else is no-store.
+var Public = []Kept{
+	{Pattern: "/static/*", Control: forever, Keys: "assets"},
+	{Pattern: "/gallery/*", Control: forever, Keys: "assets"},
+	{Pattern: "/drawn/*", Control: forever, Keys: "assets"},
+	{Pattern: "/", Control: release, Keys: "pages prices gallery"},
+	{Pattern: "/pdf-templates", Control: release, Keys: "pages gallery", bare: true},
+	{Pattern: "/pdf-templates/*", Control: release, Keys: "pages prices gallery", bare: true},
+	{Pattern: "/pricing", Control: release, Keys: "pages prices", bare: true},
+	{Pattern: "/docs", Control: release, Keys: "pages docs"},
+	{Pattern: "/docs/*", Control: release, Keys: "pages prices docs"},
+	{Pattern: "/llms.txt", Control: release, Keys: "pages prices docs"},
+	{Pattern: "/llms-full.txt", Control: release, Keys: "pages prices docs"},
+	{Pattern: "/robots.txt", Control: release, Keys: "pages"},
+	{Pattern: "/sitemap.xml", Control: release, Keys: "pages docs gallery"},
+	{Pattern: "/status", Control: moment, Keys: "status"},
+	{Pattern: "/openapi.json", Control: listing, Keys: "pages prices docs"},
+	{Pattern: "/v1/templates/gallery", Control: listing, Keys: "pages gallery"},
+	{Pattern: "/v1/billing/prices", Control: listing, Keys: "pages prices"},
+}
+
+// Keys lists the names under which caches can be told to forget.
+func Keys() []string {
+	var keys []string
+	for _, k := range Public {
+		keys = append(keys, strings.Fields(k.Keys)...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// Keepable returns the line of Public that a request comes under.
+func Keepable(r *http.Request) (Kept, bool) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return Kept{}, false
+	}
+	for _, k := range Public {
+		folder, below := strings.CutSuffix(k.Pattern, "*")
+		if k.Pattern == r.URL.Path || below && len(r.URL.Path) > len(folder) && strings.HasPrefix(r.URL.Path, folder) {
+			return k, !k.bare || r.URL.RawQuery == "" && !r.URL.ForceQuery
+		}
+	}
+	return Kept{}, false
+}
+
+// Keep tells caches with each answer what they may do with it. A handler cannot
+// open more than Public does; what it says is private stays so.
+func Keep(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", nobody)
+		next.ServeHTTP(&keeper{ResponseWriter: w, r: r}, r)
+	})
+}
+
+// keeper sets the headers for caches when the status is known. What is sent
+// around it is no-store.
+type keeper struct {
+	http.ResponseWriter
+	r    *http.Request
+	done bool
+}
+
+// Unwrap lets http.ResponseController and the log reach what is below.
+func (k *keeper) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+
+func (k *keeper) Write(p []byte) (int, error) {
+	k.decide(http.StatusOK)
+	return k.ResponseWriter.Write(p)
+}
+
+// WriteHeader sends the status.
+func (k *keeper) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		k.decide(status)
+	}
+	k.ResponseWriter.WriteHeader(status)
+}
+
+func (k *keeper) decide(status int) {
+	if k.done {
+		return
+	}
+	k.done = true
+	h := k.Header()
+	kept, ok := Keepable(k.r)
+	whole := status == http.StatusOK || status == http.StatusPartialContent || status == http.StatusNotModified
+	switch {
+	case ok && whole && len(h.Values("Set-Cookie")) == 0 && !strings.HasPrefix(h.Get("Cache-Control"), "private"):
+		h.Set("Cache-Control", kept.Control)
+		h.Set("Surrogate-Key", kept.Keys)
+		h.Set("Cache-Tag", strings.ReplaceAll(kept.Keys, " ", ","))
+	case !strings.HasPrefix(h.Get("Cache-Control"), "private"):
+		h.Set("Cache-Control", nobody)
+	}
+}
