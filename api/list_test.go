@@ -133,3 +133,24 @@ func TestMissingSpeaksTheLanguageOfItsSide(t *testing.T) {
 		}
 	}
 }
+
+// Operations have no parameters in their addresses: what stands there would be left
+// out in silence.
+func TestOperationsRefuseQueryParameters(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	for query, words := range map[string]string{
+		"response=url":                  "did you mean response?",
+		"respons=url":                   "did you mean response?",
+		"format=A4":                     "in the body",
+		"a=1&b=2":                       "a is in the address",
+		strings.Repeat("x", 300) + "=1": "in the body",
+		"%FF=1":                         "in the body",
+	} {
+		answer := s.Send(t, apitest.Request{Path: "/v1/test/echo?" + query, Body: `{"text":"x"}`})
+		if got := answer.Refused(t, fault.InvalidRequest); !strings.Contains(got.Message, words) || len(got.Details[0].Field) > 100 {
+			t.Errorf("%.50s: the message is %q, want %q in it", query, got.Message, words)
+		}
+	}
+	s.Send(t, apitest.Request{Path: "/v1/test/echo?", Body: `{"text":"x"}`}).OK(t)
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ func runOperation(a *API, operation *op.Operation[*operation.Env], who func(*htt
 		a.reached("authenticate")
 		request := call.Request{Operation: operation, Caller: caller, RequestID: edge.RequestID(r.Context())}
 		readCallHeaders(r.Header, &request)
+		refuseQuery(r.URL.Query(), &request)
 		request.Form = formBoundary(r.Header)
 		request.Body = &httpBody{r: r, limit: http.MaxBytesReader(w, pace(w, r.Body), a.maxBody)}
 		outcome, verdict, err := a.Calls.Do(r.Context(), request)
@@ -45,6 +47,18 @@ func runOperation(a *API, operation *op.Operation[*operation.Env], who func(*htt
 		}
 		edge.Note(w, slog.String("call", outcome.CallID))
 		return a.deliver(r.Context(), w, outcome)
+	}
+}
+
+// maxQueryName bounds the name of a parameter in a fault.
+const maxQueryName = 64
+
+// refuseQuery faults parameters in the address of an operation, which has none: its
+// fields would be left out in silence.
+func refuseQuery(query url.Values, request *call.Request) {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		field := strings.ToValidUTF8(name[:min(len(name), maxQueryName)], "\uFFFD")
+		request.Faults.Add(field, "is in the address, where operations have no parameters: their fields stand in the body%s", op.Near(request.Operation.Schema, name))
 	}
 }
 

@@ -61,6 +61,10 @@ func hint(doc *jsonschema.Schema, at []string, name string) string {
 	return "; did you mean " + best + "?"
 }
 
+// Near says which field of an input was probably meant by a name; empty where none
+// is like it.
+func Near(input *jsonschema.Schema, name string) string { return hint(input, nil, name) }
+
 // members ranges over an object schema's declared members in order.
 func members(doc *jsonschema.Schema) func(func(string, *jsonschema.Schema) bool) {
 	return func(yield func(string, *jsonschema.Schema) bool) {
