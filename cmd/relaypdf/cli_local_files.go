@@ -18,11 +18,14 @@ import (
 )
 
 // localFiles sends along what a page in a file refers to: styles, images, fonts and
-// scripts beside it or below, as data: addresses in their places. Nothing outside of
-// the page's folder is read, links that lead out of it included.
+// scripts beside it or below. They go as assets where the operation takes these, and
+// as data: addresses in their places otherwise. Nothing outside of the page's folder
+// is read, links that lead out of it included.
 type localFiles struct {
-	off  bool // of --no-local-files
-	root *os.Root
+	off      bool // of --no-local-files
+	asAssets bool
+	root     *os.Root
+	assets   []any // as the interface takes them
 
 	sent   []string // paths from the page's folder, in the order of the page
 	bytes  int64
@@ -30,9 +33,34 @@ type localFiles struct {
 	opened []string // styles that are being read
 }
 
-// maxLocalFile bounds one file: with Base64 a larger one is more than the service
-// takes as HTML.
-const maxLocalFile = 10 << 20
+const (
+	// maxLocalFile bounds one file in a page: with Base64 a larger one is more than
+	// the service takes as HTML.
+	maxLocalFile = 10 << 20
+	// maxLocalAssets and maxLocalBytes are what the service takes beside a page.
+	maxLocalAssets = 100
+	maxLocalBytes  = 50 << 20
+)
+
+// assetsField is the field that files beside a page go to.
+const assetsField = "assets"
+
+// addTo puts the files into a request, after those that the command line names.
+func (l *localFiles) addTo(input map[string]any) {
+	given, _ := input[assetsField].([]any)
+	for _, asset := range l.assets {
+		about, _ := asset.(map[string]any)
+		if !slices.ContainsFunc(given, func(other any) bool {
+			named, _ := other.(map[string]any)
+			return named["filename"] == about["filename"]
+		}) {
+			given = append(given, asset)
+		}
+	}
+	if len(given) > 0 {
+		input[assetsField] = given
+	}
+}
 
 // localTypes are the files that are sent, by extension. Anything else that a page
 // names, it does not need to be drawn.
@@ -52,9 +80,14 @@ func (l *localFiles) embed(name, field, text string) (embedded string, err error
 	}
 	defer func() { err = errors.Join(err, l.root.Close()) }()
 	if field == "markdown" {
-		return l.markdown(text), nil
+		embedded = l.markdown(text)
+	} else {
+		embedded = l.page(text)
 	}
-	return l.page(text), nil
+	if l.asAssets {
+		return text, nil
+	}
+	return embedded, nil
 }
 
 // page rewrites the references of HTML. What it does not know stays byte for byte.
@@ -115,7 +148,7 @@ func (l *localFiles) tag(token html.Token, raw string) string {
 			value = l.style(a.Val, ".")
 		case a.Key == "srcset" && (token.Data == "img" || token.Data == "source"):
 			value = l.set(a.Val)
-		case namesFile(token.Data, a.Key):
+		case namesFile(token.Data, a.Key), l.asAssets && token.Data == "use" && strings.HasSuffix(a.Key, "href"):
 			value = l.reference(a.Val, ".")
 		}
 		if value != a.Val {
@@ -185,8 +218,16 @@ var markdownImage = regexp.MustCompile(`(!\[[^\]]*\]\(\s*)<?([^)\s>]+)>?|^( {0,3
 // htmlTag matches the elements of Markdown that show files.
 var htmlTag = regexp.MustCompile(`(?i)<(?:img|source|video|link)\b[^>]*>`)
 
+// styleElement is a style sheet in Markdown.
+var styleElement = regexp.MustCompile(`(?is)<style[^>]*>(.*?)</style>`)
+
 // markdown rewrites the images of Markdown, but for those in code.
 func (l *localFiles) markdown(text string) string {
+	if l.asAssets {
+		for _, style := range styleElement.FindAllStringSubmatch(text, -1) {
+			l.style(style[1], ".")
+		}
+	}
 	var out strings.Builder
 	fence := ""
 	for line := range strings.Lines(text) {
@@ -247,8 +288,17 @@ func (l *localFiles) reference(reference, folder string) string {
 		return reference
 	}
 	if !slices.Contains(l.sent, name) {
+		if l.asAssets && (len(l.assets) == maxLocalAssets || l.bytes+int64(len(content)) > maxLocalBytes) {
+			l.miss("%s was not sent: a page takes %d files of %d MiB together along", name, maxLocalAssets, maxLocalBytes>>20)
+			return reference
+		}
 		l.sent = append(l.sent, name)
 		l.bytes += int64(len(content))
+		if l.asAssets {
+			l.assets = append(l.assets, map[string]any{"filename": name, "file": base64.StdEncoding.EncodeToString(content)})
+		}
+	} else if l.asAssets {
+		return reference
 	}
 	if media == "text/css" {
 		if slices.Contains(l.opened, name) {
@@ -258,6 +308,9 @@ func (l *localFiles) reference(reference, folder string) string {
 		content = []byte(l.style(string(content), path.Dir(name)))
 		l.opened = l.opened[:len(l.opened)-1]
 		media += ";charset=utf-8"
+	}
+	if l.asAssets {
+		return reference
 	}
 	embedded := "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(content)
 	if address.Fragment != "" {
@@ -290,9 +343,13 @@ func (l *localFiles) read(name string) ([]byte, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.New("it is no plain file")
 	}
-	content, err := io.ReadAll(io.LimitReader(f, maxLocalFile+1))
-	if err == nil && len(content) > maxLocalFile {
-		err = fmt.Errorf("it has more than %d MiB", maxLocalFile>>20)
+	most := int64(maxLocalFile)
+	if l.asAssets {
+		most = maxLocalBytes
+	}
+	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("it has more than %d MiB", most>>20)
 	}
 	return content, err
 }

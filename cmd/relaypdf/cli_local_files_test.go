@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/base64"
+	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
@@ -140,5 +142,64 @@ func TestOperationMistakesWithLocalFiles(t *testing.T) {
 	r = b.run("", "doc", "create", filepath.Join(dir, "page.html"), "--no-local-files")
 	if r.code != 0 || strings.Contains(r.out, "data:") || r.err != "" {
 		t.Errorf("without local files: got %+v", r)
+	}
+}
+
+// TestLocalFilesAsAssets sends files beside the page where the operation takes them,
+// and leaves the page as it is.
+func TestLocalFilesAsAssets(t *testing.T) {
+	dir := pageFolder(t)
+	names := func(file, field, text string, given ...any) (list []string, l *localFiles) {
+		t.Helper()
+		l = &localFiles{asAssets: true}
+		got, err := l.embed(filepath.Join(dir, file), field, text)
+		if err != nil || got != text {
+			t.Fatalf("the page became %q, %v", got, err)
+		}
+		input := map[string]any{}
+		if given != nil {
+			input["assets"] = given
+		}
+		l.addTo(input)
+		assets, _ := input["assets"].([]any)
+		for _, asset := range assets {
+			about, _ := asset.(map[string]any)
+			name, _ := about["filename"].(string)
+			list = append(list, name)
+			encoded, _ := about["file"].(string)
+			want, err := os.ReadFile(filepath.Join(dir, name))
+			if content, err2 := base64.StdEncoding.DecodeString(encoded); len(given) == 0 && (err != nil || err2 != nil || !bytes.Equal(content, want)) {
+				t.Errorf("%s is sent as %.50q, %v, %v", name, content, err, err2)
+			}
+		}
+		return list, l
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "page.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, l := names("page.html", "html", string(page))
+	if want := []string{"css/main.css", "css/more.css", "img/red.png"}; !slices.Equal(got, want) || !slices.Equal(l.sent, want) || len(l.missed) != 1 {
+		t.Errorf("sent %q of %q, missed %q, want %q", got, l.sent, l.missed, want)
+	}
+	if got, _ := names("page.html", "html", `<img src="img/red.png">`, map[string]any{"filename": "img/red.png", "url": "https://e.com/a.png"}); !slices.Equal(got, []string{"img/red.png"}) {
+		t.Errorf("sent %q besides what the command line names", got)
+	}
+	if got, l := names("page.html", "html", `<svg><use href="img/red.png#a"/></svg><img src="../outside.png"><img src="img/link.png"><img src="img/inside.png">`); !slices.Equal(got, []string{"img/red.png", "img/inside.png"}) || len(l.missed) != 2 {
+		t.Errorf("sent %q, missed %q", got, l.missed)
+	}
+	if got, _ := names("text.md", "markdown", "![x](img/red.png)\n\n<style>@import 'css/more.css';</style>\n"); !slices.Equal(got, []string{"css/more.css", "css/main.css", "img/red.png"}) {
+		t.Errorf("sent %q of Markdown", got)
+	}
+	var many strings.Builder
+	for i := range maxLocalAssets + 5 {
+		name := fmt.Sprintf("img/%d.png", i)
+		fmt.Fprintf(&many, "<img src=%s>", name)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, l := names("page.html", "html", many.String()); len(got) != maxLocalAssets || len(l.missed) != 5 || !strings.Contains(l.missed[0], "100 files of 50 MiB") {
+		t.Errorf("sent %d, missed %q", len(got), l.missed)
 	}
 }

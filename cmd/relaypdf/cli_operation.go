@@ -87,6 +87,9 @@ type operationCall struct {
 func configure(cmd *cobra.Command, operation *op.Operation[*operation.Env], name string, otherwise func(document) string) error {
 	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
 	c.takes.otherwise, c.takes.local = otherwise, &localFiles{}
+	if operation.Schema.Properties != nil {
+		_, c.takes.local.asAssets = operation.Schema.Properties.Get(assetsField)
+	}
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
 	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
@@ -209,6 +212,7 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	c.takes.local.addTo(input)
 	options := client.CallOptions{IdempotencyKey: c.idempotencyKey}
 	if c.maxCharge != "" {
 		limit, err := credit.ParseDollars(c.maxCharge)
