@@ -1,0 +1,41 @@
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"relaypdf/api"
+)
+
+// TestGeneratedGo makes a client with oapi-codegen, compiles it and calls the service
+// with it. What is pinned of the generator and its runtime is a module of its own, in
+// testdata/go.
+func TestGeneratedGo(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	dir := t.TempDir()
+	sources, err := os.ReadDir(filepath.Join("testdata", "go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range sources {
+		text, err := os.ReadFile(filepath.Join("testdata", "go", source.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, strings.TrimSuffix(source.Name(), ".txt")), string(text))
+	}
+	description, err := api.Description(s.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "openapi.json"), string(description))
+	write(t, filepath.Join(dir, "service", "README"), "The generator writes into this folder.\n")
+	env := append(s.environment(t), "GOFLAGS=", "GO111MODULE=on", "GOWORK=off")
+	run(t, dir, env, "go", "tool", "oapi-codegen", "-config", "config.yaml", "openapi.json")
+	if out := run(t, dir, env, "go", "run", "."); out != "ok" {
+		t.Errorf("the client says %q", out)
+	}
+}
