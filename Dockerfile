@@ -36,7 +36,7 @@ RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		ca-certificates curl \
 		chromium-headless-shell libnss3-tools \
-		poppler-utils qpdf mupdf-tools webp fontconfig \
+		poppler-utils qpdf mupdf-tools ghostscript webp fontconfig \
 		fonts-liberation fonts-dejavu-core fonts-crosextra-carlito fonts-crosextra-caladea \
 		fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji \
 		fonts-lato fonts-manrope fonts-jetbrains-mono fonts-open-sans fonts-roboto-unhinted \

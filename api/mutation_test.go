@@ -249,7 +249,7 @@ func strayFiles(t *testing.T, folders string) (paths []string) {
 // process, or by those that it started, for one job and outlived it.
 func strayPrograms(t *testing.T) (names []string) {
 	t.Helper()
-	forJobs := []string{"qpdf", "mutool", "pdfinfo", "pdftotext", "pdftoppm", "pdftk", "java", "wkhtmltopdf", "tesseract", "cwebp"}
+	forJobs := []string{"qpdf", "mutool", "pdfinfo", "pdftotext", "pdftoppm", "pdftk", "java", "wkhtmltopdf", "tesseract", "gs", "cwebp"}
 	parents := map[int]int{}
 	programs := map[int]string{}
 	entries, err := os.ReadDir("/proc")

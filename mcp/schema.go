@@ -52,7 +52,8 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc.Properties != nil {
 		short.Properties = jsonschema.NewProperties()
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
-			if !strings.HasPrefix(pair.Value.Description, "Is ignored") {
+			// What a changed PDF says of itself is a tool's own business: pdf_create takes it.
+			if !strings.HasPrefix(pair.Value.Description, "Is ignored") && !strings.HasPrefix(pair.Value.Description, "Document information of the result, in the place") {
 				short.Properties.Set(pair.Key, shrink(pair.Value, depth-1))
 			}
 		}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"relaypdf/render/engine"
@@ -110,6 +111,25 @@ func (a PDFPages) Read(ctx context.Context, file PDFFile, how OCR) (*spool.File,
 		Force: how.Force, Turn: how.Turn, Straighten: how.Straighten, Text: how.Text,
 	}
 	return a.runPDF(ctx, engine.Job{Name: pdf.OCRJob, Args: args, Files: files})
+}
+
+// PDFLevel is a level of PDF/A, such as 2b.
+type PDFLevel = pdf.ArchiveLevel
+
+// Archive makes a PDF one for archives, which is checked. Changes say what is different
+// in it. What is empty of info is as the document has it.
+func (a PDFPages) Archive(ctx context.Context, file PDFFile, level PDFLevel, info Metadata) (_ *spool.File, changes []string, err error) {
+	files, input := file.input()
+	args := pdf.ArchiveArgs{Input: input, Level: level, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.ArchiveJob, Args: args, Files: files})
+	if err != nil {
+		return nil, nil, err
+	}
+	var made pdf.Archived
+	if err := json.Unmarshal(result.Body, &made); err != nil {
+		return nil, nil, errors.Join(err, result.Close())
+	}
+	return result.Output(0), made.Changes, nil
 }
 
 // Redaction says what goes of a PDF.

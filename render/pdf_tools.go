@@ -37,6 +37,7 @@ const (
 	PDFNoLanguage       = pdf.NoLanguage
 	PDFNoProgram        = pdf.NoProgram
 	PDFRemains          = pdf.Remains
+	PDFNoArchive        = pdf.NoArchive
 )
 
 // The limits of a page's image: pixels a side and in all.
@@ -44,6 +45,9 @@ const (
 	MaxPageSide   = pdf.MaxSide
 	MaxPagePixels = pdf.MaxPixels
 )
+
+// ColorProfile is the file of the profile that PDF/A has its colours by.
+const ColorProfile = pdf.ColorProfile
 
 // PDFFile is a PDF to work on, and the password that opens it.
 type PDFFile struct {

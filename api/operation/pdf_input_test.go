@@ -38,6 +38,7 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.attachments", `{` + aPDF + `,"action":"extract","names":["a"]}`},
 		{"pdf.extract-images", `{` + aPDF + `,"minWidth":1,"minHeight":65535,"pages":[2]}`},
 		{"pdf.ocr", `{` + aPDF + `,"languages":["eng","chi_sim"],"pages":"2-","force":true,"rotate":false,"deskew":false,"output":"text"}`},
+		{"pdf.pdfa", `{` + aPDF + `,"level":"3b","password":"x","metadata":{"title":"x"}}`},
 		{"pdf.redact", `{` + aPDF + `,"terms":["Zoë"],"patterns":["\\d{4} ?\\d{4}"],"areas":[{"page":2,"x":0,"y":1.5,"width":10,"height":20}],"color":"crimson"}`},
 		{"pdf.info", `{"fileId":"file_x","password":""}`},
 	} {
@@ -87,6 +88,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.ocr", `{` + aPDF + `,"languages":["en","../eng"],"output":"text","metadata":{"title":"x"}}`, []string{
 			`languages[0] must be a string of 3 to 20 characters matching ^[a-z]{3}(_[A-Za-z]+)*$; got "en"`,
 			`languages[1] must be a string of 3 to 20 characters matching ^[a-z]{3}(_[A-Za-z]+)*$; got "../eng"`, "metadata is for pdf only; output is text"}},
+		{"pdf.pdfa", `{` + aPDF + `,"level":"2u"}`, []string{`level must be one of 1b, 2b, 3b; got "2u"`}},
 		{"pdf.redact", `{` + aPDF + `}`, []string{"terms is required, or patterns or areas in its place: nothing says what is to go"}},
 		{"pdf.redact", `{` + aPDF + `,"terms":[" "],"patterns":["a*","(","(?=a)"],"color":"nocolour"}`, []string{
 			"terms[0] must not be blank", "patterns[0] matches an empty text, and so says nothing of what is to go", "patterns[1] is no regular expression of RE2: missing closing ): `(`",

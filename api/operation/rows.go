@@ -259,6 +259,16 @@ var Rows = []op.Row[*Env]{
 		Example: RedactInput{PDFSource: examplePDF(), Areas: []RedactArea{{Page: 1, X: 20, Y: 10, Width: 100, Height: 50}}},
 		Run:     described(runRedact),
 	},
+	row[ArchiveInput]{
+		Info: op.Info{
+			Name: "pdf.pdfa", Summary: "Make a PDF one for archives (PDF/A)",
+			Use:   "Use it for files that must be readable in decades, or that somebody wants as PDF/A.",
+			Price: toolPrice, PriceNote: "Warnings say what had to change.",
+			Produces: []string{"application/pdf"}, Warns: true, Codes: []string{string(fault.ConvertUnavailable)},
+		},
+		Example: ArchiveInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "3b"},
+		Run:     runArchive,
+	},
 	row[PDFFileInput]{
 		Info: op.Info{
 			Name: "pdf.form.fields", Summary: "List the fields of a PDF's form",

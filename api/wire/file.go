@@ -10,12 +10,13 @@ type FileURL struct {
 	Filename  string    `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
 	SizeBytes int64     `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size in bytes."`
 	ExpiresAt time.Time `json:"expiresAt" jsonschema:"required" jsonschema_description:"When the address stops working, 24 hours after the file was made."`
-	Warnings  []Warning `json:"warnings,omitempty" jsonschema_description:"What is wrong with the page that the result was made of, at most 50."`
+	Warnings  []Warning `json:"warnings,omitempty" jsonschema_description:"What is wrong with the page that the result was made of, or had to change, at most 50."`
 }
 
-// Warning is something that is wrong with the page that a result was made of.
+// Warning is something that is wrong with the page that a result was made of, or that
+// is different in a result.
 type Warning struct {
-	Code    string `json:"code" jsonschema:"required,enum=resource_failed,enum=script_error,enum=font_missing,enum=content_clipped,enum=animation_unfinished" jsonschema_description:"Machine-readable name of what is wrong."`
+	Code    string `json:"code" jsonschema:"required,enum=resource_failed,enum=script_error,enum=font_missing,enum=content_clipped,enum=animation_unfinished,enum=content_changed" jsonschema_description:"Machine-readable name of what is wrong."`
 	Message string `json:"message" jsonschema:"required" jsonschema_description:"What is wrong."`
 	URL     string `json:"url,omitempty" jsonschema_description:"Address of what it is about."`
 }

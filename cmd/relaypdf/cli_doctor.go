@@ -50,6 +50,7 @@ var checkups = []checkup{
 	{"fonts", checkFonts},
 	{"ocr", checkOCR},
 	{"webp", checkWebP},
+	{"pdfa", checkPDFA},
 	{"extra CA", checkExtraCA},
 	{"clock", checkClock},
 	{"render", checkRender},

@@ -291,6 +291,19 @@ func checkWebP(ctx context.Context, _ Config) []finding {
 	return okay("libwebp %s", version)
 }
 
+// checkPDFA looks for what makes PDFs for archives, and for its profiles of colours.
+func checkPDFA(ctx context.Context, _ Config) []finding {
+	const remedy = "apt-get install ghostscript"
+	version, err := outputOf(ctx, "gs", "--version")
+	if err != nil {
+		return doubtful(remedy, "PDF/A cannot be made: %v", err)
+	}
+	if _, err := os.Stat(render.ColorProfile); err != nil {
+		return doubtful(remedy, "PDF/A cannot be made: %v", err)
+	}
+	return okay("Ghostscript %s", version)
+}
+
 // checkOCR looks which languages scans can be read in.
 func checkOCR(ctx context.Context, _ Config) []finding {
 	const remedy = "apt-get install tesseract-ocr tesseract-ocr-eng, and tesseract-ocr-LANGUAGE for each other language"

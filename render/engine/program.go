@@ -38,6 +38,8 @@ type Program struct {
 	Env []string
 	// MaxStdout bounds what it prints, in bytes. Default: 16 MiB.
 	MaxStdout int64
+	// Joined has what it writes to standard error among what it prints.
+	Joined bool
 	// OK are exit codes besides 0 that are no failure.
 	OK []int
 	// Memory is how many bytes it may allocate, up to what the job may.
@@ -83,6 +85,10 @@ func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 	}
 	stdout, stderr := &bounded{left: limit}, new(excerpt)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if p.Joined {
+		both := io.MultiWriter(stdout, stderr)
+		cmd.Stdout, cmd.Stderr = both, both // one writer has one pipe
+	}
 	if err := w.start(cmd, p.Memory); err != nil {
 		return nil, err
 	}

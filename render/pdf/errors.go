@@ -51,6 +51,8 @@ const (
 	NoProgram Kind = "no_program"
 	// Remains is a document from which something could not be taken out. Text says so.
 	Remains Kind = "remains"
+	// NoArchive is a document that cannot be made PDF/A. Text says why.
+	NoArchive Kind = "no_archive"
 )
 
 // Error is why a job of this package failed, as far as the document or the

@@ -22,6 +22,7 @@ const (
 	FormFillJob   = "pdf.form.fill"
 	OCRJob        = "pdf.ocr"
 	RedactJob     = "pdf.redact"
+	ArchiveJob    = "pdf.pdfa"
 )
 
 // PageHandlers are the jobs that look at pages or draw on them.
@@ -35,6 +36,7 @@ func PageHandlers() engine.Handlers {
 		FormFillJob:   handleJSON(formFill),
 		OCRJob:        handle(ocr),
 		RedactJob:     handle(redact),
+		ArchiveJob:    handleJSON(archive),
 	}
 }
 

@@ -1,0 +1,32 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// ArchiveInput is the input of pdf.pdfa.
+type ArchiveInput struct {
+	PDFFileInput
+	Described
+
+	Level string `json:"level,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b,default=2b" jsonschema_description:"Level of PDF/A. 1b makes pictures of pages with transparency; 3b keeps attached files."`
+}
+
+// runArchive makes PDF/A, and tells what is different in it as warnings.
+func runArchive(ctx context.Context, env *Env, in *ArchiveInput) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+		made, changes, err := render.PDFPages{Account: env.Render}.Archive(ctx, file, render.PDFLevel(cmp.Or(in.Level, "2b")), in.describes())
+		if err != nil {
+			return op.Result{}, err
+		}
+		result := op.Result{Stem: "archive", Extension: ".pdf", ContentType: "application/pdf", Body: made}
+		for _, change := range changes {
+			result.Warnings = append(result.Warnings, op.Warning{Code: "content_changed", Message: change})
+		}
+		return result, nil
+	})
+}

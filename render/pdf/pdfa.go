@@ -1,0 +1,418 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"relaypdf/render/engine"
+)
+
+// ArchiveArgs are the arguments of an ArchiveJob. The output is the PDF, and the
+// result is what was changed, an Archived.
+type ArchiveArgs struct {
+	Input Input
+	Level ArchiveLevel
+	// What is empty of these is as the document has it.
+	Title, Author, Subject, Keywords string
+}
+
+// ArchiveLevel is one of PDF/A.
+type ArchiveLevel string
+
+// The levels of PDF/A that there are.
+const (
+	Archive1B ArchiveLevel = "1b"
+	Archive2B ArchiveLevel = "2b"
+	Archive3B ArchiveLevel = "3b"
+)
+
+// Part is that of the standard.
+func (l ArchiveLevel) Part() int { return int(l[0] - '0') }
+
+// Archived says what was changed so that a document became PDF/A, in sentences.
+type Archived struct {
+	Changes []string
+}
+
+//go:embed pdfa_layers.js
+var archiveLayersScript string
+
+//go:embed pdfa_open.js
+var archiveOpenScript string
+
+// archiveLinksScript gives pages the links back that the first script has put aside.
+const archiveLinksScript = `for (var i = 0; i < doc.countPages(); i++) {
+	var page = doc.findPage(i), kept = page.get("KeptAnnots");
+	if (!kept || kept.isNull()) continue;
+	page.put("Annots", kept);
+	page.delete("KeptAnnots");
+}
+doc.save(args.output, "garbage=compact");
+print("true");`
+
+//go:embed pdfa_close.js
+var archiveCloseScript string
+
+// archiveSetup is what Ghostscript runs before the document: the profile that its
+// colours are meant for.
+//
+//go:embed pdfa.ps
+var archiveSetup []byte
+
+// profiles is where those are that come with Ghostscript: sRGB, and what colours in CMYK
+// mean that have none.
+const (
+	profiles     = "/usr/share/color/icc/ghostscript/"
+	ColorProfile = profiles + "srgb.icc"
+)
+
+// archiveInput are the arguments of both scripts.
+type archiveInput struct {
+	Input    string            `json:"input"`
+	Output   string            `json:"output"`
+	Level    ArchiveLevel      `json:"level"`
+	Metadata string            `json:"metadata,omitempty"` // file that XMP is written to
+	First    string            `json:"first,omitempty"`    // the document as it came
+	Before   string            `json:"before,omitempty"`   // the document as it was drawn
+	XMP      string            `json:"xmp,omitempty"`
+	Info     map[string]string `json:"info,omitempty"`
+}
+
+// archiveFound is what the first script took out, or found.
+type archiveFound struct {
+	Info       map[string]string
+	Actions    int
+	Fields     int
+	Signatures int
+	Hidden     int // annotations that nobody saw
+	Comments   int // annotations that are no links, and no fields
+	Undrawn    int // annotations without a picture of themselves
+	Kinds      []string
+	Files      []string
+	Fonts      []string // that are not in the file
+	Tagged     bool
+	Layers     bool
+	Overprint  bool
+}
+
+// archive makes a document PDF/A. Ghostscript draws its pages anew, as text, lines and
+// images; what it would leave out silently is taken out before, and told, or is put
+// back in after it. The result is checked by rules of ours.
+func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Archived, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return Archived{}, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return Archived{}, err
+	}
+	encrypted, err := contains(w.Path(doc.name), "/Encrypt")
+	if err != nil {
+		return Archived{}, err
+	}
+	const first = "first.pdf"
+	if err := doc.writeTo(ctx, first, qpdfJob{"decrypt": "", "generateAppearances": "", "objectStreams": "disable"}); err != nil {
+		return Archived{}, err
+	}
+	doc.name, doc.password = first, ""
+	// A document may have said that it has fewer pages.
+	if err := doc.count(ctx); err != nil {
+		return Archived{}, doc.damaged(err)
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return Archived{}, err
+	}
+	a := &archiver{document: doc, args: args}
+	if err := a.run(ctx); err != nil {
+		return Archived{}, err
+	}
+	return Archived{Changes: a.changes(encrypted)}, nil
+}
+
+// archiver is the work on one document.
+type archiver struct {
+	*document
+
+	args     ArchiveArgs
+	found    archiveFound
+	about    said
+	pictures []int // pages that have become pictures
+	lost     bool  // XMP had more than is kept
+}
+
+func (a *archiver) run(ctx context.Context) error {
+	const open, flat, linked, metadata, drawn, made = "open.pdf", "flat.pdf", "linked.pdf", "metadata.xml", "drawn.pdf", "archive.pdf"
+	var err error
+	script := []byte(drawScript + archiveLayersScript + archiveOpenScript)
+	a.found, err = runScript[archiveFound](ctx, a.document, "open.js", script, archiveInput{Input: a.name, Output: open, Level: a.args.Level, Metadata: metadata})
+	if err != nil {
+		return err
+	}
+	said, err := os.ReadFile(a.work.Path(metadata))
+	if err != nil {
+		return a.fail(Damaged, err)
+	}
+	a.about, a.lost = readAbout(a.found.Info, said)
+	a.about.override(a.args)
+	// Ghostscript mixes up what several comments look like: they become part of pages here.
+	opened := &document{work: a.work, name: open}
+	if err := opened.writeTo(ctx, flat, qpdfJob{"flattenAnnotations": "all", "objectStreams": "disable"}); err != nil {
+		return err
+	}
+	if _, err := runScript[bool](ctx, a.document, "links.js", []byte(drawScript+archiveLinksScript), archiveInput{Input: flat, Output: linked}); err != nil {
+		return err
+	}
+	// Ghostscript draws every page that is in the tree, however many that says there are.
+	tree, err := (&document{work: a.work, name: linked}).readSelf()
+	if err == nil {
+		_, err = tree.Pages(MaxPages)
+	}
+	if err != nil {
+		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A: its list of pages contradicts itself", cause: err}
+	}
+	if err := a.draw(ctx, linked, drawn); err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	input := archiveInput{
+		Input: drawn, Output: made, Level: a.args.Level, First: a.name, Before: open,
+		XMP: a.about.xmp(a.args.Level, now), Info: a.about.info(now),
+	}
+	_, err = runScript[bool](ctx, a.document, "close.js", []byte(drawScript+archiveCloseScript), input)
+	if err != nil {
+		return err
+	}
+	if err := a.verify(ctx, linked, made); err != nil {
+		return err
+	}
+	if err := os.Rename(a.work.Path(made), a.work.Path(output)); err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	a.work.Output(output)
+	return nil
+}
+
+// draw has Ghostscript write a document anew. It goes on without PDF/A where it finds
+// something that cannot be, and ends well all the same: it says so only.
+func (a *archiver) draw(ctx context.Context, name, drawn string) error {
+	const setup = "setup.ps"
+	if err := os.WriteFile(a.work.Path(setup), archiveSetup, 0o600); err != nil {
+		return fmt.Errorf("setup: %w", err)
+	}
+	args := []string{
+		"-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", fmt.Sprintf("-dPDFA=%d", a.args.Level.Part()), "-dPDFACompatibilityPolicy=2",
+		// The colours stay what they are, each with its profile; JPEGs stay as they are,
+		// and other images lose nothing.
+		"-sColorConversionStrategy=UseDeviceIndependentColor",
+		"-dDownsampleColorImages=false", "-dDownsampleGrayImages=false", "-dDownsampleMonoImages=false",
+		"-dAutoFilterColorImages=false", "-dAutoFilterGrayImages=false", "-dColorImageFilter=/FlateEncode", "-dGrayImageFilter=/FlateEncode",
+		"-dAutoRotatePages=/None", "-dPrinted=false", "--permit-file-read=" + profiles,
+	}
+	if a.args.Level == Archive1B {
+		// Pages with transparency become pictures of so many dots an inch.
+		args = append(args, "-r300")
+	}
+	said, err := a.work.Exec(ctx, engine.Program{Name: "gs", Args: append(args, "-o", drawn, setup, name), MaxStdout: maxSaid, Joined: true})
+	if errors.Is(err, engine.ErrNoProgram) {
+		return &Error{Kind: NoProgram, Text: "makes PDF/A (Ghostscript)", cause: err}
+	}
+	if err := a.damaged(err); err != nil {
+		return err
+	}
+	if found := refusal.FindSubmatch(said); found != nil {
+		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A: " + joined(found[1])}
+	}
+	if bytes.Contains(said, []byte("This file had errors that were repaired")) || bytes.Contains(said, []byte("Error:")) {
+		a.found.Kinds = append(a.found.Kinds, repaired)
+	}
+	return nil
+}
+
+// repaired stands among the kinds of a document whose pages are damaged.
+const repaired = "repaired"
+
+// maxSaid bounds what Ghostscript says of a document.
+const maxSaid = 16 << 20
+
+// refusal is how Ghostscript says that what it writes is no PDF/A.
+var refusal = regexp.MustCompile(`(?s)GPL Ghostscript [0-9.]+: ([^:]{1,300}?)(?:[,.]\s*)?(?:aborting conversion|reverting to normal|PDF/A conversion aborted)`)
+
+// joined makes a sentence's part of what a program printed.
+func joined(text []byte) string {
+	return strings.Trim(strings.Join(strings.Fields(string(text)), " "), " ,.")
+}
+
+// verify fails unless the result is PDF/A by our rules, and says what the source says.
+func (a *archiver) verify(ctx context.Context, before, name string) error {
+	source, made := &document{work: a.work, name: before}, &document{work: a.work, name: name}
+	for _, d := range []*document{source, made} {
+		if err := d.count(ctx); err != nil {
+			return a.damaged(err)
+		}
+	}
+	if made.pages != source.pages {
+		return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: %d of %d pages can be drawn", made.pages, source.pages)}
+	}
+	f, err := made.readSelf()
+	if err != nil {
+		return a.fail(Damaged, err)
+	}
+	if faults := checkArchive(f, a.args.Level); len(faults) > 0 {
+		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A-" + string(a.args.Level) + ": the result " + shortFaults(faults)}
+	}
+	a.pictures = picturePages(f)
+	if err := a.sameText(ctx, source, made); err != nil {
+		return err
+	}
+	return a.sameLook(ctx, source, made)
+}
+
+const (
+	// lookedAt is how many pages are drawn, at so many dots an inch, to see that they
+	// look as they did.
+	lookedAt = 30
+	lookDPI  = 24
+	// otherLook is the share of dots from which on a page looks different, and otherDot
+	// from how many steps of grey on a dot does.
+	otherLook = 0.1
+	otherDot  = 80
+)
+
+// sameLook fails where pages do not look as they did. Of many every so many is looked at.
+func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
+	for n := 1; n <= source.pages; n += 1 + source.pages/lookedAt {
+		before, err := drawGray(ctx, source, source.name, n, lookDPI)
+		if err != nil {
+			return err
+		}
+		after, err := drawGray(ctx, made, made.name, n, lookDPI)
+		if err != nil {
+			return err
+		}
+		if !before.like(after) {
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: page %d would look different", n)}
+		}
+	}
+	return nil
+}
+
+// like tells whether two scans show the same.
+func (s *scan) like(other *scan) bool {
+	// A size may be rounded in two ways.
+	if w, h := s.width-other.width, s.height-other.height; max(w, -w, h, -h) > 1 {
+		return false
+	}
+	different := 0
+	width, height := min(s.width, other.width), min(s.height, other.height)
+	for y := range height {
+		for x := range width {
+			if d := int(s.pixels[y*s.width+x]) - int(other.pixels[y*other.width+x]); max(d, -d) >= otherDot {
+				different++
+			}
+		}
+	}
+	return float64(different) <= otherLook*float64(width*height)
+}
+
+// sameText fails where pages have lost their text, or have got other text, but those
+// that are pictures now.
+func (a *archiver) sameText(ctx context.Context, source, made *document) error {
+	texts, err := shownTexts(ctx, source)
+	if err != nil {
+		return err
+	}
+	now, err := shownTexts(ctx, made)
+	if err != nil {
+		return err
+	}
+	if len(texts) != source.pages || len(now) != source.pages {
+		return nil // fonts call letters form feeds: no page can be told from the next
+	}
+	for i := range texts {
+		if a.args.Level == Archive1B && slices.Contains(a.pictures, i+1) {
+			continue
+		}
+		before, after := letters(texts[i]), letters(now[i])
+		const few = 20 // what a field draws in two ways, such as check marks
+		if difference := after - before; max(difference, -difference) > few+before/2 {
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: page %d has %d letters of text, and would have %d", i+1, before, after)}
+		}
+	}
+	return nil
+}
+
+// shownTexts are the texts of pages, so far as they are within what is shown.
+func shownTexts(ctx context.Context, d *document) ([]string, error) {
+	out, err := d.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{"-q", "-cropbox", "-enc", "UTF-8", engine.PathArg(d.name), "-"}})
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\f"), "\f"), nil
+}
+
+// shortFaults writes the first of many faults.
+func shortFaults(faults []string) string {
+	const most = 3
+	if len(faults) > most {
+		return strings.Join(faults[:most], "; ") + fmt.Sprintf("; and %d more", len(faults)-most)
+	}
+	return strings.Join(faults, "; ")
+}
+
+// fontNames are names of fonts as people write them.
+func fontNames(names []string) []string {
+	var plain []string
+	for _, name := range names {
+		plain = append(plain, escapedByte.ReplaceAllStringFunc(name, func(text string) string {
+			code, _ := strconv.ParseUint(text[1:], 16, 8)
+			return string(rune(code))
+		}))
+	}
+	slices.Sort(plain)
+	return plain
+}
+
+var escapedByte = regexp.MustCompile(`#[0-9A-Fa-f]{2}`)
+
+// changes says what is different in the result.
+func (a *archiver) changes(encrypted bool) []string {
+	f := a.found
+	var said []string
+	say := func(really bool, format string, args ...any) {
+		if really {
+			said = append(said, fmt.Sprintf(format, args...))
+		}
+	}
+	say(encrypted, "The document is not encrypted any more: everybody can open it.")
+	say(f.Signatures > 0, "Signatures are broken, as the document is written anew; what they show stays.")
+	say(f.Fields > 0, "Form fields (%d) are part of their pages now, with their values.", f.Fields)
+	say(f.Actions > 0, "Scripts and actions (%d) were taken out.", f.Actions)
+	if a.args.Level == Archive3B {
+		say(len(f.Files) > 0, "Attached files stay attached, each with what it is to the document.")
+	} else {
+		say(len(f.Files) > 0, "Attached files were taken out: %s. Level 3b keeps them.", shortList(f.Files))
+	}
+	say(f.Hidden > 0, "Hidden comments and fields (%d) were taken out.", f.Hidden)
+	say(f.Comments > 0, "Comments and drawings (%d) are part of their pages now, and printed; their words stay as notes beside.", f.Comments)
+	say(f.Undrawn > 0, "Comments (%d) that had no picture of themselves are not seen any more.", f.Undrawn)
+	mended := slices.Contains(f.Kinds, repaired)
+	kinds := slices.DeleteFunc(slices.Clone(f.Kinds), func(kind string) bool { return kind == repaired })
+	say(len(kinds) > 0, "Annotations that an archive cannot have were taken out: %s.", shortList(kinds))
+	say(f.Layers, "Layers are no more: what they show at first is part of the pages, what they hide was taken out.")
+	say(f.Tagged, "The tags that tell screen readers the structure were left out.")
+	say(f.Overprint, "Overprinting was changed to its simpler mode.")
+	say(len(f.Fonts) > 0, "Fonts that the file names and lacks are in it now, or others in their place: %s.", shortList(fontNames(f.Fonts)))
+	say(len(a.pictures) > 0 && a.args.Level == Archive1B, "Pages with transparency are pictures now, without text: %s. Levels 2b and 3b keep them as they are.", rangeText(a.pictures))
+	say(a.lost, "Metadata beyond title, author, subject, keywords, program and dates were left out.")
+	say(mended, "The document has errors in its pages; they look as far as they could be read.")
+	return said
+}

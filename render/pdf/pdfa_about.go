@@ -1,0 +1,198 @@
+package pdf
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// said is what an archive says of itself, in its information and in XMP alike.
+type said struct {
+	title, author, subject, keywords, creator, producer string
+	created                                             *time.Time
+}
+
+// The namespaces of XMP.
+const (
+	xmpRDF   = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+	xmpDC    = "http://purl.org/dc/elements/1.1/"
+	xmpBasic = "http://ns.adobe.com/xap/1.0/"
+	xmpPDF   = "http://ns.adobe.com/pdf/1.3/"
+	xmpMedia = "http://ns.adobe.com/xap/1.0/mm/"
+	xmpPDFA  = "http://www.aiim.org/pdfa/ns/id/"
+)
+
+// readAbout reads what a document says of itself: its information and, where that is
+// silent, its XMP. lost is whether that says more.
+func readAbout(info map[string]string, xmp []byte) (a said, lost bool) {
+	x, lost := readXMP(xmp)
+	pick := func(key string, values ...string) string {
+		return clean(cmp.Or(append([]string{strings.TrimSpace(info[key])}, values...)...))
+	}
+	a = said{
+		title: pick("Title", x[xmpDC+"title"]), author: pick("Author", x[xmpDC+"creator"]), subject: pick("Subject", x[xmpDC+"description"]),
+		keywords: pick("Keywords", x[xmpPDF+"Keywords"], x[xmpDC+"subject"]), creator: pick("Creator", x[xmpBasic+"CreatorTool"]),
+		producer: pick("Producer", x[xmpPDF+"Producer"]), created: date(info["CreationDate"]),
+	}
+	if at, err := time.Parse(time.RFC3339, x[xmpBasic+"CreateDate"]); a.created == nil && err == nil {
+		a.created = &at
+	}
+	return a, lost
+}
+
+// override takes what a request says.
+func (a *said) override(args ArchiveArgs) {
+	a.title, a.author = cmp.Or(clean(args.Title), a.title), cmp.Or(clean(args.Author), a.author)
+	a.subject, a.keywords = cmp.Or(clean(args.Subject), a.subject), cmp.Or(clean(args.Keywords), a.keywords)
+}
+
+// maxAbout is how many letters one text may have.
+const maxAbout = 5000
+
+// clean leaves of a text what may stand in XML.
+func clean(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == '\uFFFE' || r == '\uFFFF' || r == '\uFEFF' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	if runes := []rune(text); len(runes) > maxAbout {
+		text = string(runes[:maxAbout])
+	}
+	return strings.TrimSpace(text)
+}
+
+// maxXMP is how much of XMP is read, in bytes.
+const maxXMP = 4 << 20
+
+// readXMP reads the properties of XMP that have a text, by their namespace and name:
+// lists are joined by commas. more is whether there are others than are kept.
+func readXMP(text []byte) (values map[string]string, more bool) {
+	x := &xmpReader{values: map[string]string{}}
+	decoder := xml.NewDecoder(io.LimitReader(bytes.NewReader(text), maxXMP))
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return x.values, x.more || len(text) > 0 && !errors.Is(err, io.EOF)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			x.start(token)
+		case xml.EndElement:
+			x.path = x.path[:max(0, len(x.path)-1)]
+			if len(x.path) <= x.depth {
+				x.property = xml.Name{}
+			}
+		case xml.CharData:
+			if x.property.Local != "" {
+				x.add(x.property, string(token))
+			}
+		}
+	}
+}
+
+// xmpReader is where the reading of XMP is.
+type xmpReader struct {
+	values   map[string]string
+	more     bool
+	path     []xml.Name
+	property xml.Name // that is read; it stands at a depth of the path
+	depth    int
+}
+
+func (x *xmpReader) start(element xml.StartElement) {
+	described := len(x.path) > 0 && x.path[len(x.path)-1] == xml.Name{Space: xmpRDF, Local: "Description"}
+	if described && x.property.Local == "" {
+		x.property, x.depth = element.Name, len(x.path)
+		x.more = x.more || !known(element.Name)
+	}
+	x.path = append(x.path, element.Name)
+	if x.property.Local != "" || element.Name != (xml.Name{Space: xmpRDF, Local: "Description"}) {
+		return
+	}
+	for _, attribute := range element.Attr {
+		if space := attribute.Name.Space; space != "xmlns" && space != xmpRDF && space != "" {
+			x.add(attribute.Name, attribute.Value)
+			x.more = x.more || !known(attribute.Name)
+		}
+	}
+}
+
+func (x *xmpReader) add(name xml.Name, text string) {
+	key := name.Space + name.Local
+	switch text = strings.TrimSpace(text); {
+	case text == "":
+	case x.values[key] == "":
+		x.values[key] = text
+	case len(x.values[key]) < maxAbout:
+		x.values[key] += ", " + text
+	}
+}
+
+// known tells whether a property of XMP is kept, or is about the file that it stood in.
+func known(name xml.Name) bool {
+	switch name.Space {
+	case xmpMedia, xmpPDFA, "http://www.w3.org/XML/1998/namespace":
+		return true
+	case xmpDC:
+		return name.Local != "rights" && name.Local != "language" && name.Local != "publisher"
+	case xmpBasic, xmpPDF:
+		return true
+	}
+	return false
+}
+
+// xmp writes XMP that says the same as info does.
+func (a said) xmp(level ArchiveLevel, now time.Time) string {
+	var b strings.Builder
+	b.WriteString("<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">\n<rdf:RDF xmlns:rdf=\"" + xmpRDF + "\">\n" +
+		"<rdf:Description rdf:about=\"\" xmlns:dc=\"" + xmpDC + "\" xmlns:xmp=\"" + xmpBasic + "\" xmlns:pdf=\"" + xmpPDF + "\" xmlns:pdfaid=\"" + xmpPDFA + "\">\n")
+	fmt.Fprintf(&b, "<pdfaid:part>%d</pdfaid:part>\n<pdfaid:conformance>B</pdfaid:conformance>\n<dc:format>application/pdf</dc:format>\n", level.Part())
+	write := func(open, text, end string) {
+		if text != "" {
+			b.WriteString(open)
+			_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+			b.WriteString(end + "\n")
+		}
+	}
+	const first = `<rdf:Alt><rdf:li xml:lang="x-default">`
+	write("<dc:title>"+first, a.title, "</rdf:li></rdf:Alt></dc:title>")
+	write("<dc:creator><rdf:Seq><rdf:li>", a.author, "</rdf:li></rdf:Seq></dc:creator>")
+	write("<dc:description>"+first, a.subject, "</rdf:li></rdf:Alt></dc:description>")
+	write("<pdf:Keywords>", a.keywords, "</pdf:Keywords>")
+	write("<pdf:Producer>", a.producer, "</pdf:Producer>")
+	write("<xmp:CreatorTool>", a.creator, "</xmp:CreatorTool>")
+	if a.created != nil {
+		write("<xmp:CreateDate>", a.created.Format(time.RFC3339), "</xmp:CreateDate>")
+	}
+	write("<xmp:ModifyDate>", now.Format(time.RFC3339), "</xmp:ModifyDate>")
+	write("<xmp:MetadataDate>", now.Format(time.RFC3339), "</xmp:MetadataDate>")
+	b.WriteString("</rdf:Description>\n</rdf:RDF>\n</x:xmpmeta>\n<?xpacket end=\"w\"?>")
+	return b.String()
+}
+
+// info are the entries of the document's information.
+func (a said) info(now time.Time) map[string]string {
+	entries := map[string]string{
+		"Title": a.title, "Author": a.author, "Subject": a.subject, "Keywords": a.keywords, "Creator": a.creator, "Producer": a.producer, "ModDate": pdfDate(now),
+	}
+	if a.created != nil {
+		entries["CreationDate"] = pdfDate(*a.created)
+	}
+	return entries
+}
+
+// pdfDate writes a time as PDF has it.
+func pdfDate(at time.Time) string {
+	_, offset := at.Zone()
+	if offset == 0 {
+		return at.Format("D:20060102150405") + "Z"
+	}
+	return at.Format("D:20060102150405-07'00'")
+}

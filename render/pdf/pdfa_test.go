@@ -1,0 +1,390 @@
+package pdf
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"relaypdf/render/pdf/pdftest"
+	"relaypdf/render/pdffile"
+)
+
+// madeArchive makes PDF/A of a document, and returns what was changed.
+func madeArchive(t testing.TB, level ArchiveLevel, content []byte) ([]byte, string) {
+	t.Helper()
+	result, err := do(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: level}, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told Archived
+	if err := json.Unmarshal(result.Body, &told); err != nil {
+		t.Fatal(err)
+	}
+	return read(t, result), strings.Join(told.Changes, "\n")
+}
+
+// TestArchiveRealDocuments makes PDF/A of documents from the wild: their pages look as
+// they did and say what they said, or the document is refused in words.
+func TestArchiveRealDocuments(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	dir := pdftest.Corpus(t)
+	var paths []string
+	for _, pattern := range []string{"pkg/testdata/*.pdf", "pkg/testdata/pdf20/*.pdf"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, found...)
+	}
+	levels := []ArchiveLevel{Archive2B, Archive3B, Archive1B}
+	done := 0
+	for i, path := range paths {
+		content := pdftest.Load(t, path)
+		const large = 150_000 // which take long
+		if len(content) > large {
+			continue
+		}
+		level := levels[i%len(levels)]
+		result, err := do(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: level}, content)
+		var failed *Error
+		if errors.As(err, &failed) && (failed.Kind == Damaged || failed.Kind == NoArchive && failed.Text != "") {
+			t.Logf("%s: %v", filepath.Base(path), failed)
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		done++
+		made := read(t, result)
+		keep(t, string(level)+" "+filepath.Base(path), made)
+		lookAlike(t, filepath.Base(path)+" as "+string(level), content, made)
+	}
+	if done < 25 {
+		t.Errorf("%d of %d documents were archived, want 25", done, len(paths))
+	}
+}
+
+// lookAlike compares the first pages of two documents, and their text.
+func lookAlike(t *testing.T, name string, before, after []byte) {
+	t.Helper()
+	about := unmarshal[Info](t, result(t, InfoJob, input(""), before))
+	for page := 1; page <= min(3, about.PageCount); page++ {
+		// MuPDF knows the profile that Ghostscript gives colours without one.
+		if share := differing(t, drawMuPDF(t, after, page), drawMuPDF(t, before, page)); share > 0.06 {
+			t.Errorf("%s: page %d: %.1f %% of the pixels differ", name, page, 100*share)
+		}
+	}
+}
+
+// archivist is a document with much that an archive cannot have as it is.
+func archivist() source {
+	return source{
+		Pages: []string{"alpha", "beta", "gamma"},
+		Info:  "/Title (A & B <c>) /Author <FEFF0158006500F3> /CreationDate (D:20240229120000+02'00')",
+		Catalog: "/Lang (de-DE) /PageLabels << /Nums [0 << /S /r >> 2 << /S /D /P (A-) >>] >> /OpenAction [12 0 R /Fit] /AA << /WC 110 0 R >> " +
+			"/Names << /JavaScript << /Names [(x) 110 0 R] >> /EmbeddedFiles << /Names [(data.xml) 101 0 R] >> >> /AF [101 0 R] /Outlines 104 0 R " +
+			"/AcroForm << /Fields [103 0 R] /XFA (x) >> /OCProperties << /OCGs [107 0 R 108 0 R] /D << /OFF [107 0 R] /Order [107 0 R 108 0 R] >> >>",
+		Objects: []string{
+			"<< /Type /EmbeddedFile /Subtype /text#2Fxml /Length 4 >>\nstream\n<a/>\nendstream",
+			"<< /Type /Filespec /F (data.xml) /UF (data.xml) /AFRelationship /Data /Desc (the data) /EF << /F 100 0 R >> >>",
+			"<< /Type /XObject /Subtype /Form /BBox [0 0 80 20] /Resources << /Font << /F1 3 0 R >> >> /Length 38 >>\nstream\nBT /F1 12 Tf 2 5 Td (kept value) Tj ET \nendstream",
+			"<< /Type /Annot /Subtype /Widget /FT /Tx /T (first) /V (kept value) /F 4 /Rect [10 10 90 30] /P 10 0 R /AP << /N 102 0 R >> >>",
+			"<< /Type /Outlines /First 105 0 R /Last 106 0 R /Count 2 >>",
+			"<< /Title <FEFF005A0061010D00E100740065006B> /Parent 104 0 R /Next 106 0 R /Dest [10 0 R /Fit] >>",
+			"<< /Title (Script) /Parent 104 0 R /Prev 105 0 R /A 110 0 R >>",
+			"<< /Type /OCG /Name (off) >>", "<< /Type /OCG /Name (on) >>",
+			"<< /Type /XObject /Subtype /Form /OC 107 0 R /BBox [0 0 300 300] /Resources << /Font << /F1 3 0 R >> >> /Length 43 >>\nstream\nBT /F1 20 Tf 9 200 Td (never shown) Tj ET  \nendstream",
+			"<< /S /JavaScript /JS (app.alert\\(1\\)) >>",
+		},
+		Annots: map[int]string{
+			0: "103 0 R << /Type /Annot /Subtype /Link /Rect [40 300 100 330] /Border [0 0 0] /Dest [12 0 R /Fit] >> " +
+				"<< /Type /Annot /Subtype /Link /Rect [40 200 100 230] /Border [0 0 0] /A << /S /URI /URI (https://example.com/) >> >> " +
+				"<< /Type /Annot /Subtype /Link /Rect [40 100 100 130] /Border [0 0 0] /A << /S /Launch /F (calc.exe) >> >>",
+			1: "<< /Type /Annot /Subtype /Text /Rect [200 300 220 320] /Contents (A note) /Name /Note >> " +
+				"<< /Type /Annot /Subtype /FreeText /Rect [100 100 200 120] /F 2 /Contents (hidden words) /DA (/Helv 12 Tf 0 g) >> << /Type /Annot /Subtype /Movie /Rect [1 1 9 9] >>",
+			2: "<< /Type /Annot /Subtype /FileAttachment /Rect [1 1 9 9] /FS 101 0 R >>",
+		},
+	}
+}
+
+// archivistPDF also has a layer that is off, and text that nobody sees.
+func archivistPDF(t testing.TB) []byte {
+	t.Helper()
+	text := strings.Replace(string(archivist().Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /XObject << /Off 109 0 R >> >> >>", 1)
+	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha) Tj ET", "/Off Do BT /F1 24 Tf 40 300 Td (alpha) Tj 3 Tr 0 -50 Td (read by OCR) Tj ET", 1)
+	result, err := do(t, RepairJob, input(""), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, result)
+}
+
+// TestArchiveKeeps looks what becomes of everything that a document may have.
+func TestArchiveKeeps(t *testing.T) {
+	document := archivistPDF(t)
+	for _, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
+		t.Run(string(level), func(t *testing.T) {
+			made, changes := madeArchive(t, level, document)
+			keep(t, "archivist "+string(level)+".pdf", made)
+			sound(t, made, "", 3)
+			path := pdftest.Save(t, made)
+			for page := 1; page <= 3; page++ {
+				if share := differing(t, draw(t, made, page), draw(t, document, page)); share > 0.02 {
+					t.Errorf("page %d: %.1f %% of the pixels differ", page, 100*share)
+				}
+			}
+			text := pdftest.Tool(t, "pdftotext", path, "-")
+			for word, want := range map[string]bool{"alpha": true, "gamma": true, "read by OCR": true, "kept value": true, "never shown": false, "hidden words": false} {
+				if strings.Contains(text, word) != want {
+					t.Errorf("%q in the text is %v, want %v:\n%s", word, !want, want, text)
+				}
+			}
+			if outline := outlineOf(t, made); len(outline) == 0 || outline[0] != "Začátek 1" {
+				t.Errorf("outline %q", outline)
+			}
+			plain := string(pdftest.Transform(t, made, "--qdf", "--object-streams=disable"))
+			for _, want := range []string{"/Lang", "/PageLabels", "(A-)", "/OpenAction", "https://example.com/", "3 Tr", "/Subtype /Text", "/PageLabels"} {
+				if !strings.Contains(plain, want) {
+					t.Errorf("%s has gone", want)
+				}
+			}
+			for _, gone := range []string{"/JavaScript", "/Launch", "/XFA", "/Movie", "calc.exe", "/Widget", "/OCProperties", "never shown"} {
+				if strings.Contains(plain, gone) {
+					t.Errorf("%s is still there", gone)
+				}
+			}
+			about := unmarshal[Info](t, result(t, InfoJob, input(""), made))
+			if about.Title != "A & B <c>" || about.Author != "Řeó" || about.CreatedAt == nil || about.CreatedAt.Format("2006-01-02T15:04:05-07:00") != "2024-02-29T12:00:00+02:00" {
+				t.Errorf("information %+v", about)
+			}
+			if !strings.Contains(plain, "A &amp; B &lt;c&gt;") {
+				t.Error("XMP has not the title")
+			}
+			wanted := []string{"Form fields (1)", "Scripts and actions", "Hidden comments and fields (1)", `"Movie"`, "Layers are no more", "Helvetica"}
+			list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), made)).Attachments
+			if level == Archive3B {
+				wanted = append(wanted, "Attached files stay")
+				if len(list) == 0 || list[0].Filename != "data.xml" || list[0].ContentType != "text/xml" || !strings.Contains(plain, "/AFRelationship /Data") {
+					t.Errorf("attachments %+v", list)
+				}
+			} else {
+				wanted = append(wanted, `taken out: "data.xml"`)
+				if len(list) > 0 {
+					t.Errorf("attachments %+v", list)
+				}
+			}
+			for _, want := range wanted {
+				if !strings.Contains(changes, want) {
+					t.Errorf("nothing says %q:\n%s", want, changes)
+				}
+			}
+		})
+	}
+}
+
+// TestArchiveTransparency keeps it where it may be, and else makes pictures of pages.
+func TestArchiveTransparency(t *testing.T) {
+	s := three()
+	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
+	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
+	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha)", "/G gs 1 0 0 rg 30 290 99 30 re f BT /F1 24 Tf 40 300 Td (alpha)", 1)
+	document := make1(t, RepairJob, input(""), []byte(text))
+	for level, picture := range map[ArchiveLevel]bool{Archive1B: true, Archive2B: false} {
+		made, changes := madeArchive(t, level, document)
+		keep(t, "transparent "+string(level)+".pdf", made)
+		if share := differing(t, draw(t, made, 1), draw(t, document, 1)); share > 0.02 {
+			t.Errorf("%s: %.1f %% of the pixels differ", level, 100*share)
+		}
+		texts := pageTexts(t, made, "")
+		if (texts[0] == "") != picture || texts[1] != "beta" || strings.Contains(changes, "pictures now, without text: 1.") != picture {
+			t.Errorf("%s: texts %q, changes %s", level, texts, changes)
+		}
+	}
+}
+
+// TestArchiveImages keeps JPEGs to the byte, and other images to the pixel.
+func TestArchiveImages(t *testing.T) {
+	document := album(t)
+	made, _ := madeArchive(t, Archive2B, document)
+	keep(t, "album.pdf", made)
+	for page := 1; page <= 8; page++ {
+		if share := differing(t, drawMuPDF(t, made, page), drawMuPDF(t, document, page)); share > 0.02 {
+			t.Errorf("page %d: %.1f %% of the pixels differ", page, 100*share)
+		}
+	}
+	if list := imagesOf(t, made); !strings.HasSuffix(list[0], "jpeg") || strings.Count(strings.Join(list, "\n"), "jpeg") != 1 {
+		t.Errorf("images are\n%s", strings.Join(list, "\n"))
+	}
+}
+
+// TestArchiveSealed archives documents that are encrypted and signed, and says so.
+func TestArchiveSealed(t *testing.T) {
+	signed := archivist()
+	signed.Objects = append(signed.Objects, "<< /Type /Sig /Filter /Adobe.PPKLite /ByteRange [0 1 2 3] /Contents <00> >>")
+	locked := pdftest.Transform(t, signed.Write(), "--encrypt", "u", "o", "256", "--")
+	fails(t, PasswordRequired, ArchiveJob, ArchiveArgs{Input: input(""), Level: Archive2B}, locked)
+	fails(t, WrongPassword, ArchiveJob, ArchiveArgs{Input: input("x"), Level: Archive2B}, locked)
+	result, err := do(t, ArchiveJob, ArchiveArgs{Input: input("u"), Level: Archive2B, Title: "Ours", Keywords: "a, b"}, locked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"not encrypted any more"} {
+		if !strings.Contains(string(result.Body), want) {
+			t.Errorf("nothing says %q: %s", want, result.Body)
+		}
+	}
+	made := read(t, result)
+	sound(t, made, "", 3)
+	var about Info
+	described, err := do(t, InfoJob, input(""), made)
+	if err != nil || json.Unmarshal(described.Body, &about) != nil || about.Title != "Ours" || !slices.Equal(about.Keywords, []string{"a", "b"}) || about.Author != "Řeó" {
+		t.Errorf("information %+v, %v", about, err)
+	}
+}
+
+// TestArchiveOffice archives what LibreOffice makes of a form.
+func TestArchiveOffice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts LibreOffice")
+	}
+	document := officePDF(t, filepath.Join("testdata", "form.fodt"))
+	made, changes := madeArchive(t, Archive2B, document)
+	lookAlike(t, "office", document, made)
+	if !strings.Contains(changes, "Form fields") {
+		t.Errorf("changes: %s", changes)
+	}
+}
+
+// TestArchiveCheck breaks each rule in turn: a document that is PDF/A is none after.
+func TestArchiveCheck(t *testing.T) {
+	document, _ := madeArchive(t, Archive3B, archivistPDF(t))
+	plain := string(pdftest.Transform(t, document, "--qdf", "--object-streams=disable", "--static-id"))
+	check := func(text string, level ArchiveLevel) string {
+		path := pdftest.Save(t, []byte(text))
+		mended := path + ".mended"
+		// fix-qdf would not write streams whose length has changed; qpdf repairs.
+		pdftest.Tool(t, "sh", "-c", `qpdf --warning-exit-0 --no-warn --stream-data=preserve --object-streams=disable "$1" "$2"`, "sh", path, mended)
+		f, err := pdffile.Read(pdftest.Load(t, mended))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(checkArchive(f, level), "; ")
+	}
+	if faults := check(plain, Archive3B); faults != "" {
+		t.Fatalf("before anything is broken: %s", faults)
+	}
+	link := regexp.MustCompile(`/Subtype /Link`)
+	for _, test := range []struct {
+		name, old, new string
+		level          ArchiveLevel
+		want           string
+	}{
+		{"another level", "", "", Archive2B, "does not name the level"},
+		{"files in 2b", "", "", Archive2B, "attached files"},
+		{"no XMP", "/Metadata ", "/Metaxxxx ", Archive3B, "has no XMP"},
+		{"another title", "<rdf:li xml:lang=\"x-default\">A ", "<rdf:li xml:lang=\"x-default\">Z ", Archive3B, "/Title in its information"},
+		{"another date", "<xmp:CreateDate>2024", "<xmp:CreateDate>2023", Archive3B, "/CreationDate in its information"},
+		{"no intent", "/S /GTS_PDFA1", "/S /GTS_PDFX", Archive3B, "no output intent"},
+		{"no profile", "/DestOutputProfile", "/DestOutputProfilx", Archive3B, "no output intent"},
+		{"a script", "/OpenAction [", "/OpenAction << /S /JavaScript /JS (x) >> /OpenOther [", Archive3B, "an action of the kind"},
+		{"scripts by name", "/Names <<", "/Names << /JavaScript << >>", Archive3B, "has scripts"},
+		{"events", "/Lang ", "/AA << >> /Lang ", Archive3B, "its events start"},
+		{"XFA", "/Lang ", "/AcroForm << /XFA (x) >> /Lang ", Archive3B, "XFA"},
+		{"appearances", "/Lang ", "/AcroForm << /NeedAppearances true >> /Lang ", Archive3B, "leaves the drawing"},
+		{"a font", "/FontFile3 ", "/FontFilx3 ", Archive3B, "a font that is not in it"},
+		{"CMYK", "/OutputIntents ", "/X [/DeviceCMYK] /OutputIntents ", Archive3B, "CMYK"},
+		{"launch", "/S /URI", "/S /Launch", Archive3B, "of the kind /Launch"},
+		{"a movie", "/Subtype /Link", "/Subtype /Movie", Archive3B, "of the kind \"/Movie\""},
+		{"hidden", "/F 4", "/F 2", Archive3B, "hidden, or not printed"},
+		{"no relation", "/AFRelationship", "/AFRelationshix", Archive3B, "what they are to it"},
+		{"LZW", "/Type /EmbeddedFile", "/Type /EmbeddedFile /Filter /LZWDecode", Archive3B, "LZW"},
+		{"other files", "/Type /EmbeddedFile", "/Type /EmbeddedFile /FFilter /FlateDecode", Archive3B, "in other files"},
+		{"PostScript", "/Lang ", "/X 9000 0 R /Lang ", Archive3B, "PostScript"},
+		{"no appearance", "/AP ", "/AX ", Archive3B, "without an appearance"},
+		{"an operator", "BT\n", "zz BT\n", Archive3B, "operator"},
+		{"ink", "BT\n", "0 0 0 1 k BT\n", Archive3B, "CMYK"},
+		{"transparency", "/Lang ", "/X << /Type /ExtGState /ca 0.5 >> /Lang ", Archive1B, "transparency"},
+		{"a soft mask", "/Lang ", "/X << /Type /ExtGState /SMask << /S /Alpha >> >> /Lang ", Archive1B, "transparency"},
+		{"a group", "/Lang ", "/X << /Group << /S /Transparency >> >> /Lang ", Archive1B, "transparency"},
+		{"blending", "/Lang ", "/X << /Type /ExtGState /BM /Odd >> /Lang ", Archive3B, "mixes colours"},
+		{"transfer", "/Lang ", "/X << /Type /ExtGState /TR /Identity >> /Lang ", Archive3B, "transfer functions"},
+		{"overprint", "/Lang ", "/X << /Type /ExtGState /OPM 1 >> /Lang ", Archive3B, "overprinting"},
+		{"layers", "/Lang ", "/OCProperties << >> /Lang ", Archive1B, "layers"},
+	} {
+		broken := plain
+		if test.old != "" {
+			if broken = strings.Replace(plain, test.old, test.new, 1); broken == plain {
+				t.Errorf("%s: %q is not there", test.name, test.old)
+				continue
+			}
+		}
+		if test.name == "PostScript" {
+			broken = strings.Replace(broken, "\nxref\n", "\n9000 0 obj\n<< /Type /XObject /Subtype /PS /Length 0 >>\nstream\n\nendstream\nendobj\nxref\n", 1)
+		}
+		if faults := check(broken, test.level); !strings.Contains(faults, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, faults, test.want)
+		}
+	}
+	if !link.MatchString(plain) {
+		t.Error("there is no link")
+	}
+	f, err := pdffile.Read([]byte(strings.Replace(string(document), "/ID", "/IX", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := checkArchive(f, Archive3B); !slices.Contains(faults, "has no /ID in its trailer") {
+		t.Errorf("without an identifier: %q", faults)
+	}
+}
+
+// TestArchiveRefuses gives Ghostscript what it would leave out silently.
+func TestArchiveRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"warned":     "GPL Ghostscript 10.00.0: Annotation set to non-printing,\n not permitted in PDF/A, aborting conversion\n",
+		"overprint":  "GPL Ghostscript 10.00.0: Setting Overprint Mode to 1\n not permitted in PDF/A-2, aborting conversion\n",
+		"reverting":  "GPL Ghostscript 10.00.0: UTF16BE text string detected in DOCINFO cannot be represented\nin XMP for PDF/A1, reverting to normal PDF output\n",
+		"not a word": "Loading font Courier\n",
+	} {
+		found := refusal.FindSubmatch([]byte(text))
+		if (found != nil) == (name == "not a word") {
+			t.Errorf("%s: got %q", name, found)
+		}
+	}
+	for _, text := range []string{"", "\x00(", "BI /W 1 ID ", "<", "((", "BI /F /LZW ID x EI"} {
+		c := &archiveCheck{}
+		c.operators([]byte(text)) // ends
+	}
+	if !isPicture([]byte("q 1 0 0 1 0 0 cm /I Do Q")) || isPicture([]byte("BT (x) Tj ET /I Do")) {
+		t.Error("pictures are not told from text")
+	}
+}
+
+// FuzzArchiveContent looks at mutated content: it comes to an end.
+func FuzzArchiveContent(f *testing.F) {
+	f.Add([]byte("q BT /F1 12 Tf (a\\)b) Tj <41> Tj ET BI /W 1 /H 1 ID x EI Q % end"))
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		c := &archiveCheck{}
+		c.operators(text)
+		isPicture(text)
+		readXMP(text)
+	})
+}
+
+// TestArchiveHostile gives it documents that would keep it busy for ever.
+func TestArchiveHostile(t *testing.T) {
+	t.Parallel()
+	for name, content := range hostile() {
+		result, failed := attempt(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: Archive3B}, content)
+		if failed == nil && result.Output(0).Size() == 0 {
+			t.Errorf("%s: an empty result", name)
+		}
+	}
+}
