@@ -21,7 +21,7 @@ type files struct{ *API }
 type download struct {
 	*API
 	file store.File
-	body *call.Blob
+	body *call.Blob // nil: in another region
 }
 
 // downloadInput names a file, and who asks for it.
@@ -29,11 +29,12 @@ type downloadInput struct {
 	byID
 
 	key, ip string
+	sent    bool // by another region
 }
 
 // receive keeps the key, which is of no matter for results.
 func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request) error { //nolint:unparam // as received asks for it
-	in.key, in.ip = bearer(r.Header), edge.ClientIP(r.Context())
+	in.key, in.ip, in.sent = bearer(r.Header), edge.ClientIP(r.Context()), sentHere(r)
 	return nil
 }
 
@@ -46,6 +47,9 @@ func (f files) get(ctx context.Context, _ call.Caller, in downloadInput) (downlo
 	}
 	if err != nil {
 		return download{}, err
+	}
+	if f.regions.elsewhere(file, in.sent) {
+		return download{f.API, file, nil}, nil
 	}
 	body, err := f.Calls.Files.Open(ctx, file.BlobKey)
 	if err != nil {
@@ -70,6 +74,9 @@ func (f files) own(ctx context.Context, in downloadInput, missing error) (store.
 // send sends the result. Nothing may cache it, so that deletion, expiry and
 // suspension work at once.
 func (d download) send(w http.ResponseWriter, r *http.Request) error {
+	if d.body == nil {
+		return d.regions.redirect(w, d.file)
+	}
 	defer d.body.Close()
 	h := w.Header()
 	d.setService(h, wire.ResultIDHeader, d.file.ID)

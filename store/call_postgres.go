@@ -21,8 +21,9 @@ const (
 	// jobFunction is beginFunction for a job, with its kind.
 	jobFunction    = `SELECT begin_job($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
 	settleFunction = `SELECT settle_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
-	// warnedFunction is settleFunction for a result with warnings.
-	warnedFunction = `SELECT settle_warned($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
+	// keptFunction is settleFunction for a result that is kept, with its warnings and
+	// its region.
+	keptFunction = `SELECT settle_kept($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
 )
 
 // Codes of the errors with which begin_call undoes what it has done.
@@ -129,8 +130,8 @@ func (s CallStore) settlePostgres(ctx context.Context, end Settlement) error {
 		told.kind, told.event, told.body, told.callback, told.data, told.deliveries,
 	}
 	function := settleFunction
-	if file.Warnings != "" {
-		function, args = warnedFunction, append(args, clean(file.Warnings, maxWarnings))
+	if file.BlobKey != "" {
+		function, args = keptFunction, append(args, clean(file.Warnings, maxWarnings), s.region)
 	}
 	verdict, err := s.callFunction(ctx, function, args...)
 	switch {

@@ -21,9 +21,11 @@ type File struct {
 	ContentType string
 	Size        int64  // bytes
 	BlobKey     string // where its bytes are
-	Downloads   int64
-	CreatedAt   time.Time
-	ExpiresAt   time.Time
+	// Region is where the process ran that has put them there.
+	Region    string
+	Downloads int64
+	CreatedAt time.Time
+	ExpiresAt time.Time
 	// Warnings are what was wrong with what a result was made of, as a JSON array;
 	// empty where nothing was.
 	Warnings string
@@ -44,13 +46,14 @@ type fileRow struct {
 	ExpiresAt   int64
 	DeletedAt   *int64
 	Warnings    string
+	Region      string
 }
 
 func (r *fileRow) file() File {
 	f := File{
 		ID: r.ID, AccountID: r.AccountID, Filename: r.Filename, ContentType: r.ContentType, Size: r.Size,
 		BlobKey: r.BlobKey, Downloads: r.Downloads, CreatedAt: fromMicros(r.CreatedAt), ExpiresAt: fromMicros(r.ExpiresAt),
-		Warnings: r.Warnings,
+		Warnings: r.Warnings, Region: r.Region,
 	}
 	if r.CallID != nil {
 		f.CallID = *r.CallID
@@ -101,11 +104,11 @@ var fileInsert = filesTable.insert() + " ON CONFLICT (id) DO NOTHING"
 const maxWarnings = 256 << 10
 
 // newFileRow describes a file that is kept from now on.
-func newFileRow(f File, accountID string, callID *string, now time.Time) *fileRow {
+func newFileRow(f File, accountID string, callID *string, region string, now time.Time) *fileRow {
 	return &fileRow{
 		ID: f.ID, AccountID: accountID, CallID: callID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200),
 		Size: f.Size, BlobKey: f.BlobKey, CreatedAt: toMicros(now), ExpiresAt: toMicros(f.ExpiresAt),
-		Warnings: clean(f.Warnings, maxWarnings),
+		Warnings: clean(f.Warnings, maxWarnings), Region: region,
 	}
 }
 
@@ -117,7 +120,7 @@ func (s FileStore) addFile(ctx context.Context, tx bun.Tx, call *callRow, f File
 	if f.ID == "" {
 		f.ID = call.ResultID
 	}
-	added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, call.AccountID, &call.ID, now))...))
+	added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, call.AccountID, &call.ID, s.region, now))...))
 	if err != nil || added {
 		return err
 	}

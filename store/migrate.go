@@ -80,7 +80,8 @@ var addedColumns = []struct{ table, column, definition string }{
 	{"webhooks", "failed_days", "{{.Int}} NOT NULL DEFAULT 0"},
 	{"webhooks", "failed_day", "{{.Int}} NOT NULL DEFAULT 0"},
 	{"deliveries", "last_attempt_at", "{{.Int}}"},
-	{"files", "warnings", "TEXT NOT NULL DEFAULT ''"}, // what was wrong with what a result was made of, as a JSON array
+	{"files", "region", "{{.ID}} NOT NULL DEFAULT ''"}, // where its bytes are; empty: kept before this was noted
+	{"files", "warnings", "TEXT NOT NULL DEFAULT ''"},  // what was wrong with what a result was made of, as a JSON array
 }
 
 // addColumns adds the columns that are missing. It looks before, because asking

@@ -62,7 +62,7 @@ func (s FileStore) AddUpload(ctx context.Context, f File) error {
 		if used.Files >= MaxUploads || used.Bytes+f.Size > MaxUploadBytes {
 			return &used
 		}
-		added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, f.AccountID, nil, now))...))
+		added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, f.AccountID, nil, s.region, now))...))
 		if err == nil && !added {
 			err = ErrExists
 		}

@@ -119,7 +119,8 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	apiConfig := api.Config{
 		AI: model, Limiter: limiter, Registry: a.registry,
 		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
-		Brand: config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
+		Regions: api.Regions{Here: config.Region, Replay: config.RegionReplay, URLs: config.RegionURLs},
+		Brand:   config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
 		NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
 		Agents: func(d *api.AgentDoor) (http.Handler, error) { return openAgents(d, log) },
 	}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"net/http"
+
+	"relaypdf/api/fault"
+	"relaypdf/store"
+)
+
+// Regions tells how files are read whose bytes are in another region than this.
+// The zero value is an installation whose processes all reach the same bytes.
+type Regions struct {
+	// Here is where this process runs.
+	Here string
+	// Replay asks Fly's proxy to give the request to a machine of the file's region.
+	Replay bool
+	// URLs are the addresses of other regions, by their names, to which clients are
+	// sent.
+	URLs map[string]string
+}
+
+const (
+	// replayHeader asks Fly's proxy for another region, and replayedHeader tells that
+	// it did so.
+	replayHeader, replayedHeader = "Fly-Replay", "Fly-Replay-Src"
+	// sentFrom is the parameter of requests that were sent here by another region.
+	sentFrom = "from"
+)
+
+// elsewhere tells whether a file's bytes are in another region that can be asked.
+// A request that was sent here by another region is answered here, whatever
+// comes of it: nobody goes round in circles.
+func (r Regions) elsewhere(file store.File, sent bool) bool {
+	return file.Region != "" && file.Region != r.Here && !sent && (r.Replay || r.URLs[file.Region] != "")
+}
+
+// sentHere tells whether another region has sent a request here. Who writes that
+// himself is answered here, and no worse off than with one region.
+func sentHere(r *http.Request) bool {
+	return r.Header.Get(replayedHeader) != "" || r.URL.Query().Has(sentFrom)
+}
+
+// redirect sends the client of a download to the file's region.
+func (r Regions) redirect(w http.ResponseWriter, file store.File) error {
+	h := w.Header()
+	h.Set("Cache-Control", "private, no-store")
+	if r.Replay {
+		h.Set(replayHeader, "region="+file.Region)
+		// Nobody sees this where Fly's proxy is in front.
+		return &fault.Error{Code: fault.StorageUnavailable, Message: "The file is in another region, and no proxy has asked it."}
+	}
+	h.Set("Location", r.URLs[file.Region]+"/v1/files/"+file.ID+"?"+sentFrom+"="+r.Here)
+	w.WriteHeader(http.StatusTemporaryRedirect)
+	return nil
+}
