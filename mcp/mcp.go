@@ -38,6 +38,9 @@ type Config struct {
 	// Folders are those of this machine that tools may use; nil is none, for agents
 	// that are elsewhere.
 	Folders *folders
+	// Progress has clients told that their calls go on, where messages may come before
+	// an answer.
+	Progress bool
 	// Version is the program's.
 	Version string
 	Logger  *slog.Logger
@@ -76,6 +79,9 @@ func newServer(c Config) (*sdk.Server, error) {
 			c.Folders.offer(t)
 		}
 		server.AddTool(t.described, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			if c.Progress {
+				defer tellProgress(ctx, q)()
+			}
 			return t.run(ctx, s, q.Params.Arguments)
 		})
 	}

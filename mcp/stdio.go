@@ -40,7 +40,7 @@ func (l Local) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 	defer func() { err = errors.Join(err, files.close()) }()
 	server, err := newServer(Config{
 		Tools: l.Tools, Carry: remote(l.Service), Documents: l.Documents, Version: l.Version, Logger: slog.New(slog.DiscardHandler),
-		Folders: files,
+		Folders: files, Progress: true,
 	})
 	if err != nil {
 		return err

@@ -239,3 +239,56 @@ func TestOfficialClientStartsIt(t *testing.T) {
 		t.Errorf("uploaded %q, account %+v, tools %v", got, saw.Account, saw.Tools)
 	}
 }
+
+// TestProgress has a call go on until its client has been told so, and not after its
+// answer.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	l, _ := startLocal(t, nil, apitest.Echo(func(ctx context.Context, _ *apitest.EchoInput) error {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}), apitest.JSON())
+	_, err := io.WriteString(l.in, `{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"test_echo","arguments":{"text":"a"},"_meta":{"progressToken":"t-1"}}}`+"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for told := 0; ; {
+		if !l.out.Scan() {
+			t.Fatalf("nothing comes: %v", l.out.Err())
+		}
+		var m struct {
+			ID     int
+			Method string
+			Params struct {
+				ProgressToken string
+				Progress      float64
+				Message       string
+			}
+			Result json.RawMessage
+		}
+		if err := json.Unmarshal(l.out.Bytes(), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.ID == 77 {
+			if told < 2 || m.Result == nil {
+				t.Errorf("after %d notifications: %s", told, l.out.Text())
+			}
+			break
+		}
+		told++
+		if m.Method != "notifications/progress" || m.Params.ProgressToken != "t-1" || m.Params.Progress != float64(2*told) || !strings.Contains(m.Params.Message, "test_echo") {
+			t.Errorf("told %s", l.out.Text())
+		}
+		if told == 2 {
+			close(release)
+		}
+	}
+	// Who does not ask is told nothing: the next line is the answer.
+	if got := l.use(t, "test_echo", `{"text":"b"}`); got.IsError {
+		t.Errorf("got %+v", got)
+	}
+}
