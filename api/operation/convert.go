@@ -128,6 +128,9 @@ func (in *ConvertInput) Validate() error {
 	switch {
 	case in.Metadata != (Metadata{}) && in.target() != render.ConvertPDF:
 		faults.Add("metadata", "needs to pdf")
+	case in.Metadata != (Metadata{}) && in.Options.PDFA != "":
+		// Set afterwards, it would take away the XMP by which a PDF is PDF/A.
+		faults.Add("metadata", "cannot stand beside options.pdfa: give what the document says of itself to pdf.pdfa, which makes PDF/A of any PDF")
 	case in.Engine != engineWebKit && in.Options.TOC:
 		faults.Add("options.toc", "needs the engine %s", engineWebKit)
 	case in.Engine == engineWebKit && in.target() != render.ConvertPDF:

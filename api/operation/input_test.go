@@ -107,6 +107,7 @@ func TestInputsRefuse(t *testing.T) {
 		// Conversions.
 		{"convert.create", `{"html":"x","to":"docx","options":{"pageRanges":"1","sheets":["a"]}}`, []string{
 			"options.pageRanges can only stand beside to: pdf", "options.sheets can only stand beside to: pdf"}},
+		{"convert.create", `{"html":"x","options":{"pdfa":"2b"},"metadata":{"title":"x"}}`, []string{"metadata cannot stand beside options.pdfa: give what the document says of itself to pdf.pdfa, which makes PDF/A of any PDF"}},
 		{"convert.create", `{"html":"x","engine":"wkhtmltopdf","options":{"quality":9}}`, []string{"options.quality needs the engine libreoffice"}},
 		{"convert.create", `{"html":"x","options":{"pdfa":"2b","password":"x","pageRanges":"0"}}`, []string{
 			"options.pageRanges names page 0, but pages count from 1; give " + render.PageRangesSyntax,
