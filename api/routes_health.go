@@ -10,6 +10,7 @@ import (
 	"relaypdf/api/wire"
 	"relaypdf/edge"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // health answers for the state of the process.
@@ -32,6 +33,16 @@ func (r readiness) head(http.Header) int {
 
 // readyTimeout bounds each check; a balancer asks again soon.
 const readyTimeout = 3 * time.Second
+
+// filesTimeout bounds the check of a bucket, so that one that does not answer
+// leaves a balancer its answer.
+const filesTimeout = time.Second
+
+// checker is a place of files that may not answer. What makes no file goes on
+// without it, so that the process stays ready.
+type checker interface {
+	Check(ctx context.Context) error
+}
 
 // ready makes a real call to the browser and to the database.
 func (h health) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness, error) {
@@ -63,6 +74,15 @@ func (h health) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness,
 		check("limits", nil)
 		if !shared.Shared() {
 			ready.Checks["limits"] = "alone"
+		}
+	}
+	if bucket, ok := blob.As[checker](h.store.Blobs()); ok {
+		check("files", nil)
+		ctx, cancel := context.WithTimeout(ctx, filesTimeout)
+		defer cancel()
+		if err := bucket.Check(ctx); err != nil {
+			ready.Checks["files"] = "unavailable"
+			h.log.LogAttrs(ctx, slog.LevelWarn, "files cannot be reached", slog.Any("error", err))
 		}
 	}
 	if h.stopping.Load() {

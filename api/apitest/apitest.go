@@ -24,6 +24,7 @@ import (
 	"relaypdf/client"
 	"relaypdf/edge"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
 	"relaypdf/store/storetest"
@@ -41,6 +42,8 @@ type Options struct {
 	DB *storetest.DB
 	// Operations are the product; nil is Echo and JSON.
 	Operations []op.Row[*operation.Env]
+	// Blobs is where the bytes of files are; nil is a folder.
+	Blobs blob.Store
 	// Change, if set, changes the settings before the API is made.
 	Change func(*api.Config)
 	// TrustedIPHeader is the edge's.
@@ -81,7 +84,7 @@ func New(t testing.TB, o Options) *Server {
 		o.Operations = []op.Row[*operation.Env]{Echo(nil), JSON()}
 	}
 	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, Operations: o.Operations, Registry: prometheus.NewRegistry(), db: *o.DB}
-	s.Store = o.DB.Open(t, s.Clock)
+	s.Store = o.DB.OpenAs(t, store.Config{Now: s.Clock.Now, Blobs: o.Blobs})
 	lease, err := s.Store.Acquire(context.WithoutCancel(t.Context()), t.TempDir())
 	if err != nil {
 		t.Fatalf("acquire a lease: %v", err)
@@ -166,12 +169,12 @@ func (s *Server) Content(t testing.TB, id string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blob, _, err := s.Store.Blobs().Open(t.Context(), file.BlobKey)
+	stored, _, err := s.Store.Blobs().Open(t.Context(), file.BlobKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer blob.Close()
-	content, err := io.ReadAll(blob)
+	defer stored.Close()
+	content, err := io.ReadAll(stored)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,6 @@ import (
 	"relaypdf/payments"
 	"relaypdf/render"
 	"relaypdf/store"
-	"relaypdf/store/blob"
 )
 
 // App is the whole service, put together. End-to-end tests start it as it is.
@@ -251,9 +250,9 @@ func (a *App) openStore(startCtx, ctx context.Context, hooks Hooks) (err error) 
 
 // openStore opens the store that the settings name.
 func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (*store.Store, error) {
-	blobs, err := blob.NewDisk(config.BlobDir)
+	blobs, err := openBlobs(config)
 	if err != nil {
-		return nil, fmt.Errorf("RELAYPDF_BLOBS: %w", err)
+		return nil, err
 	}
 	s, err := store.Open(ctx, store.Config{
 		URL: config.DatabaseURL, SessionURL: config.SessionURL, Conns: config.DatabaseConns, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Machine: hooks.Clock, Logger: log,

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // newBackupCommand saves the data, also while a server runs on it.
@@ -20,7 +21,7 @@ func newBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Save the database and the stored files in one archive, also while the service runs",
-		Long:  "Save the SQLite database, as it is at one moment, and the stored files in one gzipped tar archive. FILE - is standard output. With PostgreSQL use pg_dump, and copy the folder of RELAYPDF_BLOBS with it.",
+		Long:  "Save the SQLite database, as it is at one moment, and the stored files in one gzipped tar archive. FILE - is standard output. With PostgreSQL use pg_dump, and copy the folder of RELAYPDF_BLOBS with it, or what the bucket has.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// The file is made before withStore gives up root: the owner of the
@@ -116,8 +117,8 @@ func restore(ctx context.Context, config Config, archive io.Reader) error {
 	if err := actAsOwner(config.DataDir); err != nil {
 		return err
 	}
-	if entries, err := os.ReadDir(config.BlobDir); err == nil && len(entries) > 0 {
-		return usagef("RELAYPDF_BLOBS: %s holds files already; name an empty folder", config.BlobDir)
+	if entries, err := os.ReadDir(config.Blobs.dir); err == nil && len(entries) > 0 {
+		return usagef("RELAYPDF_BLOBS: %s holds files already; name an empty folder", config.Blobs.dir)
 	}
 	err := store.Restore(ctx, archive, config.DataDir)
 	if errors.Is(err, store.ErrNotEmpty) || errors.Is(err, store.ErrBadBackup) {
@@ -127,13 +128,33 @@ func restore(ctx context.Context, config Config, archive io.Reader) error {
 		return err
 	}
 	unpacked := filepath.Join(config.DataDir, "blobs")
-	if unpacked == config.BlobDir {
+	if unpacked == config.Blobs.dir {
 		return nil // where the settings have them by default
 	}
-	if err := os.Rename(unpacked, config.BlobDir); err != nil {
-		return fmt.Errorf("%w; everything else is restored: move the content of %s to %s", err, unpacked, config.BlobDir)
+	if config.Blobs.dir == "" {
+		return restoreBlobs(ctx, config, unpacked)
+	}
+	if err := os.Rename(unpacked, config.Blobs.dir); err != nil {
+		return fmt.Errorf("%w; everything else is restored: move the content of %s to %s", err, unpacked, config.Blobs.dir)
 	}
 	return nil
+}
+
+// restoreBlobs moves the files of a backup into the bucket of the settings.
+func restoreBlobs(ctx context.Context, config Config, unpacked string) error {
+	config.BlobsFormer = blobPlace{}
+	to, err := openBlobs(config)
+	if err != nil {
+		return err
+	}
+	from, err := blob.NewDisk(unpacked)
+	if err == nil {
+		_, err = blob.Move(ctx, from, to, func(blob.Moved) {})
+	}
+	if err != nil {
+		return fmt.Errorf("%w; everything else is restored: set RELAYPDF_BLOBS_FORMER=file:%s, and run relaypdf blobs migrate", err, unpacked)
+	}
+	return os.RemoveAll(unpacked)
 }
 
 // sqliteFile returns the path of the SQLite database, or nothing with PostgreSQL.

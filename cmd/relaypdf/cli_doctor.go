@@ -44,6 +44,7 @@ var checkups = []checkup{
 	{"disk", checkDisk},
 	{"memory", checkMemory},
 	{"database", checkDatabase},
+	{"files", checkBlobs},
 	{"chromium", checkChromium},
 	{"sandbox", checkSandbox},
 	{"own address", checkOwnAddress},

@@ -27,7 +27,6 @@ type Config struct {
 	SessionURL      string // postgres://… without a pooler; empty is DatabaseURL
 	DatabaseConns   int
 	RedisURL        string   // empty counts rate limits in memory
-	BlobDir         string   // absolute folder of the stored files
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
 	OwnHosts        []string // addresses, CIDRs and names that lead here, beside the interfaces' and the base URL's
 	Fonts           string   // folder of typefaces besides the system's
@@ -51,6 +50,12 @@ type Config struct {
 	SignUp          string // who may make an account on the pages: open, invite, closed
 	SMTPURL         string // mail server; empty sends no mail
 	MailFrom        string // sender of mails
+
+	// Where the stored files are, where they were before, if anywhere, and who asks
+	// for what is in buckets; without a key it is found as Amazon's programs do.
+	Blobs, BlobsFormer                       blobPlace
+	S3AccessKey, S3SecretKey, S3SessionToken string
+
 	// Of a provider of OpenID Connect; an empty issuer is none.
 	OIDCIssuer, OIDCClientID, OIDCClientSecret, OIDCName string
 	// Of Stripe's; an empty key takes no payments.
@@ -203,6 +208,13 @@ func (c *Config) check() []error {
 	if (c.StripeSecretKey == "") != (c.StripeWebhookSecret == "") {
 		return []error{errors.New(
 			"RELAYPDF_STRIPE_SECRET_KEY and RELAYPDF_STRIPE_WEBHOOK_SECRET: only one of them is set; payments need both, so set the other, or none")}
+	}
+	if (c.S3AccessKey == "") != (c.S3SecretKey == "") {
+		return []error{errors.New(
+			"RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY: only one of them is set; set both, or none where the machine has a role of its own")}
+	}
+	if c.Blobs.is(c.BlobsFormer) {
+		return []error{errors.New("RELAYPDF_BLOBS_FORMER: it is the place that RELAYPDF_BLOBS names; leave it out")}
 	}
 	if (c.OIDCIssuer == "") != (c.OIDCClientID == "") {
 		return []error{errors.New(

@@ -89,18 +89,6 @@ func parseRedisURL(text string) (string, error) {
 	return text, nil
 }
 
-func parseBlobs(text string) (string, error) {
-	if strings.HasPrefix(text, "s3:") {
-		return "", errors.New("is not supported by this release; leave it out, or write file:/absolute/folder")
-	}
-	path, ok := strings.CutPrefix(text, "file:")
-	path = strings.TrimPrefix(path, "//") // file:///folder is file:/folder
-	if !ok || !filepath.IsAbs(path) {
-		return "", errors.New("is not a store; write file:/absolute/folder")
-	}
-	return filepath.Clean(path), nil
-}
-
 func parseList(text string) ([]string, error) {
 	var list []string
 	for item := range strings.SplitSeq(text, ",") {

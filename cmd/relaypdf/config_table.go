@@ -121,8 +121,29 @@ var settings = []setting{
 		name: "blobs", group: groupServer,
 		derivation: "`blobs` in the data folder",
 		derive:     inDataDir("file:", "blobs"),
-		doc:        "Where results and uploads are kept: `file:/absolute/folder`. `s3://` joins in a later release.",
-		apply:      into(func(c *Config) *string { return &c.BlobDir }, parseBlobs),
+		doc: "Where results and uploads are kept: `file:/absolute/folder`, or `s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1`. Without an endpoint the bucket is Amazon's, " +
+			"without a region in us-east-1.",
+		apply: into(func(c *Config) *blobPlace { return &c.Blobs }, parseBlobs),
+	},
+	{
+		name: "blobs-former", group: groupServer,
+		doc:   "Another place as in `RELAYPDF_BLOBS`, which is read, and not written to: where the files were before. `relaypdf blobs migrate` moves them from there.",
+		apply: into(func(c *Config) *blobPlace { return &c.BlobsFormer }, parseBlobs),
+	},
+	{
+		name: "s3-access-key", group: groupServer,
+		doc:   "Access key of the buckets. Without it the keys are looked for as Amazon's programs do: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, `~/.aws/credentials`, the role of the machine.",
+		apply: into(func(c *Config) *string { return &c.S3AccessKey }, parseText),
+	},
+	{
+		name: "s3-secret-key", group: groupServer, secret: true,
+		doc:   "Secret key that belongs to `RELAYPDF_S3_ACCESS_KEY`.",
+		apply: into(func(c *Config) *string { return &c.S3SecretKey }, parseText),
+	},
+	{
+		name: "s3-session-token", group: groupServer, secret: true,
+		doc:   "Session token that belongs to `RELAYPDF_S3_ACCESS_KEY`, where that is a temporary one.",
+		apply: into(func(c *Config) *string { return &c.S3SessionToken }, parseText),
 	},
 	{
 		name: "allow-hosts", group: groupServer,
@@ -136,7 +157,7 @@ var settings = []setting{
 	},
 	{
 		name: "extra-ca", group: groupServer,
-		doc:   "PEM file with certificate authorities that are trusted besides the system's, by the browser, by file fetches and webhooks, and for the provider of OpenID Connect.",
+		doc:   "PEM file with certificate authorities that are trusted besides the system's, by the browser, by file fetches and webhooks, for buckets, and for the provider of OpenID Connect.",
 		apply: into(func(c *Config) *string { return &c.ExtraCA }, parseCAFile),
 	},
 	{

@@ -79,7 +79,7 @@ func TestDefaults(t *testing.T) {
 		{"BaseURL", c.BaseURL, "http://localhost:8787"},
 		{"DataDir", c.DataDir, "/home/ada/.local/share/relaypdf"},
 		{"DatabaseURL", c.DatabaseURL, "sqlite:///home/ada/.local/share/relaypdf/relaypdf.db"},
-		{"BlobDir", c.BlobDir, "/home/ada/.local/share/relaypdf/blobs"},
+		{"Blobs", c.Blobs.dir, "/home/ada/.local/share/relaypdf/blobs"},
 		{"RateLimits", c.RateLimits, true},
 		{"Billing", c.Billing, true},
 		{"HeaderBrand", c.HeaderBrand, "RelayPDF"},
@@ -121,7 +121,7 @@ func TestDerivedDefaults(t *testing.T) {
 		{name: "base URL follows the port", host: user(), args: []string{"--listen", ":9000"}, field: func(c Config) string { return c.BaseURL }, want: "http://localhost:9000"},
 		{name: "API URL follows the base URL", host: user("RELAYPDF_BASE_URL=https://pdf.example.com/"), field: func(c Config) string { return c.APIURL }, want: "https://pdf.example.com"},
 		{name: "database follows the data folder", host: user(), args: []string{"--data-dir", "/d"}, field: func(c Config) string { return c.DatabaseURL }, want: "sqlite:///d/relaypdf.db"},
-		{name: "files follow the data folder", host: user(), args: []string{"--data-dir", "/d"}, field: func(c Config) string { return c.BlobDir }, want: "/d/blobs"},
+		{name: "files follow the data folder", host: user(), args: []string{"--data-dir", "/d"}, field: func(c Config) string { return c.Blobs.dir }, want: "/d/blobs"},
 		{name: "region of the machine", host: user("FLY_REGION=ams"), field: func(c Config) string { return c.Region }, want: "ams"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestValues(t *testing.T) {
 		name      string
 		got, want any
 	}{
-		{"BlobDir", c.BlobDir, "/srv/blobs"},
+		{"Blobs", c.Blobs.dir, "/srv/blobs"},
 		{"Billing", c.Billing, false},
 		{"RateLimits", c.RateLimits, false},
 		{"Trial", c.Trial, 25 * credit.Cent},

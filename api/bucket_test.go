@@ -1,0 +1,137 @@
+package api_test
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/store"
+	"relaypdf/store/blob"
+	"relaypdf/store/blob/blobtest"
+	"relaypdf/store/blob/s3"
+	"relaypdf/store/blob/s3/s3test"
+	"relaypdf/store/storetest"
+)
+
+// newBucket starts a service on PostgreSQL whose files are in a bucket.
+func newBucket(t *testing.T, change func(*api.Config)) (*apitest.Server, *s3test.Server, blob.Store) {
+	t.Helper()
+	server := s3test.Start(t)
+	bucket, err := s3.New(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := storetest.Postgres(t)
+	s := apitest.New(t, apitest.Options{DB: &db, Blobs: bucket, Change: func(cfg *api.Config) {
+		quiet(cfg)
+		if change != nil {
+			change(cfg)
+		}
+	}})
+	return s, server, bucket
+}
+
+// TestFilesInABucket: a file is made, downloaded as a whole, in part and not at all,
+// expires, is deleted and swept, as on a disk.
+func TestFilesInABucket(t *testing.T) {
+	t.Parallel()
+	s, server, bucket := newBucket(t, nil)
+	text := strings.Repeat("0123456789", 70_000)
+	path := "/v1/files/" + stored(t, s, `{"text":"0123456789","count":70000,"response":"url"}`)
+	get := func(method, span string) apitest.Response {
+		header := without()
+		if span != "" {
+			header.Set("Range", span)
+		}
+		return s.Send(t, apitest.Request{Method: method, Path: path, Header: header})
+	}
+	if got := get(http.MethodGet, "").OK(t); got.Body != text {
+		t.Errorf("got %d bytes, want %d", len(got.Body), len(text))
+	}
+	for span, want := range map[string]string{"bytes=0-3": "0123", "bytes=-4": "6789", "bytes=524287-524296": "7890123456"} {
+		if got := get(http.MethodGet, span); got.Status != http.StatusPartialContent || got.Body != want {
+			t.Errorf("%s: got %d %q, want 206 %q", span, got.Status, got.Body, want)
+		}
+	}
+	if got := get(http.MethodGet, "bytes=700000-"); got.Status != http.StatusRequestedRangeNotSatisfiable {
+		t.Errorf("beyond the end: got %d", got.Status)
+	}
+	if got := get(http.MethodHead, "").OK(t); got.Body != "" || got.Header.Get("Content-Length") != "700000" || got.Header.Get("x-service-size") != "700000" {
+		t.Errorf("HEAD: got %v", got.Header)
+	}
+
+	// An upload is used and deleted.
+	id := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: string(blobtest.Content(300 << 10)), Header: http.Header{"Content-Type": {"application/pdf"}}})).ID
+	if blobs := blobtest.List(t, bucket); len(blobs) != 2 {
+		t.Errorf("got %v, want the result and the upload", blobs)
+	}
+	s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/files/" + id}).OK(t)
+	if blobs := blobtest.List(t, bucket); len(blobs) != 1 {
+		t.Errorf("after the upload was deleted: got %v, want the result", blobs)
+	}
+
+	// What nobody refers to is swept; what a row refers to is not.
+	if _, err := bucket.Put(t.Context(), store.ResultKey("call_gone", 0), bytes.NewReader([]byte("x"))); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Store.DeleteOrphanBlobs(t.Context(), 10); err != nil || n != 1 {
+		t.Errorf("DeleteOrphanBlobs: got %d, %v; want 1", n, err)
+	}
+	get(http.MethodGet, "").OK(t)
+	s.Clock.Advance(25 * time.Hour)
+	if got := get(http.MethodGet, ""); got.Status != http.StatusNotFound {
+		t.Errorf("expired: got %d", got.Status)
+	}
+	s.API.Calls.Reaper().Once(t.Context())
+	if blobs := blobtest.List(t, bucket); len(blobs) != 0 {
+		t.Errorf("after all has expired: %v", blobs)
+	}
+	server.Break(s3test.Down)
+	get(http.MethodGet, "").Refused(t, fault.NotFound)
+}
+
+// TestBucketFails: a bucket that does not answer, has too much to do or breaks off is
+// told as a full disk is: nothing is charged, and what needs no file goes on.
+func TestBucketFails(t *testing.T) {
+	t.Parallel()
+	s, server, bucket := newBucket(t, nil)
+	id := stored(t, s, `{"text":"a","response":"url"}`)
+	ready := func() string {
+		return s.Send(t, apitest.Request{Method: "GET", Path: "/health/ready", Header: without()}).OK(t).Body
+	}
+	if got := ready(); !strings.Contains(got, `"files":"ok"`) {
+		t.Errorf("ready: %s", got)
+	}
+	for name, way := range map[string]s3test.Fault{"down": s3test.Down, "busy": s3test.Busy} {
+		server.Break(way)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, fault.StorageUnavailable)
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, fault.StorageUnavailable)
+		s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, fault.StorageUnavailable)
+		if got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"c"}`}).OK(t); got.Body != "c" {
+			t.Errorf("%s: a call that needs no file: got %q", name, got.Body)
+		}
+		if got := ready(); !strings.Contains(got, `"files":"unavailable"`) {
+			t.Errorf("%s: ready: %s", name, got)
+		}
+		server.Break(nil)
+	}
+	account, err := s.Store.Account(t.Context(), s.Account.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spent := s.Account.Balance - account.Balance; spent != 3*2000 {
+		t.Errorf("spent %d, want the price of the three calls that went well", spent)
+	}
+	if blobs := blobtest.List(t, bucket); len(blobs) != 1 {
+		t.Errorf("got %v, want the one file", blobs)
+	}
+	if err := bucket.Delete(t.Context(), blobtest.List(t, bucket)[0].Key); err != nil {
+		t.Fatal(err)
+	}
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, fault.StorageUnavailable)
+}

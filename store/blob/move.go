@@ -1,0 +1,107 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Moved is what a move has done.
+type Moved struct {
+	Blobs int64 // moved
+	Bytes int64 // of them
+	There int64 // were in the other place already, and are there only now
+	Gone  int64 // deleted by others meanwhile
+}
+
+// maxFailures is how many blobs may fail to be moved before the rest is left
+// alone: then it is not the blobs.
+const maxFailures = 10
+
+// Move moves every blob from one place to another, and tells of each. A blob is
+// deleted where it was after it was read where it is, byte for byte. It can be cut
+// short and done again, and by several at once, while both places are in use. What
+// fails is left where it was.
+func Move(ctx context.Context, from, to Store, tell func(Moved)) (Moved, error) {
+	var done Moved
+	var failed []error
+	err := from.List(ctx, func(e Entry) error {
+		if err := moveOne(ctx, from, to, e.Key, &done); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", e.Key, err))
+			if ctx.Err() != nil || len(failed) >= maxFailures {
+				return errors.Join(failed...)
+			}
+		}
+		tell(done)
+		return nil
+	})
+	if err == nil {
+		err = errors.Join(failed...)
+	}
+	if err != nil {
+		err = fmt.Errorf("move blobs: %w", err)
+	}
+	return done, err
+}
+
+func moveOne(ctx context.Context, from, to Store, key string, done *Moved) (err error) {
+	source, size, err := from.Open(ctx, key)
+	if errors.Is(err, ErrMissing) {
+		done.Gone++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	count := func() { done.There++ }
+	// What is there and differs was put there later.
+	if err := same(ctx, source, size, to, key); err != nil && !errors.Is(err, errOther) {
+		count = func() { done.Blobs, done.Bytes = done.Blobs+1, done.Bytes+size }
+		if _, err := to.Put(ctx, key, io.NewSectionReader(source, 0, size)); err != nil {
+			return err
+		}
+		if err := same(ctx, source, size, to, key); err != nil {
+			return err
+		}
+	}
+	if err := from.Delete(ctx, key); err != nil {
+		return err
+	}
+	count()
+	return nil
+}
+
+// errOther means that what a place has is something else.
+var errOther = errors.New("the copy differs")
+
+// same compares a blob with the one in another place.
+func same(ctx context.Context, want io.ReaderAt, size int64, there Store, key string) (err error) {
+	got, has, err := there.Open(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, got.Close()) }()
+	if has != size {
+		return errOther
+	}
+	left, right := make([]byte, sumChunk), make([]byte, sumChunk)
+	for at := int64(0); at < size; at += sumChunk {
+		length := min(sumChunk, size-at)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, err := want.ReadAt(left[:length], at); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if _, err := io.ReadFull(got, right[:length]); err != nil {
+			return err
+		}
+		if !bytes.Equal(left[:length], right[:length]) {
+			return errOther
+		}
+	}
+	return nil
+}

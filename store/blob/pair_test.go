@@ -1,0 +1,204 @@
+package blob_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"relaypdf/store/blob"
+	"relaypdf/store/blob/blobtest"
+)
+
+func newDisk(t *testing.T) (blob.Store, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "blobs")
+	b, err := blob.NewDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, dir
+}
+
+func put(t *testing.T, b blob.Store, key, content string) {
+	t.Helper()
+	if _, err := b.Put(t.Context(), key, bytes.NewReader([]byte(content))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestContract: every place that needs no server keeps it.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	disk, _ := newDisk(t)
+	t.Run("disk", func(t *testing.T) {
+		t.Parallel()
+		blobtest.Run(t, disk)
+	})
+	first, _ := newDisk(t)
+	former, _ := newDisk(t)
+	t.Run("pair", func(t *testing.T) {
+		t.Parallel()
+		blobtest.Run(t, blob.NewPair(first, former))
+	})
+}
+
+// movedWhileOpened is a former place whose blobs are moved between the look into the
+// first place and the look into it.
+type movedWhileOpened struct {
+	blob.Store
+
+	to blob.Store
+}
+
+func (m movedWhileOpened) Open(ctx context.Context, key string) (blob.Content, int64, error) {
+	if _, err := blob.Move(ctx, m.Store, m.to, func(blob.Moved) {}); err != nil {
+		return nil, 0, err
+	}
+	return m.Store.Open(ctx, key)
+}
+
+func TestPairWhileBlobsMove(t *testing.T) {
+	t.Parallel()
+	first, _ := newDisk(t)
+	former, _ := newDisk(t)
+	both := blob.NewPair(first, former)
+	put(t, former, "old", "written before")
+	put(t, both, "new", "written after")
+	put(t, former, "moved", "in between")
+	if got := blobtest.Read(t, both, "old"); string(got) != "written before" {
+		t.Errorf("got %q", got)
+	}
+	if got := blobtest.Read(t, blob.NewPair(first, movedWhileOpened{former, first}), "moved"); string(got) != "in between" {
+		t.Errorf("got %q", got)
+	}
+	if left := blobtest.List(t, former); len(left) != 0 {
+		t.Errorf("left in the former place: %v", left)
+	}
+	put(t, former, "gone", "x")
+	put(t, first, "gone", "x")
+	if err := both.Delete(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := both.Open(t.Context(), "gone"); !errors.Is(err, blob.ErrMissing) {
+		t.Errorf("got %v, want it deleted in both places", err)
+	}
+}
+
+// liar is a place that gives back something else than it was given.
+type liar struct{ blob.Store }
+
+func (l liar) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return 0, err
+	}
+	content[0] ^= 1
+	return l.Store.Put(ctx, key, bytes.NewReader(content))
+}
+
+func TestMove(t *testing.T) {
+	t.Parallel()
+	from, _ := newDisk(t)
+	to, _ := newDisk(t)
+	for _, key := range []string{"a", "b", "c"} {
+		put(t, from, key, "content of "+key)
+	}
+	put(t, to, "b", "content of b") // by a move that was cut short
+	put(t, from, "later", "old")
+	put(t, to, "later", "new")
+
+	if _, err := blob.Move(t.Context(), from, liar{to}, func(blob.Moved) {}); err == nil {
+		t.Error("a copy that differs: got no error")
+	}
+	left := blobtest.List(t, from)
+	if len(left) != 2 {
+		t.Fatalf("after a bad copy: got %v in the former place, want what could not be moved", left)
+	}
+	for _, key := range []string{"a", "c"} {
+		if err := to.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := 0
+	done, err := blob.Move(t.Context(), from, to, func(blob.Moved) { told++ })
+	if err != nil || done != (blob.Moved{Blobs: 2, Bytes: 24}) || told != 2 {
+		t.Errorf("got %+v, told %d times, %v", done, told, err)
+	}
+	for key, want := range map[string]string{"a": "content of a", "b": "content of b", "c": "content of c", "later": "new"} {
+		if got := blobtest.Read(t, to, key); string(got) != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	if again, err := blob.Move(t.Context(), from, to, func(blob.Moved) {}); err != nil || again != (blob.Moved{}) {
+		t.Errorf("again: got %+v, %v", again, err)
+	}
+}
+
+// TestSums: what is changed, cut or added in a blob is found, and nothing of it
+// is given away.
+func TestSums(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{0, 1, 256 << 10, 256<<10 + 1, 40 << 20} {
+		content := blobtest.Content(size)
+		summer := blob.NewSummer(int64(size))
+		if _, err := io.Copy(summer, bytes.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		sums, err := blob.ParseSums(summer.Sums().String())
+		if err != nil || sums.Size != int64(size) {
+			t.Fatalf("%d bytes: got %+v, %v", size, sums, err)
+		}
+		if text := sums.String(); len(text) > 1800 {
+			t.Errorf("%d bytes: the sums take %d bytes, too many for an object's metadata", size, len(text))
+		}
+		if got, err := io.ReadAll(blob.NewContent(sums, chunksOf{content, sums.Chunk})); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%d bytes: got %d, %v", size, len(got), err)
+		}
+		if size == 0 {
+			continue
+		}
+		content = slices.Clone(content)
+		content[size/2] ^= 1
+		got, err := io.ReadAll(blob.NewContent(sums, chunksOf{content, sums.Chunk}))
+		if !errors.Is(err, blob.ErrDamaged) || int64(len(got)) > int64(size/2)/sums.Chunk*sums.Chunk {
+			t.Errorf("%d bytes, one of them changed: got %d of them, %v", size, len(got), err)
+		}
+	}
+	for _, text := range []string{"", "1", "2.0.262144.", "1.1.262144.", "1.x.1.", "1.-1.1.", "1.0.0.", "1.1.262144.AAAA", "1.1.262144.!"} {
+		if _, err := blob.ParseSums(text); !errors.Is(err, blob.ErrDamaged) {
+			t.Errorf("ParseSums(%q): got %v, want ErrDamaged", text, err)
+		}
+	}
+}
+
+type chunksOf struct {
+	content []byte
+	chunk   int64
+}
+
+func (c chunksOf) Chunk(i int64, p []byte) error {
+	copy(p, c.content[i*c.chunk:])
+	return nil
+}
+
+func (c chunksOf) Close() error { return nil }
+
+func TestAs(t *testing.T) {
+	t.Parallel()
+	disk, dir := newDisk(t)
+	if _, err := os.Stat(dir); err != nil {
+		t.Fatal(err)
+	}
+	special := liar{disk}
+	if found, ok := blob.As[liar](blob.NewPair(special, disk)); !ok || found != special {
+		t.Errorf("got %v, %v", found, ok)
+	}
+	if _, ok := blob.As[movedWhileOpened](blob.NewPair(special, disk)); ok {
+		t.Error("found what is not there")
+	}
+}

@@ -1,0 +1,200 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"relaypdf/store/blob"
+	"relaypdf/store/durable"
+)
+
+const (
+	// sumsKey is where an object's metadata has the sums of its chunks.
+	sumsKey = "Relaypdf-Sums"
+	// inMemory is how much of a stream is looked at before it goes to a file.
+	inMemory = 1 << 20
+	// abortTimeout bounds ending an upload that has failed.
+	abortTimeout = 10 * time.Second
+	// firstPause is how long the second attempt waits, at most; later ones wait longer.
+	firstPause = 300 * time.Millisecond
+)
+
+// Put stores what r yields. The sums go before the bytes, which are therefore
+// read twice: where they come from if that can be, or else from a file.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
+	object, err := s.object(key)
+	if err != nil {
+		return 0, err
+	}
+	body, err := s.whole(ctx, r)
+	if err != nil {
+		return 0, fmt.Errorf("put blob: %w", err)
+	}
+	err = s.put(ctx, object, body.SectionReader)
+	if err = errors.Join(err, body.close()); err != nil {
+		return 0, fmt.Errorf("put blob: %w", err)
+	}
+	return body.Size(), nil
+}
+
+// body is what is sent, from its beginning to its end.
+type body struct {
+	*io.SectionReader
+
+	file *os.File // nil: none of ours
+}
+
+func (b body) close() error {
+	if b.file == nil {
+		return nil
+	}
+	return b.file.Close()
+}
+
+// whole returns all that r yields.
+func (s *Store) whole(ctx context.Context, r io.Reader) (body, error) {
+	if r, ok := r.(interface {
+		io.ReaderAt
+		io.Seeker
+	}); ok {
+		from, err := r.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return body{}, err
+		}
+		end, err := r.Seek(0, io.SeekEnd)
+		return body{SectionReader: io.NewSectionReader(r, from, end-from)}, err
+	}
+	r = durable.Reader(ctx, r)
+	head, err := io.ReadAll(io.LimitReader(r, inMemory))
+	if err != nil || len(head) < inMemory {
+		return body{SectionReader: io.NewSectionReader(bytes.NewReader(head), 0, int64(len(head)))}, err
+	}
+	file, err := os.CreateTemp(s.tmp, "relaypdf-put-")
+	if err != nil {
+		return body{}, err
+	}
+	// It has no name any more, and so is gone when it is closed.
+	err = os.Remove(file.Name())
+	var size int64
+	if err == nil {
+		size, err = io.Copy(file, io.MultiReader(bytes.NewReader(head), r))
+	}
+	if err != nil {
+		return body{}, errors.Join(err, file.Close())
+	}
+	return body{io.NewSectionReader(file, 0, size), file}, nil
+}
+
+func (s *Store) put(ctx context.Context, object string, body *io.SectionReader) error {
+	sums := blob.NewSummer(body.Size())
+	if _, err := io.Copy(sums, durable.Reader(ctx, io.NewSectionReader(body, 0, body.Size()))); err != nil {
+		return err
+	}
+	options := minio.PutObjectOptions{
+		ContentType: "application/octet-stream", DisableContentSha256: true, UserMetadata: map[string]string{sumsKey: sums.Sums().String()},
+	}
+	if body.Size() > partSize {
+		return s.putParts(ctx, object, body, options)
+	}
+	return s.send(ctx, body, func(r io.Reader, hash string) error {
+		_, err := s.core.PutObject(ctx, s.bucket, object, r, body.Size(), "", hash, options)
+		return err
+	})
+}
+
+// putParts sends a large blob in parts, one after another. Nothing is to be
+// seen of it before the last step.
+func (s *Store) putParts(ctx context.Context, object string, body *io.SectionReader, options minio.PutObjectOptions) error {
+	upload, err := s.core.NewMultipartUpload(ctx, s.bucket, object, options)
+	if err != nil {
+		return err
+	}
+	var parts []minio.CompletePart
+	for at := int64(0); at < body.Size() && err == nil; at += partSize {
+		part := io.NewSectionReader(body, at, min(partSize, body.Size()-at))
+		number := len(parts) + 1
+		err = s.send(ctx, part, func(r io.Reader, hash string) error {
+			sent, err := s.core.PutObjectPart(ctx, s.bucket, object, upload, number, r, part.Size(),
+				minio.PutObjectPartOptions{Sha256Hex: hash, DisableContentSha256: true})
+			if err == nil {
+				parts = append(parts, minio.CompletePart{PartNumber: number, ETag: sent.ETag})
+			}
+			return err
+		})
+	}
+	if err == nil {
+		err = s.complete(ctx, object, upload, parts, options)
+	}
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+	defer cancel()
+	return errors.Join(err, s.abort(ctx, object, upload))
+}
+
+// complete makes an object of its parts. Where the answer was lost and the
+// request sent again, the upload is not known any more: then the object tells.
+func (s *Store) complete(ctx context.Context, object, upload string, parts []minio.CompletePart, options minio.PutObjectOptions) error {
+	_, err := s.core.CompleteMultipartUpload(ctx, s.bucket, object, upload, parts, minio.PutObjectOptions{})
+	if err == nil || code(err) != minio.NoSuchUpload {
+		return err
+	}
+	info, statErr := s.core.StatObject(ctx, s.bucket, object, minio.StatObjectOptions{})
+	if statErr == nil && info.UserMetadata[sumsKey] == options.UserMetadata[sumsKey] {
+		return nil
+	}
+	return errors.Join(err, statErr)
+}
+
+// send sends one request with content, and sends it again when it failed for a
+// reason that may have passed. S3 compares the content with its hash.
+func (s *Store) send(ctx context.Context, content *io.SectionReader, request func(io.Reader, string) error) error {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, durable.Reader(ctx, io.NewSectionReader(content, 0, content.Size()))); err != nil {
+		return err
+	}
+	text := hex.EncodeToString(hash.Sum(nil))
+	pause := firstPause
+	for attempt := 1; ; attempt++ {
+		// Each attempt has a reader of its own: the connection of the last one may
+		// not have let go of its. It cannot be rewound, so that only we try again.
+		err := request(struct{ io.Reader }{io.NewSectionReader(content, 0, content.Size())}, text)
+		if err == nil || attempt == attempts || !passing(err) {
+			return errors.Join(err, ctx.Err())
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(rand.N(pause)): //nolint:gosec // it only has to differ
+			pause *= 3
+		}
+	}
+}
+
+// passing reports whether what failed may go well when it is tried again.
+func passing(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var told minio.ErrorResponse
+	if !errors.As(err, &told) {
+		return true // the network's
+	}
+	switch told.Code {
+	case "RequestTimeout", "SlowDown", "XAmzContentSHA256Mismatch":
+		return true
+	}
+	return told.StatusCode >= http.StatusInternalServerError || told.StatusCode == http.StatusTooManyRequests
+}

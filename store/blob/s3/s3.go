@@ -1,0 +1,253 @@
+// Package s3 keeps blobs in a bucket of S3, or of what speaks like it.
+//
+// An object is a blob's bytes as they are; the sums of its chunks stand in its
+// metadata. Each chunk is verified before a byte of it is given away. What is
+// written under a name is there as a whole or not at all, which S3 sees to.
+package s3
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"relaypdf/store/blob"
+)
+
+const (
+	// partSize is what is sent in one piece; larger blobs are sent in parts of it.
+	partSize = 16 << 20
+	// attempts is how often a request is sent, with pauses of up to a second.
+	attempts = 3
+	// dialTimeout, headerTimeout and stallTimeout bound how long nothing happens: who
+	// waits for a document would rather hear that there is none.
+	dialTimeout   = 5 * time.Second
+	headerTimeout = 20 * time.Second
+	stallTimeout  = 20 * time.Second
+	// idleTimeout is less than stallTimeout, which closes idle connections too.
+	idleTimeout = 10 * time.Second
+	// abandoned is how old an upload in parts is that nobody ends any more.
+	abandoned = 24 * time.Hour
+)
+
+// Store keeps blobs in a bucket. It is safe for concurrent use.
+type Store struct {
+	core   *minio.Core
+	public *minio.Client // makes links
+	bucket string
+	prefix string // of the names of objects
+	tmp    string
+	now    func() time.Time
+}
+
+var _ blob.Store = (*Store)(nil)
+
+// New returns the blobs of a bucket, which is not asked anything yet.
+func New(cfg Config) (*Store, error) {
+	keys := credentials.NewStaticV4(cfg.AccessKey, cfg.SecretKey, cfg.SessionToken)
+	if cfg.AccessKey == "" {
+		// The order of Amazon's own programs. IAM asks the machine's own address.
+		keys = credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{},
+			&credentials.IAM{Client: &http.Client{Timeout: dialTimeout}},
+		})
+	}
+	open := func(endpoint string) (*minio.Core, error) {
+		u, err := url.Parse(endpoint)
+		if err != nil {
+			return nil, err
+		}
+		return minio.NewCore(u.Host, &minio.Options{
+			Creds: keys, Secure: u.Scheme == "https", Region: cfg.Region, Transport: transport(cfg.RootCAs), MaxRetries: attempts,
+		})
+	}
+	s := &Store{bucket: cfg.Bucket, tmp: cfg.TempDir, now: cfg.Now}
+	if cfg.Prefix != "" {
+		s.prefix = cfg.Prefix + "/"
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	var err error
+	if s.core, err = open(cfg.endpoint()); err != nil {
+		return nil, fmt.Errorf("open the bucket: %w", err)
+	}
+	s.public = s.core.Client
+	if cfg.Public != "" {
+		public, err := open(cfg.Public)
+		if err != nil {
+			return nil, fmt.Errorf("open the bucket: %w", err)
+		}
+		s.public = public.Client
+	}
+	return s, nil
+}
+
+func transport(roots *x509.CertPool) http.RoundTripper {
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &watchedConn{conn}, nil
+		},
+		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: headerTimeout,
+		IdleConnTimeout:       idleTimeout,
+		MaxIdleConnsPerHost:   64,
+		DisableCompression:    true,
+	}
+}
+
+// watchedConn is given up when nothing moves on it, in either direction.
+type watchedConn struct{ net.Conn }
+
+func (c *watchedConn) Read(p []byte) (int, error) {
+	if err := c.SetDeadline(time.Now().Add(stallTimeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *watchedConn) Write(p []byte) (int, error) {
+	if err := c.SetDeadline(time.Now().Add(stallTimeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// object is the name of a blob's object.
+func (s *Store) object(key string) (string, error) {
+	if !blob.ValidKey(key) {
+		return "", fmt.Errorf("%w: %q is not a valid key", blob.ErrMissing, key)
+	}
+	return s.prefix + key, nil
+}
+
+// Delete removes the blob, if there is one.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	object, err := s.object(key)
+	if err != nil {
+		return err
+	}
+	if err := s.core.RemoveObject(ctx, s.bucket, object, minio.RemoveObjectOptions{}); err != nil && code(err) != minio.NoSuchKey {
+		return fmt.Errorf("delete blob: %w", err)
+	}
+	return ctx.Err()
+}
+
+// List calls yield for every blob, by their names.
+func (s *Store) List(ctx context.Context, yield func(blob.Entry) error) error {
+	for object := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true}) {
+		if object.Err != nil {
+			return fmt.Errorf("list blobs: %w", object.Err)
+		}
+		key := strings.TrimPrefix(object.Key, s.prefix)
+		if !blob.ValidKey(key) {
+			continue
+		}
+		if err := yield(blob.Entry{Key: key, Size: object.Size, ModTime: object.LastModified}); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Sweep ends uploads in parts that nobody will end any more: their parts cost
+// money, although nobody sees them.
+func (s *Store) Sweep(ctx context.Context) error {
+	var key, upload string
+	for {
+		page, err := s.core.ListMultipartUploads(ctx, s.bucket, s.prefix, key, upload, "", 1000)
+		if err != nil {
+			return fmt.Errorf("sweep uploads: %w", err)
+		}
+		for _, u := range page.Uploads {
+			if !blob.ValidKey(strings.TrimPrefix(u.Key, s.prefix)) || s.now().Sub(u.Initiated) < abandoned {
+				continue
+			}
+			if err := s.abort(ctx, u.Key, u.UploadID); err != nil {
+				return fmt.Errorf("sweep uploads: %w", err)
+			}
+		}
+		if !page.IsTruncated {
+			return nil
+		}
+		key, upload = page.NextKeyMarker, page.NextUploadIDMarker
+	}
+}
+
+func (s *Store) abort(ctx context.Context, object, upload string) error {
+	err := s.core.AbortMultipartUpload(ctx, s.bucket, object, upload)
+	if err != nil && code(err) == minio.NoSuchUpload {
+		return nil
+	}
+	return err
+}
+
+// Check reports whether the bucket answers, and lets us in.
+func (s *Store) Check(ctx context.Context) error {
+	found, err := s.core.BucketExists(ctx, s.bucket)
+	if err == nil && !found {
+		err = fmt.Errorf("there is no bucket %s", s.bucket)
+	}
+	return err
+}
+
+// Versioned reports whether the bucket keeps what is deleted in it.
+func (s *Store) Versioned(ctx context.Context) (bool, error) {
+	versioning, err := s.core.GetBucketVersioning(ctx, s.bucket)
+	return err == nil && versioning.Enabled(), err
+}
+
+// Link returns an address under which anybody can download a blob for a while,
+// with the headers of the answer that are given. It returns ErrMissing where
+// there is no such blob.
+func (s *Store) Link(ctx context.Context, key string, lifetime time.Duration, header http.Header) (string, error) {
+	object, err := s.object(key)
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.core.StatObject(ctx, s.bucket, object, minio.StatObjectOptions{}); err != nil {
+		return "", fmt.Errorf("link blob: %w", missing(err))
+	}
+	asked := url.Values{}
+	for name, values := range header {
+		asked.Set("response-"+strings.ToLower(name), values[0])
+	}
+	u, err := s.public.PresignedGetObject(ctx, s.bucket, object, lifetime, asked)
+	if err != nil {
+		return "", fmt.Errorf("link blob: %w", err)
+	}
+	return u.String(), nil
+}
+
+// code is what S3 calls an error.
+func code(err error) string {
+	var told minio.ErrorResponse
+	if errors.As(err, &told) {
+		return told.Code
+	}
+	return ""
+}
+
+// missing turns the absence of an object into ErrMissing.
+func missing(err error) error {
+	if code(err) == minio.NoSuchKey {
+		return blob.ErrMissing
+	}
+	return err
+}

@@ -1,0 +1,120 @@
+package blob
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash"
+	"strconv"
+	"strings"
+)
+
+// ErrDamaged means that what a blob has is not what was put into it.
+var ErrDamaged = errors.New("blob is damaged: its bytes are not those that were put there")
+
+const (
+	// sumChunk is the least number of bytes that have a sum of their own: a part of
+	// a blob can be verified without the rest.
+	sumChunk = 256 << 10
+	// maxSums bounds the sums of a blob, so that their text fits into the two
+	// kilobytes that a bucket keeps beside an object.
+	maxSums = 128
+	// sumSize is how much of a SHA-256 is kept: enough to find damage, which is
+	// nobody's work.
+	sumSize = 8
+	// sumsFormat begins the text of sums.
+	sumsFormat = "1"
+)
+
+// Sums tell whether the chunks of a blob are what was put there.
+type Sums struct {
+	Size  int64 // of the blob in bytes
+	Chunk int64 // bytes of each chunk but the last
+	table []byte
+}
+
+// chunkFor is the length of the chunks of a blob whose sums have to be few.
+func chunkFor(size int64) int64 {
+	chunk := int64(sumChunk)
+	for size > chunk*maxSums {
+		chunk *= 2
+	}
+	return chunk
+}
+
+// Summer makes the sums of what is written to it.
+type Summer struct {
+	sums Sums
+	hash hash.Hash
+	part int64 // bytes of the chunk that has begun
+}
+
+// NewSummer makes sums of a blob of this size, few enough to be kept beside an
+// object.
+func NewSummer(size int64) *Summer { return newSummer(chunkFor(size)) }
+
+func newSummer(chunk int64) *Summer { return &Summer{sums: Sums{Chunk: chunk}, hash: sha256.New()} }
+
+func (s *Summer) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := min(int64(len(rest)), s.sums.Chunk-s.part)
+		s.hash.Write(rest[:n])
+		rest, s.part, s.sums.Size = rest[n:], s.part+n, s.sums.Size+n
+		if s.part == s.sums.Chunk {
+			s.end()
+		}
+	}
+	return len(p), nil
+}
+
+func (s *Summer) end() {
+	s.sums.table = append(s.sums.table, s.hash.Sum(nil)[:sumSize]...)
+	s.part = 0
+	s.hash.Reset()
+}
+
+// Sums ends the last chunk and returns the sums.
+func (s *Summer) Sums() Sums {
+	if s.part > 0 {
+		s.end()
+	}
+	return s.sums
+}
+
+// chunks is how many there are.
+func (s Sums) chunks() int64 { return (s.Size + s.Chunk - 1) / s.Chunk }
+
+// Length is how many bytes a chunk has.
+func (s Sums) Length(i int64) int64 { return min(s.Chunk, s.Size-i*s.Chunk) }
+
+// match reports whether a chunk is what was put there. Without sums everything is.
+func (s Sums) match(i int64, chunk []byte) bool {
+	if s.table == nil {
+		return true
+	}
+	sum := sha256.Sum256(chunk)
+	return bytes.Equal(sum[:sumSize], s.table[i*sumSize:(i+1)*sumSize])
+}
+
+// String is what ParseSums reads.
+func (s Sums) String() string {
+	return strings.Join([]string{sumsFormat, strconv.FormatInt(s.Size, 10), strconv.FormatInt(s.Chunk, 10), base64.RawURLEncoding.EncodeToString(s.table)}, ".")
+}
+
+// ParseSums reads the text of sums.
+func ParseSums(text string) (Sums, error) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 4 || parts[0] != sumsFormat {
+		return Sums{}, fmt.Errorf("%w: it has no sums of ours", ErrDamaged)
+	}
+	size, sizeErr := strconv.ParseInt(parts[1], 10, 64)
+	chunk, chunkErr := strconv.ParseInt(parts[2], 10, 64)
+	table, tableErr := base64.RawURLEncoding.DecodeString(parts[3])
+	s := Sums{Size: size, Chunk: chunk, table: table}
+	if err := errors.Join(sizeErr, chunkErr, tableErr); err != nil || size < 0 || chunk < 1 || int64(len(table)) != s.chunks()*sumSize {
+		return Sums{}, fmt.Errorf("%w: its sums cannot be read", ErrDamaged)
+	}
+	return s, nil
+}
