@@ -145,9 +145,8 @@ func (t *tool) output() *jsonschema.Schema {
 	}
 	doc := outline(op.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
 	without(doc, "error", "pollUrl", "sizeBytes", "expiresAt", "warnings")
-	if t.Operation.Warns {
-		doc.Properties.Set("warnings", &jsonschema.Schema{Type: "array"})
-	}
+	// Answers that are alike are said once: those without warnings say so, too.
+	doc.Properties.Set("warnings", &jsonschema.Schema{Type: "array"})
 	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
 	if t.Operation.Answer != nil {
 		doc.Properties.Set(resultMember, outline(op.AnswerSchema(t.Operation.Answer), 0))

@@ -35,7 +35,7 @@ func timeLimit(job string) time.Duration {
 		pdf.CropJob, pdf.ResizeJob, pdf.RepairJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob:
 		return ChangeTime
 	}
-	if job == pdf.OCRJob {
+	if job == pdf.OCRJob || job == pdf.MarkdownJob {
 		return OCRTime
 	}
 	return MakeTime

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
@@ -147,4 +148,37 @@ func (a PDFPages) Redact(ctx context.Context, file PDFFile, what Redaction) (*sp
 	files, input := file.input()
 	args := pdf.RedactArgs{Input: input, Terms: what.Terms, Patterns: what.Patterns, Areas: what.Areas, Color: what.Color}
 	return a.runPDF(ctx, engine.Job{Name: pdf.RedactJob, Args: args, Files: files})
+}
+
+// Markdown says which pages are read as Markdown, and how. Empty pages are all.
+type Markdown struct {
+	Pages string
+	// Languages are those in which pages without text are read. Without any they are
+	// not.
+	Languages []string
+	// Apart wants the text of each page by itself.
+	Apart bool
+}
+
+type (
+	// MarkdownText is what a document says.
+	MarkdownText = pdf.MarkdownText
+	// MarkdownPage is a page that was read.
+	MarkdownPage = pdf.MarkdownPage
+	// MarkdownAbout says how pages were read.
+	MarkdownAbout = pdf.MarkdownAbout
+)
+
+// Markdown returns what a PDF says as the JSON of a MarkdownText.
+func (a PDFPages) Markdown(ctx context.Context, file PDFFile, how Markdown) (_ *spool.File, about MarkdownAbout, err error) {
+	files, input := file.input()
+	args := pdf.MarkdownArgs{Selection: pdf.Selection{Input: input, Pages: how.Pages}, Languages: how.Languages, Apart: how.Apart}
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.MarkdownJob, Args: args, Files: files})
+	if err != nil {
+		return nil, about, err
+	}
+	if err := json.Unmarshal(result.Body, &about); err != nil {
+		return nil, about, errors.Join(fmt.Errorf("%s: %w", pdf.MarkdownJob, err), result.Close())
+	}
+	return result.Output(0), about, nil
 }

@@ -44,7 +44,7 @@ type ConvertOptions struct {
 	Quality    int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"Of photographs, as JPEG."`
 	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password that the pdf shall open with."`
 	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A."`
-	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents made of the headings in front, with links and page numbers. Only with the engine wkhtmltopdf."`
+	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents made of the headings in front. It has links and page numbers. Only with the engine wkhtmltopdf."`
 }
 
 // Sheet is the name of a sheet, or its number from 1.

@@ -40,8 +40,8 @@ type ImageOptions struct {
 	ColorScheme           string   `json:"colorScheme,omitempty" jsonschema:"enum=light,enum=dark,default=light" jsonschema_description:"Colours that the page is told are preferred."`
 	Selector              string   `json:"selector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of the element to capture, which is waited for. Cannot stand beside clip and fullPage."`
 	Clip                  *Clip    `json:"clip,omitempty" jsonschema_description:"Part of the page to capture, in CSS pixels from its top left. Cannot stand beside fullPage."`
-	OmitBackground        bool     `json:"omitBackground,omitempty" jsonschema:"default=false" jsonschema_description:"Leaves out the white page background, so that png and webp can be transparent; ignored for jpeg, which cannot."`
-	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_description:"Captures what lies beyond the viewport too: a clip whole instead of cutting it there, and without a clip the whole page. Default: true with clip, false otherwise."`
+	OmitBackground        bool     `json:"omitBackground,omitempty" jsonschema:"default=false" jsonschema_description:"Leaves out the white page background, so that png and webp can be transparent. It means nothing for jpeg, which cannot."`
+	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_description:"Captures what lies beyond the viewport too. A clip is whole instead of being cut there, and without a clip it is the whole page. Default: true with clip, false otherwise."`
 
 	LoadOptions
 	TemplateOptions
@@ -51,7 +51,7 @@ type ImageOptions struct {
 type Viewport struct {
 	Width             int     `json:"width,omitempty" jsonschema:"minimum=1,maximum=16384,default=1280" jsonschema_description:"Width in CSS pixels."`
 	Height            int     `json:"height,omitempty" jsonschema:"minimum=1,maximum=16384,default=720" jsonschema_description:"Height in CSS pixels."`
-	DeviceScaleFactor float64 `json:"deviceScaleFactor,omitempty" jsonschema:"minimum=0.1,maximum=10,default=1" jsonschema_description:"Image pixels per CSS pixel, from 0.1 to 10; 2 makes a sharp image for high-resolution screens."`
+	DeviceScaleFactor float64 `json:"deviceScaleFactor,omitempty" jsonschema:"minimum=0.1,maximum=10,default=1" jsonschema_description:"Image pixels per CSS pixel, from 0.1 to 10. 2 makes a sharp image for high-resolution screens."`
 }
 
 // Clip is a part of a page.

@@ -24,7 +24,7 @@ type PDFInput struct {
 
 // PDFOptions are the options of pdf.create.
 type PDFOptions struct {
-	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It takes the place of width and height where both are given."`
+	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, such as A4. In any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It takes the place of width and height where both are given."`
 	Width             Length   `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
 	Height            Length   `json:"height,omitzero" jsonschema_description:"Paper height, written like width. Default: that of Letter."`
 	Landscape         bool     `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"Turns the paper by swapping its width and height."`

@@ -40,6 +40,7 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.ocr", `{` + aPDF + `,"languages":["eng","chi_sim"],"pages":"2-","force":true,"rotate":false,"deskew":false,"output":"text"}`},
 		{"pdf.pdfa", `{` + aPDF + `,"level":"3b","password":"x","metadata":{"title":"x"}}`},
 		{"pdf.redact", `{` + aPDF + `,"terms":["Zoë"],"patterns":["\\d{4} ?\\d{4}"],"areas":[{"page":2,"x":0,"y":1.5,"width":10,"height":20}],"color":"crimson"}`},
+		{"pdf.data", `{` + aPDF + `,"output":"markdown","pages":"2-","ocr":true,"languages":["eng","deu"]}`},
 		{"pdf.info", `{"fileId":"file_x","password":""}`},
 	} {
 		if faults := bind(t, test.name, test.body); faults != nil {
@@ -94,6 +95,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 			"terms[0] must not be blank", "patterns[0] matches an empty text, and so says nothing of what is to go", "patterns[1] is no regular expression of RE2: missing closing ): `(`",
 			"patterns[2] is no regular expression of RE2: invalid or unsupported Perl syntax: `(?=`", `color must be a CSS colour such as #c00, #cc0000 or crimson; got "nocolour"`}},
 		{"pdf.ocr", `{` + aPDF + `,"output":"text","metadata":{"title":"x"}}`, []string{"metadata is for pdf only; output is text"}},
+		{"pdf.data", `{` + aPDF + `,"ocr":false,"languages":["eng"],"pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + render.PageRangesSyntax + ", or an array of page numbers", "languages are for ocr, which is false"}},
 		{"pdf.rotate", `{` + aPDF + `}`, []string{"degrees is required"}},
 		{"pdf.crop", `{` + aPDF + `}`, []string{"box is required, or margins in its place: give exactly one of box, margins"}},
 		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":9,"height":9},"margins":{"top":1}}`, []string{"margins cannot stand beside box: give exactly one of box, margins"}},

@@ -29,7 +29,7 @@ type StampMark struct {
 	Text     string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text to stamp, in any script; lines are separated by line feeds. Give exactly one of text, image and stamps."`
 	Image    FileItem `json:"image,omitzero" jsonschema_description:"Image to stamp: PNG, JPEG, WebP, TIFF or GIF. One that is larger than a page is fitted into it, as it is turned, before scale counts."`
 	Pages    Pages    `json:"pages,omitzero" jsonschema_description:"Pages to stamp: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	Position Position `json:"position,omitzero" jsonschema_description:"Where the stamp is: center, top, bottom, top-left, top-right, bottom-left or bottom-right, which are 24 points from the edge; or an object of x and y, the stamp's top left in points from the top left of the page as it is shown. Default: center."`
+	Position Position `json:"position,omitzero" jsonschema_description:"Where the stamp is: a name, or an object of x and y, its top left in points from that of the page as it is shown. The names are center, top, bottom, top-left, top-right, bottom-left and bottom-right, which are 24 points from the edge. Default: center."`
 	Opacity  *float64 `json:"opacity,omitempty" jsonschema:"minimum=0,maximum=1,default=1" jsonschema_description:"Opacity, from 0 (invisible) to 1 (solid)."`
 	FontSize float64  `json:"fontSize,omitempty" jsonschema:"minimum=1,maximum=1000,default=48" jsonschema_description:"Size of the text in points, from 1 to 1000. A text that would be cut is made smaller, unless its position is a point."`
 	Bold     bool     `json:"bold,omitempty" jsonschema:"default=false" jsonschema_description:"Prints the text in bold."`

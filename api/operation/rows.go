@@ -254,6 +254,16 @@ var Rows = []op.Row[*Env]{
 		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
 		Run:     described(runOCR),
 	},
+	row[DataInput]{
+		Info: op.Info{
+			Name: "pdf.data", Summary: "Read a PDF as Markdown",
+			Use:   "Use it for what a PDF says, with headings, lists and tables.",
+			Price: dataPrice, PriceNote: "Plus pdf.ocr for pages without text.",
+			Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.MarkdownText](), Codes: []string{string(fault.ConvertUnavailable)}, Warns: true,
+		},
+		Example: DataInput{PDFSource: examplePDF(), Pages: SelectPages("1-2")},
+		Run:     runData,
+	},
 	row[RedactInput]{
 		Info:    pdfTool("pdf.redact", "Redact a PDF: take words and parts out for good", "Use it to black out secrets: they are gone, not covered."),
 		Example: RedactInput{PDFSource: examplePDF(), Areas: []RedactArea{{Page: 1, X: 20, Y: 10, Width: 100, Height: 50}}},

@@ -96,6 +96,8 @@ func (l *lab) toolRows(f *fixtures) []tool {
 			hand: f.programs([]string{"pdftoppm", "-gray", "-r", "300", "-singlefile", "scan.pdf", "scan"}, []string{"tesseract", "scan.pgm", "out", "--dpi", "300", "pdf"})},
 		{name: "pdfa", operation: "pdf.pdfa", call: toolRequest("/v1/pdf/pdfa", plain, pdfMagic),
 			hand: f.program("gs", "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", "-dPDFA=2", "-sColorConversionStrategy=UseDeviceIndependentColor", "-o", out, "plain.pdf")},
+		{name: "markdown, 100 pages", operation: "pdf.data", call: toolRequest("/v1/pdf/data", f.pdf("plain.pdf"), []byte("{")),
+			hand: f.program("pdftotext", "plain.pdf", "out.txt")},
 		{name: "zip, 30 files", operation: "zip.create", call: toolRequest("/v1/zip", map[string]any{"files": f.letters()}, []byte("PK")),
 			hand: f.program("zip", append([]string{"-q", "out.zip"}, f.names...)...)},
 	}

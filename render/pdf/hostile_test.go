@@ -57,6 +57,7 @@ func jobsOnOne() map[string]any {
 		AttachJob: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob: NamedAttachments{Input: input("")},
 		ArchiveJob:  ArchiveArgs{Input: input(""), Level: Archive3B},
 		RedactJob:   RedactArgs{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
+		MarkdownJob: MarkdownArgs{Selection: first, Languages: []string{"eng"}},
 		OCRJob:      OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
 		FormFillJob: FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},
 	}

@@ -116,6 +116,10 @@ type readPage struct {
 	// there are no words to add.
 	file   string
 	matrix affine
+	// words are what was read in pixels of a picture of the page that stands upright,
+	// wide and high in pixels.
+	words      []scanWord
+	wide, high float64
 }
 
 // readAll reads pages side by side.

@@ -150,7 +150,8 @@ type reading struct {
 	turned int
 	skew   float64
 	back   affine
-	height int // of what was read
+	width  int // of what was read
+	height int
 	file   string
 }
 
@@ -215,6 +216,7 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 		text.WriteString(w.text)
 	}
 	page.Text, page.file = text.String(), read.file
+	page.words, page.wide, page.high = read.words, float64(read.width), float64(read.height)
 	// From the points of the words' page, whose y is up, to its pixels, to those of the
 	// page as it is shown, and to parts of that.
 	perPoint, width, height := drawn.perPoint, float64(drawn.width), float64(drawn.height)
@@ -229,7 +231,7 @@ func (r *reader) readTurned(ctx context.Context, number int, drawn drawing, degr
 		straight, back := upright.straighten(got.skew)
 		upright, got.back = straight, back.then(got.back)
 	}
-	got.height = upright.height
+	got.width, got.height = upright.width, upright.height
 	name := fmt.Sprintf("words-%d-%d", number, degrees)
 	image := name + ".pgm"
 	if err := upright.write(r.work.Path(image)); err != nil {

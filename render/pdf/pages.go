@@ -23,6 +23,7 @@ const (
 	OCRJob        = "pdf.ocr"
 	RedactJob     = "pdf.redact"
 	ArchiveJob    = "pdf.pdfa"
+	MarkdownJob   = "pdf.markdown"
 )
 
 // PageHandlers are the jobs that look at pages or draw on them.
@@ -37,6 +38,7 @@ func PageHandlers() engine.Handlers {
 		OCRJob:        handle(ocr),
 		RedactJob:     handle(redact),
 		ArchiveJob:    handleJSON(archive),
+		MarkdownJob:   handleJSON(markdown),
 	}
 }
 

@@ -1,0 +1,391 @@
+package pdf
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf/pagetext"
+)
+
+// MarkdownArgs are the arguments of a MarkdownJob. The output is a MarkdownText, its
+// result a MarkdownAbout.
+type MarkdownArgs struct {
+	Selection
+	// Languages are those in which pages without text are read. Without any they are
+	// not.
+	Languages []string
+	// Apart wants the text of each page by itself.
+	Apart bool
+}
+
+// MarkdownText is what a document says, as Markdown.
+type MarkdownText struct {
+	PageCount int            `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages of the document."`
+	Markdown  string         `json:"markdown,omitempty" jsonschema_description:"The text of the pages as GitHub's Markdown. A line <!-- page 2 --> stands before each page."`
+	Pages     []MarkdownPage `json:"pages" jsonschema:"required" jsonschema_description:"The pages that were asked for, in their order."`
+}
+
+// MarkdownPage is a page that was read.
+type MarkdownPage struct {
+	Page   int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
+	Source string `json:"source" jsonschema:"required,enum=text,enum=ocr,enum=none" jsonschema_description:"text is the text that the page has, ocr was read from its picture, none is a page that says nothing."`
+	// Markdown is the page's, where pages are apart.
+	Markdown string `json:"markdown,omitempty" jsonschema:"-"`
+}
+
+// MarkdownAbout says how pages were read.
+type MarkdownAbout struct {
+	// Read are the pages of which the picture was read, Empty those without anything
+	// that can be read.
+	Read  []int
+	Empty []int
+}
+
+// The sources of a page's text.
+const (
+	fromLayer   = "text"
+	fromPicture = "ocr"
+	fromNothing = "none"
+)
+
+//go:embed data_read.js
+var dataReadScript []byte
+
+// readPagesInput are the arguments of the script: Output is how the names of its files
+// begin.
+type readPagesInput struct {
+	Input  string `json:"input"`
+	Linked string `json:"linked"` // the same document, with its links
+	Output string `json:"output"`
+	Pages  []int  `json:"pages"`
+}
+
+// setPage is a page as the script describes it.
+type setPage struct {
+	Box   [4]float64   `json:"box"`
+	Words []setWord    `json:"words"`
+	Rules [][4]float64 `json:"rules"`
+	Dots  [][4]float64 `json:"dots"`
+	Links []struct {
+		URL string     `json:"url"`
+		Box [4]float64 `json:"box"`
+	} `json:"links"`
+	// Pictured is the part of the page that its largest image covers, Drawn whether
+	// there is anything but words.
+	Pictured float64 `json:"pictured"`
+	Drawn    bool    `json:"drawn"`
+	Failed   string  `json:"failed"`
+}
+
+// setWord is a word as the script describes it: its text, left, top, right, bottom,
+// size, base line, kind, line and turn, and the places of its letters.
+type setWord struct{ pagetext.Word }
+
+// The bits of a word's kind.
+const (
+	boldKind = 1 << iota
+	italicKind
+	monoKind
+	joinedKind
+)
+
+var errWord = errors.New("a word is not described as words are")
+
+// UnmarshalJSON reads a word.
+func (w *setWord) UnmarshalJSON(text []byte) error {
+	var n [9]float64
+	var places []float64
+	parts := []any{&w.Text}
+	for i := range n {
+		parts = append(parts, &n[i])
+	}
+	least := len(parts)
+	parts = append(parts, &places)
+	if err := json.Unmarshal(text, &parts); err != nil {
+		return err
+	}
+	if len(parts) < least {
+		return errWord
+	}
+	kind := int(n[6])
+	w.Box = pagetext.Box{Left: n[0], Top: n[1], Right: n[2], Bottom: n[3]}
+	w.Size, w.Base, w.Line, w.Turn = n[4], n[5], int(n[7]), int(n[8])
+	w.Bold, w.Italic, w.Mono, w.Joined = kind&boldKind != 0, kind&italicKind != 0, kind&monoKind != 0, kind&joinedKind != 0
+	if len(parts) > least && w.Turn == 0 {
+		w.Text = pagetext.Logical(w.Text, places)
+	}
+	return nil
+}
+
+// markdown reads pages as Markdown: their text, or else their picture.
+func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about MarkdownAbout, err error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return about, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return about, err
+	}
+	numbers, err := doc.resolve(args.Pages)
+	if err != nil {
+		return about, err
+	}
+	numbers = withoutRepeats(numbers)
+	if _, err := doc.plain(ctx); err != nil {
+		return about, err
+	}
+	d := &describer{reader: reader{document: doc, args: OCRArgs{Languages: args.Languages, Text: true}}, linked: doc.name}
+	// What fields and comments show becomes part of the pages, and takes links with it.
+	flat := *doc
+	flat.name = "flat.pdf"
+	if doc.writeTo(ctx, flat.name, qpdfJob{"flattenAnnotations": "screen", "generateAppearances": ""}) == nil {
+		d.document = &flat
+	}
+	pages, err := d.describe(ctx, numbers)
+	if err != nil {
+		return about, err
+	}
+	if err := d.readPictures(ctx, numbers, pages); err != nil {
+		return about, err
+	}
+	text, about := d.text(numbers, pages, args.Apart)
+	text.PageCount = doc.pages
+	return about, writeJSON(w, "markdown.json", text)
+}
+
+// describer reads what is on the pages of a document.
+type describer struct {
+	reader
+
+	linked string // the document with its links
+}
+
+// heldPage is a page that was read.
+type heldPage struct {
+	pagetext.Page
+
+	source string
+	unread bool // its picture may say more
+}
+
+// describe reads the text of pages, side by side.
+func (d *describer) describe(ctx context.Context, numbers []int) ([]*heldPage, error) {
+	pages := make([]*heldPage, len(numbers))
+	runs := max(1, min(runtime.NumCPU(), len(numbers)/minTextRun))
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i := range runs {
+		from, to := len(numbers)*i/runs, len(numbers)*(i+1)/runs
+		group.Go(func() error { return d.describeRun(groupCtx, i, numbers[from:to], pages[from:to]) })
+	}
+	return pages, group.Wait()
+}
+
+// mostWords bounds the words of a document, which are kept in memory.
+const mostWords = 3_000_000
+
+// describeRun reads the text of some pages.
+func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pages []*heldPage) error {
+	prefix := fmt.Sprintf("described-%d-", run)
+	input := readPagesInput{Input: d.name, Linked: d.linked, Output: prefix, Pages: numbers}
+	args, err := json.Marshal(input)
+	if err != nil {
+		return err
+	}
+	script := fmt.Sprintf("describe-%d.js", run)
+	if err := os.WriteFile(d.work.Path(script), slices.Concat([]byte("var args = "), args, []byte(";\n"), dataReadScript), 0o600); err != nil {
+		return fmt.Errorf("script: %w", err)
+	}
+	if _, err := d.work.Exec(ctx, engine.Program{Name: "mutool", Args: []string{"run", engine.PathArg(script)}}); err != nil {
+		return d.damaged(err)
+	}
+	words := 0
+	for i, n := range numbers {
+		said, err := takeJSON[setPage](d.document, prefix+strconv.Itoa(n)+".json")
+		if err != nil {
+			return err
+		}
+		if words += len(said.Words); words > mostWords {
+			return fmt.Errorf("%d words: %w", words, engine.ErrOutputTooLarge)
+		}
+		pages[i] = said.held()
+	}
+	return nil
+}
+
+// held is a page as it is kept.
+func (s *setPage) held() *heldPage {
+	p := &heldPage{source: fromLayer}
+	left, top := s.Box[0], s.Box[1]
+	box := func(b [4]float64) pagetext.Box {
+		return pagetext.Box{Left: b[0] - left, Top: b[1] - top, Right: b[2] - left, Bottom: b[3] - top}
+	}
+	p.Width, p.Height = s.Box[2]-left, s.Box[3]-top
+	letters, unknown := 0, 0
+	for _, w := range s.Words {
+		w.Left, w.Right, w.Top, w.Bottom = w.Left-left, w.Right-left, w.Top-top, w.Bottom-top
+		w.Base -= top
+		if w.Turn == 1 || w.Turn == 3 {
+			w.Base += top - left
+		}
+		letters += utf8.RuneCountInString(w.Text)
+		unknown += strings.Count(w.Text, "\ufffd")
+		p.Words = append(p.Words, w.Word)
+	}
+	for _, r := range s.Rules {
+		p.Rules = append(p.Rules, box(r))
+	}
+	for _, r := range s.Dots {
+		p.Dots = append(p.Dots, box(r))
+	}
+	for _, l := range s.Links {
+		p.Links = append(p.Links, pagetext.Link{Box: box(l.Box), URL: l.URL})
+	}
+	if letters == 0 {
+		p.source = fromNothing
+	}
+	const few = 100 // a stamp or a number on a scan
+	p.unread = letters == 0 && (s.Drawn || s.Failed != "") || letters < few && s.Pictured > 0.5 || unknown*3 > letters
+	return p
+}
+
+// readPictures reads the pages that have no text by their pictures.
+func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*heldPage) error {
+	var unread []int
+	for i, p := range pages {
+		if p.unread {
+			unread = append(unread, i)
+		}
+	}
+	if len(unread) == 0 || len(d.args.Languages) == 0 {
+		return nil
+	}
+	if len(unread) > MaxOCRPages {
+		return &Error{Kind: NoSelection, Text: fmt.Sprintf("have %d pages without text, and at most %d of these are read at once; choose fewer", len(unread), MaxOCRPages)}
+	}
+	if err := checkLanguages(ctx, d.work, d.args.Languages); err != nil {
+		return err
+	}
+	var err error
+	if d.sizes, err = d.pageSizes(ctx, slices.Min(numbers), slices.Max(numbers)); err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for _, i := range unread {
+		group.Go(func() error { return d.readPicture(groupCtx, numbers[i], pages[i]) })
+	}
+	return group.Wait()
+}
+
+// readPicture reads a page by its picture, and takes that where it says more than its
+// text.
+func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) error {
+	drawn, err := d.drawScan(ctx, number)
+	if err != nil {
+		return err
+	}
+	page := &readPage{ReadPage: ReadPage{Page: number}}
+	if err := d.recognise(ctx, page, drawn); err != nil {
+		return err
+	}
+	letters, known := 0, 0
+	for _, w := range page.words {
+		letters += utf8.RuneCountInString(w.text)
+	}
+	for _, w := range p.Words {
+		known += utf8.RuneCountInString(strings.ReplaceAll(w.Text, "\ufffd", ""))
+	}
+	if letters > known {
+		p.source, p.Page = fromPicture, page.set(drawn.perPoint)
+	}
+	return nil
+}
+
+// guessed is below what confidence a word is what tesseract sees in a picture.
+const guessed = 50
+
+// set is a page that was read from its picture, as if it had been set.
+func (p *readPage) set(perPoint float64) (set pagetext.Page) {
+	var heights []float64
+	for from := 0; from < len(p.words); {
+		to, high, bottom := from, 0.0, 0.0
+		for ; to < len(p.words) && p.words[to].line == p.words[from].line; to++ {
+			high, bottom = max(high, p.words[to].height), max(bottom, p.words[to].top+p.words[to].height)
+		}
+		for _, w := range p.words[from:to] {
+			if w.confidence < guessed {
+				continue
+			}
+			word := pagetext.Word{
+				Text: w.text, Size: high / perPoint, Base: (bottom - high/5) / perPoint, Line: len(heights),
+				Box: pagetext.Box{Left: w.left / perPoint, Top: w.top / perPoint, Right: (w.left + w.width) / perPoint, Bottom: (w.top + w.height) / perPoint},
+			}
+			set.Words = append(set.Words, word)
+			set.Width, set.Height = max(set.Width, word.Right), max(set.Height, word.Bottom)
+		}
+		heights = append(heights, high/perPoint)
+		from = to
+	}
+	set.Width, set.Height = max(set.Width, p.wide/perPoint), max(set.Height, p.high/perPoint)
+	if len(heights) == 0 {
+		return set
+	}
+	// Lines differ by whether they have letters that stand out: what is nearly as large
+	// as most of them is as large.
+	slices.Sort(heights)
+	usual := heights[len(heights)/2]
+	for i := range set.Words {
+		if w := &set.Words[i]; math.Abs(w.Size-usual) < 0.4*usual {
+			w.Size = usual
+		}
+	}
+	return set
+}
+
+// text puts the text of pages together.
+func (d *describer) text(numbers []int, pages []*heldPage, apart bool) (text MarkdownText, about MarkdownAbout) {
+	set := make([]pagetext.Page, len(pages))
+	for i, p := range pages {
+		set[i] = p.Page
+	}
+	parts := pagetext.Markdown(set)
+	text.Pages = []MarkdownPage{}
+	var whole strings.Builder
+	for i, n := range numbers {
+		page := MarkdownPage{Page: n, Source: pages[i].source}
+		switch {
+		case parts[i] == "":
+			page.Source = fromNothing
+			about.Empty = append(about.Empty, n)
+		case page.Source == fromPicture:
+			about.Read = append(about.Read, n)
+		}
+		if apart {
+			page.Markdown = parts[i]
+		} else {
+			if whole.Len() > 0 {
+				whole.WriteString("\n")
+			}
+			fmt.Fprintf(&whole, "<!-- page %d -->\n", n)
+			if parts[i] != "" {
+				whole.WriteString("\n" + parts[i] + "\n")
+			}
+		}
+		text.Pages = append(text.Pages, page)
+	}
+	text.Markdown = whole.String()
+	return text, about
+}
