@@ -24,6 +24,7 @@ import (
 	"relaypdf/gallery"
 	"relaypdf/render"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
 )
@@ -64,6 +65,8 @@ type Config struct {
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
 	// turns the rate limits off.
 	NoBilling, NoRateLimits bool
+	// RedirectFiles sends downloads of results to the bucket that has them.
+	RedirectFiles bool
 	// Version is shown by /health.
 	Version string
 	Logger  *slog.Logger
@@ -111,6 +114,7 @@ type API struct {
 	regions    Regions
 	local      bool // the base URL is loopback
 	rateLimits bool
+	links      linker // nil where downloads are not sent elsewhere
 	stopping   atomic.Bool
 }
 
@@ -166,6 +170,9 @@ func New(cfg Config) (*API, error) {
 		version: cfg.Version, maxBody: cfg.MaxBody, maxFile: cfg.MaxFile,
 		regions: cfg.Regions, local: Loopback(cfg.BaseURL), rateLimits: !cfg.NoRateLimits,
 	}
+	if cfg.RedirectFiles {
+		a.links, _ = blob.As[linker](cfg.Store.Blobs())
+	}
 	a.Calls = call.New(call.Config{
 		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Box: cfg.Box, Payments: cfg.Payments,
 		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
@@ -177,6 +184,7 @@ func New(cfg Config) (*API, error) {
 		Registry: a.registry, Logger: cfg.Logger, Now: cfg.Now,
 	})
 	watchLimits(a.registry, a.limiter)
+	watchFiles(a.registry, cfg.Store.Blobs())
 	a.watchSandbox()
 	watchStore(a)
 	a.openapi = sync.OnceValues(a.describe)

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -93,6 +94,82 @@ func TestFilesInABucket(t *testing.T) {
 	}
 	server.Break(s3test.Down)
 	get(http.MethodGet, "").Refused(t, fault.NotFound)
+}
+
+// TestDownloadsFromTheBucket: where the operator says so, results are downloaded from
+// the bucket, as safely and as often counted as from us, and nothing else is.
+func TestDownloadsFromTheBucket(t *testing.T) {
+	t.Parallel()
+	s, server, bucket := newBucket(t, func(cfg *api.Config) { cfg.RedirectFiles = true })
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	ask := func(method, address string, header http.Header) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = header
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = answer.Body.Close() })
+		return answer
+	}
+	path := s.URL + "/v1/files/" + stored(t, s, `{"text":"0123456789","response":"url","filename":"Brief ä"}`)
+	sent := ask(http.MethodGet, path, http.Header{})
+	link, err := sent.Location()
+	if err != nil || sent.StatusCode != http.StatusTemporaryRedirect || sent.Header.Get("Cache-Control") != "private, no-store" {
+		t.Fatalf("got %d %v, %v; want an address that nobody keeps", sent.StatusCode, sent.Header, err)
+	}
+	if seconds := link.Query().Get("X-Amz-Expires"); seconds != "60" {
+		t.Errorf("the address works for %q seconds, want 60", seconds)
+	}
+	got := ask(http.MethodGet, link.String(), http.Header{})
+	if body, err := io.ReadAll(got.Body); err != nil || string(body) != "0123456789" {
+		t.Errorf("got %q, %v", body, err)
+	}
+	ours := ask(http.MethodHead, path, http.Header{})
+	for _, name := range []string{"Content-Type", "Content-Disposition", "Cache-Control"} {
+		if here, there := ours.Header.Get(name), got.Header.Get(name); here == "" || here != there {
+			t.Errorf("%s: the bucket says %q, we say %q", name, there, here)
+		}
+	}
+	if part := ask(http.MethodGet, link.String(), http.Header{"Range": {"bytes=2-4"}}); part.StatusCode != http.StatusPartialContent {
+		t.Errorf("a part: got %d", part.StatusCode)
+	}
+	other := *link
+	other.Path += "x"
+	if refused := ask(http.MethodGet, other.String(), http.Header{}); refused.StatusCode != http.StatusForbidden {
+		t.Errorf("the address of another file: got %d, want 403", refused.StatusCode)
+	}
+	if ours.StatusCode != http.StatusOK {
+		t.Errorf("HEAD: got %d, want an answer of ours", ours.StatusCode)
+	}
+
+	// An upload is private to its account.
+	id := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "private"})).ID
+	if own := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id}).OK(t); own.Body != "private" {
+		t.Errorf("an upload: got %q", own.Body)
+	}
+	// The address lives no longer than the file.
+	s.Clock.Advance(24*time.Hour - 30*time.Second)
+	late, err := ask(http.MethodGet, path, http.Header{}).Location()
+	if err != nil || late.Query().Get("X-Amz-Expires") != "30" {
+		t.Errorf("half a minute before the end: got %v, %v; want 30 seconds", late, err)
+	}
+	// Where the bucket does not answer, or has it not, we say so.
+	server.Break(s3test.Busy)
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, fault.StorageUnavailable)
+	server.Break(nil)
+	for _, entry := range blobtest.List(t, bucket) {
+		if err := bucket.Delete(t.Context(), entry.Key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, fault.StorageUnavailable)
+	s.Clock.Advance(time.Minute)
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, fault.NotFound)
 }
 
 // TestBucketFails: a bucket that does not answer, has too much to do or breaks off is

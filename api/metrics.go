@@ -5,6 +5,7 @@ import (
 
 	"relaypdf/api/limit"
 	"relaypdf/render"
+	"relaypdf/store/blob"
 )
 
 // watchLimits shows how often a limiter that counts for several processes could not.
@@ -16,6 +17,25 @@ func watchLimits(registry prometheus.Registerer, limiter limit.Limiter) {
 	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "relaypdf_limits_alone_total", Help: "Rate limits checked by this process for itself, because Redis did not answer.",
 	}, func() float64 { return float64(shared.Alone()) }))
+}
+
+// cached keeps copies of files.
+type cached interface {
+	Hits() int64
+	Misses() int64
+}
+
+// watchFiles counts how often a file was on this machine already.
+func watchFiles(registry prometheus.Registerer, blobs blob.Store) {
+	cache, ok := blob.As[cached](blobs)
+	if !ok {
+		return
+	}
+	for outcome, count := range map[string]func() int64{"hit": cache.Hits, "miss": cache.Misses} {
+		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "relaypdf_file_cache_total", Help: "Files opened, by whether there was a copy on this machine.", ConstLabels: prometheus.Labels{"outcome": outcome},
+		}, func() float64 { return float64(count()) }))
+	}
 }
 
 // watchSandbox shows the level of the sandbox: 1 at the one in force.

@@ -3,15 +3,18 @@ package api
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/edge"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // files answers for uploads and results.
@@ -21,8 +24,17 @@ type files struct{ *API }
 type download struct {
 	*API
 	file store.File
-	body *call.Blob // nil: in another region
+	body *call.Blob // nil: it is elsewhere
+	link string     // in its bucket; empty and no body: in another region
 }
+
+// linker makes addresses under which a blob can be had elsewhere for a while.
+type linker interface {
+	Link(ctx context.Context, key string, lifetime time.Duration, header http.Header) (string, error)
+}
+
+// linkLifetime is how long such an address works: as long as it takes to follow it.
+const linkLifetime = time.Minute
 
 // downloadInput names a file, and who asks for it.
 type downloadInput struct {
@@ -30,11 +42,12 @@ type downloadInput struct {
 
 	key, ip string
 	sent    bool // by another region
+	whole   bool // it is the content that is asked for
 }
 
 // receive keeps the key, which is of no matter for results.
 func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request) error { //nolint:unparam // as received asks for it
-	in.key, in.ip, in.sent = bearer(r.Header), edge.ClientIP(r.Context()), sentHere(r)
+	in.key, in.ip, in.sent, in.whole = bearer(r.Header), edge.ClientIP(r.Context()), sentHere(r), r.Method == http.MethodGet
 	return nil
 }
 
@@ -49,14 +62,42 @@ func (f files) get(ctx context.Context, _ call.Caller, in downloadInput) (downlo
 		return download{}, err
 	}
 	if f.regions.elsewhere(file, in.sent) {
-		return download{f.API, file, nil}, nil
+		return download{API: f.API, file: file}, nil
+	}
+	if in.whole {
+		if link := f.linked(ctx, file); link != "" {
+			return download{API: f.API, file: file, link: link}, nil
+		}
 	}
 	body, err := f.Calls.Files.Open(ctx, file.BlobKey)
 	if err != nil {
 		return download{}, err
 	}
-	return download{f.API, file, body}, nil
+	return download{API: f.API, file: file, body: body}, nil
 }
+
+// linked returns the address of a result in its bucket, or nothing where the
+// answer has to have it: an upload is its account's, a file may be in the place
+// before, and what has less than a second is best refused by the next request.
+func (f files) linked(ctx context.Context, file store.File) string {
+	lifetime := min(linkLifetime, file.ExpiresAt.Sub(f.now()))
+	if f.links == nil || file.CallID == "" || lifetime < time.Second {
+		return ""
+	}
+	link, err := f.links.Link(ctx, file.BlobKey, lifetime, http.Header{
+		"Content-Type": {downloadType}, "Content-Disposition": {disposition("attachment", file.Filename)}, "Cache-Control": {privately},
+	})
+	if err != nil && !errors.Is(err, blob.ErrMissing) {
+		f.log.LogAttrs(ctx, slog.LevelWarn, "make an address in the bucket failed", slog.Any("error", err))
+	}
+	return link
+}
+
+const (
+	// downloadType keeps a browser from showing what it downloads.
+	downloadType = "application/octet-stream"
+	privately    = "private, no-store"
+)
 
 // own finds a file of the account that a key belongs to. A key that may not do
 // that is as good as none.
@@ -74,17 +115,23 @@ func (f files) own(ctx context.Context, in downloadInput, missing error) (store.
 // send sends the result. Nothing may cache it, so that deletion, expiry and
 // suspension work at once.
 func (d download) send(w http.ResponseWriter, r *http.Request) error {
-	if d.body == nil {
+	if d.body == nil && d.link == "" {
 		return d.regions.redirect(w, d.file)
 	}
-	defer d.body.Close()
 	h := w.Header()
 	d.setService(h, wire.ResultIDHeader, d.file.ID)
 	d.setService(h, wire.SizeHeader, strconv.FormatInt(d.file.Size, 10))
-	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Cache-Control", privately)
+	if d.link != "" {
+		h.Set("Location", d.link)
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		d.store.CountDownload(d.file.ID)
+		return nil
+	}
+	defer d.body.Close()
+	h.Set("Content-Type", downloadType)
 	h.Set("Content-Disposition", disposition("attachment", d.file.Filename))
 	h.Set("Content-Security-Policy", "sandbox")
-	h.Set("Cache-Control", "private, no-store")
 	h.Set("ETag", `"`+d.file.ID+`"`)
 	http.ServeContent(w, r, "", d.file.CreatedAt, d.body.Content)
 	if answer := edge.AnswerOf(w); r.Method == http.MethodGet && (answer.Status == http.StatusOK || answer.Status == http.StatusPartialContent) {

@@ -28,6 +28,7 @@ import (
 	"relaypdf/payments"
 	"relaypdf/render"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 )
 
 // App is the whole service, put together. End-to-end tests start it as it is.
@@ -120,7 +121,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
 		Regions: api.Regions{Here: config.Region, Replay: config.RegionReplay, URLs: config.RegionURLs},
 		Brand:   config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
-		NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
+		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
 		Agents: func(d *api.AgentDoor) (http.Handler, error) { return openAgents(d, log) },
 	}
 	if a.money != nil {
@@ -250,7 +251,7 @@ func (a *App) openStore(startCtx, ctx context.Context, hooks Hooks) (err error) 
 
 // openStore opens the store that the settings name.
 func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (*store.Store, error) {
-	blobs, err := openBlobs(config)
+	blobs, err := openBlobs(config, log)
 	if err != nil {
 		return nil, err
 	}
@@ -317,6 +318,12 @@ func (a *App) Run(ctx context.Context) error {
 		a.API.Calls.Reaper().Run(ctx)
 		return nil
 	})
+	if cache, ok := blob.As[*blob.Cache](a.Store.Blobs()); ok {
+		group.Go(func() error {
+			pruneCache(ctx, cache, a.Store, a.log)
+			return nil
+		})
+	}
 	if a.post != nil {
 		group.Go(func() error {
 			a.post.Run(ctx)

@@ -142,8 +142,7 @@ func restore(ctx context.Context, config Config, archive io.Reader) error {
 
 // restoreBlobs moves the files of a backup into the bucket of the settings.
 func restoreBlobs(ctx context.Context, config Config, unpacked string) error {
-	config.BlobsFormer = blobPlace{}
-	to, err := openBlobs(config)
+	to, err := openPlace(config, config.Blobs)
 	if err != nil {
 		return err
 	}

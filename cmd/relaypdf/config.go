@@ -54,6 +54,8 @@ type Config struct {
 	// Where the stored files are, where they were before, if anywhere, and who asks
 	// for what is in buckets; without a key it is found as Amazon's programs do.
 	Blobs, BlobsFormer                       blobPlace
+	BlobsCache                               int64 // bytes of copies of what a bucket has; 0 keeps none
+	BlobsRedirect                            bool  // downloads of results are sent to the bucket
 	S3AccessKey, S3SecretKey, S3SessionToken string
 
 	// Of a provider of OpenID Connect; an empty issuer is none.

@@ -131,6 +131,16 @@ var settings = []setting{
 		apply: into(func(c *Config) *blobPlace { return &c.BlobsFormer }, parseBlobs),
 	},
 	{
+		name: "blobs-cache", group: groupServer,
+		doc:   "Disk space for copies of what a bucket has, such as `10GiB`, in `blobs-cache` in the data folder; what was not used for longest makes room. Empty keeps no copies.",
+		apply: into(func(c *Config) *int64 { return &c.BlobsCache }, parseCache),
+	},
+	{
+		name: "blobs-redirect", group: groupServer, fallback: "off",
+		doc:   "`on` sends downloads of results to the bucket, by an address that works for a minute. Uploads are never sent there.",
+		apply: into(func(c *Config) *bool { return &c.BlobsRedirect }, parseSwitch),
+	},
+	{
 		name: "s3-access-key", group: groupServer,
 		doc:   "Access key of the buckets. Without it the keys are looked for as Amazon's programs do: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, `~/.aws/credentials`, the role of the machine.",
 		apply: into(func(c *Config) *string { return &c.S3AccessKey }, parseText),
