@@ -14,17 +14,16 @@ import (
 // Background returns the Renderer as an account uses it for what nobody pays for,
 // such as previews while somebody types. Browser and engines are of its own kind
 // there, and have what the others leave of the processor: apart tells so. Where the
-// machine has no memory for both, or they do not start, it is For.
+// machine has no memory for both, until they have started, and where they do not, it
+// is For.
 func (r *Renderer) Background(account string) (a *Account, apart bool) {
 	if r == nil || !r.behind.cfg.plan.Background {
 		return r.For(account), false
 	}
-	behind, err := r.behind.renderer()
-	if err != nil {
-		r.behind.cfg.Logger.Warn("start the browser of previews failed; calls wait for previews", "error", err)
-		return r.For(account), false
+	if behind := r.behind.renderer(); behind != nil {
+		return behind.For(account), true
 	}
-	return behind.For(account), true
+	return r.For(account), false
 }
 
 // background is a browser and an engine of low priority, which start when they are
@@ -33,41 +32,41 @@ type background struct {
 	front *Renderer
 	cfg   Config
 
-	mu     sync.Mutex
-	made   *Renderer
-	failed time.Time // when it last did not start
-	closed bool
+	mu      sync.Mutex
+	made    *Renderer
+	failed  time.Time // when it last did not start
+	leave   context.CancelFunc
+	closed  bool
+	started sync.WaitGroup
 }
 
-// errPause says why it does not start again yet.
-var errPause = errors.New("it did not start a moment ago")
-
 const (
-	backgroundStart = 20 * time.Second // bounds a start
-	backgroundPause = time.Minute      // after one that failed
+	backgroundStart = time.Minute // bounds a start
+	backgroundPause = time.Minute // after one that failed
 )
 
-func (b *background) renderer() (*Renderer, error) {
+// renderer returns what has started; nil where that is still to come, for which
+// nobody waits.
+func (b *background) renderer() *Renderer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.closed:
-		return nil, ErrClosed
-	case b.made != nil:
-		return b.made, nil
-	case time.Since(b.failed) < backgroundPause:
-		return nil, errPause
+	if b.closed || b.made != nil || b.leave != nil || time.Since(b.failed) < backgroundPause {
+		return b.made
 	}
-	// Whoever comes first may leave: it starts for all.
 	ctx, cancel := context.WithTimeout(context.Background(), backgroundStart)
-	defer cancel()
-	made, err := b.start(ctx)
-	if err != nil {
-		b.failed = time.Now()
-		return nil, err
-	}
-	b.made = made
-	return made, nil
+	b.leave = cancel
+	b.started.Go(func() {
+		defer cancel()
+		made, err := b.start(ctx)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.made, b.leave = made, nil
+		if err != nil && !b.closed {
+			b.failed = time.Now()
+			b.cfg.Logger.Warn("start the browser of previews failed; previews wait in line with calls", "error", err)
+		}
+	})
+	return nil
 }
 
 // start starts what works, beside all else of the Renderer in front.
@@ -88,11 +87,15 @@ func (b *background) start(ctx context.Context) (*Renderer, error) {
 	return &made, nil
 }
 
-// close ends what has started.
+// close ends what has started, and what is about to.
 func (b *background) close() error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.closed = true
+	if b.leave != nil {
+		b.leave()
+	}
+	b.mu.Unlock()
+	b.started.Wait()
 	if b.made == nil {
 		return nil
 	}

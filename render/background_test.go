@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // niceness counts the processes below this one by how far they step back.
@@ -58,10 +59,10 @@ func TestBackground(t *testing.T) {
 	if before[ordinary] == 0 || before[10] != 0 {
 		t.Fatalf("before there is a preview: %v, want all at %d", before, ordinary)
 	}
-	behind, apart := r.Background("acc_a")
-	if !apart {
-		t.Fatal("previews have no browser of their own")
+	if a, apart := r.Background("acc_a"); apart || a.render != r {
+		t.Error("the first preview waits for a browser to start")
 	}
+	behind := awaitBackground(t, r)
 	source := Source{HTML: "<h1>Hello</h1><script>document.body.append(' from a script')</script>"}
 	var sizes []int
 	for _, account := range []*Account{r.For("acc_a"), behind} {
@@ -102,9 +103,18 @@ func TestBackground(t *testing.T) {
 	if left := niceness(t); left[10] != 0 {
 		t.Errorf("left after Close: %v", left)
 	}
-	if _, apart := r.Background("acc_a"); apart {
-		t.Error("previews begin after Close")
+}
+
+// awaitBackground returns what draws previews once it has started.
+func awaitBackground(t *testing.T, r *Renderer) *Account {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
+		if a, apart := r.Background("acc_a"); apart {
+			return a
+		}
 	}
+	t.Fatal("previews have no browser of their own")
+	return nil
 }
 
 // TestBackgroundNeedsMemory has previews wait in line with calls where there is
@@ -116,12 +126,31 @@ func TestBackgroundNeedsMemory(t *testing.T) {
 	}
 	r.behind.cfg.plan.Background = true
 	r.behind.cfg.Chromium = filepath.Join(t.TempDir(), "none")
-	for range 2 {
-		if a, apart := r.Background("acc_a"); apart || a.render != r {
-			t.Error("no browser, and yet one apart")
-		}
+	if a, apart := r.Background("acc_a"); apart || a.render != r {
+		t.Error("no browser, and yet one apart")
 	}
-	if _, err := r.behind.renderer(); !errors.Is(err, errPause) {
-		t.Errorf("after a start that failed: %v, want a pause", err)
+	r.behind.started.Wait()
+	r.behind.mu.Lock()
+	failed := r.behind.failed
+	r.behind.mu.Unlock()
+	if failed.IsZero() {
+		t.Error("a browser that is not there has started")
+	}
+	if a, apart := r.Background("acc_a"); apart || a.render != r || r.behind.leave != nil {
+		t.Error("after a start that failed the next comes at once")
+	}
+}
+
+// TestBackgroundLeavesEarly closes a Renderer while its background starts.
+func TestBackgroundLeavesEarly(t *testing.T) {
+	r := start(t, Config{Memory: 4 << 30})
+	if _, apart := r.Background("acc_a"); apart {
+		t.Error("it has started at once")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := niceness(t); left[10] != 0 {
+		t.Errorf("left after Close: %v", left)
 	}
 }

@@ -77,6 +77,8 @@ func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body 
 	switch failure := Fault(err); {
 	case errors.As(err, &failed):
 		look.Note = undrawn(failed)
+	case errors.Is(err, context.DeadlineExceeded):
+		look.Note = "The pages were not drawn in time. The file is as it was made."
 	case failure.Code == fault.InternalError:
 		return err
 	default:
