@@ -20,7 +20,8 @@ function keep(o, key) {
 // links returns the annotations that lead elsewhere. All others have become part of
 // their page, or were hidden.
 function links(page) {
-	var all = page.get("Annots"), left = doc.newArray();
+	var aside = page.get("KeptAnnots"), all = aside && aside.isArray() ? aside : page.get("Annots"), left = doc.newArray();
+	drop(page, ["KeptAnnots"]);
 	if (all && all.isArray()) for (var i = 0; i < all.length; i++) {
 		var a = all.get(i);
 		if (a && a.isDictionary() && String(a.get("Subtype")) === "/Link") {

@@ -157,6 +157,29 @@ func TestRedactLeavesTheRest(t *testing.T) {
 	}
 }
 
+// TestRedactKeepsLinks leaves links where they are, beside comments that become part of
+// their page, and takes the word out of their addresses.
+func TestRedactKeepsLinks(t *testing.T) {
+	link := func(address string) string {
+		return "<< /Type /Annot /Subtype /Link /Border [0 0 0] /Rect [20 290 120 320] /A << /S /URI /URI (" + address + ") >> >>"
+	}
+	document := three()
+	document.Annots = map[int]string{
+		0: link("https://example.com/falkenberg") + " << /Type /Annot /Subtype /Text /Rect [0 0 20 20] /Contents (ask Falkenberg) >> " + link("https://example.com/terms"),
+		2: link("https://example.com/last"),
+	}
+	got := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
+	urls := pdftest.Tool(t, "pdfinfo", "-url", pdftest.Save(t, got))
+	for _, want := range []string{"https://example.com/terms", "https://example.com/last"} {
+		if strings.Count(urls, want) != 1 {
+			t.Errorf("%s is there %d times in %s", want, strings.Count(urls, want), urls)
+		}
+	}
+	if found := traces(t, got, "falkenberg"); len(found) > 0 || strings.Contains(urls, "falkenberg") {
+		t.Errorf("it is still in %q, %s", found, urls)
+	}
+}
+
 // TestRedactAreas empties parts of pages that are turned: of pictures, text and lines.
 func TestRedactAreas(t *testing.T) {
 	// The picture is red on its left and blue on its right.
