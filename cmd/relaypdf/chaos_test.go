@@ -37,10 +37,10 @@ const (
 	// chaosCuts is how many exchanges with PostgreSQL there are to one that is cut.
 	chaosCuts = 150
 	// chaosLonger is how much longer than it was told TestChaos goes on where
-	// nothing was killed yet, no job accepted, or nothing paid: on a machine that
-	// stalls, or starts servers more slowly than they are killed, seconds are not
-	// enough.
-	chaosLonger = 2 * time.Minute
+	// nothing was killed yet, no job accepted, nothing paid or no attack answered:
+	// on a machine that stalls, or starts servers more slowly than they are killed,
+	// seconds are not enough.
+	chaosLonger = 4 * time.Minute
 	// chaosCalm bounds the wait for everything accepted to come to its end.
 	chaosCalm = 5 * time.Minute
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -180,13 +181,13 @@ func (s *setting) find(flags *pflag.FlagSet, host machine, file configFile) sett
 
 // complain joins a parser's remark, which completes a sentence that begins with
 // the value, to the names under which the user knows the setting. The value of
-// a secret stays out of it.
+// a secret stays out of it, and so does an address that holds one.
 func (s *setting) complain(value settingValue, err error) error {
 	subject := fmt.Sprintf("%q", value.text)
 	switch {
 	case value.text == "":
 		subject = "the value"
-	case s.secret:
+	case s.secret || hasPassword(value.text):
 		subject = "the value (hidden)"
 	}
 	name := s.variable()
@@ -198,6 +199,16 @@ func (s *setting) complain(value settingValue, err error) error {
 		name += " (" + value.origin + ")"
 	}
 	return fmt.Errorf("%s: %s %w", name, subject, err)
+}
+
+// hasPassword reports whether an address has one in it.
+func hasPassword(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	_, ok := u.User.Password()
+	return ok
 }
 
 // check compares settings with each other, once each is valid by itself.
