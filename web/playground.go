@@ -340,6 +340,9 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 		return m, http.StatusOK, nil
 	}
 	m.ResultID, m.Filename, m.Size, m.ExpiresAt = file.ID, file.Filename, file.SizeBytes, file.ExpiresAt
+	for _, w := range file.Warnings {
+		m.Warnings = append(m.Warnings, views.PlayWarning(w))
+	}
 	m.Download = "/v1/files/" + url.PathEscape(file.ID)
 	m.Link = p.cfg.BaseURL + m.Download
 	return m, http.StatusOK, p.look(m)

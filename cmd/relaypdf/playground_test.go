@@ -141,6 +141,14 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya.sees("Completed")
 	maya.holds("what was typed stays", `document.querySelector("[data-play] [name=html]").value === "<h1>Typed just now</h1>"`)
 
+	// What is wrong with the page is told beside it.
+	maya.fill("html", `<h1>Typed just now</h1><img src="gone.png">`)
+	maya.click("[data-play] button[formaction]", "Run")
+	maya.sees("1 warning")
+	maya.sees("resource_failed")
+	maya.sees("gone.png")
+	maya.lookAt("playground warnings")
+
 	// A link fills the form in, and no server sees with what.
 	maya.open("/dashboard/playground/barcodes_create#input=" + url.PathEscape(`{"type":"ean13","text":"4006381333931"}`))
 	maya.attends()
