@@ -341,6 +341,9 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 		if a.args.Level == Archive1B && slices.Contains(a.pictures, i+1) {
 			continue
 		}
+		if fewerFigures(texts[i], now[i]) {
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: figures on page %d could not be read or copied any more; its text stands beside what is drawn (ActualText), or its typeface does not tell it", i+1)}
+		}
 		before, after := letters(texts[i]), letters(now[i])
 		const few = 20 // what a field draws in two ways, such as check marks
 		if difference := after - before; max(difference, -difference) > few+before/2 {
@@ -348,6 +351,17 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 		}
 	}
 	return nil
+}
+
+// fewerFigures tells whether a text has lost figures of another: nobody would notice
+// that by looking, and a wrong amount is worse than no archive.
+func fewerFigures(before, after string) bool {
+	for figure := '0'; figure <= '9'; figure++ {
+		if strings.Count(after, string(figure)) < strings.Count(before, string(figure)) {
+			return true
+		}
+	}
+	return false
 }
 
 // shownTexts are the texts of pages, so far as they are within what is shown.

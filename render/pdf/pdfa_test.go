@@ -210,6 +210,27 @@ func TestArchiveTransparency(t *testing.T) {
 	}
 }
 
+// TestArchiveKeepsFigures refuses a document whose figures are told beside what is drawn,
+// as browsers do for tabular ones: Ghostscript leaves that out, and an amount that is
+// copied would be another.
+func TestArchiveKeepsFigures(t *testing.T) {
+	for said, refused := range map[string]bool{"1,20 EUR": true, "words": false} {
+		text := strings.Replace(string(three().Write()), "BT /F1 24 Tf 40 300 Td (alpha) Tj", "/Span << /ActualText ("+said+") >> BDC BT /F1 24 Tf 40 300 Td (alpha) Tj EMC", 1)
+		document := make1(t, RepairJob, input(""), []byte(text))
+		if got := pageTexts(t, document, "")[0]; got != said {
+			t.Fatalf("the page says %q, want %q", got, said)
+		}
+		if !refused {
+			madeArchive(t, Archive2B, document)
+			continue
+		}
+		failed := fails(t, NoArchive, ArchiveJob, ArchiveArgs{Input: input(""), Level: Archive2B}, document)
+		if !strings.Contains(failed.Text, "figures on page 1") {
+			t.Errorf("got %q", failed.Text)
+		}
+	}
+}
+
 // TestArchiveImages keeps JPEGs to the byte, and other images to the pixel.
 func TestArchiveImages(t *testing.T) {
 	document := album(t)
