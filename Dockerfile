@@ -38,16 +38,17 @@ RUN apt-get update \
 		chromium-headless-shell libnss3-tools \
 		poppler-utils qpdf mupdf-tools ghostscript webp fontconfig \
 		fonts-liberation fonts-dejavu-core fonts-crosextra-carlito fonts-crosextra-caladea \
-		fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji \
+		fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji fonts-symbola \
 		fonts-lato fonts-manrope fonts-jetbrains-mono fonts-open-sans fonts-roboto-unhinted \
 		fonts-paratype fonts-vollkorn fonts-cardo fonts-oldstandard \
 		fonts-ocr-b fonts-urw-base35 \
 	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/* \
-	&& useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin relaypdf \
+	&& groupadd --gid 10001 relaypdf \
+	&& useradd --uid 10001 --gid relaypdf --no-log-init --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin relaypdf \
 	&& install -d -o relaypdf -g relaypdf -m 0700 /var/lib/relaypdf
 COPY --from=build /out/fonts /usr/local/share/fonts/relaypdf
 
-# Service, browser and engines share this user. With deploy/seccomp.json they are
+# Service, browser and engines share this user, whose number Kubernetes wants to know. With deploy/seccomp.json they are
 # kept apart by namespaces, without it by Landlock: see docs/security.md.
 ENV HOME=/var/lib/relaypdf \
 	RELAYPDF_LISTEN=0.0.0.0:8787 \
@@ -58,14 +59,15 @@ EXPOSE 8787
 # Longer than RELAYPDF_SHUTDOWN_TIMEOUT (30s) should be what the orchestrator
 # waits before it kills: `docker stop -t 40`.
 STOPSIGNAL SIGTERM
+# A worker has the private port only.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
-	CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:8787/health/ready"]
+	CMD ["sh", "-c", "curl -fsS -o /dev/null http://127.0.0.1:8787/health/ready || exec curl -fsS -o /dev/null http://127.0.0.1:8788/health/ready"]
 ENTRYPOINT ["relaypdf"]
 CMD ["serve"]
 
 FROM base AS slim
 COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
-USER relaypdf
+USER 10001:10001
 
 FROM base AS full
 RUN apt-get update \
@@ -75,4 +77,4 @@ RUN apt-get update \
 		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno wkhtmltopdf \
 	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/*
 COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
-USER relaypdf
+USER 10001:10001

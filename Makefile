@@ -76,6 +76,13 @@ soak: setup build ## Render for long, and compare memory at the start and at the
 chaos: setup assets ## Kill servers under load again and again, and check that nothing was lost.
 	$(GO) test -count=1 -timeout 60m -run TestChaos -parallel 4 -v ./cmd/relaypdf -args -chaos $(CHAOS_TIME)
 
+# How long `make fleet` hurts the parts of a fleet. CI takes one minute.
+FLEET_TIME   ?= 10m
+
+.PHONY: fleet
+fleet: setup assets ## Kill, freeze, cut off and slow each part of a fleet in two regions, and check that nothing was lost.
+	$(GO) test -count=1 -timeout 60m -run TestFleet -v ./cmd/relaypdf -args -fleet $(FLEET_TIME)
+
 .PHONY: fuzz
 fuzz: setup assets ## Send mutated files to every operation, and run Go's fuzz tests.
 	@GO='$(GO)' FUZZTIME=$(FUZZTIME) .ci/fuzz
@@ -98,6 +105,10 @@ image: ## Build the container images relaypdf:full and relaypdf:slim, and print 
 .PHONY: image-test
 image-test: ## Make documents in the images, with the runtime's own seccomp profile and with deploy/seccomp.json.
 	deploy/image-test '$(CONTAINER)' '$(IMAGE)' $(CONTAINER_RUN_FLAGS)
+
+.PHONY: sbom
+sbom: build ## List what the program and its images consist of, as CycloneDX, in bin/sbom.json.
+	$(GO) run -modfile=.ci/sbom.mod ./.ci/sbom bin/relaypdf >bin/sbom.json
 
 .PHONY: lint
 lint: ## Check the source with golangci-lint, as pinned in .ci/tools.mod.

@@ -1,5 +1,5 @@
-// Package ai asks a provider of language models for templates, and reads what it
-// answers. The answers are a stranger's text: nothing here runs them.
+// Package ai asks a provider of language models for templates and for the data of
+// documents, and reads what it answers. The answers are a stranger's text: nothing here runs them.
 package ai
 
 import (
@@ -32,6 +32,8 @@ type Conversation struct {
 	// Turns are the user's and the model's in turn. The first and the last are the
 	// user's.
 	Turns []string
+	// Pictures belong to the first turn.
+	Pictures []Picture
 	// MaxTokens is the most that the answer may have.
 	MaxTokens int
 }

@@ -2,6 +2,7 @@ package ai
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"strings"
 
@@ -36,7 +37,13 @@ func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		if i%2 == 1 {
 			turn = anthropic.NewAssistantMessage
 		}
-		request.Messages = append(request.Messages, turn(anthropic.NewTextBlock(text)))
+		blocks := []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(text)}
+		if i == 0 {
+			for _, picture := range c.Pictures {
+				blocks = append(blocks, anthropic.NewImageBlockBase64("image/jpeg", base64.StdEncoding.EncodeToString(picture.JPEG)))
+			}
+		}
+		request.Messages = append(request.Messages, turn(blocks...))
 	}
 	var options []option.RequestOption
 	if deadline, ok := ctx.Deadline(); ok {

@@ -3,6 +3,7 @@ package ai
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"strings"
 
@@ -37,9 +38,12 @@ func newOpenAI(c Config) *openAI {
 func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
 	messages := []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(c.System)}
 	for i, text := range c.Turns {
-		if i%2 == 0 {
+		switch {
+		case i == 0 && len(c.Pictures) > 0:
+			messages = append(messages, openai.UserMessage(withPictures(text, c.Pictures)))
+		case i%2 == 0:
 			messages = append(messages, openai.UserMessage(text))
-		} else {
+		default:
 			messages = append(messages, openai.AssistantMessage(text))
 		}
 	}
@@ -65,6 +69,17 @@ func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		Text: choice.Message.Content, Cut: choice.FinishReason == "length",
 		Usage: usageOf(response.Usage.PromptTokens, response.Usage.CompletionTokens),
 	}, nil
+}
+
+// withPictures is a turn with pictures behind its text.
+func withPictures(text string, pictures []Picture) []openai.ChatCompletionContentPartUnionParam {
+	parts := []openai.ChatCompletionContentPartUnionParam{openai.TextContentPart(text)}
+	for _, picture := range pictures {
+		parts = append(parts, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{
+			URL: "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(picture.JPEG),
+		}))
+	}
+	return parts
 }
 
 // stream asks for one completion, and hears it.

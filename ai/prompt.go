@@ -58,7 +58,7 @@ func Begin(o Order) Conversation {
 const (
 	// shownFaults and shownBytes bound what a model is told of its faults.
 	shownFaults, shownBytes = 20, 4000
-	repairBefore            = "This template cannot be used:\n"
+	repairBefore            = "This answer cannot be used:\n"
 	repairAfter             = "\nCorrect it, and answer with the whole JSON object again."
 )
 
@@ -97,7 +97,7 @@ func (c Conversation) MostUsage() Usage {
 // has so many bytes.
 func (c Conversation) ExpectedUsage(answer int) Usage {
 	return Usage{
-		Input:  int64(len(c.System)+len(c.Turns[0]))/bytesPerToken + tokensAround,
+		Input:  int64(len(c.System)+len(c.Turns[0]))/bytesPerToken + tokensAround + int64(len(c.Pictures))*pictureTokens,
 		Output: min(int64(answer)/bytesPerToken, int64(c.MaxTokens)),
 	}
 }
@@ -112,17 +112,9 @@ type Draft struct {
 // Read finds the draft in an answer, or says what is wrong with it in a sentence
 // for the model.
 func (a Answer) Read() (Draft, string) {
-	if a.Cut {
-		return Draft{}, "The answer was cut off because it is too long: make a shorter template."
-	}
-	text := a.Text
-	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
-	if from < 0 || to < from {
-		return Draft{}, "The answer has no JSON object in it."
-	}
 	var d Draft
-	if err := json.Unmarshal([]byte(text[from:to+1]), &d); err != nil {
-		return Draft{}, "The answer is not valid JSON: " + err.Error() + "."
+	if fault := a.object(&d, "make a shorter template"); fault != "" {
+		return Draft{}, fault
 	}
 	if strings.TrimSpace(d.HTML) == "" {
 		return Draft{}, "The member html is missing or empty."
@@ -139,4 +131,20 @@ func (a Answer) Read() (Draft, string) {
 		}
 	}
 	return d, ""
+}
+
+// object reads the JSON object in an answer, or says what is wrong with it. shorter says
+// what to do where the answer was too long.
+func (a Answer) object(dest any, shorter string) string {
+	if a.Cut {
+		return "The answer was cut off because it is too long: " + shorter + "."
+	}
+	from, to := strings.IndexByte(a.Text, '{'), strings.LastIndexByte(a.Text, '}')
+	if from < 0 || to < from {
+		return "The answer has no JSON object in it."
+	}
+	if err := json.Unmarshal([]byte(a.Text[from:to+1]), dest); err != nil {
+		return "The answer is not valid JSON: " + err.Error() + "."
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -13,10 +14,12 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
+	"relaypdf/api/issuer"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
 	"relaypdf/edge"
+	"relaypdf/store"
 	"relaypdf/store/credit"
 )
 
@@ -32,7 +35,7 @@ func agentRoute(a *API) route {
 			others: map[int]string{
 				http.StatusAccepted:             "Nothing is answered: a notification, or an answer of the client's, was taken.",
 				http.StatusBadRequest:           "The message is none, or names a revision that is not known. The body is an error of JSON-RPC.",
-				http.StatusForbidden:            "The origin or the host is not allowed. The body is an error of JSON-RPC.",
+				http.StatusForbidden:            "The origin or the host is not allowed, or the token lacks the scope that WWW-Authenticate names. The body is an error of JSON-RPC.",
 				http.StatusUnsupportedMediaType: "The message is not sent as application/json. The body is an error of JSON-RPC.",
 			},
 			codes: []fault.Code{fault.PayloadTooLarge},
@@ -48,7 +51,7 @@ func agentRoute(a *API) route {
 func agentMessages() map[string]mediaType {
 	message := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"jsonrpc"}}
 	message.Description = "A message of JSON-RPC 2.0, of the revision of the Model Context Protocol that Mcp-Protocol-Version names. No session is kept. Revision 2025-03-26 knows arrays of messages, too."
-	message.Properties.Set("jsonrpc", &jsonschema.Schema{Const: "2.0", Type: "string"})
+	message.Properties.Set("jsonrpc", &jsonschema.Schema{Const: "2.0", Type: "string", Description: "Always 2.0."})
 	message.Properties.Set("id", &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}, Description: "Names the request; notifications have none."})
 	message.Properties.Set("method", &jsonschema.Schema{Type: "string", Description: "What is asked for: initialize, ping, tools/list, tools/call, resources/list, prompts/list and others."})
 	message.Properties.Set("params", &jsonschema.Schema{Type: "object", Description: "As the method takes them."})
@@ -75,6 +78,8 @@ type Tool struct {
 	Reads, Upload bool
 	// Full marks what a key that may not use all operations may not do either.
 	Full bool
+	// Scope is what a grant must be for; empty is nothing.
+	Scope string
 	// Operation is set on those that are paid, and Price what they cost.
 	Operation *op.Operation[*operation.Env]
 	Price     credit.Amount
@@ -84,10 +89,13 @@ type Tool struct {
 func toolsOf(a *API) []Tool {
 	var tools []Tool
 	for _, r := range a.routes() {
+		if r.operation != nil && r.operation.Off {
+			continue
+		}
 		if r.operation != nil {
 			tools = append(tools, Tool{
 				Name: r.operation.Tool(), Title: r.summary, Use: r.operation.Use, Method: r.method, Pattern: r.pattern, Body: r.operation.Schema,
-				Operation: r.operation, Price: a.prices[r.operation.Name],
+				Operation: r.operation, Price: a.prices[r.operation.Name], Scope: scopeOf(r.pattern),
 			})
 			continue
 		}
@@ -97,7 +105,7 @@ func toolsOf(a *API) []Tool {
 		}
 		tool := Tool{
 			Name: used.name, Title: r.summary, Use: used.use, Method: r.method, Pattern: r.pattern, Params: r.params, Body: r.body,
-			Hidden: used.hidden, Reads: used.reads || r.method == http.MethodGet, Upload: r.upload != nil, Full: r.access == withFullKey,
+			Hidden: used.hidden, Reads: used.reads || r.method == http.MethodGet, Upload: r.upload != nil, Full: r.access == withFullKey, Scope: scopeOf(r.pattern),
 		}
 		if r.answer != nil {
 			tool.Answer = op.AnswerSchema(shown(r.answer))
@@ -136,10 +144,12 @@ type AgentDoor struct {
 	*API
 
 	handlers map[string]http.Handler // by method and pattern
+	issuer   *issuer.Issuer          // nil where only tokens of our own are taken
+	tell     store.TellingGrant
 }
 
-func newAgentDoor(a *API) *AgentDoor {
-	d := &AgentDoor{API: a, handlers: map[string]http.Handler{}}
+func newAgentDoor(a *API, cfg Config) *AgentDoor {
+	d := &AgentDoor{API: a, handlers: map[string]http.Handler{}, issuer: cfg.Issuer, tell: cfg.TellGrant}
 	for _, r := range a.routes() {
 		handle, name := r.handle, r.method+" "+r.pattern
 		_, used := agentUse[name]
@@ -180,13 +190,29 @@ func (d *AgentDoor) Caller(w http.ResponseWriter, r *http.Request) (call.Caller,
 	secret := bearer(r.Header)
 	caller, err := d.authenticate(r.Context(), secret, edge.ClientIP(r.Context()), d.agentOf)
 	if err != nil && call.Fault(err).Code == fault.Unauthorized {
-		challenge := `Bearer realm="relaypdf", resource_metadata="` + d.baseURL + wire.ResourceMetadataPath + AgentPath + `"`
+		challenge := d.challenge()
 		if secret != "" {
 			challenge += `, error="invalid_token"`
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
 	}
 	return caller, err
+}
+
+func (d *AgentDoor) challenge() string {
+	return `Bearer realm="relaypdf", resource_metadata="` + d.baseURL + wire.ResourceMetadataPath + AgentPath + `"`
+}
+
+// StepUp tells who shows a token without a scope which one to ask the person for
+// (RFC 6750), beside those that it has: with the scope alone it would lose these.
+func (d *AgentDoor) StepUp(w http.ResponseWriter, caller call.Caller, scope string) {
+	wanted := strings.Join(append(slices.Clone(caller.Scopes), scope), " ")
+	w.Header().Set("WWW-Authenticate", d.challenge()+`, error="insufficient_scope", scope="`+wanted+`", error_description="`+withoutScope(scope)+`"`)
+}
+
+// withoutScope tells an agent that a person did not allow it something.
+func withoutScope(scope string) string {
+	return "The scope " + scope + " was not allowed to this agent. Ask the person to connect it again and allow that."
 }
 
 // scopeOf is what a grant must be for to use a route; empty is nothing.
@@ -225,7 +251,7 @@ func (d *AgentDoor) Serve(w http.ResponseWriter, r *http.Request, pattern string
 		return
 	}
 	if scope := scopeOf(pattern); scope != "" && !caller.Has(scope) {
-		d.Fail(w, r, &fault.Error{Code: fault.Unauthorized, Message: "The scope " + scope + " was not allowed to this agent. Ask the person to connect it again and allow that."})
+		d.Fail(w, r, &fault.Error{Code: fault.Unauthorized, Message: withoutScope(scope)})
 		return
 	}
 	route := chi.NewRouteContext()

@@ -18,6 +18,7 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/delivery"
+	"relaypdf/api/issuer"
 	"relaypdf/api/limit"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
@@ -27,6 +28,7 @@ import (
 	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
+	"relaypdf/trace"
 )
 
 // Config is what an API is made of and how it behaves.
@@ -58,6 +60,8 @@ type Config struct {
 	// MaxBody is the most a request may send, MaxFile the most one file in it
 	// may have, in bytes.
 	MaxBody, MaxFile int64
+	// Without are the engines, of operation.Engines, that this server runs without.
+	Without []string
 	// Prices override the table's, by operation.
 	Prices map[string]credit.Amount
 	// AI writes templates; nil where there is no provider.
@@ -72,12 +76,19 @@ type Config struct {
 	Logger  *slog.Logger
 	// Registry gets the metrics; nil means one that nobody reads.
 	Registry *prometheus.Registry
+	// Tracer takes what calls and deliveries do; nil is none.
+	Tracer *trace.Tracer
 	// Now is the clock; nil means the store's.
 	Now func() time.Time
 	// AfterStep, if set, is told of each step of a paid call that was passed.
 	AfterStep func(step string)
 	// Agents makes the door of agents on the interface; nil is none.
 	Agents func(*AgentDoor) (http.Handler, error)
+	// Issuer reads the tokens of an outside issuer, which the door of agents takes
+	// beside its own; nil is none. TellGrant writes to people of a program that comes
+	// with one for the first time; nil writes nothing.
+	Issuer    *issuer.Issuer
+	TellGrant store.TellingGrant
 }
 
 // API serves the interface. Its methods are safe for concurrent use.
@@ -137,6 +148,7 @@ func New(cfg Config) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
+	table.Without(cfg.Without)
 	prices, err := operation.Prices(table, cfg.Prices)
 	if err != nil {
 		return nil, err
@@ -177,11 +189,11 @@ func New(cfg Config) (*API, error) {
 		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Box: cfg.Box, Payments: cfg.Payments,
 		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
 		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits,
-		Registry: a.registry, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep,
+		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep,
 	})
 	a.Deliveries = delivery.New(delivery.Config{
 		Store: cfg.Store, Client: cfg.Outbound.Webhooks(), Box: cfg.Box, Brand: cfg.Brand,
-		Registry: a.registry, Logger: cfg.Logger, Now: cfg.Now,
+		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now,
 	})
 	watchLimits(a.registry, a.limiter)
 	watchFiles(a.registry, cfg.Store.Blobs())
@@ -189,7 +201,7 @@ func New(cfg Config) (*API, error) {
 	watchStore(a)
 	a.openapi = sync.OnceValues(a.describe)
 	if cfg.Agents != nil {
-		if a.agents, err = cfg.Agents(newAgentDoor(a)); err != nil {
+		if a.agents, err = cfg.Agents(newAgentDoor(a, cfg)); err != nil {
 			return nil, err
 		}
 	}

@@ -3,13 +3,17 @@ package api
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
+	"relaypdf/api/issuer"
 	"relaypdf/api/limit"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 )
 
@@ -66,10 +70,16 @@ func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) 
 
 // agentOf finds the caller that a key or a token belongs to.
 func (d *AgentDoor) agentOf(ctx context.Context, secret string) (call.Caller, error) {
-	if !strings.HasPrefix(secret, store.AccessPrefix) {
+	var access store.GrantAccess
+	var err error
+	switch {
+	case strings.HasPrefix(secret, store.AccessPrefix):
+		access, err = d.store.Grants().Access(ctx, secret, d.baseURL+AgentPath)
+	case d.issuer != nil && issuer.Looks(secret):
+		access, err = d.outside(ctx, secret)
+	default:
 		return d.callerOf(ctx, secret)
 	}
-	access, err := d.store.Grants().Access(ctx, secret, d.baseURL+AgentPath)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This token is unknown, has expired or was revoked."}
@@ -79,6 +89,43 @@ func (d *AgentDoor) agentOf(ctx context.Context, secret string) (call.Caller, er
 		return call.Caller{}, &fault.Error{Code: fault.AccountSuspended}
 	}
 	return call.OfGrant(access), nil
+}
+
+// outside returns what a token of the outside issuer opens.
+func (d *AgentDoor) outside(ctx context.Context, token string) (store.GrantAccess, error) {
+	holder, err := d.issuer.Holder(ctx, token)
+	refuse := func(text string) (store.GrantAccess, error) {
+		return store.GrantAccess{}, &fault.Error{Code: fault.Unauthorized, Message: text, Cause: err}
+	}
+	switch {
+	case errors.Is(err, issuer.ErrAway):
+		d.log.LogAttrs(ctx, slog.LevelWarn, "the issuer of tokens does not answer", slog.Any("error", err))
+		return store.GrantAccess{}, &fault.Error{Code: fault.RateLimited, RetryAfter: 10, Message: "The issuer of this token cannot be asked for its keys now. Try again in a moment.", Cause: err}
+	case errors.Is(err, issuer.ErrMail):
+		return refuse("This token says of no mail address that its issuer has confirmed it: email and email_verified must stand in it.")
+	case err != nil:
+		return refuse("This token is not one that " + d.issuer.Name() + " has issued for this service, or it has expired.")
+	}
+	var scopes []string
+	for _, scope := range wire.Scopes() {
+		if slices.Contains(holder.Scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	name := holder.Client
+	if name == "" {
+		name = "A program without a name"
+	}
+	access, err := d.store.Grants().Outside(ctx, store.Outsider{
+		Email: holder.Email, ClientID: d.issuer.Name() + " " + holder.Client, Name: name, Home: d.issuer.Name(), Resource: d.baseURL + AgentPath, Scopes: scopes,
+	}, d.tell)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return refuse("Nobody here who may let programs in has the mail address of this token's person.")
+	case errors.Is(err, store.ErrDenied):
+		return refuse("This program was revoked in the dashboard. Tokens of its issuer do not undo that.")
+	}
+	return access, err
 }
 
 // withoutBearer stands for a key that was sent without its scheme. No secret is

@@ -79,11 +79,16 @@ func eachGenerateLab(t *testing.T, test func(l generateLab)) {
 
 func (l generateLab) ask(body object, header ...string) apitest.Response {
 	l.t.Helper()
+	return l.askAt(generatePath, body, header...)
+}
+
+func (l generateLab) askAt(path string, body object, header ...string) apitest.Response {
+	l.t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	q := apitest.Request{Path: generatePath, Body: string(text), Header: http.Header{}}
+	q := apitest.Request{Path: path, Body: string(text), Header: http.Header{}}
 	for i := 0; i+1 < len(header); i += 2 {
 		q.Header.Set(header[i], header[i+1])
 	}
@@ -337,7 +342,7 @@ func TestGenerateHostile(t *testing.T) {
 		} {
 			l.provider.Say(always(says(html, object{"scheme": "https"}, object{}, 100, 10)))
 			got := l.ask(object{"prompt": "a bill"}).Refused(l.t, fault.ProcessingFailed)
-			if !strings.Contains(got.Message, "The model wrote no template that works") {
+			if !strings.Contains(got.Message, "The model gave no answer that works") {
 				l.t.Errorf("%d: %s", i, got.Message)
 			}
 		}

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"image"
 	"image/color"
+	"image/gif"
 	"image/png"
+	"reflect"
+	"slices"
 	"testing"
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/api/wire"
 )
 
 // TestImageOptions photographs an element, in the colours and the window that
@@ -48,6 +52,27 @@ func TestImageOptions(t *testing.T) {
 		failure := s.Send(t, apitest.Request{Path: "/v1/images", Body: `{"html":"` + page + `","options":{` + test.options + `}}`}).Refused(t, fault.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0] != (fault.Detail{Field: test.field, Message: test.message}) {
 			t.Errorf("%s: details %v", test.options, failure.Details)
+		}
+	}
+}
+
+// TestConvertedPicturesAreTold is told where a file has more pictures than the result.
+func TestConvertedPicturesAreTold(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	frame := image.NewPaletted(image.Rect(0, 0, 4, 4), color.Palette{color.White, color.Black})
+	for frames, want := range map[int][]wire.Warning{
+		1: nil,
+		2: {{Code: "pictures_omitted", Message: "the file has several pictures, such as those of an animation or pages; the result is the first"}},
+	} {
+		moving := gif.GIF{Image: slices.Repeat([]*image.Paletted{frame}, frames), Delay: make([]int, frames)}
+		var b bytes.Buffer
+		if err := gif.EncodeAll(&b, &moving); err != nil {
+			t.Fatal(err)
+		}
+		answer := s.Send(t, apitest.Request{Path: "/v1/images/convert", Body: `{"file":` + inline(b.Bytes()) + `,"to":"png","response":"url"}`})
+		if got := fileURL(t, answer).Warnings; !reflect.DeepEqual(got, want) {
+			t.Errorf("%d frames: warned of %+v, want %+v", frames, got, want)
 		}
 	}
 }

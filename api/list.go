@@ -13,8 +13,11 @@ type listQuery struct {
 	Cursor string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"The nextCursor of the page before."`
 }
 
-// list is what the store is asked for.
-func (q listQuery) list() store.List { return store.List{Limit: q.Limit, Cursor: q.Cursor} }
+// list is what the store is asked for. It may be late: whoever has just made or
+// deleted something knows of it.
+func (q listQuery) list() store.List {
+	return store.List{Limit: q.Limit, Cursor: q.Cursor, Late: true}
+}
 
 // nextCursor is null at the end of a list.
 func nextCursor(next string) *string { return orNull(next) }
@@ -46,7 +49,7 @@ func (q deliveryQuery) filter(accountID string) store.DeliveryFilter {
 		q.Limit = store.MaxList
 	}
 	return store.DeliveryFilter{
-		List:      store.List{Limit: q.Limit, Cursor: q.Cursor, Before: before, After: after},
+		List:      store.List{Limit: q.Limit, Cursor: q.Cursor, Before: before, After: after, Late: true},
 		AccountID: accountID, EndpointID: q.EndpointID, Status: q.Status, EventType: q.Event,
 	}
 }

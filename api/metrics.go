@@ -25,8 +25,12 @@ type cached interface {
 	Misses() int64
 }
 
-// watchFiles counts how often a file was on this machine already.
+// watchFiles shows how long a bucket takes and how often it fails, where files are
+// in one, and counts how often a file was on this machine already.
 func watchFiles(registry prometheus.Registerer, blobs blob.Store) {
+	if bucket, ok := blob.As[prometheus.Collector](blobs); ok {
+		registry.MustRegister(bucket)
+	}
 	cache, ok := blob.As[cached](blobs)
 	if !ok {
 		return

@@ -3,10 +3,8 @@ package api_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +13,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestLagIsShown queues a job that nobody runs and reads how long it has waited,
-// and that each metric of the alerts is there.
+// TestLagIsShown queues a job that nobody runs and reads how long it has waited.
 func TestLagIsShown(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
@@ -32,15 +29,6 @@ func TestLagIsShown(t *testing.T) {
 		}
 		if seconds, err := strconv.ParseFloat(waited[1], 64); err != nil || seconds < 7*60 {
 			t.Errorf("the oldest job has waited for %s s, want 420 at least", waited[1])
-		}
-		rules, err := os.ReadFile("../deploy/alerts.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range regexp.MustCompile(`\b(relaypdf|go_sql)_\w+`).FindAllString(string(rules), -1) {
-			if !strings.Contains(shown, "\n"+name) {
-				t.Errorf("the alerts name %s, which /metrics does not show", name)
-			}
 		}
 	})
 }

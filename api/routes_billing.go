@@ -142,6 +142,9 @@ func (b billing) setLimits(ctx context.Context, caller call.Caller, in limitsPat
 func (b billing) pricesOf(context.Context, call.Caller, nothing) (wire.PriceList, error) {
 	list := wire.PriceList{Currency: "usd", Prices: []wire.Price{}}
 	for _, operation := range b.table.All() {
+		if operation.Off {
+			continue
+		}
 		list.Prices = append(list.Prices, wire.Price{
 			Operation: operation.Name, Summary: operation.Summary,
 			Microdollars: b.prices[operation.Name], Note: operation.PriceNote,

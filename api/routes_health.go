@@ -70,6 +70,12 @@ func (h health) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness,
 		level, _ := h.render.Sandbox()
 		ready.Sandbox = string(level)
 	}
+	if replica, ok := h.store.Replica(); ok {
+		check("replica", nil)
+		if replica.Trouble != nil {
+			ready.Checks["replica"] = "unread"
+		}
+	}
 	if shared, ok := h.limiter.(sharedLimiter); ok {
 		check("limits", nil)
 		if !shared.Shared() {
@@ -83,6 +89,11 @@ func (h health) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness,
 		if err := bucket.Check(ctx); err != nil {
 			ready.Checks["files"] = "unavailable"
 			h.log.LogAttrs(ctx, slog.LevelWarn, "files cannot be reached", slog.Any("error", err))
+		}
+	}
+	for _, operation := range h.table.All() {
+		if operation.Off {
+			ready.Checks[operation.Engine] = "off"
 		}
 	}
 	if h.stopping.Load() {

@@ -9,6 +9,8 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"relaypdf/trace"
 )
 
 // Config is what stands behind the edge, and what the edge needs of it.
@@ -25,6 +27,8 @@ type Config struct {
 	TrustedIPHeader string
 	Logger          *slog.Logger
 	Registry        prometheus.Registerer
+	// Tracer begins the traces of requests, or goes on with their clients'.
+	Tracer *trace.Tracer
 }
 
 // New returns what every request passes, before the side that it is for.
@@ -40,7 +44,7 @@ func New(c Config) http.Handler {
 		})
 	}
 	trusted, _ := ParseAddressHeader(c.TrustedIPHeader)
-	return chi.Chain(Identify(trusted), noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry), Keep, Recover(c.Fail), Guard(c.Fail)).Handler(sides)
+	return chi.Chain(Identify(trusted), noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer), Keep, Recover(c.Fail), Guard(c.Fail)).Handler(sides)
 }
 
 // Methods are those that a route may take.

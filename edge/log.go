@@ -5,9 +5,12 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"relaypdf/trace"
 )
 
 // StatusClientClosed is what the log shows for a client that left before its
@@ -77,8 +80,9 @@ const requestsMetric = "relaypdf_request_seconds"
 
 // Log logs one line for each request and counts it: by the route's pattern and
 // never the path, which may hold a file's id, nor the query, which may hold a
-// key. It belongs outside of everything that may answer.
-func Log(log *slog.Logger, registry prometheus.Registerer) func(http.Handler) http.Handler {
+// key. It belongs outside of everything that may answer. The request's trace says
+// the same of it.
+func Log(log *slog.Logger, registry prometheus.Registerer, tracer *trace.Tracer) func(http.Handler) http.Handler {
 	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: requestsMetric, Help: "HTTP requests by route and status.", Buckets: latencyBuckets,
 	}, []string{"method", "route", "status"})
@@ -87,8 +91,13 @@ func Log(log *slog.Logger, registry prometheus.Registerer) func(http.Handler) ht
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			begin := time.Now()
 			seen := &Answer{ResponseWriter: w, route: "unmatched"}
+			var span *trace.Span
+			if !strings.HasPrefix(r.URL.Path, "/health") && !strings.HasPrefix(r.URL.Path, "/static/") { // asked for all the time
+				r, span = tracer.Receive(r, methodLabel(r.Method))
+			}
 			next.ServeHTTP(seen, r)
 			took := time.Since(begin)
+			endSpan(span, r, seen)
 			requests.WithLabelValues(methodLabel(r.Method), seen.route, strconv.Itoa(seen.Status)).Observe(took.Seconds())
 			log.LogAttrs(r.Context(), slog.LevelInfo, "request", append([]slog.Attr{
 				slog.String("requestId", RequestID(r.Context())),
@@ -100,6 +109,27 @@ func Log(log *slog.Logger, registry prometheus.Registerer) func(http.Handler) ht
 			}, seen.fields...)...)
 		})
 	}
+}
+
+// endSpan says of a request's span what its line in the log says.
+func endSpan(span *trace.Span, r *http.Request, seen *Answer) {
+	if span == nil {
+		return
+	}
+	span.Rename(methodLabel(r.Method) + " " + seen.route)
+	span.Set("http.request.method", methodLabel(r.Method))
+	span.Set("http.route", seen.route)
+	span.SetInt("http.response.status_code", seen.Status)
+	span.Set("relaypdf.request", RequestID(r.Context()))
+	for _, field := range seen.fields {
+		if field.Key == "call" {
+			span.Set("relaypdf.call", field.Value.String())
+		}
+	}
+	if seen.Status >= http.StatusInternalServerError {
+		span.Fail(strconv.Itoa(seen.Status))
+	}
+	span.End()
 }
 
 // methodLabel is a method as the metrics name it: clients invent methods, and

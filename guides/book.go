@@ -107,13 +107,16 @@ func (b *Book) Operation(id string) (views.Operation, bool) {
 	return views.Operation{}, false
 }
 
+// plainly makes a line of text of a paragraph in Markdown.
+var plainly = strings.NewReplacer("\n", " ", "`", "")
+
 func read(slug, source string) (Guide, error) {
 	title, rest, ok := strings.Cut(source, "\n\n")
 	if !ok || !strings.HasPrefix(title, "# ") {
 		return Guide{}, errors.New("begins without a heading")
 	}
 	description, body, _ := strings.Cut(rest, "\n\n")
-	g := Guide{Slug: slug, Title: strings.TrimPrefix(title, "# "), Description: strings.ReplaceAll(description, "\n", " "), Source: source}
+	g := Guide{Slug: slug, Title: strings.TrimPrefix(title, "# "), Description: plainly.Replace(description), Source: source}
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(&codeBlocks{}, 100))),

@@ -83,16 +83,17 @@ func TestGrantsAreHeldToWhatWasAllowed(t *testing.T) {
 		t.Errorf("a key is told of a grant: %v", plain)
 	}
 	reader := grantOf(t, s, credit.Dollar, "account:read")
-	for tool, q := range map[string]struct{ arguments, allowed, refused string }{
-		"test_echo":         {`{"text":"ab"}`, "", reader},
-		"jobs_list":         {`{}`, token, reader},
-		"files_list":        {`{}`, token, reader},
-		"templates_list":    {`{}`, grantOf(t, s, 0, "templates"), token},
-		"webhooks_list":     {`{}`, grantOf(t, s, 0, "webhooks"), token},
-		"account_get":       {`{}`, reader, grantOf(t, s, 0, "webhooks")},
-		"billing_usage":     {`{}`, reader, grantOf(t, s, 0, "documents")},
-		"prices_list":       {`{}`, reader, ""},
-		"templates_gallery": {`{}`, reader, ""},
+	for tool, q := range map[string]struct{ arguments, allowed, refused, scope string }{
+		"test_echo":         {`{"text":"ab"}`, "", reader, "account:read documents"},
+		"jobs_list":         {`{}`, token, reader, "account:read documents"},
+		"jobs_wait":         {`{"id":"x"}`, "", reader, "account:read documents"},
+		"files_list":        {`{}`, token, reader, "account:read documents"},
+		"templates_list":    {`{}`, grantOf(t, s, 0, "templates"), token, "documents account:read templates"},
+		"webhooks_list":     {`{}`, grantOf(t, s, 0, "webhooks"), token, "documents account:read webhooks"},
+		"account_get":       {`{}`, reader, grantOf(t, s, 0, "webhooks"), "webhooks account:read"},
+		"billing_usage":     {`{}`, reader, grantOf(t, s, 0, "documents"), "documents account:read"},
+		"prices_list":       {`{}`, reader, "", ""},
+		"templates_gallery": {`{}`, reader, "", ""},
 	} {
 		if q.allowed != "" {
 			if r := useAs(t, s, q.allowed, tool, q.arguments); r.IsError {
@@ -100,10 +101,49 @@ func TestGrantsAreHeldToWhatWasAllowed(t *testing.T) {
 			}
 		}
 		if q.refused != "" {
-			if f := useAs(t, s, q.refused, tool, q.arguments).failure(t); f.Code != "unauthorized" || !strings.Contains(f.Message, "scope") {
-				t.Errorf("%s without its scope: %+v", tool, f)
-			}
+			// useAs wants a result; who lacks the scope is told which one to ask for.
+			got := send(t, s, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+q.arguments+`}}`, http.Header{"Authorization": {"Bearer " + q.refused}})
+			wantStepUp(t, s, got, q.scope)
 		}
+	}
+}
+
+// wantStepUp wants an answer that says which scopes to ask the person for.
+func wantStepUp(t *testing.T, s *apitest.Server, got apitest.Response, scope string) {
+	t.Helper()
+	challenge := got.Header.Get("WWW-Authenticate")
+	a := parsed(t, got)
+	if a.Status != http.StatusForbidden || a.Error == nil || !strings.Contains(challenge, `error="insufficient_scope", scope="`+scope+`"`) ||
+		!strings.Contains(challenge, `resource_metadata="`+s.URL+`/.well-known/oauth-protected-resource/mcp"`) {
+		t.Errorf("got %d, %+v, %q; want %q to be asked for", a.Status, a.Error, challenge, scope)
+	}
+}
+
+// TestTokensSeeWhatTheyMay: every tool is listed, so that a program can ask for the
+// scope of one that it wants; templates are neither listed nor read without theirs.
+// In a batch, which has one status for all, a tool is refused as a result.
+func TestTokensSeeWhatTheyMay(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, open)
+	asked := func(scope, body string) apitest.Response {
+		return send(t, s, body, http.Header{"Authorization": {"Bearer " + grantOf(t, s, credit.Dollar, scope)}})
+	}
+	const list, read = `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"relaypdf://templates/none"}}`
+	for _, scope := range []string{"documents", "templates"} {
+		if got := asked(scope, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); !strings.Contains(got.Body, `"templates_list"`) || !strings.Contains(got.Body, `"webhooks_list"`) {
+			t.Errorf("%s: tools are %s", scope, got.Body)
+		}
+		if a := parsed(t, asked(scope, list)); a.Error != nil || !strings.Contains(string(a.Result), "relaypdf://docs/") {
+			t.Errorf("%s: resources are %s, %+v", scope, a.Result, a.Error)
+		}
+	}
+	wantStepUp(t, s, asked("documents", read), "documents templates")
+	if a := parsed(t, asked("templates", read)); a.Status == http.StatusForbidden || a.Error == nil {
+		t.Errorf("a template that there is none of: %d, %+v", a.Status, a.Error)
+	}
+	got := asked("documents", `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"webhooks_list","arguments":{}}},{"jsonrpc":"2.0","id":2,"method":"ping"}]`)
+	if got.Status != http.StatusOK || !strings.Contains(got.Body, "The scope webhooks was not allowed") || !strings.Contains(got.Body, `"id":2`) {
+		t.Errorf("a batch: %d, %s", got.Status, got.Body)
 	}
 }
 

@@ -37,6 +37,7 @@ type Door struct {
 	protocol http.Handler
 	log      *slog.Logger
 	large    chan struct{}
+	scopes   map[string]string // that tools need, by their names
 }
 
 // exchange is one request for the door.
@@ -50,8 +51,13 @@ type exchangeKey struct{}
 
 // NewDoor returns the door of agents.
 func NewDoor(a *api.AgentDoor, documents []Document, log *slog.Logger) (*Door, error) {
-	d := &Door{api: a, log: log, large: make(chan struct{}, maxLarge)}
-	server, err := newServer(Config{Tools: a.Tools(), Carry: d.carry, Documents: documents, Version: a.Version(), Logger: log})
+	d := &Door{api: a, log: log, large: make(chan struct{}, maxLarge), scopes: map[string]string{}}
+	tools := a.Tools()
+	for _, t := range tools {
+		d.scopes[t.Name] = t.Scope
+	}
+	d.scopes[waitTool] = d.scopes[jobTool]
+	server, err := newServer(Config{Tools: tools, Carry: d.carry, Draw: d.draw, Documents: documents, Version: a.Version(), Logger: log})
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +121,11 @@ func (d *Door) answer(w http.ResponseWriter, r *http.Request, caller call.Caller
 	ctx := context.WithValue(r.Context(), exchangeKey{}, &exchange{r.Context(), caller, r.Header})
 	if !batch {
 		edge.Note(w, slog.String("message", messages[0].label()))
+		if scope := messages[0].scope(d.scopes); scope != "" && !caller.Has(scope) {
+			d.api.StepUp(w, caller, scope)
+			reply(w, http.StatusForbidden, problem(messages[0].ID, codeInvalidRequest, "The token lacks the scope "+scope+": WWW-Authenticate says what to ask the person for"))
+			return nil
+		}
 		answer := d.one(ctx, r, messages[0])
 		reply(w, answer.Status, answer.Body)
 		return nil
@@ -211,6 +222,15 @@ func (d *Door) carry(ctx context.Context, pattern string, q *http.Request) (Answ
 		return Answer{}, err
 	}
 	return answerOf(w), nil
+}
+
+// draw draws a result of who sends the request.
+func (d *Door) draw(ctx context.Context, id string) (picture []byte, why string) {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return nil, "Nobody asked for it."
+	}
+	return d.api.Calls.Thumbnail(x.ctx, x.caller.Account, id)
 }
 
 // reply sends an answer of the protocol.

@@ -38,6 +38,8 @@ type Config struct {
 	// Folders are those of this machine that tools may use; nil is none, for agents
 	// that are elsewhere.
 	Folders *folders
+	// Draw draws results; nil is where nobody can, and no tool offers it.
+	Draw Drawer
 	// Progress has clients told that their calls go on, where messages may come before
 	// an answer.
 	Progress bool
@@ -52,6 +54,7 @@ type Document struct{ Name, Title, Description, Text string }
 // service answers agents, whatever they come over.
 type service struct {
 	carry Carrier
+	draw  Drawer
 	log   *slog.Logger
 }
 
@@ -62,7 +65,7 @@ Each paid call costs a flat price, which the tool's description names, from a pr
 
 // newServer makes what speaks the protocol.
 func newServer(c Config) (*sdk.Server, error) {
-	s := &service{carry: c.Carry, log: c.Logger}
+	s := &service{carry: c.Carry, draw: c.Draw, log: c.Logger}
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: "relaypdf", Title: "relaypdf", Version: c.Version},
 		// Nothing that is listed changes while the program runs.
@@ -70,7 +73,7 @@ func newServer(c Config) (*sdk.Server, error) {
 			Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{},
 		}},
 	)
-	tools, err := describeTools(c.Tools)
+	tools, err := describeTools(c.Tools, c.Draw != nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"relaypdf/api/wire"
 )
 
 // The codes of JSON-RPC that the door answers with by itself.
@@ -19,6 +21,7 @@ const (
 
 const (
 	methodCall       = "tools/call"
+	methodRead       = "resources/read"
 	methodInitialize = "initialize"
 	// noBatches is the first version of the protocol that has no batches.
 	noBatches = "2025-06-18"
@@ -83,12 +86,12 @@ func (m message) label() string {
 
 // methods are those that an agent may ask for.
 var methods = []string{
-	methodInitialize, "ping", "tools/list", methodCall, "resources/list", "resources/templates/list", "resources/read",
+	methodInitialize, "ping", "tools/list", methodCall, "resources/list", "resources/templates/list", methodRead,
 	"prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "server/discover",
 }
 
 // needParams are the methods that make no sense without.
-var needParams = []string{methodInitialize, methodCall, "resources/read", "prompts/get", "completion/complete", "logging/setLevel"}
+var needParams = []string{methodInitialize, methodCall, methodRead, "prompts/get", "completion/complete", "logging/setLevel"}
 
 // refused answers a message that cannot be understood.
 func (m message) refused() (Answer, bool) {
@@ -118,6 +121,22 @@ func (m message) refused() (Answer, bool) {
 		return Answer{}, false
 	}
 	return Answer{Status: status, Body: problem(m.ID, code, text)}, true
+}
+
+// scope returns what a grant must be for that sends the message, as far as a whole
+// message is refused for it: tools by their names, and templates that are read.
+func (m message) scope(ofTools map[string]string) string {
+	var params struct{ Name, URI string }
+	if json.Unmarshal(m.Params, &params) != nil {
+		return ""
+	}
+	switch {
+	case m.Method == methodCall:
+		return ofTools[params.Name]
+	case m.Method == methodRead && strings.HasPrefix(params.URI, templateURI):
+		return wire.ScopeTemplates
+	}
+	return ""
 }
 
 // notices are the notifications that the protocol's server knows.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"relaypdf/api/wire"
 )
 
 // Where resources are: the guides, and the account's templates with their sample
@@ -54,7 +56,7 @@ func (s *service) listTemplates(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
 		result, err := next(ctx, method, q)
 		list, ok := result.(*sdk.ListResourcesResult)
-		if err != nil || !ok {
+		if err != nil || !ok || !maySee(ctx, wire.ScopeTemplates) {
 			return result, err
 		}
 		var page struct {
@@ -71,6 +73,13 @@ func (s *service) listTemplates(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return list, nil
 	}
+}
+
+// maySee tells whether who asks was given a scope: what a list holds besides is not
+// refused to who was not.
+func maySee(ctx context.Context, scope string) bool {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	return !ok || x.caller.Has(scope)
 }
 
 // readTemplate reads a template, or its sample data.

@@ -24,6 +24,13 @@ const maxInline = 64 << 10
 
 // call asks a route, and shows its answer.
 func (t *tool) call(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
+	preview := false
+	if t.pictured {
+		var err error
+		if preview, arguments, err = takePreview(arguments); err != nil {
+			return refused(err)
+		}
+	}
 	answer, err := t.ask(ctx, s, arguments)
 	if err != nil {
 		return refused(err)
@@ -31,7 +38,7 @@ func (t *tool) call(ctx context.Context, s *service, arguments json.RawMessage) 
 	if answer.Status >= http.StatusBadRequest {
 		return failed(answer)
 	}
-	return t.show(ctx, s, answer)
+	return t.show(ctx, s, answer, preview)
 }
 
 // ask brings what the arguments ask for to the service.
@@ -43,16 +50,17 @@ func (t *tool) ask(ctx context.Context, s *service, arguments json.RawMessage) (
 	return s.carry(ctx, t.Pattern, q)
 }
 
-// show makes a result of an answer: its JSON, and a link to a file that it names.
-func (t *tool) show(ctx context.Context, s *service, answer Answer) (*sdk.CallToolResult, error) {
+// show makes a result of an answer: its JSON, and a link to a file that it names,
+// with a picture of that where one is wanted.
+func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool) (*sdk.CallToolResult, error) {
 	members, err := membersOf(answer.Body)
 	if err != nil {
 		return nil, fmt.Errorf("the answer to %s is no JSON object", t.Name)
 	}
 	members = slices.DeleteFunc(members, func(m member) bool { return slices.Contains(t.Hidden, m.name) })
 	var file struct {
-		ID, URL, Filename string
-		SizeBytes         int64
+		ID, URL, Filename, Status string
+		SizeBytes                 int64
 	}
 	if t.Operation != nil || strings.HasPrefix(t.Name, "jobs_") {
 		if err := json.Unmarshal(answer.Body, &file); err != nil {
@@ -81,6 +89,12 @@ func (t *tool) show(ctx context.Context, s *service, answer Answer) (*sdk.CallTo
 		result.Content = append(result.Content, &sdk.ResourceLink{
 			URI: file.URL, Name: file.Filename, MIMEType: mediaTypes[path.Ext(file.Filename)], Size: &file.SizeBytes,
 		})
+	}
+	switch {
+	case preview && file.URL != "":
+		result.Content = append(result.Content, s.preview(ctx, file.ID))
+	case preview && file.Status == wire.JobProcessing:
+		result.Content = append(result.Content, &sdk.TextContent{Text: "There is no preview yet. " + waitTool + " takes preview, too."})
 	}
 	result.Content = append(result.Content, &sdk.TextContent{Text: string(structured)})
 	return result, nil

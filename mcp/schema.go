@@ -52,8 +52,8 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc.Properties != nil {
 		short.Properties = jsonschema.NewProperties()
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
-			// What a changed PDF says of itself is a tool's own business: pdf_create takes it.
-			if !strings.HasPrefix(pair.Value.Description, "Is ignored") && !strings.HasPrefix(pair.Value.Description, "Document information of the result, in the place") {
+			// What has one value has that one anyway.
+			if len(pair.Value.Enum) != 1 && !strings.HasPrefix(pair.Value.Description, "Is ignored") {
 				short.Properties.Set(pair.Key, shrink(pair.Value, depth-1))
 			}
 		}
@@ -63,7 +63,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 
 // longSentences is up to what length, in bytes, a field is described by more than
 // the first sentence. What is left out is told by the refusal of a wrong value.
-const longSentences = 100
+const longSentences = 80
 
 // brief returns the sentences of a description that fit, or the first alone, as of
 // what is but a part of a field.
@@ -123,16 +123,19 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 	if doc.Properties == nil {
 		return nil
 	}
+	own := map[string]string{}
 	for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 		member := pair.Value
-		said := member.Description
-		member.Description = ""
-		text, err := json.Marshal(member)
+		text, err := bare(member)
 		if err != nil {
 			return err
 		}
-		member.Description = o.once(pair.Key, said)
-		first, seen := o.members[pair.Key+string(text)]
+		own[pair.Key] = text
+		if err := likeOwn(member, own); err != nil {
+			return err
+		}
+		member.Description = o.once(pair.Key, member.Description)
+		first, seen := o.members[pair.Key+text]
 		switch {
 		case len(text) < longMember:
 		case seen && first != tool:
@@ -141,7 +144,7 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 			})
 			continue
 		default:
-			o.members[pair.Key+string(text)] = tool
+			o.members[pair.Key+text] = tool
 		}
 		if err := o.refer(tool, member); err != nil {
 			return err
@@ -151,6 +154,41 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// bare is the JSON of a schema without its own description.
+func bare(doc *jsonschema.Schema) (string, error) {
+	short := *doc
+	short.Description = ""
+	text, err := json.Marshal(&short)
+	return string(text), err
+}
+
+// manyAlike is how many members of the things in a list are said once, where they are
+// those that stand beside the list.
+const manyAlike = 6
+
+// likeOwn takes members out of the things in a list that are like those beside it. What
+// holds others stays, as there may be files among them.
+func likeOwn(list *jsonschema.Schema, own map[string]string) error {
+	if list.Items == nil || list.Items.Properties == nil {
+		return nil
+	}
+	var alike []string
+	for pair := list.Items.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		text, err := bare(pair.Value)
+		if err != nil {
+			return err
+		}
+		if pair.Value.Properties == nil && own[pair.Key] == text {
+			alike = append(alike, pair.Key)
+		}
+	}
+	if len(alike) >= manyAlike {
+		without(list.Items, alike...)
+		list.Description += ". They take the members above, too"
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ import (
 type tool struct {
 	api.Tool
 
+	// pictured is set where the tool shows pictures of results to who wants them.
+	pictured  bool
 	described *sdk.Tool
 	run       func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error)
 }
@@ -32,13 +34,13 @@ const (
 	resultMember  = "result"
 )
 
-// describeTools makes tools of routes.
-func describeTools(routes []api.Tool) ([]*tool, error) {
+// describeTools makes tools of routes. Where results can be drawn, tools offer that.
+func describeTools(routes []api.Tool, drawn bool) ([]*tool, error) {
 	var tools []*tool
 	seen := onceOnly{map[string]string{}, map[string]bool{}, map[string]bool{}}
 	for _, route := range routes {
 		t := &tool{Tool: route}
-		t.run = t.call
+		t.run, t.pictured = t.call, drawn && t.draws()
 		input, err := t.input()
 		if err != nil {
 			return nil, err
@@ -54,8 +56,12 @@ func describeTools(routes []api.Tool) ([]*tool, error) {
 			Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, OutputSchema: output, Annotations: t.annotations(),
 		}
 		tools = append(tools, t)
-		if t.Name == "jobs_get" {
-			tools = append(tools, waiting(t))
+		if t.Name == jobTool {
+			wait := waiting(t, drawn)
+			if wait.described.OutputSchema, err = seen.answer(waitTool, wait.output()); err != nil {
+				return nil, err
+			}
+			tools = append(tools, wait)
 		}
 	}
 	return tools, nil
@@ -88,7 +94,12 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 		}
 	}
 	if t.Body != nil {
-		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl")
+		// How a result is sent is the tool's own business. What a PDF says of itself is
+		// among the options of pdf_create; changed PDFs take it all the same.
+		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "metadata")
+		if t.Operation != nil && slices.Equal(t.Operation.Produces, []string{"application/json"}) {
+			without(body, "filename") // for what is shown anyway
+		}
 		for pair := body.Properties.Oldest(); pair != nil; pair = pair.Next() {
 			doc.Properties.Set(pair.Key, pair.Value)
 		}
@@ -101,6 +112,9 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 		return doc, nil
 	}
 	doc.Properties.Set(asyncMember, &jsonschema.Schema{Type: "boolean", Description: "Answer with a job, for jobs_wait."})
+	if t.pictured {
+		doc.Properties.Set(previewMember, previewInput())
+	}
 	example, err := exampleOf(t.Operation.Example)
 	doc.Examples = []any{example}
 	return doc, err

@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	jobTool, waitTool = "jobs_get", "jobs_wait"
 	// maxWait is how long a tool waits for a job.
 	maxWait = 50 * time.Second
 	// A job is looked at often at first, then every other second.
@@ -22,22 +23,31 @@ const (
 )
 
 // waiting is a tool that asks another for a job until it is done.
-func waiting(get *tool) *tool {
-	t := &tool{Tool: get.Tool}
-	t.Name, t.Title = "jobs_wait", "Wait for a job"
+func waiting(get *tool, drawn bool) *tool {
+	t := &tool{Tool: get.Tool, pictured: drawn}
+	t.Name, t.Title = waitTool, "Wait for a job"
 	t.Use = "Use it after a call with async: true. It answers when the job is done, or after 50 seconds with status processing: then call it again."
 	input := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"id"}}
 	input.Properties.Set("id", &jsonschema.Schema{Type: "string", Description: "Id of the job."})
 	input.Properties.Set("seconds", &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: "50", Default: 50, Description: "How long to wait at most."})
+	if t.pictured {
+		input.Properties.Set(previewMember, &jsonschema.Schema{Type: "boolean"})
+	}
 	t.described = &sdk.Tool{
-		Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, OutputSchema: t.output(), Annotations: t.annotations(),
+		Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, Annotations: t.annotations(),
 	}
 	t.run = func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
 		patience, rest, err := patienceOf(arguments)
 		if err != nil {
 			return refused(err)
 		}
-		return get.wait(ctx, s, patience, rest)
+		preview := false
+		if t.pictured {
+			if preview, rest, err = takePreview(rest); err != nil {
+				return refused(err)
+			}
+		}
+		return get.wait(ctx, s, patience, rest, preview)
 	}
 	return t
 }
@@ -66,7 +76,7 @@ func patienceOf(arguments json.RawMessage) (patience time.Duration, rest json.Ra
 }
 
 // wait asks for a job until it is done, or the time is over.
-func (t *tool) wait(ctx context.Context, s *service, patience time.Duration, arguments json.RawMessage) (*sdk.CallToolResult, error) {
+func (t *tool) wait(ctx context.Context, s *service, patience time.Duration, arguments json.RawMessage, preview bool) (*sdk.CallToolResult, error) {
 	end := time.Now().Add(patience)
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
 		answer, err := t.ask(ctx, s, arguments)
@@ -81,7 +91,7 @@ func (t *tool) wait(ctx context.Context, s *service, patience time.Duration, arg
 			if pause > left {
 				return failed(answer)
 			}
-		} else if done, result, err := t.seen(ctx, s, answer); done || left <= 0 || err != nil {
+		} else if done, result, err := t.seen(ctx, s, answer, preview); done || left <= 0 || err != nil {
 			return result, err
 		}
 		select {
@@ -93,7 +103,7 @@ func (t *tool) wait(ctx context.Context, s *service, patience time.Duration, arg
 }
 
 // seen shows an answer, and tells whether it is the last.
-func (t *tool) seen(ctx context.Context, s *service, answer Answer) (bool, *sdk.CallToolResult, error) {
+func (t *tool) seen(ctx context.Context, s *service, answer Answer, preview bool) (bool, *sdk.CallToolResult, error) {
 	if answer.Status >= http.StatusBadRequest {
 		result, err := failed(answer)
 		return true, result, err
@@ -102,6 +112,6 @@ func (t *tool) seen(ctx context.Context, s *service, answer Answer) (bool, *sdk.
 	if err := json.Unmarshal(answer.Body, &job); err != nil {
 		return true, nil, err
 	}
-	result, err := t.show(ctx, s, answer)
+	result, err := t.show(ctx, s, answer, preview)
 	return job.Status != wire.JobProcessing, result, err
 }

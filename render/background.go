@@ -69,6 +69,16 @@ func (b *background) renderer() *Renderer {
 	return nil
 }
 
+// running is renderer without a start.
+func (b *background) running() *Renderer {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.made
+}
+
 // start starts what works, beside all else of the Renderer in front.
 func (b *background) start(ctx context.Context) (*Renderer, error) {
 	made := *b.front

@@ -28,6 +28,8 @@ type (
 	ConvertPairError = office.PairError
 	// ConvertTarget is what a document is converted to.
 	ConvertTarget = office.Target
+	// ConvertChanges is what becomes of tracked changes.
+	ConvertChanges = office.Changes
 )
 
 // What a document can be converted to.
@@ -90,7 +92,12 @@ func (a *Account) AdmitConvert() error { return convertError(a.render.office.Adm
 // WarmConvert starts the office programs in the background, so that the first
 // document does not wait for them. The error matches ErrConvertUnavailable
 // where they are not installed.
-func (r *Renderer) WarmConvert() error { return r.office.Warm() }
+func (r *Renderer) WarmConvert() error {
+	if r.behind.cfg.NoOffice {
+		return nil
+	}
+	return r.office.Warm()
+}
 
 // Convert converts a document with the office programs, or with what else reads
 // its kind. Errors are *ConvertError, *ConvertPairError, *PDFError (of PDFs and
@@ -186,6 +193,9 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		}
 		return printText(ctx, a, c, source)
 	}
+	if a.render.behind.cfg.NoOffice && source.Kind != office.KindImage {
+		return nil, ErrConvertUnavailable
+	}
 	var size []int
 	switch source.Kind {
 	case office.KindImage:
@@ -207,7 +217,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 	}
 	file, _, err := a.render.office.Convert(ctx, office.Conversion{
 		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
-		Print: c.Print.Print, PageSize: size,
+		Print: c.Print.Print, PageSize: size, Observe: a.render.observer(ctx),
 	})
 	return file, convertError(err)
 }

@@ -132,6 +132,7 @@ func TestConvertPrint(t *testing.T) {
 		{"page ranges", "a.rtf", two, ConvertPrint{PageRanges: "last"}, "second", "first", "1", ""},
 		{"page ranges of HTML", "a.html", []byte(`first<p style="break-before: page">second`), ConvertPrint{PageRanges: "1"}, "first", "second", "1", ""},
 		{"HTML", "a.html", []byte(`<style>@page { size: A5 }</style><div style="display: flex"><b>left</b><b>right</b></div>`), ConvertPrint{}, "leftright", "", "1", "420 x 594.96"},
+		{"emoji", "a.rtf", []byte(`{\rtf1 party \u-10180?\u-8311? \u-10180?\u-8448?}`), ConvertPrint{}, "party 🎉 🌀", "", "1", ""},
 		{"Markdown", "a.md", []byte("> [!NOTE]\n> alert"), ConvertPrint{}, "Note", "[!NOTE]", "1", ""},
 	} {
 		path, _, err := convert(t, test.name, test.content, ConvertPDF, test.how)
@@ -142,6 +143,9 @@ func TestConvertPrint(t *testing.T) {
 		text := strings.Join(strings.Fields(tool(t, "pdftotext", path, "-")), " ")
 		if !strings.Contains(text, test.want) || test.lack != "" && strings.Contains(text, test.lack) {
 			t.Errorf("%s: the text is %.300q, want %q and no %q", test.what, text, test.want, test.lack)
+		}
+		if test.what == "emoji" && !strings.Contains(tool(t, "pdffonts", path), "Symbola") {
+			t.Errorf("%s: the font that has them is not in the PDF:\n%s", test.what, tool(t, "pdffonts", path))
 		}
 		about := tool(t, "pdfinfo", path)
 		if !strings.Contains(about, "Page size:       "+test.size) || test.pages != "" && !strings.Contains(about, "Pages:           "+test.pages+"\n") {
@@ -187,6 +191,85 @@ func TestConvertPrint(t *testing.T) {
 		t.Errorf("quality 10 and 95 make %d bytes", sizes)
 	}
 	testPageSizeOfPDF(t, account, convert)
+	testReview(t, convert)
+}
+
+// reviewed is a text with a tracked change of each kind and a comment, as Word
+// writes them.
+func reviewed(t *testing.T) []byte {
+	t.Helper()
+	const w = ` xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"`
+	const by = ` w:author="Ada" w:date="2026-01-02T03:04:05Z"`
+	return packed(t,
+		[2]string{"[Content_Types].xml", fmt.Sprintf(ooxmlTypes, fmt.Sprintf(ooxmlPart, "word/document.xml", "wordprocessingml.document.main")+
+			fmt.Sprintf(ooxmlPart, "word/comments.xml", "wordprocessingml.comments"))},
+		[2]string{"_rels/.rels", fmt.Sprintf(ooxmlLinks, fmt.Sprintf(ooxmlLink, 1, "officeDocument", "word/document.xml"))},
+		[2]string{"word/_rels/document.xml.rels", fmt.Sprintf(ooxmlLinks, fmt.Sprintf(ooxmlLink, 1, "comments", "comments.xml"))},
+		[2]string{"word/comments.xml", `<w:comments` + w + `><w:comment w:id="0"` + by + `><w:p><w:r><w:t>Is this so?</w:t></w:r></w:p></w:comment></w:comments>`},
+		[2]string{"word/document.xml", `<w:document` + w + `><w:body><w:p><w:r><w:t xml:space="preserve">kept </w:t></w:r>` +
+			`<w:ins w:id="1"` + by + `><w:r><w:t xml:space="preserve">added </w:t></w:r></w:ins><w:del w:id="2"` + by + `><w:r><w:delText xml:space="preserve">taken </w:delText></w:r></w:del>` +
+			`<w:commentRangeStart w:id="0"/><w:r><w:t>end</w:t></w:r><w:commentRangeEnd w:id="0"/><w:r><w:commentReference w:id="0"/></w:r></w:p></w:body></w:document>`},
+	)
+}
+
+// testReview shows that documents with comments convert at all, and that pages show
+// what of a review is asked for.
+func testReview(t *testing.T, convert func(*testing.T, string, []byte, ConvertTarget, ConvertPrint) (string, []byte, error)) {
+	t.Helper()
+	word := reviewed(t)
+	const rich = `{\rtf1 kept {\*\atrfstart 1}end{\*\atrfend 1}{\*\atnid A}{\*\atnauthor Ada}\chatn{\*\annotation{\*\atnref 1}Is this so?}}`
+	for _, test := range []struct {
+		what, name string
+		content    []byte
+		changes    ConvertChanges
+		comments   bool
+		want       string // the words
+		coloured   bool   // what is tracked stands in a colour
+	}{
+		{"as it is", "a.docx", word, "", false, "kept added taken end", true},
+		{"shown", "a.docx", word, office.ChangesShown, false, "kept added taken end", true},
+		{"accepted", "a.docx", word, office.ChangesAccepted, false, "kept added end", false},
+		{"rejected", "a.docx", word, office.ChangesRejected, false, "kept taken end", false},
+		{"with comments", "a.docx", word, office.ChangesAccepted, true, "kept added end", false},
+		{"rich text", "a.rtf", []byte(rich), "", false, "kept end", false},
+		{"rich text with comments", "a.rtf", []byte(rich), "", true, "kept end", false},
+	} {
+		how := office.Print{Comments: test.comments}
+		how.Changes = test.changes
+		path, _, err := convert(t, test.name, test.content, ConvertPDF, ConvertPrint{Print: how})
+		if err != nil {
+			t.Errorf("%s: %v", test.what, err)
+			continue
+		}
+		if text := strings.Join(strings.Fields(tool(t, "pdftotext", "-q", path, "-")), " "); text != test.want {
+			t.Errorf("%s: the text is %q, want %q", test.what, text, test.want)
+		}
+		if kept := strings.Contains(tool(t, "qpdf", "--json", path), "u:Is this so?"); kept != test.comments {
+			t.Errorf("%s: a note of the comment: %v, want %v", test.what, kept, test.comments)
+		}
+		coloured, drawn := seen(drawnPage(t, path))
+		if coloured != test.coloured {
+			t.Errorf("%s: colours on the page: %v, want %v", test.what, coloured, test.coloured)
+		}
+		// The sign of a note is some twenty pixels of grey beside the text.
+		if _, bare := seen(drawnPage(t, path, "-hide-annotations")); (drawn > bare) != test.comments {
+			t.Errorf("%s: %d pixels are drawn, and %d without notes", test.what, drawn, bare)
+		}
+	}
+}
+
+// seen says whether a page has colours, and how much of it is drawn on.
+func seen(page image.Image) (coloured bool, drawn int) {
+	for y := page.Bounds().Min.Y; y < page.Bounds().Max.Y; y++ {
+		for x := page.Bounds().Min.X; x < page.Bounds().Max.X; x++ {
+			r, g, b, _ := page.At(x, y).RGBA()
+			if most, least := max(r, g, b), min(r, g, b); least < 0xf000 {
+				drawn++
+				coloured = coloured || most-least > 0x4000
+			}
+		}
+	}
+	return coloured, drawn
 }
 
 // testPageSizeOfPDF shows that a PDF keeps the size of its pages on the way to
@@ -220,4 +303,21 @@ func testPageSizeOfPDF(t *testing.T, account *Account, convert func(*testing.T, 
 	if width < 503 || width > 505 || height < 359 || height > 361 {
 		t.Errorf("the page has %v x %v points, want 504 x 360", width, height)
 	}
+}
+
+// drawnPage is the first page of a PDF as poppler shows it.
+func drawnPage(t *testing.T, path string, options ...string) image.Image {
+	t.Helper()
+	to := path + ".page"
+	tool(t, "pdftoppm", append(options, "-r", "50", "-png", "-singlefile", path, to)...)
+	f, err := os.Open(to + ".png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	page, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
 }

@@ -24,3 +24,8 @@ func (r *Renderer) seen(ctx context.Context, step string, took time.Duration) {
 		also(step, took)
 	}
 }
+
+// observer is seen for who has no context.
+func (r *Renderer) observer(ctx context.Context) func(step string, took time.Duration) {
+	return func(step string, took time.Duration) { r.seen(ctx, step, took) }
+}

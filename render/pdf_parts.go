@@ -74,11 +74,20 @@ type (
 	ImageFit = pdf.Fit
 )
 
-// ConvertImage makes an image of another, upright and without its metadata.
-func (a PDFPages) ConvertImage(ctx context.Context, file FileContent, how ImageConversion) (*spool.File, error) {
+// ConvertImage makes an image of another, upright and without its metadata. More is
+// whether the file has other pictures, which are left out.
+func (a PDFPages) ConvertImage(ctx context.Context, file FileContent, how ImageConversion) (_ *spool.File, more bool, err error) {
 	files, input := PDFFile{Content: file}.input()
 	how.Input = input
-	return a.runPDF(ctx, engine.Job{Name: pdf.ConvertImageJob, Args: how, Files: files})
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.ConvertImageJob, Args: how, Files: files})
+	if err != nil {
+		return nil, false, err
+	}
+	var made pdf.ConvertedImage
+	if err := json.Unmarshal(result.Body, &made); err != nil {
+		return nil, false, errors.Join(fmt.Errorf("%s: %w", pdf.ConvertImageJob, err), result.Close())
+	}
+	return result.Output(0), made.More, nil
 }
 
 // SetInfo gives a PDF the information that is not empty, and leaves the rest

@@ -38,6 +38,7 @@ const (
 	PDFNoProgram        = pdf.NoProgram
 	PDFRemains          = pdf.Remains
 	PDFNoArchive        = pdf.NoArchive
+	PDFNotEmail         = pdf.NotEmail
 )
 
 // The limits of a page's image: pixels a side and in all.
@@ -59,7 +60,7 @@ type PDFFile struct {
 // closes the result. Errors are *BusyError, *ToolTimeoutError, *PDFError,
 // *LimitError and that of ctx.
 func (a *Account) runTool(ctx context.Context, job engine.Job) (engine.Result, error) {
-	job.MaxOutput, job.Account, job.Time = MaxBytes, a.id, timeLimit(job.Name)
+	job.MaxOutput, job.Account, job.Time, job.Observe = MaxBytes, a.id, timeLimit(job.Name), a.render.observer(ctx)
 	result, err := a.render.engines.Run(ctx, job)
 	var failed *PDFError
 	var late *ToolTimeoutError

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"relaypdf/render/chrome"
+	"relaypdf/render/email"
 	"relaypdf/render/engine"
 	"relaypdf/render/markup"
 	"relaypdf/render/office"
@@ -181,6 +182,7 @@ func ServeEngine(in io.Reader, out io.Writer) error {
 	handlers := pdf.Handlers()
 	maps.Copy(handlers, office.Handlers())
 	maps.Copy(handlers, template.Handlers())
+	maps.Copy(handlers, email.Handlers())
 	handlers[markdownJob] = engine.Handle(func(_ context.Context, _ *engine.Work, style markup.MarkdownOptions, source []byte) ([]byte, error) {
 		doc, err := markup.Markdown(source, style)
 		if err != nil {

@@ -45,6 +45,8 @@ type Config struct {
 	// one per core, or fewer where there is little memory. Each takes an office
 	// program of its own, of some 200 MB.
 	OfficeSlots int
+	// NoOffice converts nothing by the office programs, and starts none.
+	NoOffice bool
 	// User is whom the browser and the engines run as when this process runs
 	// as root; empty means "relaypdf", or "nobody" where there is no such user.
 	User string

@@ -9,6 +9,9 @@ type Stats struct {
 	Restarts int64  // browsers replaced as planned
 	Crashes  int64  // pages and browsers that died
 	Memory   int64  // bytes that the browser's processes hold
+	// Previews is the state of what Background draws with: nil where that has not
+	// started.
+	Previews *Stats
 }
 
 // Pool is the state of one kind of programs and of the queue before them.
@@ -24,10 +27,18 @@ func (p Pool) Full() bool { return p.Waiting > 0 && p.Waiting >= p.Limit }
 // Stats returns the present state.
 func (r *Renderer) Stats() Stats {
 	now := r.browser.Stats()
-	return Stats{
+	stats := Stats{
 		Pools: []Pool{
 			{"browser", now.Queue}, {"files", r.engines.Load()}, {"texts", r.markup.Load()}, {"office", r.office.Load()},
 		},
 		Renders: now.Renders, Restarts: now.Restarts, Crashes: now.Crashes, Memory: now.MemoryBytes,
 	}
+	if behind := r.behind.running(); behind != nil {
+		now := behind.browser.Stats()
+		stats.Previews = &Stats{
+			Pools:   []Pool{{"previews", now.Queue}, {"preview-files", behind.engines.Load()}},
+			Renders: now.Renders, Restarts: now.Restarts, Crashes: now.Crashes, Memory: now.MemoryBytes,
+		}
+	}
+	return stats
 }

@@ -87,7 +87,7 @@ func (a *Account) ValidateTemplate(ctx context.Context, call Template) (Template
 }
 
 func (a *Account) runTemplate(ctx context.Context, job engine.Job) (engine.Result, error) {
-	job.Account, job.Time = a.id, templateTime
+	job.Account, job.Time, job.Retry = a.id, templateTime, true
 	return a.render.markup.Run(ctx, job)
 }
 
@@ -102,7 +102,7 @@ func templateFailure(ctx context.Context, err error) error {
 		return ctx.Err()
 	case errors.As(err, &late):
 		return &TemplateLimitError{Message: fmt.Sprintf("The template takes more than %s.", templateTime)}
-	case errors.Is(err, engine.ErrCrashed):
+	case errors.Is(err, engine.ErrOutOfMemory):
 		return &TemplateLimitError{Message: "The template takes too much memory."}
 	case errors.Is(err, engine.ErrTooLarge):
 		return &TemplateLimitError{Message: "The template and its data are too large."}

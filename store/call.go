@@ -61,6 +61,9 @@ type NewCall struct {
 	BodyHash         []byte // of the request, kept with the idempotency key
 	CallbackURL      string // where its end is reported; may be empty
 	QuoteID          string // of the promised price, which is Quote; may be empty
+	// Trace is what its trace goes on from, as in the header traceparent, for who
+	// goes on with the job or calls back. Empty where nobody traces.
+	Trace string
 	// Job makes the call a job, to be run by any process. Its Mode is Async,
 	// and it has no Lease until a worker takes it on.
 	Job *NewJob
@@ -264,9 +267,11 @@ func (s CallStore) beginMore(ctx context.Context, tx bun.Tx, row *callRow, c New
 		}
 	}
 	if c.Job != nil {
-		return s.jobs.enqueue(ctx, tx, row, c.Job)
+		if err := s.jobs.enqueue(ctx, tx, row, c.Job); err != nil {
+			return err
+		}
 	}
-	return nil
+	return keepTrace(ctx, tx, c)
 }
 
 // callInsert records a call that begins.

@@ -13,17 +13,16 @@ import (
 )
 
 // On PostgreSQL a call is begun and settled by one statement each, a function in
-// the database (migrations/0002_functions): the distance to the database counts
+// the database (migrations/0002_functions, 0075_regions): the distance to the database counts
 // once, and the account's row is locked only until the commit.
 
 const (
 	beginFunction = `SELECT begin_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
 	// jobFunction is beginFunction for a job, with its kind.
-	jobFunction    = `SELECT begin_job($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
-	settleFunction = `SELECT settle_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
-	// keptFunction is settleFunction for a result that is kept, with its warnings and
-	// its region.
-	keptFunction = `SELECT settle_kept($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
+	jobFunction = `SELECT begin_job($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
+	// tracedFunction is jobFunction for any call with a trace that is kept.
+	tracedFunction = `SELECT begin_traced($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
+	settleFunction = `SELECT settle_kept($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
 )
 
 // Codes of the errors with which begin_call undoes what it has done.
@@ -56,7 +55,10 @@ func (s CallStore) beginPostgres(ctx context.Context, c NewCall) error {
 			c.Job != nil, job.Input, job.InputKey, pins,
 		}
 		function := beginFunction
-		if c.Job != nil {
+		switch {
+		case c.Trace != "" && (c.Job != nil || c.CallbackURL != ""):
+			function, args = tracedFunction, append(args, job.Kind, c.Trace)
+		case c.Job != nil:
 			function, args = jobFunction, append(args, job.Kind)
 		}
 		verdict, err := s.callFunction(ctx, function, args...)
@@ -128,12 +130,9 @@ func (s CallStore) settlePostgres(ctx context.Context, end Settlement) error {
 		s.postings.next(s.region, now), lease, try,
 		file.ID, clean(file.Filename, 1000), clean(file.ContentType, 200), file.Size, file.BlobKey, toMicros(file.ExpiresAt),
 		told.kind, told.event, told.body, told.callback, told.data, told.deliveries,
+		clean(file.Warnings, maxWarnings), s.region,
 	}
-	function := settleFunction
-	if file.BlobKey != "" {
-		function, args = keptFunction, append(args, clean(file.Warnings, maxWarnings), s.region)
-	}
-	verdict, err := s.callFunction(ctx, function, args...)
+	verdict, err := s.callFunction(ctx, settleFunction, args...)
 	switch {
 	case err != nil:
 		return err

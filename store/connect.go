@@ -56,6 +56,9 @@ func watch(s *core, hook bun.QueryHook) {
 	if s.dialect == Postgres {
 		s.read = s.write
 	}
+	if s.replica != nil {
+		s.replica.db = s.replica.db.WithQueryHook(hook)
+	}
 	if s.writer != nil {
 		s.writer.db = s.write
 	}
@@ -163,6 +166,11 @@ func (s *core) connectPostgres(ctx context.Context, c Config) error {
 			return fmt.Errorf("the address for sessions: %w", err)
 		}
 		poolSize(s.session, 0)
+	}
+	if c.ReadURL != "" {
+		if s.replica, err = openReplica(c.ReadURL, conns); err != nil {
+			return fmt.Errorf("the address of the replica: %w", err)
+		}
 	}
 	db := openPostgres(cfg, conns)
 	s.write = bun.NewDB(db, pgdialect.New())

@@ -20,6 +20,10 @@ const (
 	// RefreshLife is how long a token may wait that is changed for new ones. Neither
 	// outlives its grant.
 	RefreshLife = 30 * 24 * time.Hour
+	// GrantLimit is what a program may spend unless a person says otherwise.
+	GrantLimit = 5 * credit.Dollar
+	// GrantDays is for how many days, unless a person says otherwise.
+	GrantDays = 90
 )
 
 // Tokens and codes begin with these.
@@ -228,8 +232,20 @@ func refusal(ctx context.Context, tx bun.Tx, accountID, personID string) (verdic
 	return verdict, err
 }
 
-// make writes a grant, with its entry in the audit log and the letters of tell.
+// make writes the grant of a code, and tokens for it.
 func (g *Grants) make(ctx context.Context, tx bun.Tx, code *codeRow, tell TellingGrant) (GrantTokens, error) {
+	key, err := g.keep(ctx, tx, code, tell)
+	if err != nil {
+		return GrantTokens{}, err
+	}
+	if _, err := tx.NewUpdate().Model((*codeRow)(nil)).Set("key_id = ?", key.ID).Where("hash = ?", code.Hash).Exec(ctx); err != nil {
+		return GrantTokens{}, err
+	}
+	return g.issue(ctx, tx, key, code.Scopes, code.Scopes)
+}
+
+// keep writes a grant, with its entry in the audit log and the letters of tell.
+func (g *Grants) keep(ctx context.Context, tx bun.Tx, code *codeRow, tell TellingGrant) (*keyRow, error) {
 	now := toMicros(g.store.now())
 	key := keyRow{
 		ID: g.store.NewID("grant"), AccountID: code.AccountID, Name: code.ClientName, Prefix: grantMark, Hash: hashSecret(newSecret("")), // which nobody has
@@ -240,18 +256,12 @@ func (g *Grants) make(ctx context.Context, tx bun.Tx, code *codeRow, tell Tellin
 		Scopes: code.Scopes, CreatedAt: now,
 	}
 	if _, err := tx.NewInsert().Model(&key).Exec(ctx); err != nil {
-		return GrantTokens{}, err
+		return nil, err
 	}
 	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
-		return GrantTokens{}, err
+		return nil, err
 	}
-	if _, err := tx.NewUpdate().Model((*codeRow)(nil)).Set("key_id = ?", key.ID).Where("hash = ?", code.Hash).Exec(ctx); err != nil {
-		return GrantTokens{}, err
-	}
-	if err := g.tell(ctx, tx, &key, &row, tell); err != nil {
-		return GrantTokens{}, err
-	}
-	return g.issue(ctx, tx, &key, code.Scopes, code.Scopes)
+	return &key, g.tell(ctx, tx, &key, &row, tell)
 }
 
 // tell writes of a new grant into the audit log and to the account's owners and who

@@ -17,6 +17,8 @@ type List struct {
 	// After and Before bound the times when the rows were made, to the
 	// millisecond: from After on, and before Before. A zero time is no bound.
 	After, Before time.Time
+	// Late means that the answer may be as old as MaxReplicaLag.
+	Late bool
 }
 
 // Bounds of List.Limit.
@@ -52,18 +54,22 @@ func readPage[Item any, Row any, PtrRow interface {
 		return Page[Item]{}, fmt.Errorf("%w: a list has a limit of 1 to %d and a cursor of its own", ErrBadList, MaxList)
 	}
 	var rows []Row
-	query := s.read.NewSelect().Model(&rows).OrderExpr("id DESC").Limit(int64(l.Limit + 1))
-	if l.Cursor != "" {
-		query.Where("id < ?", l.Cursor)
-	}
-	if !l.After.IsZero() {
-		query.Where("id >= ?", kind+"_"+idTime(l.After))
-	}
-	if !l.Before.IsZero() {
-		query.Where("id < ?", kind+"_"+idTime(l.Before))
-	}
-	filter(query)
-	if err := query.Scan(ctx); err != nil {
+	err := readLate(ctx, s, l.Late, func(ctx context.Context, db bun.IDB) error {
+		rows = nil
+		query := db.NewSelect().Model(&rows).OrderExpr("id DESC").Limit(int64(l.Limit + 1))
+		if l.Cursor != "" {
+			query.Where("id < ?", l.Cursor)
+		}
+		if !l.After.IsZero() {
+			query.Where("id >= ?", kind+"_"+idTime(l.After))
+		}
+		if !l.Before.IsZero() {
+			query.Where("id < ?", kind+"_"+idTime(l.Before))
+		}
+		filter(query)
+		return query.Scan(ctx)
+	})
+	if err != nil {
 		return Page[Item]{}, err
 	}
 	page := Page[Item]{Items: make([]Item, 0, min(len(rows), l.Limit))}

@@ -82,6 +82,8 @@ var addedColumns = []struct{ table, column, definition string }{
 	{"deliveries", "last_attempt_at", "{{.Int}}"},
 	{"files", "region", "{{.ID}} NOT NULL DEFAULT ''"}, // where its bytes are; empty: kept before this was noted
 	{"files", "warnings", "TEXT NOT NULL DEFAULT ''"},  // what was wrong with what a result was made of, as a JSON array
+	{"jobs", "trace", "TEXT NOT NULL DEFAULT ''"},      // what the call's trace goes on from
+	{"callbacks", "trace", "TEXT NOT NULL DEFAULT ''"},
 }
 
 // addColumns adds the columns that are missing. It looks before, because asking

@@ -59,6 +59,9 @@ type Config struct {
 	// hands out a connection for a transaction only; empty is URL. Listening and
 	// migrating go there. Where it is set, nothing is prepared on URL.
 	SessionURL string
+	// ReadURL is a replica of the PostgreSQL database, where lists that may be late
+	// are read; empty reads everything from URL.
+	ReadURL string
 	// Conns bounds the connections to PostgreSQL; 0 is DefaultConns.
 	Conns int
 	// DataDir holds the SQLite database and the blobs. It is created with
@@ -90,10 +93,11 @@ type core struct {
 	path     string // of the SQLite database; empty with PostgreSQL
 	dataDir  string
 	region   string
-	write    *bun.DB // SQLite: exactly one connection, transactions begin immediate
-	read     *bun.DB // SQLite: a pool of readers; PostgreSQL: the same pool as write
-	reports  *bun.DB // a small pool for what reads much
-	writer   *writer // SQLite only
+	write    *bun.DB  // SQLite: exactly one connection, transactions begin immediate
+	read     *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
+	reports  *bun.DB  // a small pool for what reads much
+	replica  *replica // nil where there is none
+	writer   *writer  // SQLite only
 	writing  compiled
 	reading  compiled
 	postings postingIDs
@@ -149,6 +153,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.clock != nil {
 		s.workers.Go(func() { s.keepTime(work) })
 	}
+	if s.replica != nil {
+		s.workers.Go(func() { s.watchReplica(work) })
+	}
 	return s, nil
 }
 
@@ -198,6 +205,9 @@ func (s *core) closeConnections() error {
 	err := errors.Join(s.write.Close(), s.reports.Close())
 	if s.read != s.write {
 		err = errors.Join(err, s.read.Close())
+	}
+	if s.replica != nil {
+		err = errors.Join(err, s.replica.db.Close())
 	}
 	return err
 }

@@ -112,7 +112,7 @@ func pager(v *visit, path, next, shown string) views.Pager {
 // documentOf shows a call.
 func documentOf(call store.Call, keys map[string]string) views.Document {
 	d := views.Document{
-		ID: call.ID, Name: call.Operation, Operation: call.Operation, Note: call.Mode, Key: cmp.Or(keys[call.KeyID], "dashboard"), At: call.CreatedAt,
+		ID: call.ID, Operation: call.Operation, Mode: call.Mode, Key: cmp.Or(keys[call.KeyID], "dashboard"), At: call.CreatedAt,
 		Status: views.Status{Is: views.StateRun, Word: "Processing"}, Price: call.Quote, Charged: true,
 	}
 	if call.Status == store.CallRunning {
@@ -136,7 +136,7 @@ var stepWords = map[string]string{
 	"wait": "Waiting as a job", "limit": "Rate limit", "decode": "Reading the request", "authorize": "Permissions", "quote": "Price", "pin": "Template's version",
 	"admit": "Admission", "hold": "Holding the price", "standing": "Account and key", "load": "Loading", "queue": "Queue", "page": "Getting a page",
 	"selector": "Waiting for the selector", "pause": "Waiting as asked", "settle": "Fonts and images", "print": "Layout and print", "capture": "Capture",
-	"template": "Template", "markdown": "Markdown", "work": "Work", "store": "Storing the result",
+	"start": "Starting an engine", "template": "Template", "markdown": "Markdown", "work": "Work", "store": "Storing the result",
 }
 
 func (w documents) showDocument(v *visit) error {
@@ -151,8 +151,7 @@ func (w documents) showDocument(v *visit) error {
 	if err != nil {
 		return err
 	}
-	m := views.DocumentDetail{Document: documentOf(call, names), RequestID: call.RequestID, Mode: call.Mode}
-	m.Note = ""
+	m := views.DocumentDetail{Document: documentOf(call, names), Name: call.Operation, RequestID: call.RequestID}
 	for _, step := range call.Steps.List() {
 		m.Steps = append(m.Steps, views.DocumentStep{Name: cmp.Or(stepWords[step.Name], step.Name), Took: step.Took})
 	}

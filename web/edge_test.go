@@ -30,6 +30,7 @@ import (
 	"relaypdf/static"
 	"relaypdf/store"
 	"relaypdf/store/seal"
+	"relaypdf/store/storetest"
 )
 
 // serial is a header in which the service behind a cache numbers its answers: one
@@ -176,10 +177,9 @@ func run(t *testing.T, name string, args ...string) {
 		path = "/usr/sbin/" + name
 	}
 	cmd := exec.CommandContext(context.Background(), path, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var says bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &says, &says
-	if err := cmd.Start(); err != nil {
+	if err := storetest.Start(cmd); err != nil {
 		t.Fatalf("%v: run `make setup`", err)
 	}
 	t.Cleanup(func() {

@@ -58,8 +58,12 @@ func (w grants) describeServer(v *visit) error {
 
 // describeResource tells programs who gives tokens for the door of agents (RFC 9728).
 func (w grants) describeResource(v *visit) error {
+	servers := []string{w.cfg.BaseURL}
+	if w.cfg.TokenIssuer != "" {
+		servers = []string{w.cfg.TokenIssuer, w.cfg.BaseURL} // Programs take the first that they know.
+	}
 	return w.describe(v, map[string]any{
-		"resource": w.resource(), "authorization_servers": []string{w.cfg.BaseURL}, "bearer_methods_supported": []string{"header"},
+		"resource": w.resource(), "authorization_servers": servers, "bearer_methods_supported": []string{"header"},
 		"scopes_supported": wire.Scopes(), "resource_name": "relaypdf", "resource_documentation": w.cfg.BaseURL + docsPath + "/agents",
 	})
 }
@@ -273,15 +277,20 @@ func (w grants) telling() store.TellingGrant {
 	if w.mail == nil {
 		return nil
 	}
+	return TellGrants(w.mail, w.cfg.BaseURL)
+}
+
+// TellGrants writes to people of programs that were let in.
+func TellGrants(mailer Mailer, base string) store.TellingGrant {
 	return func(grant store.Grant, to []string) ([]store.Letter, error) {
-		return sealAll(w.mail, to, mail.Letter{
+		return sealAll(mailer, to, mail.Letter{
 			Subject: grant.Name + " may use relaypdf now",
 			Lines: []string{
-				grant.Email + " has let “" + grant.Name + "” act for the account, " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ". It may spend " + views.Dollars(grant.Limit) +
+				grant.Email + " has let “" + grant.Name + "” act for the account, " + grant.CreatedAt.UTC().Format("January 2, 2006, 15:04 UTC") + ". It may spend " + views.Dollars(grant.Limit) +
 					" until " + grant.ExpiresAt.UTC().Format("January 2, 2006") + ".",
 				"If nobody of you did this, revoke it.",
 			},
-			Link: mail.Link{Text: "Look at the connected apps", URL: w.cfg.BaseURL + appsPath},
+			Link: mail.Link{Text: "Look at the connected apps", URL: base + appsPath},
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,12 +15,6 @@ import (
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/views"
-)
-
-// What a program may spend, and for how many days, unless a person says otherwise.
-const (
-	grantLimit = "5.00"
-	grantDays  = "90"
 )
 
 // maxState bounds what a program gives its question along, in bytes.
@@ -127,7 +122,7 @@ func (w consents) ask(v *visit) error {
 		return w.refuse(v, err)
 	}
 	m := w.model(v, q)
-	m.Values["limit"], m.Values["days"] = grantLimit, grantDays
+	m.Values["limit"], m.Values["days"] = strings.TrimPrefix(views.Dollars(store.GrantLimit), "$"), strconv.Itoa(store.GrantDays)
 	return v.show(http.StatusOK, views.ConsentPage(v.page("Allow access", ""), m))
 }
 

@@ -506,3 +506,12 @@ func TestWhoMayLetAgentsIn(t *testing.T) {
 		}
 	}
 }
+
+// TestResourceNamesAnOutsideIssuer beside the service itself, and before it.
+func TestResourceNamesAnOutsideIssuer(t *testing.T) {
+	h := sqliteHouse(t, func(cfg *web.Config) { cfg.TokenIssuer = "https://id.example.com" })
+	a := h.visitor(t).get("/.well-known/oauth-protected-resource/mcp")
+	if want := `"authorization_servers":["https://id.example.com","` + h.url + `"]`; a.status != http.StatusOK || !strings.Contains(a.body, want) {
+		t.Errorf("got %d, %s; want %s", a.status, a.body, want)
+	}
+}

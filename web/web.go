@@ -64,6 +64,9 @@ type Config struct {
 	// where people have passwords only.
 	Identities   Identities
 	IdentityName string
+	// TokenIssuer is whose tokens the door of agents takes beside its own; empty is
+	// nobody's.
+	TokenIssuer string
 	// Local tells that the base URL is loopback.
 	Local bool
 	// Input returns what a call was asked to do, where that was kept, as JSON, or

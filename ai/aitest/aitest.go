@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -17,6 +18,8 @@ type Asked struct {
 	// Turns are the user's and the model's in turn.
 	Turns     []string
 	MaxTokens int
+	// Pictures are those of all turns, in Base64.
+	Pictures []string
 }
 
 // Reply is what the provider says. The zero value is an empty answer.
@@ -103,6 +106,22 @@ func textOf(content json.RawMessage) (text string) {
 	return text
 }
 
+// picturesOf reads the pictures of a content.
+func picturesOf(content json.RawMessage) (found []string) {
+	var blocks []struct {
+		Source struct{ Data string }
+		URL    struct{ URL string } `json:"image_url"`
+	}
+	_ = json.Unmarshal(content, &blocks) // a string has none
+	for _, block := range blocks {
+		_, data, _ := strings.Cut(block.URL.URL, ";base64,")
+		if data += block.Source.Data; data != "" {
+			found = append(found, data)
+		}
+	}
+	return found
+}
+
 func (p *Provider) serve(w http.ResponseWriter, r *http.Request, stop <-chan struct{}, write func(Reply) any, events func(Reply, string, string) ([]object, []object)) {
 	var in body
 	text, err := io.ReadAll(r.Body)
@@ -120,6 +139,7 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request, stop <-chan str
 			continue
 		}
 		asked.Turns = append(asked.Turns, textOf(m.Content))
+		asked.Pictures = append(asked.Pictures, picturesOf(m.Content)...)
 	}
 	p.mu.Lock()
 	p.asked = append(p.asked, asked)

@@ -19,6 +19,7 @@ import (
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
+	"relaypdf/trace"
 )
 
 // Config is what a Pipeline is made of and how it behaves.
@@ -53,7 +54,9 @@ type Config struct {
 	NoBilling, NoRateLimits bool
 	// Registry takes the metrics.
 	Registry prometheus.Registerer
-	Logger   *slog.Logger
+	// Tracer takes what calls do; nil is none.
+	Tracer *trace.Tracer
+	Logger *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
 	// AfterStep is told of each step of a paid call that was passed.
@@ -81,6 +84,7 @@ type Pipeline struct {
 	prices     map[string]credit.Amount
 	ai         *operation.AI
 	metrics    *metrics
+	tracer     *trace.Tracer
 	log        *slog.Logger
 	now        func() time.Time
 	reached    func(step string)
@@ -99,7 +103,7 @@ type Pipeline struct {
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
 		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, box: cfg.Box, limiter: cfg.Limiter,
-		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
+		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
 		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits,
 	}
 	p.inputs = op.NewBudget(inputBudget)

@@ -16,6 +16,7 @@ import (
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
+	"relaypdf/trace"
 )
 
 // workersPerCore is how many jobs run at once: while one is rendered, another is
@@ -79,9 +80,13 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 		Request: Request{Caller: Caller{Account: store.Account{ID: call.AccountID}, Kind: ByKey, ID: call.KeyID}},
 	}
 	c.RequestID = call.RequestID
-	c.times.add("wait", max(0, p.now().Sub(call.CreatedAt)))
+	wait := max(0, p.now().Sub(call.CreatedAt))
+	c.times.add("wait", wait)
+	p.metrics.step(call.Operation, "wait", wait)
+	ctx, span := goOn(ctx, c, wait)
 	outcome, charged := "ok", credit.Amount(0)
 	err := c.carryOut(ctx, jobSteps)
+	endSpan(span, err)
 	if err == nil {
 		charged = c.outcome.Charged
 	} else {
@@ -102,6 +107,22 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	if c.outcome != nil && c.outcome.Body != nil {
 		p.Free(ctx, c.outcome.Body)
 	}
+}
+
+// goOn goes on with the trace of the request that asked for the job.
+func goOn(ctx context.Context, c *paidCall, wait time.Duration) (context.Context, *trace.Span) {
+	if c.tracer == nil {
+		return ctx, nil
+	}
+	parent, err := c.store.Trace(ctx, c.id)
+	if err != nil { // costs the connection of the two, and not the job
+		c.log.LogAttrs(ctx, slog.LevelWarn, "read trace of job failed", slog.String("call", c.id), slog.Any("error", err))
+	}
+	ctx, span := c.tracer.Follow(ctx, parent, "job "+c.job.Call.Operation, trace.Consumer, wait)
+	c.tracer.Tell(ctx, "wait", wait)
+	span.Set("relaypdf.call", c.id)
+	span.SetInt("relaypdf.try", c.job.Tries)
+	return ctx, span
 }
 
 // standing refuses a job whose account was suspended, or whose key was revoked,

@@ -53,7 +53,7 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 		look.ContentType, err = "application/octet-stream", nil
 	}
 	switch kind := look.ContentType; {
-	case kind == "application/pdf":
+	case kind == pdfType:
 		err = p.lookAtPages(ctx, account, body, &look)
 	case slices.Contains(lookable, kind):
 		err = look.addImage(kind, body.Open(), body.Size())
@@ -73,18 +73,23 @@ func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body 
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
+	look.Note, err = undrawnWhy(err)
+	return err
+}
+
+// undrawnWhy says why something is not shown. What failed on our side comes back.
+func undrawnWhy(err error) (string, error) {
 	var failed *render.PDFError
 	switch failure := Fault(err); {
 	case errors.As(err, &failed):
-		look.Note = undrawn(failed)
+		return undrawn(failed), nil
 	case errors.Is(err, context.DeadlineExceeded):
-		look.Note = "The pages were not drawn in time. The file is as it was made."
+		return "The pages were not drawn in time. The file is as it was made.", nil
 	case failure.Code == fault.InternalError:
-		return err
+		return "", err
 	default:
-		look.Note = failure.Error()
+		return failure.Error(), nil
 	}
-	return nil
 }
 
 // undrawn says why the pages of a PDF are not shown.
@@ -98,20 +103,26 @@ func undrawn(failed *render.PDFError) string {
 	return "The pages could not be drawn. The file is as it was made."
 }
 
-func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.Body, look *looking) error {
+// drawer returns what draws for an account at no charge, as often as it may in a day.
+// Who has it calls leave.
+func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
 	if p.render == nil {
-		return &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: 5, Message: "This process draws no pages."}
+		return nil, nil, &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: 5, Message: "This process draws no pages."}
 	}
 	verdict, err := p.limiter.Take(ctx, p.LimitKey("previews", account.ID), previewWindow)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if !verdict.Allowed {
-		return &fault.Error{Code: fault.RateLimited, Message: fmt.Sprintf("No pages are drawn: an account has at most %d previews in 24 hours.", MaxPreviews)}
+		return nil, nil, &fault.Error{Code: fault.RateLimited, Message: fmt.Sprintf("No pages are drawn: an account has at most %d previews in 24 hours.", MaxPreviews)}
 	}
+	return p.previews.enter(ctx, account.ID)
+}
+
+func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.Body, look *looking) error {
 	bounded, cancel := context.WithTimeout(ctx, previewTime)
 	defer cancel()
-	renderer, leave, err := p.previews.enter(bounded, account.ID)
+	renderer, leave, err := p.drawer(bounded, account)
 	if err != nil {
 		return err
 	}

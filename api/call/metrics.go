@@ -43,6 +43,17 @@ func newMetrics(registry prometheus.Registerer, stats func() render.Stats) *metr
 	}
 	counter("relaypdf_browser_restarts_total", "Browsers replaced, planned or not.", func() float64 { return float64(stats().Restarts) })
 	counter("relaypdf_browser_crashes_total", "Pages and browsers that crashed.", func() float64 { return float64(stats().Crashes) })
+	previews := func(read func(render.Stats) int64) func() float64 {
+		return func() float64 {
+			if behind := stats().Previews; behind != nil {
+				return float64(read(*behind))
+			}
+			return 0
+		}
+	}
+	gauge("relaypdf_preview_browser_memory_bytes", "Memory of the processes of the previews' browser; 0 where it has not started.", previews(func(s render.Stats) int64 { return s.Memory }))
+	counter("relaypdf_preview_browser_restarts_total", "Previews' browsers replaced, planned or not.", previews(func(s render.Stats) int64 { return s.Restarts }))
+	counter("relaypdf_preview_browser_crashes_total", "Pages and browsers of previews that crashed.", previews(func(s render.Stats) int64 { return s.Crashes }))
 	return m
 }
 

@@ -1,6 +1,8 @@
 package call
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/render"
@@ -18,7 +20,7 @@ func newPoolCollector(stats func() render.Stats) *poolCollector {
 	}
 	return &poolCollector{
 		stats:      stats,
-		slots:      desc("slots", "Jobs that can run at once, by pool: browser, files, texts or office."),
+		slots:      desc("slots", "Jobs that can run at once, by pool: browser, files, texts or office; previews and preview-files once somebody has edited."),
 		busy:       desc("busy", "Jobs that run."),
 		waiting:    desc("waiting", "Jobs that wait for a slot."),
 		places:     desc("places", "Jobs that may wait for a slot."),
@@ -35,7 +37,12 @@ func (p *poolCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect reads them, all at one moment.
 func (p *poolCollector) Collect(out chan<- prometheus.Metric) {
-	for _, pool := range p.stats().Pools {
+	stats := p.stats()
+	pools := stats.Pools
+	if stats.Previews != nil {
+		pools = slices.Concat(pools, stats.Previews.Pools)
+	}
+	for _, pool := range pools {
 		gauge := func(desc *prometheus.Desc, value int) {
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), pool.Name)
 		}

@@ -120,6 +120,7 @@ type paidCall struct {
 	started time.Time
 	outcome *Outcome
 	times   times
+	trace   string // what others go on from who go on with the call
 }
 
 // Do carries a request out. The caller closes the outcome's Body. The verdict
@@ -127,7 +128,7 @@ type paidCall struct {
 func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, limit.Verdict, error) {
 	p.running.Add(1)
 	defer p.running.Done()
-	c := &paidCall{Pipeline: p, Request: request}
+	c := &paidCall{Pipeline: p, Request: request, trace: p.tracer.Parent(ctx)}
 	err := c.carryOut(ctx, steps)
 	switch {
 	case errors.Is(err, errReplayed):
@@ -162,8 +163,10 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 	}()
 	for _, step := range steps {
 		begin := time.Now()
+		ctx, span := c.tracer.Begin(ctx, step.name)
 		err := step.do(c, ctx)
 		took := time.Since(begin)
+		endSpan(span, err)
 		c.metrics.step(operationName(c), step.name, took)
 		switch step.name {
 		case "run", "settle": // The run tells of its parts, and settling ends the count.
@@ -271,6 +274,10 @@ func (c *paidCall) pin(ctx context.Context) error {
 // its release. An earlier call's answer needs no run, so a call that may be a
 // repeat goes on.
 func (c *paidCall) admit(context.Context) error {
+	if c.Operation.Off {
+		return &fault.Error{Code: fault.ConvertUnavailable, Message: fmt.Sprintf(
+			"This server runs without %s, which %s needs. Its operator can name it in RELAYPDF_ENGINES.", c.Operation.Engine, c.Operation.Name)}
+	}
 	if c.IdempotencyKey != "" || c.call.Response == op.Async {
 		return nil
 	}
@@ -280,9 +287,11 @@ func (c *paidCall) admit(context.Context) error {
 // env is what the run may use.
 func (c *paidCall) env() *operation.Env {
 	account := c.Caller.Account.ID
+	ocr := c.table.Lookup("pdf.ocr")
 	return &operation.Env{
+		NoOCR:  ocr != nil && ocr.Off,
 		Render: c.render.For(account), MaxFile: c.files.Limit, Stored: c.stored, Templates: storedTemplates{c.store, account},
-		AI: c.ai, Prices: c.prices, Quotes: storedQuotes{c.store, account, c.now},
+		AI: c.ai, Prices: c.prices, Held: c.quote, Quotes: storedQuotes{c.store, account, c.now},
 	}
 }
 
@@ -296,7 +305,7 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 		ID: c.id, ResultID: c.result, AccountID: c.Caller.Account.ID, KeyID: c.Caller.keyID(),
 		Operation: c.Operation.Name, Mode: c.call.Response, RequestID: c.RequestID,
 		Quote: c.quote, QuoteID: c.quoteID, Lease: c.lease, Metered: !c.billing, CallbackURL: c.call.CallbackURL,
-		IdempotencyKey: c.IdempotencyKey, BodyHash: c.digest,
+		IdempotencyKey: c.IdempotencyKey, BodyHash: c.digest, Trace: c.trace,
 	}
 	// A client that leaves must not make it unknown whether the hold was written.
 	certain := context.WithoutCancel(ctx)
@@ -419,7 +428,7 @@ func (c *paidCall) settle(ctx context.Context) error {
 			return err
 		}
 		end.File, c.outcome.File = file, file
-		c.times.add("store", time.Since(begin))
+		c.part(ctx, "settle", "store", time.Since(begin))
 		c.reached("stored")
 	}
 	if c.announced() {

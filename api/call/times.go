@@ -2,12 +2,14 @@ package call
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"relaypdf/api/op"
 	"relaypdf/render"
 	"relaypdf/store"
+	"relaypdf/trace"
 )
 
 // times are where the time of a call goes. Renders add to them from goroutines of
@@ -30,12 +32,32 @@ func (t *times) text() store.Steps {
 	return t.steps
 }
 
+// part notes what a part of a step took: in the call's row, the metrics and its
+// trace.
+func (c *paidCall) part(ctx context.Context, step, part string, took time.Duration) {
+	c.times.add(part, took)
+	name := step + "/" + part
+	c.metrics.step(operationName(c), name, took)
+	c.tracer.Tell(ctx, name, took)
+}
+
+// endSpan ends the span of a step or of a job, and says whether it failed.
+func endSpan(span *trace.Span, err error) {
+	if span == nil {
+		return
+	}
+	if err != nil && !errors.Is(err, errEnqueued) && !errors.Is(err, errReplayed) {
+		span.Fail(string(Fault(err).Code))
+	}
+	span.End()
+}
+
 // runTimed runs the call, and notes which part of it took how long: the steps
 // that the renderer tells of, and the rest as "work".
 func runTimed(ctx context.Context, c *paidCall) (op.Result, error) {
 	begin := time.Now()
 	result, err := c.runPatiently(render.Observed(ctx, func(step string, took time.Duration) {
-		c.times.add(step, took)
+		c.part(ctx, "run", step, took)
 		c.times.mu.Lock()
 		defer c.times.mu.Unlock()
 		c.times.inner += took

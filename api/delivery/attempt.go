@@ -72,6 +72,7 @@ func (d *Dispatcher) deliveryRequest(ctx context.Context, due store.DueDelivery)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "relaypdf-webhook/1")
 	r.Header.Set(webhook.IDHeader, due.EventID)
+	d.tracer.Pass(ctx, r.Header)
 	if due.Webhook != nil {
 		err = d.signDelivery(r.Header, due)
 	}

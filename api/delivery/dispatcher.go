@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"relaypdf/store"
 	"relaypdf/store/seal"
+	"relaypdf/trace"
 )
 
 const (
@@ -42,7 +44,9 @@ type Config struct {
 	Brand string
 	// Registry takes the metrics.
 	Registry prometheus.Registerer
-	Logger   *slog.Logger
+	// Tracer takes what attempts do; nil is none.
+	Tracer *trace.Tracer
+	Logger *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -54,6 +58,7 @@ type Dispatcher struct {
 	box      *seal.Box
 	brand    string
 	attempts *prometheus.CounterVec
+	tracer   *trace.Tracer
 	log      *slog.Logger
 	now      func() time.Time
 }
@@ -61,7 +66,7 @@ type Dispatcher struct {
 // New returns a Dispatcher.
 func New(cfg Config) *Dispatcher {
 	d := &Dispatcher{
-		store: cfg.Store, client: cfg.Client, box: cfg.Box, brand: cfg.Brand, log: cfg.Logger, now: cfg.Now,
+		store: cfg.Store, client: cfg.Client, box: cfg.Box, brand: cfg.Brand, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now,
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "relaypdf_delivery_attempts_total", Help: "Attempts to deliver an event, by what the delivery is afterwards: delivered, pending or failed.",
 		}, []string{"status"}),
@@ -136,7 +141,13 @@ func (r *round) dispatch(ctx context.Context) {
 
 // attempt makes one attempt and records what came of it.
 func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
+	ctx, span := d.goOn(ctx, due)
+	defer span.End()
 	outcome := d.send(ctx, due)
+	span.SetInt("http.response.status_code", outcome.StatusCode)
+	if !outcome.Delivered {
+		span.Fail(failureOf(outcome))
+	}
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if ctx.Err() != nil && !outcome.Delivered {
@@ -159,4 +170,28 @@ func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 			slog.String("type", due.EventType), slog.String("endpoint", due.EndpointID), slog.Int("attempt", delivery.Attempts),
 			slog.String("status", delivery.Status), slog.Int("code", outcome.StatusCode))
 	}
+}
+
+// goOn goes on with the trace of the call that the event tells of.
+func (d *Dispatcher) goOn(ctx context.Context, due store.DueDelivery) (context.Context, *trace.Span) {
+	if d.tracer == nil {
+		return ctx, nil
+	}
+	parent, err := d.store.EventTrace(ctx, due.EventID)
+	if err != nil { // costs the connection of the two, and not the attempt
+		d.log.LogAttrs(ctx, slog.LevelWarn, "read trace of event failed", slog.String("event", due.EventID), slog.Any("error", err))
+	}
+	ctx, span := d.tracer.Follow(ctx, parent, "delivery", trace.Client, 0)
+	span.Set("relaypdf.delivery", due.ID)
+	span.Set("relaypdf.event", due.EventType)
+	span.SetInt("relaypdf.attempt", due.Attempts+1)
+	return ctx, span
+}
+
+// failureOf says in a word why an attempt failed.
+func failureOf(outcome store.Attempt) string {
+	if outcome.StatusCode != 0 {
+		return strconv.Itoa(outcome.StatusCode)
+	}
+	return "unreachable"
 }

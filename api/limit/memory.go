@@ -20,12 +20,20 @@ type memory struct {
 	keys map[string]*list.Element
 	// recent has the logs, the one that was counted last in front.
 	recent *list.List
+	added  uint64 // how many events there have been
+}
+
+// event is one that was counted. Its order is that of counting, and its name, which
+// Redis knows it by, is given before.
+type event struct {
+	at          time.Time
+	name, order uint64
 }
 
 // events is what is remembered of one key.
 type events struct {
 	key string
-	at  []time.Time
+	at  []event
 	// kept is the longest window that the key was counted in.
 	kept time.Duration
 }
@@ -41,11 +49,11 @@ func newMemory(now func() time.Time, most int) *memory {
 }
 
 func (m *memory) Take(_ context.Context, key string, windows ...Window) (Verdict, error) {
-	return m.judge(key, windows, count), nil
+	return m.judge(key, windows, count, 0), nil
 }
 
 func (m *memory) Peek(_ context.Context, key string, windows ...Window) (Verdict, error) {
-	return m.judge(key, windows, look), nil
+	return m.judge(key, windows, look, 0), nil
 }
 
 // What judge does with the event.
@@ -55,12 +63,12 @@ const (
 	record        // counts it in any case: it was allowed elsewhere
 )
 
-func (m *memory) judge(key string, windows []Window, do int) Verdict {
+func (m *memory) judge(key string, windows []Window, do int, name uint64) Verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
 	m.forget(now)
-	var log []time.Time
+	var log []event
 	if found := m.keys[key]; found != nil {
 		log = eventsOf(found).at
 	}
@@ -69,17 +77,17 @@ func (m *memory) judge(key string, windows []Window, do int) Verdict {
 		// The event that must leave the window before another may enter.
 		inside := since(log, now.Add(-w.Length))
 		if len(inside) >= w.Limit {
-			verdict.refuse(w, inside[len(inside)-w.Limit].Add(w.Length).Sub(now))
+			verdict.refuse(w, inside[len(inside)-w.Limit].at.Add(w.Length).Sub(now))
 		}
 	}
 	if do == record || do == count && verdict.Allowed {
-		log = m.add(key, now, longest(windows))
+		log = m.add(key, event{at: now, name: name}, longest(windows))
 	}
 	for _, w := range windows {
 		inside := since(log, now.Add(-w.Length))
 		state := WindowState{Window: w, Remaining: max(0, w.Limit-len(inside))}
 		if len(inside) > 0 {
-			state.Reset = inside[0].Add(w.Length).Sub(now)
+			state.Reset = inside[0].at.Add(w.Length).Sub(now)
 		}
 		verdict.States = append(verdict.States, state)
 	}
@@ -87,7 +95,7 @@ func (m *memory) judge(key string, windows []Window, do int) Verdict {
 }
 
 // add counts an event and returns the key's log.
-func (m *memory) add(key string, now time.Time, length time.Duration) []time.Time {
+func (m *memory) add(key string, e event, length time.Duration) []event {
 	found := m.keys[key]
 	if found == nil {
 		if len(m.keys) >= m.most {
@@ -99,9 +107,11 @@ func (m *memory) add(key string, now time.Time, length time.Duration) []time.Tim
 	m.recent.MoveToFront(found)
 	log := eventsOf(found)
 	log.kept = max(log.kept, length)
-	inside := since(log.at, now.Add(-log.kept))
+	inside := since(log.at, e.at.Add(-log.kept))
+	m.added++
+	e.order = m.added
 	// What lies before is let go, and not only stepped over.
-	log.at = append(log.at[:copy(log.at, inside)], now)
+	log.at = append(log.at[:copy(log.at, inside)], e)
 	return log.at
 }
 
@@ -109,11 +119,43 @@ func (m *memory) add(key string, now time.Time, length time.Duration) []time.Tim
 func (m *memory) forget(now time.Time) {
 	for back := m.recent.Back(); back != nil; back = m.recent.Back() {
 		log := eventsOf(back)
-		if now.Sub(log.at[len(log.at)-1]) < max(log.kept, time.Minute) {
+		if now.Sub(log.at[len(log.at)-1].at) < max(log.kept, time.Minute) {
 			return
 		}
 		m.drop(back)
 	}
+}
+
+// remembered is what of a key's log was counted after others.
+type remembered struct {
+	key    string
+	kept   time.Duration
+	events []event
+}
+
+// after returns the events that were counted after that of the given order and
+// lie in their windows still, the order of the last one, and the time.
+func (m *memory) after(order uint64) (logs []remembered, last uint64, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now = m.now()
+	for e := m.recent.Front(); e != nil; e = e.Next() {
+		log := eventsOf(e)
+		newest := log.at[len(log.at)-1]
+		if newest.order <= order {
+			break // The others were counted before.
+		}
+		r := remembered{key: log.key, kept: log.kept}
+		for _, counted := range since(log.at, now.Add(-log.kept)) {
+			if counted.order > order {
+				r.events = append(r.events, counted)
+			}
+		}
+		if len(r.events) > 0 {
+			logs = append(logs, r)
+		}
+	}
+	return logs, m.added, now
 }
 
 func (m *memory) drop(e *list.Element) {
@@ -128,9 +170,9 @@ func eventsOf(e *list.Element) *events {
 
 // since returns the events after start. An event exactly a window's length old
 // is out of it, so that waiting RetryAfter out succeeds.
-func since(events []time.Time, start time.Time) []time.Time {
-	for i, at := range events {
-		if at.After(start) {
+func since(events []event, start time.Time) []event {
+	for i, e := range events {
+		if e.at.After(start) {
 			return events[i:]
 		}
 	}

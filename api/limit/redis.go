@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,29 +22,51 @@ var script string
 const (
 	// redisTimeout bounds one check. A request does not wait longer for its limits.
 	redisTimeout = 250 * time.Millisecond
-	// redisPause is how long Redis is left alone after it did not answer.
+	// redisPause is how long Redis is left alone after it did not answer: longer
+	// than it may carry out what it was asked before.
 	redisPause = time.Second
-	// overlap is how long after its return the process's own counts hold too:
-	// what was counted in its absence is not in Redis.
-	overlap = time.Minute
+	// addKeys is how many keys are added to Redis at a time when it is back.
+	addKeys = 256
 )
 
 // Redis counts the events of all processes that share a Redis. Its clock is the
-// one that counts. While it does not answer, each process counts for itself.
+// one that counts. While it does not answer, each process counts for itself; when
+// it answers again, each adds what it remembers, under the names that the events
+// had before, so that none is there twice, whether Redis has lost them or not.
 type Redis struct {
 	client *redis.Client
 	script *redis.Script
 	memory *memory
 	log    *slog.Logger
+	// process and names make the name of an event.
+	process string
+	names   atomic.Uint64
 	// start and patience are when counting began, and how long a check may take.
 	start    time.Time
 	patience time.Duration
-	// until is when Redis may be asked again after it failed, and back when it
-	// answered again, both in nanoseconds since the start, by a clock that nobody can
-	// set; zero when it never failed.
-	until, back atomic.Int64
-	down        atomic.Bool
-	alone       atomic.Int64
+	// ahead is what Redis's clock shows at the start, in microseconds, by the last
+	// of its answers; zero when there was none.
+	ahead atomic.Int64
+	// run is the start of Redis that holds what was counted: another one may have lost it.
+	run atomic.Value
+
+	// mu is held for reading while an event is counted, and for writing while that
+	// changes where events are counted: down is in memory.
+	mu   sync.RWMutex
+	down bool
+	// unsure are events that Redis was asked to count and did not answer, and that
+	// were refused then.
+	unsure []unsure
+
+	alone     atomic.Int64
+	work      context.Context //nolint:containedctx // of what goes on without a request
+	stop      context.CancelFunc
+	returning sync.WaitGroup
+}
+
+type unsure struct {
+	key  string
+	name uint64
 }
 
 // NewRedis returns a Limiter on the Redis at address: redis://, rediss:// or
@@ -56,10 +81,15 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 	options.MaxRetries = -1 // an event that was counted twice would be one too many
 	options.DialerRetries = 1
 	redis.SetLogger(silent{}) // what fails is logged here, once
-	return &Redis{
-		client: redis.NewClient(options), script: redis.NewScript(script), memory: newMemory(nil, maxKeys), log: log,
-		start: time.Now(), patience: redisTimeout,
-	}, nil
+	r := &Redis{
+		script: redis.NewScript(script), memory: newMemory(nil, maxKeys), log: log,
+		process: rand.Text(), start: time.Now(), patience: redisTimeout,
+	}
+	r.run.Store("")
+	options.OnConnect = r.connected
+	r.client = redis.NewClient(options)
+	r.work, r.stop = context.WithCancel(context.Background())
+	return r, nil
 }
 
 // silent is a logger of go-redis that says nothing.
@@ -68,10 +98,18 @@ type silent struct{}
 func (silent) Printf(context.Context, string, ...any) {}
 
 // Close ends the connections.
-func (r *Redis) Close() error { return r.client.Close() }
+func (r *Redis) Close() error {
+	r.stop()
+	r.returning.Wait()
+	return r.client.Close()
+}
 
 // Shared tells whether Redis answered last, so that limits hold for all processes.
-func (r *Redis) Shared() bool { return !r.down.Load() }
+func (r *Redis) Shared() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return !r.down
+}
 
 // Alone returns how many checks were made without Redis.
 func (r *Redis) Alone() int64 { return r.alone.Load() }
@@ -87,58 +125,199 @@ func (r *Redis) Peek(ctx context.Context, key string, windows ...Window) (Verdic
 }
 
 func (r *Redis) judge(ctx context.Context, key string, windows []Window, do int) (Verdict, error) {
-	now := int64(time.Since(r.start))
-	if now < r.until.Load() {
-		r.alone.Add(1)
-		return r.memory.judge(key, windows, do), nil
-	}
-	if back := r.back.Load(); back != 0 && now-back < int64(overlap) {
-		if own := r.memory.judge(key, windows, look); !own.Allowed {
-			return own, nil
-		}
-	}
-	verdict, _, err := r.ask(ctx, key, windows, do)
+	name := r.names.Add(1)
+	verdict, err := r.together(ctx, key, windows, do, name)
 	switch {
 	case err == nil:
-		r.returned()
-		if do == count && verdict.Allowed {
-			r.memory.judge(key, windows, record)
-		}
 		return verdict, nil
 	case ctx.Err() != nil:
 		return Verdict{}, ctx.Err()
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.failed(ctx, err)
 	r.alone.Add(1)
-	return r.memory.judge(key, windows, do), nil
+	verdict = r.memory.judge(key, windows, do, name)
+	if do == count && !verdict.Allowed {
+		r.unsure = append(r.unsure, unsure{key, name})
+	}
+	return verdict, nil
 }
 
-// failed leaves Redis alone for a while, and says so the first time.
+// together counts in Redis, or in memory while Redis is not to be asked.
+func (r *Redis) together(ctx context.Context, key string, windows []Window, do int, name uint64) (Verdict, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.down {
+		r.alone.Add(1)
+		return r.memory.judge(key, windows, do, name), nil
+	}
+	verdict, _, err := r.ask(ctx, key, windows, do, name)
+	if err == nil && do == count && verdict.Allowed {
+		r.memory.judge(key, windows, record, name)
+	}
+	return verdict, err
+}
+
+// failed leaves Redis alone until it is back, and says so. The caller holds mu.
 func (r *Redis) failed(ctx context.Context, err error) {
-	r.until.Store(int64(time.Since(r.start) + redisPause))
-	if !r.down.Swap(true) {
-		r.log.LogAttrs(ctx, slog.LevelError, "count rate limits in Redis failed; each process counts for itself", slog.Any("error", err))
+	if r.down || r.work.Err() != nil {
+		return
+	}
+	r.down = true
+	r.log.LogAttrs(ctx, slog.LevelError, "count rate limits in Redis failed; each process counts for itself", slog.Any("error", err))
+	r.returning.Go(r.awaitReturn)
+}
+
+// connected fails when Redis was started anew since this process counted there:
+// it may be empty, and gets what is remembered first. One that does not tell is
+// taken for the same.
+func (r *Redis) connected(ctx context.Context, c *redis.Conn) error {
+	run := c.InfoMap(ctx, "server").Item("Server", "run_id")
+	if run != "" && !r.run.CompareAndSwap("", run) && r.run.Load() != run {
+		return errors.New("Redis was started anew")
+	}
+	return ctx.Err()
+}
+
+// awaitReturn tries to add to Redis what was counted, until that succeeds.
+func (r *Redis) awaitReturn() {
+	for {
+		select {
+		case <-r.work.Done():
+			return
+		case <-time.After(redisPause):
+		}
+		if added, err := r.comeBack(); err == nil {
+			r.log.LogAttrs(r.work, slog.LevelInfo, "Redis answers again: rate limits are shared", slog.Int("added", added))
+			return
+		}
 	}
 }
 
-func (r *Redis) returned() {
-	if r.down.Load() && r.down.Swap(false) {
-		r.back.Store(int64(time.Since(r.start)))
-		r.log.LogAttrs(context.Background(), slog.LevelInfo, "Redis answers again: rate limits are shared")
+// comeBack adds what this process remembers to Redis, and then counts there. What
+// was counted while it added follows while nobody counts.
+func (r *Redis) comeBack() (added int, err error) {
+	if err := r.sync(); err != nil {
+		return 0, err
 	}
+	var last uint64
+	for range 2 {
+		n, newest, err := r.add(last, nil)
+		if err != nil {
+			return added, err
+		}
+		added, last = added+n, newest
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, _, err := r.add(last, r.unsure)
+	if err != nil {
+		return added, err
+	}
+	r.down, r.unsure = false, nil
+	return added + n, nil
 }
+
+// add adds to Redis what was counted after the event of the given order, takes out
+// what was refused, and returns the order of the last.
+func (r *Redis) add(order uint64, refused []unsure) (added int, last uint64, err error) {
+	logs, last, now := r.memory.after(order)
+	type addition struct {
+		key       string
+		arguments []any
+	}
+	var additions []addition
+	for _, log := range logs {
+		arguments := []any{log.kept.Microseconds()}
+		for _, e := range log.events {
+			arguments = append(arguments, r.nameOf(e.name), now.Sub(e.at).Microseconds())
+		}
+		added += len(log.events)
+		additions = append(additions, addition{log.key, arguments})
+	}
+	for _, u := range refused {
+		additions = append(additions, addition{u.key, []any{0, r.nameOf(u.name), "-"}})
+	}
+	for chunk := range slices.Chunk(additions, addKeys) {
+		ctx, cancel := context.WithTimeout(r.work, r.patience)
+		answers := make([]*redis.Cmd, 0, len(chunk))
+		_, err := r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for _, a := range chunk {
+				answers = append(answers, r.script.EvalSha(ctx, pipe, []string{a.key}, append([]any{2, r.deadline()}, a.arguments...)...))
+			}
+			return nil
+		})
+		cancel()
+		if err != nil {
+			return added, last, err
+		}
+		for _, answer := range answers {
+			if numbers, err := answer.Int64Slice(); err != nil || len(numbers) != 2 || numbers[1] != 1 {
+				return added, last, errors.Join(errLate, err)
+			}
+		}
+	}
+	return added, last, nil
+}
+
+// sync tells Redis the script, and asks it for the time.
+func (r *Redis) sync() error {
+	r.run.Store("") // Nothing is counted there before all is added.
+	ctx, cancel := context.WithTimeout(r.work, r.patience)
+	defer cancel()
+	if err := r.script.Load(ctx, r.client).Err(); err != nil {
+		return err
+	}
+	asked := time.Since(r.start)
+	at, err := r.client.Time(ctx).Result()
+	if err == nil {
+		r.ahead.Store(at.UnixMicro() - asked.Microseconds())
+	}
+	return err
+}
+
+// deadline is until when Redis may carry out what it is asked now, by its clock.
+func (r *Redis) deadline() int64 {
+	ahead := r.ahead.Load()
+	if ahead == 0 {
+		return 0
+	}
+	return ahead + (time.Since(r.start) + r.patience).Microseconds()
+}
+
+func (r *Redis) nameOf(event uint64) string { return r.process + strconv.FormatUint(event, 36) }
+
+// errLate is Redis's answer to what arrived too late, by what is known of its clock.
+var errLate = errors.New("Redis was asked too late")
 
 // ask makes one check, and returns Redis's time of it in microseconds.
-func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int) (verdict Verdict, at int64, err error) {
+func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int, name uint64) (verdict Verdict, at int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
-	arguments := []any{do, rand.Text()}
+	arguments := []any{do, nil, r.nameOf(name)}
 	for _, w := range windows {
 		arguments = append(arguments, w.Limit, w.Length.Microseconds())
 	}
-	answer, err := r.script.Run(ctx, r.client, []string{key}, arguments...).Int64Slice()
-	if err != nil {
-		return verdict, 0, err
+	var answer []int64
+	// Redis's clock may be unknown, or have been set: its answer shows it.
+	for range 2 {
+		asked := time.Since(r.start)
+		arguments[1] = r.deadline()
+		answer, err = r.script.Run(ctx, r.client, []string{key}, arguments...).Int64Slice()
+		if err != nil {
+			return verdict, 0, err
+		}
+		if len(answer) < 2 {
+			return verdict, 0, fmt.Errorf("Redis answered with %d numbers", len(answer))
+		}
+		r.ahead.Store(answer[0] - asked.Microseconds())
+		if answer[1] >= 0 {
+			break
+		}
+	}
+	if answer[1] < 0 {
+		return verdict, 0, errLate
 	}
 	if len(answer) != 2+3*len(windows) {
 		return verdict, 0, fmt.Errorf("Redis answered with %d numbers, want %d", len(answer), 2+3*len(windows))

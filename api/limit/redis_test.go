@@ -9,13 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"relaypdf/store/storetest"
 )
 
 // server is a Redis of the test, on a socket of its own.
@@ -28,8 +32,7 @@ func startRedis(t *testing.T, socket string) *server {
 	t.Helper()
 	cmd := exec.CommandContext(context.Background(), "redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", filepath.Dir(socket))
 	// It ends with the test process, however that ends.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := storetest.Start(cmd); err != nil {
 		t.Fatalf("%v: run `make setup`", err)
 	}
 	s := &server{socket: socket, cmd: cmd}
@@ -107,7 +110,7 @@ func TestProcessesShareLimits(t *testing.T) {
 		for range 3 {
 			wait.Go(func() {
 				for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
-					verdict, at, err := process.ask(t.Context(), "rl:fra:key", windows, count)
+					verdict, at, err := process.ask(t.Context(), "rl:fra:key", windows, count, process.names.Add(1))
 					if err != nil {
 						continue // the machine is busy; the event may count all the same
 					}
@@ -152,9 +155,8 @@ func TestProcessesShareLimits(t *testing.T) {
 }
 
 // TestClocksOfProcessesDoNotCount lets two processes of a region, whose clocks are
-// apart by 5 seconds, count as fast as they can, with their memories beside Redis
-// as after its return. Whatever the order, no span of a window has more events
-// than it allows.
+// apart by 5 seconds, count as fast as they can. Whatever the order, no span of a
+// window has more events than it allows.
 func TestClocksOfProcessesDoNotCount(t *testing.T) {
 	socket := socketPath(t)
 	startRedis(t, socket)
@@ -172,7 +174,6 @@ func TestClocksOfProcessesDoNotCount(t *testing.T) {
 		options := process.client.Options()
 		options.ReadTimeout, options.WriteTimeout, options.DialTimeout, options.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute
 		process.client = redis.NewClient(options)
-		process.back.Store(1)
 		processes = append(processes, process)
 		for range 3 {
 			wait.Go(func() {
@@ -233,12 +234,12 @@ func TestRedisAnswersLikeMemory(t *testing.T) {
 		if i > 5 {
 			do = count
 		}
-		got, at, err := shared.ask(t.Context(), "rl:fra:a", w, do)
+		got, at, err := shared.ask(t.Context(), "rl:fra:a", w, do, uint64(i))
 		if err != nil {
 			t.Fatal(err)
 		}
 		clock = time.UnixMicro(at)
-		want := own.judge("rl:fra:a", w, do)
+		want := own.judge("rl:fra:a", w, do, 0)
 		if got.Allowed != want.Allowed || got.Refused != want.Refused || got.RetryAfter != want.RetryAfter || !slices.Equal(got.States, want.States) {
 			t.Errorf("step %d: Redis answers %+v, memory %+v", i, got, want)
 		}
@@ -314,6 +315,159 @@ func TestRedisGone(t *testing.T) {
 	}
 }
 
+// TestRedisComesBack lets two processes count while Redis is frozen, killed, or
+// restarted between two checks, empty, and woken or started again. No check fails;
+// when Redis is back it holds what the two have allowed, each event once and nothing
+// else, and goes by it.
+func TestRedisComesBack(t *testing.T) {
+	socket := socketPath(t)
+	current := startRedis(t, socket)
+	admin := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ReadTimeout: time.Minute})
+	defer admin.Close()
+	lines := new(logged)
+	processes := []*Redis{newRedis(t, socket, lines), newRedis(t, socket, lines)}
+	shared := func() bool { return processes[0].Shared() && processes[1].Shared() }
+	await := func(what string, done func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(2 * time.Minute); !done(); <-time.After(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("still not: %s", what)
+			}
+		}
+	}
+	restart := func() {
+		current.stop()
+		_ = os.Remove(socket)
+		current = startRedis(t, socket)
+	}
+	wantGone := 0
+	for round, fault := range []string{"freeze", "kill", "restart", "freeze", "kill", "restart", "none"} {
+		key := "rl:fra:" + strconv.Itoa(round)
+		window := Window{"hour", 20 + rand.IntN(60), time.Hour}
+		var allowed [2]atomic.Int64
+		take := func(i int) bool {
+			verdict, err := processes[i].Take(t.Context(), key, window)
+			if err != nil {
+				t.Error(err)
+			}
+			if verdict.Allowed {
+				allowed[i].Add(1)
+			}
+			return verdict.Allowed
+		}
+		known := rand.IntN(window.Limit)
+		for range known {
+			take(rand.IntN(2))
+		}
+		stop := make(chan struct{})
+		var wait sync.WaitGroup
+		for n := range 6 {
+			pace := time.Duration(rand.IntN(40)) * time.Millisecond
+			wait.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					case <-time.After(pace):
+						take(n % 2)
+					}
+				}
+			})
+		}
+		before := [2]int64{processes[0].Alone(), processes[1].Alone()}
+		bothAlone := func() bool { return processes[0].Alone() > before[0] && processes[1].Alone() > before[1] }
+		switch fault {
+		case "freeze":
+			_ = current.cmd.Process.Signal(syscall.SIGSTOP)
+			await("both count for themselves", bothAlone)
+			_ = current.cmd.Process.Signal(syscall.SIGCONT)
+		case "kill":
+			current.stop()
+			await("both count for themselves", bothAlone)
+			restart()
+		case "restart":
+			close(stop)
+			wait.Wait()
+			restart() // Nobody asks meanwhile.
+			take(0)
+			take(1)
+			await("both have noticed", bothAlone)
+		}
+		await("Redis is used again", shared)
+		if fault != "restart" {
+			close(stop)
+			wait.Wait()
+		}
+		await("Redis is used again after all", shared)
+		if fault != "none" {
+			wantGone++
+		}
+
+		names := map[string]bool{}
+		for _, process := range processes {
+			logs, _, _ := process.memory.after(0)
+			for _, log := range logs {
+				for _, e := range log.events {
+					if log.key == key {
+						names[process.nameOf(e.name)] = true
+					}
+				}
+			}
+		}
+		members, err := admin.ZRange(t.Context(), key, 0, -1).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := int(allowed[0].Load() + allowed[1].Load())
+		if len(members) != total || len(names) != total {
+			t.Errorf("%s: Redis has %d events and the processes remember %d, want the %d that were allowed", fault, len(members), len(names), total)
+		}
+		for _, member := range members {
+			if !names[member] {
+				t.Errorf("%s: Redis has an event that nobody allowed", fault)
+			}
+		}
+		for i := range allowed {
+			if n := int(allowed[i].Load()); n > window.Limit {
+				t.Errorf("%s: process %d let %d through, want %d at most", fault, i, n, window.Limit)
+			}
+			room := int(allowed[0].Load()+allowed[1].Load()) < window.Limit
+			if got := take(i); got != room && shared() {
+				t.Errorf("%s: allowed %v after the return, want %v", fault, got, room)
+			}
+		}
+		if left := admin.PTTL(t.Context(), key).Val(); left < 59*time.Minute {
+			t.Errorf("%s: the key expires after %v, want with its window", fault, left)
+		}
+	}
+	if gone, back := lines.count("count rate limits in Redis failed"), lines.count("answers again"); gone != back || gone < 2*wantGone {
+		t.Errorf("said %d times that Redis is gone and %d times that it is back, want one for each, and %d at least", gone, back, 2*wantGone)
+	}
+}
+
+// TestRedisCountsNothingLate: what Redis carries out after its sender has gone on
+// counts nothing, and a clock of Redis that was set is found out.
+func TestRedisCountsNothingLate(t *testing.T) {
+	socket := socketPath(t)
+	startRedis(t, socket)
+	r := newRedis(t, socket, new(logged))
+	window := Window{"hour", 5, time.Hour}
+	for i, ahead := range []time.Duration{-time.Hour, time.Hour, 0} {
+		r.ahead.Add(ahead.Microseconds())
+		if verdict, err := r.Take(t.Context(), "rl:fra:key", window); err != nil || verdict.States[0].Remaining != 4-i {
+			t.Errorf("got %+v, %v; want %d left", verdict, err, 4-i)
+		}
+	}
+	late := time.Now().Add(-time.Second).UnixMicro()
+	answer, err := r.script.Run(t.Context(), r.client, []string{"rl:fra:key"}, count, late, "late", 5, time.Hour.Microseconds()).Int64Slice()
+	if err != nil || len(answer) != 2 || answer[1] != -1 {
+		t.Errorf("got %v, %v; want a refusal", answer, err)
+	}
+	if n := r.client.ZCard(t.Context(), "rl:fra:key").Val(); n != 3 || r.Alone() != 0 {
+		t.Errorf("%d events are counted, %d checks made alone; want 3 and none", n, r.Alone())
+	}
+}
+
 // TestRedisThatHangs asks a server that takes connections and says nothing.
 func TestRedisThatHangs(t *testing.T) {
 	socket := socketPath(t)
@@ -335,8 +489,7 @@ func TestRedisThatHangs(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.until.Store(0)
-	if _, err := r.Take(ctx, "rl:fra:key", window); err == nil {
+	if _, err := newRedis(t, socket, new(logged)).Take(ctx, "rl:fra:key", window); err == nil {
 		t.Error("a client that has gone gets a verdict")
 	}
 }

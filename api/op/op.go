@@ -34,6 +34,8 @@ type Info struct {
 	Produces []string
 	// Warns tells that results may have warnings.
 	Warns bool
+	// Engine is the heavy program that it needs, and that a server may run without.
+	Engine string
 	// Codes are the errors that only this operation may come to.
 	Codes []string
 	// Answer is the type of a result that is JSON, where that is known: a struct
@@ -76,6 +78,8 @@ type Operation[Env any] struct {
 	Input reflect.Type
 	// Example is a valid input.
 	Example any
+	// Off tells that this server runs without its Engine.
+	Off bool
 	// Varies tells that a call's own price may differ from the row's.
 	Varies bool
 

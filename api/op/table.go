@@ -9,6 +9,7 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -42,6 +43,13 @@ func NewTable[Env any](rows []Row[Env]) (*Table[Env], error) {
 
 // All returns the operations in order.
 func (t *Table[Env]) All() []*Operation[Env] { return t.rows }
+
+// Without turns operations off whose engine is one of those.
+func (t *Table[Env]) Without(engines []string) {
+	for _, operation := range t.rows {
+		operation.Off = operation.Engine != "" && slices.Contains(engines, operation.Engine)
+	}
+}
 
 // Lookup returns the operation of that name, or nil.
 func (t *Table[Env]) Lookup(name string) *Operation[Env] { return t.byName[name] }

@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"relaypdf/ai"
 	"relaypdf/api/fault"
+	"relaypdf/api/op"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
 
-// AI is the model that writes templates, and what it costs.
+// AI is the model that writes templates and takes data out of documents, and what it
+// costs.
 type AI struct {
 	Model ai.Model
 	// Input and Output are what the provider takes for a million tokens that it
@@ -21,7 +24,8 @@ type AI struct {
 	Input, Output credit.Amount
 	// MaxTokens is the most that one answer may have.
 	MaxTokens int
-	// Timeout bounds a generation, from the first question to the last page.
+	// Timeout bounds what one call asks of it, from the first question to the last look
+	// at an answer.
 	Timeout time.Duration
 }
 
@@ -64,7 +68,7 @@ func QuoteRefused(err error) error {
 	case errors.Is(err, store.ErrNotFound):
 		return fault.Invalid("quoteId", "is not a quote of this account; ask for one with quote: true")
 	case errors.Is(err, store.ErrQuoteOther):
-		return fault.Invalid("quoteId", "was given for another prompt, sampleData or options; send these as they were, or ask for a new one with quote: true")
+		return fault.Invalid("quoteId", "was given for another request; send all fields as they were, or ask for a new one with quote: true")
 	case errors.Is(err, store.ErrQuoteUsed):
 		return fault.Invalid("quoteId", "was used: a quote holds for one call; ask for a new one with quote: true")
 	case errors.Is(err, store.ErrQuoteExpired):
@@ -81,9 +85,9 @@ const aiRetryAfter = 30
 var errNoAI = errors.New("no provider of models is set up")
 
 // unusableError means that a model's answers cannot be used.
-type unusableError struct{ faults []string }
+type unusableError struct{ fault string }
 
-func (e *unusableError) Error() string { return "a model's template is unusable: " + e.faults[0] }
+func (e *unusableError) Error() string { return "a model's answer is unusable: " + e.fault }
 
 // aiFailure words the failures of generations for the customer.
 func aiFailure(err error) *fault.Error {
@@ -91,16 +95,107 @@ func aiFailure(err error) *fault.Error {
 	var unusable *unusableError
 	switch {
 	case errors.Is(err, errNoAI):
-		return &fault.Error{Code: fault.AIUnavailable, Message: "This service has no AI provider, so that it cannot generate templates."}
+		return &fault.Error{Code: fault.AIUnavailable, Message: "This service has no AI provider, so that it cannot generate templates, or fill a schema."}
 	case errors.As(err, &unavailable) && unavailable.Late:
-		return &fault.Error{Code: fault.AIUnavailable, Message: "The AI provider did not answer in time. A simpler description may help.", RetryAfter: aiRetryAfter}
+		return &fault.Error{Code: fault.AIUnavailable, Message: "The AI provider did not answer in time. A simpler description, or fewer pages, may help.", RetryAfter: aiRetryAfter}
 	case errors.As(err, &unavailable):
 		return &fault.Error{Code: fault.AIUnavailable, RetryAfter: aiRetryAfter}
 	case errors.As(err, &unusable):
-		return &fault.Error{Code: fault.ProcessingFailed, Message: "The model wrote no template that works, also when it was told what is wrong: " + unusable.faults[0] +
-			" Describe the document in other words."}
+		return &fault.Error{Code: fault.ProcessingFailed, Message: "The model gave no answer that works, also when it was told what is wrong: " + unusable.fault +
+			" Describe what you want in other words."}
 	}
 	return nil
+}
+
+// Quoting are the fields of an input whose price follows from what a model takes.
+type Quoting struct {
+	Quote   bool   `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"Asks for a fixed price instead of a result, free of charge. It holds for 15 minutes and one call that asks for the same."`
+	QuoteID string `json:"quoteId,omitempty" jsonschema:"maxLength=100" jsonschema_description:"The quote to pay: exactly its amount is charged. Without one the price follows from the tokens that the model took."`
+}
+
+func (q Quoting) check(faults *op.Faults) {
+	if q.Quote && q.QuoteID != "" {
+		faults.Add("quoteId", "cannot stand beside quote, which asks for a new one")
+	}
+}
+
+// Promised is a promised price, where one was asked for.
+type Promised struct {
+	QuoteID            string         `json:"quoteId,omitempty" jsonschema_description:"Id of the quote, where one was asked for."`
+	AmountMicrodollars *credit.Amount `json:"amountMicrodollars,omitempty" jsonschema_description:"What a call with the quote is charged, in microdollars."`
+	ExpiresAt          *time.Time     `json:"expiresAt,omitempty" jsonschema_description:"Until when the quote holds."`
+}
+
+// promise promises a price for what the digest sums up.
+func (e *Env) promise(ctx context.Context, digest []byte, amount credit.Amount) (Promised, error) {
+	quote, err := e.Quotes.Promise(ctx, digest, amount)
+	if err != nil {
+		return Promised{}, err
+	}
+	expires := quote.ExpiresAt.Truncate(time.Millisecond)
+	return Promised{QuoteID: quote.ID, AmountMicrodollars: &quote.Amount, ExpiresAt: &expires}, nil
+}
+
+// promised returns the price that was promised for what the digest sums up.
+func (e *Env) promised(ctx context.Context, id string, digest []byte) (op.Price, error) {
+	amount, err := e.Quotes.Find(ctx, id, digest)
+	return op.Price{Amount: amount, QuoteID: id}, QuoteRefused(err)
+}
+
+const (
+	// aiTries is how often a model is asked: once, and again with what is wrong.
+	aiTries = 2
+	// maxReason is how much of a fault in a model's answer a customer is told.
+	maxReason = 300
+)
+
+// judge looks at an answer, and says what is wrong with it. Its error is not the
+// answer's.
+type judge func(ctx context.Context, answer ai.Answer) (faults []string, err error)
+
+// ask has the model answer until its answer can be used, and returns what that took.
+// An account whose answers fail too often has to wait until tomorrow.
+func (e *Env) ask(ctx context.Context, c ai.Conversation, look judge) (used ai.Usage, err error) {
+	spared, err := e.Quotes.Begin(ctx)
+	if err != nil {
+		return used, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, e.AI.Timeout)
+	defer cancel()
+	used, err = e.converse(bounded, c, look)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = &ai.UnavailableError{Cause: err, Late: true}
+	}
+	if !blamed(ctx, err) {
+		// One more failure that counts is no reason to fail.
+		_ = spared(context.WithoutCancel(ctx))
+	}
+	return used, err
+}
+
+// converse asks, and asks again with what is wrong.
+func (e *Env) converse(ctx context.Context, c ai.Conversation, look judge) (used ai.Usage, err error) {
+	var faults []string
+	for range aiTries {
+		answer, err := e.AI.Model.Answer(ctx, c)
+		if err != nil {
+			return used, err
+		}
+		used = used.Add(answer.Usage)
+		if faults, err = look(ctx, answer); err != nil || len(faults) == 0 {
+			return used, err
+		}
+		c = c.Repair(answer.Text, faults)
+	}
+	return used, &unusableError{fault: strings.ToValidUTF8(faults[0][:min(len(faults[0]), maxReason)], "")}
+}
+
+// blamed tells whether a failure counts: the model was asked in vain, and neither the
+// provider nor this service is why.
+func blamed(ctx context.Context, err error) bool {
+	var unavailable *ai.UnavailableError
+	var unusable *unusableError
+	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.Late || err != nil && ctx.Err() != nil
 }
 
 // patiently does something that may find the renderers busy again until ctx ends:

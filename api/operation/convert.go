@@ -29,9 +29,9 @@ type ConvertInput struct {
 
 	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file and fileId."`
 	SourceFilename string         `json:"sourceFilename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the source. What it is shows in its content; of text the extension tells csv, md, html and txt apart. Default: txt."`
-	Password       string         `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens the source, where it is protected."`
+	Password       string         `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Opens a protected source."`
 	To             string         `json:"to,omitempty" jsonschema:"enum=pdf,enum=docx,enum=xlsx,enum=html,enum=png,default=pdf" jsonschema_description:"What to make. html is one file with its images in it; png is one image of a document of one page, else a ZIP archive of page-001.png and so on. Texts become pdf, docx, html and png; spreadsheets pdf, xlsx, html and png; presentations and images pdf, html and png; HTML and Markdown all but what they are; PDFs docx, html and png."`
-	Engine         string         `json:"engine,omitempty" jsonschema:"enum=libreoffice,enum=wkhtmltopdf,default=libreoffice" jsonschema_description:"What converts. libreoffice takes any source, a url being an http or https address of a file. wkhtmltopdf makes a pdf of html, of the https page at url, or of a file that holds HTML."`
+	Engine         string         `json:"engine,omitempty" jsonschema:"enum=libreoffice,enum=wkhtmltopdf,default=libreoffice" jsonschema_description:"What converts. libreoffice takes any source; url is a file then. wkhtmltopdf makes a pdf of html, of the https page at url, or of a file that holds HTML."`
 	Options        ConvertOptions `json:"options,omitzero" jsonschema_description:"How the result is made."`
 }
 
@@ -42,8 +42,10 @@ type ConvertOptions struct {
 	FitToWidth bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"Fits a spreadsheet's columns on a page."`
 	Sheets     []Sheet `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
 	Quality    int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"Of photographs, as JPEG."`
-	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password that the pdf shall open with."`
+	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Opens the pdf."`
 	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A."`
+	Comments   bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"As notes."`
+	Changes    string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Of a text. Default: as it says itself."`
 	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents made of the headings in front. It has links and page numbers. Only with the engine wkhtmltopdf."`
 }
 
@@ -77,6 +79,7 @@ func (o ConvertOptions) printing() render.ConvertPrint {
 	p := render.ConvertPrint{PageRanges: o.PageRanges, Password: o.Password}
 	p.Landscape, p.FitToWidth = o.Landscape, o.FitToWidth
 	p.Quality, p.PDFA = o.Quality, pdfaLevels[o.PDFA]
+	p.Comments, p.Changes = o.Comments, render.ConvertChanges(o.Changes)
 	for _, sheet := range o.Sheets {
 		p.Sheets = append(p.Sheets, sheet.value)
 	}
@@ -91,6 +94,7 @@ func (o ConvertOptions) validate(faults *op.Faults, engine string, to render.Con
 	}{
 		{"pageRanges", o.PageRanges != ""}, {"landscape", o.Landscape != nil}, {"fitToWidth", o.FitToWidth}, {"sheets", len(o.Sheets) > 0},
 		{"quality", o.Quality != 0}, {"password", o.Password != ""}, {"pdfa", o.PDFA != ""},
+		{"comments", o.Comments}, {"trackedChanges", o.Changes != ""},
 	} {
 		switch {
 		case option.given && engine == engineWebKit:
@@ -106,6 +110,9 @@ func (o ConvertOptions) validate(faults *op.Faults, engine string, to render.Con
 	}
 	if o.PDFA != "" && o.Password != "" {
 		faults.Add("options.password", "cannot stand beside pdfa: what is archived is not encrypted")
+	}
+	if o.PDFA != "" && o.Comments {
+		faults.Add("options.comments", "cannot stand beside pdfa: its pages are all that there is to see")
 	}
 	checkPassword(faults, "options.password", o.Password)
 }

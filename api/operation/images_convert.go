@@ -38,7 +38,14 @@ func runConvertImage(ctx context.Context, env *Env, in *ConvertImageInput) (op.R
 		how.Background = parseColor(in.Background)
 	}
 	return withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
-		made, err := render.PDFPages{Account: env.Render}.ConvertImage(ctx, files[0], how)
-		return op.Result{Stem: "image", Extension: "." + in.To, ContentType: "image/" + in.To, Body: made}, err
+		made, more, err := render.PDFPages{Account: env.Render}.ConvertImage(ctx, files[0], how)
+		if err != nil {
+			return op.Result{}, err
+		}
+		result := op.Result{Stem: "image", Extension: "." + in.To, ContentType: "image/" + in.To, Body: made}
+		if more {
+			result.Warnings = []op.Warning{{Code: "pictures_omitted", Message: "the file has several pictures, such as those of an animation or pages; the result is the first"}}
+		}
+		return result, nil
 	})
 }

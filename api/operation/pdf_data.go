@@ -2,10 +2,12 @@ package operation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"relaypdf/ai"
 	"relaypdf/api/op"
 	"relaypdf/render"
 	"relaypdf/store/credit"
@@ -19,10 +21,27 @@ type DataInput struct {
 	op.Common
 	PDFSource
 
-	Output    string     `json:"output,omitempty" jsonschema:"enum=markdown,default=markdown" jsonschema_description:"Columns are read one after the other, and lines that repeat on each page are left out but once."`
+	Schema    op.Object  `json:"schema,omitzero" jsonschema_description:"JSON Schema of an object, which a model fills from the document. It has at most 16 KiB, patterns of RE2, and $refs within itself only; the text of the pages has at most 64 KiB. Each value comes with the page that it is on."`
+	Output    string     `json:"output,omitempty" jsonschema:"enum=markdown,default=markdown" jsonschema_description:"What is answered without schema. Columns are read one after the other, and lines that repeat on each page are left out but once."`
 	Pages     Pages      `json:"pages,omitzero" jsonschema_description:"Pages to read: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 	OCR       *bool      `json:"ocr,omitempty" jsonschema:"default=true" jsonschema_description:"Reads pages that have no text by OCR, 50 at most. Where a page needs it, the price of pdf.ocr is added, which is held until then."`
 	Languages []Language `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages of the text: eng (default), deu, fra, or what else is installed. They matter where pages are read by OCR."`
+	Quoting
+}
+
+// DataAnswer is the result of pdf.data.
+type DataAnswer struct {
+	render.MarkdownText
+
+	Data  json.RawMessage `json:"data,omitempty" jsonschema:"type=object" jsonschema_description:"What the document says, valid against the schema of the request."`
+	Found []FoundValue    `json:"found,omitempty" jsonschema_description:"Where each text, number and boolean of data was found."`
+	Promised
+}
+
+// FoundValue is a value of a document's data.
+type FoundValue struct {
+	Path string `json:"path" jsonschema:"required" jsonschema_description:"The value's JSON Pointer in data, such as /items/0/price."`
+	Page int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page that it is on, from 1."`
 }
 
 // Validate checks what the schema cannot state.
@@ -33,29 +52,58 @@ func (in *DataInput) Validate() error {
 	if len(in.Languages) > 0 && !in.reads() {
 		faults.Add("languages", "are for ocr, which is false")
 	}
+	in.check(&faults)
+	switch {
+	case !in.Schema.IsZero():
+		if _, err := newDataSchema(in.Schema.RawMessage); err != nil {
+			faults.Add("schema", "%s", err)
+		}
+		if in.Output != "" {
+			faults.Add("output", "cannot stand beside schema, which is answered with data")
+		}
+	case in.Quote:
+		faults.Add("quote", "is for schema: without one the price is fixed")
+	case in.QuoteID != "":
+		faults.Add("quoteId", "is for schema: without one the price is fixed")
+	}
 	return failures(faults)
 }
 
 // reads tells whether pages without text are read by OCR.
 func (in *DataInput) reads() bool { return in.OCR == nil || *in.OCR }
 
-// Price is what is held: with what OCR costs, where pages may need it.
-func (in *DataInput) Price(_ context.Context, env *Env) (op.Price, error) {
-	return op.Price{Amount: in.most(env)}, nil
+// Price is what is held: with what OCR costs, where pages may need it, and what the
+// longest answers of a model would cost, where it is asked.
+func (in *DataInput) Price(ctx context.Context, env *Env) (op.Price, error) {
+	switch {
+	case in.Schema.IsZero():
+		return op.Price{Amount: in.most(env)}, nil
+	case env.AI == nil:
+		return op.Price{}, errNoAI
+	case in.Quote:
+		return op.Price{}, nil
+	case in.QuoteID != "":
+		digest, err := in.digest()
+		if err != nil {
+			return op.Price{}, err
+		}
+		return env.promised(ctx, in.QuoteID, digest)
+	}
+	return op.Price{Amount: in.most(env) + env.AI.charge(ai.MostReading(in.Schema.RawMessage, env.AI.MaxTokens))}, nil
 }
 
-// most is the most that a call costs.
+// most is the most that a call costs but for a model.
 func (in *DataInput) most(env *Env) credit.Amount {
-	if in.reads() {
+	if in.reads() && !env.NoOCR {
 		return env.Prices["pdf.data"] + env.Prices["pdf.ocr"]
 	}
 	return env.Prices["pdf.data"]
 }
 
 // how says how pages are read.
-func (in *DataInput) how() render.Markdown {
+func (in *DataInput) how(env *Env) render.Markdown {
 	how := render.Markdown{Pages: in.Pages.text()}
-	if !in.reads() {
+	if !in.reads() || env.NoOCR {
 		return how
 	}
 	for _, language := range in.Languages {
@@ -68,8 +116,11 @@ func (in *DataInput) how() render.Markdown {
 }
 
 func runData(ctx context.Context, env *Env, in *DataInput) (op.Result, error) {
+	if !in.Schema.IsZero() {
+		return runSchema(ctx, env, in)
+	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
-		text, about, err := render.PDFPages{Account: env.Render}.Markdown(ctx, file, in.how())
+		text, about, err := render.PDFPages{Account: env.Render}.Markdown(ctx, file, in.how(env))
 		if err != nil {
 			return op.Result{}, err
 		}

@@ -118,3 +118,57 @@ startxref
 467
 %%EOF
 `
+
+// exampleText is a source for the examples of the table: a page with words.
+func exampleText() PDFSource {
+	return PDFSource{FileSource: FileSource{File: op.NewFile([]byte(textPDF))}}
+}
+
+const textPDF = `%PDF-1.4
+1 0 obj
+<< /Type /Catalog /Pages 2 0 R >>
+endobj
+2 0 obj
+<< /Type /Pages /Kids [3 0 R] /Count 1 /MediaBox [0 0 250 200] >>
+endobj
+3 0 obj
+<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /Font << /F1 5 0 R /F2 6 0 R >> >> >>
+endobj
+4 0 obj
+<< /Length 440 >>
+stream
+BT
+/F2 16 Tf 1 0 0 1 20 165 Tm (Invoice 2026-17) Tj
+/F1 10 Tf 1 0 0 1 20 140 Tm (For Ada Lovelace, due on 1 December 2026.) Tj
+/F2 10 Tf 1 0 0 1 20 115 Tm (Item) Tj
+/F2 10 Tf 1 0 0 1 150 115 Tm (Amount) Tj
+/F1 10 Tf 1 0 0 1 20 100 Tm (Paper) Tj
+/F1 10 Tf 1 0 0 1 150 100 Tm (12.50) Tj
+/F1 10 Tf 1 0 0 1 20 85 Tm (Ink) Tj
+/F1 10 Tf 1 0 0 1 150 85 Tm (30.00) Tj
+/F1 10 Tf 1 0 0 1 20 70 Tm (Total) Tj
+/F1 10 Tf 1 0 0 1 150 70 Tm (42.50) Tj
+ET
+endstream
+endobj
+5 0 obj
+<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>
+endobj
+6 0 obj
+<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold >>
+endobj
+xref
+0 7
+0000000000 65535 f 
+0000000009 00000 n 
+0000000058 00000 n 
+0000000139 00000 n 
+0000000251 00000 n 
+0000000741 00000 n 
+0000000811 00000 n 
+trailer
+<< /Size 7 /Root 1 0 R >>
+startxref
+886
+%%EOF
+`

@@ -169,7 +169,7 @@ func (e *documentError) detail() fault.Detail {
 		return fault.Detail{Field: e.password, Message: "is required: the PDF is encrypted and does not open without one"}
 	case render.PDFWrongPassword:
 		return fault.Detail{Field: e.password, Message: "is wrong: it does not open the PDF"}
-	case render.PDFNothing, render.PDFRemains, render.PDFNoArchive:
+	case render.PDFNothing, render.PDFRemains, render.PDFNoArchive, render.PDFNotEmail:
 		return fault.Detail{Field: e.field, Message: e.cause.Text}
 	case render.PDFExhausted:
 		return fault.Detail{Field: e.field, Message: "needs more time, memory or disk space than one document may have"}

@@ -26,15 +26,29 @@ type Env struct {
 	// Stored opens an upload or an earlier result of the account, which the
 	// caller closes. It returns store.ErrNotFound where the account has no such file.
 	Stored func(ctx context.Context, id string) (op.Body, error)
-	// AI writes templates; nil where there is no provider.
+	// Held is what was held for the call: the most that it may cost.
+	Held credit.Amount
+	// AI is the model; nil where there is no provider.
 	AI *AI
 	// Prices are those of all operations, by name.
 	Prices map[string]credit.Amount
 	// Quotes are the account's.
 	Quotes Quotes
+	// NoOCR tells that this server runs without what reads scans.
+	NoOCR bool
 	// View is what templates.preview makes. Calls have Printed.
 	View View
 }
+
+// The heavy programs that a server may run without.
+const (
+	EngineOffice      = "office"
+	EngineOCR         = "ocr"
+	EngineGhostscript = "ghostscript"
+)
+
+// Engines are all of these.
+var Engines = []string{EngineOffice, EngineOCR, EngineGhostscript}
 
 // View is what is made of a template for who writes it.
 type View int
@@ -113,7 +127,7 @@ var Rows = []op.Row[*Env]{
 		Info: op.Info{
 			Name: "images.convert", Summary: "Convert or resize an image",
 			Use:   "Use it for pictures.",
-			Price: toolPrice, Produces: []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"},
+			Price: toolPrice, Produces: []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"}, Warns: true,
 		},
 		Example: ConvertImageInput{FileSource: FileSource{File: op.NewFile([]byte(examplePNG))}, To: "png", Width: 64},
 		Run:     runConvertImage,
@@ -241,14 +255,15 @@ var Rows = []op.Row[*Env]{
 			Price: toolPrice, PriceNote: "The text layer is read; pictures of text are not.",
 			Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFTextResult](),
 		},
-		Example: TextInput{PDFSource: examplePDF()},
+		Example: TextInput{PDFSource: exampleText()},
 		Run:     runText,
 	},
 	row[OCRInput]{
 		Info: op.Info{
 			Name: "pdf.ocr", Summary: "Make scans searchable, or get their text",
-			Use:   "Use it for pages that are pictures of text, where pdf_text finds nothing.",
-			Price: ocrPrice, PriceNote: "Pages that have text are left as they are.",
+			Use:    "Use it for pages that are pictures of text, where pdf_text finds nothing.",
+			Engine: EngineOCR,
+			Price:  ocrPrice, PriceNote: "Pages that have text are left as they are.",
 			Produces: []string{"application/pdf", "application/json"}, Answer: reflect.TypeFor[render.ReadText](), Codes: []string{string(fault.ConvertUnavailable)},
 		},
 		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
@@ -256,17 +271,17 @@ var Rows = []op.Row[*Env]{
 	},
 	row[DataInput]{
 		Info: op.Info{
-			Name: "pdf.data", Summary: "Read a PDF as Markdown",
-			Use:   "Use it for what a PDF says, with headings, lists and tables.",
-			Price: dataPrice, PriceNote: "Plus pdf.ocr for pages without text.",
-			Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.MarkdownText](), Codes: []string{string(fault.ConvertUnavailable)}, Warns: true,
+			Name: "pdf.data", Summary: "Read a PDF as Markdown or data",
+			Use:   "Use it for what a PDF says, with headings, lists and tables; with schema, for its data.",
+			Price: dataPrice, PriceNote: "Plus pdf.ocr for pages without text. With schema plus tokens, as templates.generate.",
+			Produces: []string{"application/json"}, Answer: reflect.TypeFor[DataAnswer](), Codes: []string{string(fault.ConvertUnavailable), string(fault.AIUnavailable)}, Warns: true,
 		},
-		Example: DataInput{PDFSource: examplePDF(), Pages: SelectPages("1-2")},
+		Example: DataInput{PDFSource: exampleText(), Pages: SelectPages("1")},
 		Run:     runData,
 	},
 	row[RedactInput]{
 		Info:    pdfTool("pdf.redact", "Redact a PDF: take words and parts out for good", "Use it to black out secrets: they are gone, not covered."),
-		Example: RedactInput{PDFSource: examplePDF(), Areas: []RedactArea{{Page: 1, X: 20, Y: 10, Width: 100, Height: 50}}},
+		Example: RedactInput{PDFSource: exampleText(), Terms: []RedactTerm{"Ada Lovelace"}},
 		Run:     described(runRedact),
 	},
 	row[ArchiveInput]{
@@ -274,7 +289,7 @@ var Rows = []op.Row[*Env]{
 			Name: "pdf.pdfa", Summary: "Make a PDF one for archives (PDF/A)",
 			Use:   "Use it for files that must be readable in decades, or that somebody wants as PDF/A.",
 			Price: toolPrice, PriceNote: "Warnings say what had to change.",
-			Produces: []string{"application/pdf"}, Warns: true, Codes: []string{string(fault.ConvertUnavailable)},
+			Produces: []string{"application/pdf"}, Warns: true, Codes: []string{string(fault.ConvertUnavailable)}, Engine: EngineGhostscript,
 		},
 		Example: ArchiveInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "3b"},
 		Run:     runArchive,
@@ -292,6 +307,15 @@ var Rows = []op.Row[*Env]{
 		Info:    pdfTool("pdf.form.fill", "Fill the form of a PDF", "Use it to fill a form that exists. Learn the names of its fields with pdf_form_fields."),
 		Example: FormFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
 		Run:     described(runFormFill),
+	},
+	row[EmailInput]{
+		Info: op.Info{
+			Name: "email.create", Summary: "Make a PDF of an e-mail",
+			Use:   "Use it for .eml files.",
+			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"}, Warns: true,
+		},
+		Example: EmailInput{FileSource: FileSource{File: op.NewFile([]byte(exampleEmail))}, Attachments: "ignore", Format: "A4"},
+		Run:     described(runEmail),
 	},
 	row[BarcodeInput]{
 		Info: op.Info{
@@ -315,7 +339,7 @@ var Rows = []op.Row[*Env]{
 		Info: op.Info{
 			Name: "convert.create", Summary: "Convert an office document, HTML, Markdown, text, a PDF or an image",
 			Use:   "Use it to turn DOCX, XLSX, PPTX, ODT, CSV and the like into PDF, or one of them into another. For HTML and web pages pdf_create gives better pages.",
-			Price: convertPrice, Codes: []string{string(fault.ConvertUnavailable)},
+			Price: convertPrice, Codes: []string{string(fault.ConvertUnavailable)}, Engine: EngineOffice,
 			Produces: []string{
 				convertTypes[render.ConvertPDF], convertTypes[render.ConvertDOCX], convertTypes[render.ConvertXLSX],
 				convertTypes[render.ConvertHTML], convertTypes[render.ConvertPNG], "application/zip",

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"relaypdf/ai"
 	"relaypdf/api/fault"
@@ -24,8 +23,7 @@ type GenerateInput struct {
 	Prompt     string     `json:"prompt" jsonschema:"required,minLength=1,maxLength=20000" jsonschema_description:"What document the template is for, in words."`
 	SampleData op.Object  `json:"sampleData,omitzero" jsonschema_description:"Data that the template must fit, at most 64 KiB. Without it the model invents some."`
 	Options    PDFOptions `json:"options,omitzero" jsonschema_description:"Options of POST /v1/pdf that are settled. The model chooses the others."`
-	Quote      bool       `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"Asks for a fixed price instead of a template, free of charge. It holds for 15 minutes and one call with the same prompt, sampleData and options."`
-	QuoteID    string     `json:"quoteId,omitempty" jsonschema:"maxLength=100" jsonschema_description:"The quote to pay: exactly its amount is charged. Without one the price follows from the tokens that the model took."`
+	Quoting
 }
 
 const (
@@ -34,11 +32,6 @@ const (
 	// expectedAnswer is the size of the answer that a quote reckons with, in bytes:
 	// that of the longest layout of the gallery.
 	expectedAnswer = 12 << 10
-	// generationTries is how often the model is asked: once, and again with what is
-	// wrong.
-	generationTries = 2
-	// maxReason is how much of a fault in a model's template a customer is told.
-	maxReason = 300
 )
 
 // Validate checks what the schema cannot state.
@@ -50,21 +43,17 @@ func (in *GenerateInput) Validate() error {
 	if len(in.SampleData.RawMessage) > maxSample {
 		faults.Add("sampleData", "must have at most %d bytes here, because the model reads all of it; got %d. Send an excerpt", maxSample, len(in.SampleData.RawMessage))
 	}
-	if in.Quote && in.QuoteID != "" {
-		faults.Add("quoteId", "cannot stand beside quote, which asks for a new one")
-	}
+	in.check(&faults)
 	in.Options.check(&faults, false)
 	return failures(faults)
 }
 
 // GeneratedTemplate is the result of templates.generate: a template, or a quote.
 type GeneratedTemplate struct {
-	HTML               string          `json:"html,omitempty" jsonschema_description:"Source of the template."`
-	SampleData         json.RawMessage `json:"sampleData,omitempty" jsonschema:"type=object" jsonschema_description:"Data to show it with: that of the request, or else the model's."`
-	Options            json.RawMessage `json:"options,omitempty" jsonschema:"type=object" jsonschema_description:"Options of POST /v1/pdf for it: those of the request, and what the model chose."`
-	QuoteID            string          `json:"quoteId,omitempty" jsonschema_description:"Id of the quote, where one was asked for."`
-	AmountMicrodollars *credit.Amount  `json:"amountMicrodollars,omitempty" jsonschema_description:"What a call with the quote is charged, in microdollars."`
-	ExpiresAt          *time.Time      `json:"expiresAt,omitempty" jsonschema_description:"Until when the quote holds."`
+	HTML       string          `json:"html,omitempty" jsonschema_description:"Source of the template."`
+	SampleData json.RawMessage `json:"sampleData,omitempty" jsonschema:"type=object" jsonschema_description:"Data to show it with: that of the request, or else the model's."`
+	Options    json.RawMessage `json:"options,omitempty" jsonschema:"type=object" jsonschema_description:"Options of POST /v1/pdf for it: those of the request, and what the model chose."`
+	Promised
 }
 
 // modelOptions are the options that a model may choose: those of the page, and none
@@ -129,8 +118,7 @@ func (in *GenerateInput) Price(ctx context.Context, env *Env) (op.Price, error) 
 		if err != nil {
 			return op.Price{}, err
 		}
-		amount, err := env.Quotes.Find(ctx, in.QuoteID, digest)
-		return op.Price{Amount: amount, QuoteID: in.QuoteID}, QuoteRefused(err)
+		return env.promised(ctx, in.QuoteID, digest)
 	}
 	c, err := in.conversation(env.AI)
 	return op.Price{Amount: env.generation(c.MostUsage())}, err
@@ -152,111 +140,55 @@ func runGenerate(ctx context.Context, env *Env, in *GenerateInput) (op.Result, e
 		return op.Result{}, err
 	}
 	if in.Quote {
-		return in.promise(ctx, env, conversation)
+		digest, err := in.digest()
+		if err != nil {
+			return op.Result{}, err
+		}
+		promised, err := env.promise(ctx, digest, env.generation(conversation.ExpectedUsage(expectedAnswer)))
+		return op.Result{Stem: "quote", JSON: GeneratedTemplate{Promised: promised}, Charge: new(credit.Amount(0))}, err
 	}
-	spared, err := env.Quotes.Begin(ctx)
-	if err != nil {
-		return op.Result{}, err
-	}
-	bounded, cancel := context.WithTimeout(ctx, env.AI.Timeout)
-	defer cancel()
 	g := &generator{env: env, in: in}
-	made, err := g.generate(bounded, conversation)
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = &ai.UnavailableError{Cause: err, Late: true}
-	}
-	if !g.blamed(ctx, err) {
-		// One more failure that counts is no reason to fail.
-		_ = spared(context.WithoutCancel(ctx))
-	}
+	used, err := env.ask(ctx, conversation, g.judge)
 	if err != nil {
 		return op.Result{}, err
 	}
-	result := op.Result{Stem: "template", JSON: made}
+	result := op.Result{Stem: "template", JSON: g.made}
 	if in.QuoteID == "" {
 		// A provider that counts more than it was asked for is not the customer's matter.
-		charge := min(env.generation(g.used), env.generation(conversation.MostUsage()))
+		charge := min(env.generation(used), env.Held)
 		result.Charge = &charge
 	}
 	return result, nil
-}
-
-// promise answers with a fixed price: that of one answer of the usual length.
-func (in *GenerateInput) promise(ctx context.Context, env *Env, c ai.Conversation) (op.Result, error) {
-	digest, err := in.digest()
-	if err != nil {
-		return op.Result{}, err
-	}
-	quote, err := env.Quotes.Promise(ctx, digest, env.generation(c.ExpectedUsage(expectedAnswer)))
-	if err != nil {
-		return op.Result{}, err
-	}
-	expires := quote.ExpiresAt.Truncate(time.Millisecond)
-	return op.Result{
-		Stem: "quote", JSON: GeneratedTemplate{QuoteID: quote.ID, AmountMicrodollars: &quote.Amount, ExpiresAt: &expires}, Charge: new(credit.Amount(0)),
-	}, nil
 }
 
 // generator is one generation of a template.
 type generator struct {
 	env  *Env
 	in   *GenerateInput
-	used ai.Usage
-}
-
-// generate asks the model until it has written a template that works.
-func (g *generator) generate(ctx context.Context, c ai.Conversation) (GeneratedTemplate, error) {
-	var faults []string
-	for try := range generationTries {
-		answer, err := g.env.AI.Model.Answer(ctx, c)
-		if err != nil {
-			return GeneratedTemplate{}, err
-		}
-		g.used = g.used.Add(answer.Usage)
-		var made GeneratedTemplate
-		if made, faults, err = g.judge(ctx, answer); err != nil || len(faults) == 0 {
-			return made, err
-		}
-		if try == 0 {
-			c = c.Repair(answer.Text, faults)
-		}
-	}
-	first := strings.ToValidUTF8(faults[0][:min(len(faults[0]), maxReason)], "")
-	return GeneratedTemplate{}, &unusableError{faults: []string{first}}
-}
-
-// blamed tells whether a failure counts: the model was asked in vain, and neither the
-// provider nor this service is why.
-func (g *generator) blamed(ctx context.Context, err error) bool {
-	var unavailable *ai.UnavailableError
-	var unusable *unusableError
-	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.Late || err != nil && ctx.Err() != nil
+	made GeneratedTemplate
 }
 
 // judge tries a model's template, and says what is wrong with it. Nothing of it runs
 // but where customers' templates do.
-func (g *generator) judge(ctx context.Context, answer ai.Answer) (made GeneratedTemplate, faults []string, err error) {
+func (g *generator) judge(ctx context.Context, answer ai.Answer) (faults []string, err error) {
 	draft, fault := answer.Read()
 	if fault != "" {
-		return made, []string{fault}, nil
+		return []string{fault}, nil
 	}
-	made = GeneratedTemplate{HTML: draft.HTML, SampleData: draft.SampleData}
+	g.made = GeneratedTemplate{HTML: draft.HTML, SampleData: draft.SampleData}
 	if own, err := g.in.sample(); err != nil {
-		return made, nil, err
+		return nil, err
 	} else if own != nil {
-		made.SampleData = own
+		g.made.SampleData = own
 	}
-	options, err := g.options(ctx, draft, &made)
+	options, err := g.options(ctx, draft, &g.made)
 	if err == nil {
-		err = patiently(ctx, func() error { return g.try(ctx, made, options) })
-	}
-	if err == nil {
-		return made, nil, nil
+		err = patiently(ctx, func() error { return g.try(ctx, g.made, options) })
 	}
 	if faults = draftFaults(err); len(faults) > 0 {
-		return made, faults, nil
+		return faults, nil
 	}
-	return made, nil, err
+	return nil, err
 }
 
 // draftOptions are a model's options under those of the request.
@@ -347,6 +279,9 @@ func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDF
 // draftFaults lists what is wrong with a model's template, for the model. It is
 // empty where the error is not the template's.
 func draftFaults(err error) []string {
+	if err == nil {
+		return nil
+	}
 	e := Failure(err)
 	var busy *render.BusyError
 	if e == nil || errors.As(err, &busy) {

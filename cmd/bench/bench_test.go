@@ -33,7 +33,7 @@ func TestShortRun(t *testing.T) {
 	var out, progress bytes.Buffer
 	opt := options{
 		binary: binary, dir: parent, short: true, json: true, env: os.Environ(), out: &out, progress: &progress,
-		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|agents|barcodes|editors|tools|tools/merge|tools/zip, 30 files|jobs|deliveries|idempotency|start|neighbours|claims|hot account|distance|usage|pages|overload with tools|plans)$`),
+		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|agents|barcodes|editors|tools|tools/merge|tools/zip, 30 files|jobs|deliveries|idempotency|start|neighbours|claims|queues|hot account|distance|usage|pages|overload with tools|plans)$`),
 	}
 	if err := run(t.Context(), opt); err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
@@ -81,8 +81,8 @@ func TestShortRun(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 	}
-	if len(names) != 16 {
-		t.Errorf("%d single figures, want one of agents, 2 of editors, 2 of neighbours, 4 of claims, one hot account, 4 at a distance and 2 of usage: %v", len(names), names)
+	if len(names) != 24 {
+		t.Errorf("%d single figures, want one of agents, 2 of editors, 2 of neighbours, 4 of claims, 8 of queues, one hot account, 4 at a distance and 2 of usage: %v", len(names), names)
 	}
 	if m := got.Mixed; m == nil || !m.All.sound() || m.All.Accepted == 0 || len(m.Parties) != 6 {
 		t.Errorf("overload with tools: %+v", m)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"relaypdf/store"
@@ -66,6 +67,45 @@ func (l databases) claims(ctx context.Context, r *report) error {
 		}
 		return nil
 	})
+}
+
+// queues measures the claim of a job by how many wait, and of how many accounts. A
+// job that was claimed waits again before the next claim.
+func (l databases) queues(ctx context.Context, r *report) error {
+	for _, accounts := range []int{1, waitingAccounts} {
+		for _, queued := range choose(l.lab, []int{10, 1000, 100_000}, []int{10, 2000}) {
+			err := l.eachDatabase(ctx, func(database string, b *bare, db *sql.DB) error {
+				l.say("claims on %s: %d jobs of %d accounts", database, queued, accounts)
+				if err := fillJobs(ctx, db, database, queued, accounts); err != nil {
+					return err
+				}
+				n := choose(l.lab, 200, 10)
+				var took []time.Duration
+				for i := range n + n/10 {
+					begin := time.Now()
+					job, err := b.store.ClaimJob(ctx, b.lease)
+					if i >= n/10 {
+						took = append(took, time.Since(begin))
+					}
+					if err == nil {
+						_, err = db.ExecContext(ctx, `UPDATE jobs SET state = 'queued', lease = '' WHERE call_id = $1`, job.Call.ID)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				r.reach(goalFigures{
+					Name: fmt.Sprintf("claim of one of %d jobs of %d accounts, %s", queued, min(queued, accounts), database), Got: ms(percentile(took, 50)), Goal: jobClaimGoal, Unit: "ms",
+					Beside: fmt.Sprintf("p50 of %d, p95 %.1f ms", n, ms(percentile(took, 95))),
+				})
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // each times work that is done n times, after a few that do not count.
@@ -146,24 +186,48 @@ func (l databases) onDatabase(ctx context.Context, database string, do func(stri
 // fillClaims makes accounts wait with a job each, and one account with a callback
 // to each of very many receivers; part makes less of both.
 func fillClaims(ctx context.Context, db *sql.DB, database string, part int) error {
-	bytes := "BLOB"
-	if database == store.Postgres {
-		bytes = "BYTEA"
+	if err := fillJobs(ctx, db, database, waitingAccounts/part, waitingAccounts/part); err != nil {
+		return err
 	}
+	bytes := bytesOf(database)
 	for _, fill := range []struct {
 		query string
 		n     int
 	}{
-		{`INSERT INTO calls (id, result_id, account_id, operation, mode, request_id, lease, metered, quote, status, day, created_at)
-			SELECT 'call_' || n, 'file_' || n, 'acc_' || n, 'pdf.create', 'async', '', '', TRUE, 0, 'running', 0, n FROM numbers`, waitingAccounts / part},
-		{`INSERT INTO jobs (call_id, account_id, state, created_at) SELECT 'call_' || n, 'acc_' || n, 'queued', n FROM numbers`, waitingAccounts / part},
-		{`INSERT INTO job_inputs (call_id, sealed) SELECT 'call_' || n, CAST('x' AS ` + bytes + `) FROM numbers`, waitingAccounts / part},
 		{`INSERT INTO events (id, account_id, type, body, created_at) SELECT 'evt_' || n, 'acc_1', 'callback', CAST('{}' AS ` + bytes + `), n FROM numbers`, 1},
 		{`INSERT INTO deliveries (id, account_id, event_id, event_type, receiver, url, status, next_attempt_at, created_at)
 			SELECT 'dlv_' || n, 'acc_' || (n % 1000), 'evt_1', 'callback', 'to_' || n, 'https://example.com', 'pending', n, n FROM numbers`, waitingReceivers / part},
 	} {
 		if _, err := db.ExecContext(ctx, numbers+fill.query, fill.n); err != nil {
 			return fmt.Errorf("%s: %w", fill.query, err)
+		}
+	}
+	return analyze(ctx, db)
+}
+
+// bytesOf is the type of bytes.
+func bytesOf(database string) string {
+	if database == store.Postgres {
+		return "BYTEA"
+	}
+	return "BLOB"
+}
+
+// fillJobs makes jobs of so many accounts wait. A transaction that counts one account's
+// jobs passes all of its own versions of that count each time, so that it makes few.
+func fillJobs(ctx context.Context, db *sql.DB, database string, jobs, accounts int) error {
+	const few = 1000
+	for _, query := range []string{
+		fmt.Sprintf(`INSERT INTO calls (id, result_id, account_id, operation, mode, request_id, lease, metered, quote, status, day, created_at)
+			SELECT 'call_' || n, 'file_' || n, 'acc_' || (n %% %d), 'pdf.create', 'async', '', '', TRUE, 0, 'running', 0, n FROM numbers`, accounts),
+		fmt.Sprintf(`INSERT INTO jobs (call_id, account_id, state, created_at) SELECT 'call_' || n, 'acc_' || (n %% %d), 'queued', n FROM numbers`, accounts),
+		`INSERT INTO job_inputs (call_id, sealed) SELECT 'call_' || n, CAST('x' AS ` + bytesOf(database) + `) FROM numbers`,
+	} {
+		for made := 0; made < jobs; made += few {
+			part := strings.Replace(query, "FROM numbers", fmt.Sprintf("FROM (SELECT n + %d AS n FROM numbers) AS more", made), 1)
+			if _, err := db.ExecContext(ctx, numbers+part, min(few, jobs-made)); err != nil {
+				return fmt.Errorf("%s: %w", query, err)
+			}
 		}
 	}
 	return analyze(ctx, db)

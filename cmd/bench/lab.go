@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"time"
 )
 
 // accounts of the data folder: the first is alone where one account is
@@ -72,7 +71,7 @@ func (l *lab) say(format string, args ...any) {
 }
 
 // choose returns the long value, or the short one for a quick look.
-func choose[T int | time.Duration](l *lab, long, short T) T {
+func choose[T any](l *lab, long, short T) T {
 	if l.short {
 		return short
 	}

@@ -98,6 +98,8 @@ func (l *lab) toolRows(f *fixtures) []tool {
 			hand: f.program("gs", "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", "-dPDFA=2", "-sColorConversionStrategy=UseDeviceIndependentColor", "-o", out, "plain.pdf")},
 		{name: "markdown, 100 pages", operation: "pdf.data", call: toolRequest("/v1/pdf/data", f.pdf("plain.pdf"), []byte("{")),
 			hand: f.program("pdftotext", "plain.pdf", "out.txt")},
+		{name: "email", operation: "email.create", call: toolRequest("/v1/email", map[string]any{"file": f.files["mail.eml"]}, pdfMagic),
+			hand: f.program("chromium-headless-shell", "--no-sandbox", "--no-pdf-header-footer", "--print-to-pdf="+out, f.names[0])},
 		{name: "zip, 30 files", operation: "zip.create", call: toolRequest("/v1/zip", map[string]any{"files": f.letters()}, []byte("PK")),
 			hand: f.program("zip", append([]string{"-q", "out.zip"}, f.names...)...)},
 	}
@@ -300,6 +302,10 @@ func (l *lab) newFixtures(ctx context.Context) (_ *fixtures, err error) {
 		if err := f.add(name, []byte(chapters(40))); err != nil {
 			return nil, err
 		}
+	}
+	mail := "From: a@example.com\nTo: b@example.com\nSubject: Report\nContent-Type: text/html; charset=utf-8\n\n" + chapters(40)
+	if err := f.add("mail.eml", []byte(mail)); err != nil {
+		return nil, err
 	}
 	return f, nil
 }

@@ -29,6 +29,7 @@ import (
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/blob"
+	"relaypdf/trace"
 )
 
 // App is the whole service, put together. End-to-end tests start it as it is.
@@ -49,6 +50,7 @@ type App struct {
 	money    *payments.Payments // nil where none are taken
 	stripe   *http.Server       // stands in for Stripe, for developers
 	registry *prometheus.Registry
+	tracer   *trace.Tracer // nil where nobody takes traces
 	public   *http.Server
 	private  *http.Server
 	bound    map[*http.Server]net.Listener
@@ -89,6 +91,13 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	if err := a.bind(ctx); err != nil {
 		return nil, err
 	}
+	if config.OTLPURL != "" {
+		if a.tracer, err = trace.New(ctx, trace.Config{URL: config.OTLPURL, Version: version, Region: config.Region, Logger: log}); err != nil {
+			return nil, fmt.Errorf("RELAYPDF_OTLP_URL: %w", err)
+		}
+		log = a.tracer.Logger(log)
+		a.log = log
+	}
 	// The database and the browser start side by side: each takes a while.
 	start, startCtx := errgroup.WithContext(ctx)
 	start.Go(func() error { return a.openStore(startCtx, ctx, hooks) })
@@ -120,12 +129,15 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 		AI: model, Limiter: limiter, Registry: a.registry,
 		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
 		Regions: api.Regions{Here: config.Region, Replay: config.RegionReplay, URLs: config.RegionURLs},
-		Brand:   config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices,
-		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Logger: log, AfterStep: hooks.AfterStep,
+		Brand:   config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices, Without: config.without(),
+		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep,
 		Agents: func(d *api.AgentDoor) (http.Handler, error) { return openAgents(d, log) },
 	}
 	if a.money != nil {
 		apiConfig.Payments = a.money
+	}
+	if err := a.letOutsidersIn(&apiConfig); err != nil {
+		return nil, err
 	}
 	if a.API, err = api.New(apiConfig); err != nil {
 		return nil, err
@@ -136,10 +148,20 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	}
 	a.public.Handler = edge.New(edge.Config{
 		API: a.API.Handler(), Serves: a.API.Serves, Fail: a.API.Fail, Pages: outside.before(pages, a.API.Handler()),
-		TrustedIPHeader: config.TrustedIPHeader, Logger: log, Registry: a.registry,
+		TrustedIPHeader: config.TrustedIPHeader, Logger: log, Registry: a.registry, Tracer: a.tracer,
 	})
-	a.private.Handler = edge.Private(a.registry)
+	a.private.Handler = privateHandler(a.registry, a.public.Handler)
 	return a, nil
+}
+
+// privateHandler serves the private port. The state of the process is asked for
+// there too: a worker has no other port, and no crowd of clients keeps probes away.
+func privateHandler(registry *prometheus.Registry, public http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", edge.Private(registry))
+	mux.Handle("GET /health", public)
+	mux.Handle("GET /health/ready", public)
+	return mux
 }
 
 // openAgents makes the door of agents.
@@ -256,7 +278,7 @@ func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks
 		return nil, err
 	}
 	s, err := store.Open(ctx, store.Config{
-		URL: config.DatabaseURL, SessionURL: config.SessionURL, Conns: config.DatabaseConns, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Machine: hooks.Clock, Logger: log,
+		URL: config.DatabaseURL, SessionURL: config.SessionURL, ReadURL: config.ReadURL, Conns: config.DatabaseConns, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Machine: hooks.Clock, Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_DATABASE_URL: %w", err)
@@ -267,7 +289,7 @@ func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks
 func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 	config := render.Config{
 		Chromium: a.config.Chromium, User: a.config.RenderUser, Slots: a.config.RenderSlots, Queue: a.config.RenderQueue,
-		Memory: a.config.Memory, OfficeSlots: a.config.OfficeSlots,
+		Memory: a.config.Memory, OfficeSlots: a.config.OfficeSlots, NoOffice: !slices.Contains(a.config.Engines, operation.EngineOffice),
 		AllowHosts: a.config.AllowHosts, OwnHosts: a.config.ownHosts(), ExtraCA: a.config.ExtraCA, Fonts: a.config.Fonts, Logger: a.log,
 		Sandbox: render.Sandbox(a.config.Sandbox),
 	}
@@ -387,5 +409,8 @@ func (a *App) Close() error {
 	closeIf(a.redis, a.redis != nil)
 	closeIf(a.lease, a.lease != nil)
 	closeIf(a.Store, a.Store != nil)
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+	defer cancel()
+	errs = append(errs, a.tracer.Close(ctx))
 	return errors.Join(errs...)
 }

@@ -13,6 +13,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
+	"relaypdf/api/issuer"
 	"relaypdf/api/limit"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
@@ -67,6 +68,23 @@ func (a *App) identities() (web.Identities, error) {
 	}), nil
 }
 
+// letOutsidersIn has the door of agents take the tokens of an outside issuer, where
+// one is set. It is asked nothing yet.
+func (a *App) letOutsidersIn(to *api.Config) error {
+	if a.config.MCPIssuer == "" {
+		return nil
+	}
+	roots, err := render.LoadRoots(a.config.ExtraCA)
+	if err != nil {
+		return err
+	}
+	to.Issuer = issuer.New(issuer.Config{Issuer: a.config.MCPIssuer, Audience: a.config.MCPAudience, Roots: roots})
+	if a.post != nil {
+		to.TellGrant = web.TellGrants(a.post, a.config.BaseURL)
+	}
+	return nil
+}
+
 // openPages prepares the pages, where the process has their role.
 func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, error) {
 	if !a.has(roleWeb) {
@@ -119,7 +137,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	if config.Identities, err = a.identities(); err != nil {
 		return nil, err
 	}
-	config.IdentityName = a.config.OIDCName
+	config.IdentityName, config.TokenIssuer = a.config.OIDCName, a.config.MCPIssuer
 	pages, err := web.New(config)
 	if err != nil {
 		return nil, errors.Join(errors.New("the pages cannot be served"), err)

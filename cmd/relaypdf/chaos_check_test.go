@@ -306,7 +306,7 @@ func (c *chaos) checkBlobs(db *sql.DB) {
 
 // blobFiles lists all files below the folder of blobs, unfinished ones too.
 func (c *chaos) blobFiles() (names []string) {
-	_ = filepath.WalkDir(filepath.Join(c.db.DataDir, "blobs"), func(_ string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(c.blobs, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			names = append(names, d.Name())
 		}
@@ -317,7 +317,7 @@ func (c *chaos) blobFiles() (names []string) {
 
 // lastPart returns when the newest of the unfinished blobs was written.
 func (c *chaos) lastPart() (last time.Time) {
-	parts, _ := filepath.Glob(filepath.Join(c.db.DataDir, "blobs", "*", ".part-*"))
+	parts, _ := filepath.Glob(filepath.Join(c.blobs, "*", ".part-*"))
 	for _, part := range parts {
 		if info, err := os.Stat(part); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()

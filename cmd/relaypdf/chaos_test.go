@@ -83,6 +83,9 @@ type chaos struct {
 	servers   []*chaosServer
 	cutter    *storetest.Cutter // between servers and PostgreSQL
 	attacks   atomic.Int32      // hostile documents that were answered
+	blobs     string            // folder in which the files are
+	// clientHook is told of every answer that came; nil is nobody.
+	clientHook func(fleetAnswer)
 }
 
 // chaosCustomer is an account and what it was told.
@@ -100,7 +103,7 @@ type chaosCustomer struct {
 
 func newChaos(t *testing.T, db storetest.DB, processes int) *chaos {
 	t.Helper()
-	c := &chaos{t: t, db: db, store: db.Open(t, nil), dir: chaosFolder(t), program: plainProgram(t), receiver: newChaosReceiver(t), till: newChaosTill(t)}
+	c := &chaos{t: t, db: db, store: db.Open(t, nil), dir: chaosFolder(t), program: plainProgram(t), receiver: newChaosReceiver(t), till: newChaosTill(t), blobs: filepath.Join(db.DataDir, "blobs")}
 	ca := filepath.Join(c.dir, "ca.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.receiver.server.Certificate().Raw})
 	if err := os.WriteFile(ca, certificate, 0o644); err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	osuser "os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"relaypdf/api"
+	"relaypdf/api/operation"
 	"relaypdf/render"
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
@@ -122,9 +124,21 @@ func checkDatabase(ctx context.Context, config Config) []finding {
 		return broken("check that the database server runs", "%v", err)
 	}
 	found := okay("%s answers", s.Dialect())
+	if _, ok := s.Replica(); ok {
+		found = append(found, checkReplica(ctx, s))
+	}
 	ledger := checkLedger(ctx, s)
 	ledger.Check = "ledger"
 	return append(found, ledger)
+}
+
+func checkReplica(ctx context.Context, s *store.Store) finding {
+	found := okay("it follows")[0]
+	if err := s.CheckReplica(ctx); err != nil {
+		found = doubtful("check RELAYPDF_DATABASE_READ_URL, and that the replica follows; until it does, lists come from the primary", "%v", err)[0]
+	}
+	found.Check = "replica"
+	return found
 }
 
 func checkLedger(ctx context.Context, s *store.Store) finding {
@@ -243,6 +257,7 @@ var fonts = []struct{ name, pattern, install string }{
 	{"Korean", ":lang=ko", "fonts-noto-cjk"},
 	{"Arabic", ":lang=ar", "fonts-noto-core"},
 	{"colour emoji", ":charset=1f600:color=true", "fonts-noto-color-emoji"},
+	{"emoji in office documents", ":charset=1f389:color=false", "fonts-symbola"},
 	{"OCR-B (below barcodes)", "OCR B", "fonts-ocr-b"},
 	{"Carlito (for Calibri)", "Carlito", "fonts-crosextra-carlito"},
 	{"Caladea (for Cambria)", "Caladea", "fonts-crosextra-caladea"},
@@ -292,7 +307,10 @@ func checkWebP(ctx context.Context, _ Config) []finding {
 }
 
 // checkPDFA looks for what makes PDFs for archives, and for its profiles of colours.
-func checkPDFA(ctx context.Context, _ Config) []finding {
+func checkPDFA(ctx context.Context, config Config) []finding {
+	if !slices.Contains(config.Engines, operation.EngineGhostscript) {
+		return okay("left out by RELAYPDF_ENGINES")
+	}
 	const remedy = "apt-get install ghostscript"
 	version, err := outputOf(ctx, "gs", "--version")
 	if err != nil {
@@ -305,7 +323,10 @@ func checkPDFA(ctx context.Context, _ Config) []finding {
 }
 
 // checkOCR looks which languages scans can be read in.
-func checkOCR(ctx context.Context, _ Config) []finding {
+func checkOCR(ctx context.Context, config Config) []finding {
+	if !slices.Contains(config.Engines, operation.EngineOCR) {
+		return okay("left out by RELAYPDF_ENGINES")
+	}
 	const remedy = "apt-get install tesseract-ocr tesseract-ocr-eng, and tesseract-ocr-LANGUAGE for each other language"
 	text, err := outputOf(ctx, "tesseract", "--list-langs")
 	if err != nil {
@@ -387,7 +408,11 @@ func checkRender(ctx context.Context, config Config) (found []finding) {
 	page := okay("one page, %s, in %s; engines started in %s", sizeText(doc.Body.Size()),
 		time.Since(begin).Round(time.Millisecond), started.Round(time.Millisecond))
 	page = append(page, checkTemplates(ctx, r))
-	page = append(page, checkOffice(ctx, r)...)
+	if slices.Contains(config.Engines, operation.EngineOffice) {
+		page = append(page, checkOffice(ctx, r)...)
+	} else {
+		page = append(page, finding{Check: "office", Verdict: good, Message: "left out by RELAYPDF_ENGINES"})
+	}
 	return append(page, checkEngines(ctx, r, config)...)
 }
 

@@ -164,7 +164,7 @@ func readDotEnv(url, urlFrom string) (credentials, bool) {
 	if key == "" {
 		return credentials{}, false
 	}
-	if address := file.get(variablePrefix + "API_URL"); address != "" && urlFrom == originDefault {
+	if address := file.get(serverVariable); address != "" && urlFrom == originDefault {
 		url = address
 	}
 	return credentials{url, key, dotEnv, ""}, true

@@ -22,8 +22,11 @@ import (
 	"relaypdf/client"
 )
 
-// keyVariable is what the key is written under.
-const keyVariable = variablePrefix + "API_KEY"
+// What the key is written under, and the server that it is of.
+const (
+	keyVariable    = variablePrefix + "API_KEY"
+	serverVariable = variablePrefix + "API_URL"
+)
 
 // keyText is what a key consists of: nothing that a file of variables or a shell
 // reads as more than letters.
@@ -32,6 +35,7 @@ var keyText = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 // setup gets this machine a key that a person has allowed.
 type setup struct {
 	file, machine            string
+	server                   string // that is written beside the key; empty is the usual one
 	force, asJSON, noBrowser bool
 }
 
@@ -40,7 +44,7 @@ func newSetupCommand() *cobra.Command {
 	s := &setup{}
 	cmd := &cobra.Command{
 		Use: "setup", Short: "Get a key from a person, and write it to .env", Args: cobra.NoArgs,
-		Long: "Show a code and the address where a person who is logged in types it, and wait until they have decided. The key that they allow is written to a file as " + keyVariable + "; other lines of it stay. It is never printed.\n\n" +
+		Long: "Show a code and the address where a person who is logged in types it, and wait until they have decided. The key that they allow is written to a file as " + keyVariable + ", with " + serverVariable + " where the server is not the usual one; other lines of it stay. It is never printed.\n\n" +
 			"The file can be read by its owner only, and is added to the .gitignore of its repository.\n\n" + exitHelp(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
@@ -69,6 +73,7 @@ type writtenKey struct {
 	Account   string        `json:"account"`
 	Key       wire.KeyFacts `json:"key"`
 	GitIgnore string        `json:"gitignore"` // the file that was changed, if one was
+	Tracked   bool          `json:"tracked"`   // by git, which .gitignore does not change
 }
 
 func (s *setup) run(cmd *cobra.Command) error {
@@ -84,6 +89,9 @@ func (s *setup) run(cmd *cobra.Command) error {
 		if err := s.mayReplace(cmd); err != nil {
 			return err
 		}
+	}
+	if config.origin("api-url") != originDefault || file.has(serverVariable) {
+		s.server = config.APIURL
 	}
 	service := client.Client{BaseURL: config.APIURL, UserAgent: "relaypdf/" + version}
 	code, err := s.begin(cmd, &service)
@@ -104,7 +112,21 @@ func (s *setup) run(cmd *cobra.Command) error {
 	if written.GitIgnore, err = s.ignore(); err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: %s could not be added to .gitignore: %v\n", s.file, err)
 	}
+	if written.Tracked = tracked(cmd.Context(), s.file); written.Tracked {
+		fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: git tracks %s, so that the key would be committed: take it out with `git rm --cached %s`\n", s.file, s.file)
+	}
 	return s.tell(cmd, written)
+}
+
+// tracked tells whether git has a file, which it goes on to commit although it is in
+// .gitignore. Where there is no git, nothing is committed.
+func tracked(ctx context.Context, file string) bool {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	folder, name := filepath.Split(file)
+	git := exec.CommandContext(ctx, "git", "ls-files", "--error-unmatch", "--", name)
+	git.Dir = folder
+	return git.Run() == nil
 }
 
 // mayReplace asks whether the key of before may go.
@@ -209,6 +231,9 @@ func (s *setup) keep(key client.DeviceKey) (writtenKey, error) {
 		return written, err
 	}
 	file.set(keyVariable, key.AccessToken)
+	if s.server != "" {
+		file.set(serverVariable, s.server)
+	}
 	if err := file.write(); err != nil {
 		return written, err
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -229,13 +230,17 @@ func TestSetup(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, ".git"), 0o700), os.WriteFile(file, []byte("# mine\nA=1\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	beside := "\nRELAYPDF_API_URL=" + app.URL + "\n"
 	stdout, stderr, code := setsUp(t, post, "approve", "", "--api-url", app.URL, "--env-file", file)
+	if strings.Contains(stderr, "git") || !strings.Contains(stdout, `"tracked":false`) {
+		t.Errorf("outside of what git has it says %s and %s", stdout, stderr)
+	}
 	text, err := os.ReadFile(file)
 	if err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
 	}
 	key, ok := strings.CutPrefix(string(text), "# mine\nA=1\nRELAYPDF_API_KEY=")
-	if key = strings.TrimSuffix(key, "\n"); !ok || strings.Contains(key, "\n") {
+	if key = strings.TrimSuffix(key, beside); !ok || strings.Contains(key, "\n") {
 		t.Fatalf("the file holds %q", text)
 	}
 	if strings.Contains(stdout+stderr, key) {
@@ -265,11 +270,48 @@ func TestSetup(t *testing.T) {
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, text) {
 		t.Errorf("after the denial the file holds %q, %v", after, err)
 	}
-	if _, stderr, code := setsUp(t, post, "approve", "", "--force", "--api-url", app.URL, "--env-file", file); code != 0 {
-		t.Errorf("replaced: exit code %d: %s", code, stderr)
+	runGit(t, dir, "init", "-q")
+	runGit(t, dir, "add", "-f", ".env")
+	stdout, stderr, code = setsUp(t, post, "approve", "", "--force", "--api-url", app.URL, "--env-file", file)
+	if code != 0 || !strings.Contains(stderr, "git tracks "+file) || !strings.Contains(stdout, `"tracked":true`) {
+		t.Errorf("replaced: exit code %d: %s and %s", code, stdout, stderr)
 	}
-	if after, err := os.ReadFile(file); err != nil || bytes.Equal(after, text) || strings.Count(string(after), keyVariable) != 1 {
+	if after, err := os.ReadFile(file); err != nil || bytes.Equal(after, text) || strings.Count(string(after), keyVariable) != 1 || strings.Count(string(after), beside) != 1 {
 		t.Errorf("replaced: the file holds %q, %v", after, err)
+	}
+}
+
+func runGit(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	git := exec.CommandContext(t.Context(), "git", args...)
+	git.Dir = dir
+	if out, err := git.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+}
+
+// TestTrackedByGit: a file that git has is committed, whatever .gitignore says.
+func TestTrackedByGit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, ".env")
+	if err := os.WriteFile(file, []byte("A=1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tracked(t.Context(), file) {
+		t.Error("outside of a repository it is tracked")
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", ".env"}} {
+		if tracked(t.Context(), file) {
+			t.Errorf("before git %s it is tracked", args[0])
+		}
+		runGit(t, dir, args...)
+	}
+	if !tracked(t.Context(), file) {
+		t.Error("what was added is not tracked")
+	}
+	if tracked(t.Context(), filepath.Join(dir, "other.env")) {
+		t.Error("what is not there is tracked")
 	}
 }
 

@@ -26,6 +26,7 @@ type Config struct {
 	DataDir         string // absolute folder of the database and the stored files
 	DatabaseURL     string // sqlite:///… or postgres://…
 	SessionURL      string // postgres://… without a pooler; empty is DatabaseURL
+	ReadURL         string // postgres://… of a replica; empty is DatabaseURL
 	DatabaseConns   int
 	RedisURL        string   // empty counts rate limits in memory
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
@@ -35,7 +36,7 @@ type Config struct {
 	RateLimits      bool
 	Billing         bool
 	HeaderBrand     string   // second name of the x-service-* headers; empty adds none
-	MetricsListen   string   // host:port of /metrics and pprof; empty: off
+	MetricsListen   string   // host:port of /metrics, pprof and probes; empty: off
 	TrustedIPHeader string   // the one header that carries the client's address; empty: the socket's
 	EdgePurgeURLs   []string // caches in front that can be told to forget
 	MaxBody         int64    // bytes of a request body
@@ -43,6 +44,7 @@ type Config struct {
 	Memory          int64    // bytes that the service may take; 0: what there is
 	RenderSlots     int      // renders at once; 0: one per core
 	RenderQueue     int      // renders that may wait; 0: the pool's own default
+	Engines         []string // the heavy ones that run
 	OfficeSlots     int      // office documents at once; 0: one per core
 	RenderUser      string   // unprivileged user of the engines when started as root
 	Sandbox         string   // least protection to start with: full, reduced or none
@@ -61,6 +63,7 @@ type Config struct {
 
 	// Of a provider of OpenID Connect; an empty issuer is none.
 	OIDCIssuer, OIDCClientID, OIDCClientSecret, OIDCName string
+	MCPIssuer, MCPAudience                               string
 	// Of Stripe's; an empty key takes no payments.
 	StripeSecretKey, StripeWebhookSecret string
 	StripeAPIURL                         string                   // stand-in on this machine; empty is Stripe
@@ -72,6 +75,7 @@ type Config struct {
 	AITimeout                            time.Duration            // of a generation
 	LogLevel                             slog.Level
 	LogFormat                            string        // json or text
+	OTLPURL                              string        // of a collector of traces; empty: none are made
 	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
 	ShutdownTimeout                      time.Duration
 	SecretKey                            string   // of the secrets at rest; empty: in a file beside SQLite
@@ -232,6 +236,9 @@ func (c *Config) check() []error {
 	if (c.OIDCIssuer == "") != (c.OIDCClientID == "") {
 		return []error{errors.New(
 			"RELAYPDF_OIDC_ISSUER and RELAYPDF_OIDC_CLIENT_ID: only one of them is set; logging in with a provider needs both, so set the other, or none")}
+	}
+	if c.MCPIssuer == "" && c.MCPAudience != "" {
+		return []error{errors.New("RELAYPDF_MCP_AUDIENCE: it is of no use without RELAYPDF_MCP_ISSUER, whose tokens have it")}
 	}
 	return c.checkAI()
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 
+	"relaypdf/api"
 	"relaypdf/render"
 	"relaypdf/store"
 )
@@ -76,6 +77,15 @@ func issuerHost(c *Config, _ machine) (string, error) {
 		return "", err
 	}
 	return issuer.Hostname(), nil
+}
+
+// mcpAudience is what the metadata of the door of agents calls it (RFC 9728), which
+// programs ask their issuer for.
+func mcpAudience(c *Config, _ machine) (string, error) {
+	if c.MCPIssuer == "" {
+		return "", nil
+	}
+	return c.BaseURL + api.AgentPath, nil
 }
 
 // mailFrom derives the sender of mails from the service's host.

@@ -33,3 +33,27 @@ func TestSettingsOfAProviderOfIdentities(t *testing.T) {
 		t.Errorf("without one: got %q, %q, %v", c.OIDCIssuer, c.OIDCName, err)
 	}
 }
+
+// TestSettingsOfAnIssuerOfTokens: the audience is the door's own address unless it is
+// said.
+func TestSettingsOfAnIssuerOfTokens(t *testing.T) {
+	load := func(vars ...string) (Config, error) { return loadConfig(flagsOf(t), user(vars...)) }
+	c, err := load("RELAYPDF_MCP_ISSUER=https://id.example.com/staff/", "RELAYPDF_BASE_URL=https://pdf.example.net")
+	if err != nil || c.MCPIssuer != "https://id.example.com/staff/" || c.MCPAudience != "https://pdf.example.net/mcp" {
+		t.Errorf("got %q, %q, %v", c.MCPIssuer, c.MCPAudience, err)
+	}
+	if c, err = load("RELAYPDF_MCP_ISSUER=https://id.example.com", "RELAYPDF_MCP_AUDIENCE=api://pdf"); err != nil || c.MCPAudience != "api://pdf" {
+		t.Errorf("got %q, %v", c.MCPAudience, err)
+	}
+	if c, err = load(); err != nil || c.MCPIssuer != "" || c.MCPAudience != "" {
+		t.Errorf("without one: got %q, %q, %v", c.MCPIssuer, c.MCPAudience, err)
+	}
+	for vars, want := range map[string]string{
+		"RELAYPDF_MCP_AUDIENCE=api://pdf":           "without RELAYPDF_MCP_ISSUER",
+		"RELAYPDF_MCP_ISSUER=http://id.example.com": "must begin with https://",
+	} {
+		if _, err := load(vars); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", vars, err, want)
+		}
+	}
+}

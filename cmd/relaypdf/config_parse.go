@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"relaypdf/api"
+	"relaypdf/api/operation"
 	"relaypdf/edge"
 	"relaypdf/render/egress"
 	"relaypdf/store"
@@ -342,6 +343,25 @@ func parseRoles(text string) ([]string, error) {
 		return nil, errors.New("names no role; write some of api,web,worker")
 	}
 	return roles, nil
+}
+
+// parseEngines reads which heavy engines run.
+func parseEngines(text string) ([]string, error) {
+	if text == "none" {
+		return nil, nil
+	}
+	names, _ := parseList(text)
+	for _, name := range names {
+		if !slices.Contains(operation.Engines, name) {
+			return nil, fmt.Errorf("is not a list of engines; write some of %s, or none", strings.Join(operation.Engines, ","))
+		}
+	}
+	return names, nil
+}
+
+// without are the heavy engines that do not run.
+func (c *Config) without() []string {
+	return slices.DeleteFunc(slices.Clone(operation.Engines), func(name string) bool { return slices.Contains(c.Engines, name) })
 }
 
 func parseDuration(text string) (time.Duration, error) {

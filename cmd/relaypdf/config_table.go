@@ -11,6 +11,7 @@ import (
 
 	"relaypdf/ai"
 	"relaypdf/api"
+	"relaypdf/api/operation"
 	"relaypdf/store/credit"
 	"relaypdf/web"
 )
@@ -108,13 +109,19 @@ var settings = []setting{
 		apply: into(func(c *Config) *string { return &c.SessionURL }, parsePostgresURL),
 	},
 	{
+		name: "database-read-url", group: groupServer, secret: true,
+		doc: "A replica of the same PostgreSQL near by, which follows it by streaming: lists of jobs, files and deliveries, and exports, are read there and may be 5 seconds late. While it does not answer, or is " +
+			"later, they are read from `RELAYPDF_DATABASE_URL`, as is everything else.",
+		apply: into(func(c *Config) *string { return &c.ReadURL }, parsePostgresURL),
+	},
+	{
 		name: "database-conns", group: groupServer, fallback: "16",
 		doc:   "Connections of this process to PostgreSQL, at least 2; `pool_max_conns` in the database's address wins. Reports have 4 more.",
 		apply: into(func(c *Config) *int { return &c.DatabaseConns }, parseCount(1000)),
 	},
 	{
 		name: "redis-url", group: groupServer, secret: true,
-		doc:   "`redis://` or `rediss://` address of a Redis that counts rate limits for all processes of a region. While it does not answer, each process counts for itself.",
+		doc:   "`redis://` or `rediss://` address of a Redis that counts rate limits for all processes of a region. While it does not answer, each process counts for itself, and adds that when it does.",
 		apply: into(func(c *Config) *string { return &c.RedisURL }, parseRedisURL),
 	},
 	{
@@ -192,7 +199,7 @@ var settings = []setting{
 	},
 	{
 		name: "metrics-listen", group: groupServer, fallback: "127.0.0.1:8788", emptyMeans: true,
-		doc:   "Private address and port of `/metrics` and pprof, which have no authentication. Empty turns it off.",
+		doc:   "Private address and port of `/metrics` and pprof, which have no authentication, and of `/health` and `/health/ready` for probes, which a process without `api` and `web` has nowhere else. Empty turns it off.",
 		apply: into(func(c *Config) *string { return &c.MetricsListen }, optional(parseAddress)),
 	},
 	{
@@ -231,6 +238,12 @@ var settings = []setting{
 		name: "render-queue", group: groupServer, fallback: "0",
 		doc:   "Documents that may wait for a slot; beyond it the answer is 429. 0 is a default that fits the number of slots.",
 		apply: into(func(c *Config) *int { return &c.RenderQueue }, parseCount(100_000)),
+	},
+	{
+		name: "engines", group: groupServer, fallback: strings.Join(operation.Engines, ","),
+		doc: "Heavy engines that run: some of `office`, `ocr` and `ghostscript`, or `none`. What needs another answers 503 and is not in the price list and among the tools of agents; " +
+			"no office is started that is not named.",
+		apply: into(func(c *Config) *[]string { return &c.Engines }, parseEngines),
 	},
 	{
 		name: "office-slots", group: groupServer, fallback: "0",
@@ -309,6 +322,19 @@ var settings = []setting{
 		apply:      into(func(c *Config) *string { return &c.OIDCName }, parseText),
 	},
 	{
+		name: "mcp-issuer", group: groupServer,
+		doc: "Address of a provider of OpenID Connect whose access tokens `/mcp` takes beside its own, as the provider writes it. They must be JWTs, signed by a key of the provider's, with the audience below, " +
+			"and say `email` and `email_verified` of a person who may let programs in here.",
+		apply: into(func(c *Config) *string { return &c.MCPIssuer }, parseIssuer),
+	},
+	{
+		name: "mcp-audience", group: groupServer,
+		derivation: "`/mcp` below the base URL, with an issuer",
+		derive:     mcpAudience,
+		doc:        "Audience (`aud`) of these tokens.",
+		apply:      into(func(c *Config) *string { return &c.MCPAudience }, parseText),
+	},
+	{
 		name: "stripe-secret-key", group: groupServer, secret: true,
 		doc:   "Stripe's key, `sk_live_…` or `sk_test_…`, with which accounts top up their wallets. Without one only the operator credits accounts.",
 		apply: into(func(c *Config) *string { return &c.StripeSecretKey }, parseStripeKey),
@@ -330,7 +356,7 @@ var settings = []setting{
 	},
 	{
 		name: "ai-provider", group: groupServer,
-		doc:   "Who writes templates for `POST /v1/templates/generate`: `openai`, which is every service with chat completions, or `anthropic`. Empty: nobody.",
+		doc:   "Whose model writes templates (`POST /v1/templates/generate`) and fills schemas (`POST /v1/pdf/data`): `openai`, which is every service with chat completions, or `anthropic`. Empty: nobody.",
 		apply: into(func(c *Config) *string { return &c.AI.Provider }, parseOneOf(ai.OpenAI, ai.Anthropic)),
 	},
 	{
@@ -362,12 +388,12 @@ var settings = []setting{
 	},
 	{
 		name: "ai-max-tokens", group: groupServer, fallback: "12000",
-		doc:   "The most tokens that the model may write in one answer, its reasoning included. What is held for a generation follows from it.",
+		doc:   "The most tokens that the model may write in one answer, its reasoning included. What is held for a call follows from it.",
 		apply: into(func(c *Config) *int { return &c.AIMaxTokens }, parseTokens),
 	},
 	{
 		name: "ai-timeout", group: groupServer, fallback: "2m",
-		doc:   "How long the generation of a template may take.",
+		doc:   "How long a call may have a model at work, such as the generation of a template.",
 		apply: into(func(c *Config) *time.Duration { return &c.AITimeout }, parseDuration),
 	},
 	{
@@ -379,6 +405,14 @@ var settings = []setting{
 		name: "log-format", group: groupServer, fallback: "json",
 		doc:   "`json` or `text`.",
 		apply: into(func(c *Config) *string { return &c.LogFormat }, parseOneOf("json", "text")),
+	},
+	{
+		name: "otlp-url", group: groupServer,
+		derivation: "`$OTEL_EXPORTER_OTLP_ENDPOINT`",
+		derive:     func(_ *Config, host machine) (string, error) { return host.env["OTEL_EXPORTER_OTLP_ENDPOINT"], nil },
+		doc: "Address of an OpenTelemetry collector that takes traces over HTTP, such as `http://127.0.0.1:4318`. Empty makes none. Headers, sampling and batches " +
+			"are set by the variables of OpenTelemetry: `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_RESOURCE_ATTRIBUTES`.",
+		apply: into(func(c *Config) *string { return &c.OTLPURL }, parseBaseURL),
 	},
 	{
 		name: "drain-delay", group: groupServer, fallback: "0s",

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +30,9 @@ type agentSaw struct {
 		}
 	}
 	Beyond    agentResult
-	Hidden    agentResult
+	Withheld  int
+	Scope     string
+	Hooks     *int
 	Renewed   bool
 	Thief     string
 	After     int
@@ -110,8 +113,11 @@ func TestAgentSignsIn(t *testing.T) {
 	if !saw.Beyond.IsError || !strings.Contains(saw.Beyond.Content[0].Text, "payment_required") || !strings.Contains(saw.Beyond.Content[0].Text, "grantSpendLimit") {
 		t.Errorf("beyond its cap: %+v", saw.Beyond)
 	}
-	if !saw.Hidden.IsError || !strings.Contains(saw.Hidden.Content[0].Text, "webhooks was not allowed") {
-		t.Errorf("beyond its scopes: %+v", saw.Hidden)
+	if got := decide("Allow", func() { maya.lookAt("/oauth/authorize/more") }).Answer; got["code"] == "" {
+		t.Errorf("allowed more with %v", got)
+	}
+	if saw = next(); saw.Withheld != http.StatusForbidden || saw.Scope != "documents templates account:read webhooks" || saw.Hooks == nil || *saw.Hooks != 0 {
+		t.Errorf("beyond its scopes it saw %+v", saw)
 	}
 	if saw = next(); !saw.Renewed || saw.Thief != "InvalidGrantError" || saw.After != 401 || !strings.Contains(saw.Challenge, `resource_metadata="`+app.BaseURL()+`/.well-known/oauth-protected-resource/mcp"`) {
 		t.Errorf("after a theft it saw %+v", saw)
@@ -130,7 +136,7 @@ func TestAgentSignsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := app.Store.Grants().List(t.Context(), account.ID)
-	if err != nil || len(list) != 2 || list[1].Spent != 100*credit.Microdollar {
+	if err != nil || len(list) != 3 || list[2].Spent != 100*credit.Microdollar {
 		t.Fatalf("granted %+v, %v", list, err)
 	}
 	maya.open("/dashboard/apps/" + list[0].ID)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"os"
 	"strings"
@@ -18,15 +19,22 @@ func TestRoles(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
-		start := func(role string) *chaosServer {
-			s := &chaosServer{program: os.Args[0], env: append([]string{actAsProgram + "=1", "RELAYPDF_ROLES=" + role}, c.env...)}
-			if err := s.start(); err != nil {
+		start := func(role string) (s *chaosServer, private string) {
+			told := make(chan string, 1)
+			s = &chaosServer{program: os.Args[0], env: append([]string{actAsProgram + "=1", "RELAYPDF_ROLES=" + role}, c.env...)}
+			s.heard = func(line []byte) {
+				var ready struct{ Msg, Metrics string }
+				if json.Unmarshal(line, &ready) == nil && ready.Msg == "ready" {
+					told <- ready.Metrics
+				}
+			}
+			if err := s.start("RELAYPDF_METRICS_LISTEN=127.0.0.1:0"); err != nil {
 				t.Fatalf("role %s: %v", role, err)
 			}
 			t.Cleanup(func() { s.end(syscall.SIGKILL) })
-			return s
+			return s, <-told
 		}
-		front := start("api")
+		front, _ := start("api")
 		ctx, cancel := context.WithTimeout(t.Context(), crashPatience)
 		defer cancel()
 		c.async = true
@@ -42,9 +50,14 @@ func TestRoles(t *testing.T) {
 		if call, err := c.store.Job(ctx, c.account.ID, id); err != nil || call.Status != store.CallRunning {
 			t.Errorf("without a worker the job is %s, %v", call.Status, err)
 		}
-		worker := start("worker")
+		worker, private := start("worker")
 		if address := worker.address(); address != "" {
 			t.Errorf("a worker listens at %s", address)
+		}
+		for path, want := range map[string]string{"/health": `"ok":true`, "/health/ready": `"database":`, "/metrics": "relaypdf_"} {
+			if text := textOf(t, private+path); !strings.Contains(text, want) {
+				t.Errorf("a worker's %s lacks %s: %s", path, want, text)
+			}
 		}
 		c.awaitJob(ctx, id, "roles")
 		c.expectCharge("roles")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"sync"
 	"time"
 
@@ -163,6 +164,21 @@ func (c *child) broken(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrCrashed, err)
+}
+
+// outOfMemory are the last words of programs that got no memory: Go's runtime's, and
+// those of the race detector.
+var outOfMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate`)
+
+// postMortem ends a child that has crashed, and says of err whether it ran out of
+// memory.
+func (c *child) postMortem(err error) error {
+	c.kill()
+	<-c.ended // so that its last words are complete
+	if outOfMemory.MatchString(c.stderr.String()) {
+		return fmt.Errorf("%w: %w", ErrOutOfMemory, err)
+	}
+	return err
 }
 
 // kill ends the process with all that it started, and wakes whoever reads

@@ -134,6 +134,7 @@ type request struct {
 	job    Job
 	header jobHeader
 	reply  chan outcome
+	begun  time.Time
 }
 
 type outcome struct {
@@ -183,6 +184,7 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	if job.Time <= 0 || job.Time > p.cfg.MaxTime {
 		job.Time = p.cfg.MaxTime
 	}
+	begun := time.Now()
 	slot, err := p.queue.Acquire(ctx, job.Account)
 	switch {
 	case errors.Is(err, queue.ErrClosed):
@@ -193,8 +195,9 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 		return Result{}, err
 	}
 	start := time.Now()
+	job.observe(StepQueue, start.Sub(begun))
 	result, err := p.try(ctx, job)
-	if job.Retry && errors.Is(err, ErrCrashed) && ctx.Err() == nil {
+	if job.Retry && errors.Is(err, ErrCrashed) && !errors.Is(err, ErrOutOfMemory) && ctx.Err() == nil {
 		result, err = p.try(ctx, job)
 	}
 	var late *TimeoutError
@@ -216,7 +219,7 @@ func (p *Pool) try(ctx context.Context, job Job) (Result, error) {
 	// Beside the job's own time a child may have to be started.
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Time+p.cfg.startTime(), errNotReady)
 	defer cancel()
-	r.ctx = ctx
+	r.ctx, r.begun = ctx, time.Now()
 	select {
 	case p.jobs <- r:
 	case <-p.ctx.Done():

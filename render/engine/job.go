@@ -19,9 +19,12 @@ var (
 	// The context's error is wrapped beside it.
 	ErrKilled = errors.New("engine: killed before it finished")
 	// ErrCrashed means that the child ended, or broke the protocol, while it
-	// worked on the job. It ran out of memory, most likely. A handler that
-	// returns an error which matches it has its child replaced.
+	// worked on the job. A handler that returns an error which matches it has its
+	// child replaced.
 	ErrCrashed = errors.New("engine: crashed")
+	// ErrOutOfMemory means that the child crashed because the job took more memory
+	// than it may have. It stands beside ErrCrashed.
+	ErrOutOfMemory = errors.New("engine: out of memory")
 	// ErrUnavailable means that no child could be started.
 	ErrUnavailable = errors.New("engine: cannot start")
 	// ErrClosed means that the pool is closed.
@@ -151,6 +154,21 @@ type Job struct {
 	MaxOutput int64
 	// Memory replaces Config.Memory for this job, up to Config.MaxMemory.
 	Memory int64
+	// Observe, if set, is told what the job waited for before its work began:
+	// StepQueue is a slot, StepStart is a child that is ready.
+	Observe func(step string, took time.Duration)
+}
+
+// What Job.Observe is told of.
+const (
+	StepQueue = "queue"
+	StepStart = "start"
+)
+
+func (j *Job) observe(step string, took time.Duration) {
+	if j.Observe != nil {
+		j.Observe(step, took)
+	}
 }
 
 // Result is what a job made.

@@ -307,8 +307,8 @@ func TestDiskIsBounded(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	t.Run("handler", func(t *testing.T) {
 		pool := start(t, engine.Config{Memory: 128 << 20})
-		if _, err := pool.Do(context.Background(), engine.Job{Name: "hoard"}); !errors.Is(err, engine.ErrCrashed) {
-			t.Errorf("got %v, want ErrCrashed", err)
+		if _, err := pool.Do(context.Background(), engine.Job{Name: "hoard", Retry: true}); !errors.Is(err, engine.ErrCrashed) || !errors.Is(err, engine.ErrOutOfMemory) {
+			t.Errorf("got %v, want ErrCrashed and ErrOutOfMemory", err)
 		}
 		do(t, pool, engine.Job{Name: "echo"})
 	})

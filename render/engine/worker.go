@@ -123,7 +123,11 @@ func (w *worker) serve(r *request) {
 	}
 	r.ctx, stop = context.WithTimeoutCause(ctx, r.job.Time, r.late)
 	defer stop()
+	r.job.observe(StepStart, time.Since(r.begun))
 	result, err := w.child.do(r, w.pool.cfg)
+	if errors.Is(err, ErrCrashed) {
+		err = w.child.postMortem(err)
+	}
 	r.reply <- outcome{result: result, err: err}
 	w.settle(r.job.Name, err)
 }
@@ -137,8 +141,6 @@ func waiting(ctx context.Context) error {
 func (w *worker) settle(job string, err error) {
 	c := w.child
 	if errors.Is(err, ErrCrashed) {
-		c.kill()
-		<-c.ended // so that its last words are complete
 		w.pool.cfg.Logger.Warn("engine crashed", "job", job, "error", err, "stderr", c.stderr.String())
 	}
 	if c.spent {

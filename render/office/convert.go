@@ -31,11 +31,13 @@ type Print struct {
 	Quality int
 	// PDFA is the level of PDF/A: 1, 2 or 3, all of conformance b; 0 means none.
 	PDFA int
+	// Comments makes notes of comments.
+	Comments bool
 }
 
 // filterData is what the office's export filters are told.
 func (p Print) filterData() map[string]any {
-	data := map[string]any{}
+	data := map[string]any{"ExportNotes": p.Comments}
 	if p.Quality > 0 {
 		data["UseLosslessCompression"], data["Quality"] = false, p.Quality
 	}

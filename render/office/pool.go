@@ -148,6 +148,8 @@ type Conversion struct {
 	// MaxPages and MaxBytes bound the result.
 	MaxPages int
 	MaxBytes int64
+	// Observe is engine.Job's.
+	Observe func(step string, took time.Duration)
 }
 
 // Convert converts a document to PDF, DOCX, XLSX or HTML. The caller closes the
@@ -164,7 +166,7 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 		return nil, Made{}, err
 	}
 	job := engine.Job{
-		Name: convertJob, Account: c.Account, Time: convertTime, Retry: true,
+		Name: convertJob, Account: c.Account, Time: convertTime, Retry: true, Observe: c.Observe,
 		Args:  convertArgs{Source: c.Source, To: c.To, Password: c.Password, MaxPages: c.MaxPages, Print: c.Print, PageSize: c.PageSize},
 		Files: []engine.File{{Name: inputName, Content: c.Content}}, MaxOutput: c.MaxBytes,
 	}

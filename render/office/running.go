@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +33,9 @@ var settings []byte
 // fonts is the office's own configuration of fonts, in which FONTS stands for
 // that of all programs.
 //
+//go:embed annotation.ui
+var annotation []byte
+
 //go:embed fonts.conf
 var fonts []byte
 
@@ -82,7 +86,20 @@ type Layout struct {
 	// Sheets are the names of a spreadsheet's sheets, or their numbers from 1;
 	// none means all.
 	Sheets []any `json:"sheets,omitempty"`
+	// Changes says what becomes of the tracked changes of a text. Empty shows
+	// them, where the document does.
+	Changes Changes `json:"changes,omitempty"`
 }
+
+// Changes is what becomes of tracked changes.
+type Changes string
+
+// What can become of tracked changes.
+const (
+	ChangesShown    Changes = "shown"
+	ChangesAccepted Changes = "accepted"
+	ChangesRejected Changes = "rejected"
+)
 
 // answer is what the worker says of an order.
 type answer struct {
@@ -119,12 +136,20 @@ func (r *running) start(_ context.Context, w *engine.Work) (err error) {
 	// Where children share a /tmp, two offices with one name would take each
 	// other's documents, and whoever knows it could talk to them.
 	pipeName := "relaypdf-" + rand.Text()
+	arguments := []string{
+		"-env:UserInstallation=file://" + profile, "-env:UNO_SHARED_PACKAGES_CACHE=file://" + noExtensions, "--accept=pipe,name=" + pipeName + ";urp;",
+		"--headless", "--invisible", "--nologo", "--nodefault", "--norestore", "--nolockcheck", "--nofirststartwizard",
+	}
+	completed, err := completeShare(installation(), filepath.Join(dir, "share"))
+	if err != nil {
+		return fmt.Errorf("office's share: %w", err)
+	}
+	if completed != "" {
+		arguments = append(arguments, "-env:BRAND_SHARE_SUBDIR="+completed)
+	}
 	r.office, err = w.Keep(engine.Program{
 		Name: officeProgram,
-		Args: []string{
-			"-env:UserInstallation=file://" + profile, "-env:UNO_SHARED_PACKAGES_CACHE=file://" + noExtensions, "--accept=pipe,name=" + pipeName + ";urp;",
-			"--headless", "--invisible", "--nologo", "--nodefault", "--norestore", "--nolockcheck", "--nofirststartwizard",
-		},
+		Args: arguments,
 		// What it keeps there lives longer than a job.
 		Env: []string{"TMPDIR=" + temporary, "FONTCONFIG_FILE=" + filepath.Join(dir, "fonts.conf")},
 	})
@@ -180,18 +205,65 @@ func (r *running) ask(o order) (answer, error) {
 	return r.hear()
 }
 
+// annotationDir is where an installation has the description of the box of
+// comments, below its share.
+var annotationDir = []string{"config", "soffice.cfg", "modules", "swriter", "ui"}
+
+// completeShare makes a copy of an installation's share in dir, of links, that
+// has the description of the box of comments. It returns its path as seen from the
+// installation, or none where the installation has its own.
+func completeShare(installed, dir string) (string, error) {
+	const name = "annotation.ui"
+	from := filepath.Join(installed, "share")
+	if _, err := os.Stat(filepath.Join(append(append([]string{from}, annotationDir...), name)...)); err == nil || installed == "" {
+		return "", nil
+	}
+	to := dir
+	for i := range len(annotationDir) + 1 {
+		if err := os.Mkdir(to, 0o700); err != nil {
+			return "", err
+		}
+		entries, err := os.ReadDir(from)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		next := name
+		if i < len(annotationDir) {
+			next = annotationDir[i]
+		}
+		for _, entry := range entries {
+			if entry.Name() == next {
+				continue // a folder of its own
+			}
+			if err := os.Symlink(filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())); err != nil {
+				return "", err
+			}
+		}
+		from, to = filepath.Join(from, next), filepath.Join(to, next)
+	}
+	if err := os.WriteFile(to, annotation, 0o600); err != nil {
+		return "", err
+	}
+	return filepath.Rel(installed, dir)
+}
+
+// installation returns the folder of the office's installation, or none.
+func installation() string {
+	program, err := exec.LookPath(officeProgram)
+	if err != nil {
+		return ""
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return ""
+	}
+	return filepath.Dir(filepath.Dir(program))
+}
+
 // buildID returns the version that a profile has to name as its own: with
 // another one, or none, LibreOffice empties its list of extensions and starts
 // again. That takes time, and is impossible where it may not remove its pipe.
 func buildID() []byte {
-	program, err := exec.LookPath(officeProgram)
-	if err != nil {
-		return nil
-	}
-	if program, err = filepath.EvalSymlinks(program); err != nil {
-		return nil
-	}
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(program), "versionrc"))
+	text, err := os.ReadFile(filepath.Join(installation(), "program", "versionrc"))
 	if err != nil {
 		return nil
 	}

@@ -193,6 +193,18 @@ def turn_paper(document, landscape):
             style.Width, style.Height = width, height
 
 
+def settle_changes(context, document, changes):
+    """Shows the tracked changes of a text, or makes an end of them."""
+    if changes == "shown":
+        document.ShowChanges = True
+        return
+    command = {"accepted": ".uno:AcceptAllTrackedChanges", "rejected": ".uno:RejectAllTrackedChanges"}[changes]
+    dispatcher = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.DispatchHelper", context)
+    # What a document protects is not what it has changed.
+    document.RecordChanges = False
+    dispatcher.executeDispatch(document.CurrentController.Frame, command, "", 0, ())
+
+
 def keep_pages(document, size):
     """Gives each page a paragraph of its own, and anchors what stands on the page
     there. Word knows nothing that is anchored at a page: all of it would lie on
@@ -238,7 +250,7 @@ def store(document, job, values):
                 raise JobFailed("damaged", str(e))
 
 
-def convert(desktop, job):
+def convert(context, desktop, job):
     document = load(desktop, job)
     try:
         kind = kind_of(document)
@@ -257,6 +269,8 @@ def convert(desktop, job):
             lay_out_sheets(document, job)
         if kind == "document" and job.get("landscape") is not None:
             turn_paper(document, job["landscape"])
+        if kind == "document" and job.get("changes"):
+            settle_changes(context, document, job["changes"])
         values = {"FilterName": export, "FilterOptions": job.get("exportOptions"), "Overwrite": True}
         if job.get("filterData"):
             values["FilterData"] = uno.Any("[]com.sun.star.beans.PropertyValue", properties(job["filterData"]))
@@ -276,7 +290,7 @@ def main():
     say({"ready": True})
     for line in sys.stdin:
         try:
-            say(convert(desktop, json.loads(line)))
+            say(convert(context, desktop, json.loads(line)))
         except JobFailed as e:
             say({"error": e.code, "text": str(e)[:1000]})
 

@@ -14,12 +14,19 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	imagedraw "golang.org/x/image/draw"
 	"golang.org/x/image/tiff"
 
 	"relaypdf/render/engine"
 )
+
+// ConvertedImage is the result of a ConvertImageJob.
+type ConvertedImage struct {
+	// More is whether the file has other pictures, which were left out.
+	More bool
+}
 
 // ConvertImageArgs are the arguments of ConvertImageJob. The output is the image.
 type ConvertImageArgs struct {
@@ -32,6 +39,8 @@ type ConvertImageArgs struct {
 	Width, Height int
 	// Fit is Contain, Cover or Fill, where both are given.
 	Fit Fit
+	// Within leaves an image that is smaller than both as large as it is, with Contain.
+	Within bool
 	// Background lies below what is transparent; nil leaves that so, but in a jpeg,
 	// which cannot, where it is white.
 	Background *color.NRGBA
@@ -45,21 +54,21 @@ const maxWebP = 16_383
 
 // convertImage makes an image of another: upright, and without what is said of it
 // besides its colours.
-func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) ([]byte, error) {
-	img, profile, err := uprightImage(w.Path(args.Input.Name))
+func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (ConvertedImage, error) {
+	img, first, err := uprightImage(w.Path(args.Input.Name))
 	if err != nil {
-		return nil, blameImage(0, err)
+		return ConvertedImage{}, blameImage(0, err)
 	}
 	width, height := args.size(img.Rect.Dx(), img.Rect.Dy())
 	if most := args.mostSide(); width > most || height > most || width*height > MaxPixels {
-		return nil, blameImage(0, &imageError{kind: LargeImage, text: fmt.Sprintf(
+		return ConvertedImage{}, blameImage(0, &imageError{kind: LargeImage, text: fmt.Sprintf(
 			"would have %d × %d pixels; the limits are %d a side and %d in all", width, height, most, MaxPixels)})
 	}
 	if args.Fit == Cover && args.Width > 0 && args.Height > 0 {
 		img = middle(img, args.Width, args.Height)
 	}
 	img = args.paint(scale(img, width, height))
-	return nil, args.write(ctx, w, img, profile)
+	return ConvertedImage{More: first.more}, args.write(ctx, w, img, first.profile)
 }
 
 func (a ConvertImageArgs) mostSide() int {
@@ -84,6 +93,9 @@ func (a ConvertImageArgs) size(width, height int) (int, int) {
 		return a.Width, a.Height
 	}
 	share := min(across, down)
+	if a.Within {
+		share = min(share, 1)
+	}
 	return part(width, share), part(height, share)
 }
 
@@ -193,9 +205,10 @@ func writeFile(path string, content func(io.Writer) error) error {
 	return errors.Join(content(out), out.Flush(), file.Close())
 }
 
-// uprightImage reads an image as it is to be seen, and the profile of its colours,
-// where it has one that PNG and JPEG can have. Of several pictures it is the first.
-func uprightImage(path string) (*image.NRGBA, []byte, error) {
+// uprightImage reads an image as it is to be seen, and what is known of it, with the
+// profile of its colours only where that is one that PNG and JPEG can have. Of several
+// pictures it is the first.
+func uprightImage(path string) (*image.NRGBA, *picture, error) {
 	var first *picture
 	stop := errors.New("enough")
 	err := eachPicture(path, func(p *picture) error {
@@ -208,19 +221,18 @@ func uprightImage(path string) (*image.NRGBA, []byte, error) {
 	img := first.img
 	if img == nil {
 		// Its bytes were to be taken as they are.
-		if img, err = decodeFile(path); err != nil {
+		if img, err = first.decodeFile(path); err != nil {
 			return nil, nil, badImage(err)
 		}
 	}
-	profile := first.profile
 	if first.channels != rgb {
-		profile = nil
+		first.profile = nil
 	}
-	return turn(img, first.orientation), profile, nil
+	return turn(img, first.orientation), first, nil
 }
 
 // decodeFile reads the pixels of a JPEG or PNG whose size was checked.
-func decodeFile(path string) (image.Image, error) {
+func (p *picture) decodeFile(path string) (image.Image, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
@@ -231,11 +243,72 @@ func decodeFile(path string) (image.Image, error) {
 	switch {
 	case err != nil:
 	case start[0] == 0xff:
-		img, err = jpeg.Decode(in)
+		img, err = p.decodeJPEG(in)
 	default:
 		img, err = png.Decode(in)
 	}
 	return img, errors.Join(err, file.Close())
+}
+
+// adobeSegment is the one that tells that a JPEG has its inks as they are.
+const adobeSegment = "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
+
+// decodeJPEG reads the pixels of a JPEG. Of such in four inks, Go's decoder knows only
+// those with Adobe's segment, which have them inverted: the others are read as if they
+// were such, and turned back.
+func (p *picture) decodeJPEG(in io.Reader) (image.Image, error) {
+	const start, inks = "\xff\xd8", 4
+	if p.channels != inks || p.adobe {
+		return jpeg.Decode(in)
+	}
+	if _, err := io.CopyN(io.Discard, in, int64(len(start))); err != nil {
+		return nil, err
+	}
+	img, err := jpeg.Decode(io.MultiReader(strings.NewReader(start+adobeSegment), in))
+	if img, ok := img.(*image.CMYK); ok {
+		for i, v := range img.Pix {
+			img.Pix[i] = 255 - v
+		}
+	}
+	return img, err
+}
+
+// moves tells whether a GIF has more than one picture.
+func moves(in *io.SectionReader) bool {
+	r := bufio.NewReader(section(in))
+	var err error
+	take := func(n int) []byte {
+		b := make([]byte, n)
+		if err == nil {
+			_, err = io.ReadFull(r, b)
+		}
+		return b
+	}
+	takeColors := func(flags byte) {
+		if flags&0x80 != 0 {
+			take(3 << (flags&7 + 1))
+		}
+	}
+	takeColors(take(13)[10])
+	for pictures := 0; err == nil; {
+		const extension, picture = 0x21, 0x2c
+		switch take(1)[0] {
+		case extension:
+			take(1)
+		case picture:
+			if pictures++; pictures > 1 {
+				return err == nil
+			}
+			takeColors(take(9)[8])
+			take(1)
+		default:
+			return false
+		}
+		for length := take(1)[0]; length > 0 && err == nil; length = take(1)[0] {
+			take(int(length))
+		}
+	}
+	return false
 }
 
 // turn returns the pixels of an image upright, by EXIF's orientation.

@@ -2,13 +2,18 @@ package pdf
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
 	"image/png"
+	"math/bits"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"relaypdf/render/pdf/pdftest"
@@ -106,6 +111,8 @@ func TestConvertFits(t *testing.T) {
 		{ConvertImageArgs{Width: 24, Height: 24, Fit: Fill}, image.Pt(24, 24), "RGWB"},
 		{ConvertImageArgs{Width: 20, Height: 20, Fit: Cover}, image.Pt(20, 20), "RGWB"},
 		{ConvertImageArgs{Width: 96, Height: 16, Fit: Fill}, image.Pt(96, 16), "RGWB"},
+		{ConvertImageArgs{Width: 24, Height: 24, Within: true}, image.Pt(24, 16), "RGWB"},
+		{ConvertImageArgs{Width: 480, Height: 48, Within: true}, image.Pt(48, 32), "RGWB"},
 		{ConvertImageArgs{Width: 1, Height: 9000, Fit: Contain}, image.Pt(1, 1), ""},
 	} {
 		test.args.To = "png"
@@ -241,5 +248,153 @@ func TestConvertFirstPicture(t *testing.T) {
 	img, _ := convertTo(t, ConvertImageArgs{To: "jpeg"}, b.Bytes())
 	if img.Bounds().Size() != image.Pt(40, 20) || !near(img.At(20, 10), red) || !near(img.At(2, 2), white) {
 		t.Errorf("%v, %v and %v", img.Bounds(), img.At(20, 10), img.At(2, 2))
+	}
+}
+
+// movingGIF has so many pictures.
+func movingGIF(t *testing.T, pictures int) []byte {
+	t.Helper()
+	var all gif.GIF
+	for range pictures {
+		all.Image, all.Delay = append(all.Image, image.NewPaletted(image.Rect(0, 0, 40, 20), color.Palette{red, green})), append(all.Delay, 5)
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &all); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// movingPNG makes a PNG say that it is the first of so many pictures.
+func movingPNG(content []byte, pictures uint32) []byte {
+	chunk := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("acTL"), pictures), 0)
+	whole := binary.BigEndian.AppendUint32(append([]byte{0, 0, 0, 8}, chunk...), crc32.ChecksumIEEE(chunk))
+	return slices.Concat(content[:pngHeader], whole, content[pngHeader:])
+}
+
+// TestConvertTellsOfMorePictures is told of what was left out.
+func TestConvertTellsOfMorePictures(t *testing.T) {
+	plain := asPNG(t, large(rgba))
+	for name, test := range map[string]struct {
+		source []byte
+		more   bool
+	}{
+		"a GIF": {asGIF(t, large(paletted)), false}, "a GIF of one picture": {movingGIF(t, 1), false}, "a GIF that moves": {movingGIF(t, 3), true},
+		"a PNG": {plain, false}, "a PNG of one picture": {movingPNG(plain, 1), false}, "a PNG that moves": {movingPNG(plain, 2), true},
+		"a TIFF": {asTIFF(t, large(rgba)), false}, "a TIFF of two pages": {pdftest.Load(t, "testdata/pages.tiff"), true},
+		"a JPEG": {asJPEG(t, large(rgba)), false}, "a WebP": {pdftest.Load(t, "testdata/lossy.webp"), false},
+	} {
+		result, err := do(t, ConvertImageJob, ConvertImageArgs{Input: input(""), To: "png"}, test.source)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var made ConvertedImage
+		if err := json.Unmarshal(result.Body, &made); err != nil || made.More != test.more {
+			t.Errorf("%s: more is %t, want %t: %v", name, made.More, test.more, err)
+		}
+		if _, err := png.Decode(bytes.NewReader(read(t, result))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// inkJPEG is a JPEG of blocks of eight by eight pixels, each of one colour, in four
+// channels that are stored as they are given. A segment may stand before them.
+func inkJPEG(blocks [][][4]byte, before string) []byte {
+	var b bytes.Buffer
+	segment := func(marker byte, content ...byte) {
+		b.Write([]byte{0xff, marker, 0, byte(len(content) + 2)})
+		b.Write(content)
+	}
+	b.WriteString("\xff\xd8" + before)
+	// By eight, so that a step of a block's first number is one of its colour.
+	segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{8}, 64)...)...)
+	segment(0xc0, 8, 0, byte(8*len(blocks)), 0, byte(8*len(blocks[0])), 4, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0, 4, 0x11, 0)
+	// Nine codes of four bits say how many bits follow, and one of one bit that the rest of
+	// a block is nothing.
+	segment(0xc4, slices.Concat([]byte{0x00, 0, 0, 0, 9}, make([]byte, 12), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8})...)
+	segment(0xc4, slices.Concat([]byte{0x10, 1}, make([]byte, 15), []byte{0})...)
+	segment(0xda, 4, 1, 0, 2, 0, 3, 0, 4, 0, 0, 63, 0)
+	var held, count int
+	put := func(value, length int) {
+		for i := length - 1; i >= 0; i-- {
+			held, count = held<<1|value>>i&1, count+1
+			if count == 8 {
+				b.WriteByte(byte(held))
+				if held == 0xff {
+					b.WriteByte(0)
+				}
+				held, count = 0, 0
+			}
+		}
+	}
+	var last [4]int
+	for _, row := range blocks {
+		for _, block := range row {
+			for channel, value := range block {
+				step := int(value) - 128 - last[channel]
+				last[channel] = int(value) - 128
+				length := bits.Len(uint(max(step, -step)))
+				if step < 0 {
+					step += 1<<length - 1
+				}
+				put(length, 4)
+				put(step, length)
+				put(0, 1)
+			}
+		}
+	}
+	put(0x7f, 7)
+	b.WriteString("\xff\xd9")
+	return b.Bytes()
+}
+
+// TestConvertInks converts JPEGs in four inks, which programs store in three ways, to the
+// colours that they stand for.
+func TestConvertInks(t *testing.T) {
+	// Cyan, magenta, yellow and black: the quarters are red, green, white and blue, and one
+	// block is of some of all.
+	quarters := [2][2][4]byte{{{0, 255, 255, 0}, {255, 0, 255, 0}}, {{}, {255, 255, 0, 0}}}
+	mixed := [4]byte{51, 102, 0, 64}
+	for name, how := range map[string]struct {
+		before string
+		stored func(c, m, y, k byte) [4]byte
+	}{
+		"as they are":     {"", func(c, m, y, k byte) [4]byte { return [4]byte{c, m, y, k} }},
+		"Adobe, inverted": {adobeSegment, func(c, m, y, k byte) [4]byte { return [4]byte{255 - c, 255 - m, 255 - y, 255 - k} }},
+		"Adobe, as brightness and colour": {adobeSegment[:len(adobeSegment)-1] + "\x02", func(c, m, y, k byte) [4]byte {
+			light, blue, red := color.RGBToYCbCr(c, m, y)
+			return [4]byte{light, blue, red, 255 - k}
+		}},
+	} {
+		blocks := make([][][4]byte, 4)
+		for y := range blocks {
+			for x := range 6 {
+				ink := quarters[y/2][x/3]
+				if x == 0 && y == 0 {
+					ink = mixed
+				}
+				blocks[y] = append(blocks[y], how.stored(ink[0], ink[1], ink[2], ink[3]))
+			}
+		}
+		source := inkJPEG(blocks, how.before)
+		for _, to := range []string{"png", "jpeg", "webp", "tiff", "gif"} {
+			img, _ := convertTo(t, ConvertImageArgs{To: to}, source)
+			if got := cornersOf(img); got != "RGWB" || img.Bounds().Size() != image.Pt(48, 32) {
+				t.Errorf("%s, to %s: %s of %v", name, to, got, img.Bounds().Size())
+			}
+		}
+		img, _ := convertTo(t, ConvertImageArgs{To: "png"}, source)
+		r, g, b, _ := img.At(4, 4).RGBA()
+		for i, want := range []int{153, 114, 191} {
+			if got := int([]uint32{r, g, b}[i] >> 8); got < want-3 || got > want+3 {
+				t.Errorf("%s: %v is mixed to %d, %d, %d", name, mixed, r>>8, g>>8, b>>8)
+			}
+		}
+	}
+	img, _ := convertTo(t, ConvertImageArgs{To: "png"}, pdftest.Load(t, "testdata/cmyk.jpg"))
+	if got := cornersOf(img); got != "RRRR" {
+		t.Errorf("cmyk.jpg is %s", got)
 	}
 }

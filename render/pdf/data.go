@@ -41,7 +41,7 @@ type MarkdownText struct {
 // MarkdownPage is a page that was read.
 type MarkdownPage struct {
 	Page   int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
-	Source string `json:"source" jsonschema:"required,enum=text,enum=ocr,enum=none" jsonschema_description:"text is the text that the page has, ocr was read from its picture, none is a page that says nothing."`
+	Source string `json:"source" jsonschema:"required,enum=text,enum=ocr,enum=vision,enum=none" jsonschema_description:"text is the text that the page has, ocr was read from its picture, vision is a picture that the model was shown, none is a page that says nothing."`
 	// Markdown is the page's, where pages are apart.
 	Markdown string `json:"markdown,omitempty" jsonschema:"-"`
 }
@@ -49,9 +49,10 @@ type MarkdownPage struct {
 // MarkdownAbout says how pages were read.
 type MarkdownAbout struct {
 	// Read are the pages of which the picture was read, Empty those without anything
-	// that can be read.
-	Read  []int
-	Empty []int
+	// that can be read, Unread those of Empty that show something all the same.
+	Read   []int
+	Empty  []int
+	Unread []int
 }
 
 // The sources of a page's text.
@@ -151,7 +152,7 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 	// What fields and comments show becomes part of the pages, and takes links with it.
 	flat := *doc
 	flat.name = "flat.pdf"
-	if doc.writeTo(ctx, flat.name, qpdfJob{"flattenAnnotations": "screen", "generateAppearances": ""}) == nil {
+	if flattenComments(ctx, doc, flat.name, "screen") == nil {
 		d.document = &flat
 	}
 	pages, err := d.describe(ctx, numbers)
@@ -370,6 +371,9 @@ func (d *describer) text(numbers []int, pages []*heldPage, apart bool) (text Mar
 		case parts[i] == "":
 			page.Source = fromNothing
 			about.Empty = append(about.Empty, n)
+			if pages[i].unread {
+				about.Unread = append(about.Unread, n)
+			}
 		case page.Source == fromPicture:
 			about.Read = append(about.Read, n)
 		}

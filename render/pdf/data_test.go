@@ -63,6 +63,19 @@ func TestMarkdownMixed(t *testing.T) {
 	fails(t, NoLanguage, MarkdownJob, MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"xyz"}}, document)
 }
 
+// TestMarkdownKeepsLinks reads links beside comments and fields, which become part of
+// their page and would take links with them.
+func TestMarkdownKeepsLinks(t *testing.T) {
+	document := three()
+	document.Annots = map[int]string{
+		1: "<< /Type /Annot /Subtype /Text /Rect [0 0 20 20] /Contents (a note) >> << /Type /Annot /Subtype /Link /Border [0 0 0] /Rect [0 0 400 400] /A << /S /URI /URI (https://example.com/terms) >> >>",
+	}
+	text, _ := markdownOf(t, MarkdownArgs{Selection: Selection{Input: input("")}}, document.Write())
+	if strings.Count(text.Markdown, "[beta](<https://example.com/terms>)") != 1 {
+		t.Errorf("the link is not there once:\n%s", text.Markdown)
+	}
+}
+
 // blankPDF is a page without anything.
 const blankPDF = "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\nendobj\n" +
 	"3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] >>\nendobj\ntrailer\n<< /Root 1 0 R >>\n"

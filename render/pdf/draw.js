@@ -98,3 +98,67 @@ function copy(o) {
 	});
 	return d;
 }
+
+// aside puts the links of a page aside, which qpdf drops where it makes comments part of
+// their page; back gives them back. Those that a document has put there itself are none.
+function aside(page) {
+	var all = page.get("Annots"), links = doc.newArray(), left = doc.newArray();
+	if (page.get("KeptAnnots")) page.delete("KeptAnnots");
+	if (!all || !all.isArray()) return;
+	for (var i = 0; i < all.length; i++) {
+		var a = all.get(i);
+		if (a && a.isDictionary() && String(a.get("Subtype")) === "/Link") links.push(a);
+		else left.push(a);
+	}
+	page.put("Annots", left);
+	if (links.length) page.put("KeptAnnots", links);
+}
+
+function back(page) {
+	var kept = page.get("KeptAnnots");
+	if (!kept || kept.isNull()) return;
+	page.put("Annots", kept);
+	page.delete("KeptAnnots");
+}
+
+var white = " \t\r\n\f\0", ends = white + "()<>[]{}/%";
+
+// isWhite and isEnd tell whether a byte is space, and whether one ends a word of content.
+function isWhite(c) { return white.indexOf(String.fromCharCode(c)) >= 0; }
+function isEnd(c) { return c === undefined || ends.indexOf(String.fromCharCode(c)) >= 0; }
+
+// eachWord passes the words of content, b, to f: their text, with the slash of names, where
+// they begin, and where they end. The data of an image is one with its ID. Texts and
+// comments are none.
+function eachWord(b, f) {
+	for (var i = 0; i < b.length;) {
+		var c = b[i], start = i;
+		if (c === 40) i = afterText(b, i);
+		else if (c === 37) while (i < b.length && b[i] !== 10 && b[i] !== 13) i++;
+		else if (c === 60 && b[i + 1] === 60) i += 2;
+		else if (c === 60) while (i < b.length && b[i++] !== 62);
+		else if (c !== 47 && isEnd(c)) i++;
+		else {
+			var word = String.fromCharCode(c);
+			for (i++; i < b.length && !isEnd(b[i]); i++) word += String.fromCharCode(b[i]);
+			if (word === "ID") i = afterImage(b, i);
+			f(word, start, i);
+		}
+	}
+}
+
+// afterText returns where a text in parentheses ends that begins at i.
+function afterText(b, i) {
+	for (var depth = 0; i < b.length; i++) {
+		if (b[i] === 92) i++; // a backslash
+		else if (b[i] === 40) depth++;
+		else if (b[i] === 41 && --depth === 0) return i + 1;
+	}
+	return i;
+}
+
+// afterImage returns where the data of an image in the content end.
+function afterImage(b, i) {
+	for (; i < b.length; i++) if (isWhite(b[i]) && b[i + 1] === 69 && b[i + 2] === 73 && isEnd(b[i + 3])) return i + 3;
+	return i;
+}

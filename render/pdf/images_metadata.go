@@ -16,10 +16,7 @@ import (
 type jpegScan struct {
 	*picture
 	// plain is whether PDF knows the kind of compression.
-	plain bool
-	// adobe is whether Adobe's segment is there, whose programs write CMYK
-	// inverted.
-	adobe    bool
+	plain    bool
 	profiles map[byte][]byte
 	hasJFIF  bool
 }
@@ -85,7 +82,7 @@ func (s *jpegScan) segment(marker byte, b []byte) {
 		s.setExif(b)
 	case marker == app2 && bytes.HasPrefix(b, []byte(icc)) && len(b) > len(icc)+2:
 		s.profiles[b[len(icc)]] = b[len(icc)+2:]
-	case marker == app14 && bytes.HasPrefix(b, []byte("Adobe")):
+	case marker == app14 && bytes.HasPrefix(b, []byte("Adobe")) && len(b) >= 12:
 		s.adobe = true
 	case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc && len(b) >= 6:
 		s.height, s.width = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
@@ -133,6 +130,7 @@ type pngChunks struct {
 	depth, color, interlacing byte
 	palette, density, exif    []byte
 	transparent               bool
+	frames                    uint32 // of one that moves
 	data                      []pngPart
 }
 
@@ -165,6 +163,8 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 			c.transparent = true
 		case name == "pHYs":
 			c.density = body
+		case name == "acTL" && len(body) == 8:
+			c.frames = binary.BigEndian.Uint32(body)
 		case name == "eXIf":
 			c.exif = body
 		case name == "IDAT":

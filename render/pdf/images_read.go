@@ -40,8 +40,12 @@ type picture struct {
 	profile                  []byte // ICC
 	filter                   string // with its parameters
 	mask                     *picture
-	img                      image.Image // nil where the pixels are taken as they are
-	write                    func(io.Writer) error
+	// adobe is whether a JPEG is one of Adobe's programs, which write inks inverted.
+	adobe bool
+	// more is whether the file has other pictures besides.
+	more  bool
+	img   image.Image // nil where the pixels are taken as they are
+	write func(io.Writer) error
 }
 
 // imageError is an image that cannot be taken.
@@ -86,7 +90,9 @@ func eachPicture(path string, take func(*picture) error) error {
 	case bytes.HasPrefix(start, []byte("\x89PNG\r\n\x1a\n")):
 		p, err = readPNG(in)
 	case bytes.HasPrefix(start, []byte("GIF8")):
-		p, err = decode(in, gif.DecodeConfig, wholeGIF)
+		if p, err = decode(in, gif.DecodeConfig, wholeGIF); err == nil {
+			p.more = moves(in)
+		}
 	case len(start) >= 12 && string(start[:4]) == "RIFF" && string(start[8:12]) == "WEBP":
 		p, err = readWebP(in)
 	case bytes.HasPrefix(start, []byte("II*\x00")), bytes.HasPrefix(start, []byte("MM\x00*")):
@@ -201,6 +207,7 @@ func eachTIFF(in *io.SectionReader, take func(*picture) error) error {
 			return err
 		}
 		p.setDirectory(directory)
+		p.more = next != 0
 		if err := take(p); err != nil {
 			return err
 		}
@@ -248,6 +255,7 @@ func readPNG(in *io.SectionReader) (*picture, error) {
 		p.setResolution(float64(binary.BigEndian.Uint32(chunks.density))*metre, float64(binary.BigEndian.Uint32(chunks.density[4:]))*metre)
 	}
 	p.setExif(chunks.exif)
+	p.more = chunks.frames > 1
 	return p, nil
 }
 

@@ -59,6 +59,13 @@ func (d *document) plain(ctx context.Context) (encrypted bool, err error) {
 	return true, nil
 }
 
+// flattenComments writes a document in which comments and fields are part of their
+// pages, as they are shown on screen or all. qpdf drops links on that occasion: who
+// needs them puts them aside before (see draw.js), or reads them in the document.
+func flattenComments(ctx context.Context, d *document, to, which string) error {
+	return d.writeTo(ctx, to, qpdfJob{"flattenAnnotations": which, "generateAppearances": "", "objectStreams": "disable"})
+}
+
 // finish makes a file of the job's folder its result: encrypted as the original
 // is where that is encrypted, and with its objects in streams where those of
 // the original are, which the programs that change pages do not keep up.

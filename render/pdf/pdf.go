@@ -64,7 +64,7 @@ func Handlers() engine.Handlers {
 		ResizeJob:      handle(resize),
 		OptimizeJob:    handle(optimize),
 
-		ConvertImageJob:      handle(convertImage),
+		ConvertImageJob:      handleJSON(convertImage),
 		ExtractImagesJob:     handle(extractImages),
 		AttachmentsJob:       handleJSON(listAttachments),
 		DetachJob:            handleJSON(detach),

@@ -49,15 +49,8 @@ var archiveLayersScript string
 //go:embed pdfa_open.js
 var archiveOpenScript string
 
-// archiveLinksScript gives pages the links back that the first script has put aside.
-const archiveLinksScript = `for (var i = 0; i < doc.countPages(); i++) {
-	var page = doc.findPage(i), kept = page.get("KeptAnnots");
-	if (!kept || kept.isNull()) continue;
-	page.put("Annots", kept);
-	page.delete("KeptAnnots");
-}
-doc.save(args.output, "garbage=compact");
-print("true");`
+//go:embed pdfa_texts.js
+var archiveTextsScript string
 
 //go:embed pdfa_close.js
 var archiveCloseScript string
@@ -150,7 +143,7 @@ type archiver struct {
 }
 
 func (a *archiver) run(ctx context.Context) error {
-	const open, flat, linked, metadata, drawn, made = "open.pdf", "flat.pdf", "linked.pdf", "metadata.xml", "drawn.pdf", "archive.pdf"
+	const open, flat, told, metadata, drawn, made = "open.pdf", "flat.pdf", "told.pdf", "metadata.xml", "drawn.pdf", "archive.pdf"
 	var err error
 	script := []byte(drawScript + archiveLayersScript + archiveOpenScript)
 	a.found, err = runScript[archiveFound](ctx, a.document, "open.js", script, archiveInput{Input: a.name, Output: open, Level: a.args.Level, Metadata: metadata})
@@ -164,22 +157,21 @@ func (a *archiver) run(ctx context.Context) error {
 	a.about, a.lost = readAbout(a.found.Info, said)
 	a.about.override(a.args)
 	// Ghostscript mixes up what several comments look like: they become part of pages here.
-	opened := &document{work: a.work, name: open}
-	if err := opened.writeTo(ctx, flat, qpdfJob{"flattenAnnotations": "all", "objectStreams": "disable"}); err != nil {
+	if err := flattenComments(ctx, &document{work: a.work, name: open}, flat, "all"); err != nil {
 		return err
 	}
-	if _, err := runScript[bool](ctx, a.document, "links.js", []byte(drawScript+archiveLinksScript), archiveInput{Input: flat, Output: linked}); err != nil {
+	if _, err := runScript[bool](ctx, a.document, "texts.js", []byte(drawScript+archiveTextsScript), archiveInput{Input: flat, Output: told}); err != nil {
 		return err
 	}
 	// Ghostscript draws every page that is in the tree, however many that says there are.
-	tree, err := (&document{work: a.work, name: linked}).readSelf()
+	tree, err := (&document{work: a.work, name: told}).readSelf()
 	if err == nil {
 		_, err = tree.Pages(MaxPages)
 	}
 	if err != nil {
 		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A: its list of pages contradicts itself", cause: err}
 	}
-	if err := a.draw(ctx, linked, drawn); err != nil {
+	if err := a.draw(ctx, told, drawn); err != nil {
 		return err
 	}
 	now := time.Now().UTC()
@@ -191,7 +183,7 @@ func (a *archiver) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.verify(ctx, linked, made); err != nil {
+	if err := a.verify(ctx, told, made); err != nil {
 		return err
 	}
 	if err := os.Rename(a.work.Path(made), a.work.Path(output)); err != nil {
@@ -342,7 +334,7 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 			continue
 		}
 		if fewerFigures(texts[i], now[i]) {
-			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: figures on page %d could not be read or copied any more; its text stands beside what is drawn (ActualText), or its typeface does not tell it", i+1)}
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: figures on page %d could not be read or copied any more: its typeface does not tell what its letters are", i+1)}
 		}
 		before, after := letters(texts[i]), letters(now[i])
 		const few = 20 // what a field draws in two ways, such as check marks

@@ -45,24 +45,6 @@ function holds(rule, depth) {
 	return word !== "/Or";
 }
 
-var white = " \t\r\n\f\0", ends = white + "()<>[]{}/%";
-function isWhite(c) { return white.indexOf(String.fromCharCode(c)) >= 0; }
-function isEnd(c) { return c === undefined || ends.indexOf(String.fromCharCode(c)) >= 0; }
-
-function afterText(b, i) {
-	for (var depth = 0; i < b.length; i++) {
-		if (b[i] === 92) i++; // a backslash
-		else if (b[i] === 40) depth++;
-		else if (b[i] === 41 && --depth === 0) return i + 1;
-	}
-	return i;
-}
-
-function afterImage(b, i) {
-	for (; i < b.length; i++) if (isWhite(b[i]) && b[i + 1] === 69 && b[i + 2] === 73 && isEnd(b[i + 3])) return i + 3;
-	return i;
-}
-
 // instead is what stands in the place of operators that draw.
 var instead = { f: "n", F: "n", "f*": "n", B: "n", "B*": "n", b: "n", "b*": "n", S: "n", s: "n", Tj: "", TJ: "", "'": "T*", "\"": "T*", Do: "", sh: "", EI: "" };
 
@@ -71,29 +53,21 @@ var instead = { f: "n", F: "n", "f*": "n", B: "n", "B*": "n", b: "n", "b*": "n",
 function without(b, hidden) {
 	var out = new Buffer(), from = 0, marks = [], deep = 0, last = "", any = false;
 	function copy(end) { for (; from < end; from++) out.writeByte(b[from]); }
-	for (var i = 0; i < b.length;) {
-		var c = b[i];
-		if (c === 40) { i = afterText(b, i); continue; }
-		if (c === 37) { while (i < b.length && b[i] !== 10 && b[i] !== 13) i++; continue; }
-		if (c === 60 && b[i + 1] !== 60) { while (i < b.length && b[i++] !== 62); continue; }
-		if (c !== 47 && isEnd(c)) { i++; continue; }
-		var start = i++, word = String.fromCharCode(c);
-		while (i < b.length && !isEnd(b[i])) word += String.fromCharCode(b[i++]);
-		if (c === 47) { last = word; continue; }
-		if (/^[-+.0-9]/.test(word) || word === "true" || word === "false" || word === "null") continue;
-		if (word === "ID") { i = afterImage(b, i); word = "EI"; }
-		else if (word === "BI") continue;
+	eachWord(b, function (word, start, end) {
+		if (word.charAt(0) === "/") { last = word; return; }
+		if (/^[-+.0-9]/.test(word) || word === "true" || word === "false" || word === "null" || word === "BI") return;
+		if (word === "ID") word = "EI";
 		if (deep > 0 && instead[word] !== undefined) {
 			any = true;
 			out.write("\n" + instead[word] + "\n");
-			from = i;
-		} else copy(i);
+			from = end;
+		} else copy(end);
 		if (word === "BDC" || word === "BMC") {
 			var hides = word === "BDC" && hidden[last] === true;
 			marks.push(hides);
 			if (hides) deep++;
 		} else if (word === "EMC" && marks.length && marks.pop()) deep--;
-	}
+	});
 	copy(b.length);
 	return any ? out : null;
 }

@@ -82,15 +82,11 @@ function annotations(page) {
 	if (has(page, "AA")) { page.delete("AA"); found.actions++; }
 	drop(page, ["PresSteps", "PieceInfo"]);
 	if (!all || !all.isArray()) return;
-	var links = doc.newArray();
 	for (var i = 0; i < all.length; i++) {
 		var a = all.get(i);
-		if (!a || !a.isDictionary() || !kept(a)) continue;
-		if (name(a.get("Subtype")) === "Link") links.push(a);
-		else left.push(a);
+		if (a && a.isDictionary() && kept(a)) left.push(a);
 	}
 	page.put("Annots", left);
-	page.put("KeptAnnots", links); // the program that flattens would drop them
 }
 
 // draw makes pictures of the comments that have none, as their reader would have.
@@ -162,6 +158,7 @@ found.tagged = !!has(root, "StructTreeRoot");
 drop(root, ["Metadata", "StructTreeRoot", "MarkInfo", "OutputIntents", "AF", "Requirements", "Perms", "DSS", "Legal", "Collection", "PieceInfo", "SpiderInfo", "NeedsRendering", "Extensions"]);
 for (i = 0; i < doc.countPages(); i++) annotations(doc.findPage(i));
 for (i = 0; i < doc.countPages(); i++) draw(i);
+for (i = 0; i < doc.countPages(); i++) aside(doc.findPage(i));
 for (i = 1; i < doc.countObjects(); i++) tidy(doc.newIndirect(i, 0).resolve(), 0);
 if (info && info.isDictionary()) each(info, function (key) { info.delete(key); });
 doc.save(args.output, "garbage=compact");

@@ -98,7 +98,7 @@ type redaction struct {
 // run makes the document one without the secrets.
 func (r *redaction) run(ctx context.Context) error {
 	const flat, open, applied, bare = "flat.pdf", "open.pdf", "applied.pdf", "bare.pdf"
-	if err := r.flattenComments(ctx, flat); err != nil {
+	if err := r.flattenPages(ctx, flat); err != nil {
 		return err
 	}
 	found, err := r.look(ctx, flat, open)
@@ -135,35 +135,29 @@ func (r *redaction) run(ctx context.Context) error {
 	return r.verify(ctx, left, check)
 }
 
-// redactAsideScript puts the links of pages aside, which the program that flattens
-// would drop. Those that a document has put there itself are none.
-const redactAsideScript = `for (var i = 0; i < doc.countPages(); i++) {
-	var page = doc.findPage(i), all = page.get("Annots"), links = doc.newArray(), left = doc.newArray();
-	if (page.get("KeptAnnots")) page.delete("KeptAnnots");
-	if (!all || !all.isArray()) continue;
-	for (var j = 0; j < all.length; j++) {
-		var a = all.get(j);
-		if (a && a.isDictionary() && String(a.get("Subtype")) === "/Link") links.push(a);
-		else left.push(a);
-	}
-	if (links.length === 0) continue;
-	page.put("Annots", left);
-	page.put("KeptAnnots", links);
-}
+// redactAsideScript puts the links of pages aside, where there are any.
+const redactAsideScript = `for (var i = 0; i < doc.countPages(); i++) aside(doc.findPage(i));
 doc.save(args.output, "");
 print("true");`
 
-// flattenComments makes comments and fields parts of their pages. Links stay beside.
-func (r *redaction) flattenComments(ctx context.Context, to string) error {
-	const plain, aside = "looks.pdf", "aside.pdf"
-	if err := r.writeTo(ctx, plain, qpdfJob{"generateAppearances": "", "objectStreams": "disable"}); err != nil {
+// flattenPages makes comments and fields parts of their pages. Links stay beside.
+func (r *redaction) flattenPages(ctx context.Context, to string) error {
+	const aside = "aside.pdf"
+	from := r.document
+	linked, err := contains(r.work.Path(r.name), "/Link")
+	if err == nil && !linked {
+		linked, err = contains(r.work.Path(r.name), "/ObjStm") // in which there may be some
+	}
+	if err != nil {
 		return err
 	}
-	if _, err := runScript[bool](ctx, r.document, "aside.js", []byte(drawScript+redactAsideScript), openInput{Input: plain, Output: aside}); err != nil {
-		return err
+	if linked {
+		if _, err := runScript[bool](ctx, r.document, "aside.js", []byte(drawScript+redactAsideScript), openInput{Input: r.name, Output: aside}); err != nil {
+			return err
+		}
+		from = &document{work: r.work, name: aside}
 	}
-	split := &document{work: r.work, name: aside}
-	return split.writeTo(ctx, to, qpdfJob{"flattenAnnotations": "all", "objectStreams": "disable"})
+	return flattenComments(ctx, from, to, "all")
 }
 
 // openInput are the arguments of the script that opens a document.
@@ -240,7 +234,7 @@ func (r *redaction) look(ctx context.Context, name, open string) (looked, error)
 		if err != nil {
 			return found, err
 		}
-		gone := r.secrets.find(page.Text)
+		gone := page.secret(r.secrets)
 		if len(gone) > 0 {
 			found.pages[i+1] = page.found(gone)
 		}

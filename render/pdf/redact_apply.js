@@ -131,12 +131,29 @@ function clean(o, depth) {
 function cleanMember(o, key, depth) {
 	var value = o.get(key);
 	if (!value || value.isIndirect()) return;
+	if (value.isName() && (key === "Dest" || key === "D") && renamed[value.asName()]) return o.put(key, doc.newName(renamed[value.asName()]));
 	if (!value.isString()) return clean(value, depth + 1);
 	var better = args.texts[value.asString()];
 	if (better !== undefined) o.put(key, doc.newString(better));
 }
 
-var covers = [], i;
+// rename gives places new names where the old ones say what is to go.
+function rename(places) {
+	if (!places || !places.isDictionary()) return;
+	var keys = [];
+	places.forEach(function (a, b) { keys.push(typeof a === "string" ? a : b); });
+	for (var i = 0; i < keys.length; i++) {
+		var name = args.texts[keys[i]], place = places.get(keys[i]);
+		if (name === undefined) continue;
+		while (places.get(name) && !places.get(name).isNull()) name += "\u2588";
+		renamed[keys[i]] = name;
+		places.delete(keys[i]);
+		places.put(name, place);
+	}
+}
+
+var covers = [], renamed = {}, i;
+rename(root.get("Dests"));
 for (i = 0; i < args.pages.length; i++) covers.push(redact(args.pages[i]));
 for (i = 1; i < doc.countObjects(); i++) {
 	var object = doc.newIndirect(i, 0), held = object.resolve();

@@ -1,6 +1,10 @@
 package pdf
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // cornerNumbers is how many numbers the corners of a letter are: x and y of its top
 // left, top right, bottom left and bottom right.
@@ -17,6 +21,88 @@ type foundPage struct{ letters, covers [][]float64 }
 
 // quad is the corners of a letter.
 func (p pageLetters) quad(n int) []float64 { return p.Quads[n*cornerNumbers : (n+1)*cornerNumbers] }
+
+// gap is what stands between letters that are not beside each other: no text has it.
+const gap = "\x00"
+
+// standing returns the letters of level text as they stand, line by line and from the left,
+// whatever the order that they are drawn in, and their numbers: who draws the end of a word
+// before its beginning hides it from those who read them in that order.
+func (p pageLetters) standing() (letters []string, numbers []int) {
+	const slack, space, far = 0.3, 0.2, 0.5 // of a letter's height
+	var level []int
+	for n, text := range p.Text {
+		if q := p.quad(n); text != "\n" && math.Abs(q[1]-q[3]) < 0.5 && q[2] > q[0] && q[5] > q[1] {
+			level = append(level, n)
+		}
+	}
+	bottom := func(n int) float64 { return p.quad(n)[5] }
+	height := func(n int) float64 { return p.quad(n)[5] - p.quad(n)[1] }
+	slices.SortStableFunc(level, func(a, b int) int { return cmp.Compare(bottom(a), bottom(b)) })
+	for len(level) > 0 {
+		end := 1
+		for end < len(level) && bottom(level[end])-bottom(level[0]) < slack*height(level[0]) {
+			end++
+		}
+		row := level[:end]
+		level = level[end:]
+		slices.SortStableFunc(row, func(a, b int) int { return cmp.Compare(p.quad(a)[0], p.quad(b)[0]) })
+		for i, n := range row {
+			between := ""
+			switch {
+			case i == 0 || p.quad(n)[0]-p.quad(row[i-1])[2] > far*height(n):
+				between = gap
+			case p.quad(n)[0]-p.quad(row[i-1])[2] > space*height(n):
+				between = " "
+			}
+			if between != "" {
+				letters, numbers = append(letters, between), append(numbers, -1)
+			}
+			letters, numbers = append(letters, p.Text[n]), append(numbers, n)
+		}
+	}
+	return letters, numbers
+}
+
+// secret returns the numbers of the letters that are to go, in order.
+func (p pageLetters) secret(s secrets) []int {
+	gone := s.find(p.Text)
+	letters, numbers := p.standing()
+	for _, at := range s.find(letters) {
+		if numbers[at] >= 0 {
+			gone = append(gone, numbers[at])
+		}
+	}
+	gone = p.whole(gone)
+	slices.Sort(gone)
+	return slices.Compact(gone)
+}
+
+// thin tells a letter that has no width, as those of a ligature have but the first.
+func (p pageLetters) thin(n int) bool {
+	q := p.quad(n)
+	return p.Text[n] != "\n" && math.Hypot(q[2]-q[0], q[3]-q[1]) < 0.01
+}
+
+// whole adds to letters those that are drawn as one with them: a part of a ligature takes
+// all of it.
+func (p pageLetters) whole(numbers []int) []int {
+	const most = 3 // letters beside the first
+	for _, n := range numbers {
+		first := n
+		for first > 0 && n-first < most && p.thin(first) {
+			first--
+		}
+		if p.Text[first] == "\n" || p.thin(first) {
+			continue
+		}
+		numbers = append(numbers, first)
+		for next := first + 1; next < len(p.Text) && next-first <= most && p.thin(next); next++ {
+			numbers = append(numbers, next)
+		}
+	}
+	return numbers
+}
 
 // found returns the corners of letters.
 func (p pageLetters) found(numbers []int) (f foundPage) {

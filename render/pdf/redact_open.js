@@ -20,8 +20,8 @@ function keep(o, key) {
 // links returns the annotations that lead elsewhere. All others have become part of
 // their page, or were hidden.
 function links(page) {
-	var aside = page.get("KeptAnnots"), all = aside && aside.isArray() ? aside : page.get("Annots"), left = doc.newArray();
-	drop(page, ["KeptAnnots"]);
+	back(page);
+	var all = page.get("Annots"), left = doc.newArray();
 	if (all && all.isArray()) for (var i = 0; i < all.length; i++) {
 		var a = all.get(i);
 		if (a && a.isDictionary() && String(a.get("Subtype")) === "/Link") {
@@ -32,52 +32,18 @@ function links(page) {
 	return left;
 }
 
-var white = " \t\r\n\f\0", ends = white + "()<>[]{}/%";
-
-// isWhite and isEnd tell whether a byte is space, and whether one ends a word.
-function isWhite(c) { return white.indexOf(String.fromCharCode(c)) >= 0; }
-function isEnd(c) { return c === undefined || ends.indexOf(String.fromCharCode(c)) >= 0; }
-
-// afterText returns where a text in parentheses ends that begins at i.
-function afterText(b, i) {
-	for (var depth = 0; i < b.length; i++) {
-		if (b[i] === 92) i++; // a backslash
-		else if (b[i] === 40) depth++;
-		else if (b[i] === 41 && --depth === 0) return i + 1;
-	}
-	return i;
-}
-
-// afterImage returns where the data of an image in the content end.
-function afterImage(b, i) {
-	for (; i < b.length; i++) if (isWhite(b[i]) && b[i + 1] === 69 && b[i + 2] === 73 && isEnd(b[i + 3])) return i + 3;
-	return i;
-}
-
 // anchored gives each block of text a matrix of its own to begin with: MuPDF moves what
 // follows a block that it has emptied, where that has none. It returns nothing where
 // there are no such blocks.
 function anchored(b) {
 	var out = new Buffer(), from = 0, any = false;
 	function upTo(end) { for (; from < end; from++) out.writeByte(b[from]); }
-	for (var i = 0; i < b.length;) {
-		var c = b[i];
-		if (c === 40) i = afterText(b, i);
-		else if (c === 37) while (i < b.length && b[i] !== 10 && b[i] !== 13) i++;
-		else if (c === 60 && b[i + 1] !== 60) while (i < b.length && b[i++] !== 62);
-		else if (isEnd(c) && c !== 47) i++;
-		else {
-			var start = i++;
-			while (i < b.length && !isEnd(b[i])) i++;
-			if (i - start !== 2) continue;
-			if (b[start] === 73 && b[start + 1] === 68) i = afterImage(b, i);
-			else if (b[start] === 66 && b[start + 1] === 84) {
-				upTo(i);
-				out.write(" 1 0 0 1 0 0 Tm");
-				any = true;
-			}
-		}
-	}
+	eachWord(b, function (word, start, end) {
+		if (word !== "BT") return;
+		upTo(end);
+		out.write(" 1 0 0 1 0 0 Tm");
+		any = true;
+	});
 	upTo(b.length);
 	return any ? out : null;
 }
@@ -98,22 +64,74 @@ function open(page) {
 	else drop(page, ["Annots"]);
 	var better = anchored(content(page));
 	if (better) page.put("Contents", doc.addStream(better, doc.newDictionary()));
-	drop(page, ["Thumb", "PieceInfo", "AA", "Metadata", "AF", "B", "Tabs"]);
+	drop(page, ["Thumb", "AA", "AF", "B", "Tabs"]);
+}
+
+// isScript tells an action that runs a script.
+function isScript(o) {
+	return o.isDictionary() && /^\/(JavaScript|Rendition)$/.test(String(o.get("S")));
+}
+
+// isSaid tells what something says of itself, and no picture or form of that name.
+function isSaid(o) { return o && o.isStream() && !/^\/(Image|Form)$/.test(String(o.get("Subtype"))); }
+
+// keepSaid adds to what is looked through for what is to go, as far as that can be read.
+function keepSaid(stream) {
+	if (said.length > 4 << 20) return;
+	try {
+		said.writeBuffer(stream.readStream());
+		said.writeLine("");
+	} catch (e) {}
+}
+
+// isFile tells the entry of a file's description that has what is in the file.
+function isFile(o) {
+	var names = ["F", "UF", "DOS", "Mac", "Unix"];
+	if (o && o.isDictionary() && !o.isStream()) for (var i = 0; i < names.length; i++) if (o.get(names[i]) && o.get(names[i]).isStream()) return true;
+	return false;
+}
+
+// strip takes scripts, files, and what programs have noted, off an object and not those
+// that it refers to. What it says of itself is kept in said.
+function strip(o, depth) {
+	if (!o || depth > 100) return;
+	if (o.isArray()) {
+		if (o.length && o.get(0).isNumber() && o.get(o.length - 1).isNumber()) return; // many
+		for (var i = o.length - 1; i >= 0; i--) stripMember(o, i, depth);
+	} else if (o.isDictionary()) {
+		if (isSaid(o.get("Metadata"))) {
+			keepSaid(o.get("Metadata"));
+			drop(o, ["Metadata"]);
+		}
+		if (isFile(o.get("EF"))) drop(o, ["EF", "RF"]);
+		drop(o, ["PieceInfo"]);
+		var keys = [];
+		o.forEach(function (a, b) { keys.push(typeof a === "string" ? a : b); });
+		for (var k = 0; k < keys.length; k++) stripMember(o, keys[k], depth);
+	}
+}
+
+function stripMember(o, key, depth) {
+	var value = o.get(key);
+	if (!value || value.isNull()) return;
+	if (isScript(value)) o.delete(key);
+	else if (!value.isIndirect()) strip(value, depth + 1);
 }
 
 var metadata = root.get("Metadata"), names = root.get("Names");
 var files = names && names.isDictionary() && names.get("EmbeddedFiles") && !names.get("EmbeddedFiles").isNull();
 var said = metadata && metadata.isStream() ? metadata.readStream() : new Buffer();
-said.save(args.metadata);
 drop(root, ["Metadata", "AcroForm", "OpenAction", "AA", "AF", "PieceInfo", "Collection", "Legal", "Perms", "DSS", "SpiderInfo", "Requirements", "Threads"]);
 drop(root.get("Names"), ["EmbeddedFiles", "JavaScript", "AlternatePresentations", "Renditions", "Templates", "IDS", "URLS"]);
 keep(root, "OCProperties");
 for (var i = 0; i < doc.countPages(); i++) open(doc.findPage(i));
 for (i = 1; i < doc.countObjects(); i++) {
 	var form = doc.newIndirect(i, 0), body = form.resolve();
+	strip(body, 0);
 	if (!body || !form.isStream() || String(body.get("Subtype")) !== "/Form") continue;
 	var better = anchored(form.readStream());
 	if (better) form.writeStream(better);
 }
+said.save(args.metadata);
 doc.save(args.output, "garbage=2");
 print(files ? "true" : "false");

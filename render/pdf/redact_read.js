@@ -46,5 +46,7 @@ for (var n = 1; n < doc.countObjects(); n++) {
 	collect(object, 0);
 }
 collect(doc.getTrailer().get("Info"), 0);
+var places = doc.getTrailer().get("Root").get("Dests"); // whose names are keys
+if (places && places.isDictionary()) places.forEach(function (a, b) { texts[typeof a === "string" ? a : b] = true; });
 write(args.output + "texts.json", Object.keys(texts));
 print(pages);

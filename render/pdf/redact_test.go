@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/unicode/norm"
+
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -46,10 +48,27 @@ func hides(t *testing.T) map[string][]byte {
 			"/OCProperties << /OCGs [101 0 R] /D << /OFF [101 0 R] /Order [101 0 R] >> >>", "<< /Type /OCG /Name (Layer Falkenberg) >>"),
 		"bookmarks": page("BT "+font+"20 300 Td (other) Tj ET", "", "/Outlines 101 0 R", "<< /Type /Outlines /First 102 0 R /Last 102 0 R /Count 1 >>",
 			"<< /Title (On Falkenberg) /Parent 101 0 R /Dest [10 0 R /Fit] >>"),
-		"XMP":         page("BT "+font+"20 300 Td (Falkenberg) Tj ET", "", "/Metadata 101 0 R", stream("/Type /Metadata /Subtype /XML", "<x>Falkenberg</x>")),
-		"XMP alone":   page("BT "+font+"20 300 Td (other) Tj ET", "", "/Metadata 101 0 R", stream("/Type /Metadata /Subtype /XML", "<x>Falkenberg</x>")),
-		"a script":    page("BT "+font+"20 300 Td (Falkenberg) Tj ET", "", "/OpenAction << /S /JavaScript /JS (app.alert\\('Falkenberg'\\)) >>"),
-		"an open tag": page("/Span << /ActualText (Falkenberg) >> BDC BT "+font+"20 300 Td (Falkenberg) Tj ET EMC", "", ""),
+		"XMP":       page("BT "+font+"20 300 Td (Falkenberg) Tj ET", "", "/Metadata 101 0 R", stream("/Type /Metadata /Subtype /XML", "<x>Falkenberg</x>")),
+		"XMP alone": page("BT "+font+"20 300 Td (other) Tj ET", "", "/Metadata 101 0 R", stream("/Type /Metadata /Subtype /XML", "<x>Falkenberg</x>")),
+		"XMP of an image": page("BT "+font+"20 300 Td (other) Tj ET q 9 0 0 9 9 9 cm /I Do Q", "/XObject << /I 101 0 R >>", "",
+			stream("/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Metadata 102 0 R", "z"), stream("/Type /Metadata /Subtype /XML", "<x>Falkenberg</x>")),
+		"notes of a program": page("BT "+font+"20 300 Td (Falkenberg) Tj ET /X Do", "/XObject << /X 101 0 R >>", "",
+			stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /PieceInfo << /Draws << /LastModified (D:2026) /Private 102 0 R >> >>", "0 0 9 9 re f"), stream("", "Falkenberg")),
+		"a file of a form": page("BT "+font+"20 300 Td (Falkenberg) Tj ET /X Do", "/XObject << /X 101 0 R >>", "",
+			stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /AF [102 0 R]", "0 0 9 9 re f"), "<< /Type /Filespec /F (a.txt) /EF << /F 103 0 R >> >>", stream("/Type /EmbeddedFile", "Falkenberg")),
+		"a bookmark's script": page("BT "+font+"20 300 Td (Falkenberg) Tj ET", "", "/Outlines 101 0 R", "<< /Type /Outlines /First 102 0 R /Last 102 0 R /Count 1 >>",
+			"<< /Title (Ask) /Parent 101 0 R /A << /S /JavaScript /JS 103 0 R >> >>", stream("", "app.alert('Falkenberg')")),
+		"said of a figure": page("BT "+font+"20 300 Td (other) Tj ET", "", "/MarkInfo << /Marked true >> /StructTreeRoot 101 0 R", "<< /Type /StructTreeRoot /K 102 0 R >>",
+			"<< /Type /StructElem /S /Figure /P 101 0 R /Pg 10 0 R /Alt (Falkenberg, left) /ActualText <FEFF00460061006C006B0065006E0062006500720067> >>"),
+		"numbers of pages": page("BT "+font+"20 300 Td (other) Tj ET", "", "/PageLabels << /Nums [0 << /P (Falkenberg ) /S /D >>] >>"),
+		"a hidden form": page("/X Do", "/XObject << /X 101 0 R >>", "/OCProperties << /OCGs [102 0 R] /D << /OFF [102 0 R] /Order [102 0 R] >> >>",
+			stream("/Type /XObject /Subtype /Form /BBox [0 0 300 400] /OC 102 0 R /Resources << /Font << /F1 3 0 R >> >>", "BT "+font+"20 300 Td (Falkenberg) Tj ET"), "<< /Type /OCG /Name (Layer) >>"),
+		"the end first": page("BT "+font+"62 300 Td (berg after) Tj ET BT "+font+"20 300 Td (Falken) Tj ET", "", ""),
+		"each letter":   page("BT "+font+"[(F) 0 (a) 0 (l) 0 (k) 0 (e) 0 (n) 0 (b) 0 (e) 0 (r) 0 (g)] TJ 1 0 0 1 20 300 Tm (F) Tj (a) Tj (l) Tj (k) Tj (e) Tj (n) Tj (b) Tj (e) Tj (r) Tj (g) Tj ( after) Tj ET", "", ""),
+		"up the side":   page("BT "+font+"0 1 -1 0 50 100 Tm (Falkenberg) Tj ET", "", ""),
+		"mirrored":      page("BT "+font+"-1 0 0 1 200 100 Tm (Falkenberg) Tj ET", "", ""),
+		"a script":      page("BT "+font+"20 300 Td (Falkenberg) Tj ET", "", "/OpenAction << /S /JavaScript /JS (app.alert\\('Falkenberg'\\)) >>"),
+		"an open tag":   page("/Span << /ActualText (Falkenberg) >> BDC BT "+font+"20 300 Td (Falkenberg) Tj ET EMC", "", ""),
 	}
 	info := three()
 	info.Info = "/Title (Falkenberg v. others) /Author <FEFF00460061006C006B0065006E0062006500720067>"
@@ -60,6 +79,28 @@ func hides(t *testing.T) map[string][]byte {
 	form.Annots = map[int]string{0: "100 0 R << /Type /Annot /Subtype /Text /Rect [0 0 20 20] /Contents (ask Falkenberg) >> " +
 		"<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /A << /S /URI /URI (https://example.com/falkenberg) >> >>"}
 	files["a form and comments"] = form.Write()
+	fields := three()
+	fields.Catalog = "/AcroForm << /Fields [100 0 R 101 0 R 102 0 R] /XFA 103 0 R /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >> >>"
+	fields.Pages[0] = "Falkenberg"
+	fields.Objects = []string{
+		"<< /Type /Annot /Subtype /Widget /FT /Tx /T (first) /V (x) /DV (Falkenberg) /TU (Falkenberg) /RV (<p>Falkenberg</p>) /F 2 /DA (/Helv 12 Tf 0 g) /Rect [10 10 150 30] /P 10 0 R >>",
+		"<< /Type /Annot /Subtype /Widget /FT /Ch /Ff 131072 /T (choice) /V (b) /Opt [[(a) (Falkenberg)] [(b) (other)]] /DA (/Helv 12 Tf 0 g) /F 4 /Rect [10 40 150 60] /P 10 0 R >>",
+		"<< /FT /Tx /T (parent) /V (Falkenberg) /DA (/Helv 12 Tf 0 g) /Kids [<< /Type /Annot /Subtype /Widget /Parent 102 0 R /F 4 /Rect [10 70 150 90] /P 10 0 R >>] >>",
+		stream("", "<xdp><name>Falkenberg</name></xdp>"),
+	}
+	fields.Annots = map[int]string{0: "100 0 R 101 0 R"}
+	files["other values of a form"] = fields.Write()
+	links := three()
+	links.Pages[0] = "Falkenberg"
+	links.Catalog = "/Dests << /Falkenberg [14 0 R /Fit] /other [12 0 R /Fit] >> /Names << /Dests << /Names [(To Falkenberg) [14 0 R /Fit]] >> >>"
+	links.Objects = []string{
+		stream("", "app.alert('Falkenberg')"), "<< /Type /Filespec /F (Falkenberg.txt) /EF << /F 102 0 R >> >>", stream("/Type /EmbeddedFile", "Falkenberg"),
+	}
+	links.Annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /A << /S /URI /URI (https://example.com/) /Next [<< /S /JavaScript /JS 100 0 R >>] >> >>" +
+		"<< /Type /Annot /Subtype /Link /Rect [0 20 9 29] /A << /S /JavaScript /JS 100 0 R >> >> << /Type /Annot /Subtype /Link /Rect [0 40 9 49] /Dest /Falkenberg >>" +
+		"<< /Type /Annot /Subtype /FileAttachment /Rect [0 60 9 69] /FS 101 0 R /Contents (Falkenberg) >>"}
+	files["links, places and a pinned file"] = links.Write()
+	files["a turned page"] = make1(t, RotateJob, Rotation{Selection{Input: input("")}, 90}, files["plain"])
 	attached := make1(t, AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "Falkenberg.txt"}}}, three().Write(), []byte("Falkenberg"))
 	files["an attachment"] = attached
 	// An earlier version of the file, behind which a page got another content.
@@ -84,14 +125,15 @@ func traces(t *testing.T, content []byte, word string) (found []string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "plain.pdf")
 	pdftest.Tool(t, "qpdf", "--qdf", "--object-streams=disable", "--decode-level=all", pdftest.Save(t, content), out)
-	var wide, hexed strings.Builder
+	var wide, hexed, wideHexed strings.Builder
 	for _, r := range word {
 		fmt.Fprintf(&wide, "\x00%c", r)
 		fmt.Fprintf(&hexed, "%02x", r)
+		fmt.Fprintf(&wideHexed, "%04x", r)
 	}
 	for name, file := range map[string][]byte{"the file": content, "what is packed": pdftest.Load(t, out)} {
 		lower := bytes.ToLower(file)
-		for _, writing := range []string{word, wide.String(), hexed.String()} {
+		for _, writing := range []string{word, wide.String(), hexed.String(), wideHexed.String()} {
 			if bytes.Contains(lower, []byte(strings.ToLower(writing))) {
 				found = append(found, fmt.Sprintf("%s, as %q", name, writing))
 			}
@@ -177,6 +219,70 @@ func TestRedactKeepsLinks(t *testing.T) {
 	}
 	if found := traces(t, got, "falkenberg"); len(found) > 0 || strings.Contains(urls, "falkenberg") {
 		t.Errorf("it is still in %q, %s", found, urls)
+	}
+}
+
+// TestRedactLigatures takes out words that have letters which are drawn as one, and such
+// as begin or end in the middle of one, with the whole of that.
+func TestRedactLigatures(t *testing.T) {
+	for name, font := range map[string]string{
+		"by the glyph's name": "/Encoding << /Type /Encoding /Differences [1 /fi] >>",
+		"by its meaning":      "/Encoding << /Type /Encoding /Differences [1 /fi] >> /ToUnicode 100 0 R",
+	} {
+		meaning := "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfchar <01> <00660069> endbfchar " +
+			"2 beginbfrange <20> <7e> <0020> <a0> <ff> <00a0> endbfrange endcmap end"
+		s := source{Pages: []string{"before P\\001ster after"}, Objects: []string{fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(meaning), meaning)}}
+		document := rewritten(t, bytes.Replace(s.Write(), []byte("/BaseFont /Helvetica"), []byte("/BaseFont /Helvetica "+font), 1))
+		for _, term := range []string{"Pfister", "pfi", "Pf", "ister"} {
+			result, err := do(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{term}}, document)
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, term, err)
+				continue
+			}
+			got := read(t, result)
+			sound(t, got, "", 1)
+			for _, program := range [][]string{{"pdftotext", pdftest.Save(t, got), "-"}, {"mutool", "draw", "-q", "-F", "text", pdftest.Save(t, got)}} {
+				text := strings.ToLower(norm.NFKC.String(pdftest.Tool(t, program[0], program[1:]...)))
+				if strings.Contains(text, strings.ToLower(term)) || !strings.Contains(text, "before") || !strings.Contains(text, "after") {
+					t.Errorf("%s, %s: %s reads %q", name, term, program[0], text)
+				}
+			}
+		}
+	}
+}
+
+// TestRedactPicturesOfWords takes the pixels beneath words that are laid over a scan.
+func TestRedactPicturesOfWords(t *testing.T) {
+	// A black picture of 100 by 100 points, with an invisible word over its middle.
+	black := image.NewGray(image.Rect(0, 0, 100, 100))
+	pixels := fmt.Sprintf("<< /Type /XObject /Subtype /Image /Width 100 /Height 100 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length %d >>\nstream\n%s\nendstream", len(black.Pix), black.Pix)
+	s := source{Pages: []string{"x) Tj ET q 100 0 0 100 20 200 cm /I Do Q BT 3 Tr /F1 12 Tf 40 250 Td (Falkenberg"}, Objects: []string{pixels}}
+	document := bytes.Replace(s.Write(), []byte("/F1 3 0 R >>"), []byte("/F1 3 0 R >> /XObject << /I 100 0 R >>"), 1)
+	got := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}, Color: [3]float64{1, 0, 0}}, rewritten(t, document))
+	sound(t, got, "", 1)
+	if found := traces(t, got, "falkenberg"); len(found) > 0 {
+		t.Errorf("it is still in %q", found)
+	}
+	base := filepath.Join(t.TempDir(), "image")
+	pdftest.Tool(t, "pdfimages", "-png", pdftest.Save(t, got), base)
+	images, err := filepath.Glob(base + "*")
+	if err != nil || len(images) != 1 {
+		t.Fatalf("the images are %q: %v", images, err)
+	}
+	img := picturePNG(t, pdftest.Load(t, images[0]))
+	white, rest := 0, 0
+	for y := range 100 {
+		for x := range 100 {
+			if r, _, _, _ := img.At(x, y).RGBA(); r > 0xf000 {
+				white++
+			} else {
+				rest++
+			}
+		}
+	}
+	// The word is some 60 points wide and 12 high.
+	if white < 300 || rest < 5000 {
+		t.Errorf("%d pixels are gone and %d left", white, rest)
 	}
 }
 

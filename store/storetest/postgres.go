@@ -307,7 +307,7 @@ func runAsPostgres(cmd *exec.Cmd, dir string) error {
 
 // startAndWait starts the script, waits until it says that it is ready and
 // returns its standard input, at whose end it stops.
-func startAndWait(cmd *exec.Cmd) (io.Closer, error) {
+func startAndWait(cmd *exec.Cmd) (io.WriteCloser, error) {
 	alive, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

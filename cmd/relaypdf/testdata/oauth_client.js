@@ -1,6 +1,6 @@
 // An agent that knows nothing but an address: it finds out who lets it in, registers,
 // sends a person to the page that asks them, makes documents until its cap stops it,
-// renews its tokens, and sees what becomes of a token that was stolen. All of it with
+// asks for more, renews its tokens, and sees what becomes of a token that was stolen. All of it with
 // the protocol's own client. What it saw goes to standard output, a line of JSON each.
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
 const { StreamableHTTPClientTransport } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
@@ -59,7 +59,23 @@ async function main() {
   const made = await make();
   const file = await fetch(made.structuredContent.url);
   const account = await client.callTool({ name: "account_get", arguments: {} });
-  say({ tools: tools.length, tool, type: Buffer.from(await file.arrayBuffer()).toString("latin1", 1, 4), account: account.structuredContent, beyond: await make(), hidden: await client.callTool({ name: "webhooks_list", arguments: {} }) });
+  say({ tools: tools.length, tool, type: Buffer.from(await file.arrayBuffer()).toString("latin1", 1, 4), account: account.structuredContent, beyond: await make() });
+
+  // What its scopes do not open it asks the person for. The client tries what it may
+  // renew by itself first, which opens no more than before.
+  const hooks = { name: "webhooks_list", arguments: {} };
+  const withheld = await client.callTool(hooks).then(() => null, (error) => error);
+  kept.tokens = { ...kept.tokens, refresh_token: undefined };
+  const wider = new Promise((resolve) => (arrive = resolve));
+  const transport = new StreamableHTTPClientTransport(address, { authProvider: provider });
+  const asking = await connect(transport);
+  const sent = await asking.callTool(hooks).then(() => null, (error) => error);
+  if (!(sent instanceof UnauthorizedError)) throw sent ?? new Error("a tool was opened without its scope");
+  const allowed = await wider;
+  say({ answer: Object.fromEntries(allowed) });
+  await transport.finishAuth(allowed.get("code"));
+  const opened = await (await connect()).callTool(hooks);
+  say({ withheld: withheld?.code, scope: kept.tokens.scope, hooks: opened.structuredContent.webhooks.length });
 
   const stolen = kept.tokens.refresh_token;
   kept.tokens = { ...kept.tokens, access_token: "pdf_oat_" + "x".repeat(40) };

@@ -19,6 +19,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/store/blob"
 )
@@ -47,6 +48,8 @@ type Store struct {
 	prefix string // of the names of objects
 	tmp    string
 	now    func() time.Time
+
+	requests *prometheus.HistogramVec
 }
 
 var _ blob.Store = (*Store)(nil)
@@ -61,16 +64,17 @@ func New(cfg Config) (*Store, error) {
 			&credentials.IAM{Client: &http.Client{Timeout: dialTimeout}},
 		})
 	}
+	requests := newMetrics()
 	open := func(endpoint string) (*minio.Core, error) {
 		u, err := url.Parse(endpoint)
 		if err != nil {
 			return nil, err
 		}
 		return minio.NewCore(u.Host, &minio.Options{
-			Creds: keys, Secure: u.Scheme == "https", Region: cfg.Region, Transport: transport(cfg.RootCAs), MaxRetries: attempts,
+			Creds: keys, Secure: u.Scheme == "https", Region: cfg.Region, Transport: measured{transport(cfg.RootCAs), requests}, MaxRetries: attempts,
 		})
 	}
-	s := &Store{bucket: cfg.Bucket, tmp: cfg.TempDir, now: cfg.Now}
+	s := &Store{bucket: cfg.Bucket, tmp: cfg.TempDir, now: cfg.Now, requests: requests}
 	if cfg.Prefix != "" {
 		s.prefix = cfg.Prefix + "/"
 	}

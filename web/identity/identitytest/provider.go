@@ -50,9 +50,12 @@ type Provider struct {
 	Strange bool
 
 	key, other *rsa.PrivateKey
+	kid        string
 	now        func() time.Time
 
 	mu     sync.Mutex
+	away   bool
+	visits map[string]int // how often, by path
 	codes  map[string]grant
 	tokens map[string]Person
 }
@@ -66,7 +69,7 @@ type grant struct {
 // New starts a provider with a clock.
 func New(t *testing.T, now func() time.Time) *Provider {
 	t.Helper()
-	p := &Provider{now: now, codes: map[string]grant{}, tokens: map[string]Person{}, People: map[string]Person{}}
+	p := &Provider{now: now, kid: "one", visits: map[string]int{}, codes: map[string]grant{}, tokens: map[string]Person{}, People: map[string]Person{}}
 	for _, key := range []**rsa.PrivateKey{&p.key, &p.other} {
 		made, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
@@ -81,7 +84,17 @@ func New(t *testing.T, now func() time.Time) *Provider {
 	mux.HandleFunc("POST /authorize", p.grant)
 	mux.HandleFunc("POST /token", p.token)
 	mux.HandleFunc("GET /userinfo", p.userinfo)
-	p.Server = httptest.NewServer(mux)
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		p.visits[r.URL.Path]++
+		away := p.away
+		p.mu.Unlock()
+		if away {
+			http.Error(w, "away", http.StatusBadGateway)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(p.Close)
 	return p
 }
@@ -110,9 +123,62 @@ func (p *Provider) configuration(w http.ResponseWriter, _ *http.Request) {
 
 func encoded(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
 
+// SetAway has the provider answer nothing of use, or answer again.
+func (p *Provider) SetAway(away bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.away = away
+}
+
+// KeysAsked is how often the provider was asked for its keys.
+func (p *Provider) KeysAsked() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.visits["/keys"]
+}
+
+// Rotate takes another key, and forgets the one before.
+func (p *Provider) Rotate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.key, p.other, p.kid = p.other, p.key, p.kid+"+"
+}
+
+// Signed is a token with a header, to which the key's name is added, and claims.
+func (p *Provider) Signed(header, claims map[string]any) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.signed(header, claims)
+}
+
+func (p *Provider) signed(header, claims map[string]any) (string, error) {
+	whole := map[string]any{"alg": "RS256", "kid": p.kid}
+	maps.Copy(whole, header)
+	head, err := json.Marshal(whole)
+	if err != nil {
+		return "", err
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	text := encoded(head) + "." + encoded(payload)
+	key, sum := p.key, sha256.Sum256([]byte(text))
+	if p.Strange {
+		key = p.other
+	}
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	return text + "." + encoded(signature), err
+}
+
+// Public is the public key, as who attacks knows it.
+func (p *Provider) Public() *rsa.PublicKey { return &p.key.PublicKey }
+
 func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	answer(w, http.StatusOK, map[string]any{"keys": []map[string]string{{
-		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "one", "n": encoded(p.key.N.Bytes()), "e": encoded(big.NewInt(int64(p.key.E)).Bytes()),
+		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": p.kid, "n": encoded(p.key.N.Bytes()), "e": encoded(big.NewInt(int64(p.key.E)).Bytes()),
 	}}})
 }
 
@@ -197,17 +263,7 @@ func (p *Provider) idToken(g grant) (string, error) {
 	if p.Forge != nil {
 		p.Forge(claims)
 	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		return "", err
-	}
-	text := encoded([]byte(`{"alg":"RS256","kid":"one","typ":"JWT"}`)) + "." + encoded(payload)
-	key, sum := p.key, sha256.Sum256([]byte(text))
-	if p.Strange {
-		key = p.other
-	}
-	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
-	return text + "." + encoded(signature), err
+	return p.signed(map[string]any{"typ": "JWT"}, claims)
 }
 
 func (p *Provider) userinfo(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"relaypdf/store/blob/s3"
+	"relaypdf/store/storetest"
 )
 
 // AccessKey and SecretKey are who may use the server.
@@ -68,8 +68,7 @@ func Start(t testing.TB) *Server {
 	gateway := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--quiet", "--port", socket, "--access", AccessKey, "--secret", SecretKey,
 		"posix", "--sidecar", filepath.Join(dir, "meta"), s.folder)
 	gateway.Stdout, gateway.Stderr = t.Output(), t.Output()
-	gateway.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := gateway.Start(); err != nil {
+	if err := storetest.Start(gateway); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = gateway.Process.Kill(), gateway.Wait() })

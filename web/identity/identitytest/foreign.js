@@ -1,5 +1,5 @@
 // Starts npm's oidc-provider, which is certified by the OpenID Foundation, for one
-// client: node oidc_provider.js REDIRECT CLIENT SECRET. It prints its address. Its
+// client: node foreign.js REDIRECT CLIENT SECRET. It prints its address. Its
 // own pages for developers take any name as a person's.
 'use strict'
 
@@ -21,6 +21,15 @@ async function main() {
     clients: [{ client_id, client_secret, redirect_uris: [redirect] }],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     pkce: { required: () => true },
+    // Who asks for tokens for a resource gets them as JWTs that say whose they are.
+    features: {
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => undefined,
+        getResourceServerInfo: (ctx, resource) => ({ scope: 'documents templates webhooks account:read', audience: resource, accessTokenFormat: 'jwt' }),
+      },
+    },
+    extraTokenClaims: (ctx, token) => people[token.accountId] && { email: people[token.accountId].email, email_verified: people[token.accountId].email_verified },
     cookies: { keys: ['of a test'] },
     findAccount: (ctx, id) => people[id] && { accountId: id, claims: () => ({ sub: id, ...people[id] }) },
   })

@@ -1,0 +1,80 @@
+// Command deploy reads the ways to deploy that the repository has: kustomizations
+// (folders), compose files (.yaml) and Fly's (.toml). It fails on what Kubernetes,
+// Compose or the parts of these themselves would refuse, and prints as JSON what
+// they ask of the program, for a test to compare.
+//
+//	go run -modfile=.ci/deploy.mod ./.ci/deploy FOLDER|FILE...
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// found is what is asked of the program.
+type found struct {
+	Processes []process
+	Reach     []reach
+}
+
+// process is one way in which the program is started.
+type process struct {
+	Where   string // the file or folder, and the name in it
+	Args    []string
+	Env     map[string]string
+	Secrets []string // variables whose values are elsewhere
+	Ports   []int    // that are declared
+	Probes  []probe
+	Grace   float64 // seconds between the signal and the end
+	Writes  []string
+}
+
+// probe is a port and a path that are asked for.
+type probe struct {
+	Port int
+	Path string
+}
+
+// reach is a block of addresses that a process may connect to, on any port.
+type reach struct {
+	Where  string
+	CIDR   string
+	Except []string
+}
+
+func main() {
+	var all found
+	var failed error
+	for _, path := range os.Args[1:] {
+		read := compose
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			read = kubernetes
+		} else if filepath.Ext(path) == ".toml" {
+			read = fly
+		}
+		one, err := read(path)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", path, err))
+			continue
+		}
+		all.Processes = append(all.Processes, one.Processes...)
+		all.Reach = append(all.Reach, one.Reach...)
+	}
+	if failed == nil {
+		failed = json.NewEncoder(os.Stdout).Encode(all)
+	}
+	if failed != nil {
+		fmt.Fprintln(os.Stderr, failed)
+		os.Exit(1)
+	}
+}
+
+// ours tells whether an image is the program's.
+func ours(image string) bool {
+	name, _, _ := strings.Cut(image, ":")
+	return name == "relaypdf"
+}

@@ -1,0 +1,116 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"log/slog"
+	"math"
+	"mime"
+	"slices"
+	"time"
+
+	"relaypdf/api/fault"
+	"relaypdf/render"
+	"relaypdf/store"
+)
+
+const (
+	// thumbnailWidth and thumbnailHeight are how many pixels a thumbnail has at most,
+	// and maxThumbnail its bytes.
+	thumbnailWidth, thumbnailHeight = 400, 600
+	maxThumbnail                    = 60_000
+	// thumbnailTime bounds one, the wait for its turn included: a call waits for it.
+	thumbnailTime = 3 * time.Second
+	// thumbnailTries is how often one is made that is too long. What has no pattern is
+	// short enough at the second.
+	thumbnailTries = 4
+)
+
+const pdfType = "application/pdf"
+
+// drawable are the images that thumbnails are made of.
+var drawable = []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"}
+
+// HasThumbnail tells whether there are thumbnails of what has a content type.
+func HasThumbnail(contentType string) bool {
+	return contentType == pdfType || slices.Contains(drawable, contentType)
+}
+
+// Thumbnail draws page 1 of a stored PDF of an account, or a stored image, as a small
+// PNG, or says in a sentence why there is none. Nothing is charged: it counts among
+// the account's previews of a day.
+func (p *Pipeline) Thumbnail(ctx context.Context, account store.Account, id string) (picture []byte, why string) {
+	p.running.Add(1)
+	defer p.running.Done()
+	bounded, cancel := context.WithTimeout(ctx, thumbnailTime)
+	defer cancel()
+	picture, err := p.thumbnail(bounded, account, id)
+	if err == nil {
+		return picture, ""
+	}
+	why, err = undrawnWhy(errors.Join(err, bounded.Err()))
+	if err != nil {
+		why = "It could not be drawn."
+		if ctx.Err() == nil {
+			p.log.LogAttrs(ctx, slog.LevelError, "draw thumbnail failed", slog.String("file", id), slog.Any("error", err))
+		}
+	}
+	return nil, why
+}
+
+func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id string) (_ []byte, err error) {
+	file, err := p.store.AccountFile(ctx, account.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, err := mime.ParseMediaType(file.ContentType)
+	if err != nil || !HasThumbnail(kind) {
+		return nil, &fault.Error{Code: fault.InvalidRequest, Message: fmt.Sprintf("A result that is %s is not drawn.", file.ContentType)}
+	}
+	body, err := p.Files.Open(ctx, file.BlobKey)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	renderer, leave, err := p.drawer(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if kind != pdfType {
+		return small(ctx, renderer, body)
+	}
+	page, _, err := renderer.RasterPages(ctx, render.PDFFile{Content: body}, render.Raster{Pages: "1", DPI: cssDPI})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, page.Close()) }()
+	return small(ctx, renderer, page)
+}
+
+// small makes an image a PNG that is no larger than a thumbnail may be, in pixels and
+// in bytes.
+func small(ctx context.Context, renderer *render.Account, picture render.FileContent) ([]byte, error) {
+	how := render.ImageConversion{To: "png", Width: thumbnailWidth, Height: thumbnailHeight, Within: true}
+	for range thumbnailTries {
+		made, _, err := render.PDFPages{Account: renderer}.ConvertImage(ctx, picture, how)
+		if err != nil {
+			return nil, err
+		}
+		if made.Size() <= maxThumbnail {
+			data, err := io.ReadAll(made.Open())
+			return data, errors.Join(err, made.Close())
+		}
+		size, err := png.DecodeConfig(made.Open())
+		if err := errors.Join(err, made.Close()); err != nil {
+			return nil, err
+		}
+		// A tenth is left for what does not get shorter with the pixels.
+		share := math.Sqrt(0.9 * maxThumbnail / float64(made.Size()))
+		how.Width, how.Height = max(1, int(float64(size.Width)*share)), max(1, int(float64(size.Height)*share))
+	}
+	return nil, &fault.Error{Code: fault.PayloadTooLarge, Message: "A picture of it is too large to be shown."}
+}

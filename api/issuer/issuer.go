@@ -1,0 +1,302 @@
+// Package issuer reads access tokens that an outside provider of OpenID Connect has
+// issued for this service.
+package issuer
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+// Config says whose tokens are read.
+type Config struct {
+	// Issuer is the provider's address, as it writes it itself.
+	Issuer string
+	// Audience is what its tokens must be for.
+	Audience string
+	// Roots are the certificate authorities that the provider's is checked with;
+	// nil means the system's.
+	Roots *x509.CertPool
+	// Now is the clock; nil means the machine's.
+	Now func() time.Time
+}
+
+const (
+	// patience bounds a question to the provider, maxAnswer its answer in bytes.
+	patience  = 5 * time.Second
+	maxAnswer = 1 << 20
+	// pause is how long the provider is not asked the same again: anybody can send
+	// tokens that name keys which nobody has.
+	pause = 10 * time.Second
+	// keysLife is how long its keys are taken without asking for them again.
+	keysLife = time.Hour
+	// maxToken bounds a token in bytes.
+	maxToken = 16 << 10
+)
+
+// algorithms are those whose keys are in two parts: with any other, who can verify
+// tokens could make them.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
+}
+
+// types are what access tokens call themselves in their header (RFC 9068), or
+// nothing. What a provider signs besides has types of its own.
+var types = []string{"", "jwt", "at+jwt", "application/at+jwt"}
+
+var (
+	// ErrToken means that a token is not one that the provider has issued for this
+	// service, or no longer.
+	ErrToken = errors.New("no valid token of the issuer for this service")
+	// ErrMail means that a token does not say whose it is: it has no mail address
+	// that the provider has confirmed.
+	ErrMail = errors.New("the token has no confirmed mail address")
+	// ErrAway means that the provider's keys cannot be had now.
+	ErrAway = errors.New("the issuer of tokens does not answer")
+)
+
+// Holder is who has shown a token.
+type Holder struct {
+	// Email is the person's, as the provider has confirmed it; Client is the program's
+	// name at the provider.
+	Email, Client string
+	Scopes        []string
+}
+
+// Issuer reads the tokens of a provider, which it asks when the first comes. Its
+// methods are safe for concurrent use.
+type Issuer struct {
+	cfg    Config
+	client *http.Client
+
+	mu    sync.Mutex
+	keys  *keySet // nil until the provider has answered
+	since time.Time
+}
+
+// New returns a reader of tokens.
+func New(cfg Config) *Issuer {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+	}
+	return &Issuer{cfg: cfg, client: &http.Client{Transport: &seldom{now: cfg.Now, asked: map[string]*asking{}, next: transport}, Timeout: patience}}
+}
+
+// Name is the provider's address.
+func (i *Issuer) Name() string { return i.cfg.Issuer }
+
+// Looks tells whether a secret may be a token of some provider: it has the three
+// parts of a signed one.
+func Looks(secret string) bool {
+	return strings.HasPrefix(secret, "eyJ") && strings.Count(secret, ".") == 2
+}
+
+// Holder returns who a token says that it is of. Its error is ErrToken, ErrMail or
+// ErrAway.
+func (i *Issuer) Holder(ctx context.Context, token string) (Holder, error) {
+	// What names another issuer is not worth a question to this one.
+	if len(token) > maxToken || !i.claims(token) {
+		return Holder{}, ErrToken
+	}
+	keys, err := i.current(ctx, token)
+	if err != nil {
+		return Holder{}, err
+	}
+	verifier := oidc.NewVerifier(i.cfg.Issuer, keys, &oidc.Config{ClientID: i.cfg.Audience, SupportedSigningAlgs: algorithms, Now: i.cfg.Now})
+	var away error
+	verified, err := verifier.Verify(context.WithValue(ctx, awayKey{}, &away), token)
+	switch {
+	case away != nil:
+		return Holder{}, away
+	case err != nil:
+		return Holder{}, fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	return i.read(verified)
+}
+
+// claims tells whether a token names the provider and the type of access tokens,
+// which its signature has yet to show.
+func (i *Issuer) claims(token string) bool {
+	var header struct{ Typ string }
+	var body struct{ Iss string }
+	parts := strings.Split(token, ".")
+	return len(parts) == 3 && decode(parts[0], &header) && decode(parts[1], &body) && body.Iss == i.cfg.Issuer && slices.Contains(types, strings.ToLower(header.Typ))
+}
+
+func decode(part string, v any) bool {
+	text, err := base64.RawURLEncoding.DecodeString(part)
+	return err == nil && json.Unmarshal(text, v) == nil
+}
+
+// read takes what is of use out of a token that was verified. Providers write
+// booleans as text, and scopes as a list, as they like.
+func (i *Issuer) read(token *oidc.IDToken) (Holder, error) {
+	var said struct {
+		Email    string          `json:"email"`
+		Verified any             `json:"email_verified"`
+		Scope    json.RawMessage `json:"scope"`
+		Scp      json.RawMessage `json:"scp"`
+		ClientID string          `json:"client_id"`
+		Azp      string          `json:"azp"`
+	}
+	if err := token.Claims(&said); err != nil {
+		return Holder{}, fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	if said.Email == "" || said.Verified != true && said.Verified != "true" {
+		return Holder{}, ErrMail
+	}
+	h := Holder{Email: said.Email, Client: said.ClientID}
+	if h.Client == "" {
+		h.Client = said.Azp
+	}
+	for _, scope := range append(scopesOf(said.Scope), scopesOf(said.Scp)...) {
+		// Some providers write what a scope is for before it.
+		h.Scopes = append(h.Scopes, strings.TrimPrefix(scope, strings.TrimSuffix(i.cfg.Audience, "/")+"/"))
+	}
+	return h, nil
+}
+
+func scopesOf(text json.RawMessage) []string {
+	var list []string
+	var words string
+	if json.Unmarshal(text, &list) == nil {
+		return list
+	}
+	if json.Unmarshal(text, &words) == nil {
+		return strings.Fields(words)
+	}
+	return nil
+}
+
+// current returns the provider's keys. Old ones are asked for anew, and taken as long
+// as the provider does not answer.
+func (i *Issuer) current(ctx context.Context, token string) (*keySet, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := i.cfg.Now()
+	if i.keys != nil && now.Sub(i.since) < keysLife {
+		return i.keys, nil
+	}
+	// Who has sent the token may leave while others wait for the same answer.
+	fresh, err := i.discover(context.WithoutCancel(ctx))
+	if err == nil && i.keys != nil {
+		// They are there once something was verified with them, or is seen to be wrong.
+		if _, err = fresh.VerifySignature(ctx, token); !errors.Is(err, ErrAway) && !errors.Is(err, errSoon) {
+			err = nil
+		}
+	}
+	switch {
+	case err == nil:
+		i.keys, i.since = fresh, now
+	case i.keys == nil:
+		return nil, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	return i.keys, nil
+}
+
+// discover asks the provider where its keys are.
+func (i *Issuer) discover(ctx context.Context) (*keySet, error) {
+	ctx = oidc.ClientContext(ctx, i.client)
+	provider, err := oidc.NewProvider(ctx, i.cfg.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&found); err != nil {
+		return nil, err
+	}
+	if err := i.trusts(found.Keys); err != nil {
+		return nil, err
+	}
+	return &keySet{oidc.NewRemoteKeySet(ctx, found.Keys)}, nil
+}
+
+// trusts refuses keys that come less safely than what names them.
+func (i *Issuer) trusts(address string) error {
+	keys, err := url.Parse(address)
+	if err == nil && keys.Scheme != "https" && strings.HasPrefix(i.cfg.Issuer, "https://") {
+		err = fmt.Errorf("its keys are at %s, which is not https", address)
+	}
+	return err
+}
+
+// keySet are the provider's keys. Who verifies with them tells what is wrong as text,
+// so that what is wrong with the provider is told apart here.
+type keySet struct{ *oidc.RemoteKeySet }
+
+type awayKey struct{}
+
+// VerifySignature implements oidc.KeySet.
+func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+	payload, err := k.RemoteKeySet.VerifySignature(ctx, token)
+	if away, ok := ctx.Value(awayKey{}).(*error); ok && errors.Is(err, ErrAway) {
+		*away = err
+	}
+	return payload, err
+}
+
+// errSoon means that the provider has answered the same a moment ago.
+var errSoon = errors.New("it was asked a moment ago")
+
+// seldom asks for an address once in a while, and reads so much of each answer.
+type seldom struct {
+	next http.RoundTripper
+	now  func() time.Time
+
+	mu    sync.Mutex
+	asked map[string]*asking // by address: of what describes the provider, and of its keys
+}
+
+// asking is the last time that an address was asked for.
+type asking struct {
+	at  time.Time
+	err error // what it came to
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
+	address, now := r.URL.String(), s.now()
+	s.mu.Lock()
+	last := s.asked[address]
+	if last != nil && now.Sub(last.at) < pause {
+		defer s.mu.Unlock()
+		return nil, last.err
+	}
+	asked := &asking{now, errSoon}
+	s.asked[address] = asked
+	s.mu.Unlock()
+	answer, err := s.next.RoundTrip(r)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = errors.Join(fmt.Errorf("it answers with status %d", answer.StatusCode), answer.Body.Close())
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrAway, err)
+		s.mu.Lock()
+		asked.err = err
+		s.mu.Unlock()
+		return nil, err
+	}
+	answer.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(answer.Body, maxAnswer), answer.Body}
+	return answer, nil
+}

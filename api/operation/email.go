@@ -1,0 +1,50 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+
+	"relaypdf/api/op"
+	"relaypdf/render"
+)
+
+// EmailInput is the input of email.create.
+type EmailInput struct {
+	op.Common
+	Described
+	FileSource
+
+	Attachments string `json:"attachments,omitempty" jsonschema:"enum=embed,enum=append,enum=ignore,default=embed" jsonschema_description:"Attachments become files in the PDF, or pages where they can be. In any case the first page lists them. append makes pages of PDFs, images, office documents, texts and e-mails, 30 at most, and embeds the rest."`
+	Format      string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, such as A4. In any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *EmailInput) Validate() error {
+	var faults op.Faults
+	in.check(&faults, "")
+	in.paper(&faults)
+	return failures(faults)
+}
+
+// paper is what the e-mail is printed on, and faults what is none.
+func (in *EmailInput) paper(faults *op.Faults) paper {
+	return sheet(faults, "", cmp.Or(in.Format, "Letter"), Length{}, Length{})
+}
+
+// Admit asks the browser's queue.
+func (in *EmailInput) Admit(env *Env) error { return env.admit() }
+
+func runEmail(ctx context.Context, env *Env, in *EmailInput) (op.Result, error) {
+	var checked op.Faults // by Validate, which found none
+	size := in.paper(&checked)
+	how := render.Email{Width: size.width, Height: size.height, Files: render.EmailFiles(cmp.Or(in.Attachments, string(render.EmbedFiles)))}
+	return withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
+		doc, err := render.Emails{Account: env.Render}.Print(ctx, files[0], how)
+		result, err := pdfResult("email")(doc.Body, err)
+		result.Warnings = warnings(doc.Warnings)
+		return result, err
+	})
+}
+
+// exampleEmail is a short message.
+const exampleEmail = "From: Ada <ada@example.com>\r\nTo: Bob <bob@example.com>\r\nDate: Mon, 2 Nov 2026 09:30:00 +0100\r\nSubject: Lunch\r\n\r\nAt noon?\r\n"

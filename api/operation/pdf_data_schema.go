@@ -1,0 +1,206 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"relaypdf/ai"
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/render"
+	"relaypdf/store/credit"
+)
+
+const (
+	// expectedPage is what a page that is read by OCR is reckoned to say, in bytes.
+	expectedPage = 3000
+	// aroundData is what the names in data are reckoned with, in bytes.
+	aroundData = 1 << 10
+	// longerThanQuoted is how many times its quote a call may come to: pages that OCR
+	// reads may say more than was reckoned with.
+	longerThanQuoted = 2
+	// visionDPI is the resolution of pages that a model looks at.
+	visionDPI = 100
+)
+
+// digest sums up what a quote is bound to. Of the document it is bound to the length of
+// what that says: see runSchema.
+func (in *DataInput) digest() ([]byte, error) {
+	var schema bytes.Buffer
+	if err := json.Compact(&schema, in.Schema.RawMessage); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal([]any{"pdf.data", schema.String(), in.how(&Env{})})
+	sum := sha256.Sum256(text)
+	return sum[:], err
+}
+
+// runSchema promises a price, or has the model fill the schema.
+func runSchema(ctx context.Context, env *Env, in *DataInput) (op.Result, error) {
+	if env.AI == nil {
+		return op.Result{}, errNoAI
+	}
+	schema, err := newDataSchema(in.Schema.RawMessage)
+	if err != nil {
+		return op.Result{}, fault.Invalid("schema", err.Error())
+	}
+	said, err := in.read(ctx, env)
+	if err != nil {
+		return op.Result{}, err
+	}
+	c := ai.BeginReading(ai.Reading{Schema: in.Schema.RawMessage, Text: said.whole, Pictures: said.pictures})
+	c.MaxTokens = env.AI.MaxTokens
+	length := len(said.whole) + said.assumed
+	expected := c.ExpectedUsage(min(expectedAnswer, aroundData+length)).Add(ai.TextUsage(said.assumed))
+	price := said.price(env, expected)
+	if in.Quote {
+		digest, err := in.digest()
+		if err != nil {
+			return op.Result{}, err
+		}
+		promised, err := env.promise(ctx, digest, price)
+		return op.Result{Stem: "quote", JSON: DataAnswer{MarkdownText: said.MarkdownText, Promised: promised}, Charge: new(credit.Amount(0))}, err
+	}
+	if in.QuoteID != "" && price > longerThanQuoted*env.Held {
+		return op.Result{}, fault.Invalid("quoteId", "was given for a document that says less; ask for a new one with quote: true")
+	}
+	var made foundData
+	used, err := env.ask(ctx, c, func(_ context.Context, answer ai.Answer) (faults []string, err error) {
+		made, faults = readData(answer, schema, said.texts)
+		return faults, nil
+	})
+	if err != nil {
+		return op.Result{}, err
+	}
+	result := op.Result{
+		Stem: "data", JSON: DataAnswer{MarkdownText: said.MarkdownText, Data: made.data, Found: made.found}, Warnings: append(dataWarnings(said.about), strangeValues(made.strange)...),
+	}
+	if in.QuoteID == "" {
+		// A provider that counts more than it was asked for is not the customer's matter.
+		charge := min(said.price(env, used), env.Held)
+		result.Charge = &charge
+	}
+	return result, nil
+}
+
+// saidDocument is what a document says to a model.
+type saidDocument struct {
+	render.MarkdownText // without what its pages say
+
+	about    render.MarkdownAbout
+	whole    string
+	texts    map[int]string // of the pages that are shown, by their numbers
+	pictures []ai.Picture
+	// assumed is what pages are reckoned to say that would be read by OCR, in bytes.
+	assumed int
+}
+
+// price is what filling the schema costs with so many tokens.
+func (s *saidDocument) price(env *Env, used ai.Usage) credit.Amount {
+	price := env.Prices["pdf.data"] + env.AI.charge(used)
+	if len(s.about.Read) > 0 || s.assumed > 0 {
+		price += env.Prices["pdf.ocr"]
+	}
+	return price
+}
+
+// read gets the text of the pages: their own, or else what OCR finds in their pictures.
+// Of a document that says nothing the model is shown pictures. For a quote no picture is
+// read.
+func (in *DataInput) read(ctx context.Context, env *Env) (*saidDocument, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (*saidDocument, error) {
+		how := in.how(env)
+		how.Apart = true
+		if in.Quote {
+			how.Languages = nil
+		}
+		pages := render.PDFPages{Account: env.Render}
+		body, about, err := pages.Markdown(ctx, file, how)
+		if err != nil {
+			return nil, err
+		}
+		said := &saidDocument{about: about, texts: map[int]string{}}
+		if err := errors.Join(said.take(body), body.Close()); err != nil {
+			return nil, err
+		}
+		if in.reads() && len(about.Unread) > 0 {
+			if in.Quote {
+				said.assumed = min(len(about.Unread)*expectedPage, ai.MostText)
+			} else if len(said.texts) == 0 {
+				err = said.look(ctx, env, file)
+			}
+		}
+		if err == nil && len(said.texts) == 0 && said.assumed == 0 {
+			err = &fault.Error{Code: fault.ProcessingFailed, Message: "The document has no text that could be read."}
+		}
+		return said, err
+	})
+}
+
+// take reads the text of pages.
+func (s *saidDocument) take(body op.Body) error {
+	const most = 32 << 20 // of JSON, which no text that is short enough has
+	if body.Size() <= most {
+		if err := json.NewDecoder(body.Open()).Decode(&s.MarkdownText); err != nil {
+			return fmt.Errorf("text of pages: %w", err)
+		}
+	}
+	var whole strings.Builder
+	for i := range s.Pages {
+		page := &s.Pages[i]
+		if page.Markdown != "" {
+			fmt.Fprintf(&whole, "<!-- page %d -->\n\n%s\n\n", page.Page, page.Markdown)
+			s.texts[page.Page] = page.Markdown
+			page.Markdown = ""
+		}
+	}
+	if s.whole = whole.String(); len(s.whole) > ai.MostText || body.Size() > most {
+		return fault.Invalid("pages", fmt.Sprintf("say more than the %d bytes that a model is shown of a document; choose fewer", ai.MostText))
+	}
+	return nil
+}
+
+// look draws the pages of a document that says nothing.
+func (s *saidDocument) look(ctx context.Context, env *Env, file render.PDFFile) error {
+	if len(s.about.Unread) > ai.MostPictures {
+		return fault.Invalid("pages", fmt.Sprintf("are %d that no text can be read of; a model is shown at most %d of these: choose fewer", len(s.about.Unread), ai.MostPictures))
+	}
+	for _, n := range s.about.Unread {
+		drawn, _, err := env.Render.RasterPages(ctx, file, render.Raster{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})
+		if err != nil {
+			return err
+		}
+		picture, err := io.ReadAll(drawn.Open())
+		if err := errors.Join(err, drawn.Close()); err != nil {
+			return fmt.Errorf("picture of a page: %w", err)
+		}
+		s.pictures = append(s.pictures, ai.Picture{Page: n, JPEG: picture})
+		s.texts[n] = ""
+	}
+	for i := range s.Pages {
+		if _, seen := s.texts[s.Pages[i].Page]; seen {
+			s.Pages[i].Source = "vision"
+		}
+	}
+	return nil
+}
+
+// strangeValues warns of values that may be invented.
+func strangeValues(paths []string) []op.Warning {
+	if len(paths) == 0 {
+		return nil
+	}
+	const most = 20
+	list := strings.Join(paths[:min(len(paths), most)], ", ")
+	if len(paths) > most {
+		list += fmt.Sprintf(" and %d more", len(paths)-most)
+	}
+	return []op.Warning{{Code: "value_not_found", Message: "not written on their pages in these words: " + list}}
+}

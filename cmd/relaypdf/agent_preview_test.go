@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// agent calls tools of a running service.
+type agent struct {
+	t       *testing.T
+	app     *App
+	secret  string
+	charged int64 // of all calls
+}
+
+// agentAnswer is what a tool answers: pictures, sentences, and its JSON.
+type agentAnswer struct {
+	ID, Status          string
+	ChargedMicrodollars int64
+
+	picture image.Image
+	bytes   int
+	notes   []string
+}
+
+func (a *agent) use(tool string, arguments map[string]any) (got agentAnswer) {
+	a.t.Helper()
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": arguments}})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	q, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.app.URL+"/mcp", bytes.NewReader(body))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+a.secret)
+	q.Header.Set("Content-Type", "application/json")
+	answer, err := (&http.Client{Timeout: pagePatience}).Do(q)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	var result struct {
+		Result struct {
+			IsError           bool
+			StructuredContent json.RawMessage
+			Content           []struct {
+				Type, Text, MIMEType string
+				Data                 []byte
+			}
+		}
+	}
+	if err != nil || json.Unmarshal(text, &result) != nil || result.Result.IsError || json.Unmarshal(result.Result.StructuredContent, &got) != nil {
+		a.t.Fatalf("%s: %s, %v: %.2000s", tool, answer.Status, err, text)
+	}
+	for _, content := range result.Result.Content {
+		switch {
+		case content.Type == "image":
+			if got.picture, err = png.Decode(bytes.NewReader(content.Data)); err != nil || content.MIMEType != "image/png" || got.bytes > 0 {
+				a.t.Fatalf("%s: a picture of %s, %v, after one of %d bytes", tool, content.MIMEType, err, got.bytes)
+			}
+			got.bytes = len(content.Data)
+		case content.Type == "text" && content.Text != string(result.Result.StructuredContent):
+			got.notes = append(got.notes, content.Text)
+		}
+	}
+	a.charged += got.ChargedMicrodollars
+	return got
+}
+
+// sees calls a tool until it shows a picture, as one that is late is left out, which is
+// said in a sentence.
+func (a *agent) sees(tool string, arguments map[string]any, width, height int) agentAnswer {
+	a.t.Helper()
+	for deadline := time.Now().Add(pagePatience); ; {
+		got := a.use(tool, arguments)
+		switch {
+		case got.picture == nil && len(got.notes) == 1 && time.Now().Before(deadline):
+			a.t.Logf("%s: %s", tool, got.notes[0])
+			continue
+		case got.picture == nil || len(got.notes) > 0:
+			a.t.Fatalf("%s shows no picture, and says %q", tool, got.notes)
+		}
+		if size := got.picture.Bounds().Size(); size != image.Pt(width, height) || got.bytes > 60_000 {
+			a.t.Errorf("%s shows a picture of %v and %d bytes, want one of %d × %d", tool, size, got.bytes, width, height)
+		}
+		return got
+	}
+}
+
+// colorAt is the colour of a picture, at parts of its width and height.
+func (got agentAnswer) colorAt(x, y float64) string {
+	size := got.picture.Bounds().Size()
+	c, _ := color.NRGBAModel.Convert(got.picture.At(int(x*float64(size.X)), int(y*float64(size.Y)))).(color.NRGBA)
+	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
+}
+
+// TestAgentsSeeResults asks for pictures of results, as agents do that can see. They
+// cost nothing.
+func TestAgentsSeeResults(t *testing.T) {
+	t.Parallel()
+	app := startOpen(t)
+	account, err := app.Store.CreateAccount(t.Context(), "agent@example.com", 100*credit.Dollar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "agent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	maya := &agent{t: t, app: app, secret: secret}
+	const html = `<style>@page{margin:0}body{margin:0}div{height:5.5in;background:#00aa00}p{break-before:page;height:11in;background:#aa0000}</style><div></div><p></p>`
+	made := maya.sees("pdf_create", map[string]any{"html": html, "preview": true, "options": map[string]any{"printBackground": true}}, 400, 518)
+	if top, bottom := made.colorAt(0.5, 0.25), made.colorAt(0.5, 0.75); top != "#00aa00" || bottom != "#ffffff" || made.ChargedMicrodollars != 2000 {
+		t.Errorf("page 1 is %s above and %s below, for %d", top, bottom, made.ChargedMicrodollars)
+	}
+	wide := map[string]any{"width": 1200, "height": 630}
+	maya.sees("images_create", map[string]any{"html": html, "preview": true, "options": map[string]any{"viewport": wide, "type": "webp"}}, 400, 210)
+	little := map[string]any{"width": 120, "height": 60}
+	maya.sees("images_create", map[string]any{"html": html, "preview": true, "options": map[string]any{"viewport": little, "type": "jpeg"}}, 120, 60)
+
+	// What has no pattern is shown smaller, as long as it has to be.
+	noise := image.NewNRGBA(image.Rect(0, 0, 700, 700))
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(random.Uint32())
+		if i%4 == 3 {
+			noise.Pix[i] = 255
+		}
+	}
+	var source bytes.Buffer
+	if err := png.Encode(&source, noise); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(pagePatience); ; {
+		got := maya.use("images_convert", map[string]any{"file": source.Bytes(), "to": "png", "preview": true})
+		if got.picture == nil && time.Now().Before(deadline) {
+			t.Logf("noise: %q", got.notes)
+			continue
+		}
+		if got.picture == nil || got.bytes > 60_000 || got.bytes < 20_000 || got.picture.Bounds().Dx() != got.picture.Bounds().Dy() {
+			t.Errorf("noise is shown as %d bytes, %q", got.bytes, got.notes)
+		}
+		break
+	}
+
+	// What cannot be shown is made all the same.
+	for deadline := time.Now().Add(pagePatience); ; {
+		got := maya.use("pdf_protect", map[string]any{"fileId": made.ID, "userPassword": "a", "preview": true})
+		if got.Status != "completed" || got.picture != nil || len(got.notes) != 1 {
+			t.Fatalf("an encrypted PDF is shown as %+v", got)
+		}
+		if strings.Contains(got.notes[0], "encrypted") {
+			break
+		}
+		if t.Logf("encrypted: %s", got.notes[0]); time.Now().After(deadline) {
+			t.Fatal("of an encrypted PDF nothing else is said")
+		}
+	}
+	job := maya.use("pdf_rotate", map[string]any{"fileId": made.ID, "degrees": 90, "async": true})
+	done := maya.sees("jobs_wait", map[string]any{"id": job.ID, "preview": true}, 400, 309)
+	if done.Status != "completed" {
+		t.Errorf("the job is %+v", done)
+	}
+	maya.charged += 500 // of the job, which ended after it was answered
+	usage := struct{ TotalMicrodollars int64 }{}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, app.URL+"/v1/billing/usage", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+secret)
+	answer, err := (&http.Client{Timeout: pagePatience}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&usage); err != nil || usage.TotalMicrodollars != maya.charged {
+		t.Errorf("%d was charged, %v; the calls said %d", usage.TotalMicrodollars, err, maya.charged)
+	}
+}

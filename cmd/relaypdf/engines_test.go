@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"relaypdf/store/storetest"
+)
+
+// TestEnginesThatAreLeftOut starts the program with one heavy engine of three.
+func TestEnginesThatAreLeftOut(t *testing.T) {
+	t.Parallel()
+	c := newCrashBench(t, storetest.SQLite(t))
+	c.env = append(c.env, "RELAYPDF_ENGINES=ghostscript")
+	server := c.start("none")
+	defer server.end(syscall.SIGTERM)
+	get := func(path string) string {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Client{Timeout: crashPatience}).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d, %v: %s", path, response.StatusCode, err, text)
+		}
+		return string(text)
+	}
+	post := func(path, body string) (int, string) {
+		t.Helper()
+		response, err := c.send(t.Context(), server.url+path, "", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	prices := get("/v1/billing/prices")
+	if strings.Contains(prices, `"convert.create"`) || strings.Contains(prices, `"pdf.ocr"`) || !strings.Contains(prices, `"pdf.pdfa"`) {
+		t.Errorf("the price list is %s", prices)
+	}
+	var ready struct{ Checks map[string]string }
+	if err := json.Unmarshal([]byte(get("/health/ready")), &ready); err != nil || ready.Checks["office"] != "off" || ready.Checks["ocr"] != "off" || ready.Checks["ghostscript"] != "" {
+		t.Errorf("ready says %v, %v", ready.Checks, err)
+	}
+	if status, tools := post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); status != http.StatusOK || strings.Contains(tools, `"name":"convert_create"`) || strings.Contains(tools, `"name":"pdf_ocr"`) || !strings.Contains(tools, `"name":"pdf_pdfa"`) {
+		t.Errorf("the tools are %d %.300s", status, tools)
+	}
+	for path, engine := range map[string]string{"/v1/convert": "office", "/v1/pdf/ocr": "ocr"} {
+		for _, mode := range []string{"binary", "async"} {
+			status, text := post(path, `{"file":"JVBERi0=","response":"`+mode+`"}`)
+			if status != http.StatusServiceUnavailable || !strings.Contains(text, "without "+engine) || !strings.Contains(text, "RELAYPDF_ENGINES") || !strings.Contains(text, "convert_unavailable") {
+				t.Errorf("%s %s: %d %s", path, mode, status, text)
+			}
+		}
+	}
+	// A text that is attached becomes no pages without an office, and is not lost.
+	mail := "From: a@example.com\nSubject: s\nContent-Type: text/plain; name=notes.txt\nContent-Disposition: attachment\n\nwords"
+	body, err := json.Marshal(map[string]any{"file": []byte(mail), "attachments": "append", "response": "url"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, text := post("/v1/email", string(body)); status != http.StatusOK || !strings.Contains(text, "attachment_embedded") || !strings.Contains(text, "no office program") {
+		t.Errorf("an e-mail: %d %s", status, text)
+	}
+}
+
+func TestEnginesSetting(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"office": "ocr ghostscript", "none": "office ocr ghostscript", "ghostscript, ocr,office": ""} {
+		engines, err := parseEngines(text)
+		if got := strings.Join((&Config{Engines: engines}).without(), " "); err != nil || got != want {
+			t.Errorf("%q leaves out %q, %v; want %q", text, got, err, want)
+		}
+	}
+	if _, err := parseEngines("word"); err == nil || !strings.Contains(err.Error(), "office,ocr,ghostscript") {
+		t.Errorf("an unknown engine: %v", err)
+	}
+}

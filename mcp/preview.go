@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/invopop/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"relaypdf/api/call"
+	"relaypdf/api/op"
+)
+
+// previewMember asks for a small picture of page 1 beside a result.
+const previewMember = "preview"
+
+// Drawer draws page 1 of a result of who asks as a small PNG, or says in a sentence
+// why there is none.
+type Drawer func(ctx context.Context, id string) (picture []byte, why string)
+
+// draws tells whether results of the tool can be drawn.
+func (t *tool) draws() bool {
+	return t.Operation != nil && slices.ContainsFunc(t.Operation.Produces, call.HasThumbnail)
+}
+
+// previewInput describes the wish for a picture.
+func previewInput() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "boolean", Description: "Adds a small picture of page 1"}
+}
+
+// takePreview takes the wish for a picture out of the arguments.
+func takePreview(arguments json.RawMessage) (wanted bool, rest json.RawMessage, err error) {
+	if !bytes.Contains(arguments, []byte(previewMember)) {
+		return false, arguments, nil // which may be long
+	}
+	given, err := membersOf(arguments)
+	if err != nil {
+		return false, nil, err
+	}
+	kept := given[:0:0]
+	for _, m := range given {
+		if m.name != previewMember {
+			kept = append(kept, m)
+			continue
+		}
+		switch string(m.value) {
+		case "true":
+			wanted = true
+		case "false", "null":
+		default:
+			return false, nil, op.Faults{{Field: previewMember, Message: "must be true or false"}}
+		}
+	}
+	rest, err = objectOf(kept)
+	return wanted, rest, err
+}
+
+// preview is a picture of a result, or says why there is none: a call that was paid
+// does not fail for that.
+func (s *service) preview(ctx context.Context, id string) sdk.Content {
+	picture, why := s.draw(ctx, id)
+	if why != "" {
+		return &sdk.TextContent{Text: "There is no preview. " + why}
+	}
+	return &sdk.ImageContent{Data: picture, MIMEType: "image/png"}
+}

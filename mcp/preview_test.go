@@ -1,0 +1,144 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/render/spool"
+)
+
+type paperInput struct {
+	op.Common
+	Kind string `json:"kind,omitempty" jsonschema:"enum=application/pdf,enum=text/plain" jsonschema_description:"What the result says that it is."`
+}
+
+// paper is an operation whose results say that they are PDFs, on a server that draws
+// nothing.
+func paper() op.Row[*operation.Env] {
+	return op.Spec[*operation.Env, paperInput]{
+		Info:    op.Info{Name: "test.paper", Summary: "Answer with a paper", Price: apitest.EchoPrice, Produces: []string{"application/pdf", "text/plain"}},
+		Example: paperInput{},
+		Run: func(_ context.Context, _ *operation.Env, in *paperInput) (op.Result, error) {
+			if in.Kind == "" {
+				in.Kind = "application/pdf"
+			}
+			return op.Result{Stem: "paper", Extension: ".pdf", ContentType: in.Kind, Body: spool.FromBytes([]byte("%PDF-1.7"))}, nil
+		},
+	}
+}
+
+// TestPreviewsFailAlone shows that a call does not fail, and costs no more, where its
+// picture cannot be drawn.
+func TestPreviewsFailAlone(t *testing.T) {
+	t.Parallel()
+	plain, s := newServer(t, open, apitest.Echo(nil), paper()), newServer(t, open, apitest.Echo(nil), paper())
+	use(t, plain, "test_paper", `{}`)
+	for arguments, want := range map[string]string{
+		`{"preview":true}`:                     "There is no preview. This process draws no pages.",
+		`{"preview":true,"kind":"text/plain"}`: "There is no preview. A result that is text/plain is not drawn.",
+		`{"preview":false}`:                    "",
+		`{"preview":null}`:                     "",
+	} {
+		s := newServer(t, open, apitest.Echo(nil), paper())
+		got := use(t, s, "test_paper", arguments)
+		var notes []string
+		for _, content := range got.Content {
+			if content.Type == "text" && !strings.HasPrefix(content.Text, "{") {
+				notes = append(notes, content.Text)
+			}
+			if content.Type == "image" {
+				t.Errorf("%s: a server that draws nothing shows a picture", arguments)
+			}
+		}
+		if note := strings.Join(notes, "\n"); got.IsError || note != want {
+			t.Errorf("%s: %+v, want %q", arguments, got, want)
+		}
+		if last := got.Content[len(got.Content)-1]; last.Text != string(got.StructuredContent) {
+			t.Errorf("%s: the last content is %+v", arguments, last)
+		}
+		if effects, want := s.Effects(t), plain.Effects(t); !strings.Contains(arguments, "async") && !slices.Equal(effects, want) {
+			t.Errorf("%s leaves %q, without it %q", arguments, effects, want)
+		}
+	}
+	for tool, want := range map[string]string{"test_paper": "must be true or false", "test_echo": "known field"} {
+		f := use(t, s, tool, `{"text":"a","preview":"yes"}`).failure(t)
+		if f.Code != fault.InvalidRequest || len(f.Details) == 0 || !slices.ContainsFunc(f.Details, func(d fault.Detail) bool { return d.Field == "preview" && strings.Contains(d.Message, want) }) {
+			t.Errorf("%s: a preview that is no boolean gets %+v", tool, f)
+		}
+	}
+	if left := s.Effects(t); len(left) > 0 {
+		t.Errorf("refused calls leave %q", left)
+	}
+}
+
+// TestPreviewsOfJobs waits for a job with a picture of what it makes.
+func TestPreviewsOfJobs(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, open, apitest.Echo(nil), paper())
+	s.Work(t)
+	var job struct{ ID, Status string }
+	begun := use(t, s, "test_paper", `{"async":true,"preview":true}`)
+	begun.into(t, &job)
+	if len(begun.Content) != 2 || begun.Content[0].Text != "There is no preview yet. jobs_wait takes preview, too." {
+		t.Errorf("it begins with %+v", begun.Content)
+	}
+	for job.Status == "processing" {
+		got := use(t, s, "jobs_wait", `{"id":"`+job.ID+`","preview":true}`)
+		got.into(t, &job)
+		if job.Status == "completed" && (len(got.Content) != 3 || got.Content[1].Text != "There is no preview. This process draws no pages.") {
+			t.Errorf("it ends with %+v", got.Content)
+		}
+	}
+	if job.Status != "completed" {
+		t.Errorf("the job is %+v", job)
+	}
+	if f := use(t, s, "jobs_wait", `{"id":"`+job.ID+`","preview":1}`).failure(t); len(f.Details) != 1 || f.Details[0].Field != "preview" {
+		t.Errorf("a preview that is no boolean gets %+v", f)
+	}
+}
+
+// TestPreviewsAreOffered where they can be drawn: of PDFs and images, and over HTTP.
+func TestPreviewsAreOffered(t *testing.T) {
+	t.Parallel()
+	l, s := startLocal(t, nil, operation.Rows...)
+	offering := func(list json.RawMessage) (names []string) {
+		var answer struct {
+			Tools []struct {
+				Name        string
+				InputSchema struct{ Properties map[string]json.RawMessage }
+			}
+		}
+		if err := json.Unmarshal(list, &answer); err != nil || len(answer.Tools) == 0 {
+			t.Fatalf("%v in %s", err, list)
+		}
+		for _, tool := range answer.Tools {
+			if tool.InputSchema.Properties["preview"] != nil {
+				names = append(names, tool.Name)
+			}
+		}
+		return names
+	}
+	there := offering(ask(t, s, "tools/list", "").Result)
+	for name, want := range map[string]bool{
+		"pdf_create": true, "images_create": true, "pdf_merge": true, "barcodes_create": true, "convert_create": true, "jobs_wait": true,
+		"pdf_text": false, "pdf_info": false, "zip_create": false, "templates_generate": false, "account_get": false, "jobs_list": false,
+	} {
+		if slices.Contains(there, name) != want {
+			t.Errorf("%s offers a preview is %v, want %v", name, !want, want)
+		}
+	}
+	if here := offering(l.ask(t, "tools/list", `{}`).Result); len(here) > 0 {
+		t.Errorf("without a way to draw them %v offer previews", here)
+	}
+	f := l.use(t, "pdf_create", `{"html":"a","preview":true}`).failure(t)
+	if len(f.Details) != 1 || f.Details[0].Field != "preview" {
+		t.Errorf("without a way to draw it a preview gets %+v", f)
+	}
+}

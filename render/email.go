@@ -1,0 +1,219 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"relaypdf/render/chrome"
+	"relaypdf/render/email"
+	"relaypdf/render/engine"
+	"relaypdf/render/office"
+	"relaypdf/render/spool"
+)
+
+// Emails makes PDFs of e-mails.
+type Emails struct{ *Account }
+
+// EmailFiles says what becomes of the files that came with an e-mail.
+type EmailFiles string
+
+const (
+	// EmbedFiles puts them into the PDF as files.
+	EmbedFiles EmailFiles = "embed"
+	// AppendFiles makes pages of those that can be pages, and embeds the rest.
+	AppendFiles EmailFiles = "append"
+	// IgnoreFiles leaves them out. The first page names them.
+	IgnoreFiles EmailFiles = "ignore"
+)
+
+// Email says how an e-mail becomes a PDF. Lengths are in inches.
+type Email struct {
+	Width, Height float64
+	Files         EmailFiles
+}
+
+// What is told of an e-mail.
+const (
+	// EmailUnread is that a part of it could not be read.
+	EmailUnread = "content_unread"
+	// EmailEmbedded is that a file did not become pages.
+	EmailEmbedded = "attachment_embedded"
+)
+
+const (
+	// maxAppended is how many files become pages.
+	maxAppended = 30
+	// emailDepth is how deep e-mails may lie in e-mails that become pages.
+	emailDepth = 3
+	// maxEmailWarnings is what any call tells at most.
+	maxEmailWarnings = 50
+)
+
+// Print makes a PDF of an e-mail, without the network: what it would load is left out
+// and told. A file that is no e-mail is a *PDFError of the kind PDFNotEmail.
+func (e Emails) Print(ctx context.Context, content FileContent, how Email) (Document, error) {
+	p := emailPrint{Emails: e, how: how, left: maxAppended}
+	doc, err := p.message(ctx, content, 0)
+	doc.Warnings = doc.Warnings[:min(len(doc.Warnings), maxEmailWarnings)]
+	return doc, err
+}
+
+// emailPrint is one e-mail, with those in it, on its way to be a PDF.
+type emailPrint struct {
+	Emails
+	how  Email
+	left int // files that may still become pages
+}
+
+// message makes a PDF of an e-mail that lies so deep in others.
+func (p *emailPrint) message(ctx context.Context, content FileContent, depth int) (_ Document, err error) {
+	const name = "message.eml"
+	made, err := p.runTool(ctx, engine.Job{Name: email.Job, Args: name, Files: []engine.File{{Name: name, Content: content}}})
+	var refused *email.Error
+	if errors.As(email.FromJob(err), &refused) {
+		return Document{}, &PDFError{Kind: PDFNotEmail, Text: refused.Text}
+	}
+	if err != nil {
+		return Document{}, err
+	}
+	defer func() { err = errors.Join(err, made.Close()) }()
+	var about email.Result
+	if err := json.Unmarshal(made.Body, &about); err != nil {
+		return Document{}, fmt.Errorf("%s: %w", email.Job, err)
+	}
+	page, err := io.ReadAll(made.Output(0).Open())
+	if err != nil {
+		return Document{}, fmt.Errorf("%s: %w", email.Job, err)
+	}
+	doc, err := p.PDF(ctx, Source{HTML: string(page)}, Page{Offline: true}, PDF{
+		Width: p.how.Width, Height: p.how.Height, PrintBackground: true, Metadata: Metadata{Author: about.From},
+	})
+	if err != nil {
+		return Document{}, err
+	}
+	doc.Warnings = append(emailWarnings(about), doc.Warnings...)
+	if p.how.Files == IgnoreFiles || len(about.Files) == 0 {
+		return doc, nil
+	}
+	var files []NewAttachment
+	for i, f := range about.Files {
+		files = append(files, NewAttachment{Filename: f.Name, ContentType: f.Type, Content: made.Output(i + 1)})
+	}
+	if p.how.Files == AppendFiles {
+		if files, err = p.appendTo(ctx, &doc, files, depth); err != nil {
+			return Document{}, errors.Join(err, doc.Body.Close())
+		}
+	}
+	if len(files) == 0 {
+		return doc, nil
+	}
+	whole, err := Attachments{p.Account}.Add(ctx, PDFFile{Content: doc.Body}, files)
+	err = errors.Join(err, doc.Body.Close())
+	doc.Body = whole
+	return doc, err
+}
+
+// emailWarnings tells what whoever reads the PDF cannot see.
+func emailWarnings(about email.Result) (told []Warning) {
+	if count := len(about.Remote); count > 0 {
+		told = append(told, Warning{Code: chrome.ResourceFailed, URL: about.Remote[0], Message: fmt.Sprintf(
+			"left out, of %d pictures and style sheets on other servers: loading them would tell the sender that the e-mail was read", count)}.Bounded())
+	}
+	for _, note := range about.Notes {
+		told = append(told, Warning{Code: EmailUnread, Message: note})
+	}
+	return told
+}
+
+// appendTo appends pages of files to a document, and returns those of which there are
+// none, with the reasons as warnings.
+func (p *emailPrint) appendTo(ctx context.Context, doc *Document, files []NewAttachment, depth int) (rest []NewAttachment, err error) {
+	parts := []MergeInput{{PDFFile: PDFFile{Content: doc.Body}}}
+	var made []*spool.File
+	defer func() {
+		for _, file := range made {
+			err = errors.Join(err, file.Close())
+		}
+	}()
+	for _, f := range files {
+		pages, warnings, err := p.pagesOf(ctx, f, depth)
+		switch {
+		case err == nil:
+			made = append(made, pages)
+			parts = append(parts, MergeInput{PDFFile: PDFFile{Content: pages}, Title: f.Filename})
+			doc.Warnings = append(doc.Warnings, warnings...)
+		case ctx.Err() != nil || errors.Is(err, ErrBusy) || errors.Is(err, ErrClosed):
+			return nil, err
+		default:
+			rest = append(rest, f)
+			doc.Warnings = append(doc.Warnings, Warning{Code: EmailEmbedded, Message: fmt.Sprintf("%.100q did not become pages, and lies in the PDF as a file: %s", f.Filename, whyNot(err))})
+		}
+	}
+	if len(made) == 0 {
+		return rest, nil
+	}
+	whole, err := p.MergePDFs(ctx, parts)
+	if err != nil {
+		return nil, err
+	}
+	err = doc.Body.Close()
+	doc.Body = whole
+	return rest, err
+}
+
+// noPagesError is why a file does not become pages.
+type noPagesError struct{ text string }
+
+func (e *noPagesError) Error() string { return e.text }
+
+// whyNot says in a few words why a file did not become pages.
+func whyNot(err error) string {
+	var none *noPagesError
+	var failed *PDFError
+	var limit *LimitError
+	switch {
+	case errors.As(err, &none):
+		return none.text
+	case errors.As(err, &failed) && failed.Kind == PDFPasswordRequired:
+		return "it opens with a password only"
+	case errors.Is(err, ErrConvertUnavailable):
+		return "there is no office program here"
+	case errors.As(err, &limit):
+		return "it has too many pages"
+	}
+	return "it is damaged, or of a kind that cannot be read"
+}
+
+// pagesOf makes pages of a file.
+func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*spool.File, []Warning, error) {
+	if p.left--; p.left < 0 {
+		return nil, nil, &noPagesError{fmt.Sprintf("%d files became pages, and more are not made", maxAppended)}
+	}
+	if f.ContentType == "message/rfc822" || strings.EqualFold(path.Ext(f.Filename), ".eml") {
+		if depth+1 >= emailDepth {
+			return nil, nil, &noPagesError{"it lies too deep in other e-mails"}
+		}
+		doc, err := p.message(ctx, f.Content, depth+1)
+		return doc.Body, doc.Warnings, err
+	}
+	source, err := office.Sniff(f.Content.Open(), f.Filename)
+	switch {
+	case err != nil:
+		return nil, nil, &noPagesError{"it is of no kind that has pages"}
+	case source.Kind == office.KindPDF:
+		// Opened, as it may be encrypted, and mended where it is damaged.
+		pages, err := p.UnlockPDF(ctx, PDFFile{Content: f.Content})
+		return pages, nil, err
+	case source.Kind == office.KindWeb:
+		return nil, nil, &noPagesError{"it could ask other servers for pictures"}
+	case source.Format == office.FormatText && !strings.EqualFold(path.Ext(f.Filename), ".txt"):
+		return nil, nil, &noPagesError{"it is of no kind that has pages"}
+	}
+	converted, err := p.Convert(ctx, Conversion{Content: f.Content, Name: f.Filename, To: ConvertPDF})
+	return converted.Body, nil, err
+}

@@ -1,0 +1,268 @@
+package email
+
+import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// maxPictures bounds the pictures of a message that stand in its page, in bytes.
+const maxPictures = 20 << 20
+
+// cleaner makes HTML harmless: it takes scripts out, and all that would be fetched.
+type cleaner struct {
+	message *Message
+	budget  int      // bytes that pictures may still put into the page
+	remote  []string // addresses of what was left out
+
+	styles []*html.Node
+	body   *html.Node
+}
+
+// clean returns HTML to stand within a page of our own. Style sheets come first, and the
+// body is an element like others.
+func (c *cleaner) clean(source string) (string, error) {
+	document, err := html.Parse(strings.NewReader(source))
+	if err != nil {
+		return "", err
+	}
+	c.styles, c.body = nil, nil
+	c.nodes(document)
+	wrapper := element("div", "class", "mail-body")
+	for _, node := range c.styles {
+		node.Parent.RemoveChild(node)
+		wrapper.AppendChild(node)
+	}
+	if c.body != nil {
+		wrapper.Attr = append(wrapper.Attr, bodyAttributes(c.body.Attr)...)
+		for child := c.body.FirstChild; child != nil; child = c.body.FirstChild {
+			c.body.RemoveChild(child)
+			wrapper.AppendChild(child)
+		}
+	}
+	var out strings.Builder
+	err = html.Render(&out, wrapper)
+	return out.String(), err
+}
+
+// element makes an element with attributes: names and values in turns.
+func element(name string, attributes ...string) *html.Node {
+	node := &html.Node{Type: html.ElementNode, Data: name, DataAtom: atom.Lookup([]byte(name))}
+	for i := 0; i+1 < len(attributes); i += 2 {
+		node.Attr = append(node.Attr, html.Attribute{Key: attributes[i], Val: attributes[i+1]})
+	}
+	return node
+}
+
+// bodyAttributes are those of a body, as any element can have them.
+func bodyAttributes(attributes []html.Attribute) (kept []html.Attribute) {
+	style := ""
+	for _, a := range attributes {
+		switch value := strings.Map(plainValue, a.Val); a.Key {
+		case "bgcolor":
+			style = "background-color:" + value + ";" + style
+		case "text":
+			style = "color:" + value + ";" + style
+		case "style":
+			style += a.Val
+		case "dir", "lang":
+			kept = append(kept, a)
+		}
+	}
+	return append(kept, html.Attribute{Key: "style", Val: style})
+}
+
+// plainValue keeps what colours are made of.
+func plainValue(r rune) rune {
+	if r == '#' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+		return r
+	}
+	return -1
+}
+
+// dropped are elements that go with all that is in them.
+var dropped = []atom.Atom{
+	atom.Script, atom.Iframe, atom.Frame, atom.Frameset, atom.Noframes, atom.Object, atom.Embed, atom.Applet, atom.Base, atom.Meta, atom.Link, atom.Template, atom.Noscript,
+	atom.Title, atom.Audio, atom.Video, atom.Source, atom.Track, atom.Svg, atom.Math, atom.Slot, atom.Plaintext, atom.Xmp, atom.Noembed, atom.Canvas, atom.Param,
+}
+
+func (c *cleaner) nodes(parent *html.Node) {
+	for node := parent.FirstChild; node != nil; {
+		next := node.NextSibling
+		switch {
+		case node.Type == html.CommentNode, node.Type == html.ElementNode && (slices.Contains(dropped, node.DataAtom) || node.Namespace != ""):
+			parent.RemoveChild(node)
+		case node.Type == html.ElementNode:
+			c.element(node)
+			c.nodes(node)
+		default:
+			c.nodes(node)
+		}
+		node = next
+	}
+}
+
+func (c *cleaner) element(node *html.Node) {
+	switch node.DataAtom {
+	case atom.Body:
+		c.body = node
+	case atom.Style:
+		c.styles = append(c.styles, node)
+		for text := node.FirstChild; text != nil; text = text.NextSibling {
+			text.Data = strings.ReplaceAll(bodySelector.ReplaceAllString(c.css(text.Data), "$1.mail-body$2"), "</", `<\/`)
+		}
+	case atom.Img:
+		if c.leaveOut(node) {
+			return
+		}
+	}
+	kept := node.Attr[:0]
+	for _, a := range node.Attr {
+		if c.attribute(&a) {
+			kept = append(kept, a)
+		}
+	}
+	node.Attr = kept
+}
+
+// bodySelector finds the whole page in style sheets.
+var bodySelector = regexp.MustCompile(`(?i)(^|[\s,}>+~])(?:html|body)([\s.,{:#\[>+~]|$)`)
+
+// attribute makes one harmless, or reports that it has to go.
+func (c *cleaner) attribute(a *html.Attribute) bool {
+	switch a.Key {
+	case "srcset", "ping", "action", "formaction", "is", "slot", "part", "autofocus", "poster", "manifest", "popover", "data":
+		return false
+	case "src", "background":
+		a.Val = c.picture(a.Val)
+		return a.Val != ""
+	case "href":
+		return harmless(a.Val)
+	case "style":
+		a.Val = c.css(a.Val)
+	}
+	return !strings.HasPrefix(a.Key, "on")
+}
+
+// leaveOut puts a box with its name in the place of a picture that is not here, and takes
+// away those that only tell that somebody reads.
+func (c *cleaner) leaveOut(node *html.Node) bool {
+	var source, name string
+	width, height := -1, -1
+	for _, a := range node.Attr {
+		switch a.Key {
+		case "src":
+			source = a.Val
+		case "alt":
+			name = a.Val
+		case "width":
+			width = pixels(a.Val)
+		case "height":
+			height = pixels(a.Val)
+		}
+	}
+	if c.picture(source) != "" {
+		return false
+	}
+	node.Data, node.DataAtom, node.Attr = "span", atom.Span, nil
+	const dot = 2 // a picture of that size is not for people
+	if width >= 0 && width <= dot || height >= 0 && height <= dot {
+		return true
+	}
+	style := "display:inline-block;box-sizing:border-box;max-width:100%;overflow:hidden;vertical-align:middle;padding:2px 6px;border:1px dashed #aab2bb;color:#6a7077;background:#f6f7f9;" +
+		"font:11px/1.4 'Liberation Sans',sans-serif;text-align:left;"
+	if width > 0 {
+		style += "width:" + strconv.Itoa(width) + "px;"
+	}
+	if height > 0 && name == "" {
+		style += "height:" + strconv.Itoa(min(height, mostBox)) + "px;"
+	}
+	if name = oneLine(name); name == "" {
+		name = "Picture"
+	}
+	node.Attr = []html.Attribute{{Key: "style", Val: style}}
+	node.AppendChild(&html.Node{Type: html.TextNode, Data: name})
+	return true
+}
+
+// mostBox is how high the place of a picture that is not here may be, in pixels.
+const mostBox = 120
+
+// pixels reads a length of an attribute, or returns -1.
+func pixels(text string) int {
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(text), "px"))
+	const most = 10_000
+	if err != nil || n < 0 || n > most {
+		return -1
+	}
+	return n
+}
+
+// harmless tells links that may stay.
+func harmless(address string) bool {
+	u, err := url.Parse(strings.TrimSpace(address))
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "mailto" || u.Scheme == "tel")
+}
+
+var cssAddress = regexp.MustCompile(`(?is)url\(\s*(?:"([^"]*)"|'([^']*)'|([^'")]*))\s*\)|@import[^;]*;?`)
+
+// css puts the message's own pictures into style sheets, and takes addresses out. What is
+// spelled in another way is not fetched either: the page's policy forbids it.
+func (c *cleaner) css(text string) string {
+	return cssAddress.ReplaceAllStringFunc(text, func(found string) string {
+		part := cssAddress.FindStringSubmatch(found)
+		if picture := c.picture(part[1] + part[2] + part[3]); picture != "" {
+			return `url("` + strings.NewReplacer(`"`, "%22", "\n", "", "\\", "").Replace(picture) + `")`
+		}
+		if strings.HasPrefix(found, "@") {
+			return ""
+		}
+		return "none"
+	})
+}
+
+// picture returns what an address of a picture becomes: one that came with the message,
+// or nothing.
+func (c *cleaner) picture(address string) string {
+	address = strings.TrimSpace(address)
+	lower := strings.ToLower(address)
+	switch {
+	case strings.HasPrefix(lower, "data:image/"):
+		if c.budget -= len(address); c.budget < 0 {
+			return ""
+		}
+		return address
+	case strings.HasPrefix(lower, "cid:"):
+		id, err := url.PathUnescape(address[len("cid:"):])
+		if err != nil {
+			id = address[len("cid:"):]
+		}
+		return c.own(func(f *File) bool { return f.id != "" && strings.EqualFold(f.id, id) })
+	case address == "":
+		return ""
+	case strings.Contains(lower, "://") || strings.HasPrefix(lower, "//"):
+		if !slices.Contains(c.remote, address) {
+			c.remote = append(c.remote, address)
+		}
+		return ""
+	}
+	return c.own(func(f *File) bool { return f.Name == address })
+}
+
+// own is a file of the message as an address.
+func (c *cleaner) own(is func(*File) bool) string {
+	for _, f := range c.message.Files {
+		if is(f) && shows(f.Type) && c.budget >= len(f.Content) {
+			c.budget -= len(f.Content)
+			f.shown = true
+			return "data:" + f.Type + ";base64," + base64.StdEncoding.EncodeToString(f.Content)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,489 @@
+// Package email reads e-mail and makes a page of it: who wrote to whom, and what. Its
+// job runs in the children of render/engine, as what it reads is anybody's.
+package email
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/emersion/go-message"
+	_ "github.com/emersion/go-message/charset" // message decodes these
+	"github.com/emersion/go-message/mail"
+)
+
+// The limits of a message: what is beyond them is hostile.
+const (
+	maxParts  = 1000
+	maxDepth  = 20
+	maxHeader = 1 << 20  // of a message, in bytes
+	maxText   = 10 << 20 // of one part, in bytes
+	maxFiles  = 200
+)
+
+// Error is why a file is no message that can be read, in words that go on from the name
+// of its field.
+type Error struct{ Text string }
+
+func (e *Error) Error() string { return e.Text }
+
+// File is one that came with a message.
+type File struct {
+	Name, Type string
+	Content    []byte
+
+	id    string // by which the text may show it
+	shown bool   // is part of the text
+}
+
+// Message is what was read.
+type Message struct {
+	From, ReplyTo, To, CC, BCC People
+	Date, Subject              string
+	// Language is that of the text, as far as its letters say so.
+	Language string
+	Files    []*File
+	// Notes are what whoever reads the page cannot see: what could not be read.
+	Notes []string
+
+	body  []block
+	parts int
+}
+
+// block is a piece of what the message says: HTML, text, a picture or a note.
+type block struct {
+	kind blockKind
+	text string
+	flow flow
+	file *File
+}
+
+type blockKind int
+
+const (
+	plainBlock blockKind = iota
+	htmlBlock
+	pictureBlock
+	noteBlock
+)
+
+// Read reads a message.
+func Read(content io.Reader) (*Message, error) {
+	in := bufio.NewReader(content)
+	head, err := readHeader(in)
+	if err != nil {
+		return nil, err
+	}
+	entity, err := message.Read(io.MultiReader(bytes.NewReader(head), in))
+	if entity == nil {
+		return nil, &Error{"is not an e-mail in the format of .eml"}
+	}
+	header := mail.Header{Header: entity.Header}
+	m := &Message{
+		From: people(header, "From"), ReplyTo: people(header, "Reply-To"), To: people(header, "To"), CC: people(header, "Cc"), BCC: people(header, "Bcc"),
+		Subject: text(header, "Subject"), Date: text(header, "Date"), Language: language(header.Get("Content-Language")),
+	}
+	if len(m.From)+len(m.To)+len(m.Subject)+len(m.Date) == 0 {
+		return nil, &Error{"is not an e-mail in the format of .eml: it has no sender, no recipient, no date and no subject"}
+	}
+	if at, err := header.Date(); err == nil && !at.IsZero() {
+		m.Date = at.Format("Monday, 2 January 2006, 15:04 -0700")
+	}
+	m.body, err = m.part(entity, err, place{})
+	return m, err
+}
+
+// outlookMagic begins the files of Outlook's own format.
+const outlookMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+// readHeader reads the lines of a header that can be read, and leaves the rest out, such
+// as the line by which mailboxes tell messages apart.
+func readHeader(in *bufio.Reader) ([]byte, error) {
+	if magic, _ := in.Peek(len(outlookMagic)); string(magic) == outlookMagic {
+		return nil, &Error{"is a file of Outlook (.msg): save it as .eml"}
+	}
+	var head []byte
+	kept, read := false, 0
+	for {
+		line, end := in.ReadBytes('\n')
+		if read += len(line); read > maxHeader {
+			return nil, &Error{fmt.Sprintf("has a header of more than %d bytes", maxHeader)}
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if len(head) == 0 {
+			line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
+		}
+		if len(line) > 0 && line[0] != ' ' && line[0] != '\t' {
+			kept = headerLine(line)
+		}
+		if len(line) > 0 && kept {
+			head = append(append(head, line...), "\r\n"...)
+		}
+		switch {
+		case errors.Is(end, io.EOF), end == nil && len(line) == 0 && len(head) > 0:
+			return append(head, "\r\n"...), nil
+		case end != nil:
+			return nil, end
+		}
+	}
+}
+
+// headerLine says whether a line begins with the name of a field.
+func headerLine(line []byte) bool {
+	name, _, found := bytes.Cut(line, []byte(":"))
+	return found && len(name) > 0 && !bytes.ContainsFunc(bytes.TrimRight(name, " \t"), func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// text is a field of a header, decoded.
+func text(header mail.Header, key string) string {
+	decoded, err := header.Text(key)
+	if err != nil {
+		decoded = header.Get(key)
+	}
+	return oneLine(decoded)
+}
+
+// oneLine makes text of any bytes one line without control characters, nor such that turn
+// the direction of what follows.
+func oneLine(text string) string {
+	if !utf8.ValidString(text) {
+		text = decode([]byte(text), "text/plain")
+	}
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r) || unicode.IsSpace(r):
+			return ' '
+		case unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, text)
+	const longest = 10_000
+	if runes := []rune(text); len(runes) > longest {
+		text = string(runes[:longest]) + "…"
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// Person is somebody who wrote a message or got it. Either may be empty.
+type Person struct{ Name, Address string }
+
+// People are some.
+type People []Person
+
+// String writes them as programs of e-mail do.
+func (p People) String() string {
+	var written []string
+	for _, person := range p {
+		text := person.Address
+		switch {
+		case person.Address == "":
+			text = person.Name
+		case person.Name != "":
+			text = person.Name + " <" + person.Address + ">"
+		}
+		written = append(written, text)
+	}
+	return strings.Join(written, ", ")
+}
+
+// people reads a list of addresses. What is none is kept as it is.
+func people(header mail.Header, key string) (list People) {
+	addresses, err := header.AddressList(key)
+	if err != nil {
+		if written := text(header, key); written != "" {
+			return People{{Name: written}}
+		}
+		return nil
+	}
+	for _, a := range addresses {
+		person := Person{oneLine(a.Name), oneLine(a.Address)}
+		if person.Name == person.Address {
+			person.Name = ""
+		}
+		list = append(list, person)
+	}
+	return list
+}
+
+// place is where a part stands.
+type place struct {
+	depth int
+	group string // the kind of the parts that it is one of
+}
+
+// part reads one part of a message, and those in it, and returns what they say. Its
+// fault is that of its encoding.
+func (m *Message) part(e *message.Entity, fault error, at place) ([]block, error) {
+	if m.parts++; m.parts > maxParts {
+		return nil, &Error{fmt.Sprintf("has more than %d parts", maxParts)}
+	}
+	if at.depth > maxDepth {
+		return nil, &Error{fmt.Sprintf("has parts within parts, more than %d deep", maxDepth)}
+	}
+	kind, params := mediaType(e.Header.Get("Content-Type"), at.group)
+	if strings.HasPrefix(kind, "multipart/") && params["boundary"] != "" {
+		return m.several(e, kind, params, at.depth)
+	}
+	content, err := io.ReadAll(e.Body)
+	if err != nil {
+		m.note("A part of the message is damaged: what could be read of it is here.")
+	}
+	if message.IsUnknownCharset(fault) {
+		m.note(fmt.Sprintf("A part of the message is in characters of a kind that is not known (%.40q).", params["charset"]))
+	}
+	return m.piece(e, kind, params, content, at.group)
+}
+
+// piece reads a part that has no others in it.
+func (m *Message) piece(e *message.Entity, kind string, params map[string]string, content []byte, group string) ([]block, error) {
+	file := m.file(e, kind, content)
+	disposition, _ := mediaType(e.Header.Get("Content-Disposition"), "none")
+	attached := disposition == "attachment" || file.Name != "" && disposition != "inline"
+	switch {
+	case (kind == "text/plain" || kind == "text/html") && !attached:
+		if len(content) > maxText {
+			return nil, &Error{fmt.Sprintf("has a text of more than %d bytes", maxText)}
+		}
+		return m.said(kind, params, content), nil
+	case kind == "application/pkcs7-mime" || kind == "application/x-pkcs7-mime":
+		return m.sealed(file, params["smime-type"])
+	case kind == "application/ms-tnef" || kind == "application/vnd.ms-tnef" || strings.EqualFold(file.Name, "winmail.dat"):
+		m.note("winmail.dat holds text or files in a format of Outlook (TNEF) and was not unpacked.")
+	}
+	if err := m.attach(file); err != nil {
+		return nil, err
+	}
+	if shows(file.Type) && disposition != "attachment" && group != "multipart/related" {
+		return []block{{kind: pictureBlock, file: file}}, nil
+	}
+	return nil, nil
+}
+
+// mediaType reads a field such as Content-Type, as far as it can be read.
+func mediaType(field, group string) (kind string, params map[string]string) {
+	if field == "" && group == "multipart/digest" {
+		return "message/rfc822", nil
+	}
+	kind, params, err := mime.ParseMediaType(field)
+	if err != nil {
+		kind, _, _ = strings.Cut(field, ";")
+	}
+	return cmp.Or(strings.ToLower(strings.TrimSpace(kind)), "text/plain"), params
+}
+
+// several reads parts that stand beside one another.
+func (m *Message) several(e *message.Entity, kind string, params map[string]string, depth int) ([]block, error) {
+	var pieces [][]block
+	reader := e.MultipartReader()
+	for reader != nil {
+		part, err := reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if part == nil {
+			m.note("The message ends, or is damaged, in the middle.")
+			break
+		}
+		said, err := m.part(part, err, place{depth + 1, kind})
+		if err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, said)
+	}
+	switch kind {
+	case "multipart/alternative":
+		return best(pieces), nil
+	case "multipart/encrypted":
+		return append(slices.Concat(pieces...), m.refuse("The text of this message is encrypted ("+protocol(params["protocol"])+"): only who it was sent to can read it.")), nil
+	case "multipart/signed":
+		m.note("The message is signed (" + protocol(params["protocol"]) + "). Nobody checked the signature here.")
+	}
+	return slices.Concat(pieces...), nil
+}
+
+// best is the richest of pieces that say the same: the last of them, but HTML before text.
+func best(pieces [][]block) (chosen []block) {
+	rich := false
+	for _, piece := range pieces {
+		html := slices.ContainsFunc(piece, func(b block) bool { return b.kind == htmlBlock })
+		if len(piece) > 0 && (html || !rich) {
+			chosen, rich = piece, html
+		}
+	}
+	return chosen
+}
+
+func protocol(kind string) string {
+	if strings.Contains(strings.ToLower(kind), "pgp") {
+		return "PGP"
+	}
+	return "S/MIME"
+}
+
+// sealed keeps a message that is a file of cryptography.
+func (m *Message) sealed(file *File, how string) ([]block, error) {
+	file.Name = cmp.Or(file.Name, "smime.p7m")
+	text := "The text of this message is encrypted (S/MIME): only who it was sent to can read it."
+	if how == "signed-data" || how == "clear-signed" {
+		text = "The text of this message is inside of its signature (S/MIME), from which it was not taken."
+	}
+	return []block{m.refuse(text)}, m.attach(file)
+}
+
+// refuse notes what cannot be read, in the place where it would be.
+func (m *Message) refuse(text string) block {
+	m.note(text)
+	return block{kind: noteBlock, text: text}
+}
+
+// note says something of the message, once.
+func (m *Message) note(text string) {
+	if !slices.Contains(m.Notes, text) {
+		m.Notes = append(m.Notes, text)
+	}
+}
+
+// said makes a block of a text.
+func (m *Message) said(kind string, params map[string]string, content []byte) []block {
+	text := decode(content, kind)
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	m.Language = cmp.Or(m.Language, scripts[strings.ToLower(params["charset"])])
+	if kind == "text/html" {
+		return []block{{kind: htmlBlock, text: text}}
+	}
+	switch {
+	case strings.Contains(text, "-----BEGIN PGP MESSAGE-----"):
+		m.note("The text of this message is encrypted (PGP): only who it was sent to can read it.")
+	case strings.Contains(text, "-----BEGIN PGP SIGNED MESSAGE-----"):
+		m.note("The message is signed (PGP). Nobody checked the signature here.")
+	}
+	return []block{{kind: plainBlock, text: text, flow: flow{on: strings.EqualFold(params["format"], "flowed"), join: strings.EqualFold(params["delsp"], "yes")}}}
+}
+
+// scripts are the languages that only certain sets of characters are for: the same
+// characters have other shapes in each.
+var scripts = map[string]string{
+	"iso-2022-jp": "ja", "shift_jis": "ja", "euc-jp": "ja", "gb2312": "zh-Hans", "gbk": "zh-Hans", "gb18030": "zh-Hans", "big5": "zh-Hant", "euc-kr": "ko", "iso-2022-kr": "ko",
+}
+
+// language is the first of a field's languages, if it is one.
+func language(field string) string {
+	first, _, _ := strings.Cut(field, ",")
+	first = strings.TrimSpace(first)
+	const longest = 20
+	if len(first) > longest || strings.ContainsFunc(first, func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return ""
+	}
+	return first
+}
+
+// shows says whether browsers draw pictures of a kind.
+func shows(kind string) bool {
+	switch kind {
+	case "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp", "image/bmp", "image/svg+xml":
+		return true
+	}
+	return false
+}
+
+// file is what a part may be kept as.
+func (m *Message) file(e *message.Entity, kind string, content []byte) *File {
+	named := mail.AttachmentHeader{Header: e.Header}
+	name, err := named.Filename()
+	if err != nil {
+		name = ""
+	}
+	return &File{
+		Name: fileName(name), Type: cleanType(kind), Content: content,
+		id: strings.Trim(strings.TrimSpace(e.Header.Get("Content-Id")), "<>"),
+	}
+}
+
+// cleanType is a media type, or what says nothing.
+func cleanType(kind string) string {
+	const longest = 100
+	main, sub, found := strings.Cut(kind, "/")
+	odd := func(r rune) bool {
+		return r != '-' && r != '.' && r != '+' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	}
+	if !found || main == "" || sub == "" || len(kind) > longest || strings.ContainsFunc(main, odd) || strings.ContainsFunc(sub, odd) || strings.ContainsAny(main[:1]+sub[:1], ".+-") {
+		return "application/octet-stream"
+	}
+	return kind
+}
+
+// attach keeps a file.
+func (m *Message) attach(f *File) error {
+	if len(m.Files) >= maxFiles {
+		return &Error{fmt.Sprintf("has more than %d attachments", maxFiles)}
+	}
+	if f.Name == "" && f.Type == "message/rfc822" {
+		if inner, err := message.Read(bytes.NewReader(f.Content)); inner != nil {
+			_ = err // is of its encoding
+			f.Name = fileName(text(mail.Header{Header: inner.Header}, "Subject") + ".eml")
+		}
+	}
+	if f.Name == "" {
+		f.Name = "attachment" + fmt.Sprint(len(m.Files)+1) + extension(f.Type)
+	}
+	f.Name = m.ownName(f.Name)
+	m.Files = append(m.Files, f)
+	return nil
+}
+
+// ownName gives files of one name another.
+func (m *Message) ownName(name string) string {
+	end := path.Ext(name)
+	stem := strings.TrimSuffix(name, end)
+	for i := 2; slices.ContainsFunc(m.Files, func(f *File) bool { return f.Name == name }); i++ {
+		name = fmt.Sprintf("%s (%d)%s", stem, i, end)
+	}
+	return name
+}
+
+// extension is that of a kind of file.
+func extension(kind string) string {
+	switch kind {
+	case "message/rfc822":
+		return ".eml"
+	case "image/jpeg":
+		return ".jpg"
+	case "text/plain", "message/delivery-status", "text/rfc822-headers":
+		return ".txt"
+	case "text/html":
+		return ".html"
+	case "text/calendar":
+		return ".ics"
+	case "application/pgp-signature", "application/pgp-encrypted":
+		return ".asc"
+	}
+	if list, err := mime.ExtensionsByType(kind); err == nil && len(list) > 0 {
+		return list[0]
+	}
+	return ".bin"
+}
+
+// fileName makes the name of a file of what a message calls it.
+func fileName(name string) string {
+	name = strings.ReplaceAll(oneLine(name), "\\", "/")
+	name = strings.Trim(path.Base("/"+name), "/ .")
+	const longest, end = 150, 10
+	if runes := []rune(name); len(runes) > longest {
+		name = string(runes[:longest-end]) + string(runes[len(runes)-end:])
+	}
+	return name
+}

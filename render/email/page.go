@@ -1,0 +1,99 @@
+package email
+
+import (
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+)
+
+//go:embed page.html
+var pageSource string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+
+// pageModel is what the page shows.
+type pageModel struct {
+	*Message
+
+	Rows        []pageRow
+	Attachments []pageFile
+	Body        template.HTML
+}
+
+type pageRow struct {
+	Name   string
+	People People
+}
+
+type pageFile struct{ Name, Size string }
+
+// Page makes an HTML document of the message. What came as HTML stands in a tree of its
+// own and in a box that it cannot leave, so that neither its styles nor what it lays over
+// others reach who sent it. remote are the addresses of pictures that are left out.
+func (m *Message) Page() (page string, remote []string, err error) {
+	c := &cleaner{message: m, budget: maxPictures}
+	var body strings.Builder
+	for _, b := range m.body {
+		switch b.kind {
+		case plainBlock:
+			body.WriteString(plainHTML(b.text, b.flow))
+		case noteBlock:
+			body.WriteString(`<p class="note">` + template.HTMLEscapeString(b.text) + `</p>`)
+		case htmlBlock:
+			body.WriteString(c.tree(b.text))
+		case pictureBlock:
+			body.WriteString(c.show(b.file))
+		}
+	}
+	model := pageModel{Message: m, Body: template.HTML(body.String())} //nolint:gosec // cleaned, or escaped
+	for _, row := range []pageRow{{"From", m.From}, {"Reply to", m.ReplyTo}, {"To", m.To}, {"Cc", m.CC}, {"Bcc", m.BCC}} {
+		if len(row.People) > 0 && (row.Name != "Reply to" || m.ReplyTo.String() != m.From.String()) {
+			model.Rows = append(model.Rows, row)
+		}
+	}
+	for _, f := range m.Attached() {
+		model.Attachments = append(model.Attachments, pageFile{f.Name, size(len(f.Content))})
+	}
+	var out strings.Builder
+	err = pageTemplate.Execute(&out, model)
+	return out.String(), c.remote, err
+}
+
+// tree is HTML in a tree of its own.
+func (c *cleaner) tree(source string) string {
+	cleaned, err := c.clean(source)
+	if err != nil {
+		c.message.note("The message's HTML cannot be shown, and its words stand alone.")
+		return plainHTML(wordsOf(source), flow{})
+	}
+	return `<div class="box"><div><template shadowrootmode="open"><style>:host{display:block}img{max-width:100%;object-fit:contain}table{max-width:100%}pre{white-space:pre-wrap}</style>` +
+		cleaned + `</template></div></div>`
+}
+
+// show is a picture that the text does not name, below it.
+func (c *cleaner) show(f *File) string {
+	if f.shown || c.budget < len(f.Content) {
+		return ""
+	}
+	c.budget -= len(f.Content)
+	return `<img class="picture" alt="` + template.HTMLEscapeString(f.Name) + `" src="data:` + f.Type + ";base64," + base64.StdEncoding.EncodeToString(f.Content) + `">`
+}
+
+// Attached are the files that no text shows in its midst. Page says which those are.
+func (m *Message) Attached() []*File {
+	return slices.DeleteFunc(slices.Clone(m.Files), func(f *File) bool { return f.shown })
+}
+
+func size(bytes int) string {
+	const kilo = 1000
+	switch {
+	case bytes < kilo:
+		return fmt.Sprintf("%d bytes", bytes)
+	case bytes < kilo*kilo:
+		return fmt.Sprintf("%.0f kB", float64(bytes)/kilo)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/kilo/kilo)
+}

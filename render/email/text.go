@@ -1,0 +1,148 @@
+package email
+
+import (
+	"bytes"
+	"html"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	nethtml "golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
+)
+
+// decode makes text of bytes whose characters nobody named, or that are wrongly named.
+// kind is their media type: HTML may name them itself.
+func decode(content []byte, kind string) string {
+	if utf8.Valid(content) {
+		return string(bytes.TrimPrefix(content, []byte("\xEF\xBB\xBF")))
+	}
+	reader, err := charset.NewReader(bytes.NewReader(content), kind)
+	if err == nil {
+		if decoded, err := io.ReadAll(reader); err == nil {
+			content = decoded
+		}
+	}
+	return strings.ToValidUTF8(string(content), "\uFFFD")
+}
+
+// flow says how the lines of a text are broken (RFC 3676).
+type flow struct {
+	on   bool // a space at the end goes on with the next line
+	join bool // without that space
+}
+
+// line is one line of a text, behind so many marks of quotation.
+type line struct {
+	quoted int
+	text   string
+	ended  bool // does not go on
+}
+
+// lines returns the lines of a text.
+func (f flow) lines(text string) (list []line) {
+	for raw := range strings.SplitSeq(strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n "), "\n") {
+		l := line{text: strings.TrimSuffix(raw, "\r"), ended: true}
+		if f.on {
+			l = f.line(l.text)
+		} else {
+			for strings.HasPrefix(l.text, ">") && l.quoted < maxDepth {
+				l.text = strings.TrimPrefix(l.text[1:], " ")
+				l.quoted++
+			}
+		}
+		if last := len(list) - 1; last >= 0 && !list[last].ended && list[last].quoted == l.quoted && l.text != signature {
+			list[last].text, list[last].ended = list[last].text+l.text, l.ended
+			continue
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// line reads a line that may go on.
+func (f flow) line(text string) (l line) {
+	for strings.HasPrefix(text, ">") {
+		text = text[1:]
+		l.quoted++
+	}
+	l.quoted = min(l.quoted, maxDepth)
+	l.text = strings.TrimPrefix(text, " ")
+	l.ended = !strings.HasSuffix(l.text, " ") || l.text == signature
+	if !l.ended && f.join {
+		l.text = strings.TrimSuffix(l.text, " ")
+	}
+	return l
+}
+
+// signature is the line before a signature.
+const signature = "-- "
+
+// plainHTML writes a text as HTML: quotations stand beside a line, addresses are links.
+func plainHTML(text string, f flow) string {
+	var b strings.Builder
+	depth, signed := 0, false
+	b.WriteString(`<div class="plain">`)
+	for _, l := range f.lines(text) {
+		for ; depth < l.quoted; depth++ {
+			b.WriteString(`<blockquote dir="auto">`)
+		}
+		for ; depth > l.quoted; depth-- {
+			b.WriteString("</blockquote>")
+		}
+		if l.text == signature && depth == 0 && !signed {
+			b.WriteString(`<div class="signature">`)
+			signed = true
+			continue
+		}
+		b.WriteString(linked(l.text) + "\n")
+	}
+	b.WriteString(strings.Repeat("</blockquote>", depth))
+	if signed {
+		b.WriteString("</div>")
+	}
+	b.WriteString("</div>")
+	return b.String()
+}
+
+var addressPattern = regexp.MustCompile(`https?://[^\s<>"]+`)
+
+// linked writes a line with its addresses as links.
+func linked(text string) string {
+	var b strings.Builder
+	at := 0
+	for _, place := range addressPattern.FindAllStringIndex(text, -1) {
+		address := strings.TrimRight(text[place[0]:place[1]], ".,;:!?)]}'\"")
+		b.WriteString(html.EscapeString(text[at:place[0]]))
+		b.WriteString(`<a href="` + html.EscapeString(address) + `">` + html.EscapeString(address) + "</a>")
+		at = place[0] + len(address)
+	}
+	b.WriteString(html.EscapeString(text[at:]))
+	return b.String()
+}
+
+// wordsOf is the text of HTML that cannot be shown as what it is.
+func wordsOf(source string) string {
+	var b strings.Builder
+	tokens := nethtml.NewTokenizer(strings.NewReader(source))
+	hidden := false
+	for {
+		switch tokens.Next() {
+		case nethtml.ErrorToken:
+			return strings.TrimSpace(b.String())
+		case nethtml.StartTagToken:
+			name, _ := tokens.TagName()
+			hidden = string(name) == "style" || string(name) == "script" || string(name) == "title"
+			if string(name) == "p" || string(name) == "div" || string(name) == "br" || string(name) == "tr" {
+				b.WriteString("\n")
+			}
+		case nethtml.EndTagToken:
+			hidden = false
+		case nethtml.TextToken:
+			if words := strings.Join(strings.Fields(string(tokens.Text())), " "); words != "" && !hidden {
+				b.WriteString(words + " ")
+			}
+		}
+	}
+}

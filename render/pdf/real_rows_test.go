@@ -1,0 +1,155 @@
+package pdf
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"relaypdf/render/pdf/pdftest"
+)
+
+// realRows is how many small documents from the wild TestRowsOnRealDocuments takes.
+var realRows = flag.Int("documents", 17, "how many documents TestRowsOnRealDocuments takes; 0 takes all")
+
+// rowOnReal is something that is done to documents from the wild. Their pages are as
+// many after as before; a zip and JSON have none.
+type rowOnReal struct {
+	name, job string
+	args      any
+	plain     bool // what comes out is no PDF
+	// made is of how many it makes something: most have no images, and text on all of
+	// their pages.
+	made int
+}
+
+// rowsOnReal are the rows that TestRealDocuments, TestArchiveRealDocuments and
+// TestMarkdownReal leave out.
+func rowsOnReal() []rowOnReal {
+	all := Selection{Input: input("")}
+	return []rowOnReal{
+		{"crop", CropJob, CropArgs{Selection: all, Margin: Margin{Top: 1, Left: 1}}, false, 20},
+		{"repair", RepairJob, input(""), false, 20},
+		{"compress-advanced", OptimizeJob, OptimizeArgs{Input: input(""), Quality: 50, MaxDPI: 96}, false, 20},
+		{"extract-images", ExtractImagesJob, ExtractImagesArgs{Selection: all}, true, 2},
+		{"attach", AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "note.txt", ContentType: "text/plain"}}}, false, 20},
+		{"ocr", OCRJob, OCRArgs{Selection: all, Languages: []string{"eng"}}, false, 4},
+	}
+}
+
+// TestRowsOnRealDocuments does each row to at least twenty documents that others have
+// made, signed ones, forms and such of PDF 2.0 among them, and to a form of an office.
+func TestRowsOnRealDocuments(t *testing.T) {
+	t.Parallel()
+	chosen := someDocuments(t, realDocuments(t))
+	const fewest = 20
+	var mu sync.Mutex
+	done, made := map[string]int{}, map[string]int{}
+	t.Cleanup(func() { // when all of them are done
+		for _, row := range rowsOnReal() {
+			if done[row.name] < fewest || made[row.name] < row.made {
+				t.Errorf("%s was done to %d documents, and made something of %d, want %d and %d", row.name, done[row.name], made[row.name], fewest, row.made)
+			}
+		}
+	})
+	for _, path := range chosen {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			content := pdftest.Load(t, path)
+			result, err := do(t, InfoJob, input(""), content)
+			var failed *Error
+			if errors.As(err, &failed) && failed.Kind != Exhausted {
+				t.Skipf("cannot be read: %s", failed.Kind) // said in words, as TestRealDocuments sees
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var about Info
+			if err := json.Unmarshal(result.Body, &about); err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range rowsOnReal() {
+				something := row.doTo(t, content, about.PageCount)
+				mu.Lock()
+				done[row.name]++
+				if something {
+					made[row.name]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+}
+
+// someDocuments are small ones, from here and there.
+func someDocuments(t *testing.T, paths []string) (chosen []string) {
+	t.Helper()
+	const large = 60_000
+	var small, special []string
+	for _, path := range paths {
+		about, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *realRows > 0 && about.Size() > large {
+			continue
+		}
+		small = append(small, path)
+		for _, kind := range []string{"/signatures/", "/form/", "/pdf20/"} {
+			if strings.Contains(path, kind) {
+				special = append(special, path)
+			}
+		}
+	}
+	every := 1
+	if *realRows > 0 {
+		every = max(1, len(small) / *realRows)
+	}
+	for i := 0; i < len(small); i += every {
+		chosen = append(chosen, small[i])
+	}
+	for i := 0; i < len(special); i += cmp.Or(len(special)/5, 1) {
+		chosen = append(chosen, special[i])
+	}
+	slices.Sort(chosen)
+	return slices.Compact(append(chosen, filepath.Join("testdata", "form.pdf")))
+}
+
+// doTo does a row to a document, and looks at what comes out. It is false where the row
+// makes nothing of that, and says so in words.
+func (r rowOnReal) doTo(t *testing.T, content []byte, pages int) bool {
+	t.Helper()
+	result, err := do(t, r.job, r.args, content, []byte("a note"))
+	var failed *Error
+	if errors.As(err, &failed) && failed.Kind != Exhausted && failed.Kind != Damaged {
+		t.Logf("%s: %v", r.name, failed)
+		return false
+	}
+	if err != nil {
+		t.Errorf("%s: %v", r.name, err)
+		return false
+	}
+	made := read(t, result)
+	if r.plain {
+		_, err := zip.NewReader(bytes.NewReader(made), int64(len(made)))
+		if err != nil {
+			t.Errorf("%s: %v", r.name, err)
+		}
+		return err == nil
+	}
+	path := pdftest.Save(t, made)
+	if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--show-npages", path)); got != fmt.Sprint(pages) {
+		t.Errorf("%s: %s pages, want %d", r.name, got, pages)
+	}
+	checkLike(t, r.name, content, path)
+	return true
+}

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+)
+
+// Outsider is a program that an outside issuer of tokens has let in for a person. It
+// has a grant as one that was let in here has, so that its cap, the list of connected
+// apps and their revocation are the same.
+type Outsider struct {
+	Email    string // of the person, as the issuer has confirmed it
+	ClientID string // of the program at the issuer, with the issuer before it
+	Name     string // of the program, as people see it
+	Home     string // the issuer
+	Resource string
+	Scopes   []string
+}
+
+// outsideQuery finds the latest grant of a person for a program.
+// $1 mail address, $2 program, $3 resource, $4 and $5 the roles.
+var outsideQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
+	" FROM people AS p JOIN members AS m ON m.person_id = p.id JOIN oauth_grants AS g ON g.account_id = m.account_id AND g.person_id = p.id" +
+	" JOIN keys AS k ON k.id = g.key_id JOIN accounts AS a ON a.id = k.account_id" +
+	" WHERE p.email = $1 AND p.verified_at IS NOT NULL AND g.client_id = $2 AND g.resource = $3 AND m.role IN ($4, $5) ORDER BY g.created_at DESC, g.key_id DESC LIMIT 1"
+
+// Outside returns what a program may do that an outside issuer has let in, and makes
+// its grant when it comes first, or when the one before has ended by itself; with the
+// cap of that one, which people may have changed. It returns ErrNotFound where nobody
+// with the address may let programs in, and ErrDenied where people have revoked what
+// the program had: an issuer that goes on to give it tokens does not undo that.
+func (g *Grants) Outside(ctx context.Context, o Outsider, tell TellingGrant) (GrantAccess, error) {
+	var err error
+	if o.Email, err = MailAddress(o.Email); err != nil {
+		return GrantAccess{}, ErrNotFound
+	}
+	now := toMicros(g.store.now())
+	args := []any{o.Email, o.ClientID, o.Resource, RoleOwner, RoleDeveloper}
+	found, err := foundOutside(g.store.queryRead(ctx, outsideQuery, args...))
+	if errors.Is(err, ErrNotFound) || err == nil && found.key.over(now) {
+		err = g.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+			found, err = g.letOutside(ctx, tx, o, args, tell)
+			return err
+		})
+	}
+	if err == nil && found.key.RevokedAt != nil {
+		return GrantAccess{}, ErrDenied
+	}
+	if err == nil {
+		err = g.widen(ctx, found, o.Scopes)
+	}
+	if err != nil {
+		return GrantAccess{}, wrapped("read grant of an outside issuer", err)
+	}
+	noteUse(g.store.keyUses, found.key.key(), g.store.now())
+	return GrantAccess{found.key.key(), found.account.account(g.store.now()), o.Scopes}, nil
+}
+
+// widen writes down what the issuer has come to allow besides, for people to see.
+func (g *Grants) widen(ctx context.Context, found outsideRow, scopes []string) error {
+	all := strings.Fields(found.scopes)
+	for _, scope := range scopes {
+		if !slices.Contains(all, scope) {
+			all = append(all, scope)
+		}
+	}
+	if len(all) == len(strings.Fields(found.scopes)) {
+		return nil
+	}
+	return g.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewUpdate().Model((*grantRow)(nil)).Set("scopes = ?", strings.Join(all, " ")).Where("key_id = ?", found.key.ID).Exec(ctx)
+		return err
+	})
+}
+
+// over tells whether a grant has come to its end, and was not revoked before.
+func (r *keyRow) over(now int64) bool {
+	return r.RevokedAt == nil && r.ExpiresAt != nil && *r.ExpiresAt <= now
+}
+
+// outsideRow is what is found of a program.
+type outsideRow struct {
+	scopes  string
+	key     keyRow
+	account accountRow
+}
+
+func foundOutside(row *sql.Row) (found outsideRow, err error) {
+	places := append(append([]any{&found.scopes}, keysTable.places(&found.key)...), accountsTable.places(&found.account)...)
+	return found, notFound(row.Scan(places...))
+}
+
+// letOutside makes the grant of a program, unless somebody else has made it.
+func (g *Grants) letOutside(ctx context.Context, tx bun.Tx, o Outsider, args []any, tell TellingGrant) (outsideRow, error) {
+	var person personRow
+	// The change of nothing lets nobody else make the same grant before the end.
+	err := notFound(tx.NewUpdate().Model(&person).Set("email = email").Where("email = ? AND verified_at IS NOT NULL", o.Email).Returning("*").Scan(ctx))
+	if err != nil {
+		return outsideRow{}, err
+	}
+	now := toMicros(g.store.now())
+	ends, limit := toMicros(g.store.now().AddDate(0, 0, GrantDays)), GrantLimit
+	found, err := foundOutside(g.store.queryRow(ctx, tx, outsideQuery, args...))
+	switch {
+	case err == nil && !found.key.over(now):
+		return found, nil
+	case err == nil && found.key.SpendLimit != nil:
+		limit = *found.key.SpendLimit
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return outsideRow{}, err
+	}
+	// Who is in several accounts works for the first of them.
+	var accountID string
+	err = notFound(tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("m.account_id").
+		Where("m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL", person.ID, RoleOwner, RoleDeveloper).OrderExpr("m.created_at, m.account_id").Limit(1).Scan(ctx, &accountID))
+	if err != nil {
+		return outsideRow{}, err
+	}
+	_, err = g.keep(ctx, tx, &codeRow{
+		ClientID: o.ClientID, ClientName: clean(o.Name, 100), Redirect: o.Home, Resource: o.Resource, Scopes: strings.Join(o.Scopes, " "),
+		AccountID: accountID, PersonID: person.ID, SpendLimit: limit, EndsAt: ends,
+	}, tell)
+	if err != nil {
+		return outsideRow{}, err
+	}
+	return foundOutside(g.store.queryRow(ctx, tx, outsideQuery, args...))
+}

@@ -1,0 +1,52 @@
+package store_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+)
+
+// TestOutsidersHaveOneGrantEach, though many come at once, the first time and after the
+// end of their grant; and none whose person may not let programs in.
+func TestOutsidersHaveOneGrantEach(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		ctx, grants := t.Context(), f.Grants()
+		dev, err := f.People().Create(ctx, store.NewPerson{Email: "dev@example.com", Verified: true})
+		if err == nil {
+			err = f.Members().Add(ctx, f.acc.ID, dev.ID, store.RoleDeveloper)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.member(t, "owner@example.com", store.RoleOwner)
+		o := store.Outsider{Email: "Dev@example.com", ClientID: "https://id.example studio", Name: "studio", Home: "https://id.example", Resource: agents, Scopes: []string{"documents"}}
+		for want := 1; want <= 2; want++ {
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					if access, err := grants.Outside(ctx, o, nil); err != nil || access.Account.ID != f.acc.ID {
+						t.Errorf("got %+v, %v", access, err)
+					}
+				})
+			}
+			wg.Wait()
+			if list, err := grants.List(ctx, f.acc.ID); err != nil || len(list) != want {
+				t.Fatalf("grants are %+v, %v; want %d", list, err, want)
+			}
+			f.clock.Advance(store.GrantDays * 24 * time.Hour)
+		}
+		if err := f.Members().SetRole(ctx, f.acc.ID, dev.ID, store.RoleViewer); err != nil {
+			t.Fatal(err)
+		}
+		if access, err := grants.Outside(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a viewer lets in %+v, %v", access, err)
+		}
+		o.Email = "nobody@example.com"
+		if access, err := grants.Outside(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a stranger lets in %+v, %v", access, err)
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// Link is a way to a server that may be long, and that can be cut off and stalled.
+type Link struct {
+	Address string // host:port of its near end
+
+	listener net.Listener
+	to       [2]string // network and address of the server
+	running  sync.WaitGroup
+
+	mu    sync.Mutex
+	delay time.Duration // of what is sent, in either direction
+	cut   bool
+	clear chan struct{} // closed: nothing stalls
+	conns map[net.Conn]bool
+}
+
+// NewLink opens a way to a server, until ctx ends or it is closed.
+func NewLink(ctx context.Context, network, address string, delay time.Duration) (*Link, error) {
+	var listening net.ListenConfig
+	listener, err := listening.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &Link{
+		Address: listener.Addr().String(), listener: listener, to: [2]string{network, address}, delay: delay,
+		clear: make(chan struct{}), conns: map[net.Conn]bool{},
+	}
+	close(l.clear)
+	l.running.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			l.running.Go(func() { l.carry(ctx, near) })
+		}
+	})
+	return l, nil
+}
+
+// Slow sets how long everything takes in either direction.
+func (l *Link) Slow(delay time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.delay = delay
+}
+
+// Cut breaks every connection and refuses new ones, or takes them again.
+func (l *Link) Cut(cut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = cut
+	if cut {
+		for conn := range l.conns {
+			_ = conn.Close()
+		}
+	}
+}
+
+// Stall keeps everything on its way, or lets it go on.
+func (l *Link) Stall(stall bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.clear:
+		if stall {
+			l.clear = make(chan struct{})
+		}
+	default:
+		if !stall {
+			close(l.clear)
+		}
+	}
+}
+
+// Close ends the link, when the connections through it have been closed.
+func (l *Link) Close() error {
+	err := l.listener.Close()
+	l.running.Wait()
+	return err
+}
+
+// keep takes note of a connection, unless the link is cut.
+func (l *Link) keep(conn net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cut {
+		_ = conn.Close()
+		return false
+	}
+	l.conns[conn] = true
+	return true
+}
+
+// carry connects near with the server until either side closes.
+func (l *Link) carry(ctx context.Context, near net.Conn) {
+	if !l.keep(near) {
+		return
+	}
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.conns, near)
+	}()
+	var dialer net.Dialer
+	there, err := dialer.DialContext(ctx, l.to[0], l.to[1])
+	if err != nil {
+		_ = near.Close()
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { l.late(there, near) })
+	both.Go(func() { l.late(near, there) })
+	both.Wait()
+}
+
+// late copies with the delay, and ends both sides when there is no more.
+func (l *Link) late(to, from net.Conn) {
+	type part struct {
+		data []byte
+		due  time.Time
+	}
+	parts := make(chan part, 1<<10)
+	go func() {
+		defer close(parts)
+		for {
+			data := make([]byte, 32<<10)
+			n, err := from.Read(data)
+			if n > 0 {
+				l.mu.Lock()
+				due := time.Now().Add(l.delay)
+				l.mu.Unlock()
+				parts <- part{data[:n], due}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for p := range parts {
+		<-time.After(time.Until(p.due))
+		l.mu.Lock()
+		passable := l.clear
+		l.mu.Unlock()
+		<-passable
+		if _, err := to.Write(p.data); err != nil {
+			break
+		}
+	}
+	_, _ = to.Close(), from.Close()
+	for range parts { // Its reader ends with the connection.
+	}
+}

@@ -1,0 +1,33 @@
+package storetest
+
+import (
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// starter is a thread that starts programs, and never ends: Linux tells the end of a
+// parent when the thread that started the program ends, and threads that goroutines
+// were locked to end with these.
+var starter = sync.OnceValue(func() chan<- func() {
+	calls := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for call := range calls {
+			call()
+		}
+	}()
+	return calls
+})
+
+// Start starts a program that ends with the process of the test, however that ends.
+func Start(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	started := make(chan error)
+	starter() <- func() { started <- cmd.Start() }
+	return <-started
+}
