@@ -23,7 +23,7 @@ const (
 	thumbnailWidth, thumbnailHeight = 400, 600
 	maxThumbnail                    = 60_000
 	// thumbnailTime bounds one, the wait for its turn included: a call waits for it.
-	thumbnailTime = 3 * time.Second
+	thumbnailTime = 10 * time.Second
 	// thumbnailTries is how often one is made that is too long. What has no pattern is
 	// short enough at the second.
 	thumbnailTries = 4
