@@ -376,7 +376,7 @@ func TestGenerateFailuresOfADay(t *testing.T) {
 		l.provider.Say(always(good))
 		asked := len(l.provider.Asked())
 		refused := l.ask(object{"prompt": "a bill"})
-		if got := refused.Refused(l.t, fault.RateLimited); !strings.Contains(got.Message, "20 generations") || refused.Header.Get("Retry-After") != strconv.Itoa(12*60*60) {
+		if got := refused.Refused(l.t, fault.RateLimited); got.Message != "20 of the 20 requests to the AI provider that may fail for an account in a day have failed today. The next day begins at midnight UTC, in 12 hours." || refused.Header.Get("Retry-After") != strconv.Itoa(12*60*60) {
 			l.t.Errorf("refused with %+v, Retry-After %s", got, refused.Header.Get("Retry-After"))
 		}
 		if balance, held := l.Balance(l.t); balance != start || held != 0 || len(l.provider.Asked()) != asked {

@@ -38,15 +38,19 @@ func retryAfter(t *testing.T, got apitest.Response) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// names checks that a refusal says which window it was.
-func names(t *testing.T, got apitest.Response, window string) {
+// names checks that a refusal says which window it was, what of it is spent and when
+// there is more.
+func names(t *testing.T, got apitest.Response, window, text string) {
 	t.Helper()
 	var body struct{ Error fault.Error }
 	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
 		t.Fatal(err)
 	}
-	if d := body.Error.Details; len(d) != 1 || d[0].Field != window || !strings.Contains(body.Error.Message, strconv.Quote(window)) {
-		t.Errorf("the refusal is %s, want it to name the window %s", got.Body, window)
+	if d := body.Error.Details; len(d) != 1 || d[0].Field != window || d[0].Message != text {
+		t.Errorf("the refusal is %s, want %s %s", got.Body, window, text)
+	}
+	if want := "Too many requests: the limit " + strconv.Quote(window) + " " + text + "."; body.Error.Message != want {
+		t.Errorf("got %q, want %q", body.Error.Message, want)
 	}
 }
 
@@ -156,7 +160,7 @@ func TestRateLimitHeaders(t *testing.T) {
 		t.Errorf("Retry-After is %v, want 8s", wait)
 	}
 	check(refused, `"burst";r=0;t=8|"minute";r=15;t=58`)
-	names(t, refused, "burst")
+	names(t, refused, "burst", "allows 5 requests in 10 seconds; 5 of them are spent, and the next is free in 8 seconds")
 	for range 3 {
 		s.Clock.Advance(10 * time.Second)
 		for range 5 {
@@ -166,7 +170,7 @@ func TestRateLimitHeaders(t *testing.T) {
 	// Both windows are full, and the minute is so for longer.
 	refused = echoOnce(t, s, s.Secret)
 	check(refused, `"minute";r=0;t=28|"burst";r=0;t=10`)
-	names(t, refused, "minute")
+	names(t, refused, "minute", "allows 20 requests in 60 seconds; 20 of them are spent, and the next is free in 28 seconds")
 }
 
 func TestRegionsCountApart(t *testing.T) {
@@ -197,10 +201,12 @@ func TestDownloadLimit(t *testing.T) {
 	for range 60 {
 		get("198.51.100.7:1000").OK(t)
 	}
-	wait := retryAfter(t, get("198.51.100.7:2000"))
+	refused := get("198.51.100.7:2000")
+	wait := retryAfter(t, refused)
 	if wait != time.Minute {
 		t.Errorf("Retry-After is %v, want 1m", wait)
 	}
+	names(t, refused, "minute", "allows 60 requests in 60 seconds; 60 of them are spent, and the next is free in 60 seconds")
 	get("198.51.100.8:1000").OK(t)
 	waitOut(t, s, wait, func() apitest.Response { return get("198.51.100.7:1000") })
 }

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -180,10 +181,16 @@ func TestDayLimitCountsJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+		midnight := s.Clock.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		spent := fmt.Sprintf("This call costs %v, and maxDayMicrodollars allows %v, of which %v is spent or held, and renews at %s.",
+			apitest.EchoPrice, limit, apitest.EchoPrice, midnight.Format(time.RFC3339))
 		for _, body := range []string{async, `{"text":"a"}`} {
 			failure := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, fault.PaymentRequired)
 			if len(failure.Details) != 1 || failure.Details[0].Field != "maxDayMicrodollars" {
 				t.Errorf("details %+v, want the day's limit", failure.Details)
+			}
+			if failure.Message != spent {
+				t.Errorf("got %q, want %q", failure.Message, spent)
 			}
 		}
 		s.Work(t)

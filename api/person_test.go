@@ -9,6 +9,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/call"
+	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 )
 
@@ -54,15 +55,21 @@ func TestPeopleHaveOperationsTemplatesAndUploads(t *testing.T) {
 func TestPreviewsHaveTheirOwnLimit(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Operations: operation.Rows})
+	var failure *fault.Error
 	for i := range call.MaxPreviews + 1 {
 		_, err := s.API.Calls.Preview(t.Context(), call.PreviewRequest{Caller: call.Caller{Account: s.Account, Kind: call.ByPerson}, Input: []byte(`{"html":"x"}`)})
 		want := "convert_unavailable"
 		if i == call.MaxPreviews {
 			want = "rate_limited"
 		}
-		if code := string(call.Fault(err).Code); code != want {
+		failure = call.Fault(err)
+		if code := string(failure.Code); code != want {
 			t.Fatalf("preview %d: got %s (%v), want %s", i+1, code, err, want)
 		}
+	}
+	const want = "An account has 2000 previews in 24 hours; 2000 of them are spent, and the next is free in 24 hours. The template is saved all the same; a call of POST /v1/templates/preview still prints it."
+	if failure.Error() != want || failure.RetryAfter != 24*60*60 {
+		t.Errorf("refused with %q, Retry-After %d; want %q", failure.Error(), failure.RetryAfter, want)
 	}
 	s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/account"}).OK(t)
 }

@@ -187,20 +187,28 @@ func TestRefusalsLeaveNothing(t *testing.T) {
 		if err := s.Store.Suspend(t.Context(), account.ID, ""); err != nil {
 			t.Fatal(err)
 		}
+		careful, _, carefulSecret := s.NewAccount(t, "careful@example.com")
+		if err := s.Store.SetLimits(t.Context(), careful.ID, store.Limits{MaxJob: &limit}); err != nil {
+			t.Fatal(err)
+		}
 		const valid = `{"text":"a"}`
 		for name, q := range map[string]struct {
 			body   string
 			header http.Header
 			want   fault.Code
+			text   string // of those that the wallet or a limit refuses
 		}{
-			"a bad body":          {`{"text":1}`, nil, fault.InvalidRequest},
-			"a bad header":        {valid, http.Header{"Idempotency-Key": {"a", "b"}}, fault.InvalidRequest},
-			"a body too large":    {valid + strings.Repeat(" ", 1<<20), nil, fault.PayloadTooLarge},
-			"no key":              {valid, without(), fault.Unauthorized},
-			"a suspended account": {valid, bearerOf(suspended), fault.AccountSuspended},
-			"an empty wallet":     {valid, bearerOf(poorSecret), fault.PaymentRequired},
-			"a key's limit":       {valid, bearerOf(poorKey), fault.PaymentRequired},
-			"a cap":               {valid, http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, fault.PaymentRequired},
+			"a bad body":          {`{"text":1}`, nil, fault.InvalidRequest, ""},
+			"a bad header":        {valid, http.Header{"Idempotency-Key": {"a", "b"}}, fault.InvalidRequest, ""},
+			"a body too large":    {valid + strings.Repeat(" ", 1<<20), nil, fault.PayloadTooLarge, ""},
+			"no key":              {valid, without(), fault.Unauthorized, ""},
+			"a suspended account": {valid, bearerOf(suspended), fault.AccountSuspended, ""},
+			"an empty wallet":     {valid, bearerOf(poorSecret), fault.PaymentRequired, "The wallet holds $0.001999 and this call costs $0.002. Add funds to go on."},
+			"a key's limit": {valid, bearerOf(poorKey), fault.PaymentRequired,
+				"This call costs $0.002, and keySpendLimit allows $0.001999, of which $0.00 is spent or held, over the whole life of the key: it never renews."},
+			"a job's limit": {valid, bearerOf(carefulSecret), fault.PaymentRequired, "This call costs $0.002, and maxJobMicrodollars allows $0.001999 for one call."},
+			"a cap": {valid, http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, fault.PaymentRequired,
+				"This call costs $0.002, and X-Service-Max-Charge-Microdollars allows $0.001999 for one call."},
 		} {
 			header := q.header.Clone()
 			if header == nil {
@@ -216,6 +224,9 @@ func TestRefusalsLeaveNothing(t *testing.T) {
 			d := got.Details[0]
 			if d.QuotedMicrodollars == nil || *d.QuotedMicrodollars != 2000 || d.LimitMicrodollars == nil || *d.LimitMicrodollars != 1999 {
 				t.Errorf("%s: details %+v, want quote 2000 and limit 1999", name, got.Details)
+			}
+			if got.Message != q.text {
+				t.Errorf("%s: got %q, want %q", name, got.Message, q.text)
 			}
 		}
 		expectEffects(t, s)

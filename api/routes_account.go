@@ -58,7 +58,7 @@ func (a *API) limitedReads(handle func(http.ResponseWriter, *http.Request) error
 		bucket := callerFrom(r.Context()).Bucket()
 		leave, ok := a.reads.Enter(bucket)
 		if !ok {
-			return &fault.Error{Code: fault.RateLimited, RetryAfter: 1, Message: fmt.Sprintf("More than %d reads are under way.", maxReads)}
+			return &fault.Error{Code: fault.RateLimited, RetryAfter: 1, Message: fmt.Sprintf("%[1]d of at most %[1]d reads are under way; the next may come when one of them has ended.", maxReads)}
 		}
 		defer leave()
 		verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("read", bucket), readWindow)

@@ -216,7 +216,9 @@ func TestUploadQuotaIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, fault.InvalidRequest)
-	if want := "at most 1000 uploads of 5 GiB in all, and yours has 1 with 5368709120 bytes"; !strings.Contains(got.Message, want) {
+	want := "at most 1000 uploads of 5 GiB in all, and yours has 1 with 5368709120 bytes; delete some, or wait for the 24 hours that each lasts: the first ends at " +
+		large.ExpiresAt.UTC().Format(time.RFC3339) + "."
+	if !strings.Contains(got.Message, want) {
 		t.Errorf("message %q, want %q in it", got.Message, want)
 	}
 	expectEffects(t, s, "file large 5368709120")

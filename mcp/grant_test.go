@@ -64,7 +64,8 @@ func TestGrantsAreHeldToWhatWasAllowed(t *testing.T) {
 		t.Errorf("it made %+v", made)
 	}
 	for _, arguments := range []string{`{"text":"cd"}`, `{"text":"cd","async":true}`} {
-		if f := useAs(t, s, token, "test_echo", arguments).failure(t); f.Code != "payment_required" || len(f.Details) != 1 || f.Details[0].Field != "grantSpendLimit" {
+		if f := useAs(t, s, token, "test_echo", arguments).failure(t); f.Code != "payment_required" || len(f.Details) != 1 || f.Details[0].Field != "grantSpendLimit" ||
+			f.Message != "This call costs $0.002, and grantSpendLimit allows $0.003, of which $0.002 is spent or held, over the whole life of the grant: it never renews." {
 			t.Errorf("%s beyond the cap: %+v", arguments, f)
 		}
 	}

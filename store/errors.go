@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"relaypdf/store/credit"
 )
@@ -60,8 +61,9 @@ func (e *FundsError) Error() string {
 type LimitError struct {
 	Limit        string        // one of the Limit constants
 	Microdollars credit.Amount // the limit
-	Spent        credit.Amount // what counts towards it already, holds included
+	Spent        credit.Amount // what counts towards it already, holds included; 0 for that of one call
 	Quote        credit.Amount
+	Renews       time.Time // when nothing of it is spent any more; zero: never
 }
 
 func (e *LimitError) Error() string {

@@ -63,7 +63,7 @@ func holdRefusal(ctx context.Context, tx bun.IDB, c *callRow, today int64) error
 	case a.MaxJob != nil && c.Quote > *a.MaxJob:
 		return &LimitError{Limit: LimitMaxJob, Microdollars: *a.MaxJob, Quote: c.Quote}
 	case a.MaxDay != nil && spent+c.Quote > *a.MaxDay:
-		return &LimitError{Limit: LimitMaxDay, Microdollars: *a.MaxDay, Spent: spent, Quote: c.Quote}
+		return &LimitError{Limit: LimitMaxDay, Microdollars: *a.MaxDay, Spent: spent, Quote: c.Quote, Renews: dayStart(max(a.Day, today) + 1)}
 	case a.Balance < c.held(), a.Owed > 0 && c.held() > 0:
 		return &FundsError{Quote: c.Quote, Balance: a.Balance - a.Owed}
 	}

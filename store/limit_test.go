@@ -13,6 +13,12 @@ import (
 
 func amount(a credit.Amount) *credit.Amount { return &a }
 
+// midnight is when the clock's day ends, UTC.
+func (f *fixture) midnight() time.Time {
+	const day = 24 * time.Hour
+	return f.clock.Now().UTC().Truncate(day).Add(day)
+}
+
 // refused begins a call that a limit must refuse, and changes nothing.
 func (f *fixture) refused(t testing.TB, c store.NewCall, want store.LimitError) {
 	t.Helper()
@@ -67,7 +73,7 @@ func TestDayLimitCountsHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		running := f.begin(t, f.newCall(2000))
-		over := store.LimitError{Limit: store.LimitMaxDay, Microdollars: 3000, Spent: 2000, Quote: 1001}
+		over := store.LimitError{Limit: store.LimitMaxDay, Microdollars: 3000, Spent: 2000, Quote: 1001, Renews: f.midnight()}
 		f.refused(t, f.newCall(1001), over)
 		f.settle(t, running.ID, 1500) // 1500 are spent
 		released := f.begin(t, f.newCall(1500))
@@ -88,18 +94,19 @@ func TestDayLimitAtMidnight(t *testing.T) {
 		}
 		f.clock.Advance(12*time.Hour - time.Microsecond)
 		settledLater, releasedLater := f.begin(t, f.newCall(1000)), f.begin(t, f.newCall(2000))
-		f.refused(t, f.newCall(1), store.LimitError{Limit: store.LimitMaxDay, Microdollars: 3000, Spent: 3000, Quote: 1})
+		f.refused(t, f.newCall(1), store.LimitError{Limit: store.LimitMaxDay, Microdollars: 3000, Spent: 3000, Quote: 1, Renews: f.midnight()})
 		f.clock.Advance(time.Microsecond)
 		f.wallet(t, trial-3000, 3000, 0)
 		f.begin(t, f.newCall(2500))
 		f.settle(t, settledLater.ID, 400)
 		f.release(t, releasedLater.ID)
 		f.wallet(t, trial-400-2500, 2500, 2500)
-		f.refused(t, f.newCall(501), store.LimitError{Limit: store.LimitMaxDay, Microdollars: 3000, Spent: 2500, Quote: 501})
+		over := store.LimitError{Limit: store.LimitMaxDay, Microdollars: 3000, Spent: 2500, Quote: 501, Renews: f.midnight()}
+		f.refused(t, f.newCall(501), over)
 
 		// Another machine, whose clock is behind, does not begin the old day again.
 		f.clock.Advance(-time.Second)
-		f.refused(t, f.newCall(501), store.LimitError{Limit: store.LimitMaxDay, Microdollars: 3000, Spent: 2500, Quote: 501})
+		f.refused(t, f.newCall(501), over)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -22,6 +23,8 @@ type QuotaError struct {
 	Files int64 // that are there
 	Bytes int64 // of them
 	Size  int64 // of the file that was refused
+	// Ends is when the first of them expires; zero where jobs alone keep them.
+	Ends time.Time
 }
 
 func (e *QuotaError) Error() string {
@@ -34,7 +37,8 @@ const uploadLock = "UPDATE accounts SET suspended = suspended WHERE id = ? AND N
 
 // uploadsUsed counts what takes up the quota: live uploads, and those that are
 // only kept because a job needs them.
-const uploadsUsed = `SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes FROM files AS f
+const uploadsUsed = `SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes,
+	COALESCE(MIN(CASE WHEN deleted_at IS NULL AND expires_at > ?1 THEN expires_at END), 0) AS ends FROM files AS f
 	WHERE account_id = ?0 AND call_id IS NULL
 	AND (deleted_at IS NULL AND expires_at > ?1 OR EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id))`
 
@@ -56,10 +60,14 @@ func (s FileStore) AddUpload(ctx context.Context, f File) error {
 			return uploadRefusal(ctx, tx, f.AccountID)
 		}
 		used := QuotaError{Size: f.Size}
-		if err := tx.NewRaw(uploadsUsed, f.AccountID, toMicros(now)).Scan(ctx, &used.Files, &used.Bytes); err != nil {
+		var ends int64
+		if err := tx.NewRaw(uploadsUsed, f.AccountID, toMicros(now)).Scan(ctx, &used.Files, &used.Bytes, &ends); err != nil {
 			return err
 		}
 		if used.Files >= MaxUploads || used.Bytes+f.Size > MaxUploadBytes {
+			if ends != 0 {
+				used.Ends = fromMicros(ends)
+			}
 			return &used
 		}
 		added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, f.AccountID, nil, s.region, now))...))

@@ -110,6 +110,7 @@ func TestUploadQuota(t *testing.T) {
 		last := f.upload(t, "x")
 		full := func(want store.QuotaError) {
 			t.Helper()
+			want.Ends = f.clock.Now().Add(24 * time.Hour)
 			var got *store.QuotaError
 			if err := f.AddUpload(t.Context(), f.newUpload(t, "xy")); !errors.As(err, &got) || *got != want {
 				t.Errorf("AddUpload: got %+v (%v), want %+v", got, err, want)

@@ -123,12 +123,37 @@ func OverRate(verdict limit.Verdict, err error) error {
 		return err
 	}
 	refusal := &fault.Error{Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter)}
-	for _, w := range verdict.States {
-		if w.Name == verdict.Refused {
-			text := fmt.Sprintf("allows %d requests in %d seconds", w.Limit, int(w.Length.Seconds()))
-			refusal.Message = fmt.Sprintf("Too many requests: the limit %q %s. Wait for the seconds in Retry-After.", w.Name, text)
-			refusal.Details = []fault.Detail{{Field: w.Name, Message: text}}
-		}
+	if text := spentOf(verdict, "requests"); text != "" {
+		refusal.Message = fmt.Sprintf("Too many requests: the limit %q allows %s.", verdict.Refused, text)
+		refusal.Details = []fault.Detail{{Field: verdict.Refused, Message: "allows " + text}}
 	}
 	return refusal
+}
+
+// spentOf says what the window that refused allows, how much of it is spent and when
+// there is more: "5 requests in 10 seconds; 5 of them are spent, and the next is free
+// in 7 seconds". It is empty where no window refused.
+func spentOf(verdict limit.Verdict, what string) string {
+	for _, w := range verdict.States {
+		if w.Name == verdict.Refused {
+			return fmt.Sprintf("%d %s in %s; %d of them are spent, and the next is free in %s",
+				w.Limit, what, span(w.Length), w.Limit-w.Remaining, span(verdict.RetryAfter))
+		}
+	}
+	return ""
+}
+
+// span tells a length of time in the largest unit of which there are some, rounded up.
+func span(d time.Duration) string {
+	n, unit := fault.Seconds(d), "second"
+	switch {
+	case n > 2*60*60:
+		n, unit = (n+3599)/3600, "hour"
+	case n > 2*60:
+		n, unit = (n+59)/60, "minute"
+	}
+	if n != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf("%d %s", n, unit)
 }

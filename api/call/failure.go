@@ -3,6 +3,7 @@ package call
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"relaypdf/api/fault"
 	"relaypdf/api/operation"
@@ -45,6 +46,9 @@ func quotaError(err error) *fault.Error {
 	}
 	text := fmt.Sprintf("an account keeps at most %d uploads of %d GiB in all, and yours has %d with %d bytes; delete some, or wait for the 24 hours that each lasts",
 		store.MaxUploads, store.MaxUploadBytes>>30, e.Files, e.Bytes)
+	if !e.Ends.IsZero() {
+		text += ": the first ends at " + e.Ends.Format(time.RFC3339)
+	}
 	return &fault.Error{Code: fault.InvalidRequest, Message: "There is no room for the file: " + text + ".", Details: []fault.Detail{{Field: UploadField, Message: "finds no room: " + text}}}
 }
 
@@ -58,19 +62,37 @@ func moneyError(err error) *fault.Error {
 			Field: "wallet", Message: "does not cover the call", QuotedMicrodollars: &funds.Quote, LimitMicrodollars: &funds.Balance,
 		}}}
 	case errors.As(err, &limit):
-		return overLimit(limit.Limit, limit.Quote, limit.Microdollars)
+		return overLimit(limit, limit.Limit, "key")
 	case errors.Is(err, store.ErrSuspended):
 		return &fault.Error{Code: fault.AccountSuspended}
 	}
 	return nil
 }
 
-// overLimit refuses a call whose quote a spending limit does not allow.
-func overLimit(name string, quote, limit credit.Amount) *fault.Error {
+// overLimit refuses a call that a spending limit does not allow. of is what the limit
+// belongs to where it never renews.
+func overLimit(e *store.LimitError, name, of string) *fault.Error {
+	if e.Limit == store.LimitMaxJob {
+		return overCap(name, e.Quote, e.Microdollars)
+	}
+	text := fmt.Sprintf("allows %v, of which %v is spent or held, ", e.Microdollars, e.Spent)
+	if e.Renews.IsZero() {
+		text += "over the whole life of the " + of + ": it never renews"
+	} else {
+		text += "and renews at " + e.Renews.Format(time.RFC3339)
+	}
+	return overBudget(name, text, e.Quote, e.Microdollars)
+}
+
+// overCap refuses a call that costs more than one call may.
+func overCap(name string, quote, limit credit.Amount) *fault.Error {
+	return overBudget(name, fmt.Sprintf("allows %v for one call", limit), quote, limit)
+}
+
+func overBudget(name, text string, quote, limit credit.Amount) *fault.Error {
 	return &fault.Error{
-		Code:    fault.PaymentRequired,
-		Message: fmt.Sprintf("This call costs %v, which %s (%v) does not allow.", quote, name, limit),
-		Details: []fault.Detail{{Field: name, Message: "does not allow the call", QuotedMicrodollars: &quote, LimitMicrodollars: &limit}},
+		Code: fault.PaymentRequired, Message: fmt.Sprintf("This call costs %v, and %s %s.", quote, name, text),
+		Details: []fault.Detail{{Field: name, Message: text, QuotedMicrodollars: &quote, LimitMicrodollars: &limit}},
 	}
 }
 
@@ -78,7 +100,7 @@ func overLimit(name string, quote, limit credit.Amount) *fault.Error {
 func webhookError(err error) *fault.Error {
 	switch {
 	case errors.Is(err, store.ErrTooManyWebhooks):
-		return invalidText(fmt.Sprintf("An account has at most %d webhook endpoints. Delete one that is not needed any more.", store.MaxWebhooks))
+		return invalidText(fmt.Sprintf("An account has at most %d webhook endpoints, and this one has them all. Delete one that is not needed any more.", store.MaxWebhooks))
 	case errors.Is(err, store.ErrWebhookOff):
 		return invalidText("The endpoint is disabled or deleted, so that nothing can be sent to it. Enable it first.")
 	case errors.Is(err, store.ErrNotFailed):

@@ -114,7 +114,10 @@ func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render
 		return nil, nil, err
 	}
 	if !verdict.Allowed {
-		return nil, nil, &fault.Error{Code: fault.RateLimited, Message: fmt.Sprintf("No pages are drawn: an account has at most %d previews in 24 hours.", MaxPreviews)}
+		return nil, nil, &fault.Error{
+			Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter),
+			Message: "No pages are drawn: an account has " + spentOf(verdict, "previews") + ".",
+		}
 	}
 	return p.previews.enter(ctx, account.ID)
 }

@@ -253,10 +253,10 @@ func (c *paidCall) quoteCall(ctx context.Context) error {
 		c.quote, c.quoteID = own.Amount, own.QuoteID
 	}
 	if c.MaxCharge != nil && c.quote > *c.MaxCharge {
-		return overLimit(wire.MaxChargeHeader, c.quote, *c.MaxCharge)
+		return overCap(wire.MaxChargeHeader, c.quote, *c.MaxCharge)
 	}
 	if c.Caller.Cap != nil && c.quote > *c.Caller.Cap {
-		return overLimit(string(c.Caller.Kind)+"'s cap", c.quote, *c.Caller.Cap)
+		return overCap(string(c.Caller.Kind)+"'s cap", c.quote, *c.Caller.Cap)
 	}
 	return nil
 }
@@ -350,7 +350,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		case errors.Is(err, store.ErrNotFound):
 			return false, &fault.Error{Code: fault.Unauthorized, Message: "This " + string(c.Caller.Kind) + " was revoked."}
 		case c.Caller.Kind == ByGrant && errors.As(err, &limit) && limit.Limit == store.LimitKeySpend:
-			return false, overLimit("grantSpendLimit", limit.Quote, limit.Microdollars)
+			return false, overLimit(limit, "grantSpendLimit", "grant")
 		case !errors.As(err, &claimed):
 			c.refusedFunds(ctx, err)
 			// The database failed, and may have written the hold all the same.

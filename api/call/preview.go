@@ -96,7 +96,7 @@ func overPreviews(verdict limit.Verdict, err error) error {
 	}
 	return &fault.Error{
 		Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter),
-		Message: fmt.Sprintf("An account has at most %d previews in 24 hours. The template is saved all the same; a call of POST /v1/templates/preview still prints it.", MaxPreviews),
+		Message: "An account has " + spentOf(verdict, "previews") + ". The template is saved all the same; a call of POST /v1/templates/preview still prints it.",
 	}
 }
 

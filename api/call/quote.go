@@ -34,7 +34,8 @@ func (q storedQuotes) Begin(ctx context.Context) (spared func(context.Context) e
 	if errors.Is(err, store.ErrTooManyFailures) {
 		return nil, &fault.Error{
 			Code: fault.RateLimited, RetryAfter: fault.Seconds(untilTomorrow(q.now())), Cause: err,
-			Message: fmt.Sprintf("%d generations of templates have failed for this account today, which is the most. The next day begins at midnight UTC.", store.MaxGenerationFailures),
+			Message: fmt.Sprintf("%[1]d of the %[1]d requests to the AI provider that may fail for an account in a day have failed today. The next day begins at midnight UTC, in %[2]s.",
+				store.MaxGenerationFailures, span(untilTomorrow(q.now()))),
 		}
 	}
 	return func(ctx context.Context) error { return q.store.EndGeneration(ctx, q.account, day) }, err
