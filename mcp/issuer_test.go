@@ -44,7 +44,7 @@ func newOutsider(t *testing.T) *outsider {
 	o.provider = identitytest.New(t, now)
 	o.Server = newServer(t, func(cfg *api.Config) {
 		open(cfg)
-		cfg.Issuer = issuer.New(issuer.Config{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Now: now})
+		cfg.Issuer = issuer.New(issuer.Config{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Patience: patience, Now: now})
 	})
 	o.maya = o.person(t, "maya@example.com", true, store.RoleDeveloper)
 	return o
@@ -298,6 +298,27 @@ func TestIssuerIsAway(t *testing.T) {
 		o.comes(t, "away later", o.token(t, nil, nil), http.StatusOK)
 	}
 	o.comes(t, "away, and a new key", o.token(t, map[string]any{"kid": "new"}, nil), http.StatusTooManyRequests)
+}
+
+// TestIssuerHangs: while its keys are known nobody waits for an issuer that takes
+// questions and answers none.
+func TestIssuerHangs(t *testing.T) {
+	t.Parallel()
+	o := newOutsider(t)
+	token := func() string { return o.token(t, nil, map[string]any{"exp": o.Clock.Now().Add(24 * time.Hour).Unix()}) }
+	o.comes(t, "at first", token(), http.StatusOK)
+	old := token()
+	release := o.provider.Hang()
+	t.Cleanup(release)
+	o.provider.Rotate()
+	o.Clock.Advance(40 * time.Minute)
+	for range 3 {
+		o.comes(t, "its keys are known", old, http.StatusOK)
+	}
+	release()
+	o.Clock.Advance(time.Hour)
+	o.comes(t, "its old key", old, http.StatusUnauthorized)
+	o.comes(t, "its new key", token(), http.StatusOK)
 }
 
 // TestForeignIssuer lets a program in with tokens of a certified provider, which makes

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/sync/singleflight"
 )
 
 // Config says whose tokens are read.
@@ -30,19 +31,24 @@ type Config struct {
 	// Roots are the certificate authorities that the provider's is checked with;
 	// nil means the system's.
 	Roots *x509.CertPool
+	// Patience bounds a question to the provider; 0 means 5 seconds.
+	Patience time.Duration
 	// Now is the clock; nil means the machine's.
 	Now func() time.Time
 }
 
 const (
-	// patience bounds a question to the provider, maxAnswer its answer in bytes.
+	// patience is what Config.Patience is unless it says otherwise, maxAnswer bounds
+	// an answer of the provider in bytes.
 	patience  = 5 * time.Second
 	maxAnswer = 1 << 20
 	// pause is how long the provider is not asked the same again: anybody can send
 	// tokens that name keys which nobody has.
 	pause = 10 * time.Second
-	// keysLife is how long its keys are taken without asking for them again.
+	// keysLife is how long its keys are taken without asking for them again. From
+	// askAhead on that is done beside, so that nobody has to wait for it.
 	keysLife = time.Hour
+	askAhead = keysLife / 2
 	// maxToken bounds a token in bytes.
 	maxToken = 16 << 10
 )
@@ -82,9 +88,12 @@ type Issuer struct {
 	cfg    Config
 	client *http.Client
 
+	asks singleflight.Group
+
 	mu    sync.Mutex
 	keys  *keySet // nil until the provider has answered
 	since time.Time
+	away  bool // it did not answer the last time
 }
 
 // New returns a reader of tokens.
@@ -92,10 +101,13 @@ func New(cfg Config) *Issuer {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Patience == 0 {
+		cfg.Patience = patience
+	}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 	}
-	return &Issuer{cfg: cfg, client: &http.Client{Transport: &seldom{now: cfg.Now, asked: map[string]*asking{}, next: transport}, Timeout: patience}}
+	return &Issuer{cfg: cfg, client: &http.Client{Transport: &seldom{now: cfg.Now, asked: map[string]*asking{}, next: transport}, Timeout: cfg.Patience}}
 }
 
 // Name is the provider's address.
@@ -114,7 +126,7 @@ func (i *Issuer) Holder(ctx context.Context, token string) (Holder, error) {
 	if len(token) > maxToken || !i.claims(token) {
 		return Holder{}, ErrToken
 	}
-	keys, err := i.current(ctx, token)
+	keys, err := i.current(ctx)
 	if err != nil {
 		return Holder{}, err
 	}
@@ -185,29 +197,44 @@ func scopesOf(text json.RawMessage) []string {
 }
 
 // current returns the provider's keys. Old ones are asked for anew, and taken as long
-// as the provider does not answer.
-func (i *Issuer) current(ctx context.Context, token string) (*keySet, error) {
+// as the provider does not answer: who comes then waits for it once at the most.
+func (i *Issuer) current(ctx context.Context) (*keySet, error) {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	now := i.cfg.Now()
-	if i.keys != nil && now.Sub(i.since) < keysLife {
-		return i.keys, nil
+	keys, age, away := i.keys, i.cfg.Now().Sub(i.since), i.away
+	i.mu.Unlock()
+	if keys != nil && age < askAhead {
+		return keys, nil
 	}
-	// Who has sent the token may leave while others wait for the same answer.
-	fresh, err := i.discover(context.WithoutCancel(ctx))
-	if err == nil && i.keys != nil {
-		// They are there once something was verified with them, or is seen to be wrong.
-		if _, err = fresh.VerifySignature(ctx, token); !errors.Is(err, ErrAway) && !errors.Is(err, errSoon) {
-			err = nil
+	// Who has come first may leave while others wait for the same answer.
+	answer := i.asks.DoChan("", func() (any, error) { return nil, i.ask(context.WithoutCancel(ctx)) })
+	if keys != nil && (away || age < keysLife) {
+		return keys, nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrAway, ctx.Err())
+	case got := <-answer:
+		if got.Err != nil && keys == nil {
+			return nil, fmt.Errorf("%w: %w", ErrAway, got.Err)
 		}
 	}
-	switch {
-	case err == nil:
-		i.keys, i.since = fresh, now
-	case i.keys == nil:
-		return nil, fmt.Errorf("%w: %w", ErrAway, err)
-	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	return i.keys, nil
+}
+
+// ask gets the provider's keys, which take the place of those that are known.
+func (i *Issuer) ask(ctx context.Context) error {
+	fresh, err := i.discover(ctx)
+	if err == nil {
+		err = fresh.get(ctx)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.away = err != nil; !i.away {
+		i.keys, i.since = fresh, i.cfg.Now()
+	}
+	return err
 }
 
 // discover asks the provider where its keys are.
@@ -243,6 +270,17 @@ func (i *Issuer) trusts(address string) error {
 type keySet struct{ *oidc.RemoteKeySet }
 
 type awayKey struct{}
+
+// nobodys is a token that no key has signed.
+const nobodys = "eyJhbGciOiJSUzI1NiJ9.e30.AA"
+
+// get asks for the keys: they are there once something was looked at with them.
+func (k *keySet) get(ctx context.Context) error {
+	if _, err := k.RemoteKeySet.VerifySignature(ctx, nobodys); errors.Is(err, ErrAway) || errors.Is(err, errSoon) {
+		return err
+	}
+	return nil
+}
 
 // VerifySignature implements oidc.KeySet.
 func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {

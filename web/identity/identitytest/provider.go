@@ -55,6 +55,7 @@ type Provider struct {
 
 	mu     sync.Mutex
 	away   bool
+	hangs  chan struct{}  // until it is closed
 	visits map[string]int // how often, by path
 	codes  map[string]grant
 	tokens map[string]Person
@@ -87,8 +88,11 @@ func New(t *testing.T, now func() time.Time) *Provider {
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.visits[r.URL.Path]++
-		away := p.away
+		away, hangs := p.away, p.hangs
 		p.mu.Unlock()
+		if hangs != nil {
+			<-hangs
+		}
 		if away {
 			http.Error(w, "away", http.StatusBadGateway)
 			return
@@ -128,6 +132,15 @@ func (p *Provider) SetAway(away bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.away = away
+}
+
+// Hang has the provider take requests and answer none of them until release is called.
+func (p *Provider) Hang() (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hangs := make(chan struct{})
+	p.hangs = hangs
+	return sync.OnceFunc(func() { close(hangs) })
 }
 
 // KeysAsked is how often the provider was asked for its keys.
