@@ -2,6 +2,7 @@ package email
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -19,7 +20,8 @@ const maxPictures = 20 << 20
 type cleaner struct {
 	message *Message
 	budget  int      // bytes that pictures may still put into the page
-	remote  []string // addresses of what was left out
+	remote  []string // addresses of what was left out, each once
+	seen    map[string]bool
 
 	styles []*html.Node
 	body   *html.Node
@@ -117,18 +119,17 @@ func (c *cleaner) element(node *html.Node) {
 		for text := node.FirstChild; text != nil; text = text.NextSibling {
 			text.Data = strings.ReplaceAll(bodySelector.ReplaceAllString(c.css(text.Data), "$1.mail-body$2"), "</", `<\/`)
 		}
-	case atom.Img:
-		if c.leaveOut(node) {
-			return
-		}
 	}
-	kept := node.Attr[:0]
+	kept, pictured := node.Attr[:0], false
 	for _, a := range node.Attr {
 		if c.attribute(&a) {
 			kept = append(kept, a)
+			pictured = pictured || a.Key == "src"
 		}
 	}
-	node.Attr = kept
+	if node.Attr = kept; node.DataAtom == atom.Img && !pictured {
+		leaveOut(node)
+	}
 }
 
 // bodySelector finds the whole page in style sheets.
@@ -152,13 +153,11 @@ func (c *cleaner) attribute(a *html.Attribute) bool {
 
 // leaveOut puts a box with its name in the place of a picture that is not here, and takes
 // away those that only tell that somebody reads.
-func (c *cleaner) leaveOut(node *html.Node) bool {
-	var source, name string
+func leaveOut(node *html.Node) {
+	var name string
 	width, height := -1, -1
 	for _, a := range node.Attr {
 		switch a.Key {
-		case "src":
-			source = a.Val
 		case "alt":
 			name = a.Val
 		case "width":
@@ -167,13 +166,10 @@ func (c *cleaner) leaveOut(node *html.Node) bool {
 			height = pixels(a.Val)
 		}
 	}
-	if c.picture(source) != "" {
-		return false
-	}
 	node.Data, node.DataAtom, node.Attr = "span", atom.Span, nil
 	const dot = 2 // a picture of that size is not for people
 	if width >= 0 && width <= dot || height >= 0 && height <= dot {
-		return true
+		return
 	}
 	style := "display:inline-block;box-sizing:border-box;max-width:100%;overflow:hidden;vertical-align:middle;padding:2px 6px;border:1px dashed #aab2bb;color:#6a7077;background:#f6f7f9;" +
 		"font:11px/1.4 'Liberation Sans',sans-serif;text-align:left;"
@@ -188,7 +184,6 @@ func (c *cleaner) leaveOut(node *html.Node) bool {
 	}
 	node.Attr = []html.Attribute{{Key: "style", Val: style}}
 	node.AppendChild(&html.Node{Type: html.TextNode, Data: name})
-	return true
 }
 
 // mostBox is how high the place of a picture that is not here may be, in pixels.
@@ -234,7 +229,7 @@ func (c *cleaner) picture(address string) string {
 	lower := strings.ToLower(address)
 	switch {
 	case strings.HasPrefix(lower, "data:image/"):
-		if c.budget -= len(address); c.budget < 0 {
+		if !c.afford(len(address)) {
 			return ""
 		}
 		return address
@@ -247,7 +242,8 @@ func (c *cleaner) picture(address string) string {
 	case address == "":
 		return ""
 	case strings.Contains(lower, "://") || strings.HasPrefix(lower, "//"):
-		if !slices.Contains(c.remote, address) {
+		if !c.seen[address] {
+			c.seen[address] = true
 			c.remote = append(c.remote, address)
 		}
 		return ""
@@ -255,11 +251,20 @@ func (c *cleaner) picture(address string) string {
 	return c.own(func(f *File) bool { return f.Name == address })
 }
 
+// afford takes the bytes of a picture out of the budget, or notes that it is left out.
+func (c *cleaner) afford(bytes int) bool {
+	if bytes > c.budget {
+		c.message.note(fmt.Sprintf("The message shows more than %d MB of pictures: some of them are left out of its text.", maxPictures>>20))
+		return false
+	}
+	c.budget -= bytes
+	return true
+}
+
 // own is a file of the message as an address.
 func (c *cleaner) own(is func(*File) bool) string {
 	for _, f := range c.message.Files {
-		if is(f) && shows(f.Type) && c.budget >= len(f.Content) {
-			c.budget -= len(f.Content)
+		if is(f) && shows(f.Type) && c.afford(len(f.Content)) {
 			f.shown = true
 			return "data:" + f.Type + ";base64," + base64.StdEncoding.EncodeToString(f.Content)
 		}

@@ -114,10 +114,8 @@ func readHeader(in *bufio.Reader) ([]byte, error) {
 	var head []byte
 	kept, read := false, 0
 	for {
-		line, end := in.ReadBytes('\n')
-		if read += len(line); read > maxHeader {
-			return nil, &Error{fmt.Sprintf("has a header of more than %d bytes", maxHeader)}
-		}
+		line, end := readLine(in, maxHeader-read)
+		read += len(line)
 		line = bytes.TrimRight(line, "\r\n")
 		if len(head) == 0 {
 			line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
@@ -133,6 +131,19 @@ func readHeader(in *bufio.Reader) ([]byte, error) {
 			return append(head, "\r\n"...), nil
 		case end != nil:
 			return nil, end
+		}
+	}
+}
+
+// readLine reads the next line of a header that may have so many more bytes.
+func readLine(in *bufio.Reader, most int) (line []byte, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > most {
+			return nil, &Error{fmt.Sprintf("has a header of more than %d bytes", maxHeader)}
+		}
+		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
 		}
 	}
 }

@@ -166,6 +166,8 @@ func TestRefused(t *testing.T) {
 		"no header":     {"\r\n\r\ntext", "is not an e-mail"},
 		"Outlook":       {outlookMagic + "rest", "save it as .eml"},
 		"long header":   {someone + "\r\nX: " + strings.Repeat("x", maxHeader), "has a header of more"},
+		"long lines":    {strings.Repeat("x", 8*maxHeader), "has a header of more"},
+		"many lines":    {someone + strings.Repeat("\r\n x", maxHeader/4), "has a header of more"},
 		"deep":          {someone + "\r\n" + deep, "more than 20 deep"},
 		"many parts":    {many("\r\nx", maxParts+1), "more than 1000 parts"},
 		"many files":    {many("Content-Disposition: attachment\r\n\r\nx", maxFiles+1), "more than 200 attachments"},
@@ -209,6 +211,42 @@ func TestHostileHTML(t *testing.T) {
 	deep, _ := page(t, read(t, someone, "Content-Type: text/html", "", strings.Repeat("<div>", 3000)+"deep words"))
 	if !strings.Contains(deep, "deep words") {
 		t.Error("the words of deeply nested HTML are lost")
+	}
+}
+
+// What a message shows of its own is in the page as long as it is not too much, which
+// is told.
+func TestPicturesAreBounded(t *testing.T) {
+	t.Parallel()
+	const half = maxPictures/2 + 1
+	picture := func(id string) string {
+		return "Content-Type: image/png; name=" + id + ".png\r\nContent-Id: <" + id + ">\r\nContent-Disposition: inline\r\n\r\n" + strings.Repeat("x", half)
+	}
+	m := read(t, someone, "Content-Type: multipart/related; boundary=b", "", parts("b", "Content-Type: text/html\r\n\r\n<img src=cid:one><img src=cid:two alt=second>", picture("one"), picture("two")))
+	html, _ := page(t, m)
+	_, body, _ := strings.Cut(html, "</header>")
+	if strings.Count(body, "data:image/png") != 1 || !strings.Contains(body, ">second</span>") {
+		t.Errorf("got %d pictures, and a page of %d bytes", strings.Count(body, "data:image/png"), len(html))
+	}
+	if left := m.Attached(); len(left) != 1 || left[0].Name != "two.png" || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "more than 20 MB of pictures") {
+		t.Errorf("attached are %d, notes: %q", len(left), m.Notes)
+	}
+}
+
+// What is long is read in a time that grows with it, and not faster.
+func TestLongMessages(t *testing.T) {
+	t.Parallel()
+	const many = 1 << 20
+	html, _ := page(t, read(t, someone, "Content-Type: text/plain; format=flowed", "", strings.Repeat("a \r\n", many)+"end"))
+	if got := strings.Count(html, "a "); got < many || !strings.Contains(html, "a end\n") {
+		t.Errorf("%d of %d words are in one line", got, many)
+	}
+	var pictures strings.Builder
+	for i := range many / 8 {
+		fmt.Fprintf(&pictures, "<img src=//e.example/%d>", i)
+	}
+	if _, remote := page(t, read(t, someone, "Content-Type: text/html", "", pictures.String())); len(remote) != many/8 {
+		t.Errorf("%d pictures are left out, want %d", len(remote), many/8)
 	}
 }
 

@@ -34,7 +34,7 @@ type pageFile struct{ Name, Size string }
 // own and in a box that it cannot leave, so that neither its styles nor what it lays over
 // others reach who sent it. remote are the addresses of pictures that are left out.
 func (m *Message) Page() (page string, remote []string, err error) {
-	c := &cleaner{message: m, budget: maxPictures}
+	c := &cleaner{message: m, budget: maxPictures, seen: map[string]bool{}}
 	var body strings.Builder
 	for _, b := range m.body {
 		switch b.kind {
@@ -75,10 +75,9 @@ func (c *cleaner) tree(source string) string {
 
 // show is a picture that the text does not name, below it.
 func (c *cleaner) show(f *File) string {
-	if f.shown || c.budget < len(f.Content) {
+	if f.shown || !c.afford(len(f.Content)) {
 		return ""
 	}
-	c.budget -= len(f.Content)
 	return `<img class="picture" alt="` + template.HTMLEscapeString(f.Name) + `" src="data:` + f.Type + ";base64," + base64.StdEncoding.EncodeToString(f.Content) + `">`
 }
 

@@ -36,24 +36,16 @@ type flow struct {
 // line is one line of a text, behind so many marks of quotation.
 type line struct {
 	quoted int
-	text   string
+	text   []byte
 	ended  bool // does not go on
 }
 
 // lines returns the lines of a text.
 func (f flow) lines(text string) (list []line) {
 	for raw := range strings.SplitSeq(strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n "), "\n") {
-		l := line{text: strings.TrimSuffix(raw, "\r"), ended: true}
-		if f.on {
-			l = f.line(l.text)
-		} else {
-			for strings.HasPrefix(l.text, ">") && l.quoted < maxDepth {
-				l.text = strings.TrimPrefix(l.text[1:], " ")
-				l.quoted++
-			}
-		}
-		if last := len(list) - 1; last >= 0 && !list[last].ended && list[last].quoted == l.quoted && l.text != signature {
-			list[last].text, list[last].ended = list[last].text+l.text, l.ended
+		l := f.line(strings.TrimSuffix(raw, "\r"))
+		if last := len(list) - 1; last >= 0 && !list[last].ended && list[last].quoted == l.quoted && !l.signs() {
+			list[last].text, list[last].ended = append(list[last].text, l.text...), l.ended
 			continue
 		}
 		list = append(list, l)
@@ -61,20 +53,30 @@ func (f flow) lines(text string) (list []line) {
 	return list
 }
 
-// line reads a line that may go on.
-func (f flow) line(text string) (l line) {
-	for strings.HasPrefix(text, ">") {
+// line reads a line, which may go on where the text flows.
+func (f flow) line(text string) line {
+	l := line{ended: true}
+	for strings.HasPrefix(text, ">") && (f.on || l.quoted < maxDepth) {
 		text = text[1:]
 		l.quoted++
+		if !f.on {
+			text = strings.TrimPrefix(text, " ")
+		}
+	}
+	if !f.on {
+		l.text = []byte(text)
+		return l
 	}
 	l.quoted = min(l.quoted, maxDepth)
-	l.text = strings.TrimPrefix(text, " ")
-	l.ended = !strings.HasSuffix(l.text, " ") || l.text == signature
-	if !l.ended && f.join {
-		l.text = strings.TrimSuffix(l.text, " ")
+	l.text = []byte(strings.TrimPrefix(text, " "))
+	if l.ended = !bytes.HasSuffix(l.text, []byte(" ")) || l.signs(); !l.ended && f.join {
+		l.text = l.text[:len(l.text)-1]
 	}
 	return l
 }
+
+// signs tells whether the line begins a signature.
+func (l line) signs() bool { return string(l.text) == signature }
 
 // signature is the line before a signature.
 const signature = "-- "
@@ -91,12 +93,12 @@ func plainHTML(text string, f flow) string {
 		for ; depth > l.quoted; depth-- {
 			b.WriteString("</blockquote>")
 		}
-		if l.text == signature && depth == 0 && !signed {
+		if l.signs() && depth == 0 && !signed {
 			b.WriteString(`<div class="signature">`)
 			signed = true
 			continue
 		}
-		b.WriteString(linked(l.text) + "\n")
+		b.WriteString(linked(string(l.text)) + "\n")
 	}
 	b.WriteString(strings.Repeat("</blockquote>", depth))
 	if signed {
