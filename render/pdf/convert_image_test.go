@@ -222,6 +222,7 @@ func TestConvertImageRefuses(t *testing.T) {
 	}{
 		"text":        {[]byte("hello, hello, hello"), ConvertImageArgs{To: "png"}, NotImage},
 		"a PDF":       {three().Write(), ConvertImageArgs{To: "png"}, NotImage},
+		"no page":     {[]byte("II*\x00\x00\x00\x00\x00"), ConvertImageArgs{To: "png"}, DamagedImage},
 		"cut off":     {small[:60], ConvertImageArgs{To: "png"}, DamagedImage},
 		"a lie":       {claim(small, 60_000, 60_000), ConvertImageArgs{To: "png"}, LargeImage},
 		"too long":    {small, ConvertImageArgs{To: "webp", Width: 16_384}, LargeImage},

@@ -189,6 +189,9 @@ func (p *picture) setExif(exif []byte) {
 // first, so it is shown the file as if each were that.
 func eachTIFF(in *io.SectionReader, take func(*picture) error) error {
 	at, err := firstDirectory(in)
+	if err == nil && at == 0 {
+		err = errors.New("it has no page")
+	}
 	if err != nil {
 		return badImage(err)
 	}
