@@ -1,13 +1,11 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -30,44 +28,10 @@ var streaming = strings.NewReplacer("wal_level=minimal", "wal_level=replica", "m
 // thePrimary is the cluster of this process that replicas follow.
 var thePrimary = sync.OnceValues(func() (server, error) { return startCluster(streaming) })
 
-// ownScript copies the cluster in $3 to $1, or makes one where $3 is empty, with the
-// programs in $2 and the settings in $4, starts it, and ends it as clusterScript does;
-// until then it stops and starts it when it is told to.
-const ownScript = `
-cd "$1" || exit 1
-trap 'rm -rf "$1"' EXIT
-start() {
-	"$2/pg_ctl" -D "$1/data" -w -t 60 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' $4" start >>"$1/log" 2>&1
-}
-if [ -n "$3" ]; then
-	"$2/pg_basebackup" -D "$1/data" -h "$3" -U postgres -R -c fast -X stream --no-sync >"$1/log" 2>&1
-else
-	"$2/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$1/log" 2>&1
-fi && start "$@" && echo ready || { tail -n 20 "$1/log"; exit 1; }
-while read -r order; do
-	case $order in
-	stop) "$2/pg_ctl" -D "$1/data" -w -m immediate stop >/dev/null 2>&1 ;;
-	start) start "$@" ;;
-	esac
-done
-"$2/pg_ctl" -D "$1/data" -m immediate stop >/dev/null 2>&1
-`
-
 // Replicated returns an empty PostgreSQL database without tables, with a replica of its own.
 func Replicated(t testing.TB) (DB, *Cluster) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts PostgreSQL")
-	}
-	address, drop, err := newDatabase(thePrimary, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := drop(); err != nil {
-			t.Errorf("drop the test database: %v", err)
-		}
-	})
+	address := createDatabase(t, thePrimary, empty)
 	cfg, err := pgx.ParseConfig(address)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +67,7 @@ func OwnPostgres(t testing.TB) (DB, *Cluster) {
 // own starts a cluster that ends with the test.
 func own(t testing.TB, follows, settings string) *Cluster {
 	t.Helper()
-	c, err := startOwn(follows, settings)
+	c, err := newCluster(follows, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,27 +76,6 @@ func own(t testing.TB, follows, settings string) *Cluster {
 		_ = c.alive.Close()
 	})
 	return c
-}
-
-func startOwn(follows, settings string) (*Cluster, error) {
-	programs, err := findPrograms()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "relaypdf-postgres-")
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", ownScript, "sh", dir, programs, follows, settings)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := runAsPostgres(cmd, dir); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	alive, err := startAndWait(cmd)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start a PostgreSQL cluster: %w", err), os.RemoveAll(dir))
-	}
-	return &Cluster{admin: "postgres://postgres@/postgres?host=" + url.QueryEscape(dir), dir: dir, alive: alive}, nil
 }
 
 // Follow lets a replica carry out what the primary writes, or not.

@@ -54,9 +54,9 @@ var theServer = sync.OnceValues(func() (server, error) {
 // durableServer is a cluster set up as one for good is. It ends with the process.
 var durableServer = sync.OnceValues(func() (server, error) { return startCluster("") })
 
-// createDatabase returns the URL of a new database that is dropped when the
-// test has ended. It is a copy of the one that template returns.
-func createDatabase(t testing.TB, template func() (string, error)) string {
+// createDatabase returns the URL of a new database on a server that is dropped when
+// the test has ended. It is a copy of the one that template returns.
+func createDatabase(t testing.TB, on func() (server, error), template func() (string, error)) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
@@ -65,7 +65,7 @@ func createDatabase(t testing.TB, template func() (string, error)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, drop, err := newDatabase(theServer, name)
+	address, drop, err := newDatabase(on, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +86,8 @@ func NewDatabase() (address string, drop func() error, err error) {
 
 // nothing is the name of the template that has no tables.
 const nothing = "template1"
+
+func empty() (string, error) { return nothing, nil }
 
 // migrated returns the name of a database with our tables, of which tests get
 // copies: migrating takes longer. A server that was given, where a template would
@@ -149,40 +151,70 @@ func execAdmin(admin, statement string) error {
 const fleeting = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c autovacuum=off " +
 	"-c wal_level=minimal -c max_wal_senders=0 -c min_wal_size=32MB -c max_wal_size=64MB -c max_connections=300"
 
-// clusterScript makes and starts a cluster in $1 with the programs in $2 and the
-// settings in $3, says "ready", and when its standard input ends (which it does with the test
-// process, however that ends) stops the cluster and removes the folder.
+// clusterScript makes a cluster in $1 with the programs in $2, as a copy of the one in
+// $3 where that is not empty, starts it with the settings in $4 and says "ready". It
+// stops and starts it when it is told to, and when its standard input ends (which it does
+// with the test process, however that ends) stops it and removes the folder.
 const clusterScript = `
 cd "$1" || exit 1
 trap 'rm -rf "$1"' EXIT
-"$2/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$1/log" 2>&1 &&
-"$2/pg_ctl" -D "$1/data" -w -t 60 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' $3" start >>"$1/log" 2>&1 &&
-echo ready || { tail -n 20 "$1/log"; exit 1; }
-cat >/dev/null
+start() {
+	"$2/pg_ctl" -D "$1/data" -w -t 60 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' $4" start >>"$1/log" 2>&1
+}
+if [ -n "$3" ]; then
+	"$2/pg_basebackup" -D "$1/data" -h "$3" -U postgres -R -c fast -X stream --no-sync >"$1/log" 2>&1
+else
+	"$2/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$1/log" 2>&1
+fi && start "$@" && echo ready || { tail -n 20 "$1/log"; exit 1; }
+while read -r order; do
+	case $order in
+	stop) "$2/pg_ctl" -D "$1/data" -w -m immediate stop >/dev/null 2>&1 ;;
+	start) start "$@" ;;
+	esac
+done
 "$2/pg_ctl" -D "$1/data" -m immediate stop >/dev/null 2>&1
 `
 
-// startCluster starts a cluster on a Unix socket in a temporary folder.
+// startCluster starts a cluster of its own with the settings.
 func startCluster(settings string) (server, error) {
+	c, err := newCluster("", settings)
+	if err != nil {
+		return server{}, err
+	}
+	return server{admin: c.admin, alive: c.alive}, nil
+}
+
+// newCluster starts a cluster on a Unix socket in a temporary folder, which follows the
+// one whose socket is in the other folder, if any.
+func newCluster(follows, settings string) (*Cluster, error) {
 	programs, err := findPrograms()
 	if err != nil {
-		return server{}, err
+		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "relaypdf-postgres-")
+	dir, alive, err := startScript("postgres", clusterScript, programs, follows, settings)
 	if err != nil {
-		return server{}, err
+		return nil, err
 	}
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", clusterScript, "sh", dir, programs, settings)
+	return &Cluster{admin: "postgres://postgres@/postgres?host=" + url.QueryEscape(dir), dir: dir, alive: alive}, nil
+}
+
+// startScript starts a script in a new folder, its first argument, and waits until it
+// says that it is ready. It goes on until alive is closed.
+func startScript(name, script string, arguments ...string) (dir string, alive io.WriteCloser, err error) {
+	dir, err = os.MkdirTemp("", "relaypdf-"+name+"-")
+	if err != nil {
+		return "", nil, err
+	}
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", script, "sh", dir}, arguments...)...)
 	// A process group of its own keeps Ctrl-C from ending the script before it cleans up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := runAsPostgres(cmd, dir); err != nil {
-		return server{}, errors.Join(err, os.RemoveAll(dir))
+	if err = runAsPostgres(cmd, dir); err == nil {
+		alive, err = startAndWait(cmd)
 	}
-	alive, err := startAndWait(cmd)
 	if err != nil {
-		return server{}, errors.Join(fmt.Errorf("start a PostgreSQL cluster: %w", err), os.RemoveAll(dir))
+		return "", nil, errors.Join(fmt.Errorf("start %s: %w", name, err), os.RemoveAll(dir))
 	}
-	return server{admin: "postgres://postgres@/postgres?host=" + url.QueryEscape(dir), alive: alive}, nil
+	return dir, alive, nil
 }
 
 // theBouncer is a pgbouncer in transaction mode before the server of this
@@ -199,11 +231,12 @@ var theBouncer = sync.OnceValues(func() (server, error) {
 // there are processes in some tests.
 const bouncerConns = 5
 
-// bouncerScript starts the pooler $2 with the settings in $1, says "ready" when
-// it listens, and ends it as clusterScript does.
+// bouncerScript starts the pooler $2 with the settings in $3, says "ready" when
+// it listens in $1, and ends it as clusterScript does.
 const bouncerScript = `
 cd "$1" || exit 1
 trap 'rm -rf "$1"' EXIT
+printf '%s\nunix_socket_dir = %s\n' "$3" "$1" >"$1/settings"
 "$2" -q "$1/settings" >"$1/log" 2>&1 &
 pid=$!
 n=0
@@ -227,28 +260,15 @@ func startBouncer(srv server) (server, error) {
 	if err != nil {
 		return server{}, fmt.Errorf("%s is not a URL: %w", serverVariable, err)
 	}
-	dir, err := os.MkdirTemp("", "relaypdf-bouncer-")
-	if err != nil {
-		return server{}, err
-	}
 	password := ""
 	if behind.Password != "" {
 		password = " password='" + behind.Password + "'"
 	}
-	settings := fmt.Sprintf("[databases]\n* = host=%s port=%d user=%s%s\n[pgbouncer]\nunix_socket_dir = %s\nlisten_port = 6432\nauth_type = any\n"+
-		"pool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 1000\n", behind.Host, behind.Port, behind.User, password, dir, bouncerConns)
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", bouncerScript, "sh", dir, program)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	err = os.WriteFile(filepath.Join(dir, "settings"), []byte(settings), 0o644)
-	if err == nil {
-		err = runAsPostgres(cmd, dir)
-	}
+	settings := fmt.Sprintf("[databases]\n* = host=%s port=%d user=%s%s\n[pgbouncer]\nlisten_port = 6432\nauth_type = any\n"+
+		"pool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 1000", behind.Host, behind.Port, behind.User, password, bouncerConns)
+	dir, alive, err := startScript("pgbouncer", bouncerScript, program, settings)
 	if err != nil {
-		return server{}, errors.Join(err, os.RemoveAll(dir))
-	}
-	alive, err := startAndWait(cmd)
-	if err != nil {
-		return server{}, errors.Join(fmt.Errorf("start pgbouncer: %w", err), os.RemoveAll(dir))
+		return server{}, err
 	}
 	return server{admin: "postgres://postgres@/postgres?port=6432&host=" + url.QueryEscape(dir), alive: alive}, nil
 }

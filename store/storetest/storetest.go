@@ -38,13 +38,13 @@ func SQLite(t testing.TB) DB {
 // set, one throw-away cluster serves all tests of the process and ends with it.
 func Postgres(t testing.TB) DB {
 	t.Helper()
-	return DB{URL: createDatabase(t, migrated), DataDir: t.TempDir()}
+	return DB{URL: createDatabase(t, theServer, migrated), DataDir: t.TempDir()}
 }
 
 // BarePostgres is Postgres without tables.
 func BarePostgres(t testing.TB) DB {
 	t.Helper()
-	return DB{URL: createDatabase(t, func() (string, error) { return nothing, nil }), DataDir: t.TempDir()}
+	return DB{URL: createDatabase(t, theServer, empty), DataDir: t.TempDir()}
 }
 
 // Bounced returns a PostgreSQL database without tables by way of pgbouncer in transaction
