@@ -17,8 +17,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/emersion/go-message"
-	_ "github.com/emersion/go-message/charset" // message decodes these
+	"github.com/emersion/go-message/charset" // whose characters message reads in headers, too
 	"github.com/emersion/go-message/mail"
+	"github.com/emersion/go-message/textproto"
 )
 
 // The limits of a message: what is beyond them is hostile.
@@ -83,11 +84,11 @@ func Read(content io.Reader) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	entity, err := message.Read(io.MultiReader(bytes.NewReader(head), in))
-	if entity == nil {
+	fields, err := textproto.ReadHeader(bufio.NewReader(bytes.NewReader(head)))
+	if err != nil {
 		return nil, &Error{"is not an e-mail in the format of .eml"}
 	}
-	header := mail.Header{Header: entity.Header}
+	header := mail.Header{Header: message.Header{Header: fields}}
 	m := &Message{
 		From: people(header, "From"), ReplyTo: people(header, "Reply-To"), To: people(header, "To"), CC: people(header, "Cc"), BCC: people(header, "Bcc"),
 		Subject: text(header, "Subject"), Date: text(header, "Date"), Language: language(header.Get("Content-Language")),
@@ -98,7 +99,7 @@ func Read(content io.Reader) (*Message, error) {
 	if at, err := header.Date(); err == nil && !at.IsZero() {
 		m.Date = at.Format("Monday, 2 January 2006, 15:04 -0700")
 	}
-	m.body, err = m.part(entity, err, place{})
+	m.body, err = m.part(header.Header, in, place{})
 	return m, err
 }
 
@@ -232,33 +233,41 @@ type place struct {
 	group string // the kind of the parts that it is one of
 }
 
-// part reads one part of a message, and those in it, and returns what they say. Its
-// fault is that of its encoding.
-func (m *Message) part(e *message.Entity, fault error, at place) ([]block, error) {
+// part reads one part of a message, and those in it, and returns what they say.
+func (m *Message) part(header message.Header, body io.Reader, at place) ([]block, error) {
 	if m.parts++; m.parts > maxParts {
 		return nil, &Error{fmt.Sprintf("has more than %d parts", maxParts)}
 	}
 	if at.depth > maxDepth {
 		return nil, &Error{fmt.Sprintf("has parts within parts, more than %d deep", maxDepth)}
 	}
-	kind, params := mediaType(e.Header.Get("Content-Type"), at.group)
+	kind, params := mediaType(header.Get("Content-Type"), at.group)
 	if strings.HasPrefix(kind, "multipart/") && params["boundary"] != "" {
-		return m.several(e, kind, params, at.depth)
+		return m.several(body, kind, params, at.depth)
 	}
-	content, err := io.ReadAll(e.Body)
+	content, err := io.ReadAll(m.decoded(body, header.Get("Content-Transfer-Encoding")))
 	if err != nil {
 		m.note("A part of the message is damaged: what could be read of it is here.")
 	}
-	if message.IsUnknownCharset(fault) {
-		m.note(fmt.Sprintf("A part of the message is in characters of a kind that is not known (%.40q).", params["charset"]))
+	return m.piece(header, kind, params, content, at.group)
+}
+
+// decoded reads the bytes that were sent, whatever they are.
+func (m *Message) decoded(body io.Reader, encoding string) io.Reader {
+	var header message.Header
+	header.Set("Content-Type", "application/octet-stream") // whose characters are left as they are
+	header.Set("Content-Transfer-Encoding", encoding)
+	part, err := message.New(header, body)
+	if err != nil {
+		m.note(fmt.Sprintf("A part of the message is encoded in a way that is not known (%.40q).", encoding))
 	}
-	return m.piece(e, kind, params, content, at.group)
+	return part.Body
 }
 
 // piece reads a part that has no others in it.
-func (m *Message) piece(e *message.Entity, kind string, params map[string]string, content []byte, group string) ([]block, error) {
-	file := m.file(e, kind, content)
-	disposition, _ := mediaType(e.Header.Get("Content-Disposition"), "none")
+func (m *Message) piece(header message.Header, kind string, params map[string]string, content []byte, group string) ([]block, error) {
+	file := newFile(header, kind, content)
+	disposition, _ := mediaType(header.Get("Content-Disposition"), "none")
 	attached := disposition == "attachment" || file.Name != "" && disposition != "inline"
 	switch {
 	case (kind == "text/plain" || kind == "text/html") && !attached:
@@ -293,19 +302,18 @@ func mediaType(field, group string) (kind string, params map[string]string) {
 }
 
 // several reads parts that stand beside one another.
-func (m *Message) several(e *message.Entity, kind string, params map[string]string, depth int) ([]block, error) {
+func (m *Message) several(body io.Reader, kind string, params map[string]string, depth int) ([]block, error) {
 	var pieces [][]block
-	reader := e.MultipartReader()
-	for reader != nil {
+	for reader := textproto.NewMultipartReader(body, params["boundary"]); ; {
 		part, err := reader.NextPart()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if part == nil {
+		if err != nil {
 			m.note("The message ends, or is damaged, in the middle.")
 			break
 		}
-		said, err := m.part(part, err, place{depth + 1, kind})
+		said, err := m.part(message.Header{Header: part.Header}, part, place{depth + 1, kind})
 		if err != nil {
 			return nil, err
 		}
@@ -366,7 +374,7 @@ func (m *Message) note(text string) {
 
 // said makes a block of a text.
 func (m *Message) said(kind string, params map[string]string, content []byte) []block {
-	text := decode(content, kind)
+	text := decode(m.named(params["charset"], content), kind)
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
@@ -381,6 +389,23 @@ func (m *Message) said(kind string, params map[string]string, content []byte) []
 		m.note("The message is signed (PGP). Nobody checked the signature here.")
 	}
 	return []block{{kind: plainBlock, text: text, flow: flow{on: strings.EqualFold(params["format"], "flowed"), join: strings.EqualFold(params["delsp"], "yes")}}}
+}
+
+// named reads characters of a kind that has a name. Those that are ASCII or UTF-8 by
+// their name are often others.
+func (m *Message) named(name string, content []byte) []byte {
+	if name == "" || strings.EqualFold(name, "utf-8") || strings.EqualFold(name, "us-ascii") {
+		return content
+	}
+	reader, err := charset.Reader(name, bytes.NewReader(content))
+	if err != nil {
+		m.note(fmt.Sprintf("A part of the message is in characters of a kind that is not known (%.40q).", name))
+		return content
+	}
+	if read, err := io.ReadAll(reader); err == nil {
+		return read
+	}
+	return content
 }
 
 // scripts are the languages that only certain sets of characters are for: the same
@@ -411,16 +436,16 @@ func shows(kind string) bool {
 	return false
 }
 
-// file is what a part may be kept as.
-func (m *Message) file(e *message.Entity, kind string, content []byte) *File {
-	named := mail.AttachmentHeader{Header: e.Header}
+// newFile is what a part may be kept as.
+func newFile(header message.Header, kind string, content []byte) *File {
+	named := mail.AttachmentHeader{Header: header}
 	name, err := named.Filename()
 	if err != nil {
 		name = ""
 	}
 	return &File{
 		Name: fileName(name), Type: cleanType(kind), Content: content,
-		id: strings.Trim(strings.TrimSpace(e.Header.Get("Content-Id")), "<>"),
+		id: strings.Trim(strings.TrimSpace(header.Get("Content-Id")), "<>"),
 	}
 }
 

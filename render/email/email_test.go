@@ -214,6 +214,33 @@ func TestHostileHTML(t *testing.T) {
 	}
 }
 
+// What is attached is what was sent, byte by byte, whatever its characters are; the same
+// as a text is read.
+func TestFilesAreAsTheyWereSent(t *testing.T) {
+	t.Parallel()
+	const letter = "<meta charset=iso-8859-1><p>gr\xfc\xdfe"
+	kind := "Content-Type: text/html; charset=iso-8859-1; name=letter.html\r\nContent-Transfer-Encoding: "
+	encoded := base64.StdEncoding.EncodeToString([]byte(letter))
+	m := read(t, someone, "Content-Type: multipart/mixed; boundary=b", "", parts("b", kind+"base64\r\nContent-Disposition: inline\r\n\r\n"+encoded,
+		kind+"base64\r\nContent-Disposition: attachment\r\n\r\n"+encoded, kind+"x-strange\r\nContent-Disposition: attachment\r\n\r\n"+letter))
+	html, _ := page(t, m)
+	if _, body, _ := strings.Cut(html, "</header>"); !strings.Contains(body, "grüße") {
+		t.Errorf("the text is\n%s", body)
+	}
+	files := m.Attached()
+	for _, f := range files {
+		if string(f.Content) != letter {
+			t.Errorf("attached is %q", f.Content)
+		}
+	}
+	if len(files) != 2 {
+		t.Errorf("attached are %d files, want 2", len(files))
+	}
+	if len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "x-strange") {
+		t.Errorf("notes: %q", m.Notes)
+	}
+}
+
 // What a message shows of its own is in the page as long as it is not too much, which
 // is told.
 func TestPicturesAreBounded(t *testing.T) {
