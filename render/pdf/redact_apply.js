@@ -115,6 +115,9 @@ function cover(page, quads) {
 	page.put("Contents", streams);
 }
 
+// told is what a table says of a text: that all objects have a constructor is no entry.
+function told(table, text) { return Object.prototype.hasOwnProperty.call(table, text) ? table[text] : undefined; }
+
 // clean replaces texts of an object, and not of those that it refers to.
 function clean(o, depth) {
 	if (!o || depth > 100) return;
@@ -131,9 +134,13 @@ function clean(o, depth) {
 function cleanMember(o, key, depth) {
 	var value = o.get(key);
 	if (!value || value.isIndirect()) return;
-	if (value.isName() && (key === "Dest" || key === "D") && renamed[value.asName()]) return o.put(key, doc.newName(renamed[value.asName()]));
+	if (value.isName()) {
+		var place = key === "Dest" || key === "D" ? told(renamed, value.asName()) : undefined;
+		if (place !== undefined) o.put(key, doc.newName(place));
+		return;
+	}
 	if (!value.isString()) return clean(value, depth + 1);
-	var better = args.texts[value.asString()];
+	var better = told(args.texts, value.asString());
 	if (better !== undefined) o.put(key, doc.newString(better));
 }
 
@@ -143,7 +150,7 @@ function rename(places) {
 	var keys = [];
 	places.forEach(function (a, b) { keys.push(typeof a === "string" ? a : b); });
 	for (var i = 0; i < keys.length; i++) {
-		var name = args.texts[keys[i]], place = places.get(keys[i]);
+		var name = told(args.texts, keys[i]), place = places.get(keys[i]);
 		if (name === undefined) continue;
 		while (places.get(name) && !places.get(name).isNull()) name += "\u2588";
 		renamed[keys[i]] = name;
@@ -157,7 +164,8 @@ rename(root.get("Dests"));
 for (i = 0; i < args.pages.length; i++) covers.push(redact(args.pages[i]));
 for (i = 1; i < doc.countObjects(); i++) {
 	var object = doc.newIndirect(i, 0), held = object.resolve();
-	if (held && held.isString() && args.texts[held.asString()] !== undefined) object.writeObject(doc.newString(args.texts[held.asString()]));
+	var better = held && held.isString() ? told(args.texts, held.asString()) : undefined;
+	if (better !== undefined) object.writeObject(doc.newString(better));
 	else clean(held, 0);
 }
 clean(doc.getTrailer().get("Info"), 0);

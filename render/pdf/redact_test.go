@@ -222,6 +222,22 @@ func TestRedactKeepsLinks(t *testing.T) {
 	}
 }
 
+// TestRedactLeavesNamesOfPrograms leaves texts and places as they are that are called as
+// what every object of a script has.
+func TestRedactLeavesNamesOfPrograms(t *testing.T) {
+	document := three()
+	document.Pages[0] = "Falkenberg"
+	document.Catalog = "/Dests << /constructor [12 0 R /Fit] /Falkenberg [14 0 R /Fit] >>"
+	document.Annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /Contents (toString) /Dest /constructor >>"}
+	got := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
+	out := filepath.Join(t.TempDir(), "plain.pdf")
+	pdftest.Tool(t, "qpdf", "--qdf", "--object-streams=disable", pdftest.Save(t, got), out)
+	text := string(pdftest.Load(t, out))
+	if strings.Count(text, "/constructor") != 2 || !strings.Contains(text, "(toString)") || strings.Contains(text, "native") {
+		t.Errorf("it says %d times /constructor; toString: %v:\n%s", strings.Count(text, "/constructor"), strings.Contains(text, "(toString)"), text)
+	}
+}
+
 // TestRedactLigatures takes out words that have letters which are drawn as one, and such
 // as begin or end in the middle of one, with the whole of that.
 func TestRedactLigatures(t *testing.T) {
