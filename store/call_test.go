@@ -41,8 +41,15 @@ func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 
 func newFixture(t testing.TB, db storetest.DB) *fixture {
 	t.Helper()
+	return newFixtureAs(t, db, store.Config{})
+}
+
+// newFixtureAs is newFixture with settings, but for the clock.
+func newFixtureAs(t testing.TB, db storetest.DB, cfg store.Config) *fixture {
+	t.Helper()
 	clock := storetest.NewClock(noon)
-	f := &fixture{Store: db.Open(t, clock), clock: clock}
+	cfg.Now = clock.Now
+	f := &fixture{Store: db.OpenAs(t, cfg), clock: clock}
 	lease, err := f.Acquire(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

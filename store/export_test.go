@@ -47,3 +47,6 @@ func Prepares(s *Store) bool { return len(s.writing) > 0 }
 
 // SpoilCommits replaces the answers to SQLite's commits.
 func (s *Store) SpoilCommits(spoil func(error) error) { s.writer.spoil = spoil }
+
+// IDTime is how ids of the time begin, after their kind.
+func IDTime(at time.Time) string { return idTime(at) }

@@ -129,20 +129,7 @@ const (
 // concurrently would wait for the transaction.
 func withAdvisoryLock(ctx context.Context, db *bun.DB, fn func() error) error {
 	for rest := lockPause; ; rest = min(2*rest, lockPauseMost) {
-		mine := false
-		err := transactOnce(ctx, db, func(ctx context.Context, tx bun.Tx) error {
-			err := tx.Tx.QueryRowContext(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", int64(migrationLock))).Scan(&mine)
-			if err != nil || !mine {
-				return err
-			}
-			// The server may end transactions that wait for as long as a migration takes.
-			// This comes last: a query keeps its snapshot until the next statement, and
-			// an index that is made concurrently would wait for it.
-			if _, err := tx.Tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
-				return err
-			}
-			return fn()
-		})
+		mine, err := tryAdvisoryLock(ctx, db, migrationLock, fn)
 		if err != nil || mine {
 			return err
 		}
@@ -150,6 +137,25 @@ func withAdvisoryLock(ctx context.Context, db *bun.DB, fn func() error) error {
 			return fmt.Errorf("wait for another process that is opening the same database: %w", ctx.Err())
 		}
 	}
+}
+
+// tryAdvisoryLock runs fn while this process alone holds a lock of the PostgreSQL
+// database, or reports that it is another's.
+func tryAdvisoryLock(ctx context.Context, db *bun.DB, lock int64, fn func() error) (mine bool, err error) {
+	err = transactOnce(ctx, db, func(ctx context.Context, tx bun.Tx) error {
+		err := tx.Tx.QueryRowContext(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", lock)).Scan(&mine)
+		if err != nil || !mine {
+			return err
+		}
+		// The server may end transactions that wait for as long as fn takes. This
+		// comes last: a query keeps its snapshot until the next statement, and an
+		// index that is made concurrently would wait for it.
+		if _, err := tx.Tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
+			return err
+		}
+		return fn()
+	})
+	return mine, err
 }
 
 // withFileLock runs fn while this process alone holds the lock file at path.

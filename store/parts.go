@@ -22,6 +22,7 @@ type Store struct {
 	QuoteStore
 	TaskStore
 	UpkeepStore
+	ArchiveStore
 }
 
 // The parts of the store.
@@ -62,6 +63,8 @@ type (
 	TaskStore struct{ *core }
 	// UpkeepStore does the periodic work that is the store's own.
 	UpkeepStore struct{ *core }
+	// ArchiveStore brings old months into files.
+	ArchiveStore struct{ *core }
 )
 
 // parts are how they call each other.
@@ -84,6 +87,7 @@ type parts struct {
 	quotes     QuoteStore
 	tasks      TaskStore
 	upkeep     UpkeepStore
+	archive    ArchiveStore
 }
 
 // assemble makes the parts of a core and the store of them.
@@ -107,6 +111,7 @@ func (s *core) assemble() *Store {
 		quotes:     QuoteStore{s},
 		tasks:      TaskStore{s},
 		upkeep:     UpkeepStore{s},
+		archive:    ArchiveStore{s},
 	}
 	return &Store{
 		core:             s,
@@ -128,5 +133,6 @@ func (s *core) assemble() *Store {
 		QuoteStore:       s.quotes,
 		TaskStore:        s.tasks,
 		UpkeepStore:      s.upkeep,
+		ArchiveStore:     s.archive,
 	}
 }

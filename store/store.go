@@ -67,6 +67,9 @@ type Config struct {
 	// DataDir holds the SQLite database and the blobs. It is created with
 	// mode 0700.
 	DataDir string
+	// Retention is how many whole months before this one PostgreSQL keeps; what is
+	// older is archived (Upkeep). 0 keeps everything.
+	Retention int
 	// Blobs keeps the bytes of files; nil keeps them in DataDir/blobs.
 	Blobs blob.Store
 	// Region is where this process runs; empty is DefaultRegion. It is part of
@@ -112,6 +115,7 @@ type core struct {
 	downloads tally // not written yet
 	// renewEvery is how often a lease is renewed.
 	renewEvery time.Duration
+	retention  int           // months that stay; 0 is all
 	due        chan struct{} // tells that a transaction has written deliveries
 	waiting    chan struct{} // tells that jobs wait for other processes
 	drift      atomic.Int64  // contradictions that the last check of a month found
@@ -123,7 +127,7 @@ type core struct {
 // the blobs. Any number of processes may open the same database at once.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	c := &core{
-		dataDir: cfg.DataDir, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
+		dataDir: cfg.DataDir, retention: cfg.Retention, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
 		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1), waiting: make(chan struct{}, 1),
 	}
 	c.renewEvery = leaseEvery

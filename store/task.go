@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,13 +17,15 @@ import (
 type Task struct {
 	Name  string
 	Every time.Duration
-	// Do does it, within TaskTerm. What it leaves undone, the next time does.
+	// Do does it, within its term. What it leaves undone, the next time does.
 	Do func(ctx context.Context) error
+	// Term is how long it may take; 0 is TaskTerm.
+	Term time.Duration
 }
 
 const (
-	// TaskTerm is how long a task may take. Its process has it to itself for a
-	// little longer, so that no two do the same.
+	// TaskTerm is how long a task may take that says nothing else. Its process has
+	// it to itself for a little longer, so that no two do the same.
 	TaskTerm = 5 * time.Minute
 	// taskMargin is that little.
 	taskMargin = 30 * time.Second
@@ -58,11 +61,12 @@ func (s TaskStore) RunTask(ctx context.Context, task Task) (done bool, err error
 		return false, err
 	}
 	lease := s.NewID("task")
-	mine, err := s.claimTask(ctx, task.Name, lease)
+	term := cmp.Or(task.Term, TaskTerm)
+	mine, err := s.claimTask(ctx, task.Name, lease, term)
 	if err != nil || !mine {
 		return false, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, TaskTerm)
+	bounded, cancel := context.WithTimeout(ctx, term)
 	defer cancel()
 	fault := guarded(func() error { return task.Do(bounded) })
 	return true, errors.Join(fault, s.endTask(context.WithoutCancel(ctx), task, lease, fault))
@@ -78,8 +82,8 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// claimTask takes a task that is due. Whoever looks first makes its row.
-func (s TaskStore) claimTask(ctx context.Context, name, lease string) (mine bool, err error) {
+// claimTask takes a task that is due, for its term. Whoever looks first makes its row.
+func (s TaskStore) claimTask(ctx context.Context, name, lease string, term time.Duration) (mine bool, err error) {
 	now := s.now()
 	var rests bool
 	err = s.read.NewRaw("SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ?0 AND (due_at > ?1 OR leased_until > ?1))", name, toMicros(now)).Scan(ctx, &rests)
@@ -90,7 +94,7 @@ func (s TaskStore) claimTask(ctx context.Context, name, lease string) (mine bool
 		mine, err = changed(tx.NewRaw(`INSERT INTO tasks AS t (name, due_at, lease, leased_until) VALUES (?0, ?1, ?2, ?3)
 			ON CONFLICT (name) DO UPDATE SET lease = EXCLUDED.lease, leased_until = EXCLUDED.leased_until
 			WHERE t.due_at <= ?1 AND t.leased_until <= ?1`,
-			name, toMicros(now), lease, toMicros(now.Add(TaskTerm+taskMargin))).Exec(ctx))
+			name, toMicros(now), lease, toMicros(now.Add(term+taskMargin))).Exec(ctx))
 		return err
 	})
 	return mine, err
@@ -111,26 +115,36 @@ func (s TaskStore) endTask(ctx context.Context, task Task, lease string, fault e
 }
 
 // Upkeep are the store's own tasks: it closes months and checks a closed one,
-// makes partitions, and deletes what has had its time. Failing checks are told
-// of in the log.
+// makes partitions, archives old months where that is wanted, and deletes what has
+// had its time. Failing checks are told of in the log.
 func (s UpkeepStore) Upkeep() []Task {
 	const batch = 500
-	return []Task{
-		{"expire", time.Minute, func(ctx context.Context) error { return s.DeleteExpired(ctx, batch) }},
-		{"sweep orphaned blobs", time.Hour, func(ctx context.Context) error {
+	tasks := []Task{
+		{Name: "expire", Every: time.Minute, Do: func(ctx context.Context) error { return s.DeleteExpired(ctx, batch) }},
+		{Name: "sweep orphaned blobs", Every: time.Hour, Do: func(ctx context.Context) error {
 			_, err := s.DeleteOrphanBlobs(ctx, batch)
 			return err
 		}},
-		{"make partitions", 6 * time.Hour, s.MakePartitions},
-		{"close months", time.Hour, s.ledger.CloseMonths},
-		{"check a closed month", 24 * time.Hour, s.checkSomeMonth},
+		{Name: "make partitions", Every: 6 * time.Hour, Do: s.MakePartitions},
+		{Name: "close months", Every: time.Hour, Do: s.ledger.CloseMonths},
+		{Name: "check a closed month", Every: 24 * time.Hour, Do: s.checkSomeMonth},
 	}
+	if s.retention > 0 {
+		tasks = append(tasks, Task{Name: "archive", Every: 6 * time.Hour, Do: s.archive.archiveOld, Term: archiveTerm})
+	}
+	return tasks
 }
 
-// checkSomeMonth checks a closed month, each day the next in turn.
+// checkSomeMonth checks a closed month whose journal is here, each day the next in
+// turn.
 func (s UpkeepStore) checkSomeMonth(ctx context.Context) error {
+	begins, err := ledgerBegins(ctx, s.read)
+	if err != nil {
+		return err
+	}
 	var months []int64
-	if err := s.read.NewRaw("SELECT month FROM closed_months ORDER BY month").Scan(ctx, &months); err != nil || len(months) == 0 {
+	err = s.read.NewRaw("SELECT month FROM closed_months WHERE month >= ? ORDER BY month", int64(begins)).Scan(ctx, &months)
+	if err != nil || len(months) == 0 {
 		return err
 	}
 	at := month(months[dayOf(s.now())%int64(len(months))]).start()

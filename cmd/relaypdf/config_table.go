@@ -120,6 +120,12 @@ var settings = []setting{
 		apply: into(func(c *Config) *int { return &c.DatabaseConns }, parseCount(1000)),
 	},
 	{
+		name: "retention", group: groupServer, fallback: "0",
+		doc: "Whole months before this one whose history stays in PostgreSQL; older ones become files in `RELAYPDF_BLOBS` (`relaypdf archive`), and lists do not show them any more. 0 keeps everything. " +
+			"Set it when no process of an older release runs any more.",
+		apply: into(func(c *Config) *int { return &c.Retention }, parseCount(1200)),
+	},
+	{
 		name: "redis-url", group: groupServer, secret: true,
 		doc:   "`redis://` or `rediss://` address of a Redis that counts rate limits for all processes of a region. While it does not answer, each process counts for itself, and adds that when it does.",
 		apply: into(func(c *Config) *string { return &c.RedisURL }, parseRedisURL),
