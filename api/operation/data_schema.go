@@ -301,9 +301,13 @@ func readData(answer ai.Answer, schema *jsonschema.Schema, texts map[int]string)
 		}
 		return made, []string{err.Error()}
 	}
+	pages := map[int]pageWords{} // there may be many values
+	for page, text := range texts {
+		pages[page] = pageWords{text: text, letters: plainLetters(text), figures: onlyFigures(text)}
+	}
 	for _, leaf := range leaves {
 		page, told := pageOf(leaf.path, draft.Pages)
-		text, shown := texts[page]
+		words, shown := pages[page]
 		switch {
 		case !told:
 			faults = append(faults, fmt.Sprintf("pages does not say on which page %q is.", leaf.path))
@@ -313,7 +317,7 @@ func readData(answer ai.Answer, schema *jsonschema.Schema, texts map[int]string)
 			continue
 		}
 		made.found = append(made.found, FoundValue{Path: leaf.path, Page: page})
-		if !leaf.on(text) {
+		if !leaf.on(words) {
 			made.strange = append(made.strange, leaf.path)
 		}
 	}
@@ -377,26 +381,29 @@ func pageOf(path string, pages map[string]int) (int, bool) {
 // isoDate is a date as data have it.
 var isoDate = regexp.MustCompile(`^([0-9]{4})-[0-9]{2}-([0-9]{2})`)
 
-// on tells whether a value is written in a text, whatever is between its letters and
+// pageWords are those of a page: its text, and the letters and figures of that alone.
+type pageWords struct{ text, letters, figures string }
+
+// on tells whether a value is written on a page, whatever is between its letters and
 // figures. Dates may be written with the name of their month. A text of nothing is a
 // picture, of which nobody here knows.
-func (l leaf) on(text string) bool {
-	if text == "" {
+func (l leaf) on(page pageWords) bool {
+	if page.text == "" {
 		return true
 	}
 	switch v := l.value.(type) {
 	case string:
 		if date := isoDate.FindStringSubmatch(v); date != nil {
-			return strings.Contains(text, date[1]) && strings.Contains(text, strings.TrimPrefix(date[2], "0"))
+			return strings.Contains(page.text, date[1]) && strings.Contains(page.text, strings.TrimPrefix(date[2], "0"))
 		}
-		return strings.Contains(plainLetters(text), plainLetters(v))
+		return strings.Contains(page.letters, plainLetters(v))
 	case json.Number:
 		// 1234.50 may be written 1.234,5.
 		figures := strings.TrimPrefix(v.String(), "-")
 		if strings.ContainsAny(figures, ".") && !strings.ContainsAny(figures, "eE") {
 			figures = strings.TrimRight(strings.TrimRight(figures, "0"), ".")
 		}
-		return strings.Contains(onlyFigures(text), onlyFigures(figures))
+		return strings.Contains(page.figures, onlyFigures(figures))
 	}
 	return true
 }
