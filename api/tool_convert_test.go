@@ -61,6 +61,51 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// TestConvertTakesAssets: a page finds the files that were sent with it, and what it
+// lacks is told, whatever prints it.
+func TestConvertTakesAssets(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	convert := func(body, warnings string) apitest.Response {
+		t.Helper()
+		got := s.Send(t, apitest.Request{Path: "/v1/convert", Body: body}).OK(t)
+		if told := got.Header.Get("X-Service-Warnings"); told != warnings {
+			t.Errorf("%.80s: %q warnings, want %q", body, told, warnings)
+		}
+		return got
+	}
+	const page = `<link rel=stylesheet href=css/a.css>\n\n<p class=x>alpha</p>`
+	asset := `,"assets":[{"filename":"css/a.css","file":` + inline([]byte(`.x:after { content: " styled" }`)) + `}]`
+	markdown := `{"file":` + inline([]byte(strings.ReplaceAll(page, `\n`, "\n"))) + `,"sourceFilename":"a.md"`
+	for _, test := range []struct {
+		body, warnings string
+		want           []string
+	}{
+		{`{"html":"` + page + `"` + asset + `}`, "", []string{"alpha", "styled"}},
+		{`{"html":"` + page + `"}`, "1", []string{"alpha"}},
+		{`{"html":"` + page + `","engine":"wkhtmltopdf"}`, "1", []string{"alpha"}},
+		{markdown + asset + `}`, "", []string{"alpha", "styled"}},
+	} {
+		if got := words(t, convert(test.body, test.warnings).Body, ""); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%.80s: got %q, want %q", test.body, got, test.want)
+		}
+	}
+	plain, styled := convert(`{"html":"`+page+`","to":"png"}`, "1"), convert(`{"html":"`+page+`","to":"png"`+asset+`}`, "")
+	if plain.Body == styled.Body || !strings.HasPrefix(styled.Body, "\x89PNG") {
+		t.Error("the image of a page is the same with and without its style sheet")
+	}
+	for _, test := range []struct{ body, message string }{
+		{`{"html":"x","engine":"wkhtmltopdf"` + asset + `}`, "cannot stand beside the engine wkhtmltopdf, which loads from public addresses only"},
+		{`{"html":"x","to":"docx"` + asset + `}`, "cannot stand beside to: docx, which no browser makes; they are for HTML and Markdown that becomes pdf or png"},
+		{`{"file":` + inline([]byte("a,b")) + `,"sourceFilename":"a.csv"` + asset + `}`, "are for HTML and Markdown; the source is neither"},
+	} {
+		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, fault.InvalidRequest)
+		if len(failure.Details) != 1 || failure.Details[0].Field != "assets" || failure.Details[0].Message != test.message {
+			t.Errorf("%.80s: details %+v, want assets %s", test.body, failure.Details, test.message)
+		}
+	}
+}
+
 // withoutSheetName leaves out what spreadsheets print around a sheet.
 func withoutSheetName(words []string) (left []string) {
 	for i, word := range words {

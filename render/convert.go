@@ -51,6 +51,7 @@ const (
 	ConvertExhausted        = office.Exhausted
 	ConvertNoSuchSheet      = office.NoSuchSheet
 	ConvertNotOffice        = office.NotOffice
+	ConvertNotPage          = office.NotPage
 )
 
 // convertDPI is the resolution of pages that become images.
@@ -66,6 +67,9 @@ type Conversion struct {
 	To       ConvertTarget
 	// Print is how a PDF is made.
 	Print ConvertPrint
+	// Assets are what HTML and Markdown refer to by relative links. Only what a
+	// browser draws takes them: conversions of these to PDF and PNG.
+	Assets []Asset
 }
 
 // ConvertPrint is how a document becomes a PDF.
@@ -83,6 +87,8 @@ type Converted struct {
 	Body *spool.File
 	// Archive tells that Body is a ZIP archive of several images.
 	Archive bool
+	// Warnings are faults inside the document.
+	Warnings []Warning
 }
 
 // AdmitConvert returns the *BusyError that Convert would return at this moment
@@ -111,9 +117,11 @@ func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) 
 	if err := source.Check(c.To); err != nil {
 		return Converted{}, err
 	}
+	if drawn := isPage(source) && (c.To == ConvertPDF || c.To == ConvertPNG); len(c.Assets) > 0 && !drawn {
+		return Converted{}, &ConvertError{Reason: ConvertNotPage}
+	}
 	if c.To == ConvertPDF {
-		file, err := convertToPDF(ctx, a, c, source)
-		return Converted{Body: file}, err
+		return convertToPDF(ctx, a, c, source)
 	}
 	if source.Format == office.FormatMarkdown && c.To != ConvertPNG {
 		return a.convertMarkdown(ctx, c)
@@ -121,28 +129,33 @@ func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) 
 	if c.To == ConvertPNG || c.To == ConvertHTML && source.Kind.Drawn() {
 		return a.convertPages(ctx, c, source)
 	}
-	file, err := a.convertFile(ctx, c, source)
+	made, err := a.convertFile(ctx, c, source)
 	var pair *ConvertPairError
 	if errors.As(err, &pair) && c.To == ConvertHTML && pair.Kind.Drawn() {
 		return a.convertPages(ctx, c, source) // what it is showed only now
 	}
-	return Converted{Body: file}, err
+	return made, err
+}
+
+// isPage tells whether a browser draws what a PDF is made of.
+func isPage(source office.Source) bool {
+	return source.Format == office.FormatHTML || source.Format == office.FormatMarkdown
 }
 
 // convertToPDF converts a document to a PDF, and does to it what was asked for.
-func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.Source) (_ *spool.File, err error) {
-	file, err := a.convertFile(ctx, c, source)
+func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.Source) (_ Converted, err error) {
+	made, err := a.convertFile(ctx, c, source)
 	if err == nil && c.Print.PageRanges != "" {
-		whole := file
-		file, err = a.ExtractPages(ctx, PDFFile{Content: whole}, c.Print.PageRanges)
+		whole := made.Body
+		made.Body, err = a.ExtractPages(ctx, PDFFile{Content: whole}, c.Print.PageRanges)
 		err = errors.Join(err, whole.Close())
 	}
 	if err == nil && c.Print.Password != "" {
-		open := file
-		file, err = a.ProtectPDF(ctx, PDFFile{Content: open}, PDFProtection{UserPassword: c.Print.Password, OwnerPassword: rand.Text(), Allow: everything})
+		open := made.Body
+		made.Body, err = a.ProtectPDF(ctx, PDFFile{Content: open}, PDFProtection{UserPassword: c.Print.Password, OwnerPassword: rand.Text(), Allow: everything})
 		err = errors.Join(err, open.Close())
 	}
-	return file, err
+	return made, err
 }
 
 // everything is what whoever opens a protected result may do with it.
@@ -169,10 +182,10 @@ func pageSize(ctx context.Context, a *Account, file PDFFile) ([]int, error) {
 const convertMargin = 0.75
 
 // printText makes a PDF of HTML or Markdown as a browser does.
-func printText(ctx context.Context, a *Account, c Conversion, source office.Source) (*spool.File, error) {
+func printText(ctx context.Context, a *Account, c Conversion, source office.Source) (Converted, error) {
 	text, err := io.ReadAll(c.Content.Open())
 	if err != nil {
-		return nil, fmt.Errorf("read the source: %w", err)
+		return Converted{}, fmt.Errorf("read the source: %w", err)
 	}
 	how := PDF{PrintBackground: true, PreferCSSPageSize: true, Landscape: c.Print.Landscape != nil && *c.Print.Landscape}
 	src := Source{Markdown: string(text)}
@@ -181,63 +194,65 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 		src = Source{HTML: string(text)}
 		how.Margin = Margin{Top: &margin, Right: &margin, Bottom: &margin, Left: &margin}
 	}
+	src.Assets = c.Assets
 	doc, err := a.PDF(ctx, src, Page{}, how)
-	return doc.Body, err
+	return Converted{Body: doc.Body, Warnings: doc.Warnings}, err
 }
 
 // convertFile converts a document with the office, or to a PDF of images.
-func (a *Account) convertFile(ctx context.Context, c Conversion, source office.Source) (_ *spool.File, err error) {
-	if c.To == ConvertPDF && (source.Format == office.FormatHTML || source.Format == office.FormatMarkdown) {
+func (a *Account) convertFile(ctx context.Context, c Conversion, source office.Source) (made Converted, err error) {
+	if c.To == ConvertPDF && isPage(source) {
 		if c.Print.PDFA != 0 {
-			return nil, &ConvertError{Reason: ConvertNotOffice}
+			return made, &ConvertError{Reason: ConvertNotOffice}
 		}
 		return printText(ctx, a, c, source)
 	}
 	if a.render.behind.cfg.NoOffice && source.Kind != office.KindImage {
-		return nil, ErrConvertUnavailable
+		return made, ErrConvertUnavailable
 	}
 	var size []int
 	switch source.Kind {
 	case office.KindImage:
 		if c.Print.PDFA != 0 {
-			return nil, &ConvertError{Reason: ConvertNotOffice}
+			return made, &ConvertError{Reason: ConvertNotOffice}
 		}
-		return a.PDFFromImages(ctx, []FileContent{c.Content}, ImagePages{})
+		made.Body, err = a.PDFFromImages(ctx, []FileContent{c.Content}, ImagePages{})
+		return made, err
 	case office.KindPDF:
 		// The office has no good word on what is wrong with a PDF.
 		plain, err := a.UnlockPDF(ctx, PDFFile{Content: c.Content, Password: c.Password})
 		if err != nil {
-			return nil, err
+			return made, err
 		}
 		defer func() { err = errors.Join(err, plain.Close()) }()
 		c.Content, c.Password = plain, ""
 		if size, err = pageSize(ctx, a, PDFFile{Content: plain}); err != nil {
-			return nil, err
+			return made, err
 		}
 	}
-	file, _, err := a.render.office.Convert(ctx, office.Conversion{
+	made.Body, _, err = a.render.office.Convert(ctx, office.Conversion{
 		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
 		Print: c.Print.Print, PageSize: size, Observe: a.render.observer(ctx),
 	})
-	return file, convertError(err)
+	return made, convertError(err)
 }
 
 // convertPages converts a document by way of a PDF, whose pages are drawn.
-func (a *Account) convertPages(ctx context.Context, c Conversion, source office.Source) (_ Converted, err error) {
+func (a *Account) convertPages(ctx context.Context, c Conversion, source office.Source) (made Converted, err error) {
 	file := PDFFile{Content: c.Content, Password: c.Password}
 	if source.Kind != office.KindPDF {
 		toPDF := c
 		toPDF.To = ConvertPDF
 		pages, err := a.convertFile(ctx, toPDF, source)
 		if err != nil {
-			return Converted{}, err
+			return made, err
 		}
-		defer func() { err = errors.Join(err, pages.Close()) }()
-		file = PDFFile{Content: pages}
+		defer func() { err = errors.Join(err, pages.Body.Close()) }()
+		file, made.Warnings = PDFFile{Content: pages.Body}, pages.Warnings
 	}
 	if c.To == ConvertHTML {
-		html, err := a.drawHTML(ctx, file, c.Name)
-		return Converted{Body: html}, err
+		made.Body, err = a.drawHTML(ctx, file, c.Name)
+		return made, err
 	}
 	how := Raster{DPI: convertDPI}
 	if source.Kind == office.KindImage {
@@ -245,8 +260,8 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 			return Converted{}, err
 		}
 	}
-	images, archive, err := a.RasterPages(ctx, file, how)
-	return Converted{Body: images, Archive: archive}, err
+	made.Body, made.Archive, err = a.RasterPages(ctx, file, how)
+	return made, err
 }
 
 // resolution returns at how many pixels per inch the page of an image shows it,

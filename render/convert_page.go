@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
 	"relaypdf/render/office"
 	"relaypdf/render/spool"
@@ -39,10 +40,10 @@ type PageConversion struct {
 
 // ConvertPage makes a PDF of an HTML document with wkhtmltopdf. The program has
 // no network: what the document refers to is fetched here, as far as egress
-// allows it, and left out where it does not. Errors are *RefusedError and
+// allows it; what cannot be had is left out, and told. Errors are *RefusedError and
 // *LoadError of the URL, *ConvertError, ErrConvertUnavailable, *LimitError,
 // *BusyError, *ToolTimeoutError, ErrClosed and that of ctx.
-func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (_ *spool.File, err error) {
+func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Converted, err error) {
 	p := pageFetch{account: a, content: c.Content, args: office.PageArgs{
 		TOC: c.TOC, MaxPages: MaxPages, Files: map[string]string{},
 	}}
@@ -51,28 +52,56 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (_ *spool.F
 	p.fetchUntil = time.Now().Add(maxFetchTime)
 	if c.URL != "" {
 		if err := p.fetchPage(ctx, c.URL); err != nil {
-			return nil, err
+			return made, err
 		}
 	}
 	if err := refuseOther(p.content); err != nil {
-		return nil, err
+		return made, err
 	}
 	if err := p.fetchReferences(ctx); err != nil {
-		return nil, err
+		return made, err
 	}
 	result, err := a.runTool(ctx, engine.Job{Name: office.PageJob, Args: p.args, Files: p.files()})
 	if err != nil {
-		return nil, convertError(err)
+		return made, convertError(err)
 	}
-	var made office.PageResult
-	if err := json.Unmarshal(result.Body, &made); err != nil {
-		return nil, errors.Join(err, result.Close())
+	var about office.PageResult
+	if err := json.Unmarshal(result.Body, &about); err != nil {
+		return made, errors.Join(err, result.Close())
 	}
-	if len(made.Headings) == 0 {
-		return result.Output(0), nil
+	for _, reference := range about.Nowhere {
+		p.lacks(reference, "could not be loaded: it is no address of a server, and the page has none that it could start from")
+	}
+	made.Warnings = p.lacking[:min(len(p.lacking), maxWarnings)]
+	if len(about.Headings) == 0 {
+		made.Body = result.Output(0)
+		return made, nil
 	}
 	defer func() { err = errors.Join(err, result.Close()) }()
-	return a.AddBookmarks(ctx, PDFFile{Content: result.Output(0)}, headingBookmarks(made.Headings))
+	made.Body, err = a.AddBookmarks(ctx, PDFFile{Content: result.Output(0)}, headingBookmarks(about.Headings))
+	return made, err
+}
+
+// maxWarnings is how many faults of a document are told at most.
+const maxWarnings = 50
+
+// lacks notes what is left out of a page.
+func (p *pageFetch) lacks(address, why string) {
+	p.lacking = append(p.lacking, Warning{Code: chrome.ResourceFailed, Message: why, URL: address}.Bounded())
+}
+
+// lacksBecause says why something that a page refers to is left out; err is Fetch's.
+func lacksBecause(err error) string {
+	var failed *FetchError
+	switch {
+	case errors.As(err, &failed):
+		return "could not be loaded: " + failed.Error()
+	case errors.Is(err, ErrRefused):
+		return "could not be loaded: only public addresses are"
+	case errors.Is(err, ErrFileTooLarge):
+		return fmt.Sprintf("is larger than %d MiB", maxReferenceBytes>>20)
+	}
+	return "was not loaded in time"
 }
 
 // refuseOther refuses what is no text: wkhtmltopdf would print its bytes.
@@ -108,6 +137,7 @@ type pageFetch struct {
 	fetched []engine.File
 	owned   []io.Closer
 	bytes   int64
+	lacking []Warning
 	// fetchUntil bounds everything that is fetched.
 	fetchUntil time.Time
 }
@@ -218,7 +248,7 @@ func (p *pageFetch) present() office.PageArgs {
 func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference) error {
 	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
 	defer cancel()
-	files := make([]*spool.File, len(references))
+	files, faults := make([]*spool.File, len(references)), make([]error, len(references))
 	group := new(errgroup.Group)
 	group.SetLimit(referencesAtOnce)
 	for i, reference := range references {
@@ -226,9 +256,7 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 			break
 		}
 		group.Go(func() error {
-			if file, err := p.account.Fetch(bounded, reference.Address, maxReferenceBytes); err == nil {
-				files[i] = file
-			}
+			files[i], faults[i] = p.account.Fetch(bounded, reference.Address, maxReferenceBytes)
 			return nil
 		})
 	}
@@ -237,12 +265,19 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 	}
 	for i, reference := range references {
 		name := ""
-		if files[i] != nil {
+		switch {
+		case faults[i] != nil:
+			p.lacks(reference.Address, lacksBecause(faults[i]))
+		case files[i] == nil:
+			p.lacks(reference.Address, fmt.Sprintf("was not loaded: a page may refer to %d files", maxReferences))
+		default:
 			p.owned = append(p.owned, files[i])
-			if p.bytes += files[i].Size(); p.bytes <= maxReferenceBytes {
-				name = referenceName(len(p.fetched), reference)
-				p.fetched = append(p.fetched, engine.File{Name: name, Content: files[i]})
+			if p.bytes += files[i].Size(); p.bytes > maxReferenceBytes {
+				p.lacks(reference.Address, fmt.Sprintf("was left out: a page may refer to files of %d MiB", maxReferenceBytes>>20))
+				break
 			}
+			name = referenceName(len(p.fetched), reference)
+			p.fetched = append(p.fetched, engine.File{Name: name, Content: files[i]})
 		}
 		p.args.Files[reference.Address] = name
 	}

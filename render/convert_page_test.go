@@ -29,11 +29,11 @@ import (
 // printWeb prints HTML with wkhtmltopdf and returns the path of the PDF.
 func printWeb(t *testing.T, r *Renderer, c PageConversion) string {
 	t.Helper()
-	body, err := r.For("acct_1").ConvertPage(t.Context(), c)
+	made, err := r.For("acct_1").ConvertPage(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := save(t, body)
+	path := save(t, made.Body)
 	tool(t, "qpdf", "--check", path)
 	return path
 }
@@ -231,6 +231,21 @@ func TestPageGetsWhatItRefersTo(t *testing.T) {
 		if asked[path] != want {
 			t.Errorf("%s was fetched %d times, want %d", path, asked[path], want)
 		}
+	}
+	made, err := r.For("acct_1").ConvertPage(t.Context(), PageConversion{Content: spool.FromBytes([]byte(`<p style="background:url('lines.svg')">a<img src="` +
+		site.url("site.test", "/gone.png") + `"><img src="https://127.0.0.1/x.png"><img src=gone.png><img src=gone.png><img src="data:image/png;base64,">`))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, made.Body)
+	const nowhere = "could not be loaded: it is no address of a server, and the page has none that it could start from"
+	lacks := func(url, message string) Warning { return Warning{Code: "resource_failed", Message: message, URL: url} }
+	if want := []Warning{
+		lacks(site.url("site.test", "/gone.png"), "could not be loaded: the address answered with status 404"),
+		lacks("https://127.0.0.1/x.png", "could not be loaded: only public addresses are"),
+		lacks("lines.svg", nowhere), lacks("gone.png", nowhere),
+	}; !reflect.DeepEqual(made.Warnings, want) {
+		t.Errorf("warned of %+v, want %+v", made.Warnings, want)
 	}
 	for _, test := range []struct {
 		address string

@@ -50,8 +50,6 @@ const (
 	maxAppended = 30
 	// emailDepth is how deep e-mails may lie in e-mails that become pages.
 	emailDepth = 3
-	// maxEmailWarnings is what any call tells at most.
-	maxEmailWarnings = 50
 )
 
 // Print makes a PDF of an e-mail, without the network: what it would load is left out
@@ -59,7 +57,7 @@ const (
 func (e Emails) Print(ctx context.Context, content FileContent, how Email) (Document, error) {
 	p := emailPrint{Emails: e, how: how, left: maxAppended}
 	doc, err := p.message(ctx, content, 0)
-	doc.Warnings = doc.Warnings[:min(len(doc.Warnings), maxEmailWarnings)]
+	doc.Warnings = doc.Warnings[:min(len(doc.Warnings), maxWarnings)]
 	return doc, err
 }
 

@@ -81,11 +81,11 @@ func TestOwnFonts(t *testing.T) {
 	if len(doc.Warnings) != 2 || !strings.Contains(doc.Warnings[0].Message, "No Such Grotesk") || !strings.Contains(doc.Warnings[1].Message, "no typeface here has U+10FAB:") {
 		t.Errorf("warned of %v, want one name and one character", doc.Warnings)
 	}
-	body, err := account.ConvertPage(t.Context(), render.PageConversion{Content: spool.FromBytes([]byte(html))})
+	made, err := account.ConvertPage(t.Context(), render.PageConversion{Content: spool.FromBytes([]byte(html))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasFonts(t, "wkhtmltopdf", keep(t, body, "page.pdf"), want...)
+	hasFonts(t, "wkhtmltopdf", keep(t, made.Body, "page.pdf"), want...)
 	office := convertRTF(t, account, "Go Smallcaps", "Georgia")
 	hasFonts(t, "the office", office, want...)
 	i := slices.IndexFunc(r.Fonts(), func(f render.FontFamily) bool { return f.Name == "Georgia" })

@@ -26,6 +26,7 @@ type ConvertInput struct {
 	op.Common
 	Described
 	FileSource
+	AssetInput
 
 	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file and fileId."`
 	SourceFilename string         `json:"sourceFilename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the source. What it is shows in its content; of text the extension tells csv, md, html and txt apart. Default: txt."`
@@ -39,14 +40,14 @@ type ConvertInput struct {
 type ConvertOptions struct {
 	PageRanges string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to keep, such as 1-3,5."`
 	Landscape  *bool   `json:"landscape,omitempty" jsonschema_description:"Turns the paper."`
-	FitToWidth bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"Fits a spreadsheet's columns on a page."`
+	FitToWidth bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"Fits the columns on a page."`
 	Sheets     []Sheet `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
 	Quality    int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"Of photographs, as JPEG."`
 	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Opens the pdf."`
 	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A."`
 	Comments   bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"As notes."`
 	Changes    string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Of a text. Default: as it says itself."`
-	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents made of the headings in front. It has links and page numbers. Only with the engine wkhtmltopdf."`
+	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents in front. It is made of the headings, with links and page numbers. Only with the engine wkhtmltopdf."`
 }
 
 // Sheet is the name of a sheet, or its number from 1.
@@ -131,6 +132,7 @@ func (in *ConvertInput) Validate() error {
 		return err
 	}
 	checkPassword(&faults, "password", in.Password)
+	in.validate(&faults, in.noAssets())
 	in.Options.validate(&faults, in.Engine, in.target())
 	switch {
 	case in.Metadata != (Metadata{}) && in.target() != render.ConvertPDF:
@@ -144,6 +146,17 @@ func (in *ConvertInput) Validate() error {
 		faults.Add("to", "must be pdf with the engine %s", engineWebKit)
 	}
 	return failures(faults)
+}
+
+// noAssets names what keeps assets from being of use, or is empty.
+func (in *ConvertInput) noAssets() string {
+	switch to := in.target(); {
+	case in.Engine == engineWebKit:
+		return "the engine " + engineWebKit + ", which loads from public addresses only"
+	case to != render.ConvertPDF && to != render.ConvertPNG:
+		return "to: " + string(to) + ", which no browser makes; they are for HTML and Markdown that becomes pdf or png"
+	}
+	return ""
 }
 
 func (in *ConvertInput) target() render.ConvertTarget {
@@ -173,7 +186,11 @@ func runConvert(ctx context.Context, env *Env, in *ConvertInput) (op.Result, err
 	}
 	result, err := withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
 		conversion.Content = files[0]
-		made, err := env.Render.Convert(ctx, conversion)
+		var page render.Source
+		made, err := withAssets(ctx, env, &in.AssetInput, &page, func() (render.Converted, error) {
+			conversion.Assets = page.Assets
+			return env.Render.Convert(ctx, conversion)
+		})
 		if err != nil {
 			return op.Result{}, err
 		}
@@ -186,18 +203,18 @@ func runConvert(ctx context.Context, env *Env, in *ConvertInput) (op.Result, err
 func (in *ConvertInput) runPage(ctx context.Context, env *Env) (result op.Result, err error) {
 	if in.URL == nil {
 		result, err = withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
-			body, err := env.Render.ConvertPage(ctx, render.PageConversion{Content: files[0], TOC: in.Options.TOC})
+			made, err := env.Render.ConvertPage(ctx, render.PageConversion{Content: files[0], TOC: in.Options.TOC})
 			if err != nil {
 				return op.Result{}, err
 			}
-			return convertResult(in, render.Converted{Body: body}), nil
+			return convertResult(in, made), nil
 		})
 		return result, in.fault(err)
 	}
-	body, err := env.Render.ConvertPage(ctx, render.PageConversion{URL: *in.URL, TOC: in.Options.TOC})
+	made, err := env.Render.ConvertPage(ctx, render.PageConversion{URL: *in.URL, TOC: in.Options.TOC})
 	switch {
 	case err == nil:
-		return convertResult(in, render.Converted{Body: body}), nil
+		return convertResult(in, made), nil
 	case errors.Is(err, render.ErrRefused):
 		return op.Result{}, &URLError{Field: "url", Cause: err}
 	}
@@ -218,7 +235,7 @@ func convertResult(in *ConvertInput, made render.Converted) op.Result {
 	stem := strings.TrimSuffix(in.SourceFilename, path.Ext(in.SourceFilename))
 	result := op.Result{
 		Stem: cmp.Or(Filename(stem, "document", ""), "document"), Extension: "." + string(in.target()),
-		ContentType: convertTypes[in.target()], Body: made.Body,
+		ContentType: convertTypes[in.target()], Body: made.Body, Warnings: warnings(made.Warnings),
 	}
 	if made.Archive {
 		result.Extension, result.ContentType = ".zip", "application/zip"
@@ -243,6 +260,8 @@ func (in *ConvertInput) fault(err error) error {
 		return op.Faults{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
 	case errors.As(err, &failed) && failed.Reason == render.ConvertNotOffice:
 		return op.Faults{{Field: "options.pdfa", Message: "is for office documents and text: HTML, Markdown and images become no PDF/A here"}}
+	case errors.As(err, &failed) && failed.Reason == render.ConvertNotPage:
+		return op.Faults{{Field: "assets", Message: "are for HTML and Markdown; the source is neither"}}
 	case errors.As(err, &failed):
 		field := in.field("")
 		if in.HTML != nil {

@@ -338,7 +338,7 @@ var Rows = []op.Row[*Env]{
 	row[ConvertInput]{
 		Info: op.Info{
 			Name: "convert.create", Summary: "Convert an office document, HTML, Markdown, text, a PDF or an image",
-			Use:   "Use it to turn DOCX, XLSX, PPTX, ODT, CSV and the like into PDF, or one of them into another. For HTML and web pages pdf_create gives better pages.",
+			Use:   "Use it to turn DOCX, XLSX, PPTX, ODT, CSV and the like into PDF, or one of them into another. For HTML and web pages take pdf_create.",
 			Price: convertPrice, Codes: []string{string(fault.ConvertUnavailable)}, Engine: EngineOffice,
 			Produces: []string{
 				convertTypes[render.ConvertPDF], convertTypes[render.ConvertDOCX], convertTypes[render.ConvertXLSX],

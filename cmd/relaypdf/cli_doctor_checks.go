@@ -447,7 +447,8 @@ func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
 			return made.Body, err
 		}},
 		{"wkhtmltopdf", "wkhtmltopdf", "apt-get install wkhtmltopdf", func() (render.File, error) {
-			return r.For("doctor").ConvertPage(ctx, render.PageConversion{Content: source})
+			made, err := r.For("doctor").ConvertPage(ctx, render.PageConversion{Content: source})
+			return made.Body, err
 		}},
 	} {
 		begin := time.Now()

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/invopop/jsonschema"
 	"golang.org/x/net/html"
 )
 
@@ -44,6 +45,18 @@ const (
 
 // assetsField is the field that files beside a page go to.
 const assetsField = "assets"
+
+// takesAssets tells whether an operation of that input has a page's files as assets,
+// whatever else is asked of it. A conversion to what the caller chooses has so for some
+// of that only.
+func takesAssets(input *jsonschema.Schema) bool {
+	if input.Properties == nil {
+		return false
+	}
+	_, assets := input.Properties.Get(assetsField)
+	_, chosen := input.Properties.Get("to")
+	return assets && !chosen
+}
 
 // addTo puts the files into a request, after those that the command line names.
 func (l *localFiles) addTo(input map[string]any) {

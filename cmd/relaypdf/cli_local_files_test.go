@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
 )
 
 // pageFolder returns a folder with a page, a Markdown text and what they refer to.
@@ -142,6 +145,19 @@ func TestOperationMistakesWithLocalFiles(t *testing.T) {
 	r = b.run("", "doc", "create", filepath.Join(dir, "page.html"), "--no-local-files")
 	if r.code != 0 || strings.Contains(r.out, "data:") || r.err != "" {
 		t.Errorf("without local files: got %+v", r)
+	}
+}
+
+// TestWhereLocalFilesGo: conversions that no browser makes would refuse assets.
+func TestWhereLocalFilesGo(t *testing.T) {
+	table, err := op.NewTable(operation.Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"pdf.create": true, "images.create": true, "templates.preview": true, "convert.create": false, "pdf.merge": false} {
+		if got := takesAssets(table.Lookup(name).Schema); got != want {
+			t.Errorf("%s: as assets is %v, want %v", name, got, want)
+		}
 	}
 }
 

@@ -86,10 +86,7 @@ type operationCall struct {
 // says derives from the operation's row.
 func configure(cmd *cobra.Command, operation *op.Operation[*operation.Env], name string, otherwise func(document) string) error {
 	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
-	c.takes.otherwise, c.takes.local = otherwise, &localFiles{}
-	if operation.Schema.Properties != nil {
-		_, c.takes.local.asAssets = operation.Schema.Properties.Get(assetsField)
-	}
+	c.takes.otherwise, c.takes.local = otherwise, &localFiles{asAssets: takesAssets(operation.Schema)}
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
 	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }

@@ -38,6 +38,8 @@ const (
 	// NotOffice is a document that no office reads, where only one can do what
 	// was asked for.
 	NotOffice Reason = "not_office"
+	// NotPage is a document that is no page of a browser, with files for one.
+	NotPage Reason = "not_page"
 	// TooManyPages is a result of more pages than Max.
 	TooManyPages Reason = "too_many_pages"
 	// Exhausted is a document that needs more memory or disk space than a job

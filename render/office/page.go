@@ -49,6 +49,9 @@ type Reference struct {
 
 // PageResult is what a PageJob has made, besides the PDF.
 type PageResult struct {
+	// Nowhere are what the document refers to that is no address of a server, such
+	// as a relative link of a document without one; the first of them.
+	Nowhere []string
 	// Headings are those of the document, in their order, where a table of
 	// contents was asked for.
 	Headings []Heading
@@ -90,7 +93,7 @@ func makePage(ctx context.Context, w *engine.Work, args PageArgs) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	result := PageResult{Headings: doc.locate(page.headings)}
+	result := PageResult{Nowhere: page.nowhere, Headings: doc.locate(page.headings)}
 	if args.TOC && len(result.Headings) > 0 {
 		contents, err := prependContents(ctx, w, printed, result.Headings, page.language())
 		if err != nil {

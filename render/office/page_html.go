@@ -26,6 +26,7 @@ type page struct {
 	files map[string]string
 	// missing is what the document refers to and was not fetched.
 	missing  []Reference
+	nowhere  []string // of PageResult
 	scripts  bool
 	headings []markedHeading
 }
@@ -178,6 +179,9 @@ func (p *page) resolve(reference string, base *url.URL) *url.URL {
 	return parsed
 }
 
+// maxNowhere bounds PageResult.Nowhere.
+const maxNowhere = 50
+
 // nothing is an address that leads nowhere without an error.
 const nothing = "data:,"
 
@@ -189,6 +193,9 @@ func (p *page) embedAddress(reference string, base *url.URL, style bool) string 
 	}
 	resolved := p.resolve(trimmed, base)
 	if resolved == nil {
+		if trimmed != "" && len(p.nowhere) < maxNowhere && !slices.Contains(p.nowhere, trimmed) {
+			p.nowhere = append(p.nowhere, trimmed)
+		}
 		return nothing
 	}
 	address := resolved.String()
