@@ -82,6 +82,8 @@ type Config struct {
 	Now func() time.Time
 	// AfterStep, if set, is told of each step of a paid call that was passed.
 	AfterStep func(step string)
+	// DrawTime bounds the drawing of one preview: see call.Config.
+	DrawTime time.Duration
 	// Agents makes the door of agents on the interface; nil is none.
 	Agents func(*AgentDoor) (http.Handler, error)
 	// Issuer reads the tokens of an outside issuer, which the door of agents takes
@@ -189,7 +191,7 @@ func New(cfg Config) (*API, error) {
 		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Box: cfg.Box, Payments: cfg.Payments,
 		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
 		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits,
-		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep,
+		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep, DrawTime: cfg.DrawTime,
 	})
 	a.Deliveries = delivery.New(delivery.Config{
 		Store: cfg.Store, Client: cfg.Outbound.Webhooks(), Box: cfg.Box, Brand: cfg.Brand,

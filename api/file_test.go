@@ -191,7 +191,7 @@ func TestDownloadsAreCounted(t *testing.T) {
 func awaitDownloads(t *testing.T, s *apitest.Server, id string, want int64) {
 	t.Helper()
 	var got int64
-	for range 600 {
+	for range 3000 {
 		file, err := s.Store.PublicFile(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)

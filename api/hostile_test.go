@@ -21,8 +21,8 @@ import (
 )
 
 // hostilePatience is the longest that an answer to a hostile file may take:
-// the deadline of operations on files, and a little more.
-const hostilePatience = 90 * time.Second
+// some times the deadline of operations on files, of the queue before them and of what is fetched.
+const hostilePatience = 4 * time.Minute
 
 // TestHostileFiles gives hostile files to every operation that takes files.
 // Each is answered in words or with a result, and only results are billed.

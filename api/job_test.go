@@ -329,7 +329,7 @@ func TestJobInputIsEncrypted(t *testing.T) {
 	slices.Sort(want)
 	// An input is deleted when its job has ended, which those who poll see before.
 	var got []string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
 		if got = slices.Sorted(slices.Values(s.Effects(t))); slices.Equal(got, want) {
 			return
 		}

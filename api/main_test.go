@@ -67,7 +67,7 @@ func (l *toolLab) start() {
 		return
 	}
 	l.render, l.err = render.New(context.Background(), render.Config{
-		Dir: l.dir, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")}, Resolver: noNames{},
+		Dir: l.dir, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")}, Resolver: noNames{}, Times: render.Times{Job: 90 * time.Second},
 	})
 }
 
@@ -138,7 +138,7 @@ func toolServerOn(t *testing.T, db *storetest.DB, changes ...func(*api.Config)) 
 			change(cfg)
 		}
 	}})
-	s.HTTP.Timeout = 2 * time.Minute // An operation on files may take one.
+	s.HTTP.Timeout = 5 * time.Minute // An operation on files may take one.
 	return s
 }
 

@@ -83,7 +83,7 @@ func TestMutatedFiles(t *testing.T) {
 func none(t *testing.T, what string, list func() []string) {
 	t.Helper()
 	var left []string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
 		if left = list(); len(left) == 0 {
 			return
 		}

@@ -20,7 +20,7 @@ func TestOnlyListsComeFromTheReplica(t *testing.T) {
 	s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
 	await := func(what string, done func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(2 * time.Minute); !done(); <-time.After(20 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); !done(); <-time.After(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				state, _ := s.Store.Replica()
 				t.Fatalf("still not: %s; %+v", what, state)

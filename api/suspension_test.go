@@ -116,7 +116,7 @@ func TestJobsAreCheckedWhenClaimed(t *testing.T) {
 // awaitEnd waits until a job has ended, and holds it to its failure.
 func awaitEnd(t *testing.T, s *apitest.Server, id string, want fault.Code) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; <-time.After(10 * time.Millisecond) {
 		job, err := s.Store.Job(t.Context(), s.Account.ID, id)
 		switch {
 		case err != nil:

@@ -188,7 +188,7 @@ func TestUploadThatBreaksOff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); strings.Count(s.Log.String(), `"requestId":"cut"`) < 2; <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); strings.Count(s.Log.String(), `"requestId":"cut"`) < 2; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the requests did not end")
 		}

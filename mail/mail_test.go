@@ -130,7 +130,7 @@ var letter = mail.Letter{
 // waitFor polls until a condition holds.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	look, end := time.NewTicker(20*time.Millisecond), time.After(30*time.Second)
+	look, end := time.NewTicker(20*time.Millisecond), time.After(5*time.Minute)
 	defer look.Stop()
 	for !holds() {
 		select {

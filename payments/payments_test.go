@@ -146,7 +146,7 @@ func (s *shop) post(t *testing.T, status int, event []byte, signature string) {
 		return
 	}
 	r.Header.Set("Stripe-Signature", signature)
-	response, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	response, err := (&http.Client{Timeout: 5 * time.Minute}).Do(r)
 	if err != nil {
 		t.Error(err)
 		return

@@ -122,7 +122,7 @@ func TestStripeKnowsEveryRequest(t *testing.T) {
 				return
 			}
 			known.Header = r.Header.Clone()
-			answer, err := (&http.Client{Timeout: time.Minute}).Do(known)
+			answer, err := (&http.Client{Timeout: 5 * time.Minute}).Do(known)
 			if err != nil {
 				t.Error(err)
 				return

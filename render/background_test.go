@@ -108,7 +108,7 @@ func TestBackground(t *testing.T) {
 // awaitBackground returns what draws previews once it has started.
 func awaitBackground(t *testing.T, r *Renderer) *Account {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
 		if a, apart := r.Background("acc_a"); apart {
 			return a
 		}

@@ -33,6 +33,9 @@ import (
 // is another, and its addresses are refused.
 const siteAddr = "127.0.0.2"
 
+// patience bounds what takes a moment, on machines that are busy as well.
+const patience = 5 * time.Minute
+
 // launch starts a Renderer in a folder that must be empty after closing it.
 func launch(t *testing.T, cfg render.Config) *render.Renderer {
 	t.Helper()
@@ -47,7 +50,7 @@ func launch(t *testing.T, cfg render.Config) *render.Renderer {
 	if err := os.Chmod(dir, 0o711); err != nil { // The browser's own user passes through.
 		t.Fatal(err)
 	}
-	cfg.Dir = dir
+	cfg.Dir, cfg.Times.Job = dir, patience
 	if os.Getenv(withoutNamespaces) != "" {
 		cfg.Sandbox = render.SandboxReduced
 	}

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/image/font/gofont/goitalic"
 	"golang.org/x/image/font/gofont/gomonobold"
@@ -52,6 +53,8 @@ func newStudio(t *testing.T) *studio {
 	s.Renderer = launch(t, render.Config{
 		AllowHosts: []string{"assets.test", "elsewhere.test"}, ExtraCA: ca.file,
 		Resolver: dns{"assets.test": always(siteAddr), "elsewhere.test": always(siteAddr)},
+		// What is drawn late is waited for on a busy machine, too.
+		Times: render.Times{Settle: 20 * time.Second, Animation: patience},
 	})
 	return s
 }

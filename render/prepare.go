@@ -21,19 +21,15 @@ import (
 	"relaypdf/render/template"
 )
 
-const (
-	// defaultTimeout is a page's deadline when it names none.
-	defaultTimeout = 30 * time.Second
-	// lookupTimeout bounds the check of a name in the DNS.
-	lookupTimeout = 10 * time.Second
-)
+// lookupTimeout bounds the check of a name in the DNS.
+const lookupTimeout = 10 * time.Second
 
 // prepare turns a source into a job of the browser, whose deadline is what is
 // left of the page's: it checks where a URL leads, converts Markdown and
 // chooses the lane.
 func (a *Account) prepare(ctx context.Context, src Source, page Page, style markup.MarkdownOptions) (chrome.Job, error) {
 	if page.Timeout <= 0 {
-		page.Timeout = defaultTimeout
+		page.Timeout = a.render.timeout
 	}
 	job := chrome.Job{
 		Lane: chrome.Once, HTML: src.HTML, Timeout: page.Timeout,

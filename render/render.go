@@ -68,6 +68,8 @@ type Config struct {
 	// Engine is the command that runs ServeEngine; empty means this program
 	// with the argument "engine".
 	Engine []string
+	// Times bound documents by the clock.
+	Times Times
 	// Resolver looks up names; nil means the system's.
 	Resolver egress.Resolver
 	// OnRefuse, if set, is called for each address that was refused.
@@ -83,6 +85,10 @@ type Config struct {
 	bare  error // why the browser has no sandbox of its own
 }
 
+// Times bound what a document takes by the clock. Zero means what an ordinary
+// machine needs.
+type Times = chrome.Times
+
 // Renderer renders documents. It is safe for concurrent use.
 type Renderer struct {
 	policy  *egress.Policy
@@ -96,8 +102,9 @@ type Renderer struct {
 	pages   *http.Client // fetches pages that no browser loads
 	hooks   *http.Client // sends to callbacks and webhooks
 	observe func(step string, took time.Duration)
-	sandbox Sandbox // that is in force
-	lacks   error   // of a better one
+	timeout time.Duration // of a page that names none
+	sandbox Sandbox       // that is in force
+	lacks   error         // of a better one
 	behind  *background
 }
 
@@ -126,7 +133,8 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Renderer{policy: policy, observe: cfg.Observe}
+	cfg.Times = cfg.Times.WithDefaults()
+	r := &Renderer{policy: policy, observe: cfg.Observe, timeout: cfg.Times.Job}
 	r.files = policy.Client(egress.ClientConfig{Schemes: []string{"http", "https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
 	r.hooks = policy.Client(egress.ClientConfig{Schemes: []string{"https"}})
 	r.pages = policy.Client(egress.ClientConfig{Schemes: []string{"https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
@@ -205,7 +213,7 @@ func (c Config) chrome(proxy string) chrome.Config {
 	return chrome.Config{
 		Confine: c.confine(proxy),
 		Binary:  c.Chromium, Proxy: proxy, CAFile: c.ExtraCA, Fonts: c.fonts.File, Typefaces: c.fonts, Dir: c.Dir, User: c.User,
-		Slots: c.Slots, Queue: c.Queue, Logger: c.Logger,
+		Slots: c.Slots, Queue: c.Queue, Times: c.Times, Logger: c.Logger,
 		Browsers: c.plan.Browsers, WarmPages: c.plan.WarmPages,
 		RecycleBytes: c.plan.BrowserMemory, RendererBytes: c.plan.RendererMemory,
 		Observe: func(step chrome.Step, took time.Duration) { c.Observe(string(step), took) },

@@ -51,13 +51,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// patience bounds what takes a moment, on machines that are busy as well.
+const patience = 5 * time.Minute
+
 // start returns a Renderer whose folder must be empty when it has been closed.
 func start(t *testing.T, cfg Config) *Renderer {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	cfg.Dir = folder(t)
+	cfg.Dir, cfg.Times.Job = folder(t), patience
 	r, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

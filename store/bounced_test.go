@@ -133,7 +133,7 @@ func TestNotifiedBesidePooler(t *testing.T) {
 	})
 	defer working.Wait()
 	defer stop()
-	for deadline := time.Now().Add(time.Minute); listeners() != 1; <-time.After(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); listeners() != 1; <-time.After(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody listens")
 		}

@@ -70,7 +70,7 @@ func TestFileOfASettledCall(t *testing.T) {
 func (f *fixture) awaitDownloads(t testing.TB, id string, want int64) {
 	t.Helper()
 	var got int64
-	for range 600 {
+	for range 3000 {
 		file, err := f.PublicFile(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)

@@ -123,7 +123,7 @@ func TestLastUse(t *testing.T) {
 		}
 		usedAt := func(want time.Time) {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			for {
 				key, _, err := f.KeyBySecret(ctx, secret)

@@ -88,7 +88,7 @@ func TestIndexesAreMadeBesideWriters(t *testing.T) {
 		}
 		return n
 	}
-	for deadline := time.Now().Add(time.Minute); building() == 0; <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); building() == 0; <-time.After(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the index is not being made")
 		}

@@ -210,7 +210,7 @@ type process struct {
 
 func startProcess(t *testing.T, db storetest.DB) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	p := &process{cmd: exec.CommandContext(ctx, os.Args[0], "-test.run=^TestProcess$")}
 	p.cmd.Env = append(os.Environ(), processURL+"="+db.URL, processDir+"="+db.DataDir)
@@ -378,7 +378,7 @@ func TestLeaseOutlivesItsContext(t *testing.T) {
 				return at
 			}
 			want := f.clock.Now().Add(store.LeaseTerm).UnixMicro()
-			for deadline := time.Now().Add(time.Minute); expires() < want; <-time.After(10 * time.Millisecond) {
+			for deadline := time.Now().Add(5 * time.Minute); expires() < want; <-time.After(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("the lease is not renewed any more")
 				}

@@ -30,7 +30,7 @@ func TestWaitingJobsWakeAllWorkers(t *testing.T) {
 // returns how many were. It ends them.
 func (f *fixture) workTogether(t testing.TB, workers int) int {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	var busy atomic.Int64
 	err := f.RunQueue(ctx, store.QueueConfig{Workers: workers, Grace: 10 * time.Second, Work: func(life context.Context, _ <-chan struct{}) {
@@ -68,7 +68,7 @@ func TestEveryWakeUpIsNotified(t *testing.T) {
 	}
 	for n := range 3 {
 		f.begin(t, f.newJob(t))
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		_, err := listener.WaitForNotification(ctx)
 		cancel()
 		if err != nil {

@@ -66,7 +66,7 @@ func TestReplica(t *testing.T) {
 	}
 	await := func(what string, done func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(2 * time.Minute); !done(); <-time.After(20 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); !done(); <-time.After(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("still not: %s; the replica: %+v\n%s", what, state(), said.text.String())
 			}
@@ -179,7 +179,7 @@ func TestReplicaThatIsNone(t *testing.T) {
 		db.ReadURL = address(db)
 		said := new(lines)
 		s := db.OpenAs(t, store.Config{Logger: slog.New(slog.NewTextHandler(said, nil))})
-		for deadline := time.Now().Add(time.Minute); said.count("the replica is not read") == 0; <-time.After(10 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); said.count("the replica is not read") == 0; <-time.After(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: nothing is said", name)
 			}

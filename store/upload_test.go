@@ -333,7 +333,7 @@ func TestExpiryWaitsForAPin(t *testing.T) {
 // awaitBlocked returns when a transaction waits for another one.
 func (f *fixture) awaitBlocked(t testing.TB) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); <-time.After(time.Millisecond) {
 		waiting := 0
 		if f.Dialect() == store.SQLite {
 			waiting = f.Waiting()

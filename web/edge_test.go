@@ -226,9 +226,9 @@ func (f *front) await() {
 	f.t.Helper()
 	f.client = &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     &http.Transport{DisableCompression: true}, Timeout: time.Minute,
+		Transport:     &http.Transport{DisableCompression: true}, Timeout: 5 * time.Minute,
 	}
-	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; <-time.After(20 * time.Millisecond) {
 		answer, err := f.client.Do(request(f.t, http.MethodGet, f.url+"/health"))
 		if err == nil {
 			_ = answer.Body.Close()
@@ -340,7 +340,7 @@ func (o *origin) upload(t *testing.T) string {
 	r.Header.Set("Authorization", "Bearer "+o.key)
 	r.Header.Set("Content-Type", "application/octet-stream")
 	r.Header.Set("X-Filename", "secret.txt")
-	answer, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	answer, err := (&http.Client{Timeout: 5 * time.Minute}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -589,7 +589,7 @@ func (f *front) standsAlone(t *testing.T) {
 	defer f.o.short.Store(false)
 	f.o.broken.Store(true)
 	defer f.o.broken.Store(false)
-	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(100 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; <-time.After(100 * time.Millisecond) {
 		before := f.o.served.Load()
 		got := f.ask(http.MethodGet, "/pricing")
 		if got.status != http.StatusOK {
@@ -617,7 +617,7 @@ func (f *front) standsAlone(t *testing.T) {
 	if got := f.ask(http.MethodGet, "/docs"); got.status != http.StatusOK {
 		t.Errorf("an error was kept: status %d", got.status)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); strings.Contains(f.ask(http.MethodGet, "/pricing").header.Get("Cache-Control"), "s-maxage=1,"); <-time.After(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); strings.Contains(f.ask(http.MethodGet, "/pricing").header.Get("Cache-Control"), "s-maxage=1,"); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the old copy stays after the service is back")
 		}

@@ -183,7 +183,7 @@ func post(t *testing.T, address, header string, body []byte) (int, error) {
 	if header != "" {
 		r.Header.Set(webhook.SignatureHeader, header)
 	}
-	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: samplePatience, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(r)
 	if err != nil {
 		return 0, fmt.Errorf("post: %w", err)

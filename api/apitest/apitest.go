@@ -123,7 +123,7 @@ func New(t testing.TB, o Options) *Server {
 		s.API.Calls.Wait(ended)
 	})
 	s.URL, s.HTTP = server.URL, server.Client()
-	s.HTTP.Timeout = time.Minute
+	s.HTTP.Timeout = patience
 	s.Account, s.Key, s.Secret = s.NewAccount(t, "owner@example.com")
 	return s
 }

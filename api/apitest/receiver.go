@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait for something that a Server does by itself.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // Received is a request as a Receiver got it.
 type Received struct {

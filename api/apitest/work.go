@@ -59,21 +59,18 @@ func (s *Server) job(t testing.TB, answer Response) wire.JobStatus {
 	return job
 }
 
-// jobPatience bounds the wait for a job, jobPause paces it.
-const (
-	jobPatience = 30 * time.Second
-	jobPause    = 10 * time.Millisecond
-)
+// jobPause paces the wait for a job.
+const jobPause = 10 * time.Millisecond
 
 // Await polls a job until it has ended.
 func (s *Server) Await(t testing.TB, id string) wire.JobStatus {
 	t.Helper()
-	for deadline := time.Now().Add(jobPatience); time.Now().Before(deadline); <-time.After(jobPause) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(jobPause) {
 		if job := s.Job(t, id); job.Status != "processing" {
 			return job
 		}
 	}
-	t.Fatalf("job %s is not done after %v", id, jobPatience)
+	t.Fatalf("job %s is not done after %v", id, patience)
 	return wire.JobStatus{}
 }
 

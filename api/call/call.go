@@ -4,6 +4,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -61,6 +62,9 @@ type Config struct {
 	Now func() time.Time
 	// AfterStep is told of each step of a paid call that was passed.
 	AfterStep func(step string)
+	// DrawTime bounds the drawing of one preview, the wait for its turn included; a
+	// thumbnail, for which a call waits, has a third of it. Zero means 30 seconds.
+	DrawTime time.Duration
 }
 
 // Callbacks is what decides which addresses may be called back.
@@ -88,6 +92,7 @@ type Pipeline struct {
 	log        *slog.Logger
 	now        func() time.Time
 	reached    func(step string)
+	drawTime   time.Duration // see Config
 	lease      string
 	region     string
 	files      op.Files
@@ -103,7 +108,7 @@ type Pipeline struct {
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
 		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, box: cfg.Box, limiter: cfg.Limiter,
-		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
+		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second),
 		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits,
 	}
 	p.inputs = op.NewBudget(inputBudget)

@@ -123,7 +123,7 @@ func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render
 }
 
 func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.Body, look *looking) error {
-	bounded, cancel := context.WithTimeout(ctx, previewTime)
+	bounded, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
 	renderer, leave, err := p.drawer(bounded, account)
 	if err != nil {

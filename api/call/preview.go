@@ -22,8 +22,6 @@ import (
 const (
 	// MaxPreviewPages are drawn of a preview; of the others only the number is told.
 	MaxPreviewPages = 10
-	// previewTime bounds one preview, the wait for its turn included.
-	previewTime = 30 * time.Second
 	// previewYield is how long a preview steps back for calls that wait.
 	previewYield = 2 * time.Second
 	// cssDPI is how many pixels of CSS an inch has.
@@ -81,7 +79,7 @@ func (p *Pipeline) Preview(ctx context.Context, request PreviewRequest) (Preview
 	if err != nil || !verdict.Allowed {
 		return Preview{}, overPreviews(verdict, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, previewTime)
+	ctx, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
 	made, err := p.preview(ctx, request)
 	for _, state := range verdict.States {

@@ -10,7 +10,6 @@ import (
 	"math"
 	"mime"
 	"slices"
-	"time"
 
 	"relaypdf/api/fault"
 	"relaypdf/render"
@@ -22,8 +21,6 @@ const (
 	// and maxThumbnail its bytes.
 	thumbnailWidth, thumbnailHeight = 400, 600
 	maxThumbnail                    = 60_000
-	// thumbnailTime bounds one, the wait for its turn included: a call waits for it.
-	thumbnailTime = 10 * time.Second
 	// thumbnailTries is how often one is made that is too long. What has no pattern is
 	// short enough at the second.
 	thumbnailTries = 4
@@ -45,7 +42,7 @@ func HasThumbnail(contentType string) bool {
 func (p *Pipeline) Thumbnail(ctx context.Context, account store.Account, id string) (picture []byte, why string) {
 	p.running.Add(1)
 	defer p.running.Done()
-	bounded, cancel := context.WithTimeout(ctx, thumbnailTime)
+	bounded, cancel := context.WithTimeout(ctx, p.drawTime/3)
 	defer cancel()
 	picture, err := p.thumbnail(bounded, account, id)
 	if err == nil {

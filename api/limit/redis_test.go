@@ -39,7 +39,7 @@ func startRedis(t *testing.T, socket string) *server {
 	t.Cleanup(s.stop)
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
 	defer client.Close()
-	for deadline := time.Now().Add(20 * time.Second); client.Ping(t.Context()).Err() != nil; <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); client.Ping(t.Context()).Err() != nil; <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("Redis does not answer")
 		}
@@ -82,7 +82,25 @@ func (l *logged) count(text string) int {
 	return strings.Count(l.lines.String(), text)
 }
 
+// patience bounds what takes a moment, on machines that are busy as well.
+const patience = 2 * time.Minute
+
+// newRedis returns a Limiter that waits for Redis however busy the machine is.
 func newRedis(t *testing.T, socket string, to *logged) *Redis {
+	t.Helper()
+	r := newHasty(t, socket, to)
+	options := r.client.Options()
+	if err := r.client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.patience = patience
+	options.ReadTimeout, options.WriteTimeout, options.DialTimeout, options.PoolTimeout = patience, patience, patience, patience
+	r.client = redis.NewClient(options)
+	return r
+}
+
+// newHasty returns a Limiter that gives Redis as long as in production.
+func newHasty(t *testing.T, socket string, to *logged) *Redis {
 	t.Helper()
 	r, err := NewRedis("unix://"+socket, slog.New(slog.NewTextHandler(to, nil)))
 	if err != nil {
@@ -104,15 +122,28 @@ func TestProcessesShareLimits(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var events []event
+	end, last := time.Now().Add(1500*time.Millisecond), time.Now().Add(patience)
+	enough := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		now, yes := time.Now(), 0
+		for _, e := range events {
+			if e.allowed {
+				yes++
+			}
+		}
+		return now.After(end) && min(yes, len(events)-yes) >= 30 || now.After(last)
+	}
 	var wait sync.WaitGroup
 	for range 2 {
 		process := newRedis(t, socket, new(logged))
 		for range 3 {
 			wait.Go(func() {
-				for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+				for !enough() {
 					verdict, at, err := process.ask(t.Context(), "rl:fra:key", windows, count, process.names.Add(1))
 					if err != nil {
-						continue // the machine is busy; the event may count all the same
+						t.Error(err)
+						return
 					}
 					mu.Lock()
 					events = append(events, event{at, verdict.Allowed})
@@ -170,10 +201,6 @@ func TestClocksOfProcessesDoNotCount(t *testing.T) {
 	for _, off := range []time.Duration{-2500 * time.Millisecond, 2500 * time.Millisecond} {
 		process := newRedis(t, socket, new(logged))
 		process.memory.now = func() time.Time { return time.Now().Add(off) }
-		process.patience = time.Minute // a process that counts for itself has windows of its own
-		options := process.client.Options()
-		options.ReadTimeout, options.WriteTimeout, options.DialTimeout, options.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute
-		process.client = redis.NewClient(options)
 		processes = append(processes, process)
 		for range 3 {
 			wait.Go(func() {
@@ -195,10 +222,8 @@ func TestClocksOfProcessesDoNotCount(t *testing.T) {
 	}
 	wait.Wait()
 	for _, process := range processes {
-		if err := process.client.Close(); err != nil {
-			t.Error(err)
-		}
 		if process.Alone() != 0 {
+			// It has windows of its own then.
 			t.Fatalf("a process counted %d times for itself", process.Alone())
 		}
 	}
@@ -261,18 +286,14 @@ func TestRedisAnswersLikeMemory(t *testing.T) {
 // process counted holds, and each change is said once.
 func TestRedisGone(t *testing.T) {
 	socket := socketPath(t)
-	window := Window{"minute", 6, time.Minute}
+	window := Window{"hour", 6, time.Hour}
 	lines := new(logged)
 	r := newRedis(t, socket, lines)
 	take := func() bool {
 		t.Helper()
-		begin := time.Now()
 		verdict, err := r.Take(t.Context(), "rl:fra:key", window)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if took := time.Since(begin); took > 5*time.Second {
-			t.Errorf("a check took %v", took)
 		}
 		return verdict.Allowed
 	}
@@ -299,7 +320,7 @@ func TestRedisGone(t *testing.T) {
 		t.Errorf("shared %v, %d checks alone; want false and 4", r.Shared(), r.Alone())
 	}
 	startRedis(t, socket) // with nothing in it
-	for deadline := time.Now().Add(20 * time.Second); !r.Shared() && time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !r.Shared() && time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
 		if _, err := r.Take(t.Context(), "rl:fra:other", Window{"minute", 1 << 20, time.Minute}); err != nil {
 			t.Fatal(err)
 		}
@@ -325,11 +346,11 @@ func TestRedisComesBack(t *testing.T) {
 	admin := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ReadTimeout: time.Minute})
 	defer admin.Close()
 	lines := new(logged)
-	processes := []*Redis{newRedis(t, socket, lines), newRedis(t, socket, lines)}
+	processes := []*Redis{newHasty(t, socket, lines), newHasty(t, socket, lines)}
 	shared := func() bool { return processes[0].Shared() && processes[1].Shared() }
 	await := func(what string, done func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(2 * time.Minute); !done(); <-time.After(5 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); !done(); <-time.After(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("still not: %s", what)
 			}
@@ -432,7 +453,8 @@ func TestRedisComesBack(t *testing.T) {
 				t.Errorf("%s: process %d let %d through, want %d at most", fault, i, n, window.Limit)
 			}
 			room := int(allowed[0].Load()+allowed[1].Load()) < window.Limit
-			if got := take(i); got != room && shared() {
+			alone := processes[i].Alone()
+			if got := take(i); got != room && processes[i].Alone() == alone {
 				t.Errorf("%s: allowed %v after the return, want %v", fault, got, room)
 			}
 		}
@@ -440,6 +462,7 @@ func TestRedisComesBack(t *testing.T) {
 			t.Errorf("%s: the key expires after %v, want with its window", fault, left)
 		}
 	}
+	await("Redis is used again at last", shared)
 	if gone, back := lines.count("count rate limits in Redis failed"), lines.count("answers again"); gone != back || gone < 2*wantGone {
 		t.Errorf("said %d times that Redis is gone and %d times that it is back, want one for each, and %d at least", gone, back, 2*wantGone)
 	}
@@ -472,8 +495,8 @@ func TestRedisCountsNothingLate(t *testing.T) {
 func TestRedisThatHangs(t *testing.T) {
 	socket := socketPath(t)
 	redisServer := startRedis(t, socket)
-	r := newRedis(t, socket, new(logged))
-	window := Window{"minute", 1, time.Minute}
+	r := newHasty(t, socket, new(logged))
+	window := Window{"hour", 1, time.Hour}
 	if err := redisServer.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +506,7 @@ func TestRedisThatHangs(t *testing.T) {
 		if err != nil || verdict.Allowed != want {
 			t.Errorf("check %d: allowed %v, %v; want %v", i, verdict.Allowed, err, want)
 		}
-		if took := time.Since(begin); took > 3*time.Second {
+		if took := time.Since(begin); took > patience/4 {
 			t.Errorf("check %d took %v", i, took)
 		}
 	}

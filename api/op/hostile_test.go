@@ -69,7 +69,7 @@ func TestFaultsAreBounded(t *testing.T) {
 			t.Errorf("%s: the last fault is %v, want one that says that there are more", name, last)
 		}
 		// The square of the faults took 36 s; a slow machine needs far less than this.
-		if took > 2*time.Second {
+		if took > 20*time.Second {
 			t.Errorf("%s: refused after %v", name, took)
 		}
 	}

@@ -293,8 +293,8 @@ func TestLoadOptionsPage(t *testing.T) {
 		hasURL  bool
 		want    render.Page
 	}{
-		"inline":      {LoadOptions{}, false, render.Page{WaitUntil: "load", Timeout: 30 * time.Second}},
-		"url":         {LoadOptions{}, true, render.Page{WaitUntil: "networkidle0", Timeout: 30 * time.Second}},
+		"inline":      {LoadOptions{}, false, render.Page{WaitUntil: "load"}},
+		"url":         {LoadOptions{}, true, render.Page{WaitUntil: "networkidle0"}},
 		"longer wait": {LoadOptions{WaitForTimeout: 5000}, false, render.Page{WaitUntil: "load", Timeout: 35 * time.Second, WaitForTimeout: 5 * time.Second}},
 		"longest":     {LoadOptions{WaitForTimeout: 30000}, false, render.Page{WaitUntil: "load", Timeout: time.Minute, WaitForTimeout: 30 * time.Second}},
 		"all": {

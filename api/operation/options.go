@@ -21,7 +21,8 @@ const (
 	maxText = 10 << 20
 	// maxTimeout is the longest a render may take, in milliseconds.
 	maxTimeout = 60_000
-	// defaultTimeout is the time a render has without waitForTimeout, in milliseconds.
+	// defaultTimeout is the time a render has besides waitForTimeout, in milliseconds: the
+	// renderer's own without one.
 	defaultTimeout = 30_000
 	// maxHeaders and maxHeaderBytes keep extra headers within what web servers
 	// accept; above that every one of them would answer 400 or 431.
@@ -140,7 +141,7 @@ func (o *LoadOptions) page(hasURL bool) render.Page {
 			page.WaitUntil = "networkidle0"
 		}
 	}
-	if o.Timeout == 0 {
+	if o.Timeout == 0 && o.WaitForTimeout > 0 {
 		page.Timeout = milliseconds(min(maxTimeout, defaultTimeout+o.WaitForTimeout))
 	}
 	for _, c := range o.Cookies {

@@ -64,6 +64,8 @@ type Hooks struct {
 	Clock func() time.Time
 	// Render changes the renderer's configuration.
 	Render func(*render.Config)
+	// DrawTime bounds the drawing of one preview: see api.Config.
+	DrawTime time.Duration
 	// Cold leaves the offices to the first document that needs one.
 	Cold bool
 }
@@ -130,7 +132,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
 		Regions: api.Regions{Here: config.Region, Replay: config.RegionReplay, URLs: config.RegionURLs},
 		Brand:   config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices, Without: config.without(),
-		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep,
+		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep, DrawTime: hooks.DrawTime,
 		Agents: func(d *api.AgentDoor) (http.Handler, error) { return openAgents(d, log) },
 	}
 	if a.money != nil {

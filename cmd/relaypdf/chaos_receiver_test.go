@@ -61,7 +61,7 @@ func (r *chaosReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) 
 		select {
 		case <-request.Context().Done():
 		case <-r.calm:
-		case <-time.After(30 * time.Second):
+		case <-time.After(crashPatience):
 		}
 	}
 }

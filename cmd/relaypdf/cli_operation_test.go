@@ -584,7 +584,7 @@ func TestTerminal(t *testing.T) {
 	b := newBench(t, func() {
 		select {
 		case <-release:
-		case <-time.After(time.Minute):
+		case <-time.After(pagePatience):
 		}
 	})
 	screen, terminal := openTerminal(t)
@@ -696,7 +696,7 @@ func TestInterrupted(t *testing.T) {
 		close(working)
 		select {
 		case <-release:
-		case <-time.After(time.Minute):
+		case <-time.After(pagePatience):
 		}
 	})
 	defer close(release)
@@ -731,7 +731,7 @@ func TestDocumentsFromARealService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{Cold: true})
+	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), unhurried)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ type crashServer struct {
 }
 
 // crashPatience bounds every wait of these tests.
-const crashPatience = 2 * time.Minute
+const crashPatience = 4 * time.Minute
 
 func (c *crashBench) start(step string) *crashServer {
 	c.t.Helper()

@@ -23,6 +23,7 @@ import (
 	"github.com/go-rod/rod/lib/input"
 	"github.com/go-rod/rod/lib/proto"
 
+	"relaypdf/render"
 	"relaypdf/store"
 )
 
@@ -31,7 +32,11 @@ import (
 
 // pagePatience bounds the wait for what a page shows, on a machine that does
 // much else.
-const pagePatience = 2 * time.Minute
+const pagePatience = 5 * time.Minute
+
+// unhurried leaves documents more time than a machine that does nothing else needs,
+// and the offices to the first document that needs one.
+var unhurried = Hooks{Cold: true, DrawTime: pagePatience, Render: func(c *render.Config) { c.Times.Job = 2 * time.Minute }}
 
 // startPages starts an App whose pages anybody may sign up on, after changes of
 // its settings.
@@ -48,7 +53,7 @@ func startPages(t *testing.T, changes ...func(*Config)) *App {
 	for _, change := range changes {
 		change(&config)
 	}
-	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{Cold: true})
+	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), unhurried)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +128,7 @@ func openScreen(t *testing.T, browser *rod.Browser, app *App) *screen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &screen{t: t, app: app, page: page.Timeout(pagePatience * 5)}
+	s := &screen{t: t, app: app, page: page.Timeout(pagePatience * 3)}
 	for _, enable := range []proto.Request{proto.LogEnable{}, proto.RuntimeEnable{}, proto.NetworkEnable{}} {
 		if _, err := page.Call(t.Context(), string(page.SessionID), enable.ProtoReq(), enable); err != nil {
 			t.Fatal(err)

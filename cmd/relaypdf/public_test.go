@@ -41,7 +41,7 @@ func startOpen(t *testing.T, settings ...string) *App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), Hooks{Cold: true})
+	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), unhurried)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // devServer is `relaypdf serve --dev` as a process of its own.
@@ -79,7 +78,7 @@ func (s *devServer) get(ctx context.Context, path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	response, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	response, err := (&http.Client{Timeout: pagePatience}).Do(r)
 	if err != nil {
 		return 0, err
 	}
@@ -129,7 +128,7 @@ func TestEachSideSpeaksItsLanguage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := (&http.Client{Timeout: time.Minute}).Do(r)
+		got, err := (&http.Client{Timeout: pagePatience}).Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +186,7 @@ func (s *devServer) slowRender(ctx context.Context) error {
 	}
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	r.Header.Set("Content-Type", "application/json")
-	response, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	response, err := (&http.Client{Timeout: pagePatience}).Do(r)
 	if err != nil {
 		return err
 	}
@@ -215,14 +214,14 @@ type readyAnswer struct{ Queue struct{ Busy int } }
 // await asks /health/ready until it answers as wanted.
 func (s *devServer) await(t *testing.T, done func(readyAnswer, int) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), pagePatience)
 	defer cancel()
 	for {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/health/ready", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := (&http.Client{Timeout: time.Minute}).Do(r)
+		response, err := (&http.Client{Timeout: pagePatience}).Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"relaypdf/api/apitest"
 	"relaypdf/trace"
@@ -35,7 +34,7 @@ func TestTracesOfTheProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header = http.Header{"Authorization": {"Bearer " + server.key}, "Content-Type": {"application/json"}, trace.Header: {"00-" + traceOf(i) + "-" + span + "-01"}}
-		response, err := (&http.Client{Timeout: 2 * time.Minute}).Do(r)
+		response, err := (&http.Client{Timeout: pagePatience}).Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

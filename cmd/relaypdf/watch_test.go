@@ -37,7 +37,7 @@ func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := &apitest.Log{}
-	app, err := NewApp(t.Context(), config, newLogger(config, log), Hooks{Cold: true})
+	app, err := NewApp(t.Context(), config, newLogger(config, log), unhurried)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 		`{"html":"<p>a</p>"}`: http.StatusOK,
 		`{"html":"<p>a</p>","response":"async","callbackUrl":"` + receiver + `"}`: http.StatusAccepted,
 	} {
-		response, err := paidPost{url: app.URL + "/v1/pdf", secret: key}.send(t.Context(), &http.Client{Timeout: 2 * time.Minute}, strings.NewReader(body))
+		response, err := paidPost{url: app.URL + "/v1/pdf", secret: key}.send(t.Context(), &http.Client{Timeout: pagePatience}, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func textOf(t *testing.T, address string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	response, err := (&http.Client{Timeout: pagePatience}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,8 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 )
 
-const (
-	// maxAnimation is how long a document may go on drawing after it has loaded.
-	// The libraries that draw charts take a second by default.
-	maxAnimation = 4 * time.Second
-	// animationPause is the time between two looks at a document that draws.
-	animationPause = 30 * time.Millisecond
-)
+// animationPause is the time between two looks at a document that draws.
+const animationPause = 30 * time.Millisecond
 
 // watchScript counts what scripts have asked to be called for: frames, and timers
 // that fire within a second. Timers that start each other without end are left
@@ -96,9 +91,8 @@ func (r *running) mayAnimate() bool {
 }
 
 // finish brings a document to where its animations and its drawing scripts lead,
-// as far as that is within bounds.
-func finish(ctx context.Context, p *page) error {
-	limit := maxAnimation
+// as far as that takes no longer than the limit.
+func finish(ctx context.Context, p *page, limit time.Duration) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)/2) // The rest is for the output.
 	}

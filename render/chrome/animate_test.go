@@ -26,9 +26,16 @@ const (
 	whitePixel = "ffffffff"
 )
 
+// startUnhurried starts a Pool whose documents may draw for long: on a machine that
+// is busy they do.
+func startUnhurried(t *testing.T) *Pool {
+	t.Helper()
+	return startPool(t, func(c *Config) { c.Times.Animation = patience })
+}
+
 // A document is shown as it is when its animations have ended.
 func TestAnimationsAreFinished(t *testing.T) {
-	p := startPool(t, nil)
+	p := startUnhurried(t)
 	const bar = `<style>body{margin:0}#x{height:50px;width:10px;background:red}
 		@keyframes grow{from{width:10px}to{width:200px}} @keyframes more{to{width:300px}}`
 	ends := map[string]struct {
@@ -66,7 +73,11 @@ func TestAnimationsAreFinished(t *testing.T) {
 	if !strings.Contains(text, "appears") {
 		t.Errorf("printed %q", text)
 	}
+}
 
+// A document that never comes to rest is shown as it is after a while, with a warning.
+func TestEndlessDrawingIsWarnedOf(t *testing.T) {
+	p := startPool(t, nil)
 	endless := Job{HTML: `<p>text<script>const f = () => requestAnimationFrame(f); f()</script>`, Lane: Realm}
 	_, warnings := shot(t, p, endless)
 	warned(t, warnings, AnimationUnfinished, "still drawing")
@@ -101,10 +112,17 @@ func TestAnimationWatchIsUnseen(t *testing.T) {
 	}
 }
 
+// standstill stops the clocks by which charts move.
+const standstill = `<script>(ask => {
+	performance.now = () => 0;
+	window.requestAnimationFrame = f => ask(() => f(0));
+	window.Date = class extends Date { constructor(...when) { super(...when.length ? when : [0]) } static now() { return 0 } };
+})(requestAnimationFrame)</script>`
+
 // Charts of the libraries that most pages use, with their own settings, show their
 // values and not the way there.
 func TestAnimatedChartsShowTheirValues(t *testing.T) {
-	p := startPool(t, nil)
+	p := startUnhurried(t)
 	charts := map[string]struct{ file, script string }{
 		"Chart.js": {"chart.js/dist/chart.umd.min.js", `new Chart(document.querySelector('#c').appendChild(document.createElement('canvas')),
 			{type: 'bar', data: {labels: ['a', 'b', 'c'], datasets: [{label: 'n', data: [5, 9, 3]}]}})`},
@@ -119,14 +137,16 @@ func TestAnimatedChartsShowTheirValues(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v; npm ci in .ci/node installs it", err)
 		}
-		job := Job{Lane: Realm, Timeout: patience, HTML: `<!doctype html><body style="margin:20px"><div id=c style="width:400px;height:280px"></div>
+		job := Job{Lane: Realm, HTML: `<!doctype html><body style="margin:20px"><div id=c style="width:400px;height:280px"></div>
 			<script>` + strings.ReplaceAll(string(library), "</script", `<\/script`) + `</script><script>` + chart.script + `</script>`}
 		img, warnings := shot(t, p, job)
 		if len(warnings) > 0 {
 			t.Errorf("%s: %v", name, warnings)
 		}
 		job.Animate = true
-		begun, _ := shot(t, p, job)
+		begin := job
+		begin.HTML = strings.Replace(job.HTML, "<script>", standstill+"<script>", 1)
+		begun, _ := shot(t, p, begin)
 		job.WaitForTimeout = 8 * time.Second
 		settled, _ := shot(t, p, job)
 		if !slices.Equal(rgba(img), rgba(settled)) {

@@ -34,7 +34,7 @@ func startPool(t testing.TB, change func(*Config)) *Pool {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	cfg := Config{Proxy: closedProxy, Slots: 2, Dir: tempDir(t)}
+	cfg := Config{Proxy: closedProxy, Slots: 2, Dir: tempDir(t), Times: Times{Job: patience, Settle: patience}}
 	if change != nil {
 		change(&cfg)
 	}
@@ -215,7 +215,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 
 // patience bounds what takes a moment, on machines that stall as well. That a
 // browser hangs is noticed after 13 seconds.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // timesOut prints a job that cannot end, and fails the test unless its deadline
 // ends it, in the step; any step will do where none is given. A machine that does

@@ -25,34 +25,22 @@ func TestLongJobsStepBack(t *testing.T) {
 	defer cancel()
 	wait := func(account string) {
 		jobs.Go(func() {
-			job := Job{Account: account, Lane: Realm, HTML: "<script></script>", WaitForSelector: "#never", Timeout: time.Minute}
+			job := Job{Account: account, Lane: Realm, HTML: "<script></script>", WaitForSelector: "#never", Timeout: 2 * patience}
 			if _, err := p.PDF(ctx, job, PDF{}); !errors.Is(err, context.Canceled) {
 				t.Errorf("account %s: %v, want that it was canceled", account, err)
 			}
 		})
 	}
 	wait("a")
-	awaitFor(t, "a job to be under way for long", func() bool { return p.longest() > slowAfter+4*guardEvery })
+	eventually(t, "a job is under way for long", func() bool { return p.longest() > slowAfter+4*guardEvery })
 	if slow(t, p) {
 		t.Error("a document that is alone has lost its priority")
 	}
 	wait("b")
-	awaitFor(t, "documents of two accounts to step back", func() bool { return slow(t, p) })
+	eventually(t, "documents of two accounts step back", func() bool { return slow(t, p) })
 	cancel()
 	jobs.Wait()
-	awaitFor(t, "browsers that stepped back to be replaced", func() bool { return !slow(t, p) })
-}
-
-// awaitFor polls until it is so.
-func awaitFor(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for range 600 {
-		if so() {
-			return
-		}
-		<-time.After(100 * time.Millisecond)
-	}
-	t.Fatalf("waited for a minute for %s", what)
+	eventually(t, "browsers that stepped back are replaced", func() bool { return !slow(t, p) })
 }
 
 // longest returns the age of the oldest job under way.

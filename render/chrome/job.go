@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"time"
@@ -104,10 +105,30 @@ const (
 	WaitNetworkIdle2     = "networkidle2"
 )
 
-const defaultTimeout = 30 * time.Second
+// Times bound what a document takes by the clock. Zero means what an ordinary
+// machine needs.
+type Times struct {
+	// Job is the deadline of a job that names none; zero means 30 seconds.
+	Job time.Duration
+	// Settle bounds the wait for fonts and images after the load event: a document
+	// whose font server hangs is printed with another font. Zero means 5 seconds.
+	Settle time.Duration
+	// Animation is how long a document may go on drawing after it has loaded; zero
+	// means 4 seconds. The libraries that draw charts take one by default.
+	Animation time.Duration
+}
+
+// WithDefaults fills in what is zero.
+func (t Times) WithDefaults() Times {
+	return Times{
+		Job:       cmp.Or(t.Job, 30*time.Second),
+		Settle:    cmp.Or(t.Settle, 5*time.Second),
+		Animation: cmp.Or(t.Animation, 4*time.Second),
+	}
+}
 
 // normalized checks the job and fills in its defaults.
-func (j Job) normalized() (Job, error) {
+func (j Job) normalized(times Times) (Job, error) {
 	if (j.HTML == "") == (j.URL == "") {
 		return j, errors.New("chrome: a job needs exactly one of HTML and URL")
 	}
@@ -129,7 +150,7 @@ func (j Job) normalized() (Job, error) {
 		j.Lane = Realm // where there are scripts
 	}
 	if j.Timeout <= 0 {
-		j.Timeout = defaultTimeout
+		j.Timeout = times.Job
 	}
 	switch j.WaitUntil {
 	case "":

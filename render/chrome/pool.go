@@ -62,6 +62,8 @@ type Config struct {
 	// RendererBytes is what one process of a browser may hold: one with more is
 	// killed, and the job fails. Zero means 2 GiB.
 	RendererBytes int64
+	// Times bound a job by the clock.
+	Times Times
 	// IdleContext is how long an account's warm context is kept without use;
 	// zero means two minutes.
 	IdleContext time.Duration
@@ -97,6 +99,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.RecycleDocs = 5000
 	}
 	c = c.withMemory()
+	c.Times = c.Times.WithDefaults()
 	if c.IdleContext <= 0 {
 		c.IdleContext = 2 * time.Minute
 	}

@@ -19,7 +19,7 @@ type task struct {
 // run carries a job through queue, page, load and task, and returns the faults of
 // its document.
 func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, err error) {
-	if job, err = job.normalized(); err != nil {
+	if job, err = job.normalized(p.cfg.Times); err != nil {
 		return nil, err
 	}
 	if !p.enter() {
@@ -207,12 +207,12 @@ func (r *running) load(ctx context.Context, pg *page) error {
 // settle waits for what the load event does not cover.
 func (r *running) settle(ctx context.Context, pg *page) error {
 	if opt, needed := r.settling(); needed {
-		if err := pg.settle(ctx, opt); err != nil {
+		if err := pg.settle(ctx, opt, r.pool.cfg.Times.Settle); err != nil {
 			return err
 		}
 	}
 	if r.mayAnimate() {
-		if err := finish(ctx, pg); err != nil {
+		if err := finish(ctx, pg, r.pool.cfg.Times.Animation); err != nil {
 			return err
 		}
 	}

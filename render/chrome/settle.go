@@ -10,13 +10,8 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 )
 
-const (
-	// settleTimeout bounds the wait for fonts and images after the load event:
-	// a document whose font server hangs is printed with another font.
-	settleTimeout = 5 * time.Second
-	// scrollSteps bounds the way down a page, at one frame (16 ms) each.
-	scrollSteps = 60
-)
+// scrollSteps bounds the way down a page, at one frame (16 ms) each.
+const scrollSteps = 60
 
 // settleScript waits until the document looks as it should: it loads what is
 // lazy, walks down the page so that whatever waits to be seen is drawn, and
@@ -52,10 +47,9 @@ type settleOptions struct {
 	Steps int  `json:"steps"`
 }
 
-// settle waits for what the load event does not cover.
-func (p *page) settle(ctx context.Context, opt settleOptions) error {
+// settle waits for what the load event does not cover, up to a limit.
+func (p *page) settle(ctx context.Context, opt settleOptions, limit time.Duration) error {
 	opt.Steps = scrollSteps
-	limit := settleTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)/2) // The rest is for the output.
 	}

@@ -71,8 +71,8 @@ func TestAFontThatNeverComesDoesNotStopTheDocument(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/font.ttf", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	p := startWithSite(t, s)
-	text := textOf(t, p, Job{Account: "a", Lane: Once, WaitUntil: WaitDOMContentLoaded, Timeout: 20 * time.Second,
+	p := startPool(t, func(c *Config) { c.Proxy, c.Times.Settle = s.proxy.URL, 2*time.Second })
+	text := textOf(t, p, Job{Account: "a", Lane: Once, WaitUntil: WaitDOMContentLoaded,
 		HTML: `<style>@font-face{font-family:F;src:url(http://site.test/font.ttf)} p{font-family:F, sans-serif}</style><p>still here`})
 	contains(t, text, "still here")
 }
@@ -81,9 +81,9 @@ func TestAnImageThatNeverComesDoesNotStopTheDocument(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/never.png", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	p := startWithSite(t, s)
+	p := startPool(t, func(c *Config) { c.Proxy, c.Times.Settle = s.proxy.URL, 2*time.Second })
 	html := `<p>still here<div style="height:9000px"></div><img loading="lazy" src="http://site.test/never.png">`
-	contains(t, textOf(t, p, Job{Account: "a", Lane: Once, HTML: html, Timeout: 20 * time.Second}), "still here")
+	contains(t, textOf(t, p, Job{Account: "a", Lane: Once, HTML: html}), "still here")
 }
 
 func TestLazyImagesAreLoaded(t *testing.T) {
