@@ -33,7 +33,7 @@ func startProxy(t testing.TB, c Config, change ...func(*proxyLimits)) *Proxy {
 }
 
 // patience bounds what takes a moment, on machines that stall as well.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // through is a client that sends everything to the proxy x.
 func through(x *Proxy, roots *x509.CertPool) *http.Client {

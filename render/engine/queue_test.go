@@ -44,7 +44,7 @@ func TestAccountDoesNotHoldEveryEngine(t *testing.T) {
 
 // TestWaitingIsNotTheJobsOwnTime lets a job wait longer than it may take.
 func TestWaitingIsNotTheJobsOwnTime(t *testing.T) {
-	const limit = 2 * time.Second
+	const limit = 5 * time.Second
 	pool := start(t, engine.Config{Size: 1})
 	first := make(chan error, 1)
 	go func() {

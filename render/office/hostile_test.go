@@ -236,7 +236,7 @@ func hasInput(office int) bool {
 // eventually waits for what nothing signals.
 func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for tick := time.Tick(5 * time.Millisecond); !happened(); {
 		select {
