@@ -196,7 +196,7 @@ func (c *canary) kind(port int) string {
 // awaitSentinel waits until a connection of our own is noted, and forgets it.
 func (c *canary) awaitSentinel(t *testing.T, kind string, from net.Addr) {
 	t.Helper()
-	limit := time.NewTimer(time.Minute)
+	limit := time.NewTimer(5 * time.Minute)
 	defer limit.Stop()
 	_, port, _ := net.SplitHostPort(from.String())
 	for {

@@ -200,7 +200,7 @@ func TestBareBrowserReachesTheCanary(t *testing.T) {
 	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	profile, err := os.MkdirTemp("", "render-bare-") //nolint:usetesting // What was killed may still write a file for a moment.
 	if err != nil {

@@ -128,8 +128,8 @@ type document struct {
 }
 
 // The documents get all the time there is, for machines that are busy.
-func untilIdle() render.Page { return render.Page{WaitUntil: "networkidle0", Timeout: time.Minute} }
-func untilDone() render.Page { return render.Page{WaitForSelector: "#done", Timeout: time.Minute} }
+func untilIdle() render.Page { return render.Page{WaitUntil: "networkidle0", Timeout: patience} }
+func untilDone() render.Page { return render.Page{WaitForSelector: "#done", Timeout: patience} }
 
 // door is a way in which markup reaches the browser.
 type door struct {

@@ -47,8 +47,8 @@ func TestIsolationWithoutNamespaces(t *testing.T) {
 	// The limit holds for the namespaces inside of this one.
 	command := append(ordinary(t), "unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c",
 		`echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all "$@"`, "sh",
-		program, "-test.timeout=9m", "-test.v", "-test.run", atLevel)
-	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
+		program, "-test.timeout=40m", "-test.v", "-test.run", atLevel)
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = dir
