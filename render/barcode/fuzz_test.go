@@ -57,7 +57,7 @@ func decodeBytes(t *testing.T, png []byte, format string) string {
 	if err := os.WriteFile(file, png, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "ZXingReader", "-bytes", "-noscale", "-format", format, file).Output()
 	if err != nil {
