@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(labRun{m})
+	goleak.VerifyTestMain(labRun{m}, storetest.Lasting)
 }
 
 // labRun ends the lab when all tests have run.

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+
+	"go.uber.org/goleak"
 )
 
 // starter is a thread that starts programs, and never ends: Linux tells the end of a
@@ -12,14 +14,20 @@ import (
 // were locked to end with these.
 var starter = sync.OnceValue(func() chan<- func() {
 	calls := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for call := range calls {
-			call()
-		}
-	}()
+	go start(calls)
 	return calls
 })
+
+func start(calls <-chan func()) {
+	runtime.LockOSThread()
+	for call := range calls {
+		call()
+	}
+}
+
+// Lasting is what Start leaves until the process ends, for tests that look for what
+// is left.
+var Lasting = goleak.IgnoreTopFunction("relaypdf/store/storetest.start")
 
 // Start starts a program that ends with the process of the test, however that ends.
 func Start(cmd *exec.Cmd) error {
