@@ -174,6 +174,10 @@ func (s CallStore) Begin(ctx context.Context, c NewCall) error {
 	if s.dialect == SQLite || c.QuoteID != "" {
 		begin = func(ctx context.Context, c NewCall) error {
 			again := false
+			if c.Job == nil && c.QuoteID == "" {
+				// Nobody has heard of the call before it ends: power that is lost takes both.
+				ctx = context.WithValue(ctx, unsynced{}, true)
+			}
 			return s.inCertainTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 				if again {
 					begun, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", c.ID).Exists(ctx)

@@ -48,6 +48,11 @@ func (s *core) inCertainTx(ctx context.Context, fn transaction) error {
 	})
 }
 
+// unsynced is the key of a context whose transactions SQLite need not bring to the
+// disk by themselves: after a loss of power they may not have happened, though none
+// that came later has either. A process that dies loses nothing.
+type unsynced struct{}
+
 // transact runs a transaction, again after an error that may is true of.
 func (s *core) transact(ctx context.Context, fn transaction, may func(error) bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)

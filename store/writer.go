@@ -27,6 +27,7 @@ type transaction func(context.Context, bun.Tx) error
 type writer struct {
 	db    *bun.DB
 	turn  chan struct{} // holds one token while a batch is carried out
+	lazy  bool          // the connection does not sync commits; whoever has the turn may ask
 	mu    sync.Mutex
 	queue []*write
 
@@ -36,6 +37,7 @@ type writer struct {
 // write is a transaction in the queue.
 type write struct {
 	do   transaction
+	lazy bool  // its commit need not be brought to the disk
 	err  error // to be read when done is closed
 	done chan struct{}
 }
@@ -51,7 +53,7 @@ func (w *writer) run(ctx context.Context, do transaction) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	mine := &write{do: do, done: make(chan struct{})}
+	mine := &write{do: do, lazy: ctx.Value(unsynced{}) != nil, done: make(chan struct{})}
 	w.mu.Lock()
 	w.queue = append(w.queue, mine)
 	w.mu.Unlock()
@@ -105,9 +107,30 @@ func (w *writer) withdraw(mine *write) bool {
 	return true
 }
 
+// sync has the next commits brought to the disk, or not. With FULL, SQLite syncs its
+// log at each commit, and with it all that was written there before; with NORMAL it
+// does so before a checkpoint only.
+func (w *writer) sync(ctx context.Context, lazy bool) error {
+	if w.lazy == lazy {
+		return nil
+	}
+	mode := "FULL"
+	if lazy {
+		mode = "NORMAL"
+	}
+	_, err := w.db.DB.ExecContext(ctx, "PRAGMA synchronous = "+mode)
+	if err == nil {
+		w.lazy = lazy
+	}
+	return err
+}
+
 // carryOut brings every write of a batch to its end.
 func (w *writer) carryOut(ctx context.Context, batch []*write) {
-	if len(batch) == 1 || !w.together(ctx, batch) {
+	lazy := !slices.ContainsFunc(batch, func(one *write) bool { return !one.lazy })
+	if err := w.sync(ctx, lazy); err != nil {
+		fail(batch, err)
+	} else if len(batch) == 1 || !w.together(ctx, batch) {
 		for _, one := range batch {
 			one.err = w.after(transactOnce(ctx, w.db, one.guarded))
 		}

@@ -121,6 +121,43 @@ func TestTransactionsShareACommit(t *testing.T) {
 	}
 }
 
+// TestHoldsAreNotSynced looks at how SQLite brings each step of a call to the disk:
+// its hold goes there with its end, and what was promised to somebody at once.
+func TestHoldsAreNotSynced(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storetest.SQLite(t))
+	const normal, full = 1, 2
+	synced := func(step string, want int) {
+		t.Helper()
+		var got int
+		if err := f.DB().NewRaw("PRAGMA synchronous").Scan(t.Context(), &got); err != nil || got != want {
+			t.Errorf("%s was written with synchronous=%d, %v; want %d", step, got, err, want)
+		}
+	}
+	c := f.begin(t, f.newCall(2000))
+	synced("a hold", normal)
+	f.settle(t, c.ID, 2000)
+	synced("the end of a call", full)
+	f.begin(t, f.newCall(2000))
+	job := f.newCall(2000)
+	job.Mode, job.Lease, job.Job = store.Async, "", &store.NewJob{Input: []byte("{}")}
+	f.begin(t, job)
+	synced("a job that was accepted", full)
+
+	// One that has to be there takes those that wait beside it with it.
+	held := make(chan error, 1)
+	errs := queued(t, f.Store, func() {
+		go func() { held <- f.Begin(t.Context(), f.newCall(2000)) }()
+		for f.Waiting() < 2 && t.Context().Err() == nil {
+			runtime.Gosched()
+		}
+	}, func(ctx context.Context, tx bun.Tx) error { return note(ctx, tx, "a") })
+	if err := errors.Join(append(errs, <-held)...); err != nil {
+		t.Fatal(err)
+	}
+	synced("a hold beside a transaction of another kind", full)
+}
+
 // TestBatchFallsBack rolls the batch's transaction back from inside, as SQLite
 // does by itself when the disk is full: the other transactions take place
 // nevertheless, once.
