@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,38 +37,38 @@ func (w publics) priceLines() []views.PriceLine {
 	return lines
 }
 
-// priceGroups are the parts of the price list, by the first word of the names.
-var priceGroups = []struct{ title, first string }{
-	{"Make documents", "pdf.create templates.preview templates.generate images.create"},
-	{"Convert", "convert.create"},
+// priceGroups are the parts of the price list, with the names of their operations;
+// all others work on PDFs.
+var priceGroups = []struct{ title, names string }{
+	{"Make documents", "pdf.create templates.preview templates.generate images.create email.create"},
+	{"Convert", "convert.create images.convert"},
 	{"Barcodes and archives", "barcodes.create zip.create"},
 }
 
 // showPricing shows the price list, and reckons what a month would cost.
 func (w publics) showPricing(v *visit) error {
 	m := views.Pricing{Trial: w.cfg.Trial, SignUp: w.signUpOpen()}
-	lines := w.priceLines()
 	tools := views.PriceGroup{Title: "Work on PDFs"}
 	groups := make([]views.PriceGroup, len(priceGroups))
-	for _, line := range lines {
-		placed := false
-		for i, g := range priceGroups {
-			groups[i].Title = g.title
-			if strings.Contains(" "+g.first+" ", " "+line.Name+" ") {
-				groups[i].Lines, placed = append(groups[i].Lines, line), true
-			}
-		}
-		if !placed {
-			tools.Lines = append(tools.Lines, line)
-		}
+	for i, g := range priceGroups {
+		groups[i].Title = g.title
+	}
+	for _, line := range w.priceLines() {
 		count := views.PriceCount{Line: line, Count: v.value(line.Name)}
 		n, err := wholeNumber(count.Count)
 		count.Wrong = err != nil
 		count.Comes = line.Price * credit.Amount(n)
 		m.Sum += count.Comes
-		m.Lines = append(m.Lines, count)
+		group := &tools
+		for i, g := range priceGroups {
+			if slices.Contains(strings.Fields(g.names), line.Name) {
+				group = &groups[i]
+			}
+		}
+		group.Lines = append(group.Lines, count)
+		group.Counted = group.Counted || count.Count != ""
 	}
-	m.Groups = append(append(m.Groups, groups[0], tools), groups[1:]...)
+	m.Groups = append([]views.PriceGroup{groups[0], tools}, groups[1:]...)
 	p := w.publicPage("Prices", pricingDescription, pricingPath, pricingPath)
 	return v.show(http.StatusOK, views.PricingPage(p, m))
 }
