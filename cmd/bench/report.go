@@ -20,6 +20,7 @@ type report struct {
 	Templates *templateFigures   `json:"templates,omitempty"`
 	Office    *officeFigures     `json:"office,omitempty"`
 	Jobs      []jobFigures       `json:"jobs,omitempty"`
+	Workers   []workerFigures    `json:"workers,omitempty"`
 	Sent      *deliveryFigures   `json:"deliveries,omitempty"`
 	Keys      *keyFigures        `json:"idempotency,omitempty"`
 	Start     *startFigures      `json:"start,omitempty"`
@@ -96,7 +97,7 @@ func (r *report) writeJSON(w io.Writer) error {
 func (r *report) write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Machine)
-	for _, part := range []func(io.Writer){r.writeRows, r.writePaid, r.writeBarcodes, r.writeTools, r.writeTemplates, r.writeJobs, r.writeStart, r.writeOverload, r.writeMixed, r.writeGoals, r.writePages, r.writePlans, r.writeAttacks, r.writeSoak} {
+	for _, part := range []func(io.Writer){r.writeRows, r.writePaid, r.writeBarcodes, r.writeTools, r.writeTemplates, r.writeJobs, r.writeWorkers, r.writeStart, r.writeOverload, r.writeMixed, r.writeGoals, r.writePages, r.writePlans, r.writeAttacks, r.writeSoak} {
 		part(&b)
 	}
 	_, err := io.WriteString(w, b.String())

@@ -35,9 +35,9 @@ type server struct {
 	exited       chan struct{}
 }
 
-// startServer starts the program on the data in dir and waits until it says
-// that it is ready.
-func startServer(ctx context.Context, opt options, dir string) (*server, error) {
+// startServer starts the program on the data in dir, with more settings such as
+// RELAYPDF_X=y, and waits until it says that it is ready.
+func startServer(ctx context.Context, opt options, dir string, settings ...string) (*server, error) {
 	s := &server{cmd: exec.Command(opt.binary, "serve"), exited: make(chan struct{})} //nolint:noctx // stop ends it, in its own time.
 	s.cmd.Env = []string{
 		"HOME=" + dir, "RELAYPDF_DATA_DIR=" + dir, "RELAYPDF_LISTEN=127.0.0.1:0",
@@ -48,6 +48,7 @@ func startServer(ctx context.Context, opt options, dir string) (*server, error) 
 			s.cmd.Env = append(s.cmd.Env, variable)
 		}
 	}
+	s.cmd.Env = append(s.cmd.Env, settings...)
 	s.cmd.WaitDelay = stopTime
 	logs, err := s.cmd.StderrPipe()
 	if err != nil {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"math"
+	"testing"
+)
+
+// erlangC is the mean wait of M/M/c, and of M/M/1 with one server.
+func erlangC(servers int, rate, mean float64) float64 {
+	offered := rate * mean
+	term, sum := 1.0, 0.0
+	for k := range servers {
+		sum += term
+		term *= offered / float64(k+1)
+	}
+	full := term * float64(servers) / (float64(servers) - offered)
+	return full / (sum + full) * mean / (float64(servers) - offered)
+}
+
+// meanValues is the throughput of a closed network of exponential stations that
+// have one server, or as many as there are jobs (exact mean value analysis).
+func meanValues(stations []station, jobs int) float64 {
+	queue := make([]float64, len(stations))
+	rate := 0.0
+	for n := 1; n <= jobs; n++ {
+		within := make([]float64, len(stations))
+		total := 0.0
+		for i, s := range stations {
+			if within[i] = s.mean; s.servers == 1 {
+				within[i] *= 1 + queue[i]
+			}
+			total += within[i]
+		}
+		rate = float64(n) / total
+		for i := range queue {
+			queue[i] = rate * within[i]
+		}
+	}
+	return rate
+}
+
+func near(t *testing.T, what string, got, want, share float64) {
+	t.Helper()
+	if math.Abs(got-want) > share*want {
+		t.Errorf("%s: got %.5f, want %.5f within %.0f %%", what, got, want, 100*share)
+	}
+}
+
+// TestModelKnowsQueues holds the simulation to what is known exactly.
+func TestModelKnowsQueues(t *testing.T) {
+	for _, q := range []struct {
+		servers    int
+		rate, mean float64
+	}{{1, 5, 0.1}, {1, 8, 0.1}, {2, 16, 0.1}, {4, 30, 0.1}, {8, 70, 0.1}} {
+		got := simulate([]station{{servers: q.servers, mean: q.mean}}, load{rate: q.rate}, 400_000)
+		wait := erlangC(q.servers, q.rate, q.mean)
+		near(t, "wait in M/M/c", got.wait, wait, 0.08)
+		near(t, "time in M/M/c", got.within, wait+q.mean, 0.05)
+		near(t, "what comes goes", got.rate, q.rate, 0.01)
+	}
+	// Half as much variance is half the wait (Pollaczek and Khinchine).
+	got := simulate([]station{{servers: 1, mean: 0.1, phases: 4}}, load{rate: 8}, 400_000)
+	near(t, "wait in M/E4/1", got.wait, erlangC(1, 8, 0.1)*(1+0.25)/2, 0.05)
+	network := []station{{servers: 1, mean: 0.010}, {servers: 1, mean: 0.004}, {mean: 0.030}}
+	for _, jobs := range []int{1, 2, 4, 8, 32} {
+		near(t, "closed network", simulate(network, load{circulating: jobs}, 60_000).rate, meanValues(network, jobs), 0.02)
+	}
+}
+
+// TestFleetPredicts: processes add up while there are processors, and not beyond.
+func TestFleetPredicts(t *testing.T) {
+	f := calibrated(4, 1, 0.020, 20) // 30 ms of 50 are spent waiting
+	near(t, "what was measured", f.jobs(1), 20, 0.01)
+	near(t, "the rest of a job", f.other, 0.030, 0.03)
+	near(t, "two processes", f.jobs(2), 40, 0.02)
+	near(t, "as many as the cores can do", f.jobs(64), 200, 0.02)
+	// Nothing but processor time: the second core doubles it, the third process adds nothing.
+	full := calibrated(2, 1, 0.025, 40)
+	near(t, "two processes on two cores", full.jobs(2), 80, 0.02)
+	near(t, "eight processes on two cores", full.jobs(8), 80, 0.02)
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/store/blob"
+	"relaypdf/store/storetest"
+)
+
+// workerFigures are those of processes with the role worker that share a queue on
+// PostgreSQL, each of which prints one invoice at a time. What a job costs is the
+// mean of all of the row's jobs.
+type workerFigures struct {
+	Processes int     `json:"processes"`
+	PerSecond float64 `json:"jobsPerSecond"`
+	// Predicted is the model's, made of the row of one process; that row has none.
+	Predicted float64 `json:"predicted,omitempty"`
+	CPU       float64 `json:"cpuMsPerJob"` // of workers, browsers and PostgreSQL
+	Database  float64 `json:"databaseMsPerJob"`
+	Commits   float64 `json:"commitsPerJob"`
+	Syncs     float64 `json:"syncsPerJob"` // of PostgreSQL's log
+	LogBytes  float64 `json:"logBytesPerJob"`
+	FileBytes float64 `json:"fileBytesPerJob"`
+	Jobs      int     `json:"jobs"`
+}
+
+const (
+	// workerSlots is how many jobs a process works on at once here.
+	workerSlots = 1
+	// modelShare is how near a prediction should be.
+	modelShare = 0.15
+	// workerPatience bounds the wait for a row's jobs.
+	workerPatience = 10 * time.Minute
+)
+
+// workers measures jobs per second by processes beside what the model predicts.
+func (l databases) workers(ctx context.Context, r *report) (err error) {
+	address, drop, err := storetest.NewDatabase()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	dir, err := os.MkdirTemp(l.options.dir, "relaypdf-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	f := workerFleet{lab: l.lab, dir: dir, address: address}
+	if f.key, err = f.fund(ctx); err != nil {
+		return err
+	}
+	if f.db, err = sql.Open("pgx", address); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.db.Close()) }()
+	if f.postgres, err = postmaster(ctx, f.db); err != nil {
+		return err
+	}
+	var one fleet
+	for _, processes := range choose(l.lab, []int{1, 2, 4}, []int{1, 2}) {
+		l.say("jobs of %d worker processes", processes)
+		row, err := f.measure(ctx, processes)
+		if err != nil {
+			return fmt.Errorf("%d processes: %w", processes, err)
+		}
+		if processes == 1 {
+			one = calibrated(l.slots, workerSlots, row.CPU/1000, row.PerSecond)
+		} else {
+			row.Predicted = one.jobs(processes)
+		}
+		r.Workers = append(r.Workers, row)
+	}
+	return nil
+}
+
+// workerFleet is what processes share.
+type workerFleet struct {
+	*lab
+
+	dir, address, key string
+	db                *sql.DB
+	postgres          int // process
+}
+
+// fund makes an account with money and returns the secret of its key.
+func (f workerFleet) fund(ctx context.Context) (key string, err error) {
+	blobs, err := blob.NewDisk(filepath.Join(f.dir, "files"))
+	if err != nil {
+		return "", err
+	}
+	s, err := store.Open(ctx, store.Config{URL: f.address, DataDir: f.dir, Blobs: blobs})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return fundAccount(ctx, s, "workers@localhost")
+}
+
+// postmaster returns the process of the PostgreSQL server of a database.
+func postmaster(ctx context.Context, db *sql.DB) (pid int, err error) {
+	var folder string
+	if err := db.QueryRowContext(ctx, "SHOW data_directory").Scan(&folder); err != nil {
+		return 0, err
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "postmaster.pid"))
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	return strconv.Atoi(first)
+}
+
+// start starts a process with the roles on the shared data.
+func (f workerFleet) start(ctx context.Context, roles string) (*server, error) {
+	return startServer(ctx, f.options, f.dir, "RELAYPDF_DATABASE_URL="+f.address, "RELAYPDF_ROLES="+roles,
+		"RELAYPDF_RENDER_SLOTS="+strconv.Itoa(workerSlots), "RELAYPDF_ENGINES=none")
+}
+
+// measure fills the queue, and then has so many processes empty it.
+func (f workerFleet) measure(ctx context.Context, processes int) (row workerFigures, err error) {
+	ctx, cancel := context.WithTimeout(ctx, workerPatience)
+	defer cancel()
+	if err := f.fill(ctx, choose(f.lab, 1000, 30)); err != nil {
+		return row, err
+	}
+	before, err := f.costs(ctx, nil)
+	if err != nil {
+		return row, err
+	}
+	var workers []*server
+	defer func() {
+		for _, w := range workers {
+			err = errors.Join(err, w.stop())
+		}
+	}()
+	for range processes {
+		w, err := f.start(ctx, "worker")
+		if err != nil {
+			return row, err
+		}
+		workers = append(workers, w)
+	}
+	// What starting takes is no job's; a quick look has too few of them to leave any out.
+	if !f.short {
+		if before, err = f.costs(ctx, workers); err != nil {
+			return row, err
+		}
+	}
+	left := 1
+	for look := time.NewTicker(200 * time.Millisecond); left > 0; {
+		select {
+		case <-ctx.Done():
+			look.Stop()
+			return row, fmt.Errorf("%d jobs are left: %w", left, ctx.Err())
+		case <-look.C:
+		}
+		if err := f.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM jobs WHERE state <> 'ended'").Scan(&left); err != nil {
+			return row, err
+		}
+	}
+	after, err := f.costs(ctx, workers)
+	if err != nil {
+		return row, err
+	}
+	row = after.since(before)
+	row.Processes = processes
+	// The rate is that of jobs which ended while all processes had enough to do: after
+	// the last one was ready, and before the last jobs.
+	err = f.db.QueryRowContext(ctx, `WITH ended AS (
+			SELECT ended_at, ROW_NUMBER() OVER (ORDER BY ended_at) AS n, COUNT(*) OVER () AS all_of_them FROM calls WHERE ended_at > $1
+		) SELECT COALESCE((COUNT(*) - 1) / NULLIF((MAX(ended_at) - MIN(ended_at)) / 1e6, 0), 0) FROM ended WHERE n < all_of_them - $2`,
+		before.at.UnixMicro(), processes).Scan(&row.PerSecond)
+	if err == nil && row.PerSecond == 0 {
+		err = errors.New("the jobs were over before all processes had started")
+	}
+	return row, err
+}
+
+// fill puts jobs into the queue, by a process that is gone when they begin.
+func (f workerFleet) fill(ctx context.Context, jobs int) (err error) {
+	door, err := f.start(ctx, "api")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, door.stop()) }()
+	body, err := json.Marshal(map[string]string{"html": invoice(), "response": "async"})
+	if err != nil {
+		return err
+	}
+	c := newClient(door.url)
+	return repeat(ctx, inTurn, jobs, func(ctx context.Context, _ int) error {
+		a, err := c.post(ctx, f.key, request{path: "/v1/pdf", body: body})
+		if err == nil && a.status != http.StatusAccepted {
+			err = fmt.Errorf("status %d: %s", a.status, a.text)
+		}
+		return err
+	})
+}
+
+// workerCosts is what has been spent until a moment.
+type workerCosts struct {
+	at                                      time.Time
+	workers, database                       time.Duration
+	ended, commits, syncs, logBytes, stored float64
+}
+
+// costs looks at what has been spent.
+func (f workerFleet) costs(ctx context.Context, workers []*server) (c workerCosts, err error) {
+	c.at = time.Now()
+	for _, w := range workers {
+		c.workers += cpuOf(w.cmd.Process.Pid)
+	}
+	c.database = cpuOf(f.postgres)
+	err = f.db.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'ended'),
+		(SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()),
+		(SELECT wal_sync FROM pg_stat_wal), (SELECT wal_bytes FROM pg_stat_wal), (SELECT COALESCE(SUM(size), 0) FROM files)`).
+		Scan(&c.ended, &c.commits, &c.syncs, &c.logBytes, &c.stored)
+	return c, err
+}
+
+// since is what a job cost between two moments.
+func (c workerCosts) since(before workerCosts) workerFigures {
+	jobs := max(1, c.ended-before.ended)
+	database := ms(c.database - before.database)
+	return workerFigures{
+		CPU: (ms(c.workers-before.workers) + database) / jobs, Database: database / jobs, Commits: (c.commits - before.commits) / jobs,
+		Syncs: (c.syncs - before.syncs) / jobs, LogBytes: (c.logBytes - before.logBytes) / jobs, FileBytes: (c.stored - before.stored) / jobs, Jobs: int(jobs),
+	}
+}
+
+func (r *report) writeWorkers(w io.Writer) {
+	if len(r.Workers) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nJobs (invoices) of worker processes with one slot each, on one PostgreSQL and one folder of files. Predicted: docs/scale.md's model, from the row of one process.")
+	fmt.Fprint(w, "A job's processor time is that of workers, browsers and PostgreSQL.\n\n")
+	table(w, "processes\tjobs/s\tpredicted\toff by\tgoal\t\tCPU ms\tof PostgreSQL\tcommits\tsyncs\tlog bytes\tfile bytes", func(w io.Writer) {
+		for _, f := range r.Workers {
+			predicted, off, goal, result := "-", "-", "-", ""
+			if f.Predicted > 0 {
+				share := f.Predicted/f.PerSecond - 1
+				predicted, off = fmt.Sprintf("%.1f", f.Predicted), fmt.Sprintf("%+.0f %%", 100*share)
+				goal, result = fmt.Sprintf("%.0f %%", 100*modelShare), verdict(max(share, -share) <= modelShare)
+			}
+			fmt.Fprintf(w, "%d\t%.1f\t%s\t%s\t%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\n",
+				f.Processes, f.PerSecond, predicted, off, goal, result, f.CPU, f.Database, f.Commits, f.Syncs, f.LogBytes, f.FileBytes)
+		}
+	})
+}
