@@ -151,6 +151,10 @@ func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Sche
 	}
 	made.Items = c.part(doc.Items, name+"Item", nil, "")
 	made.AdditionalProperties = c.part(doc.AdditionalProperties, name+"Value", nil, "")
+	if doc.Type == "object" && doc.Properties == nil && doc.AdditionalProperties == nil {
+		// Without it openapi-typescript takes an object of any members for one that has none.
+		made.AdditionalProperties = jsonschema.TrueSchema
+	}
 	made.OneOf, made.AnyOf = nil, nil
 	for i, alternative := range doc.OneOf {
 		made.OneOf = append(made.OneOf, c.part(alternative, fmt.Sprint(name, "Choice", i), nil, ""))
