@@ -23,23 +23,23 @@ func keepTrace(ctx context.Context, tx bun.Tx, c NewCall) error {
 	return nil
 }
 
-const traceSelect = `SELECT COALESCE(MAX(trace), '') FROM (SELECT trace FROM jobs WHERE call_id = ?0
-	UNION ALL SELECT trace FROM callbacks WHERE call_id = ?0) AS kept`
-
 // Trace returns what the trace of a call goes on from, as NewCall had it; empty
 // where it has none.
-func (s JobStore) Trace(ctx context.Context, callID string) (trace string, err error) {
-	if err := s.read.NewRaw(traceSelect, callID).Scan(ctx, &trace); err != nil {
+func (s JobStore) Trace(ctx context.Context, callID string) (string, error) {
+	return s.readTrace(ctx, "?0", callID)
+}
+
+// EventTrace is Trace of the call that an event tells of, if it tells of one.
+func (s JobStore) EventTrace(ctx context.Context, eventID string) (string, error) {
+	return s.readTrace(ctx, "(SELECT call_id FROM events WHERE id = ?0)", eventID)
+}
+
+// readTrace reads what was kept for the call that an expression means by the id.
+func (s JobStore) readTrace(ctx context.Context, call, id string) (trace string, err error) {
+	query := "SELECT COALESCE(MAX(trace), '') FROM (SELECT trace FROM jobs WHERE call_id = " + call +
+		" UNION ALL SELECT trace FROM callbacks WHERE call_id = " + call + ") AS kept"
+	if err := s.read.NewRaw(query, id).Scan(ctx, &trace); err != nil {
 		return "", fmt.Errorf("read trace: %w", err)
 	}
 	return trace, nil
-}
-
-// EventTrace is Trace of the call that an event tells of.
-func (s JobStore) EventTrace(ctx context.Context, eventID string) (string, error) {
-	var callID string
-	if err := s.read.NewRaw("SELECT COALESCE(call_id, '') FROM events WHERE id = ?", eventID).Scan(ctx, &callID); err != nil {
-		return "", fmt.Errorf("read trace: %w", notFound(err))
-	}
-	return s.Trace(ctx, callID)
 }

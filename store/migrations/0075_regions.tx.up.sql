@@ -1,7 +1,6 @@
 {{if .Postgres}}
--- settle_call of 0002_functions, whose file has its warnings and its region from the
--- beginning. Processes of the release before go on calling settle_call and
--- settle_warned.
+-- Settles a call: its file has its warnings and its region from the beginning.
+-- Processes of the releases before go on calling settle_call and settle_warned.
 CREATE OR REPLACE FUNCTION settle_kept(
     p_id text, p_charge bigint, p_now bigint, p_duration bigint, p_steps text, p_posting text, p_lease text, p_try bigint,
     p_file text, p_filename text, p_content_type text, p_size bigint, p_blob text, p_expires bigint,

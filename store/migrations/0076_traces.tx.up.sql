@@ -14,7 +14,9 @@ BEGIN
     ELSE
         v_verdict := begin_call(p_id, p_result, p_account, p_key, p_operation, p_mode, p_request, p_idem, p_hash, p_idem_until, p_lease, p_metered, p_quote, p_now, p_today, p_posting, p_callback, p_receiver, p_job, p_input, p_input_key, p_pins);
     END IF;
-    UPDATE callbacks SET trace = p_trace WHERE call_id = p_id;
+    IF p_callback <> '' THEN
+        UPDATE callbacks SET trace = p_trace WHERE call_id = p_id;
+    END IF;
     RETURN v_verdict;
 END $$;
 {{else -}}
