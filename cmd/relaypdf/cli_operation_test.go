@@ -731,22 +731,7 @@ func TestDocumentsFromARealService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), unhurried)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- app.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-		if err := app.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	app := startApp(t, config, io.Discard)
 	client := []string{"--api-url", app.URL, "--api-key", key}
 	for _, tt := range []struct {
 		args []string

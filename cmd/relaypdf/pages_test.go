@@ -53,7 +53,13 @@ func startPages(t *testing.T, changes ...func(*Config)) *App {
 	for _, change := range changes {
 		change(&config)
 	}
-	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), unhurried)
+	return startApp(t, config, io.Discard)
+}
+
+// startApp starts an App that ends with the test.
+func startApp(t *testing.T, config Config, log io.Writer) *App {
+	t.Helper()
+	app, err := NewApp(t.Context(), config, newLogger(config, log), unhurried)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
-	"errors"
 	"image/png"
 	"io"
 	"net/http"
@@ -41,20 +39,7 @@ func startOpen(t *testing.T, settings ...string) *App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := NewApp(t.Context(), config, newLogger(config, io.Discard), unhurried)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	served := make(chan error, 1)
-	go func() { served <- app.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-served, app.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return app
+	return startApp(t, config, io.Discard)
 }
 
 // keyOf makes an account with money, and returns a key of it.

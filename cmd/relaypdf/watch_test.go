@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"os/exec"
@@ -37,22 +36,7 @@ func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := &apitest.Log{}
-	app, err := NewApp(t.Context(), config, newLogger(config, log), unhurried)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- app.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-		if err := app.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	app := startApp(t, config, log)
 	receiver := apitest.NewReceiver(t, nil).URL // whose certificate nobody knows here
 	for body, want := range map[string]int{
 		`{"html":"<p>a</p>"}`: http.StatusOK,

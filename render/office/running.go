@@ -30,12 +30,14 @@ var workerSource string
 //go:embed registrymodifications.xcu
 var settings []byte
 
-// fonts is the office's own configuration of fonts, in which FONTS stands for
-// that of all programs.
+// annotation describes the box of comments (see completeShare).
 //
 //go:embed annotation.ui
 var annotation []byte
 
+// fonts is the office's own configuration of fonts, in which FONTS stands for
+// that of all programs.
+//
 //go:embed fonts.conf
 var fonts []byte
 
