@@ -413,6 +413,8 @@ func (a *App) Close() error {
 	closeIf(a.Store, a.Store != nil)
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
-	errs = append(errs, a.tracer.Close(ctx))
+	if err := a.tracer.Close(ctx); err != nil { // The collector is not ours to answer for.
+		a.log.Warn("send traces failed", "error", err)
+	}
 	return errors.Join(errs...)
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"relaypdf/api/apitest"
 	"relaypdf/trace"
@@ -58,4 +60,41 @@ func TestTracesOfTheProgram(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCollectorHangs: a collector that takes traces and never answers costs the traces,
+// and neither a request nor the end of the program.
+func TestCollectorHangs(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts the whole program")
+	}
+	asked, release := make(chan struct{}, 1), make(chan struct{})
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-release
+	}))
+	t.Cleanup(collector.Close)
+	t.Cleanup(func() { close(release) })
+	config, err := loadConfig(flagsOf(t, "--data-dir="+t.TempDir(), "--listen=127.0.0.1:0", "--render-slots=1"), user("RELAYPDF_METRICS_LISTEN=", "RELAYPDF_OTLP_URL="+collector.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &apitest.Log{}
+	t.Cleanup(func() {
+		if !strings.Contains(log.String(), "send traces failed") {
+			t.Errorf("nothing is said of the collector:\n%s", log)
+		}
+	})
+	app := startApp(t, config, log) // which ends before the collector does, without an error
+	textOf(t, app.URL+"/v1/billing/prices")
+	select {
+	case <-asked:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the collector is not asked")
+	}
+	textOf(t, app.URL+"/v1/billing/prices")
 }
