@@ -50,8 +50,10 @@ type Config struct {
 	Prices     map[string]credit.Amount
 	// Paths are further addresses of the service that a visitor may have meant.
 	Paths []string
-	// ClientIP returns the address that limits count by, RequestID a request's id.
+	// ClientIP returns the address that limits count by, Place where people are told
+	// that a request came from, RequestID a request's id.
 	ClientIP  func(*http.Request) string
+	Place     func(*http.Request) string
 	RequestID func(context.Context) string
 	Logger    *slog.Logger
 	// Now is the clock; nil means the store's.
@@ -176,7 +178,7 @@ func New(cfg Config) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.CheckURL == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
+	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.CheckURL == nil || cfg.ClientIP == nil || cfg.Place == nil || cfg.RequestID == nil {
 		return nil, errors.New("the pages need a store, a box for secrets, a limiter, and the client's address and request's id")
 	}
 	if cfg.Now == nil {

@@ -214,6 +214,11 @@ var settings = []setting{
 		apply: into(func(c *Config) *string { return &c.TrustedIPHeader }, parseHeaderName),
 	},
 	{
+		name: "trusted-country-header", group: groupServer, emptyMeans: true,
+		doc:   "Header in which the same proxy sends the client's country, by two letters: `CF-IPCountry`, `CloudFront-Viewer-Country`. It stands beside addresses in the lists of sessions, on the page that approves the command line, in letters and the audit. Empty shows addresses alone.",
+		apply: into(func(c *Config) *string { return &c.TrustedCountryHeader }, parseHeaderName),
+	},
+	{
 		name: "edge-purge-url", group: groupServer,
 		doc:   "Caches in front that `relaypdf edge purge` tells to forget, separated by commas: `http://HOST:PORT/` of a Varnish, `file:///FOLDER` of an nginx (docs/edge.md).",
 		apply: into(func(c *Config) *[]string { return &c.EdgePurgeURLs }, parsePurgeURLs),

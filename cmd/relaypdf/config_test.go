@@ -196,7 +196,7 @@ func TestValues(t *testing.T) {
 		"RELAYPDF_BILLING=off", "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_PRICES=pdf.create=2500, pdf.extract-images=0",
 		"RELAYPDF_TRIAL=0.25", "RELAYPDF_LOG_LEVEL=debug", "RELAYPDF_LOG_FORMAT=text", "RELAYPDF_EXTRA_CA="+ca,
 		"RELAYPDF_DATABASE_URL=postgres://u:p@db/relaypdf", "RELAYPDF_SHUTDOWN_TIMEOUT=90s",
-		"RELAYPDF_MAX_FILE=5GB", "RELAYPDF_TRUSTED_IP_HEADER=Fly-Client-IP", "RELAYPDF_LISTEN=[::1]:0",
+		"RELAYPDF_MAX_FILE=5GB", "RELAYPDF_TRUSTED_IP_HEADER=Fly-Client-IP", "RELAYPDF_TRUSTED_COUNTRY_HEADER=Fly-Country", "RELAYPDF_LISTEN=[::1]:0",
 	))
 	if want := []string{"10.0.0.0/8", "intranet:8443"}; !slices.Equal(c.AllowHosts, want) {
 		t.Errorf("AllowHosts: got %q, want %q", c.AllowHosts, want)
@@ -267,6 +267,7 @@ func TestErrors(t *testing.T) {
 		{"BILLING", "true", `"true" is neither on nor off; write on or off`},
 		{"HEADER_BRAND", "My Brand", `"My Brand"` + badHeader},
 		{"TRUSTED_IP_HEADER", "X:Y", `"X:Y" is not a header; write its name, or with the number of proxies that append to it, X-Forwarded-For:2`},
+		{"TRUSTED_COUNTRY_HEADER", "CF-IPCountry", "it is the proxy's word, and RELAYPDF_TRUSTED_IP_HEADER names no proxy; set that, too"},
 		{"MAX_BODY", "10x", `"10x"` + badSize},
 		{"MAX_BODY", "0", `"0"` + badSize},
 		{"MAX_BODY", "9999999999GiB", `"9999999999GiB"` + badSize},
