@@ -18,7 +18,7 @@ const (
 	// searchPath is where programs that jobs start are looked for.
 	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	// startTime bounds the time until a new child is ready.
-	startTime = 15 * time.Second
+	startTime = time.Minute
 	// pipeSize is how much a pipe holds.
 	pipeSize = 1 << 20
 )
