@@ -105,7 +105,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.config.BaseURL, Version: version, SignUp: a.config.SignUp, Trial: a.config.Trial,
 		Prices: prices, Local: api.Loopback(a.config.BaseURL), Logger: a.log,
 		ClientIP:  func(r *http.Request) string { return edge.ClientIP(r.Context()) },
-		Place:     func(r *http.Request) string { return edge.Place(r, a.config.TrustedCountryHeader) },
+		Place:     func(r *http.Request) string { return edge.Place(r, a.config.CountryHeader) },
 		RequestID: edge.RequestID, CheckURL: a.render.CheckURL, Paths: a.API.Paths(), Region: a.config.Region,
 		Settings: a.config.settings(), Counters: a.counters,
 	}

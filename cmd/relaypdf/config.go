@@ -20,41 +20,41 @@ import (
 // Config is every setting of the program, parsed and checked. The table in
 // config_table.go fills it; nothing else reads the environment.
 type Config struct {
-	File                 string // settings file that was read; empty: none
-	Listen               string // host:port of the public listener; port 0 picks a free one
-	BaseURL              string // public address without a trailing slash; every link is built from it
-	DataDir              string // absolute folder of the database and the stored files
-	DatabaseURL          string // sqlite:///… or postgres://…
-	SessionURL           string // postgres://… without a pooler; empty is DatabaseURL
-	Retention            int    // whole months of history that stay; 0 is all
-	ReadURL              string // postgres://… of a replica; empty is DatabaseURL
-	DatabaseConns        int
-	RedisURL             string   // empty counts rate limits in memory
-	AllowHosts           []string // hosts, host:port or CIDRs that are opened although private
-	OwnHosts             []string // addresses, CIDRs and names that lead here, beside the interfaces' and the base URL's
-	Fonts                string   // folder of typefaces besides the system's
-	ExtraCA              string   // PEM file with certificate authorities trusted besides the system's
-	RateLimits           bool
-	Billing              bool
-	HeaderBrand          string   // second name of the x-service-* headers; empty adds none
-	MetricsListen        string   // host:port of /metrics, pprof and probes; empty: off
-	TrustedIPHeader      string   // the one header that carries the client's address; empty: the socket's
-	TrustedCountryHeader string   // the header that carries the client's country; empty: none
-	EdgePurgeURLs        []string // caches in front that can be told to forget
-	MaxBody              int64    // bytes of a request body
-	MaxFile              int64    // bytes of one file, inline, fetched or uploaded
-	Memory               int64    // bytes that the service may take; 0: what there is
-	RenderSlots          int      // renders at once; 0: one per core
-	RenderQueue          int      // renders that may wait; 0: the pool's own default
-	Engines              []string // the heavy ones that run
-	OfficeSlots          int      // office documents at once; 0: one per core
-	RenderUser           string   // unprivileged user of the engines when started as root
-	Sandbox              string   // least protection to start with: full, reduced or none
-	Chromium             string   // browser binary; empty: found by itself
-	Trial                credit.Amount
-	SignUp               string // who may make an account on the pages: open, invite, closed
-	SMTPURL              string // mail server; empty sends no mail
-	MailFrom             string // sender of mails
+	File            string // settings file that was read; empty: none
+	Listen          string // host:port of the public listener; port 0 picks a free one
+	BaseURL         string // public address without a trailing slash; every link is built from it
+	DataDir         string // absolute folder of the database and the stored files
+	DatabaseURL     string // sqlite:///… or postgres://…
+	SessionURL      string // postgres://… without a pooler; empty is DatabaseURL
+	Retention       int    // whole months of history that stay; 0 is all
+	ReadURL         string // postgres://… of a replica; empty is DatabaseURL
+	DatabaseConns   int
+	RedisURL        string   // empty counts rate limits in memory
+	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
+	OwnHosts        []string // addresses, CIDRs and names that lead here, beside the interfaces' and the base URL's
+	Fonts           string   // folder of typefaces besides the system's
+	ExtraCA         string   // PEM file with certificate authorities trusted besides the system's
+	RateLimits      bool
+	Billing         bool
+	HeaderBrand     string   // second name of the x-service-* headers; empty adds none
+	MetricsListen   string   // host:port of /metrics, pprof and probes; empty: off
+	TrustedIPHeader string   // the one header that carries the client's address; empty: the socket's
+	CountryHeader   string   // the header that carries the client's country; empty: none
+	EdgePurgeURLs   []string // caches in front that can be told to forget
+	MaxBody         int64    // bytes of a request body
+	MaxFile         int64    // bytes of one file, inline, fetched or uploaded
+	Memory          int64    // bytes that the service may take; 0: what there is
+	RenderSlots     int      // renders at once; 0: one per core
+	RenderQueue     int      // renders that may wait; 0: the pool's own default
+	Engines         []string // the heavy ones that run
+	OfficeSlots     int      // office documents at once; 0: one per core
+	RenderUser      string   // unprivileged user of the engines when started as root
+	Sandbox         string   // least protection to start with: full, reduced or none
+	Chromium        string   // browser binary; empty: found by itself
+	Trial           credit.Amount
+	SignUp          string // who may make an account on the pages: open, invite, closed
+	SMTPURL         string // mail server; empty sends no mail
+	MailFrom        string // sender of mails
 
 	// Where the stored files are, where they were before, if anywhere, and who asks
 	// for what is in buckets; without a key it is found as Amazon's programs do.
@@ -239,7 +239,7 @@ func (c *Config) check() []error {
 		return []error{errors.New(
 			"RELAYPDF_OIDC_ISSUER and RELAYPDF_OIDC_CLIENT_ID: only one of them is set; logging in with a provider needs both, so set the other, or none")}
 	}
-	if c.TrustedIPHeader == "" && c.TrustedCountryHeader != "" {
+	if c.TrustedIPHeader == "" && c.CountryHeader != "" {
 		return []error{errors.New("RELAYPDF_TRUSTED_COUNTRY_HEADER: it is the proxy's word, and RELAYPDF_TRUSTED_IP_HEADER names no proxy; set that, too")}
 	}
 	if c.MCPIssuer == "" && c.MCPAudience != "" {

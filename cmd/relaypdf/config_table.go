@@ -216,7 +216,7 @@ var settings = []setting{
 	{
 		name: "trusted-country-header", group: groupServer, emptyMeans: true,
 		doc:   "Header in which the same proxy sends the client's country, by two letters: `CF-IPCountry`, `CloudFront-Viewer-Country`. It stands beside addresses in the lists of sessions, on the page that approves the command line, in letters and the audit. Empty shows addresses alone.",
-		apply: into(func(c *Config) *string { return &c.TrustedCountryHeader }, parseHeaderName),
+		apply: into(func(c *Config) *string { return &c.CountryHeader }, parseHeaderName),
 	},
 	{
 		name: "edge-purge-url", group: groupServer,

@@ -412,6 +412,8 @@ func (f *fleet) checkAnswers() {
 func (f *fleet) checkWindows() {
 	f.t.Helper()
 	const window, most = 10 * time.Second, 5
+	f.mu.Lock() // The processes are still there, and say what they do.
+	defer f.mu.Unlock()
 	for region := range fleetRegions {
 		looked, fullest := 0, 0
 		for _, first := range f.answers {
