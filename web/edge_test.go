@@ -121,15 +121,6 @@ func listenAnywhere(t *testing.T) net.Listener {
 	return listener
 }
 
-// freePort returns a port that nobody has.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener := listenAnywhere(t)
-	defer func() { _ = listener.Close() }()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
-}
-
 func request(t *testing.T, method, address string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
@@ -194,7 +185,7 @@ func run(t *testing.T, name string, args ...string) {
 // startNginx starts nginx with deploy/edge/nginx.conf.
 func startNginx(t *testing.T, o *origin) *front {
 	t.Helper()
-	port, folder := freePort(t), filepath.Join(t.TempDir(), "kept")
+	port, folder := storetest.FreePort(t), filepath.Join(t.TempDir(), "kept")
 	site := fill(t, "nginx.conf", "server 127.0.0.1:8787 ", "server 127.0.0.1:"+o.port+" ", "listen 80 default_server", "listen 127.0.0.1:"+port, "/var/cache/nginx/relaypdf levels", folder+" levels")
 	user, work := "", t.TempDir()
 	if os.Geteuid() == 0 {
@@ -214,7 +205,7 @@ http { access_log off; client_body_temp_path %[2]s/a; proxy_temp_path %[2]s/b; f
 // startVarnish starts Varnish with deploy/edge/varnish.vcl.
 func startVarnish(t *testing.T, o *origin) *front {
 	t.Helper()
-	port := freePort(t)
+	port := storetest.FreePort(t)
 	site := fill(t, "varnish.vcl", `.port = "8787"`, `.port = "`+o.port+`"`)
 	jail := "none"
 	run(t, "varnishd", "-F", "-j", jail, "-n", t.TempDir(), "-a", "127.0.0.1:"+port, "-f", site, "-s", "malloc,64m")

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -131,7 +130,7 @@ func newFleet(t *testing.T) *fleet {
 		env := append(slices.Clone(f.env), "RELAYPDF_REGION="+region, "RELAYPDF_DATABASE_URL="+far.URL, "RELAYPDF_REDIS_URL=redis://"+link.Address+"/0")
 		var own []string
 		for n := range 2 - i {
-			name := "127.0.0.1:" + freePort(t)
+			name := "127.0.0.1:" + storetest.FreePort(t)
 			own = append(own, name)
 			f.apis = append(f.apis, f.newServer(name, i, append(slices.Clone(env), "RELAYPDF_ROLES=api,web", "RELAYPDF_LISTEN="+name)))
 			f.workers = append(f.workers, f.newServer(fmt.Sprintf("worker %s %d", region, n), i, append(slices.Clone(env), "RELAYPDF_ROLES=worker")))
@@ -141,17 +140,6 @@ func newFleet(t *testing.T) *fleet {
 	f.doors = startFleetNginx(t, f.dir, ports)
 	f.clientHook = f.told
 	return f
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
 }
 
 // newServer is a process that tells, in its log, when it counts for itself.
@@ -520,7 +508,7 @@ proxy_read_timeout 300s; proxy_http_version 1.1; proxy_set_header Connection "";
 		for _, name := range own {
 			fmt.Fprintf(&text, "server %s max_fails=0; ", name)
 		}
-		port := freePort(t)
+		port := storetest.FreePort(t)
 		fmt.Fprintf(&text, "}\nserver { listen 127.0.0.1:%s; location / { proxy_pass http://region%d; } }\n", port, i)
 		doors = append(doors, (&url.URL{Scheme: "http", Host: "127.0.0.1:" + port}).String())
 	}

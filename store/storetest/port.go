@@ -1,0 +1,29 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"testing"
+)
+
+// FreePort returns a port of 127.0.0.1 that nobody uses, for a program that has to be
+// told one. It is below those that the system gives away: whoever asks for any port
+// meanwhile, or dials, is given another.
+func FreePort(t testing.TB) string {
+	t.Helper()
+	const first, given = 20_000, 32_768
+	for range 100 {
+		port := strconv.Itoa(first + rand.IntN(given-first))
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:"+port)
+		if err != nil {
+			continue
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return port
+	}
+	t.Fatal("no port is free")
+	return ""
+}
