@@ -18,23 +18,6 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 	c.env = append(c.env, "RELAYPDF_ENGINES=ghostscript")
 	server := c.start("none")
 	defer server.end(syscall.SIGTERM)
-	get := func(path string) string {
-		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := (&http.Client{Timeout: crashPatience}).Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err != nil || response.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %d, %v: %s", path, response.StatusCode, err, text)
-		}
-		return string(text)
-	}
 	post := func(path, body string) (int, string) {
 		t.Helper()
 		response, err := c.send(t.Context(), server.url+path, "", strings.NewReader(body))
@@ -48,12 +31,12 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 		}
 		return response.StatusCode, string(text)
 	}
-	prices := get("/v1/billing/prices")
+	prices := textOf(t, server.url+"/v1/billing/prices")
 	if strings.Contains(prices, `"convert.create"`) || strings.Contains(prices, `"pdf.ocr"`) || !strings.Contains(prices, `"pdf.pdfa"`) {
 		t.Errorf("the price list is %s", prices)
 	}
 	var ready struct{ Checks map[string]string }
-	if err := json.Unmarshal([]byte(get("/health/ready")), &ready); err != nil || ready.Checks["office"] != "off" || ready.Checks["ocr"] != "off" || ready.Checks["ghostscript"] != "" {
+	if err := json.Unmarshal([]byte(textOf(t, server.url+"/health/ready")), &ready); err != nil || ready.Checks["office"] != "off" || ready.Checks["ocr"] != "off" || ready.Checks["ghostscript"] != "" {
 		t.Errorf("ready says %v, %v", ready.Checks, err)
 	}
 	if status, tools := post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); status != http.StatusOK || strings.Contains(tools, `"name":"convert_create"`) || strings.Contains(tools, `"name":"pdf_ocr"`) || !strings.Contains(tools, `"name":"pdf_pdfa"`) {

@@ -109,6 +109,7 @@ func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 	}
 }
 
+// textOf is what is at an address, whatever its status.
 func textOf(t *testing.T, address string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
