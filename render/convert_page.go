@@ -72,7 +72,7 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 	for _, reference := range about.Nowhere {
 		p.lacks(reference, "could not be loaded: it is no address of a server, and the page has none that it could start from")
 	}
-	made.Warnings = p.lacking[:min(len(p.lacking), maxWarnings)]
+	made.Warnings = p.lacking[:min(len(p.lacking), chrome.MaxWarnings)]
 	if len(about.Headings) == 0 {
 		made.Body = result.Output(0)
 		return made, nil
@@ -81,9 +81,6 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 	made.Body, err = a.AddBookmarks(ctx, PDFFile{Content: result.Output(0)}, headingBookmarks(about.Headings))
 	return made, err
 }
-
-// maxWarnings is how many faults of a document are told at most.
-const maxWarnings = 50
 
 // lacks notes what is left out of a page.
 func (p *pageFetch) lacks(address, why string) {

@@ -57,7 +57,7 @@ const (
 func (e Emails) Print(ctx context.Context, content FileContent, how Email) (Document, error) {
 	p := emailPrint{Emails: e, how: how, left: maxAppended}
 	doc, err := p.message(ctx, content, 0)
-	doc.Warnings = doc.Warnings[:min(len(doc.Warnings), maxWarnings)]
+	doc.Warnings = doc.Warnings[:min(len(doc.Warnings), chrome.MaxWarnings)]
 	return doc, err
 }
 

@@ -1,11 +1,9 @@
 package store_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -14,24 +12,6 @@ import (
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
 )
-
-// lines collects what is logged.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
-}
 
 // TestReplica reads lists from a PostgreSQL that follows another one, 80 ms
 // nearer. Where it is late, dead, frozen or no replica, they come from the primary,
@@ -54,7 +34,7 @@ func TestReplica(t *testing.T) {
 	db.ReadURL = ""
 	primary := db.Open(t, nil) // makes the tables
 	db.URL, db.ReadURL = far.URL, near
-	said := new(lines)
+	said := new(storetest.Log)
 	s := db.OpenAs(t, store.Config{Logger: slog.New(slog.NewTextHandler(said, nil))})
 
 	state := func() store.ReplicaState {
@@ -68,7 +48,7 @@ func TestReplica(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(5 * time.Minute); !done(); <-time.After(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("still not: %s; the replica: %+v\n%s", what, state(), said.text.String())
+				t.Fatalf("still not: %s; the replica: %+v\n%s", what, state(), said)
 			}
 		}
 	}
@@ -131,7 +111,7 @@ func TestReplica(t *testing.T) {
 	if got, err := s.Account(t.Context(), account.ID); err != nil || got.Balance != 2*credit.Dollar {
 		t.Errorf("the balance is %v, %v; want that of now", got.Balance, err)
 	}
-	await("it is late", func() bool { return unread() && said.count("the replica is not read") > 0 })
+	await("it is late", func() bool { return unread() && said.Count("the replica is not read") > 0 })
 	for range 20 {
 		if n, _ := list(true); n != 2 {
 			t.Errorf("beside a late replica a list has %d files, want 2", n)
@@ -161,7 +141,7 @@ func TestReplica(t *testing.T) {
 		}
 		await("it is read again", read)
 	}
-	gone, back := said.count("the replica is not read"), said.count("lists are read from the replica")
+	gone, back := said.Count("the replica is not read"), said.Count("lists are read from the replica")
 	if gone < 3 || back != gone+1 {
 		t.Errorf("said %d times that the replica is not read and %d times that it is, want one for each change", gone, back)
 	}
@@ -177,9 +157,9 @@ func TestReplicaThatIsNone(t *testing.T) {
 	} {
 		db := storetest.Postgres(t)
 		db.ReadURL = address(db)
-		said := new(lines)
+		said := new(storetest.Log)
 		s := db.OpenAs(t, store.Config{Logger: slog.New(slog.NewTextHandler(said, nil))})
-		for deadline := time.Now().Add(5 * time.Minute); said.count("the replica is not read") == 0; <-time.After(10 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); said.Count("the replica is not read") == 0; <-time.After(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: nothing is said", name)
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/store/storetest"
 	"relaypdf/webhook"
 )
 
@@ -57,7 +57,7 @@ func TestSamples(t *testing.T) {
 					t.Fatalf("the sample does not compile: %v\n%s", err, out)
 				}
 			}
-			port := freePort(t)
+			port := storetest.FreePort(t)
 			judge(t, startSample(t, port, sample.command(dir, port)))
 		})
 	}
@@ -75,26 +75,6 @@ func codeBlock(t *testing.T, text, language string) []byte {
 		t.Fatalf("the program in %s has no end", language)
 	}
 	return []byte(code + "\n")
-}
-
-// freePort returns a port that nobody uses, and that no connection is given by
-// itself: until the sample listens, a dial to such a port may connect to itself.
-func freePort(t *testing.T) string {
-	t.Helper()
-	const first, ephemeral = 20_000, 32_768
-	for range 100 {
-		port := strconv.Itoa(first + rand.IntN(ephemeral-first))
-		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:"+port)
-		if err != nil {
-			continue
-		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
-	}
-	t.Fatal("no free port was found")
-	return ""
 }
 
 // startSample starts a program that ends with its test, and returns its address

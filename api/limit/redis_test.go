@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -64,29 +63,11 @@ func socketPath(t *testing.T) string {
 	return filepath.Join(dir, "s")
 }
 
-// logged collects log lines.
-type logged struct {
-	mu    sync.Mutex
-	lines bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lines.Write(p)
-}
-
-func (l *logged) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.lines.String(), text)
-}
-
 // patience bounds what takes a moment, on machines that are busy as well.
 const patience = 2 * time.Minute
 
 // newRedis returns a Limiter that waits for Redis however busy the machine is.
-func newRedis(t *testing.T, socket string, to *logged) *Redis {
+func newRedis(t *testing.T, socket string, to *storetest.Log) *Redis {
 	t.Helper()
 	r := newHasty(t, socket, to)
 	options := r.client.Options()
@@ -100,7 +81,7 @@ func newRedis(t *testing.T, socket string, to *logged) *Redis {
 }
 
 // newHasty returns a Limiter that gives Redis as long as in production.
-func newHasty(t *testing.T, socket string, to *logged) *Redis {
+func newHasty(t *testing.T, socket string, to *storetest.Log) *Redis {
 	t.Helper()
 	r, err := NewRedis("unix://"+socket, slog.New(slog.NewTextHandler(to, nil)))
 	if err != nil {
@@ -136,7 +117,7 @@ func TestProcessesShareLimits(t *testing.T) {
 	}
 	var wait sync.WaitGroup
 	for range 2 {
-		process := newRedis(t, socket, new(logged))
+		process := newRedis(t, socket, new(storetest.Log))
 		for range 3 {
 			wait.Go(func() {
 				for !enough() {
@@ -199,7 +180,7 @@ func TestClocksOfProcessesDoNotCount(t *testing.T) {
 	var wait sync.WaitGroup
 	processes := []*Redis{}
 	for _, off := range []time.Duration{-2500 * time.Millisecond, 2500 * time.Millisecond} {
-		process := newRedis(t, socket, new(logged))
+		process := newRedis(t, socket, new(storetest.Log))
 		process.memory.now = func() time.Time { return time.Now().Add(off) }
 		processes = append(processes, process)
 		for range 3 {
@@ -249,7 +230,7 @@ func TestClocksOfProcessesDoNotCount(t *testing.T) {
 func TestRedisAnswersLikeMemory(t *testing.T) {
 	socket := socketPath(t)
 	startRedis(t, socket)
-	shared := newRedis(t, socket, new(logged))
+	shared := newRedis(t, socket, new(storetest.Log))
 	start := time.Now()
 	var clock time.Time
 	own := newMemory(func() time.Time { return clock }, maxKeys)
@@ -287,7 +268,7 @@ func TestRedisAnswersLikeMemory(t *testing.T) {
 func TestRedisGone(t *testing.T) {
 	socket := socketPath(t)
 	window := Window{"hour", 6, time.Hour}
-	lines := new(logged)
+	lines := new(storetest.Log)
 	r := newRedis(t, socket, lines)
 	take := func() bool {
 		t.Helper()
@@ -331,7 +312,7 @@ func TestRedisGone(t *testing.T) {
 	if take() {
 		t.Error("allowed after Redis came back: what was counted without it is forgotten")
 	}
-	if gone, back := lines.count("count rate limits in Redis failed"), lines.count("answers again"); gone != 1 || back != 1 {
+	if gone, back := lines.Count("count rate limits in Redis failed"), lines.Count("answers again"); gone != 1 || back != 1 {
 		t.Errorf("said %d times that Redis is gone and %d times that it is back, want once each", gone, back)
 	}
 }
@@ -345,7 +326,7 @@ func TestRedisComesBack(t *testing.T) {
 	current := startRedis(t, socket)
 	admin := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ReadTimeout: time.Minute})
 	defer admin.Close()
-	lines := new(logged)
+	lines := new(storetest.Log)
 	processes := []*Redis{newHasty(t, socket, lines), newHasty(t, socket, lines)}
 	shared := func() bool { return processes[0].Shared() && processes[1].Shared() }
 	await := func(what string, done func() bool) {
@@ -463,7 +444,7 @@ func TestRedisComesBack(t *testing.T) {
 		}
 	}
 	await("Redis is used again at last", shared)
-	if gone, back := lines.count("count rate limits in Redis failed"), lines.count("answers again"); gone != back || gone < 2*wantGone {
+	if gone, back := lines.Count("count rate limits in Redis failed"), lines.Count("answers again"); gone != back || gone < 2*wantGone {
 		t.Errorf("said %d times that Redis is gone and %d times that it is back, want one for each, and %d at least", gone, back, 2*wantGone)
 	}
 }
@@ -473,7 +454,7 @@ func TestRedisComesBack(t *testing.T) {
 func TestRedisCountsNothingLate(t *testing.T) {
 	socket := socketPath(t)
 	startRedis(t, socket)
-	r := newRedis(t, socket, new(logged))
+	r := newRedis(t, socket, new(storetest.Log))
 	window := Window{"hour", 5, time.Hour}
 	for i, ahead := range []time.Duration{-time.Hour, time.Hour, 0} {
 		r.ahead.Add(ahead.Microseconds())
@@ -495,7 +476,7 @@ func TestRedisCountsNothingLate(t *testing.T) {
 func TestRedisThatHangs(t *testing.T) {
 	socket := socketPath(t)
 	redisServer := startRedis(t, socket)
-	r := newHasty(t, socket, new(logged))
+	r := newHasty(t, socket, new(storetest.Log))
 	window := Window{"hour", 1, time.Hour}
 	if err := redisServer.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -512,7 +493,7 @@ func TestRedisThatHangs(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newRedis(t, socket, new(logged)).Take(ctx, "rl:fra:key", window); err == nil {
+	if _, err := newRedis(t, socket, new(storetest.Log)).Take(ctx, "rl:fra:key", window); err == nil {
 		t.Error("a client that has gone gets a verdict")
 	}
 }

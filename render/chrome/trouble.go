@@ -58,9 +58,9 @@ func (s Strict) matches(status int) bool {
 }
 
 const (
-	// maxWarnings bounds what is told of a document: one that loads a thousand
+	// MaxWarnings bounds what is told of a document: one that loads a thousand
 	// pictures from a server that is down says the same thing a thousand times.
-	maxWarnings = 50
+	MaxWarnings = 50
 	// maxMessageText and maxMessageURL bound each part of a warning, in bytes.
 	maxMessageText = 500
 	maxMessageURL  = 500
@@ -74,7 +74,7 @@ const (
 // troubles are the faults of the document being loaded.
 type troubles struct {
 	list    []Warning
-	more    int      // beyond maxWarnings
+	more    int      // beyond MaxWarnings
 	console int      // messages so far
 	answers []answer // of what the document loads
 }
@@ -91,7 +91,7 @@ func (t *troubles) add(w Warning) {
 	if slices.Contains(t.list, w) {
 		return
 	}
-	if len(t.list) >= maxWarnings {
+	if len(t.list) >= MaxWarnings {
 		t.more++
 		return
 	}
@@ -141,7 +141,7 @@ func (t *troubles) strict(rule Strict) (faults []Warning) {
 	}
 	for _, a := range t.answers {
 		w := Warning{Code: ResourceFailed, Message: fmt.Sprintf("was answered with status %d", a.status), URL: a.url}.Bounded()
-		if rule.matches(a.status) && !slices.Contains(faults, w) && len(faults) < maxWarnings {
+		if rule.matches(a.status) && !slices.Contains(faults, w) && len(faults) < MaxWarnings {
 			faults = append(faults, w)
 		}
 	}

@@ -204,7 +204,7 @@ func TestFloodOfFaults(t *testing.T) {
 	p := startWithSite(t, s)
 	for _, path := range []string{"/images", "/long", "/talks"} {
 		warnings, _ := printedWith(t, p, Job{URL: "http://site.test" + path, Timeout: patience})
-		if len(warnings) == 0 || len(warnings) > maxWarnings {
+		if len(warnings) == 0 || len(warnings) > MaxWarnings {
 			t.Errorf("%s: %d warnings", path, len(warnings))
 		}
 		for _, w := range warnings {
@@ -215,7 +215,7 @@ func TestFloodOfFaults(t *testing.T) {
 	}
 	// Nobody listens to the page after that, and it is not used again.
 	talks := `<p>text<script>for (let i = 0; i < 1000; i++) console.error(i)</script>`
-	if warnings, _ := printedWith(t, p, Job{HTML: talks, Lane: Realm}); len(warnings) != maxWarnings {
+	if warnings, _ := printedWith(t, p, Job{HTML: talks, Lane: Realm}); len(warnings) != MaxWarnings {
 		t.Errorf("%d warnings of a document without network", len(warnings))
 	}
 	warnings, _ := printedWith(t, p, Job{HTML: `<p>text<script>throw new Error('heard')</script>`, Lane: Realm})

@@ -3,6 +3,21 @@
 var args = JSON.parse(read("args.json"));
 var doc = new PDFDocument(args.input);
 
+// has returns an entry of a dictionary, or null.
+function has(o, key) { var v = o.get(key); return v && !v.isNull() ? v : null; }
+
+// each passes the keys of a dictionary to f, which may change it.
+function each(o, f) {
+	var keys = [];
+	o.forEach(function (a, b) { keys.push(typeof a === "string" ? a : b); }); // their order differs between versions
+	for (var i = 0; i < keys.length; i++) f(keys[i]);
+}
+
+// drop takes entries out of a dictionary.
+function drop(o, keys) {
+	if (o && o.isDictionary()) for (var i = 0; i < keys.length; i++) if (has(o, keys[i])) o.delete(keys[i]);
+}
+
 // attribute returns an attribute of a page, or of what it is in.
 function attribute(page, key) {
 	for (var node = page, depth = 0; node && node.isDictionary() && depth < 64; node = node.get("Parent"), depth++) {
@@ -92,10 +107,7 @@ function form(bounds, resources, data) {
 // copy returns a dictionary with the entries of another, or an empty one.
 function copy(o) {
 	var d = doc.newDictionary();
-	if (o && o.isDictionary()) o.forEach(function (a, b) {
-		var key = typeof a === "string" ? a : b; // their order differs between versions
-		d.put(key, o.get(key));
-	});
+	if (o && o.isDictionary()) each(o, function (key) { d.put(key, o.get(key)); });
 	return d;
 }
 

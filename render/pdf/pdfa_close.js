@@ -4,9 +4,6 @@
 var root = doc.getTrailer().get("Root"), before = new PDFDocument(args.before), source = before.getTrailer().get("Root");
 var first = new PDFDocument(args.first), files = [];
 
-function has(o, key) { var v = o.get(key); return v && !v.isNull() ? v : null; }
-function each(o, f) { var keys = []; o.forEach(function (a, b) { keys.push(typeof a === "string" ? a : b); }); for (var i = 0; i < keys.length; i++) f(keys[i]); }
-
 // plain copies a value with all that it refers to, and no stream. There is no end to
 // some; copying ends all the same.
 var room = 100000;

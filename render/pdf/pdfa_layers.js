@@ -7,10 +7,10 @@ var off = {}, anyOff = false;
 function hide(properties) {
 	var all = properties.get("OCGs"), first = properties.get("D"), i;
 	if (!first || !first.isDictionary()) return;
-	function each(list, f) { if (list && list.isArray()) for (i = 0; i < list.length; i++) f(String(list.get(i))); }
-	if (String(first.get("BaseState")) === "/OFF") each(all, function (group) { off[group] = true; });
-	each(first.get("ON"), function (group) { delete off[group]; });
-	each(first.get("OFF"), function (group) { off[group] = true; });
+	function eachOf(list, f) { if (list && list.isArray()) for (i = 0; i < list.length; i++) f(String(list.get(i))); }
+	if (String(first.get("BaseState")) === "/OFF") eachOf(all, function (group) { off[group] = true; });
+	eachOf(first.get("ON"), function (group) { delete off[group]; });
+	eachOf(first.get("OFF"), function (group) { off[group] = true; });
 	for (i in off) anyOff = true;
 }
 
@@ -75,8 +75,7 @@ function without(b, hidden) {
 // hiddenNames are the names of hidden layers in the resources of content.
 function hiddenNames(resources) {
 	var list = resources && resources.isDictionary() ? resources.get("Properties") : null, found = null;
-	if (list && list.isDictionary()) list.forEach(function (a, b) {
-		var key = typeof a === "string" ? a : b;
+	if (list && list.isDictionary()) each(list, function (key) {
 		if (!shows(list.get(key))) { found = found || {}; found["/" + key] = true; }
 	});
 	return found;

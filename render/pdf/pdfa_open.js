@@ -4,12 +4,9 @@
 var root = doc.getTrailer().get("Root");
 var found = { info: {}, actions: 0, fields: 0, signatures: 0, hidden: 0, comments: 0, undrawn: 0, kinds: [], files: [], fonts: [], tagged: false, layers: false, overprint: false };
 
-function has(o, key) { var v = o.get(key); return v && !v.isNull() ? v : null; }
 function name(o) { return o && o.isName() ? String(o).slice(1) : ""; }
 function flags(o) { var f = has(o, "F"); return f && f.isNumber() ? f.asNumber() : 0; }
 function note(list, value) { if (value && list.indexOf(value) < 0 && list.length < 100) list.push(value); }
-function each(o, f) { var keys = []; o.forEach(function (a, b) { keys.push(typeof a === "string" ? a : b); }); for (var i = 0; i < keys.length; i++) f(keys[i]); }
-function drop(o, keys) { for (var i = 0; i < keys.length; i++) if (has(o, keys[i])) o.delete(keys[i]); }
 
 // harmless tells whether an action may stay: what leads somewhere, and does nothing.
 function harmless(action) {

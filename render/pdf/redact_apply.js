@@ -125,9 +125,7 @@ function clean(o, depth) {
 		if (o.length && String(o.get(0)) === "/Indexed") return;
 		for (var i = 0; i < o.length; i++) cleanMember(o, i, depth);
 	} else if (o.isDictionary()) {
-		var keys = [];
-		o.forEach(function (a, b) { keys.push(typeof a === "string" ? a : b); });
-		for (var k = 0; k < keys.length; k++) cleanMember(o, keys[k], depth);
+		each(o, function (key) { cleanMember(o, key, depth); });
 	}
 }
 
@@ -147,16 +145,14 @@ function cleanMember(o, key, depth) {
 // rename gives places new names where the old ones say what is to go.
 function rename(places) {
 	if (!places || !places.isDictionary()) return;
-	var keys = [];
-	places.forEach(function (a, b) { keys.push(typeof a === "string" ? a : b); });
-	for (var i = 0; i < keys.length; i++) {
-		var name = told(args.texts, keys[i]), place = places.get(keys[i]);
-		if (name === undefined) continue;
-		while (places.get(name) && !places.get(name).isNull()) name += "\u2588";
-		renamed[keys[i]] = name;
-		places.delete(keys[i]);
+	each(places, function (key) {
+		var name = told(args.texts, key), place = places.get(key);
+		if (name === undefined) return;
+		while (has(places, name)) name += "\u2588";
+		renamed[key] = name;
+		places.delete(key);
 		places.put(name, place);
-	}
+	});
 }
 
 var covers = [], renamed = {}, i;

@@ -3,11 +3,6 @@
 
 var root = doc.getTrailer().get("Root");
 
-// drop takes entries out of a dictionary.
-function drop(o, keys) {
-	if (o && o.isDictionary()) for (var i = 0; i < keys.length; i++) if (o.get(keys[i]) && !o.get(keys[i]).isNull()) o.delete(keys[i]);
-}
-
 // keep sets an entry aside under another name.
 function keep(o, key) {
 	var value = o.get(key);
@@ -105,9 +100,7 @@ function strip(o, depth) {
 		}
 		if (isFile(o.get("EF"))) drop(o, ["EF", "RF"]);
 		drop(o, ["PieceInfo"]);
-		var keys = [];
-		o.forEach(function (a, b) { keys.push(typeof a === "string" ? a : b); });
-		for (var k = 0; k < keys.length; k++) stripMember(o, keys[k], depth);
+		each(o, function (key) { stripMember(o, key, depth); });
 	}
 }
 

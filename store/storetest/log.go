@@ -1,0 +1,30 @@
+package storetest
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+)
+
+// Log collects what is logged. It is safe for concurrent use.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write adds to the log.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns the log so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Count returns how often the log says something.
+func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }
