@@ -142,6 +142,13 @@ func TestTokensSeeWhatTheyMay(t *testing.T) {
 	if a := parsed(t, asked("templates", read)); a.Status == http.StatusForbidden || a.Error == nil {
 		t.Errorf("a template that there is none of: %d, %+v", a.Status, a.Error)
 	}
+	const picture = `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"relaypdf://files/none/preview"}}`
+	wantStepUp(t, s, asked("templates", picture), "templates documents")
+	for scope, want := range map[string]string{"templates": "Resource not found", "documents": "There is nothing at this address."} {
+		if got := asked(scope, `[`+picture+`]`); got.Status != http.StatusOK || !strings.Contains(got.Body, want) {
+			t.Errorf("%s: a picture of nothing, in a batch: %d, %s", scope, got.Status, got.Body)
+		}
+	}
 	got := asked("documents", `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"webhooks_list","arguments":{}}},{"jsonrpc":"2.0","id":2,"method":"ping"}]`)
 	if got.Status != http.StatusOK || !strings.Contains(got.Body, "The scope webhooks was not allowed") || !strings.Contains(got.Body, `"id":2`) {
 		t.Errorf("a batch: %d, %s", got.Status, got.Body)

@@ -38,7 +38,7 @@ type Config struct {
 	// Folders are those of this machine that tools may use; nil is none, for agents
 	// that are elsewhere.
 	Folders *folders
-	// Draw draws results; nil is where nobody can, and no tool offers it.
+	// Draw draws results.
 	Draw Drawer
 	// Progress has clients told that their calls go on, where messages may come before
 	// an answer.
@@ -73,7 +73,7 @@ func newServer(c Config) (*sdk.Server, error) {
 			Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{},
 		}},
 	)
-	tools, err := describeTools(c.Tools, c.Draw != nil)
+	tools, err := describeTools(c.Tools)
 	if err != nil {
 		return nil, err
 	}

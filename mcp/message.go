@@ -124,7 +124,8 @@ func (m message) refused() (Answer, bool) {
 }
 
 // scope returns what a grant must be for that sends the message, as far as a whole
-// message is refused for it: tools by their names, and templates that are read.
+// message is refused for it: tools by their names, and templates and pictures
+// that are read.
 func (m message) scope(ofTools map[string]string) string {
 	var params struct{ Name, URI string }
 	if json.Unmarshal(m.Params, &params) != nil {
@@ -135,6 +136,8 @@ func (m message) scope(ofTools map[string]string) string {
 		return ofTools[params.Name]
 	case m.Method == methodRead && strings.HasPrefix(params.URI, templateURI):
 		return wire.ScopeTemplates
+	case m.Method == methodRead && strings.HasPrefix(params.URI, fileURI):
+		return wire.ScopeDocuments
 	}
 	return ""
 }

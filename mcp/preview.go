@@ -5,16 +5,21 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/invopop/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"relaypdf/api/call"
 	"relaypdf/api/op"
+	"relaypdf/api/wire"
 )
 
 // previewMember asks for a small picture of page 1 beside a result.
 const previewMember = "preview"
+
+const pictureType = "image/png"
 
 // Drawer draws page 1 of a result of who asks as a small PNG, or says in a sentence
 // why there is none.
@@ -64,5 +69,20 @@ func (s *service) preview(ctx context.Context, id string) sdk.Content {
 	if why != "" {
 		return &sdk.TextContent{Text: "There is no preview. " + why}
 	}
-	return &sdk.ImageContent{Data: picture, MIMEType: "image/png"}
+	return &sdk.ImageContent{Data: picture, MIMEType: pictureType}
+}
+
+// pictureOf is where the picture of a result is read.
+func pictureOf(id string) string { return fileURI + id + pictureURI }
+
+// readPicture reads a picture of a result. Its error says why there is none.
+func (s *service) readPicture(ctx context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	if !maySee(ctx, wire.ScopeDocuments) {
+		return nil, sdk.ResourceNotFoundError(q.Params.URI)
+	}
+	picture, why := s.draw(ctx, strings.TrimSuffix(strings.TrimPrefix(q.Params.URI, fileURI), pictureURI))
+	if why != "" {
+		return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: why}
+	}
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: pictureType, Blob: picture}}}, nil
 }

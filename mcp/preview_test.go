@@ -104,7 +104,39 @@ func TestPreviewsOfJobs(t *testing.T) {
 	}
 }
 
-// TestPreviewsAreOffered where they can be drawn: of PDFs and images, and over HTTP.
+// TestPicturesOfResults are read by the id of a result of the account's own, and of
+// nothing else.
+func TestPicturesOfResults(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, open, paper())
+	var made, sent struct{ ID string }
+	use(t, s, "test_paper", `{}`).into(t, &made)
+	use(t, s, "files_upload", `{"file":"JVBERi0xLjc=","filename":"a.pdf"}`).into(t, &sent)
+	why := func(id string) string {
+		a := ask(t, s, "resources/read", `{"uri":"relaypdf://files/`+id+`/preview"}`)
+		if a.Error == nil || a.Error.Code != -32602 {
+			t.Fatalf("a server that draws nothing shows %s, %+v", a.Result, a.Error)
+		}
+		return a.Error.Message
+	}
+	const none = "There is nothing at this address."
+	before := s.Effects(t)
+	if got := why(made.ID); got != "This process draws no pages." {
+		t.Errorf("a result: %q", got)
+	}
+	if got := why(sent.ID); got != none {
+		t.Errorf("an upload: %q", got)
+	}
+	_, _, s.Secret = s.NewAccount(t, "other@example.com")
+	if got := why(made.ID); got != none {
+		t.Errorf("a result of others: %q", got)
+	}
+	if got := s.Effects(t); !slices.Equal(got, before) {
+		t.Errorf("they leave %q, before it was %q", got, before)
+	}
+}
+
+// TestPreviewsAreOffered by both doors, of PDFs and images.
 func TestPreviewsAreOffered(t *testing.T) {
 	t.Parallel()
 	l, s := startLocal(t, nil, operation.Rows...)
@@ -134,11 +166,22 @@ func TestPreviewsAreOffered(t *testing.T) {
 			t.Errorf("%s offers a preview is %v, want %v", name, !want, want)
 		}
 	}
-	if here := offering(l.ask(t, "tools/list", `{}`).Result); len(here) > 0 {
-		t.Errorf("without a way to draw them %v offer previews", here)
+	if here := offering(l.ask(t, "tools/list", `{}`).Result); !slices.Equal(here, there) {
+		t.Errorf("on this machine %v offer previews, over HTTP %v", here, there)
 	}
-	f := l.use(t, "pdf_create", `{"html":"a","preview":true}`).failure(t)
-	if len(f.Details) != 1 || f.Details[0].Field != "preview" {
-		t.Errorf("without a way to draw it a preview gets %+v", f)
+}
+
+// TestLocalPreviews asks the service for them, which says why there are none.
+func TestLocalPreviews(t *testing.T) {
+	t.Parallel()
+	l, s := startLocal(t, nil, apitest.Echo(nil), paper())
+	plain := newServer(t, open, apitest.Echo(nil), paper())
+	use(t, plain, "test_paper", `{}`)
+	got := l.use(t, "test_paper", `{"preview":true}`)
+	if got.IsError || len(got.Content) != 3 || got.Content[1].Text != "There is no preview. This process draws no pages." {
+		t.Errorf("got %+v", got)
+	}
+	if effects, want := s.Effects(t), plain.Effects(t); !slices.Equal(effects, want) {
+		t.Errorf("it leaves %q, without a preview %q", effects, want)
 	}
 }

@@ -14,12 +14,14 @@ import (
 	"relaypdf/api/wire"
 )
 
-// Where resources are: the guides, and the account's templates with their sample
-// data.
+// Where resources are: the guides, the account's templates with their sample data,
+// and pictures of its results.
 const (
 	documentURI = "relaypdf://docs/"
 	templateURI = "relaypdf://templates/"
 	sampleURI   = "/sample-data"
+	fileURI     = "relaypdf://files/"
+	pictureURI  = "/preview"
 )
 
 // The routes that tell of templates.
@@ -42,6 +44,9 @@ func (s *service) addResources(server *sdk.Server, documents []Document) {
 	server.AddResourceTemplate(&sdk.ResourceTemplate{
 		URITemplate: templateURI + "{id}" + sampleURI, Name: "sample-data", Title: "Sample data", Description: "The data that a template is shown with, which has the shape of what pdf_create takes as templateData.", MIMEType: "application/json",
 	}, s.readTemplate)
+	server.AddResourceTemplate(&sdk.ResourceTemplate{
+		URITemplate: pictureOf("{id}"), Name: "preview", Title: "Picture of a result", Description: "Page 1 of a PDF that was made, or an image, by the id of the result: small, and at no charge.", MIMEType: pictureType,
+	}, s.readPicture)
 	server.AddReceivingMiddleware(s.listTemplates)
 }
 

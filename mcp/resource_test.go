@@ -61,7 +61,7 @@ func TestResources(t *testing.T) {
 	var templates struct {
 		ResourceTemplates []struct{ URITemplate string }
 	}
-	if err := json.Unmarshal(ask(t, s, "resources/templates/list", "").Result, &templates); err != nil || len(templates.ResourceTemplates) != 2 {
+	if err := json.Unmarshal(ask(t, s, "resources/templates/list", "").Result, &templates); err != nil || len(templates.ResourceTemplates) != 3 {
 		t.Errorf("there are %+v (%v)", templates, err)
 	}
 }

@@ -1,9 +1,11 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -38,8 +40,9 @@ func (l Local) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 		return err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
+	carry := remote(l.Service)
 	server, err := newServer(Config{
-		Tools: l.Tools, Carry: remote(l.Service), Documents: l.Documents, Version: l.Version, Logger: slog.New(slog.DiscardHandler),
+		Tools: l.Tools, Carry: carry, Draw: drawRemote(carry), Documents: l.Documents, Version: l.Version, Logger: slog.New(slog.DiscardHandler),
 		Folders: files, Progress: true,
 	})
 	if err != nil {
@@ -77,6 +80,40 @@ func remote(service *client.Client) Carrier {
 			err = errors.Join(err, errors.New("the answer is too long to be shown"))
 		}
 		return Answer{response.StatusCode, response.Header, text}, err
+	}
+}
+
+// drawRemote has results drawn by the service, at whose door of agents pictures of
+// them are read.
+func drawRemote(carry Carrier) Drawer {
+	return func(ctx context.Context, id string) (picture []byte, why string) {
+		message, err := json.Marshal(map[string]any{
+			"jsonrpc": "2.0", "id": 1, "method": methodRead, "params": map[string]string{"uri": pictureOf(id)},
+		})
+		if err != nil {
+			return nil, err.Error()
+		}
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, api.AgentPath, bytes.NewReader(message))
+		if err != nil {
+			return nil, err.Error()
+		}
+		answer, err := carry(ctx, api.AgentPath, r)
+		// An error of the protocol and one of the interface have their text alike.
+		var told struct {
+			Result struct{ Contents []struct{ Blob []byte } }
+			Error  struct{ Message string }
+		}
+		switch {
+		case err != nil:
+			return nil, "The service did not answer."
+		case json.Unmarshal(answer.Body, &told) != nil:
+			return nil, fmt.Sprintf("The service answered with status %d.", answer.Status)
+		case told.Error.Message != "":
+			return nil, told.Error.Message
+		case len(told.Result.Contents) != 1 || len(told.Result.Contents[0].Blob) == 0:
+			return nil, "The service sends none."
+		}
+		return told.Result.Contents[0].Blob, ""
 	}
 }
 

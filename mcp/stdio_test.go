@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -181,7 +182,8 @@ func TestNoRootsNoFiles(t *testing.T) {
 	}
 }
 
-// TestLocalToolsAreTheSame compares the tools of both doors.
+// TestLocalToolsAreTheSame compares the tools of both doors: but for the paths of local
+// files they are one.
 func TestLocalToolsAreTheSame(t *testing.T) {
 	t.Parallel()
 	l, s := startLocal(t, nil, operation.Rows...)
@@ -200,10 +202,46 @@ func TestLocalToolsAreTheSame(t *testing.T) {
 		if tool.Description != there.Tools[i].Description {
 			t.Errorf("%s says %q here and %q there", tool.Name, tool.Description, there.Tools[i].Description)
 		}
+		for kind, schemas := range map[string][2]json.RawMessage{
+			"takes": {tool.InputSchema, there.Tools[i].InputSchema}, "answers": {tool.OutputSchema, there.Tools[i].OutputSchema},
+		} {
+			if got, want := withoutPaths(t, schemas[0]), withoutPaths(t, schemas[1]); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s %s %s here and %s there", tool.Name, kind, schemas[0], schemas[1])
+			}
+		}
 	}
 	if f := l.use(t, "pdf_merge", `{"files":[{"path":"a.pdf"},{"path":"b.pdf"}]}`).failure(t); len(f.Details) != 2 || f.Details[1].Field != "files[1].path" {
 		t.Errorf("paths in a list are refused with %+v", f)
 	}
+}
+
+// withoutPaths is a schema without what only agents on this machine have.
+func withoutPaths(t *testing.T, schema json.RawMessage) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(schema, &v); err != nil {
+		t.Fatal(err)
+	}
+	var strip func(v any)
+	strip = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if members, ok := v["properties"].(map[string]any); ok {
+				for _, name := range []string{"path", "saveTo", "savedTo"} {
+					delete(members, name)
+				}
+			}
+			for _, member := range v {
+				strip(member)
+			}
+		case []any:
+			for _, item := range v {
+				strip(item)
+			}
+		}
+	}
+	strip(v)
+	return v
 }
 
 func namesOf(tools []listed, name func(listed) string) (names []string) {

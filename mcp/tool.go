@@ -34,13 +34,13 @@ const (
 	resultMember  = "result"
 )
 
-// describeTools makes tools of routes. Where results can be drawn, tools offer that.
-func describeTools(routes []api.Tool, drawn bool) ([]*tool, error) {
+// describeTools makes tools of routes.
+func describeTools(routes []api.Tool) ([]*tool, error) {
 	var tools []*tool
 	seen := onceOnly{map[string]string{}, map[string]bool{}, map[string]bool{}}
 	for _, route := range routes {
 		t := &tool{Tool: route}
-		t.run, t.pictured = t.call, drawn && t.draws()
+		t.run, t.pictured = t.call, t.draws()
 		input, err := t.input()
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func describeTools(routes []api.Tool, drawn bool) ([]*tool, error) {
 		}
 		tools = append(tools, t)
 		if t.Name == jobTool {
-			wait := waiting(t, drawn)
+			wait := waiting(t)
 			if wait.described.OutputSchema, err = seen.answer(waitTool, wait.output()); err != nil {
 				return nil, err
 			}

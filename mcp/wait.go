@@ -23,16 +23,14 @@ const (
 )
 
 // waiting is a tool that asks another for a job until it is done.
-func waiting(get *tool, drawn bool) *tool {
-	t := &tool{Tool: get.Tool, pictured: drawn}
+func waiting(get *tool) *tool {
+	t := &tool{Tool: get.Tool}
 	t.Name, t.Title = waitTool, "Wait for a job"
 	t.Use = "Use it after a call with async: true. It answers when the job is done, or after 50 seconds with status processing: then call it again."
 	input := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"id"}}
 	input.Properties.Set("id", &jsonschema.Schema{Type: "string", Description: "Id of the job."})
 	input.Properties.Set("seconds", &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: "50", Default: 50, Description: "How long to wait at most."})
-	if t.pictured {
-		input.Properties.Set(previewMember, &jsonschema.Schema{Type: "boolean"})
-	}
+	input.Properties.Set(previewMember, &jsonschema.Schema{Type: "boolean"})
 	t.described = &sdk.Tool{
 		Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, Annotations: t.annotations(),
 	}
@@ -41,11 +39,9 @@ func waiting(get *tool, drawn bool) *tool {
 		if err != nil {
 			return refused(err)
 		}
-		preview := false
-		if t.pictured {
-			if preview, rest, err = takePreview(rest); err != nil {
-				return refused(err)
-			}
+		preview, rest, err := takePreview(rest)
+		if err != nil {
+			return refused(err)
 		}
 		return get.wait(ctx, s, patience, rest, preview)
 	}

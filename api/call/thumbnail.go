@@ -36,7 +36,7 @@ func HasThumbnail(contentType string) bool {
 	return contentType == pdfType || slices.Contains(drawable, contentType)
 }
 
-// Thumbnail draws page 1 of a stored PDF of an account, or a stored image, as a small
+// Thumbnail draws page 1 of a result of an account that is a PDF, or an image, as a small
 // PNG, or says in a sentence why there is none. Nothing is charged: it counts among
 // the account's previews of a day.
 func (p *Pipeline) Thumbnail(ctx context.Context, account store.Account, id string) (picture []byte, why string) {
@@ -62,6 +62,9 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 	file, err := p.store.AccountFile(ctx, account.ID, id)
 	if err != nil {
 		return nil, err
+	}
+	if file.CallID == "" {
+		return nil, fmt.Errorf("draw an upload: %w", store.ErrNotFound) // nobody gets it back
 	}
 	kind, _, err := mime.ParseMediaType(file.ContentType)
 	if err != nil || !HasThumbnail(kind) {

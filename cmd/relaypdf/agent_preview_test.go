@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -10,6 +13,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +25,64 @@ import (
 
 // agent calls tools of a running service.
 type agent struct {
-	t       *testing.T
-	app     *App
-	secret  string
+	t *testing.T
+	// send brings a message to the service, and returns its answer.
+	send    func(message []byte) []byte
 	charged int64 // of all calls
+}
+
+// overHTTP sends messages to the service.
+func overHTTP(t *testing.T, app *App, secret string) func([]byte) []byte {
+	t.Helper()
+	return func(message []byte) []byte {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+"/mcp", bytes.NewReader(message))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+secret)
+		q.Header.Set("Content-Type", "application/json")
+		answer, err := (&http.Client{Timeout: pagePatience}).Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s, %v: %.2000s", answer.Status, err, text)
+		}
+		return text
+	}
+}
+
+// overLines starts `relaypdf mcp`, as desktop clients do, and sends messages to it.
+func overLines(t *testing.T, app *App, secret string) func([]byte) []byte {
+	t.Helper()
+	program := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "mcp") // which ends with its input
+	program.Env = []string{actAsProgram + "=1", "HOME=" + t.TempDir(), "RELAYPDF_API_URL=" + app.URL, "RELAYPDF_API_KEY=" + secret}
+	in, inErr := program.StdinPipe()
+	out, outErr := program.StdoutPipe()
+	if err := errors.Join(inErr, outErr, program.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(in.Close(), program.Wait()); err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	answers := bufio.NewReader(out)
+	send := func(message []byte) []byte {
+		_, err := in.Write(append(message, '\n'))
+		text, readErr := answers.ReadBytes('\n')
+		if err := errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	send([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`))
+	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	return send
 }
 
 // agentAnswer is what a tool answers: pictures, sentences, and its JSON.
@@ -42,18 +101,7 @@ func (a *agent) use(tool string, arguments map[string]any) (got agentAnswer) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	q, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.app.URL+"/mcp", bytes.NewReader(body))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	q.Header.Set("Authorization", "Bearer "+a.secret)
-	q.Header.Set("Content-Type", "application/json")
-	answer, err := (&http.Client{Timeout: pagePatience}).Do(q)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	text := a.send(body)
 	var result struct {
 		Result struct {
 			IsError           bool
@@ -64,8 +112,8 @@ func (a *agent) use(tool string, arguments map[string]any) (got agentAnswer) {
 			}
 		}
 	}
-	if err != nil || json.Unmarshal(text, &result) != nil || result.Result.IsError || json.Unmarshal(result.Result.StructuredContent, &got) != nil {
-		a.t.Fatalf("%s: %s, %v: %.2000s", tool, answer.Status, err, text)
+	if json.Unmarshal(text, &result) != nil || result.Result.IsError || json.Unmarshal(result.Result.StructuredContent, &got) != nil {
+		a.t.Fatalf("%s: %.2000s", tool, text)
 	}
 	for _, content := range result.Result.Content {
 		switch {
@@ -102,10 +150,10 @@ func (a *agent) sees(tool string, arguments map[string]any, width, height int) a
 	}
 }
 
-// colorAt is the colour of a picture, at parts of its width and height.
-func (got agentAnswer) colorAt(x, y float64) string {
+// colorAt is the colour of a picture, in the middle of a line at a part of its height.
+func (got agentAnswer) colorAt(y float64) string {
 	size := got.picture.Bounds().Size()
-	c, _ := color.NRGBAModel.Convert(got.picture.At(int(x*float64(size.X)), int(y*float64(size.Y)))).(color.NRGBA)
+	c, _ := color.NRGBAModel.Convert(got.picture.At(size.X/2, int(y*float64(size.Y)))).(color.NRGBA)
 	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
 }
 
@@ -122,10 +170,10 @@ func TestAgentsSeeResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maya := &agent{t: t, app: app, secret: secret}
+	maya := &agent{t: t, send: overHTTP(t, app, secret)}
 	const html = `<style>@page{margin:0}body{margin:0}div{height:5.5in;background:#00aa00}p{break-before:page;height:11in;background:#aa0000}</style><div></div><p></p>`
 	made := maya.sees("pdf_create", map[string]any{"html": html, "preview": true, "options": map[string]any{"printBackground": true}}, 400, 518)
-	if top, bottom := made.colorAt(0.5, 0.25), made.colorAt(0.5, 0.75); top != "#00aa00" || bottom != "#ffffff" || made.ChargedMicrodollars != 2000 {
+	if top, bottom := made.colorAt(0.25), made.colorAt(0.75); top != "#00aa00" || bottom != "#ffffff" || made.ChargedMicrodollars != 2000 {
 		t.Errorf("page 1 is %s above and %s below, for %d", top, bottom, made.ChargedMicrodollars)
 	}
 	wide := map[string]any{"width": 1200, "height": 630}
@@ -177,6 +225,14 @@ func TestAgentsSeeResults(t *testing.T) {
 		t.Errorf("the job is %+v", done)
 	}
 	maya.charged += 500 // of the job, which ended after it was answered
+
+	// On her machine she sees the same.
+	maya.send = overLines(t, app, secret)
+	here := maya.sees("pdf_create", map[string]any{"html": html, "preview": true, "options": map[string]any{"printBackground": true}}, 400, 518)
+	if top, bottom := here.colorAt(0.25), here.colorAt(0.75); top != "#00aa00" || bottom != "#ffffff" || here.ChargedMicrodollars != 2000 {
+		t.Errorf("by standard output page 1 is %s above and %s below, for %d", top, bottom, here.ChargedMicrodollars)
+	}
+	maya.sees("jobs_wait", map[string]any{"id": job.ID, "preview": true}, 400, 309)
 	usage := struct{ TotalMicrodollars int64 }{}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, app.URL+"/v1/billing/usage", nil)
 	if err != nil {
