@@ -1,13 +1,17 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/uptrace/bun"
 
 	"relaypdf/store"
 	"relaypdf/store/blob"
@@ -262,6 +266,64 @@ func TestOrphansOfDeadProcesses(t *testing.T) {
 			if err == nil {
 				_ = r.Close()
 			}
+		}
+	})
+}
+
+// manyBlobs lists its blobs again and again, as a place does that has very many.
+type manyBlobs struct {
+	blob.Store
+
+	times int
+}
+
+func (m manyBlobs) List(ctx context.Context, yield func(blob.Entry) error) error {
+	for range m.times {
+		if err := m.Store.List(ctx, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statementCount counts statements.
+type statementCount struct{ atomic.Int64 }
+
+func (c *statementCount) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context {
+	c.Add(1)
+	return ctx
+}
+
+func (c *statementCount) AfterQuery(context.Context, *bun.QueryEvent) {}
+
+// TestSweepAsksForManyBlobsAtOnce: every process looks at all blobs when it starts. That
+// may not cost the others the database.
+func TestSweepAsksForManyBlobsAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		const kept, times = 4, 300
+		disk, err := blob.NewDisk(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var count statementCount
+		f := newFixtureAs(t, db, store.Config{Blobs: manyBlobs{disk, times}, Watch: &count})
+		for range kept {
+			f.keep(t, "x")
+		}
+		f.begin(t, f.newJob(t)) // whose input is a blob
+		f.blob(t, store.ResultKey("call_unknown", 0), "x")
+		before := count.Load()
+		if n, err := f.DeleteOrphanBlobs(t.Context(), 1); err != nil || n != 1 {
+			t.Fatalf("DeleteOrphanBlobs: got %d, %v; want the only orphan", n, err)
+		}
+		first := count.Load() - before
+		if n, err := f.DeleteOrphanBlobs(t.Context(), 1); err != nil || n != 0 {
+			t.Fatalf("DeleteOrphanBlobs: got %d, %v; want 0", n, err)
+		}
+		all := count.Load() - before - first
+		if all == 0 || all > (kept+1)*times/100 {
+			t.Errorf("looking at %d blobs that rows refer to took %d statements, want one for hundreds", (kept+1)*times, all)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"relaypdf/store/blob"
 )
 
@@ -32,24 +34,64 @@ func LeasedKey(lease string) string {
 // orphanAge is how old a blob with a key of another form must be.
 const orphanAge = 24 * time.Hour
 
+// blobBatch is how many blobs one statement looks for.
+const blobBatch = 500
+
 // DeleteOrphanBlobs removes blobs that no row refers to and that no living
 // process is about to refer to, and returns how many it removed, at most limit.
-// What has been written in part goes too, when its writer has gone.
+// What has been written in part goes too, when its writer has gone. Every process
+// does so at its start, among all blobs that there are: those that rows refer to
+// cost a statement for each batch.
 func (s UpkeepStore) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
 	removed := 0
-	err := errors.Join(s.blobs.Sweep(ctx), s.blobs.List(ctx, func(b blob.Entry) error {
+	var batch []blob.Entry
+	look := func() error {
+		n, err := s.deleteOrphans(ctx, batch, limit-removed)
+		removed, batch = removed+n, batch[:0]
+		return err
+	}
+	err := s.blobs.Sweep(ctx)
+	listed := s.blobs.List(ctx, func(b blob.Entry) error {
 		if removed >= limit {
 			return nil
 		}
-		orphan, err := s.isOrphan(ctx, b)
-		if err != nil || !orphan {
-			return err
+		if batch = append(batch, b); len(batch) < blobBatch {
+			return nil
 		}
-		removed++
-		return s.blobs.Delete(ctx, b.Key)
-	}))
-	if err != nil {
+		return look()
+	})
+	if listed == nil {
+		listed = look()
+	}
+	if err := errors.Join(err, listed); err != nil {
 		return removed, fmt.Errorf("delete orphan blobs: %w", err)
+	}
+	return removed, nil
+}
+
+// deleteOrphans removes at most limit of a batch, and returns how many.
+func (s UpkeepStore) deleteOrphans(ctx context.Context, batch []blob.Entry, limit int) (removed int, err error) {
+	if len(batch) == 0 {
+		return 0, nil
+	}
+	known, err := s.knownBlobs(ctx, batch)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range batch {
+		if known[b.Key] || removed == limit {
+			continue
+		}
+		orphan, err := s.isOrphan(ctx, b)
+		if err == nil && orphan {
+			err = s.blobs.Delete(ctx, b.Key)
+		}
+		if err != nil {
+			return removed, err
+		}
+		if orphan {
+			removed++
+		}
 	}
 	return removed, nil
 }
@@ -61,8 +103,8 @@ func (s UpkeepStore) isOrphan(ctx context.Context, b blob.Entry) (bool, error) {
 	if err != nil || !gone {
 		return false, err
 	}
-	known, err := s.knowsBlob(ctx, b.Key)
-	return err == nil && !known, err
+	known, err := s.knownBlobs(ctx, []blob.Entry{b})
+	return err == nil && !known[b.Key], err
 }
 
 // writerGone reports whether whoever wrote a blob cannot refer to it any more.
@@ -105,11 +147,18 @@ func (s UpkeepStore) InUse(ctx context.Context, key string) (bool, error) {
 		Where("expires_at > ?", toMicros(s.now())).Exists(ctx)
 }
 
-// knowsBlob reports whether a file or a job refers to the blob.
-func (s UpkeepStore) knowsBlob(ctx context.Context, key string) (bool, error) {
-	known, err := s.read.NewSelect().Model((*fileRow)(nil)).Where("blob_key = ?", key).Exists(ctx)
-	if err != nil || known {
-		return known, err
+// knownBlobs returns the keys of those blobs that a file or a job refers to.
+func (s UpkeepStore) knownBlobs(ctx context.Context, blobs []blob.Entry) (map[string]bool, error) {
+	keys := make([]string, len(blobs))
+	for i, b := range blobs {
+		keys[i] = b.Key
 	}
-	return s.read.NewSelect().Model((*jobRow)(nil)).Where("input_key = ?", key).Exists(ctx)
+	var found []string
+	err := s.read.NewRaw(`SELECT blob_key FROM files WHERE blob_key IN (?0)
+		UNION ALL SELECT input_key FROM jobs WHERE input_key IN (?0) AND input_key <> ''`, bun.List(keys)).Scan(ctx, &found)
+	known := make(map[string]bool, len(found))
+	for _, key := range found {
+		known[key] = true
+	}
+	return known, err
 }
