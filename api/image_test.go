@@ -61,18 +61,28 @@ func TestConvertedPicturesAreTold(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	frame := image.NewPaletted(image.Rect(0, 0, 4, 4), color.Palette{color.White, color.Black})
-	for frames, want := range map[int][]wire.Warning{
-		1: nil,
-		2: {{Code: "pictures_omitted", Message: "the file has several pictures, such as those of an animation or pages; the result is the first"}},
-	} {
+	still := inline(dot(t))
+	for frames := 1; frames <= 2; frames++ {
 		moving := gif.GIF{Image: slices.Repeat([]*image.Paletted{frame}, frames), Delay: make([]int, frames)}
 		var b bytes.Buffer
 		if err := gif.EncodeAll(&b, &moving); err != nil {
 			t.Fatal(err)
 		}
-		answer := s.Send(t, apitest.Request{Path: "/v1/images/convert", Body: `{"file":` + inline(b.Bytes()) + `,"to":"png","response":"url"}`})
-		if got := fileURL(t, answer).Warnings; !reflect.DeepEqual(got, want) {
-			t.Errorf("%d frames: warned of %+v, want %+v", frames, got, want)
+		file := inline(b.Bytes())
+		for _, call := range []struct{ path, input, named string }{
+			{"/v1/images/convert", `"file":` + file + `,"to":"png"`, "the file"},
+			{"/v1/convert", `"file":` + file + `,"to":"pdf"`, "the file"},
+			{"/v1/convert", `"file":` + file + `,"to":"png"`, "the file"},
+			{"/v1/pdf/from-images", `"files":[{"file":` + still + `},{"file":` + file + `}]`, "files[1]"},
+		} {
+			var want []wire.Warning
+			if frames > 1 {
+				want = []wire.Warning{{Code: "pictures_omitted", Message: call.named + " has several pictures, such as those of an animation or pages; only the first is in the result"}}
+			}
+			answer := s.Send(t, apitest.Request{Path: call.path, Body: `{` + call.input + `,"response":"url"}`})
+			if got := fileURL(t, answer).Warnings; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s with %d frames: warned of %+v, want %+v", call.path, frames, got, want)
+			}
 		}
 	}
 }

@@ -216,7 +216,11 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		if c.Print.PDFA != 0 {
 			return made, &ConvertError{Reason: ConvertNotOffice}
 		}
-		made.Body, err = a.PDFFromImages(ctx, []FileContent{c.Content}, ImagePages{})
+		body, omitted, err := a.PDFFromImages(ctx, []FileContent{c.Content}, ImagePages{})
+		if len(omitted) > 0 {
+			made.Warnings = []Warning{OmittedPictures("the file")}
+		}
+		made.Body = body
 		return made, err
 	case office.KindPDF:
 		// The office has no good word on what is wrong with a PDF.

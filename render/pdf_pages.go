@@ -64,8 +64,19 @@ type ImagePages struct {
 	Fit string
 }
 
-// PDFFromImages makes a PDF of images, each a page.
-func (a *Account) PDFFromImages(ctx context.Context, images []FileContent, pages ImagePages) (*spool.File, error) {
+// PicturesOmitted is the code of the warning that a result has not all of a file's
+// pictures.
+const PicturesOmitted = "pictures_omitted"
+
+// OmittedPictures warns that of a file, by what it is called, only the first picture is
+// in the result.
+func OmittedPictures(file string) Warning {
+	return Warning{Code: PicturesOmitted, Message: file + " has several pictures, such as those of an animation or pages; only the first is in the result"}
+}
+
+// PDFFromImages makes a PDF of images, each a page. Omitted are those, from 0, that move:
+// their first picture is the page.
+func (a *Account) PDFFromImages(ctx context.Context, images []FileContent, pages ImagePages) (_ *spool.File, omitted []int, err error) {
 	args := pdf.FromImagesArgs{Width: pages.Width, Height: pages.Height, Margin: pages.Margin, Fit: pdf.Fit(pages.Fit)}
 	job := engine.Job{Name: pdf.FromImagesJob}
 	for i, image := range images {
@@ -74,7 +85,15 @@ func (a *Account) PDFFromImages(ctx context.Context, images []FileContent, pages
 		args.Inputs = append(args.Inputs, pdf.Input{Name: name})
 	}
 	job.Args = args
-	return a.runPDF(ctx, job)
+	result, err := a.runTool(ctx, job)
+	if err != nil {
+		return nil, nil, err
+	}
+	var made pdf.MadeOfImages
+	if err := json.Unmarshal(result.Body, &made); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", pdf.FromImagesJob, err), result.Close())
+	}
+	return result.Output(0), made.Omitted, nil
 }
 
 // Stamp is what is drawn on pages, and how. Exactly one of Text and Image is

@@ -44,7 +44,7 @@ func runConvertImage(ctx context.Context, env *Env, in *ConvertImageInput) (op.R
 		}
 		result := op.Result{Stem: "image", Extension: "." + in.To, ContentType: "image/" + in.To, Body: made}
 		if more {
-			result.Warnings = []op.Warning{{Code: "pictures_omitted", Message: "the file has several pictures, such as those of an animation or pages; the result is the first"}}
+			result.Warnings = warnings([]render.Warning{render.OmittedPictures("the file")})
 		}
 		return result, nil
 	})

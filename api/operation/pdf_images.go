@@ -91,7 +91,14 @@ func runFromImages(ctx context.Context, env *Env, in *FromImagesInput) (op.Resul
 		for _, file := range files {
 			images = append(images, file)
 		}
-		return pdfResult("images")(env.Render.PDFFromImages(ctx, images, pages))
+		file, omitted, err := env.Render.PDFFromImages(ctx, images, pages)
+		result, err := pdfResult("images")(file, err)
+		var told []render.Warning
+		for _, i := range omitted {
+			told = append(told, render.OmittedPictures(strings.TrimSuffix(fileAt(i), ".")))
+		}
+		result.Warnings = warnings(told)
+		return result, err
 	})
 }
 

@@ -120,7 +120,9 @@ const standstill = `<script>(ask => {
 })(requestAnimationFrame)</script>`
 
 // Charts of the libraries that most pages use, with their own settings, show their
-// values and not the way there.
+// values and not the way there. Highcharts is proprietary, and no test depends on it:
+// the last one moves as its columns and their labels do. Its own (13.1, November 2026)
+// is what it is after 8 seconds, too.
 func TestAnimatedChartsShowTheirValues(t *testing.T) {
 	p := startUnhurried(t)
 	charts := map[string]struct{ file, script string }{
@@ -131,11 +133,28 @@ func TestAnimatedChartsShowTheirValues(t *testing.T) {
 		"D3": {"d3/dist/d3.min.js", `d3.select('#c').append('svg').attr('width', 400).attr('height', 300).selectAll('rect').data([5, 9, 3]).join('rect')
 			.attr('x', (d, i) => 20 + 120 * i).attr('width', 80).attr('y', 290).attr('height', 0)
 			.transition().delay((d, i) => 200 * i).duration(750).attr('y', d => 290 - 30 * d).attr('height', d => 30 * d)`},
+		"as Highcharts does": {"", `document.getElementById('c').innerHTML = '<svg width=400 height=280><g id=bars fill=teal>' +
+				[5, 9, 3].map((v, i) => '<rect x=' + (20.5 + 120 * i) + ' y=' + (270 - 27.3 * v) + ' width=80 height=' + 27.3 * v + ' rx=3 />').join('') +
+				'</g><g id=labels visibility=hidden opacity=0>' + [5, 9, 3].map((v, i) => '<text x=' + (60 + 120 * i) + ' y=' + (265 - 27.3 * v) + '>' + v + '</text>').join('') + '</g></svg>';
+			const [bars, labels] = ['bars', 'labels'].map(id => document.getElementById(id));
+			const animate = (duration, step) => {
+				const began = +new Date(), next = () => {
+					const at = Math.min(1, (new Date() - began) / duration);
+					step(at);
+					if (at < 1) requestAnimationFrame(next);
+				};
+				next();
+			};
+			animate(1000, at => bars.setAttribute('transform', 'translate(0 ' + 270 * (1 - at) + ') scale(1 ' + Math.max(at, .001) + ')'));
+			setTimeout(() => { labels.setAttribute('visibility', 'inherit'); animate(200, at => labels.setAttribute('opacity', at)) }, 800)`},
 	}
 	for name, chart := range charts {
-		library, err := os.ReadFile(filepath.Join("..", "..", ".ci", "node", "node_modules", filepath.FromSlash(chart.file)))
-		if err != nil {
-			t.Fatalf("%v; npm ci in .ci/node installs it", err)
+		var library []byte
+		if chart.file != "" {
+			var err error
+			if library, err = os.ReadFile(filepath.Join("..", "..", ".ci", "node", "node_modules", filepath.FromSlash(chart.file))); err != nil {
+				t.Fatalf("%v; npm ci in .ci/node installs it", err)
+			}
 		}
 		job := Job{Lane: Realm, HTML: `<!doctype html><body style="margin:20px"><div id=c style="width:400px;height:280px"></div>
 			<script>` + strings.ReplaceAll(string(library), "</script", `<\/script`) + `</script><script>` + chart.script + `</script>`}
@@ -149,13 +168,21 @@ func TestAnimatedChartsShowTheirValues(t *testing.T) {
 		begun, _ := shot(t, p, begin)
 		job.WaitForTimeout = 8 * time.Second
 		settled, _ := shot(t, p, job)
-		if !slices.Equal(rgba(img), rgba(settled)) {
+		if !alike(img, settled) {
 			t.Errorf("%s: the chart is not what it is after %s", name, job.WaitForTimeout)
 		}
-		if slices.Equal(rgba(begun), rgba(settled)) {
+		if alike(begun, settled) {
 			t.Errorf("%s: the chart does not move", name)
 		}
 	}
+}
+
+// alike says whether two pictures show the same. Where Chromium paints a part of a
+// picture anew, the edges in it may come out a shade otherwise: two pictures of one
+// chart after 8 seconds differ by 2 of 255.
+func alike(a, b image.Image) bool {
+	const shade = 3
+	return slices.EqualFunc(rgba(a), rgba(b), func(a, b uint8) bool { return max(a, b)-min(a, b) <= shade })
 }
 
 // rgba returns the pixels of a picture, row by row.

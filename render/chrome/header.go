@@ -3,6 +3,7 @@ package chrome
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -144,4 +145,41 @@ func unescaped(escape string) string {
 		return string(unicode.ReplacementChar)
 	}
 	return string(rune(code))
+}
+
+// wantedBy are the typefaces and characters that a header or footer names and faces
+// do not have. Which of its styles are used nobody asks: there are few. Typefaces that
+// it brings count only where they are local: Chromium waits for no other, not even for
+// those in data: URIs, and draws without.
+func wantedBy(template string, faces Typefaces) wanted {
+	want := wanted{Apart: true}
+	own := described{faces, template}
+	if !strings.Contains(template, "local(") {
+		own.html = strings.ReplaceAll(template, "@font-face", "")
+	}
+	for list, readable := range faceLists(template) {
+		names := lacking(list, own)
+		known := slices.ContainsFunc(want.Lists, func(other []string) bool { return slices.Equal(other, names) })
+		if readable && len(names) > 0 && !known && len(want.Lists) < maxLists {
+			want.Lists = append(want.Lists, names)
+		}
+	}
+	var shown strings.Builder
+	tokens := html.NewTokenizer(strings.NewReader(template))
+	hidden := false // between the tags of what is not shown
+	for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {
+		switch kind {
+		case html.StartTagToken:
+			name, _ := tokens.TagName()
+			hidden = slices.Contains([]string{"style", "script", "title"}, string(name))
+		case html.TextToken:
+			if !hidden {
+				shown.Write(tokens.Text())
+			}
+		case html.EndTagToken:
+			hidden = false
+		}
+	}
+	want.Characters = undrawn(shown.String(), faces)
+	return want
 }

@@ -80,7 +80,7 @@ const lookScript = `({limit, loose}) => {
 // drawScript draws names and characters to see which of them there is nothing for:
 // a family that is not there looks as what follows it, whatever that is, and a
 // character that no typeface has looks as one that does not exist.
-const drawScript = `({lists, characters}) => {
+const drawScript = `({lists = [], characters, apart}) => {
   const canvas = new OffscreenCanvas(40, 40), c = canvas.getContext('2d', {willReadFrequently: true});
   const sample = 'mmMwWlliI019&@ Handgloves';
   const width = font => { c.font = '60px ' + font; return c.measureText(sample).width; };
@@ -88,9 +88,10 @@ const drawScript = `({lists, characters}) => {
     const quoted = '"' + name.replace(/["\\]/g, '\\$&') + '"';
     return ['monospace', 'serif', 'sans-serif'].some(g => width(quoted + ', ' + g) !== width(g));
   };
-  const missing = lists.map(list => !list.some(there));
-  const own = [...new Set([...document.fonts].filter(f => f.status === 'loaded').map(f => f.family))];
-  c.font = '24px ' + [...own, getComputedStyle(document.body).fontFamily].join(', ');
+  const own = apart ? [] : [...new Set([...document.fonts].filter(f => f.status === 'loaded').map(f => f.family))];
+  const brought = new Set(apart ? [...document.fonts].map(f => f.family.replace(/["']/g, '').toLowerCase()) : []);
+  const missing = lists.map(list => !list.some(name => there(name) && !brought.has(name.toLowerCase())));
+  c.font = '24px ' + [...own, apart ? 'sans-serif' : getComputedStyle(document.body).fontFamily].join(', ');
   const picture = text => {
     c.clearRect(0, 0, 40, 40);
     c.fillText(text, 4, 30);
@@ -121,9 +122,25 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 		limit = int(float64(r.task.emulated.viewport.Width) * mostShrunk)
 	}
 	faces := r.pool.cfg.Typefaces
-	if r.job.Lane != Once && !mayLack(r.job.HTML, faces) && !mayOverflow(r.job.HTML, limit) {
+	if r.job.Lane == Once || mayLack(r.job.HTML, faces) || mayOverflow(r.job.HTML, limit) {
+		if err := r.lookAt(ctx, p, limit); err != nil {
+			return err
+		}
+	}
+	if faces == nil {
 		return nil
 	}
+	for _, part := range [...]struct{ name, template string }{{"header", r.task.header}, {"footer", r.task.footer}} {
+		if err := lacks(ctx, p, wantedBy(part.template, faces), "the "+part.name+": "); err != nil {
+			return ignoreStale(ctx, err)
+		}
+	}
+	return nil
+}
+
+// lookAt warns of what the document itself shows when it is drawn, on pages that cut
+// what is wider than the limit, in CSS pixels; 0 cuts nothing.
+func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
 	var seen looked
 	args := struct {
 		Limit int  `json:"limit"`
@@ -141,32 +158,45 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 			"%s reaches to %d px, and the page has room for %d px (%d when it is made as small as may be): what is beyond its right edge is cut; "+
 				"let it wrap, or take a larger format, landscape or a smaller scale", cut(seen.Name, maxFamily), seen.Width, room, limit)})
 	}
+	faces := r.pool.cfg.Typefaces
 	if faces == nil {
 		return nil
 	}
-	return ignoreStale(ctx, r.lacks(ctx, p, seen))
-}
-
-// lacks warns of what is not there in the eyes of the browser, too: the document
-// may have brought it.
-func (r *running) lacks(ctx context.Context, p *page, seen looked) error {
-	faces := r.pool.cfg.Typefaces
-	var want struct {
-		Lists      [][]string `json:"lists"`
-		Characters string     `json:"characters"`
-	}
-	want.Lists = [][]string{}
+	want := wanted{Characters: undrawn(seen.Characters, faces)}
 	for _, list := range seen.Lists {
 		if names := lacking(families(list), faces); len(names) > 0 {
 			want.Lists = append(want.Lists, names)
 		}
 	}
-	want.Characters = strings.Map(func(c rune) rune {
-		if drawn(c, faces) {
-			return -1
+	return ignoreStale(ctx, lacks(ctx, p, want, ""))
+}
+
+// undrawn are the characters of a text that no typeface has, each once.
+func undrawn(text string, faces Typefaces) string {
+	var found []rune
+	seen := map[rune]bool{}
+	for _, r := range text {
+		if !seen[r] && len(found) < maxCharacters && !drawn(r, faces) {
+			found = append(found, r)
 		}
-		return c
-	}, seen.Characters)
+		seen[r] = true
+	}
+	return string(found)
+}
+
+// wanted are typefaces and characters that the list of what there is does not have.
+type wanted struct {
+	// Lists are names, of each of which one would do.
+	Lists      [][]string `json:"lists,omitempty"`
+	Characters string     `json:"characters"`
+	// Apart is what is drawn outside of the document, without the typefaces that it
+	// brings.
+	Apart bool `json:"apart"`
+}
+
+// lacks warns of what is not there in the eyes of the browser, too: the document
+// may have brought it. where is what the warnings begin with.
+func lacks(ctx context.Context, p *page, want wanted, where string) error {
 	if len(want.Lists) == 0 && want.Characters == "" {
 		return nil
 	}
@@ -177,14 +207,18 @@ func (r *running) lacks(ctx context.Context, p *page, seen looked) error {
 	if err := p.eval(ctx, drawScript, want, &not); err != nil {
 		return err
 	}
+	bring := "@font-face brings "
+	if want.Apart {
+		bring = "in headers and footers @font-face does not bring "
+	}
 	for i, missing := range not.Lists {
 		if missing && i < len(want.Lists) {
-			warn(p, Warning{Code: FontMissing, Message: fmt.Sprintf(
-				"no typeface here is called %s, and text is drawn in another: GET /v1/fonts lists those that are here, and @font-face brings others", cut(strings.Join(want.Lists[i], " or "), maxMessageText/2))})
+			warn(p, Warning{Code: FontMissing, Message: where + fmt.Sprintf(
+				"no typeface here is called %s, and text is drawn in another: GET /v1/fonts lists those that are here, and %sothers", cut(strings.Join(want.Lists[i], " or "), maxMessageText/2), bring)})
 		}
 	}
 	if not.Characters != "" {
-		warn(p, Warning{Code: FontMissing, Message: "no typeface here has " + characterNames(not.Characters) + ": boxes stand in their place; @font-face brings one that has"})
+		warn(p, Warning{Code: FontMissing, Message: where + "no typeface here has " + characterNames(not.Characters) + ": boxes stand in their place; " + bring + "one that has"})
 	}
 	return nil
 }
@@ -192,6 +226,9 @@ func (r *running) lacks(ctx context.Context, p *page, seen looked) error {
 const (
 	// maxFamily bounds a name in a warning.
 	maxFamily = 100
+	// maxLists and maxCharacters bound what the browser is asked for, as lookScript
+	// does itself.
+	maxLists, maxCharacters = 100, 2000
 	// maxNamed is how many characters a warning names.
 	maxNamed = 8
 )

@@ -77,6 +77,50 @@ func TestMissingTypefacesAreWarnedOf(t *testing.T) {
 	}
 }
 
+// Headers and footers are drawn apart: what a document brings is not theirs.
+func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
+	p := startWithFaces(t)
+	mono := face(t, "Liberation Mono")
+	brings := `<style>@font-face { font-family: Mine; src: url(` + mono + `) }</style>`
+	for _, lane := range []Lane{Inline, Realm, Once} {
+		for template, want := range map[string]string{
+			`<b style="font-family:'No Such Grotesk', sans-serif">text</b>`:                                                       "the header: no typeface here is called No Such Grotesk",
+			`<style>b { font: 12px/1.5 "Gone Too", serif }</style><b>text</b>`:                                                    "the header: no typeface here is called Gone Too",
+			`<b style="font-family:mine">as in the document</b>`:                                                                  "the header: no typeface here is called mine",
+			`<b>a box: &#xF1234; ` + "\uE99A" + `&#xF1234;</b><style>/* ` + "\uE99B" + ` */</style>`:                              "the header: no typeface here has U+F1234, U+E99A: boxes",
+			`<b style="font-family: No Such Grotesk, Arial">Grüße, 中文 &#128512;</b>`:                                              "",
+			`<b style="font-family: Liberation Mono">a typeface that the list lacks</b>`:                                          "",
+			brings + `<b style="font-family: 'Mine'">not even its own</b>`:                                                        "called Mine, and text is drawn in another: GET /v1/fonts lists those that are here, and in headers and footers @font-face does not bring others",
+			`<style>@font-face { font-family: Here; src: local("Liberation Mono") }</style><b style="font-family: Here">text</b>`: "",
+		} {
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: brings + `<p style="font-family: Mine">text`, Lane: lane}, PDF{MarginTop: 1, Header: template})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want != "" {
+				warned(t, doc.Warnings, FontMissing, want)
+			}
+			if most := min(len(want), 1); len(doc.Warnings) > most {
+				t.Errorf("%v %.80s: %v", lane, template, doc.Warnings)
+			}
+			if text := pdfText(t, doc); want == "" && !strings.Contains(text, "te") {
+				t.Errorf("%v %.80s: printed %q", lane, template, text)
+			}
+		}
+	}
+	doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: "<p>text"}, PDF{
+		MarginTop: 1, MarginBottom: 1, Header: brings + `<b style="font-family: Mine">text</b>`, Footer: `<b style="font-family: Nowhere">text</b>`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned(t, doc.Warnings, FontMissing, "the header: no typeface here is called Mine")
+	warned(t, doc.Warnings, FontMissing, "the footer: no typeface here is called Nowhere")
+	if fonts := tool(t, doc.Body, "pdffonts", "-"); strings.Contains(fonts, "LiberationMono") {
+		t.Errorf("a header has a typeface of its own now, and the warning is wrong:\n%s", fonts)
+	}
+}
+
 func TestCutContentIsWarnedOf(t *testing.T) {
 	p := startWithFaces(t)
 	columns := "<table class='wide items'><tr>" + strings.Repeat("<td>1234567890123</td>", 20) + "</table>"

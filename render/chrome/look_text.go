@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -48,35 +49,52 @@ func reference(text string) rune {
 
 // asksForFace looks at the lists of typefaces in style sheets and attributes.
 func asksForFace(html string, faces Typefaces) bool {
-	const word = "font"
 	faces = described{faces, html}
-	for {
-		at := strings.Index(html, word)
-		if at < 0 {
-			// Upper case is rare enough to be asked about.
-			return containsFold(html, "font-family") && !strings.Contains(html, "font-family")
-		}
-		before := byte(' ')
-		if at > 0 {
-			before = html[at-1]
-		}
-		html = html[at+len(word):]
-		value, long := strings.CutPrefix(html, "-family")
-		value = strings.TrimLeft(value, " \t\r\n")
-		switch {
-		case before == '<', strings.HasPrefix(html, "Family"): // the element; scripts
+	for list, readable := range faceLists(html) {
+		if !readable || len(lacking(list, faces)) > 0 {
 			return true
-		case !strings.HasPrefix(value, ":"):
-			continue
-		case !long && (before == '-' || before >= 'a' && before <= 'z'):
-			continue // another property
 		}
-		value = value[1:]
-		if !long {
-			value = afterSize(value)
-		}
-		if len(lacking(families(value), faces)) > 0 {
-			return true
+	}
+	return false
+}
+
+// faceLists are the lists of typefaces in style sheets and attributes. Those of the
+// element for them, and of scripts, only the browser can read.
+func faceLists(html string) iter.Seq2[[]string, bool] {
+	const word = "font"
+	return func(yield func(list []string, readable bool) bool) {
+		for {
+			at := strings.Index(html, word)
+			if at < 0 {
+				// Upper case is rare enough to be asked about.
+				if containsFold(html, "font-family") {
+					yield(nil, false)
+				}
+				return
+			}
+			before := byte(' ')
+			if at > 0 {
+				before = html[at-1]
+			}
+			html = html[at+len(word):]
+			value, long := strings.CutPrefix(html, "-family")
+			value = strings.TrimLeft(value, " \t\r\n")
+			readable := true
+			switch {
+			case before == '<', strings.HasPrefix(html, "Family"):
+				readable = false
+			case !strings.HasPrefix(value, ":"):
+				continue
+			case !long && (before == '-' || before >= 'a' && before <= 'z'):
+				continue // another property
+			case long:
+				value = value[1:]
+			default:
+				value = afterSize(value[1:])
+			}
+			if !yield(families(value), readable) {
+				return
+			}
 		}
 	}
 }

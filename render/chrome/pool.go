@@ -237,6 +237,8 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 		step:     StepPrint,
 		emulated: emulation{media: mediaOverride(job.Media, "print"), scheme: job.ColorScheme, viewport: opt.window(job)},
 		lazy:     true,
+		header:   opt.Header,
+		footer:   opt.Footer,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || largePrint(job.HTML)
 			doc, err = printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}.selection(ctx)

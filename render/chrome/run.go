@@ -13,6 +13,8 @@ type task struct {
 	emulated emulation
 	lazy     bool // load lazy images and draw what waits to be seen
 	images   bool // a photograph needs decoded images
+	header   string
+	footer   string // templates that are drawn outside of the document
 	work     func(ctx context.Context, p *page) error
 }
 

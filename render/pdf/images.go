@@ -39,6 +39,13 @@ type FromImagesArgs struct {
 	Fit           Fit
 }
 
+// MadeOfImages is the result of a FromImagesJob.
+type MadeOfImages struct {
+	// Omitted are the inputs, from 0, that have more pictures than there are pages of
+	// them: of what moves, only the first is taken.
+	Omitted []int
+}
+
 // Margin is the margins of a page in points.
 type Margin struct{ Top, Right, Bottom, Left float64 }
 
@@ -48,13 +55,15 @@ type Margin struct{ Top, Right, Bottom, Left float64 }
 // and so JPEGs and most PNGs are put into it as they are, which keeps their
 // quality and takes no time, where pdfcpu would decode them and ignore how the
 // camera was held.
-func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) ([]byte, error) {
+func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) (made MadeOfImages, err error) {
 	out, err := newWriter(w.Path(output))
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	for i, input := range args.Inputs {
+		more := false
 		err := eachPicture(w.Path(input.Name), func(p *picture) error {
+			more = p.more // of the last page of a TIFF: it has none
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -64,14 +73,17 @@ func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) ([]byt
 			return out.imagePage(p, args)
 		})
 		if err := blameImage(i, err); err != nil {
-			return nil, errors.Join(err, out.file.Close())
+			return made, errors.Join(err, out.file.Close())
+		}
+		if more {
+			made.Omitted = append(made.Omitted, i)
 		}
 	}
 	if err := out.finish(); err != nil {
-		return nil, err
+		return made, err
 	}
 	w.Output(output)
-	return nil, nil
+	return made, nil
 }
 
 // blameImage makes an error of reading an image one of its input.

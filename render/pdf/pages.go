@@ -30,7 +30,7 @@ const (
 func PageHandlers() engine.Handlers {
 	return engine.Handlers{
 		RasterJob:     handleJSON(raster),
-		FromImagesJob: handle(fromImages),
+		FromImagesJob: handleJSON(fromImages),
 		StampJob:      handle(stamp),
 		TextJob:       handle(extractText),
 		FormFieldsJob: handleJSON(formFields),
