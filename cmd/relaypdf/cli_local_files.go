@@ -18,8 +18,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// localFiles sends along what a page in a file refers to: styles, images, fonts and
-// scripts beside it or below. They go as assets where the operation takes these, and
+// localFiles sends along what a page in a file refers to: styles, images, fonts,
+// scripts and, as assets, pages in frames, beside it or below. They go as assets where the operation takes these, and
 // as data: addresses in their places otherwise. Nothing outside of the page's folder
 // is read, links that lead out of it included.
 type localFiles struct {
@@ -83,6 +83,12 @@ var localTypes = map[string]string{
 	".woff2": "font/woff2", ".woff": "font/woff", ".ttf": "font/ttf", ".otf": "font/otf",
 }
 
+// pageTypes are the same for pages in frames. They are sent as assets only: what they
+// refer to in turn has no address otherwise.
+var pageTypes = map[string]string{".html": pageType, ".htm": pageType}
+
+const pageType = "text/html"
+
 // embed returns a page, or Markdown, with the files that it refers to.
 func (l *localFiles) embed(name, field, text string) (embedded string, err error) {
 	if l.off {
@@ -95,7 +101,7 @@ func (l *localFiles) embed(name, field, text string) (embedded string, err error
 	if field == "markdown" {
 		embedded = l.markdown(text)
 	} else {
-		embedded = l.page(text)
+		embedded = l.page(text, ".")
 	}
 	if l.asAssets {
 		return text, nil
@@ -103,11 +109,12 @@ func (l *localFiles) embed(name, field, text string) (embedded string, err error
 	return embedded, nil
 }
 
-// page rewrites the references of HTML. What it does not know stays byte for byte.
-func (l *localFiles) page(text string) string {
+// page rewrites the references of HTML in a folder. What it does not know stays byte
+// for byte.
+func (l *localFiles) page(text, folder string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(text))
-	inStyle := false
+	inside := "" // the element that a text is in, where that has references
 	for {
 		kind := tokens.Next()
 		raw := string(tokens.Raw())
@@ -120,14 +127,20 @@ func (l *localFiles) page(text string) string {
 			if token.Data == "base" && attribute(token, "href") != "" {
 				return text // its references are not to files here
 			}
-			inStyle = token.Data == "style" && kind == html.StartTagToken
-			out.WriteString(l.tag(token, raw))
+			inside = ""
+			if kind == html.StartTagToken && (token.Data == "style" || token.Data == "script" && attribute(token, "type") == "module") {
+				inside = token.Data
+			}
+			out.WriteString(l.tag(token, raw, folder))
 		case html.EndTagToken:
-			inStyle = false
+			inside = ""
 			out.WriteString(raw)
 		case html.TextToken:
-			if inStyle {
-				raw = l.style(raw, ".")
+			switch inside {
+			case "style":
+				raw = l.style(raw, folder)
+			case "script":
+				l.imports(raw, folder)
 			}
 			out.WriteString(raw)
 		default:
@@ -145,8 +158,8 @@ func attribute(token html.Token, name string) string {
 	return ""
 }
 
-// tag rewrites one element.
-func (l *localFiles) tag(token html.Token, raw string) string {
+// tag rewrites one element of a page in a folder.
+func (l *localFiles) tag(token html.Token, raw, folder string) string {
 	if token.Data == "link" {
 		relations := strings.Fields(strings.ToLower(attribute(token, "rel")))
 		if !slices.Contains(relations, "stylesheet") || slices.Contains(relations, "alternate") {
@@ -158,11 +171,13 @@ func (l *localFiles) tag(token html.Token, raw string) string {
 		value := a.Val
 		switch {
 		case a.Key == "style":
-			value = l.style(a.Val, ".")
+			value = l.style(a.Val, folder)
+		case a.Key == "srcdoc" && token.Data == "iframe":
+			value = l.page(a.Val, folder)
 		case a.Key == "srcset" && (token.Data == "img" || token.Data == "source"):
-			value = l.set(a.Val)
+			value = l.set(a.Val, folder)
 		case namesFile(token.Data, a.Key), l.asAssets && token.Data == "use" && strings.HasSuffix(a.Key, "href"):
-			value = l.reference(a.Val, ".")
+			value = l.reference(a.Val, folder)
 		}
 		if value != a.Val {
 			token.Attr[i].Val, changed = value, true
@@ -179,8 +194,10 @@ func namesFile(element, attribute string) bool {
 	switch element {
 	case "link", "image", "feimage":
 		return attribute == "href" || attribute == "xlink:href"
-	case "img", "script", "source", "embed", "input":
+	case "img", "script", "source", "embed", "input", "iframe", "frame":
 		return attribute == "src"
+	case "object":
+		return attribute == "data"
 	case "video":
 		return attribute == "poster"
 	case "body", "table", "td", "th":
@@ -190,7 +207,7 @@ func namesFile(element, attribute string) bool {
 }
 
 // set rewrites the images of a srcset. One with commas in its addresses stays.
-func (l *localFiles) set(text string) string {
+func (l *localFiles) set(text, folder string) string {
 	if strings.Contains(text, "data:") {
 		return text
 	}
@@ -198,7 +215,7 @@ func (l *localFiles) set(text string) string {
 	for i, candidate := range candidates {
 		fields := strings.Fields(candidate)
 		if len(fields) > 0 {
-			fields[0] = l.reference(fields[0], ".")
+			fields[0] = l.reference(fields[0], folder)
 			candidates[i] = strings.Join(fields, " ")
 		}
 	}
@@ -223,6 +240,20 @@ func (l *localFiles) style(text, folder string) string {
 		}
 		return before + `"` + embedded + `"` + after
 	})
+}
+
+// moduleImport matches the statements of a script that load others beside it.
+var moduleImport = regexp.MustCompile("(?m)(?:^|;)\\s*(?:import|(?:import|export)\\b[^;\"'`()]*\\bfrom)\\s*[\"'](\\.{1,2}/[^\"']+)[\"']")
+
+// imports sends along what a script in a folder loads by its statements. Only as assets
+// have scripts addresses that others are beside.
+func (l *localFiles) imports(text, folder string) {
+	if !l.asAssets {
+		return
+	}
+	for _, match := range moduleImport.FindAllStringSubmatch(text, -1) {
+		l.reference(match[1], folder)
+	}
 }
 
 // markdownImage matches an image, and the definition that one may refer to.
@@ -272,11 +303,20 @@ func (l *localFiles) markdown(text string) string {
 				}
 				return found
 			})
-			parts[i] = htmlTag.ReplaceAllStringFunc(parts[i], l.page)
+			parts[i] = htmlTag.ReplaceAllStringFunc(parts[i], func(tag string) string { return l.page(tag, ".") })
 		}
 		out.WriteString(strings.Join(parts, "`"))
 	}
 	return out.String()
+}
+
+// mediaOf returns what a file is by its extension, or "" for what is not sent.
+func (l *localFiles) mediaOf(name string) string {
+	extension := strings.ToLower(path.Ext(name))
+	if media := pageTypes[extension]; l.asAssets && media != "" {
+		return media
+	}
+	return localTypes[extension]
 }
 
 // reference returns the content of a local file as a data: address, or the reference
@@ -290,8 +330,8 @@ func (l *localFiles) reference(reference, folder string) string {
 	if strings.HasPrefix(address.Path, "/") {
 		name = strings.TrimPrefix(path.Clean(address.Path), "/")
 	}
-	media, known := localTypes[strings.ToLower(path.Ext(name))]
-	if !known {
+	media := l.mediaOf(name)
+	if media == "" {
 		l.miss("%s was not sent: it is no style, image, font or script", name)
 		return reference
 	}
@@ -313,23 +353,36 @@ func (l *localFiles) reference(reference, folder string) string {
 	} else if l.asAssets {
 		return reference
 	}
-	if media == "text/css" {
-		if slices.Contains(l.opened, name) {
-			return reference // styles that import one another
-		}
-		l.opened = append(l.opened, name)
-		content = []byte(l.style(string(content), path.Dir(name)))
-		l.opened = l.opened[:len(l.opened)-1]
-		media += ";charset=utf-8"
+	if slices.Contains(l.opened, name) {
+		return reference // styles that import one another
 	}
+	content = l.follow(name, media, content)
 	if l.asAssets {
 		return reference
+	}
+	if media == "text/css" {
+		media += ";charset=utf-8"
 	}
 	embedded := "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(content)
 	if address.Fragment != "" {
 		embedded += "#" + address.Fragment
 	}
 	return embedded
+}
+
+// follow sends along what a file refers to in turn, and returns what it holds then.
+func (l *localFiles) follow(name, media string, content []byte) []byte {
+	switch media {
+	case pageType:
+		l.page(string(content), path.Dir(name))
+	case "text/javascript":
+		l.imports(string(content), path.Dir(name))
+	case "text/css":
+		l.opened = append(l.opened, name)
+		content = []byte(l.style(string(content), path.Dir(name)))
+		l.opened = l.opened[:len(l.opened)-1]
+	}
+	return content
 }
 
 func (l *localFiles) miss(format string, args ...any) {

@@ -37,6 +37,12 @@ func pageFolder(t *testing.T) string {
 		"img/red.png":    picture.String(),
 		"text.md":        "# Text\n\n![a red one](img/red.png \"title\") and `![x](img/red.png)`\n\n```\n![y](img/red.png)\n```\n\n[r]: img/red.png\n[t]: text.md\n",
 		"secret.txt":     "secret",
+		"in/frame.html":  `<link rel=stylesheet href=frame.css><img src="../img/red.png"><iframe src="frame.html"></iframe><iframe src="deep.htm"></iframe><script type=module src="main.js"></script>`,
+		"in/frame.css":   "p { background: url(../img/none.png) }",
+		"in/deep.htm":    `<img src="../../outside.png"><p>deep</p>`,
+		"in/main.js":     "// import './never.js'\nimport a, {\n  b,\n} from './parts/a.mjs'\nconst c = await import('./dynamic.js'); document.title = \"from './no.js'\"\n",
+		"in/parts/a.mjs": `export*from"../main.js";import"./b.js";export const text = "./c.js"`,
+		"in/parts/b.js":  "export default 1",
 		"../outside.png": picture.String(),
 	} {
 		path := filepath.Join(dir, name)
@@ -104,6 +110,8 @@ func TestInputsOfLocalFiles(t *testing.T) {
 		`<!-- <img src="img/red.png"> --><p style="color: red">x`: "",
 		`<script>let a = '<img src="img/red.png">'</script>`:      "",
 		`<textarea><img src="img/red.png"></textarea>`:            "",
+		`<iframe src="in/frame.html"></iframe>`:                   "in/frame.html was not sent: it is no style, image, font or script",
+		`<script type=module>import "./in/main.js"</script>`:      "",
 	} {
 		got, l := embed("page.html", "html", source)
 		if got != source || strings.Join(l.missed, "; ") != missed || len(l.sent) > 0 {
@@ -113,6 +121,7 @@ func TestInputsOfLocalFiles(t *testing.T) {
 	for _, source := range []string{
 		`<img src="img/inside.png">`, `<img src=/img/red.png>`, `<img srcset="img/red.png 2x, https://e.com/b.png 3x">`, `<p style="background: url('img/red.png')">`,
 		`<input type=image src=img/red.png>`, `<svg><image xlink:href="img/red.png"/></svg>`, `<video poster="img/red.png">`, `<img src="img/red%2Epng">`,
+		`<object data="img/red.png"></object>`, `<iframe src="img/red.png"></iframe>`,
 	} {
 		if got, l := embed("page.html", "html", source); !strings.Contains(got, "data:image/png;base64,") || len(l.sent) != 1 || len(l.missed) > 0 {
 			t.Errorf("%s: became %s, sent %q, missed %q", source, got, l.sent, l.missed)
@@ -203,6 +212,14 @@ func TestLocalFilesAsAssets(t *testing.T) {
 	}
 	if got, l := names("page.html", "html", `<svg><use href="img/red.png#a"/></svg><img src="../outside.png"><img src="img/link.png"><img src="img/inside.png">`); !slices.Equal(got, []string{"img/red.png", "img/inside.png"}) || len(l.missed) != 2 {
 		t.Errorf("sent %q, missed %q", got, l.missed)
+	}
+	const frame, module = `<iframe src="in/frame.html#a"></iframe>`, `<script type=module>import x from "./in/parts/b.js"</script>`
+	if got, l := names("page.html", "html", frame+module); !slices.Equal(got, []string{"in/frame.html", "in/frame.css", "img/red.png", "in/deep.htm", "in/main.js", "in/parts/a.mjs", "in/parts/b.js"}) ||
+		!slices.Equal(l.missed, []string{"img/none.png was not sent: there is no such file", "../outside.png was not sent: it is outside of the page's folder"}) {
+		t.Errorf("sent %q of a frame, missed %q", got, l.missed)
+	}
+	if got, l := names("page.html", "html", `<iframe srcdoc='<img src="img/red.png">'></iframe><script>import "./in/main.js"</script>`); !slices.Equal(got, []string{"img/red.png"}) || len(l.missed) > 0 {
+		t.Errorf("sent %q of a frame in the page, missed %q", got, l.missed)
 	}
 	if got, _ := names("text.md", "markdown", "![x](img/red.png)\n\n<style>@import 'css/more.css';</style>\n"); !slices.Equal(got, []string{"css/more.css", "css/main.css", "img/red.png"}) {
 		t.Errorf("sent %q of Markdown", got)
