@@ -42,7 +42,7 @@ func (s *core) compilePaidPath(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.reading, err = compile(ctx, s.read, authenticate, accessQuery, outsideQuery)
+	s.reading, err = compile(ctx, s.read, authenticate, accessQuery, outsideQuery, versionByID, versionBySlug, versionPinned)
 	return err
 }
 

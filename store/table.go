@@ -24,6 +24,7 @@ var (
 	claimsTable   = tableOf[claimRow]()
 	filesTable    = tableOf[fileRow]()
 	keysTable     = tableOf[keyRow]()
+	versionsTable = tableOf[templateVersionRow]()
 )
 
 func tableOf[Row any]() table[Row] {

@@ -229,11 +229,17 @@ func findTemplate(ctx context.Context, db bun.IDB, accountID, ref string) (templ
 		return row, ErrNotFound
 	}
 	column := "slug"
-	if id, err := uuid.Parse(ref); err == nil && len(ref) == len(id.String()) {
-		column, ref = "id", id.String()
+	if id, ok := templateID(ref); ok {
+		column, ref = "id", id
 	}
 	err := db.NewSelect().Model(&row).Where("? = ?", bun.Ident(column), ref).Where("account_id = ? AND deleted_at IS NULL", accountID).Scan(ctx)
 	return row, notFound(err)
+}
+
+// templateID returns the id that a reference to a template is, if it is no slug.
+func templateID(ref string) (string, bool) {
+	id, err := uuid.Parse(ref)
+	return id.String(), err == nil && len(ref) == len(id.String())
 }
 
 // contentOf reads what a template shows: its draft, or else its last version.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -263,52 +262,45 @@ func (s TemplateStore) TemplateVersions(ctx context.Context, accountID, ref stri
 	return list, nil
 }
 
+// Statements that find a version with its template: $1 is the id or the slug, $2
+// the account, and $3 the version, 0 for the last one.
+var (
+	versionByID   = versionOfTemplate + " = CASE WHEN $3 = 0 THEN t.published_version ELSE $3 END WHERE t.id = $1 AND t.account_id = $2 AND t.deleted_at IS NULL"
+	versionBySlug = versionOfTemplate + " = CASE WHEN $3 = 0 THEN t.published_version ELSE $3 END WHERE t.slug = $1 AND t.account_id = $2 AND t.deleted_at IS NULL"
+	versionPinned = versionOfTemplate + " = $3 WHERE t.id = $1 AND t.account_id = $2"
+
+	versionOfTemplate = "SELECT " + versionsTable.columns("v") + " FROM templates AS t JOIN template_versions AS v ON v.template_id = t.id AND v.version"
+)
+
 // TemplateVersion returns a published version of a live template, the last one for
 // 0, and the template's id. It returns ErrNotFound as Template does, and where
 // there is no such version.
 func (s TemplateStore) TemplateVersion(ctx context.Context, accountID, ref string, version int) (id string, found TemplateVersion, err error) {
-	row, err := findTemplate(ctx, s.read, accountID, ref)
-	if err == nil && version == 0 {
-		if row.PublishedVersion == nil {
-			err = ErrNotFound
-		} else {
-			version = *row.PublishedVersion
-		}
+	if !storable(ref) {
+		return "", TemplateVersion{}, fmt.Errorf("read version: %w", ErrNotFound)
 	}
-	if err == nil {
-		found, err = s.version(ctx, row.ID, version)
+	query := versionBySlug
+	if id, ok := templateID(ref); ok {
+		query, ref = versionByID, id
 	}
-	if err != nil {
-		return "", TemplateVersion{}, fmt.Errorf("read version: %w", err)
-	}
-	return row.ID, found, nil
+	return s.version(ctx, query, ref, accountID, version)
 }
 
 // PinnedVersion returns a version that was found before, although its template may
 // have been deleted since. It returns ErrNotFound for another account's.
 func (s TemplateStore) PinnedVersion(ctx context.Context, accountID, id string, version int) (TemplateVersion, error) {
-	has, err := s.read.NewSelect().Model((*templateRow)(nil)).Where("id = ? AND account_id = ?", id, accountID).Exists(ctx)
-	if err == nil && !has {
-		err = ErrNotFound
-	}
-	var found TemplateVersion
-	if err == nil {
-		found, err = s.version(ctx, id, version)
-	}
-	if err != nil {
-		return TemplateVersion{}, fmt.Errorf("read pinned version: %w", err)
-	}
-	return found, nil
+	_, found, err := s.version(ctx, versionPinned, id, accountID, version)
+	return found, err
 }
 
-func (s TemplateStore) version(ctx context.Context, id string, version int) (TemplateVersion, error) {
-	row, err := versionOf(ctx, s.read, id, version)
-	if err != nil {
-		return TemplateVersion{}, err
+func (s TemplateStore) version(ctx context.Context, query, ref, accountID string, version int) (id string, found TemplateVersion, err error) {
+	var row templateVersionRow
+	if err := s.queryRead(ctx, query, ref, accountID, version).Scan(versionsTable.places(&row)...); err != nil {
+		return "", found, fmt.Errorf("read version: %w", notFound(err))
 	}
-	found := TemplateVersion{Version: row.Version, Comment: row.Comment, PublishedAt: fromMicros(row.PublishedAt), Content: row.content()}
+	found = TemplateVersion{Version: row.Version, Comment: row.Comment, PublishedAt: fromMicros(row.PublishedAt), Content: row.content()}
 	if err := json.Unmarshal([]byte(row.Partials), &found.Partials); err != nil {
-		return found, errors.Join(errors.New("partials of a version"), err)
+		return "", found, fmt.Errorf("partials of a version: %w", err)
 	}
-	return found, nil
+	return row.TemplateID, found, nil
 }

@@ -120,7 +120,9 @@ type paidCall struct {
 	started time.Time
 	outcome *Outcome
 	times   times
-	trace   string // what others go on from who go on with the call
+	// templates are the account's, once the call asks for them.
+	templates *storedTemplates
+	trace     string // what others go on from who go on with the call
 }
 
 // Do carries a request out. The caller closes the outcome's Body. The verdict
@@ -287,10 +289,13 @@ func (c *paidCall) admit(context.Context) error {
 // env is what the run may use.
 func (c *paidCall) env() *operation.Env {
 	account := c.Caller.Account.ID
+	if c.templates == nil {
+		c.templates = &storedTemplates{store: c.store, account: account}
+	}
 	ocr := c.table.Lookup("pdf.ocr")
 	return &operation.Env{
 		NoOCR:  ocr != nil && ocr.Off,
-		Render: c.render.For(account), MaxFile: c.files.Limit, Stored: c.stored, Templates: storedTemplates{c.store, account},
+		Render: c.render.For(account), MaxFile: c.files.Limit, Stored: c.stored, Templates: c.templates,
 		AI: c.ai, Prices: c.prices, Held: c.quote, Quotes: storedQuotes{c.store, account, c.now},
 	}
 }

@@ -7,28 +7,48 @@ import (
 	"relaypdf/store"
 )
 
-// storedTemplates are the templates of one account.
+// storedTemplates are the templates of one account, for one call.
 type storedTemplates struct {
 	store   *store.Store
 	account string
+	// found is the last version that was found, which is what the run asks for.
+	found *operation.TemplateVersion
 }
 
-func (t storedTemplates) Find(ctx context.Context, ref string, version int) (operation.TemplateVersion, error) {
-	id, found, err := t.store.TemplateVersion(ctx, t.account, ref, version)
-	return templateVersion(id, found), err
+// maxKept bounds what a call keeps of a template while it waits, in bytes.
+const maxKept = 64 << 10
+
+func (t *storedTemplates) Find(ctx context.Context, ref string, version int) (operation.TemplateVersion, error) {
+	id, stored, err := t.store.TemplateVersion(ctx, t.account, ref, version)
+	found := templateVersion(id, stored)
+	if err == nil && size(found) <= maxKept {
+		t.found = &found
+	}
+	return found, err
 }
 
-func (t storedTemplates) Pinned(ctx context.Context, id string, version int) (operation.TemplateVersion, error) {
+func size(v operation.TemplateVersion) int {
+	n := len(v.HTML) + len(v.Sample) + len(v.Options)
+	for _, partial := range v.Partials {
+		n += len(partial)
+	}
+	return n
+}
+
+func (t *storedTemplates) Pinned(ctx context.Context, id string, version int) (operation.TemplateVersion, error) {
+	if t.found != nil && t.found.ID == id && t.found.Version == version {
+		return *t.found, nil
+	}
 	found, err := t.store.PinnedVersion(ctx, t.account, id, version)
 	return templateVersion(id, found), err
 }
 
-func (t storedTemplates) Draft(ctx context.Context, ref string) (operation.TemplateVersion, error) {
+func (t *storedTemplates) Draft(ctx context.Context, ref string) (operation.TemplateVersion, error) {
 	found, err := t.store.Template(ctx, t.account, ref)
 	return operation.TemplateVersion{ID: found.ID, HTML: found.Content.HTML, Sample: found.Content.SampleData, Options: found.Content.Options}, err
 }
 
-func (t storedTemplates) Partials(ctx context.Context) (map[string]string, error) {
+func (t *storedTemplates) Partials(ctx context.Context) (map[string]string, error) {
 	list, err := t.store.Partials(ctx, t.account)
 	if err != nil {
 		return nil, err

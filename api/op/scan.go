@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -295,7 +296,12 @@ func (t *stringReader) piece(p []byte) (int, error) {
 		t.done = true
 		return 0, t.s.skip(1)
 	case c == '\\':
-		return 0, t.escape()
+		r, size := undo(text)
+		if size == 0 {
+			return 0, t.escape()
+		}
+		t.spare = utf8.AppendRune(t.held[:0], r)
+		return 0, t.s.skip(size)
 	case c == '\n', c == '\r':
 		return 0, &syntaxError{at: t.s.at, broken: true}
 	case c < ' ':
@@ -352,6 +358,31 @@ func plain(text []byte) int {
 		}
 	}
 	return n
+}
+
+// undo returns what the escape at the start of a text stands for, and its length;
+// 0 where it is cut, wrong or half of a pair, which is for escape to tell.
+func undo(text []byte) (r rune, size int) {
+	if len(text) < 2 {
+		return 0, 0
+	}
+	if text[1] != 'u' {
+		if short, ok := shortEscapes[text[1]]; ok {
+			return rune(short), 2
+		}
+		return 0, 0
+	}
+	var code [2]byte
+	if len(text) < 6 {
+		return 0, 0
+	}
+	if _, err := hex.Decode(code[:], text[2:6]); err != nil {
+		return 0, 0
+	}
+	if r = rune(binary.BigEndian.Uint16(code[:])); utf16.IsSurrogate(r) {
+		return 0, 0
+	}
+	return r, 6
 }
 
 // shortEscapes are the escapes of one letter.
