@@ -50,21 +50,32 @@ func claudeDesktopFile(home string) string {
 // newMCPInstall tells a client of the server.
 func newMCPInstall() *cobra.Command {
 	var roots []string
+	var profile string
 	var show bool
 	known := slices.Sorted(maps.Keys(agentClients))
 	cmd := &cobra.Command{
 		Use: "install CLIENT", Short: "Tell a desktop client or an editor of this server", Args: cobra.ExactArgs(1), ValidArgs: known,
 		Long: "Write an entry for this server into the configuration of a client: " + strings.Join(known, ", ") + ". Other entries stay as they are.\n\n" +
-			"The key is not written there: the client gives the server the RELAYPDF_API_KEY of its own environment.",
+			"No key is written there. The server finds that of relaypdf login wherever it is started; RELAYPDF_API_KEY in the client's environment wins, and .env where the client starts it in that folder.",
 	}
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder whose files tools may read, and write new ones to; may be given more than once")
+	cmd.Flags().StringVar(&profile, "profile", "", "profile of relaypdf login that the server uses (default the one that is chosen when it starts)")
 	cmd.Flags().BoolVar(&show, "print", false, "print the entry instead of writing it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, ok := agentClients[args[0]]
 		if !ok {
 			return usagef("there is no client %q; known are %s", args[0], strings.Join(known, ", "))
 		}
-		entry, err := c.entry(roots)
+		logins, err := readProfiles()
+		if err != nil {
+			return err
+		}
+		if profile != "" {
+			if _, err := logins.find(profile); err != nil {
+				return err
+			}
+		}
+		entry, err := c.entry(profile, roots)
 		if err != nil {
 			return err
 		}
@@ -83,19 +94,26 @@ func newMCPInstall() *cobra.Command {
 		if err := c.install(file, entry); err != nil {
 			return err
 		}
-		return printLine(cmd, "Wrote "+file+". Restart "+c.title+" to use it.")
+		told := "Wrote " + file + ". Restart " + c.title + " to use it."
+		if filepath.IsAbs(file) && len(logins.All) == 0 {
+			told += "\nThere is no key yet that it finds wherever the client starts it: relaypdf login gets one."
+		}
+		return printLine(cmd, told)
 	}
 	return cmd
 }
 
-// entry starts this program, with folders that do not depend on where the client
-// runs.
-func (c agentClient) entry(roots []string) (map[string]any, error) {
+// entry starts this program, as a profile where one is named, with folders that do not
+// depend on where the client runs.
+func (c agentClient) entry(profile string, roots []string) (map[string]any, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	args := []string{"mcp"}
+	if profile != "" {
+		args = append(args, "--profile", profile)
+	}
 	for _, root := range roots {
 		path, err := filepath.Abs(root)
 		if err != nil {

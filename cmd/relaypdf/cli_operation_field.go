@@ -134,6 +134,8 @@ func (f *field) Type() string {
 		return "file|url"
 	case isMap(schema):
 		return "name=value"
+	case schema.Type == "array" && schema.Items != nil && schema.Items.Type == "":
+		return "value"
 	case schema.Type == "array" && schema.Items != nil && schema.Items.Type != "object":
 		return schema.Items.Type
 	case schema.Type == "array", schema.Type == "object":

@@ -114,10 +114,14 @@ func (s sources) checkArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// suggestion names the command that a mistyped one was meant to be.
+// suggestion names the command that a mistyped one was meant to be, or the flag for what
+// is no file here.
 func (s sources) suggestion(cmd *cobra.Command, arg string) string {
 	if near := cmd.SuggestionsFor(arg); len(near) > 0 {
 		return ", and no such command; did you mean " + cmd.CommandPath() + " " + near[0] + "?"
+	}
+	if strings.HasPrefix(arg, "file_") && cmd.Flags().Lookup("file-id") != nil {
+		return "; name one that the service keeps by --file-id"
 	}
 	return ""
 }

@@ -46,7 +46,7 @@ func (c templateContent) files() map[string]string {
 
 // prettyText writes an object as people edit it.
 func prettyText(object json.RawMessage) string {
-	if len(object) == 0 {
+	if object = bytes.TrimSpace(object); len(object) == 0 {
 		object = json.RawMessage("{}")
 	}
 	var text bytes.Buffer

@@ -62,8 +62,11 @@ func TestFilesOfTemplates(t *testing.T) {
 		t.Errorf("the data came as %q, %v", text, err)
 	}
 
+	if out := ok("diff", "other"); out != "" {
+		t.Errorf("a folder that was pulled differs: %s", out)
+	}
 	keep("other/template.html", "<p>{{total}} dollars</p>")
-	if out := ok("diff", "other"); !strings.Contains(out, "\n-<p>{{total}}</p>\n") || !strings.Contains(out, "\n+<p>{{total}} dollars</p>\n") {
+	if out := ok("diff", "other"); !strings.Contains(out, "\n-<p>{{total}}</p>\n") || !strings.Contains(out, "\n+<p>{{total}} dollars</p>\n") || strings.Contains(out, "data.json") {
 		t.Errorf("the difference is %q", out)
 	}
 	ok("push", "other")

@@ -202,6 +202,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"accounts", "credit", "ada@example.com", "-1", data}, 2, "unknown shorthand flag"},
 		{[]string{"accounts", "credit", "ada@example.com", "0", data}, 2, `"0" is not an amount in dollars above 0`},
 		{[]string{"accounts", "lst", data}, 2, "did you mean list?"},
+		{[]string{"pdf", "info", "file_01"}, 2, `there is no file "file_01"; name one that the service keeps by --file-id`},
 		{[]string{"accounts", "list", "--data-dir", absent}, 2, "there is no database at " + absent},
 		{[]string{"accounts", "list", "--data-dir", "/proc/nowhere"}, 2, "there is no database"},
 		{[]string{"accounts", "create", "a@b.c", "--data-dir", "/proc/nowhere"}, 1, "/proc/nowhere"},
