@@ -146,10 +146,14 @@ func (a *API) addRoute(doc *document, r route) {
 
 // addOperation describes the request and the answers of an operation.
 func (a *API) addOperation(doc *document, e *endpoint, operation *op.Operation[*operation.Env]) {
-	price := a.prices[operation.Name]
-	micros := int64(price)
-	e.Price = &micros
-	e.Description = strings.TrimSpace(fmt.Sprintf("One successful call costs %v. %s", price, operation.PriceNote))
+	if why := operation.WhyOff(); why != "" {
+		e.Description, e.Unavailable = why, why
+	} else {
+		price := a.prices[operation.Name]
+		micros := int64(price)
+		e.Price = &micros
+		e.Description = strings.TrimSpace(fmt.Sprintf("One successful call costs %v. %s", price, operation.PriceNote))
+	}
 	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(wire.MaxChargeHeader))
 	e.Callbacks = map[string]reference{callbackName: {"#/components/callbacks/" + callbackName}}
 	input := componentName(operation.Name, "Input")

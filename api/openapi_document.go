@@ -68,8 +68,10 @@ type endpoint struct {
 	RequestBody *requestBody           `json:"requestBody,omitempty"`
 	Responses   map[string]responseDoc `json:"responses"`
 	Callbacks   map[string]reference   `json:"callbacks,omitempty"`
-	// Price is set on the operations of the table.
+	// Price is set on the operations of the table that this server offers.
 	Price *int64 `json:"x-relaypdf-price-microdollars,omitempty"`
+	// Unavailable is set on the others of the table, and says why.
+	Unavailable string `json:"x-relaypdf-unavailable,omitempty"`
 }
 
 // callbackDoc is a Callback Object: by where the address is found, its methods.

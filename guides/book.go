@@ -230,7 +230,11 @@ func (b *Book) LLMs(w io.Writer, address string, more []views.Link) error {
 	s.WriteString("\n## Reference\n\n")
 	fmt.Fprintf(&s, "- [OpenAPI document](%s/openapi.json): every operation, field, limit and error\n", address)
 	for _, o := range b.Operations {
-		fmt.Fprintf(&s, "- [%s %s](%s/docs/api/%s): %s\n", o.Method, o.Path, address, o.ID, o.Summary)
+		here := ""
+		if o.Off {
+			here = " (not offered here)"
+		}
+		fmt.Fprintf(&s, "- [%s %s](%s/docs/api/%s): %s%s\n", o.Method, o.Path, address, o.ID, o.Summary, here)
 	}
 	s.WriteString("\n## More\n\n")
 	for _, link := range more {

@@ -42,7 +42,8 @@ type endpoint struct {
 			Schema schema `json:"schema"`
 		} `json:"content"`
 	} `json:"responses"`
-	Price *int64 `json:"x-relaypdf-price-microdollars"`
+	Price       *int64 `json:"x-relaypdf-price-microdollars"`
+	Unavailable string `json:"x-relaypdf-unavailable"`
 }
 
 type parameter struct {
@@ -141,7 +142,7 @@ func methodPlace(method string) int {
 var errorLine = regexp.MustCompile("`([a-z_]+)`: (.*)")
 
 func (d *openAPI) operation(address, method, path string, e endpoint) (views.Operation, error) {
-	o := views.Operation{ID: e.ID, Method: method, Path: path, Summary: e.Summary, Description: e.Description, NeedsKey: len(e.Security) > 0}
+	o := views.Operation{ID: e.ID, Method: method, Path: path, Summary: e.Summary, Description: e.Description, NeedsKey: len(e.Security) > 0, Off: e.Unavailable != ""}
 	if len(e.Tags) > 0 {
 		o.Tag = e.Tags[0]
 	}

@@ -53,7 +53,7 @@ var shownLayouts = []string{"invoice-atelier", "report-signal", "certificate-lau
 func (w publics) home() views.Home {
 	d := exampleDrawing()
 	m := views.Home{
-		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.Operations), PDF: w.cfg.Prices["pdf.create"],
+		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.Described), PDF: w.cfg.Prices["pdf.create"],
 		LayoutsAll: fmt.Sprintf("%d templates in %d categories", len(w.gallery.List("", "")), len(w.gallery.Categories())),
 		Live: views.Live{
 			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers, Limit: fmt.Sprintf("%d pages an hour", livePerHour),

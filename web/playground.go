@@ -77,13 +77,14 @@ func (w playgrounds) open(v *visit) (*playground, error) {
 	return &playground{playgrounds: w, visit: v, operation: o, name: name, input: newPlayInput(o.Inputs)}, nil
 }
 
-// rowOf returns the name of an operation's row, or nothing where it has none.
+// rowOf returns the name of an operation's row, or nothing where it has none that is
+// offered.
 func (w playgrounds) rowOf(o views.Operation) string {
-	i := slices.IndexFunc(w.cfg.Operations, func(name string) bool { return o.Method == http.MethodPost && wire.OperationPath(name) == o.Path })
+	i := slices.IndexFunc(w.cfg.Described, func(row Operation) bool { return o.Method == http.MethodPost && wire.OperationPath(row.Name) == o.Path })
 	if i < 0 {
 		return ""
 	}
-	return w.cfg.Operations[i]
+	return w.cfg.Described[i].Name
 }
 
 // showPlaygrounds lists the operations, or goes on to the one that was chosen.

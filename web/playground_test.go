@@ -42,6 +42,23 @@ func playHouse(t *testing.T) *house {
 	})
 }
 
+// TestPlaygroundHasWhatIsOffered and no operation whose engine does not run.
+func TestPlaygroundHasWhatIsOffered(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) {
+		c.OpenAPI, c.Described = described(t), []web.Operation{{Name: "pdf.create"}, {Name: "pdf.merge"}}
+	})
+	v := h.join(t, "maya@example.com")
+	list := v.get("/dashboard/playground")
+	if list.status != http.StatusOK || !strings.Contains(list.body, "/playground/pdf_merge") || strings.Contains(list.body, "/playground/pdf_ocr") {
+		t.Errorf("the list is %d %s", list.status, list.body)
+	}
+	for name, want := range map[string]int{"pdf_merge": http.StatusOK, "pdf_ocr": http.StatusNotFound} {
+		if got := v.get("/dashboard/playground/" + name); got.status != want {
+			t.Errorf("%s: status %d, want %d", name, got.status, want)
+		}
+	}
+}
+
 // nodes are those below a node for which a condition holds.
 func nodes(n *html.Node, holds func(*html.Node) bool) (found []*html.Node) {
 	for child := range n.Descendants() {

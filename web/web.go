@@ -95,8 +95,8 @@ type Config struct {
 	Settings []views.Setting
 	Engines  func() views.Engines
 	Counters func() []views.Counter
-	// Described are the operations as the price list has them. Draw draws for
-	// visitors, Ready tells how the service is. Both may be nil.
+	// Described are the operations that are offered, as the price list has them. Draw
+	// draws for visitors, Ready tells how the service is. Both may be nil.
 	Described []Operation
 	// OpenAPI describes the interface, in JSON.
 	OpenAPI []byte

@@ -276,9 +276,8 @@ func (c *paidCall) pin(ctx context.Context) error {
 // its release. An earlier call's answer needs no run, so a call that may be a
 // repeat goes on.
 func (c *paidCall) admit(context.Context) error {
-	if c.Operation.Off {
-		return &fault.Error{Code: fault.ConvertUnavailable, Message: fmt.Sprintf(
-			"This server runs without %s, which %s needs. Its operator can name it in RELAYPDF_ENGINES.", c.Operation.Engine, c.Operation.Name)}
+	if why := c.Operation.WhyOff(); why != "" {
+		return &fault.Error{Code: fault.ConvertUnavailable, Message: why}
 	}
 	if c.IdempotencyKey != "" || c.call.Response == op.Async {
 		return nil

@@ -5,6 +5,7 @@ package op
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -84,6 +85,15 @@ type Operation[Env any] struct {
 	Varies bool
 
 	bind func(context.Context, io.Reader, Files) (*Call[Env], error)
+}
+
+// WhyOff says why this server does not offer the operation, and what helps; empty
+// where it does.
+func (o *Operation[Env]) WhyOff() string {
+	if !o.Off {
+		return ""
+	}
+	return fmt.Sprintf("This server runs without %s, which %s needs. Its operator can name it in RELAYPDF_ENGINES.", o.Engine, o.Name)
 }
 
 // Bind reads one JSON object and returns the call it asks for, which must be

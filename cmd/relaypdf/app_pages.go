@@ -94,6 +94,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	if err != nil {
 		return nil, err
 	}
+	table.Without(a.config.without())
 	prices, err := operation.Prices(table, a.config.Prices)
 	if err != nil {
 		return nil, err
@@ -122,7 +123,9 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	}
 	for _, row := range table.All() {
 		config.Operations = append(config.Operations, row.Name)
-		config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies})
+		if !row.Off {
+			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies})
+		}
 	}
 	config.Outward = a.render.Webhooks()
 	config.Draw, config.Ready = a.draw, a.ready

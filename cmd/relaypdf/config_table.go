@@ -252,7 +252,7 @@ var settings = []setting{
 	},
 	{
 		name: "engines", group: groupServer, fallback: strings.Join(operation.Engines, ","),
-		doc: "Heavy engines that run: some of `office`, `ocr` and `ghostscript`, or `none`. What needs another answers 503 and is not in the price list and among the tools of agents; " +
+		doc: "Heavy engines that run: some of `office`, `ocr` and `ghostscript`, or `none`. What needs another answers 503 and is missing from the price list, the playground and the tools of agents; " +
 			"no office is started that is not named.",
 		apply: into(func(c *Config) *[]string { return &c.Engines }, parseEngines),
 	},

@@ -35,6 +35,28 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 	if strings.Contains(prices, `"convert.create"`) || strings.Contains(prices, `"pdf.ocr"`) || !strings.Contains(prices, `"pdf.pdfa"`) {
 		t.Errorf("the price list is %s", prices)
 	}
+	if page := textOf(t, server.url+"/pricing"); strings.Contains(page, "pdf_ocr") || strings.Contains(page, "convert_create") || !strings.Contains(page, "pdf_pdfa") {
+		t.Errorf("the page of prices is %s", page)
+	}
+	var described struct {
+		Paths map[string]map[string]struct {
+			Description string
+			Price       *int64 `json:"x-relaypdf-price-microdollars"`
+			Why         string `json:"x-relaypdf-unavailable"`
+		}
+	}
+	if err := json.Unmarshal([]byte(textOf(t, server.url+"/openapi.json")), &described); err != nil {
+		t.Fatal(err)
+	}
+	for path, off := range map[string]bool{"/v1/pdf/ocr": true, "/v1/convert": true, "/v1/pdf/pdfa": false} {
+		about := described.Paths[path]["post"]
+		if (about.Price == nil) != off || strings.Contains(about.Description, "RELAYPDF_ENGINES") != off || (about.Why != "") != off {
+			t.Errorf("%s is described as %+v", path, about)
+		}
+	}
+	if list := textOf(t, server.url+"/docs/api"); strings.Count(list, "not offered here") != 2 {
+		t.Errorf("the reference tells %d times that something is not offered, want 2", strings.Count(list, "not offered here"))
+	}
 	var ready struct{ Checks map[string]string }
 	if err := json.Unmarshal([]byte(textOf(t, server.url+"/health/ready")), &ready); err != nil || ready.Checks["office"] != "off" || ready.Checks["ocr"] != "off" || ready.Checks["ghostscript"] != "" {
 		t.Errorf("ready says %v, %v", ready.Checks, err)
