@@ -22,6 +22,7 @@ type agentSaw struct {
 	Answer  map[string]string
 	Tools   int
 	Tool    string
+	Begun   string
 	Type    string
 	Account struct {
 		Grant struct {
@@ -107,7 +108,7 @@ func TestAgentSignsIn(t *testing.T) {
 	}
 	saw := next()
 	grant := saw.Account.Grant
-	if saw.Tools < 40 || saw.Tool != "barcodes_create" || saw.Type != "PNG" || strings.Join(grant.Scopes, " ") != "documents templates account:read" || grant.SpendLimitMicrodollars != 150 || grant.SpentMicrodollars != 100 {
+	if saw.Tools < 40 || saw.Tool != "barcodes_create" || saw.Begun != "processing" || saw.Type != "PNG" || strings.Join(grant.Scopes, " ") != "documents templates account:read" || grant.SpendLimitMicrodollars != 150 || grant.SpentMicrodollars != 100 {
 		t.Errorf("the agent saw %+v", saw)
 	}
 	if !saw.Beyond.IsError || !strings.Contains(saw.Beyond.Content[0].Text, "payment_required") || !strings.Contains(saw.Beyond.Content[0].Text, "grantSpendLimit") {

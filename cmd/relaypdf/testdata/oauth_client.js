@@ -1,5 +1,5 @@
 // An agent that knows nothing but an address: it finds out who lets it in, registers,
-// sends a person to the page that asks them, makes documents until its cap stops it,
+// sends a person to the page that asks them, makes documents and waits for them until its cap stops it,
 // asks for more, renews its tokens, and sees what becomes of a token that was stolen. All of it with
 // the protocol's own client. What it saw goes to standard output, a line of JSON each.
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
@@ -55,11 +55,15 @@ async function main() {
   const client = await letIn();
   const tools = (await client.listTools()).tools;
   const tool = tools.find((t) => /QR codes/.test(t.description)).name;
-  const make = () => client.callTool({ name: tool, arguments: { type: "qr", text: "made by an agent" } });
-  const made = await make();
+  const make = () => client.callTool({ name: tool, arguments: { type: "qr", text: "made by an agent", async: true } });
+  const begun = await make();
+  let made = begun;
+  while (made.structuredContent.status === "processing") {
+    made = await client.callTool({ name: "jobs_wait", arguments: { id: begun.structuredContent.id } });
+  }
   const file = await fetch(made.structuredContent.url);
   const account = await client.callTool({ name: "account_get", arguments: {} });
-  say({ tools: tools.length, tool, type: Buffer.from(await file.arrayBuffer()).toString("latin1", 1, 4), account: account.structuredContent, beyond: await make() });
+  say({ tools: tools.length, tool, type: Buffer.from(await file.arrayBuffer()).toString("latin1", 1, 4), account: account.structuredContent, begun: begun.structuredContent.status, beyond: await make() });
 
   // What its scopes do not open it asks the person for. The client tries what it may
   // renew by itself first, which opens no more than before.
