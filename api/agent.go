@@ -54,7 +54,7 @@ func agentMessages() map[string]mediaType {
 	message.Properties.Set("jsonrpc", &jsonschema.Schema{Const: "2.0", Type: "string", Description: "Always 2.0."})
 	message.Properties.Set("id", &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}, Description: "Names the request; notifications have none."})
 	message.Properties.Set("method", &jsonschema.Schema{Type: "string", Description: "What is asked for: initialize, ping, tools/list, tools/call, resources/list, prompts/list and others."})
-	message.Properties.Set("params", &jsonschema.Schema{Type: "object", Description: "As the method takes them."})
+	message.Properties.Set("params", &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.TrueSchema, Description: "As the method takes them."})
 	return map[string]mediaType{"application/json": {
 		Schema: message, Example: json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pdf_create","arguments":{"html":"<h1>Hello</h1>"}}}`),
 	}}

@@ -38,7 +38,7 @@ func (a *API) routes() []route {
 			codes: []fault.Code{fault.InvalidRequest, fault.PayloadTooLarge, fault.StorageUnavailable},
 		}, stored.create),
 		plain(a, facts{
-			method: "GET", pattern: "/v1/files/{id}", access: public, summary: "Download a result, or with a key an upload of its account", content: "application/octet-stream",
+			method: "GET", pattern: "/v1/files/{id}", access: public, takesKey: true, summary: "Download a result, or with a key an upload of its account", content: "application/octet-stream",
 			headers: []string{wire.ResultIDHeader, wire.SizeHeader, "Content-Disposition", "ETag"},
 			others: map[int]string{
 				http.StatusPartialContent:               "The part that the Range header asked for.",

@@ -119,7 +119,10 @@ func (a *API) addRoute(doc *document, r route) {
 		OperationID: r.operationID(), Summary: r.summary, Tags: []string{tag},
 		Security: []map[string][]string{}, Responses: map[string]responseDoc{},
 	}
-	if r.access != public {
+	if r.takesKey {
+		e.Security = append(e.Security, map[string][]string{}) // or none
+	}
+	if r.takesKey || r.access != public {
 		e.Security = append(e.Security, map[string][]string{"bearer": {}})
 	}
 	for _, p := range r.params {
@@ -194,7 +197,7 @@ func addAnswers(doc *document, e *endpoint, r route) {
 	case r.answer != nil:
 		answer.Content["application/json"] = mediaType{Schema: addSchemaOf(doc, r.answer)}
 	case r.content == "application/json":
-		answer.Content[r.content] = mediaType{Schema: &jsonschema.Schema{Type: "object"}}
+		answer.Content[r.content] = mediaType{Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.TrueSchema}}
 	default:
 		answer.Content[r.content] = mediaType{Schema: binarySchema()}
 	}

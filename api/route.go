@@ -44,6 +44,8 @@ type facts struct {
 	method, pattern string
 	access          access
 	summary         string
+	// takesKey is set where anybody may ask, and gets more with a key.
+	takesKey bool
 	// verb is the last word of the route's operationId; empty is the method's.
 	verb string
 	// status is that of a success; 0 is 200.

@@ -23,23 +23,28 @@ import (
 )
 
 // patience bounds one program: a generator or a client.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
-// service is the whole interface, whose operations but those that need a
-// browser work, behind a door that answers the first call of each operation with
+// service is the whole interface, whose operations work but those that need a
+// renderer, unless there is one, behind a door that answers the first call of each operation with
 // an error of the server.
 type service struct {
 	*apitest.Server
 	door string
 }
 
-func serve(t *testing.T) service {
+func serve(t *testing.T, changes ...func(*api.Config)) service {
 	t.Helper()
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts compilers")
 	}
-	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) { cfg.NoRateLimits = true }})
+	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) {
+		cfg.NoRateLimits = true
+		for _, change := range changes {
+			change(cfg)
+		}
+	}})
 	s.Work(t)
 	target, err := url.Parse(s.URL)
 	if err != nil {
@@ -183,15 +188,17 @@ func TestClientsPython(t *testing.T) {
 const strict = `{"compilerOptions":{"strict":true,"target":"ES2022","module":"ES2022","moduleResolution":"Bundler","lib":["ES2022","DOM","DOM.Iterable"],"types":[],"outDir":"dist"},"include":["*.ts"]}`
 
 // TestGeneratedTypeScript generates clients with two programs, compiles them, and
-// calls operations. Nothing that has a default has to be given.
+// calls every operation. Nothing that has a default has to be given.
 func TestGeneratedTypeScript(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
 	for name, generated := range map[string]struct {
 		command []string
 		program string
+		every   string // how its calls begin
+		call    func(c call, body, path string) string
 	}{
 		"openapi-fetch": {[]string{tool(t, "openapi-typescript"), "openapi.json", "-o", "schema.d.ts"}, `import createClient from "openapi-fetch";
+import { every } from "./every.js";
 import type { components, paths } from "./schema.js";
 declare const process: { env: Record<string, string> };
 const client = createClient<paths>({ baseUrl: process.env.BASE_URL, headers: { Authorization: "Bearer " + process.env.KEY } });
@@ -206,9 +213,15 @@ const account = await client.GET("/v1/account");
 const files = await client.GET("/v1/files", { params: { query: { limit: 5 } } });
 const refused = await client.POST("/v1/pdf", { body: {} });
 const event: components["schemas"]["JobCompletedEvent"]["data"]["url"] = undefined;
+await every();
 console.log((made.data as unknown as Blob).type, account.data?.wallet.autoReloadEnabled, files.data?.nextCursor, refused.error?.error.code, event);
-`},
+`, `import createClient from "openapi-fetch";
+import type { paths } from "./schema.js";
+declare const process: { env: Record<string, string> };
+const client = createClient<paths>({ baseUrl: process.env.BASE_URL, headers: { Authorization: "Bearer " + process.env.KEY } });
+`, fetchCall},
 		"hey-api": {[]string{tool(t, "openapi-ts"), "-i", "openapi.json", "-o", "hey"}, `import { accountGet, barcodesCreate, filesList, pdfCreate } from "./hey/index.js";
+import { every } from "./every.js";
 import { client } from "./hey/client.gen.js";
 import type { PdfCreateInput } from "./hey/index.js";
 declare const process: { env: Record<string, string> };
@@ -221,13 +234,17 @@ const made = await barcodesCreate({ body: { type: "qr", text: "hello" }, parseAs
 const account = await accountGet();
 const files = await filesList({ query: { limit: 5 } });
 const refused = await pdfCreate({ body: {} });
+await every();
 console.log((made.data as unknown as Blob).type, account.data?.wallet.autoReloadEnabled, files.data?.nextCursor, (refused.error as any).error.code, undefined);
-`},
+`, `import * as sdk from "./hey/index.js";
+`, heyCall},
 	} {
+		s, calls := serveEverything(t)
 		dir := workshop(t, s)
 		write(t, filepath.Join(dir, "tsconfig.json"), strict)
 		run(t, dir, os.Environ(), generated.command...)
 		write(t, filepath.Join(dir, "main.ts"), generated.program)
+		write(t, filepath.Join(dir, "every.ts"), typescript(calls, generated.every, generated.call))
 		run(t, dir, os.Environ(), tool(t, "tsc"), "-p", ".")
 		// One of them writes for bundlers.
 		bundled := esbuild.Build(esbuild.BuildOptions{

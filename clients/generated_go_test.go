@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,12 +10,12 @@ import (
 	"relaypdf/api"
 )
 
-// TestGeneratedGo makes a client with oapi-codegen, compiles it and calls the service
-// with it. What is pinned of the generator and its runtime is a module of its own, in
+// TestGeneratedGo makes a client with oapi-codegen, compiles it and calls every
+// operation with it. What is pinned of the generator and its runtime is a module of its own, in
 // testdata/go.
 func TestGeneratedGo(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s, calls := serveEverything(t)
 	dir := t.TempDir()
 	sources, err := os.ReadDir(filepath.Join("testdata", "go"))
 	if err != nil {
@@ -32,6 +33,11 @@ func TestGeneratedGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "openapi.json"), string(description))
+	list, err := json.Marshal(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "calls.json"), string(list))
 	write(t, filepath.Join(dir, "service", "README"), "The generator writes into this folder.\n")
 	env := append(s.environment(t), "GOFLAGS=", "GO111MODULE=on", "GOWORK=off")
 	run(t, dir, env, "go", "tool", "oapi-codegen", "-config", "config.yaml", "openapi.json")

@@ -141,8 +141,14 @@ func methodPlace(method string) int {
 
 var errorLine = regexp.MustCompile("`([a-z_]+)`: (.*)")
 
+// needsKey says whether nobody is answered without a key: an empty requirement is met
+// by everybody.
+func (e endpoint) needsKey() bool {
+	return len(e.Security) > 0 && !slices.ContainsFunc(e.Security, func(r map[string][]string) bool { return len(r) == 0 })
+}
+
 func (d *openAPI) operation(address, method, path string, e endpoint) (views.Operation, error) {
-	o := views.Operation{ID: e.ID, Method: method, Path: path, Summary: e.Summary, Description: e.Description, NeedsKey: len(e.Security) > 0, Off: e.Unavailable != ""}
+	o := views.Operation{ID: e.ID, Method: method, Path: path, Summary: e.Summary, Description: e.Description, NeedsKey: e.needsKey(), Off: e.Unavailable != ""}
 	if len(e.Tags) > 0 {
 		o.Tag = e.Tags[0]
 	}
