@@ -10,10 +10,13 @@ import (
 	"image/color"
 	"image/gif"
 	"image/png"
+	"io/fs"
+	"math"
 	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"relaypdf/render/pdf/pdftest"
@@ -398,4 +401,76 @@ func TestConvertInks(t *testing.T) {
 	if got := cornersOf(img); got != "RRRR" {
 		t.Errorf("cmyk.jpg is %s", got)
 	}
+}
+
+// TestConvertRealImages makes smaller PNGs of images that others have made: in all, they
+// have the colours that they had.
+func TestConvertRealImages(t *testing.T) {
+	const fewest, large, width = 20, 200_000, 100
+	done := 0
+	for _, path := range realImages(t, large) {
+		content := pdftest.Load(t, path)
+		before, kind, err := image.Decode(bytes.NewReader(content))
+		if err != nil {
+			t.Logf("%s: %v", filepath.Base(path), err) // of a kind that Go does not read
+			continue
+		}
+		result, err := do(t, ConvertImageJob, ConvertImageArgs{Input: input(""), To: "png", Quality: 90, Width: width}, content)
+		if err != nil {
+			t.Errorf("%s: %v", filepath.Base(path), err)
+			continue
+		}
+		done++
+		after := picturePNG(t, read(t, result))
+		want, got := meanOf(before), meanOf(after)
+		for i := range want {
+			if math.Abs(want[i]-got[i]) > 0.02 {
+				t.Errorf("%s, a %s: the mean is %.3f, want %.3f", filepath.Base(path), kind, got, want)
+				break
+			}
+		}
+		if size := before.Bounds().Size(); math.Abs(float64(after.Bounds().Dy()*size.X)/float64(after.Bounds().Dx())-float64(size.Y)) > float64(size.X)/width {
+			t.Errorf("%s: %v became %v", filepath.Base(path), size, after.Bounds().Size())
+		}
+	}
+	if done < fewest {
+		t.Errorf("%d images were converted, want %d", done, fewest)
+	}
+}
+
+// realImages are the paths of images that others have made, with at most so many bytes.
+func realImages(t *testing.T, largest int64) (paths []string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("many images take long")
+	}
+	kinds := []string{".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp"}
+	err := filepath.WalkDir(pdftest.Corpus(t), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !slices.Contains(kinds, strings.ToLower(filepath.Ext(path))) {
+			return err
+		}
+		about, err := entry.Info()
+		if err == nil && about.Size() <= largest {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// meanOf is how much red, green, blue and covering an image has in the mean, from 0 to 1.
+func meanOf(img image.Image) (mean [4]float64) {
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			c := color.RGBA64Model.Convert(img.At(x, y)).(color.RGBA64) //nolint:forcetypeassert // What the model is for.
+			for i, v := range [...]uint16{c.R, c.G, c.B, c.A} {
+				mean[i] += float64(v) / math.MaxUint16 / float64(b.Dx()*b.Dy())
+			}
+		}
+	}
+	return mean
 }

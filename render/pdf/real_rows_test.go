@@ -19,7 +19,7 @@ import (
 )
 
 // realRows is how many small documents from the wild TestRowsOnRealDocuments takes.
-var realRows = flag.Int("documents", 17, "how many documents TestRowsOnRealDocuments takes; 0 takes all")
+var realRows = flag.Int("documents", 17, "how many documents TestRowsOnRealDocuments takes, and TestRedactRealDocuments twice as many; 0 takes all")
 
 // rowOnReal is something that is done to documents from the wild. Their pages are as
 // many after as before; a zip and JSON have none.
@@ -50,7 +50,7 @@ func rowsOnReal() []rowOnReal {
 // made, signed ones, forms and such of PDF 2.0 among them, and to a form of an office.
 func TestRowsOnRealDocuments(t *testing.T) {
 	t.Parallel()
-	chosen := someDocuments(t, realDocuments(t))
+	chosen := someDocuments(t, realDocuments(t), *realRows)
 	const fewest = 20
 	var mu sync.Mutex
 	done, made := map[string]int{}, map[string]int{}
@@ -90,8 +90,8 @@ func TestRowsOnRealDocuments(t *testing.T) {
 	}
 }
 
-// someDocuments are small ones, from here and there.
-func someDocuments(t *testing.T, paths []string) (chosen []string) {
+// someDocuments are some n small ones, from here and there, or all where n is 0.
+func someDocuments(t *testing.T, paths []string, n int) (chosen []string) {
 	t.Helper()
 	const large = 60_000
 	var small, special []string
@@ -100,7 +100,7 @@ func someDocuments(t *testing.T, paths []string) (chosen []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *realRows > 0 && about.Size() > large {
+		if n > 0 && about.Size() > large {
 			continue
 		}
 		small = append(small, path)
@@ -111,8 +111,8 @@ func someDocuments(t *testing.T, paths []string) (chosen []string) {
 		}
 	}
 	every := 1
-	if *realRows > 0 {
-		every = max(1, len(small) / *realRows)
+	if n > 0 {
+		every = max(1, len(small)/n)
 	}
 	for i := 0; i < len(small); i += every {
 		chosen = append(chosen, small[i])
