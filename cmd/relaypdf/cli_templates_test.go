@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-rod/rod"
+	"github.com/go-rod/rod/lib/proto"
+
 	"relaypdf/client"
 )
 
@@ -146,4 +149,48 @@ func TestOutputLive(t *testing.T) {
 	if text := <-waited; text != `{"there":true,"version":2,"wrong":"line 3"}`+"\n" {
 		t.Errorf("who waited got %q", text)
 	}
+}
+
+// TestLivePageInABrowser follows what becomes of a document: a fault is shown above the
+// last one that could be made, on pages that are opened later, too.
+func TestLivePageInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	t.Parallel()
+	server := httptest.NewUnstartedServer(nil)
+	live := newLivePage("bill", server.Listener.Addr().String())
+	server.Config.Handler = live
+	server.Start()
+	t.Cleanup(server.Close)
+	browser := openBrowser(t)
+	open := func() *rod.Page {
+		t.Helper()
+		page, err := browser.Timeout(pagePatience).Page(proto.TargetCreateTarget{URL: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page.CancelTimeout()
+	}
+	sees := func(page *rod.Page, wrong, document string) {
+		t.Helper()
+		shows := rod.Eval(`(wrong, there) => {
+			const frame = document.querySelector("iframe"), idle = document.getElementById("idle")
+			return document.getElementById("wrong").textContent === wrong && (frame ? new URL(frame.src).search : "") === there && idle.hidden === (there !== "")
+		}`, wrong, document)
+		if err := page.Timeout(pagePatience).Wait(shows); err != nil {
+			t.Fatalf("%v: it does not show %q above %q", err, wrong, document)
+		}
+	}
+	first := open()
+	sees(first, "", "")
+	live.put([]byte("%PDF-1"))
+	sees(first, "", "?1")
+	live.fail("line 3")
+	sees(first, "line 3", "?1")
+	second := open()
+	sees(second, "line 3", "?2")
+	live.put([]byte("%PDF-2"))
+	sees(first, "", "?3")
+	sees(second, "", "?3")
 }

@@ -250,7 +250,7 @@ async function follow() {
     try {
       const now = await (await fetch("/wait?version=" + version)).json()
       wrong.textContent = now.wrong
-      if (now.there && String(now.version) !== version && !now.wrong) {
+      if (now.there && String(now.version) !== version && (!now.wrong || !frame)) { // what is wrong is shown above the last document
         idle.hidden = true
         if (!frame) { frame = document.createElement("iframe"); frame.title = document.title; document.body.append(frame) }
         frame.src = "/document.pdf?" + now.version
