@@ -80,7 +80,7 @@ func DeviceCodePage(p Page, m Form) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"sheet crop\"><form class=\"stack\" method=\"post\" action=\"/device\"><div><h1>Type the code of your terminal</h1><p class=\"muted\"><code>relaypdf setup</code> shows it. Nobody else should have sent it to you.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"sheet crop\"><form class=\"stack\" method=\"post\" action=\"/device\"><div><h1>Type the code from your terminal</h1><p class=\"muted\"><code>relaypdf setup</code> shows it. Nobody else should have sent it to you.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -357,7 +357,7 @@ func DevicePage(p Page, m Device) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<span class=\"muted\">Not see or change payment, passwords, members or other keys</span></li></ul></div><div class=\"form-row\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<span class=\"muted\">Not see or change payments, passwords, members or other keys</span></li></ul></div><div class=\"form-row\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -453,7 +453,7 @@ func ReferencePage(p Page, d Docs, groups []ReferenceGroup) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<article class=\"prose\"><h1>API reference</h1><p class=\"lead\">Made of the service's own <a href=\"/openapi.json\">OpenAPI document</a>: every operation, field, limit and error.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<article class=\"prose\"><h1>API reference</h1><p class=\"lead\">Generated from the service's own <a href=\"/openapi.json\">OpenAPI document</a>: every operation, field, limit and error.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

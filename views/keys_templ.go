@@ -747,7 +747,7 @@ func newKeyForm(m NewKey) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, "</div><p class=\"faint sm\">A key for some operations may not read or change anything else of the account.</p></details></fieldset><footer><a class=\"btn\" href=\"/dashboard/keys\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">Make key</button></footer></form>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, "</div><p class=\"faint sm\">A key limited to some operations cannot read or change anything else in the account.</p></details></fieldset><footer><a class=\"btn\" href=\"/dashboard/keys\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">Make key</button></footer></form>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -265,7 +265,7 @@ func ConsentPage(p Page, m Consent) templ.Component {
 				}
 			}
 			if m.Site == "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "The name is its own: nobody has checked it.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "The app chose this name; nobody has checked it.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -903,7 +903,7 @@ func FirstRunPage(p Page, m FirstRun) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if m.HasKey {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "<p class=\"muted\">You have made a key; its secret is not stored. Put it in the place of YOUR_KEY below, or make another.</p>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "<p class=\"muted\">You already have a key; its secret is not stored here. Put it in place of YOUR_KEY below, or make another.</p>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -69,7 +69,7 @@ func PricingPage(p Page, m Pricing) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"head\"><header class=\"page-head\"><div><h1>Prices</h1><p>The list that the service charges from. Prepaid in dollars, counted to the millionth, with no subscription. A call that fails, is refused or is rate limited costs nothing. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"head\"><header class=\"page-head\"><div><h1>Prices</h1><p>This is the list the service charges from. Prepaid in dollars, counted to the millionth, with no subscription. A call that fails, is refused or is rate limited costs nothing. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -491,17 +491,17 @@ func StatusPage(p Page, m ServiceStatus) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if m.OK {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "The service takes work")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "All systems work")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "The service does not take work now")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "The service is not taking requests right now")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "</h1><p>Looked at when this page was made, a few seconds ago at most. The same as JSON: <a href=\"/health/ready\">/health/ready</a>.</p></div></header></div><div class=\"halves status-page\"><section class=\"stack\"><h2>Checks</h2><dl class=\"facts\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "</h1><p>Checked when this page was made, at most a few seconds ago. The same as JSON: <a href=\"/health/ready\">/health/ready</a>.</p></div></header></div><div class=\"halves status-page\"><section class=\"stack\"><h2>Checks</h2><dl class=\"facts\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -333,7 +333,7 @@ func SettingsPage(p Page, m Settings) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<p class=\"muted\">A code from an authenticator app, asked for after the password, keeps out who has only that.</p><div class=\"row\"><a class=\"btn small\" href=\"/dashboard/settings/factor\">Set up</a></div>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<p class=\"muted\">A code from an authenticator app is asked for after the password: who has stolen that alone does not get in.</p><div class=\"row\"><a class=\"btn small\" href=\"/dashboard/settings/factor\">Set up</a></div>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -358,7 +358,7 @@ func SettingsPage(p Page, m Settings) templ.Component {
 					}
 					ctx = templ.InitializeContext(ctx)
 					if m.Linked {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p class=\"muted\">You can log in with your account there. Without it, your password is what is left.</p><form method=\"post\" action=\"/dashboard/settings/identity/end\"><div class=\"row\"><button class=\"btn danger small\" type=\"submit\">Unlink</button></div></form>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p class=\"muted\">You can log in with your account there. If you unlink it, only your password is left.</p><form method=\"post\" action=\"/dashboard/settings/identity/end\"><div class=\"row\"><button class=\"btn danger small\" type=\"submit\">Unlink</button></div></form>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -422,7 +422,7 @@ func SettingsPage(p Page, m Settings) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p class=\"muted\">Agents that somebody of this account has let in: what they may do and spend, until when, and how to take it back.</p><div class=\"row\"><a class=\"btn small\" href=\"/dashboard/apps\">Connected apps</a></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p class=\"muted\">Agents that members of this account have let in: what each may do and spend, until when, and how to revoke it.</p><div class=\"row\"><a class=\"btn small\" href=\"/dashboard/apps\">Connected apps</a></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -536,7 +536,7 @@ func SettingsPage(p Page, m Settings) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"muted\">Everything this account has here, as one zip file of JSON: calls, ledger, deliveries, templates, members, keys and endpoints without their secrets, audit log.</p><div class=\"row\"><a class=\"btn small\" href=\"/dashboard/settings/export\" download>Export all</a></div>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"muted\">Everything in this account, as one zip file of JSON: calls, ledger, deliveries, templates, members, keys and endpoints without their secrets, audit log.</p><div class=\"row\"><a class=\"btn small\" href=\"/dashboard/settings/export\" download>Export all</a></div>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1363,7 +1363,7 @@ func RecoveryPage(p Page, codes []string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 90, "</div><p class=\"muted\">Each works once in the place of a code. Keep them where you keep passwords.</p><ul class=\"form-row\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 90, "</div><p class=\"muted\">Each works once in place of a code. Keep them where you keep passwords.</p><ul class=\"form-row\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

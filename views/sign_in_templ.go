@@ -553,7 +553,7 @@ func ResetRequestPage(p Page, m ResetRequest) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if !m.Mail {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p class=\"muted\">This service sends no mail. Its operator can print a link for you: <code>relaypdf people link EMAIL</code></p>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p class=\"muted\">This service sends no mail. The operator can print a link for you: <code>relaypdf people link EMAIL</code></p>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -563,7 +563,7 @@ func ResetRequestPage(p Page, m ResetRequest) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<form class=\"stack\" method=\"post\" action=\"/password/reset\"><div><h1>Reset the password</h1><p class=\"muted\">We send a link to your address.</p></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<form class=\"stack\" method=\"post\" action=\"/password/reset\"><div><h1>Reset the password</h1><p class=\"muted\">We will send a link to your address.</p></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1076,7 +1076,7 @@ func ConfirmSentPage(p Page, m ConfirmSent) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if !m.Mail {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "<p class=\"muted\">This service sends no mail. Its operator can print a link for you: <code>relaypdf people link ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "<p class=\"muted\">This service sends no mail. The operator can print a link for you: <code>relaypdf people link ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1461,20 +1461,20 @@ func StrangerPage(p Page, m Stranger) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			case StrangerClosed:
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 87, "<p class=\"muted\">Nobody here is linked with this account at ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 87, "<p class=\"muted\">No account here is linked to this one at ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var64 string
 				templ_7745c5c3_Var64, templ_7745c5c3_Err = templ.JoinStringErrs(m.Provider)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `sign_in.templ`, Line: 364, Col: 79}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `sign_in.templ`, Line: 364, Col: 77}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var64))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 88, ", and new accounts are made by the operator. Who has one logs in as before, and links ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 88, ", and new accounts are made by the operator. If you have one, log in as before and link ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

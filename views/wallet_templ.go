@@ -589,7 +589,7 @@ func walletTopUp(p Page, m Wallet) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if m.TopUp == nil {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<div class=\"panel stack\"><h2>Top up</h2><p class=\"muted\">This service takes no payments: its operator credits accounts. On the server: <code>relaypdf accounts credit ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<div class=\"panel stack\"><h2>Top up</h2><p class=\"muted\">This service takes no payments; its operator credits accounts. On the server: <code>relaypdf accounts credit ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -607,7 +607,7 @@ func walletTopUp(p Page, m Wallet) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if !p.Person.Pays {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<div class=\"panel stack\"><h2>Top up</h2><p class=\"muted\">Your role may not pay. Ask an owner, or who has the role billing.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<div class=\"panel stack\"><h2>Top up</h2><p class=\"muted\">Your role may not pay. Ask an owner, or a member with the role billing.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

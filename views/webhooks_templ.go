@@ -789,7 +789,7 @@ func endpointForm(m NewEndpoint, title, action, button string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "<p class=\"faint sm\">None ticked is all, those to come included.</p></fieldset><footer><a class=\"btn\" href=\"/dashboard/webhooks\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "<p class=\"faint sm\">With none ticked it gets all of them, future ones included.</p></fieldset><footer><a class=\"btn\" href=\"/dashboard/webhooks\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1013,7 +1013,7 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Deliveries) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<p class=\"muted\">Nothing was sent here yet.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<p class=\"muted\">Nothing has been sent here yet.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1049,7 +1049,7 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "\"><h2>Roll the secret</h2><p class=\"muted\">The new one is shown once. Both sign for 24 hours, or until you put the new one into use.</p><div class=\"row\"><button class=\"btn small\" type=\"submit\">Roll</button> ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "\"><h2>Roll the secret</h2><p class=\"muted\">The new one is shown once. Both sign for 24 hours, or until you start using the new one.</p><div class=\"row\"><button class=\"btn small\" type=\"submit\">Roll</button> ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -160,7 +160,7 @@ var deviceAnswers = []struct {
 	code, text string
 }{
 	{store.ErrWaiting, wire.DevicePending, "Nobody has decided yet; ask again."},
-	{store.ErrTooEarly, wire.DeviceSlow, "Wait 5 seconds longer between two questions from now on."},
+	{store.ErrTooEarly, wire.DeviceSlow, "Wait 5 seconds longer between two requests from now on."},
 	{store.ErrDenied, wire.DeviceDenied, "The request was denied."},
 	{store.ErrExpired, wire.DeviceExpired, "The code has expired; begin again."},
 	{store.ErrUsed, "invalid_grant", "A key was made for this code already; it is revoked now."},
@@ -220,7 +220,7 @@ func (w devices) telling() store.TellingKey {
 			Lines: []string{
 				"The relaypdf command line on " + device.Machine + ", at the address " + device.Address + ", was given the key “" + keyName(key) + "” (" + keyNote(key) + "), " +
 					w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
-				"If nobody of you did this, revoke the key.",
+				"If none of you did this, revoke the key.",
 			},
 			Link: mail.Link{Text: "Look at the keys", URL: w.cfg.BaseURL + keysPath},
 		})
@@ -261,7 +261,7 @@ func (w devices) typeCode(v *visit) error {
 	}
 	device, err := w.store.Devices().Typed(v.ctx(), v.value("code"), v.person.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		return w.codePage(v, http.StatusUnprocessableEntity, "No command line waits with this code. Codes work once, for 10 minutes: look again, or run relaypdf setup anew.")
+		return w.codePage(v, http.StatusUnprocessableEntity, "No command line is waiting with this code. Codes work once, for 10 minutes: check it, or run relaypdf setup again.")
 	}
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func (w factors) checkCode(v *visit) error {
 	}
 	err = w.useCode(v, person, v.value("code"))
 	if errors.Is(err, store.ErrUsed) {
-		m := views.SecondFactor{Form: views.Form{Errors: map[string]string{"code": "This code does not fit. Take the one that is shown now."}}, Next: ownPath(v.value("next"))}
+		m := views.SecondFactor{Form: views.Form{Errors: map[string]string{"code": "This code is not right. Use the one that is shown now."}}, Next: ownPath(v.value("next"))}
 		return v.show(http.StatusUnprocessableEntity, views.SecondFactorPage(v.page("Enter your code", ""), m))
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func (w factors) startFactor(v *visit) error {
 	}
 	step, ok := matchStep(key.Secret(), v.value("code"), w.now())
 	if !ok {
-		return w.factorSetup(v, http.StatusUnprocessableEntity, address, views.Form{Errors: map[string]string{"code": "This code does not fit. Take the one that is shown now."}})
+		return w.factorSetup(v, http.StatusUnprocessableEntity, address, views.Form{Errors: map[string]string{"code": "This code is not right. Use the one that is shown now."}})
 	}
 	sealed, err := w.box.Seal(factorPurpose+v.person.ID, []byte(key.Secret()))
 	if err != nil {

@@ -37,7 +37,7 @@ var troubles = []struct {
 	{errCrossOrigin, http.StatusForbidden, "Sent by another site", "This form came from a page that is not ours, so nothing was done."},
 	{errIdentity, http.StatusForbidden, "Nobody was logged in", "The answer of the other service could not be used: it may have refused, or it took longer than 10 minutes. Begin again."},
 	{errNoProvider, http.StatusBadGateway, "The other service does not answer", "Try again in a minute, or log in with your password."},
-	{errLinkOver, http.StatusGone, "This editor has closed", "It is open for a time only. Load the page around it again, which opens a new one."},
+	{errLinkOver, http.StatusGone, "This editor has closed", "It is open for a limited time. Reload the page around it to open a new one."},
 	{errLinkSuspended, http.StatusForbidden, "This editor is closed for now", "The account that it belongs to is suspended."},
 	{errLinkDenies, http.StatusForbidden, "The link does not allow this", "Whoever made the link to this editor chose what it is for."},
 	{errUnframed, http.StatusForbidden, "This editor opens inside of another page", "The link is for a frame of the site that it was made for. Go there."},

@@ -139,7 +139,7 @@ func (w publics) makeLive(v *visit, m views.Live) (page views.LivePage, status i
 		return refuse(http.StatusTooManyRequests, "%d pages an hour are made without an account. The next one in %s; with a key at once.", livePerHour, views.Duration(wait.Round(time.Second)))
 	}
 	if _, ok := w.allow(v.ctx(), "live", liveAll, liveWindow); !ok {
-		return refuse(http.StatusTooManyRequests, "Many people try this at the moment. Come back in a while, or sign up for a key.")
+		return refuse(http.StatusTooManyRequests, "Many people are trying this right now. Come back in a while, or sign up for a key.")
 	}
 	start := w.now()
 	made, err := w.cfg.Draw(v.ctx(), Sheet{HTML: m.HTML, Format: m.Paper, Page: 1, Only: true, DPI: liveDPI})

@@ -121,7 +121,7 @@ func (w grants) clientOf(v *visit, id string) (asker, error) {
 	}
 	client, err := w.store.Grants().Client(v.ctx(), id)
 	if errors.Is(err, store.ErrNotFound) {
-		return asker{}, &clientError{"The program is not known here, or was forgotten because nobody used it. It has to register again: remove the connection in it, and make it anew."}
+		return asker{}, &clientError{"The program is not known here, or was forgotten because nobody used it. It has to register again: remove the connection there, and add it again."}
 	}
 	return asker{OAuthClient: client}, err
 }

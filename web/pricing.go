@@ -14,8 +14,8 @@ const (
 	pricingPath = "/pricing"
 	statusPath  = "/status"
 
-	pricingDescription = "What each operation costs: the list that the service charges from, and a calculator."
-	statusDescription  = "Whether the service takes work at this moment, and how busy it is."
+	pricingDescription = "What each operation costs: the list the service charges from, and a calculator."
+	statusDescription  = "Whether the service is taking requests at this moment, and how busy it is."
 	// calculatorMost is the most of one operation that is counted with.
 	calculatorMost = 1_000_000_000
 )

@@ -95,7 +95,7 @@ func (w publications) publishDraft(v *visit) error {
 }
 
 func (w publications) discardDraft(v *visit) error {
-	return w.changed(v, "/discard", map[string]any{}, "template.discarded", "The draft is as the published version again.")
+	return w.changed(v, "/discard", map[string]any{}, "template.discarded", "The draft is the same as the published version again.")
 }
 
 func (w publications) restoreVersion(v *visit) error {

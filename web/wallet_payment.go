@@ -154,7 +154,7 @@ func returnBanner(p store.Payment) *views.Banner {
 		return &views.Banner{Is: views.StateOK, Bold: "Thank you.", Text: p.Amount.String() + " was added to the wallet."}
 	case store.PaymentOpen:
 		return &views.Banner{
-			Is: views.StateRun, Bold: "Waiting for Stripe.", Text: "Cards take some seconds, other payments up to some days. Nothing else is to be done.",
+			Is: views.StateRun, Bold: "Waiting for Stripe.", Text: "Cards take a few seconds, other payments up to a few days. There is nothing else to do.",
 			Link: views.Link{URL: walletPath + "?payment=" + p.ID, Text: "Look again"},
 		}
 	}

@@ -218,7 +218,7 @@ func (w endpoints) rollWebhook(v *visit) error {
 	if err := v.record("webhook.rolled", rolled.URL, ""); err != nil {
 		return err
 	}
-	return w.webhookPage(v, http.StatusOK, &views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The one before signs Service-Signature for 24 hours more, or until you put this one into use."}, nil)
+	return w.webhookPage(v, http.StatusOK, &views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The previous one keeps signing Service-Signature for 24 hours, or until you start using this one."}, nil)
 }
 
 func (w endpoints) activateWebhook(v *visit) error {

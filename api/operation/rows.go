@@ -90,7 +90,7 @@ var Rows = []op.Row[*Env]{
 	},
 	row[PreviewInput]{
 		Info: op.Info{
-			Name: "templates.preview", Summary: "Make a PDF of the draft of a template, or of one that is not stored",
+			Name: "templates.preview", Summary: "Preview a template's draft, or one that is not stored, as a PDF",
 			Use:   "Use it to look at a template while you write it, before it is published.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 			Warns: true,
@@ -102,7 +102,7 @@ var Rows = []op.Row[*Env]{
 	},
 	row[GenerateInput]{
 		Info: op.Info{
-			Name: "templates.generate", Summary: "Have a model write a template",
+			Name: "templates.generate", Summary: "Generate a template with a language model",
 			Use:   "Use it when somebody describes a document in words and there is no template yet; store what comes out with templates_create. If you can write HTML yourself, pdf_create is cheaper.",
 			Price: 2000 * credit.Microdollar, PriceNote: "Plus 8 times what the provider takes for the tokens, plus one pdf.create. Ask for a fixed price with quote: true.",
 			Produces: []string{"application/json"}, Answer: reflect.TypeFor[GeneratedTemplate](), Codes: []string{string(fault.AIUnavailable)},
@@ -138,7 +138,7 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runMerge),
 	},
 	row[ExtractInput]{
-		Info:    pdfTool("pdf.extract", "Make a PDF of some pages of another, in any order", "Use it to keep, reorder or repeat pages. To drop a few pages take pdf_delete_pages."),
+		Info:    pdfTool("pdf.extract", "Extract pages of a PDF, in any order", "Use it to keep, reorder or repeat pages. To drop a few pages take pdf_delete_pages."),
 		Example: ExtractInput{PDFSource: examplePDF(), Pages: SelectPages("2,1")},
 		Run:     described(runExtract),
 	},
@@ -148,7 +148,7 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runProtect),
 	},
 	row[UnlockInput]{
-		Info:    pdfTool("pdf.unlock", "Take the encryption off a PDF", "Use it to remove a password that you know. It cannot guess one."),
+		Info:    pdfTool("pdf.unlock", "Decrypt a PDF", "Use it to remove a password that you know. It cannot guess one."),
 		Example: UnlockInput{FileSource: examplePDF().FileSource, Password: "correct horse"},
 		Run:     described(runUnlock),
 	},
@@ -160,7 +160,7 @@ var Rows = []op.Row[*Env]{
 		Run: described(runBookmarks),
 	},
 	row[RotateInput]{
-		Info:    pdfTool("pdf.rotate", "Turn pages of a PDF", "Use it when pages lie on their side."),
+		Info:    pdfTool("pdf.rotate", "Rotate pages of a PDF", "Use it when pages lie on their side."),
 		Example: RotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: SelectPages("even")},
 		Run:     described(runRotate),
 	},
@@ -170,17 +170,17 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runDeletePages),
 	},
 	row[CompressInput]{
-		Info:    pdfTool("pdf.compress", "Make a PDF smaller without losing anything", "Use it when a PDF is too large to send. Images keep their quality."),
+		Info:    pdfTool("pdf.compress", "Compress a PDF without loss", "Use it when a PDF is too large to send. Images keep their quality."),
 		Example: CompressInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
 		Run:     described(runCompress),
 	},
 	row[OptimizeInput]{
-		Info:    pdfTool("pdf.optimize", "Make a PDF smaller, and quick to open", "Use it for PDFs on the web."),
+		Info:    pdfTool("pdf.optimize", "Optimize a PDF for size and the web", "Use it for PDFs on the web."),
 		Example: OptimizeInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, MaxImageDPI: 150, ImageQuality: 75},
 		Run:     described(runOptimize),
 	},
 	row[CompressAdvancedInput]{
-		Info:    pdfTool("pdf.compress-advanced", "Make a PDF smaller at the cost of its images", "Use it where pdf_compress leaves too much."),
+		Info:    pdfTool("pdf.compress-advanced", "Compress a PDF by reducing its images", "Use it where pdf_compress leaves too much."),
 		Example: CompressAdvancedInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "high"},
 		Run:     described(runCompressAdvanced),
 	},
@@ -204,13 +204,13 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runCrop),
 	},
 	row[ResizeInput]{
-		Info:    pdfTool("pdf.resize", "Give pages of a PDF another size", "Use it to bring pages to one paper."),
+		Info:    pdfTool("pdf.resize", "Resize pages of a PDF", "Use it to bring pages to one paper."),
 		Example: ResizeInput{PDFSource: examplePDF(), Format: "A4", Landscape: true},
 		Run:     described(runResize),
 	},
 	row[ExtractImagesInput]{
 		Info: op.Info{
-			Name: "pdf.extract-images", Summary: "Take the images out of a PDF",
+			Name: "pdf.extract-images", Summary: "Extract the images of a PDF",
 			Use:   "Use it to get photographs and scans out of a PDF as they are in it. For pictures of whole pages take pdf_raster.",
 			Price: toolPrice, PriceNote: "JPEGs come as they are, everything else as PNG without its transparency; each image once.", Produces: []string{"application/zip"},
 		},
@@ -228,7 +228,7 @@ var Rows = []op.Row[*Env]{
 	},
 	row[RasterInput]{
 		Info: op.Info{
-			Name: "pdf.raster", Summary: "Make images of the pages of a PDF",
+			Name: "pdf.raster", Summary: "Render pages of a PDF as images",
 			Use:   "Use it to look at pages, or to show them where PDFs cannot be shown. Several pages come as a ZIP.",
 			Price: rasterPrice, Produces: []string{"image/png", "image/jpeg", "application/zip"},
 		},
@@ -271,7 +271,7 @@ var Rows = []op.Row[*Env]{
 	},
 	row[DataInput]{
 		Info: op.Info{
-			Name: "pdf.data", Summary: "Read a PDF as Markdown or data",
+			Name: "pdf.data", Summary: "Read a PDF as Markdown or structured data",
 			Use:   "Use it for what a PDF says, with headings, lists and tables; with schema, for its data.",
 			Price: dataPrice, PriceNote: "Plus pdf.ocr for pages without text. With schema plus tokens, as templates.generate.",
 			Produces: []string{"application/json"}, Answer: reflect.TypeFor[DataAnswer](), Codes: []string{string(fault.ConvertUnavailable), string(fault.AIUnavailable)}, Warns: true,
@@ -280,13 +280,13 @@ var Rows = []op.Row[*Env]{
 		Run:     runData,
 	},
 	row[RedactInput]{
-		Info:    pdfTool("pdf.redact", "Redact a PDF: take words and parts out for good", "Use it to black out secrets: they are gone, not covered."),
+		Info:    pdfTool("pdf.redact", "Redact a PDF: remove words and areas for good", "Use it to black out secrets: they are gone, not covered."),
 		Example: RedactInput{PDFSource: exampleText(), Terms: []RedactTerm{"Ada Lovelace"}},
 		Run:     described(runRedact),
 	},
 	row[ArchiveInput]{
 		Info: op.Info{
-			Name: "pdf.pdfa", Summary: "Make a PDF one for archives (PDF/A)",
+			Name: "pdf.pdfa", Summary: "Convert a PDF to PDF/A, for archives",
 			Use:   "Use it for files that must be readable in decades, or that somebody wants as PDF/A.",
 			Price: toolPrice, PriceNote: "Warnings say what had to change.",
 			Produces: []string{"application/pdf"}, Warns: true, Codes: []string{string(fault.ConvertUnavailable)}, Engine: EngineGhostscript,

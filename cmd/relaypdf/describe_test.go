@@ -120,7 +120,7 @@ func TestNobodyWritesTemplates(t *testing.T) {
 	maya.width(1440)
 	maya.blankTemplate("Letter")
 	maya.click("[data-describes]", "Describe it")
-	maya.sees("No provider of language models is configured here")
+	maya.sees("No language model provider is configured here")
 	maya.holds("nothing can be asked", `document.querySelector("[data-describe-go]").disabled`)
 	maya.pictures("describe-nobody")
 	maya.calm("the editor")
