@@ -430,7 +430,7 @@ func TestPlaygroundIsForRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := h.signedIn(t, person)
-	if page := v.sees("/dashboard/playground/zip_create", "Your role looks on"); strings.Contains(page.body, `/run"`) {
+	if page := v.sees("/dashboard/playground/zip_create", "Your role can only look"); strings.Contains(page.body, `/run"`) {
 		t.Error("a viewer is offered to run a call")
 	}
 	v.post("/dashboard/playground/zip_create", http.StatusOK, url.Values{"count:files": {"1"}})

@@ -364,7 +364,7 @@ func TestDevicePages(t *testing.T) {
 	maya.lookAt("/device")
 	maya.fill("code", "BCDF-GHJK")
 	maya.press("Go on")
-	maya.sees("No command line waits with this code")
+	maya.sees("No command line is waiting with this code")
 	maya.lookAt("/device/wrong")
 	maya.fill("code", strings.ToLower(code.UserCode))
 	maya.press("Go on")
