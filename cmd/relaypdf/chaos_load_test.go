@@ -288,16 +288,25 @@ func (c *chaosClient) send(ctx context.Context, path, key string, body any) (cha
 		return chaosAnswer{}, fmt.Errorf("the server is down")
 	}
 	asked := time.Now()
-	response, err := c.post(ctx, url+path, key, c.customer, body)
+	answer, err := c.ask(ctx, url+path, key, body)
+	if c.clientHook != nil && ctx.Err() == nil {
+		paid := answer.status == http.StatusOK && path == "/v1/barcodes"
+		told := fleetAnswer{asked, time.Now(), answer.status, answer.by, c.region, c.counted, paid}
+		if err != nil {
+			told.status = 0
+		}
+		c.clientHook(told)
+	}
+	return answer, err
+}
+
+// ask sends one request and reads the answer.
+func (c *chaosClient) ask(ctx context.Context, url, key string, body any) (chaosAnswer, error) {
+	response, err := c.post(ctx, url, key, c.customer, body)
 	if err != nil {
 		return chaosAnswer{}, err
 	}
-	answer, err := readChaos(response)
-	if c.clientHook != nil && err == nil {
-		paid := answer.status == http.StatusOK && path == "/v1/barcodes"
-		c.clientHook(fleetAnswer{asked, time.Now(), answer.status, answer.by, c.region, c.counted, paid})
-	}
-	return answer, err
+	return readChaos(response)
 }
 
 func readChaos(response *http.Response) (chaosAnswer, error) {

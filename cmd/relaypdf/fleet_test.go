@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -36,9 +37,10 @@ const (
 
 // TestFleet runs three processes for requests and three for jobs in two regions, on a
 // PostgreSQL, a Redis and an S3 server of their own, behind nginx, and kills, freezes,
-// cuts off and slows each part in turn, under mixed load. No request is answered
-// with 5xx but by what was hurt itself, or for want of the database or the bucket while
-// these were away; the windows of each region are exact while its processes count
+// cuts off and slows each part in turn, nginx among them, under mixed load. No request
+// is answered with 5xx but by what was hurt itself, or for want of the database or the
+// bucket while these were away, and none stays without an answer but by what was hurt
+// and while nginx was away; the windows of each region are exact while its processes count
 // together; and the checker of TestChaos finds nothing lost, and nothing billed
 // twice.
 func TestFleet(t *testing.T) {
@@ -58,11 +60,12 @@ type fleet struct {
 	cluster *storetest.Cluster
 	bucket  *s3test.Server
 	redis   *fleetRedis
+	nginx   *fleetNginx
 	apis    []*fleetServer
 	workers []*fleetServer
 	doors   []string // of each region
-	// toDatabase and toRedis are the ways of each region.
-	toDatabase, toRedis []*storetest.Link
+	// toDatabase and toRedis are the ways of each region, toNginx those of its clients.
+	toDatabase, toRedis, toNginx []*storetest.Link
 
 	mu      sync.Mutex
 	answers []fleetAnswer
@@ -73,12 +76,15 @@ type fleet struct {
 // fleetAnswer is one answer as a client saw it.
 type fleetAnswer struct {
 	asked, answered time.Time
-	status          int
+	status          int    // 0: none came, or not all of it
 	by              string // the last process that nginx asked
 	region          int
 	counted         bool // by the customer whose windows are looked at
 	paid            bool // at once, not as a job
 }
+
+// took tells whether the answer is that of a call which the limits let pass.
+func (a fleetAnswer) took() bool { return a.status > 0 && a.status < 300 }
 
 // fleetSpan is a time that belongs to a process, or to a part of many.
 type fleetSpan struct {
@@ -137,7 +143,16 @@ func newFleet(t *testing.T) *fleet {
 		}
 		ports = append(ports, own)
 	}
-	f.doors = startFleetNginx(t, f.dir, ports)
+	var behind []string
+	f.nginx, behind = startFleetNginx(t, f.dir, ports)
+	for _, address := range behind {
+		link, err := storetest.NewLink(ctx, "tcp", address, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.toNginx = append(f.toNginx, link)
+		f.doors = append(f.doors, (&url.URL{Scheme: "http", Host: link.Address}).String())
+	}
 	f.clientHook = f.told
 	return f
 }
@@ -188,7 +203,8 @@ func (f *fleet) told(a fleetAnswer) {
 type fleetFault struct {
 	what string
 	// of is what answers 5xx meanwhile: a process; "database" or "bucket" for all that
-	// need these; empty for nobody.
+	// need these. With "nginx", which answers nothing then, nobody is answered; empty
+	// is nobody.
 	of          string
 	region      int
 	begin, heal func() error
@@ -213,18 +229,23 @@ func (f *fleet) faults() []fleetFault {
 			fleetFault{"freeze " + s.name, "", s.region, signal(s, syscall.SIGSTOP), signal(s, syscall.SIGCONT)})
 	}
 	for i, region := range fleetRegions {
-		database, redis := f.toDatabase[i], f.toRedis[i]
+		database, redis, nginx := f.toDatabase[i], f.toRedis[i], f.toNginx[i]
 		all = append(all,
 			fleetFault{"cut " + region + " off from PostgreSQL", "database", i, set(func() { database.Cut(true) }), set(func() { database.Cut(false) })},
+			fleetFault{"lose what goes between " + region + " and PostgreSQL", "database", i, set(func() { database.Stall(true) }), set(func() { database.Stall(false) })},
 			fleetFault{"slow PostgreSQL in " + region, "", i, set(func() { database.Slow(40 * time.Millisecond) }), set(func() { database.Slow(time.Duration(i) * fleetDistance / 2) })},
 			fleetFault{"cut " + region + " off from Redis", "", i, set(func() { redis.Cut(true) }), set(func() { redis.Cut(false) })},
-			fleetFault{"slow Redis in " + region, "", i, set(func() { redis.Slow(40 * time.Millisecond) }), set(func() { redis.Slow(0) })})
+			fleetFault{"slow Redis in " + region, "", i, set(func() { redis.Slow(40 * time.Millisecond) }), set(func() { redis.Slow(0) })},
+			fleetFault{"cut the clients in " + region + " off from nginx", "nginx", i, set(func() { nginx.Cut(true) }), set(func() { nginx.Cut(false) })},
+			fleetFault{"slow nginx for the clients in " + region, "", i, set(func() { nginx.Slow(40 * time.Millisecond) }), set(func() { nginx.Slow(0) })})
 	}
 	all = append(all,
 		fleetFault{"kill PostgreSQL", "database", -1, func() error { return f.cluster.Order("stop") }, func() error { return f.cluster.Order("start") }},
 		fleetFault{"freeze PostgreSQL", "database", -1, func() error { return f.cluster.Signal(syscall.SIGSTOP) }, func() error { return f.cluster.Signal(syscall.SIGCONT) }},
 		fleetFault{"kill Redis", "", -1, f.redis.kill, f.redis.start},
 		fleetFault{"freeze Redis", "", -1, func() error { return f.redis.process.Process.Signal(syscall.SIGSTOP) }, func() error { return f.redis.process.Process.Signal(syscall.SIGCONT) }},
+		fleetFault{"kill nginx", "nginx", -1, f.nginx.kill, f.nginx.start},
+		fleetFault{"freeze nginx", "", -1, func() error { return f.nginx.signal(syscall.SIGSTOP) }, func() error { return f.nginx.signal(syscall.SIGCONT) }},
 		fleetFault{"cut S3 off", "bucket", -1, set(func() { f.bucket.Break(s3test.Down) }), set(func() { f.bucket.Break(nil) })},
 		fleetFault{"overload S3", "bucket", -1, set(func() { f.bucket.Break(s3test.Busy) }), set(func() { f.bucket.Break(nil) })},
 		fleetFault{"slow S3", "", -1, set(func() {
@@ -343,14 +364,19 @@ func (f *fleet) hurtFor(fault fleetFault, span time.Duration) {
 }
 
 // awaitReady waits until every process for requests says that it is ready, and has
-// its database, its Redis and its bucket.
+// its database, its Redis and its bucket, and until one of each region says so to its
+// clients.
 func (f *fleet) awaitReady() {
 	f.t.Helper()
+	addresses := slices.Clone(f.doors)
+	for _, s := range f.apis {
+		addresses = append(addresses, "http://"+s.name)
+	}
 	var last string
 	for deadline := time.Now().Add(chaosCalm); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
 		well := 0
-		for _, s := range f.apis {
-			response, err := chaosHTTP.Get("http://" + s.name + "/health/ready")
+		for _, address := range addresses {
+			response, err := chaosHTTP.Get(address + "/health/ready")
 			if err != nil {
 				last = err.Error()
 				continue
@@ -361,7 +387,7 @@ func (f *fleet) awaitReady() {
 				well++
 			}
 		}
-		if well == len(f.apis) {
+		if well == len(addresses) {
 			return
 		}
 	}
@@ -369,18 +395,23 @@ func (f *fleet) awaitReady() {
 }
 
 // checkAnswers: who was answered with 5xx was with a process that was killed, or
-// needed the database or the bucket while it was away.
+// needed the database or the bucket while it was away; who got no answer, or half of
+// one, was with such a process, or asked nginx while that was away.
 func (f *fleet) checkAnswers() {
 	f.t.Helper()
 	excused, all := map[string]int{}, map[int]int{}
 	for _, a := range f.answers {
 		all[a.status]++
-		if a.status < 500 {
+		if a.status != 0 && a.status < 500 {
 			continue
+		}
+		away := []string{"database", "bucket"}
+		if a.status == 0 {
+			away = []string{"nginx"}
 		}
 		cause := ""
 		for _, s := range f.hurt {
-			if s.overlaps(a.asked, a.answered) && (s.of == a.by || (s.of == "database" || s.of == "bucket") && (s.region < 0 || s.region == a.region)) {
+			if s.overlaps(a.asked, a.answered) && (s.of != "" && s.of == a.by || slices.Contains(away, s.of) && (s.region < 0 || s.region == a.region)) {
 				cause = s.of
 			}
 		}
@@ -389,7 +420,7 @@ func (f *fleet) checkAnswers() {
 		}
 		excused[cause]++
 	}
-	f.t.Logf("answers by status: %v; of 5xx by what was away: %v", all, excused)
+	f.t.Logf("answers by status: %v; of 5xx and none (0) by what was away: %v", all, excused)
 	if all[http.StatusOK] < 10 || all[http.StatusAccepted] < 10 || all[http.StatusTooManyRequests] == 0 {
 		f.t.Errorf("answers by status: %v: too few to tell", all)
 	}
@@ -405,7 +436,7 @@ func (f *fleet) checkWindows() {
 	for region := range fleetRegions {
 		looked, fullest := 0, 0
 		for _, first := range f.answers {
-			if !first.counted || first.region != region || first.status >= 300 {
+			if !first.counted || first.region != region || !first.took() {
 				continue
 			}
 			end := first.asked.Add(window)
@@ -414,7 +445,7 @@ func (f *fleet) checkWindows() {
 			}
 			inside := 0
 			for _, a := range f.answers {
-				if a.counted && a.region == region && a.status < 300 && !a.asked.Before(first.asked) && a.answered.Before(end) {
+				if a.counted && a.region == region && a.took() && !a.asked.Before(first.asked) && a.answered.Before(end) {
 					inside++
 				}
 			}
@@ -484,44 +515,67 @@ func (r *fleetRedis) kill() error {
 	return nil
 }
 
-// startFleetNginx starts nginx with a door for each region, before its processes.
-func startFleetNginx(t *testing.T, dir string, regions [][]string) (doors []string) {
+// fleetNginx is an nginx that is killed and starts again.
+type fleetNginx struct {
+	path, work, conf string
+	output           io.Writer
+	process          *exec.Cmd
+}
+
+func (n *fleetNginx) start() error {
+	n.process = exec.CommandContext(context.Background(), n.path, "-e", "stderr", "-p", n.work, "-c", n.conf)
+	n.process.Stderr = n.output
+	n.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return storetest.Start(n.process)
+}
+
+// signal tells all of its processes.
+func (n *fleetNginx) signal(what syscall.Signal) error {
+	return syscall.Kill(-n.process.Process.Pid, what)
+}
+
+func (n *fleetNginx) kill() error {
+	err := n.signal(syscall.SIGKILL)
+	_ = n.process.Wait() // It says that it was killed.
+	return err
+}
+
+// startFleetNginx starts nginx with an address for each region, before its processes.
+func startFleetNginx(t *testing.T, dir string, regions [][]string) (n *fleetNginx, addresses []string) {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
 	if err != nil {
 		path = "/usr/sbin/nginx"
 	}
-	user, work := "", filepath.Join(dir, "nginx")
+	n = &fleetNginx{path: path, work: filepath.Join(dir, "nginx"), conf: filepath.Join(dir, "nginx", "conf"), output: t.Output()}
+	user := ""
 	if os.Geteuid() == 0 {
 		user = "user root;" // the folders of the test are open to nobody else
 	}
-	if err := os.Mkdir(work, 0o755); err != nil {
+	if err := os.Mkdir(n.work, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, `%[1]s daemon off; worker_processes 1; pid %[2]s/pid; error_log stderr crit; events { worker_connections 4096; }
 http { access_log off; client_body_temp_path %[2]s/a; proxy_temp_path %[2]s/b; fastcgi_temp_path %[2]s/c; uwsgi_temp_path %[2]s/d; scgi_temp_path %[2]s/e;
 proxy_read_timeout 300s; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; add_header X-Upstream $upstream_addr always;
-`, user, work)
+`, user, n.work)
 	for i, own := range regions {
 		fmt.Fprintf(&text, "upstream region%d { ", i)
 		for _, name := range own {
 			fmt.Fprintf(&text, "server %s max_fails=0; ", name)
 		}
-		port := storetest.FreePort(t)
-		fmt.Fprintf(&text, "}\nserver { listen 127.0.0.1:%s; location / { proxy_pass http://region%d; } }\n", port, i)
-		doors = append(doors, (&url.URL{Scheme: "http", Host: "127.0.0.1:" + port}).String())
+		address := "127.0.0.1:" + storetest.FreePort(t)
+		fmt.Fprintf(&text, "}\nserver { listen %s; location / { proxy_pass http://region%d; } }\n", address, i)
+		addresses = append(addresses, address)
 	}
 	text.WriteString("}\n")
-	conf := filepath.Join(work, "conf")
-	if err := os.WriteFile(conf, []byte(text.String()), 0o600); err != nil {
+	if err := os.WriteFile(n.conf, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.Background(), path, "-e", "stderr", "-p", work, "-c", conf)
-	cmd.Stderr = t.Output()
-	if err := storetest.Start(cmd); err != nil {
+	if err := n.start(); err != nil {
 		t.Fatalf("%v: run `make setup`", err)
 	}
-	t.Cleanup(func() { _, _ = cmd.Process.Signal(syscall.SIGTERM), cmd.Wait() })
-	return doors
+	t.Cleanup(func() { _ = n.kill() }) // It may be dead already.
+	return n, addresses
 }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Link is a way to a server that may be long, and that can be cut off and stalled.
+// Link is a way to a server that may be long, and that can be cut off and stalled
+// (ADR 34).
 type Link struct {
 	Address string // host:port of its near end
 
