@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"relaypdf/store/durable"
 )
 
@@ -29,6 +31,9 @@ const (
 	// partAge is how old such a file must be before its lock is looked at: its
 	// writer takes it just after the file is there.
 	partAge = 2 * time.Second
+	// leastRoom is how much room a disk has, in bytes, that is not called full: a
+	// document of some pages.
+	leastRoom = 1 << 20
 )
 
 // NewDisk returns blobs in files below dir, which is created with mode
@@ -124,6 +129,18 @@ func (b *disk) List(ctx context.Context, yield func(Entry) error) error {
 		}
 		return yield(Entry{Key: info.Name(), Size: info.Size(), ModTime: info.ModTime()})
 	})
+}
+
+// Check tells that the disk is full, or gone.
+func (b *disk) Check(context.Context) error {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(b.dir, &disk); err != nil {
+		return fmt.Errorf("look at the blobs folder: %w", err)
+	}
+	if free := int64(disk.Bavail) * disk.Bsize; free < leastRoom {
+		return fmt.Errorf("the disk of the blobs has %d bytes left: make room", free)
+	}
+	return nil
 }
 
 // Sweep removes what Puts that died in between have left.
