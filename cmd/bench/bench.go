@@ -172,7 +172,7 @@ func (l *lab) bench(ctx context.Context) (*report, error) {
 	}{
 		{"neighbours", crowds{l}.neighbours}, {"paid path", l.paidPath}, {"agents", agents{l}.above}, {"barcodes", l.barcodes}, {"tools", l.tools}, {"templates", l.templates}, {"editors", editors{l}.typing},
 		{"office", l.office}, {"jobs", l.jobs}, {"workers", databases{l}.workers}, {"claims", databases{l}.claims}, {"queues", databases{l}.queues}, {"deliveries", l.deliveries}, {"idempotency", l.idempotency},
-		{"hot account", databases{l}.hotAccount}, {"distance", databases{l}.distance}, {"usage", databases{l}.usage}, {"pages", databases{l}.pages}, {"start", l.starts}, {"overload", l.overload},
+		{"hot account", databases{l}.hotAccount}, {"distance", databases{l}.distance}, {"usage", databases{l}.usage}, {"pages", databases{l}.pages}, {"history", databases{l}.history}, {"start", l.starts}, {"overload", l.overload},
 		{"overload with tools", l.mixedOverload}, {"plans", crowds{l}.plans}, {"attacks", l.attacks},
 	}
 	for _, part := range parts {

@@ -33,7 +33,7 @@ func TestShortRun(t *testing.T) {
 	var out, progress bytes.Buffer
 	opt := options{
 		binary: binary, dir: parent, short: true, json: true, env: os.Environ(), out: &out, progress: &progress,
-		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|agents|barcodes|editors|tools|tools/merge|tools/zip, 30 files|jobs|workers|deliveries|idempotency|start|neighbours|claims|queues|hot account|distance|usage|pages|overload with tools|plans)$`),
+		only: regexp.MustCompile(`^(invoice/c=1|8 accounts in turn/c=2|scripted/c=1|paid path|agents|barcodes|editors|tools|tools/merge|tools/zip, 30 files|jobs|workers|deliveries|idempotency|start|neighbours|claims|queues|hot account|distance|usage|pages|history|overload with tools|plans)$`),
 	}
 	if err := run(t.Context(), opt); err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
@@ -73,6 +73,9 @@ func TestShortRun(t *testing.T) {
 	}
 	if len(got.Workers) != 2 || got.Workers[1].Predicted <= 0 {
 		t.Errorf("workers: %+v, want one process and two", got.Workers)
+	}
+	if m := got.Model; m == nil || m.CPU <= 0 || m.Path <= 0 || m.Commit <= 0 {
+		t.Errorf("the model was made of %+v", m)
 	}
 	for _, f := range got.Workers {
 		if f.PerSecond <= 0 || f.CPU <= f.Database || f.FileBytes <= 0 || f.Jobs == 0 {
@@ -191,6 +194,12 @@ func TestProcessTree(t *testing.T) {
 	}
 	if got := parseRollup([]byte("5581-7fff ---p 0 00:00 0 [rollup]\nRss:  99 kB\nPss:  12 kB\nPss_Anon: 3 kB\n")); got != 12<<10 {
 		t.Errorf("proportional size is %d, want %d", got, 12<<10)
+	}
+	if got := parseMachine([]byte("cpu  100 10 20 5000 600 3 4 5 7 0\ncpu0 1 2 3\n")); got != 1420*time.Millisecond {
+		t.Errorf("the machine has worked for %v, want 1.42s: not what it was idle or waited, and guests are users", got)
+	}
+	if machineCPU() == 0 {
+		t.Error("the machine has not worked yet")
 	}
 	if got := memoryOf(os.Getpid()); got < 1<<20 {
 		t.Errorf("this process has %d bytes", got)

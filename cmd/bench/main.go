@@ -20,13 +20,18 @@ import (
 	"time"
 )
 
-// patience bounds a whole run, whatever hangs.
-const patience = 30 * time.Minute
+// patience bounds a whole run, whatever hangs; rowPatience adds to it for each call
+// of a history.
+const (
+	patience    = 45 * time.Minute
+	rowPatience = 100 * time.Microsecond
+)
 
 // options are the flags.
 type options struct {
 	binary, dir       string
 	short, soak, json bool
+	rows              int // calls of a history
 	only              *regexp.Regexp
 	env               []string // of this program, of which the service gets PATH, TMPDIR and RELAYPDF_MEMORY
 	out, progress     io.Writer
@@ -39,6 +44,7 @@ func main() {
 	flag.BoolVar(&opt.short, "short", false, "a quick look: every figure from far too few documents")
 	flag.BoolVar(&opt.soak, "soak", false, "render 10,000 documents and compare the memory at the start and at the end")
 	flag.BoolVar(&opt.json, "json", false, "print the figures as JSON")
+	flag.IntVar(&opt.rows, "rows", 1_000_000, "how many calls the part history writes; 50,000,000 take an hour or two, and some 26 GB of disk")
 	only := flag.String("run", "", "measure only the parts whose name matches this regular expression")
 	flag.Parse()
 	var err error
@@ -59,7 +65,7 @@ func main() {
 // run measures and prints. Its error means that something did not work, never
 // that it was slow.
 func run(ctx context.Context, opt options) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience+time.Duration(opt.rows)*rowPatience)
 	defer cancel()
 	l, err := newLab(ctx, opt)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 type station struct {
 	servers int     // jobs it serves at once; 0: any number, nobody waits
 	mean    float64 // seconds that a job takes of a server
+	behind  float64 // seconds of a server that a job leaves to be done when it goes on
 	// phases shapes the times: they are sums of so many exponential ones, and vary by
 	// the mean over the root of that. 1 is exponential, 0 counts as 1.
 	phases int
@@ -39,6 +40,7 @@ type simulated struct {
 	asked          float64 // when it came to the station
 	waited         float64 // for servers, so far
 	isTheNextComer bool    // stands for the time at which a new job comes
+	isLeftBehind   bool    // stands for what a job has left at its station
 }
 
 // moment is when a job leaves a station.
@@ -135,10 +137,13 @@ func (s *simulation) serve(j *simulated) {
 	at := s.stations[j.at]
 	s.busy[j.at]++
 	j.waited += s.now - j.asked
-	phases := max(1, at.phases)
+	phases, mean := max(1, at.phases), at.mean
+	if j.isLeftBehind {
+		mean = at.behind
+	}
 	took := 0.0
 	for range phases {
-		took += s.random.ExpFloat64() * at.mean / float64(phases)
+		took += s.random.ExpFloat64() * mean / float64(phases)
 	}
 	heap.Push(&s.next, moment{s.now + took, j})
 }
@@ -151,6 +156,12 @@ func (s *simulation) leave(j *simulated) {
 	if line := s.waiting[from]; len(line) > 0 {
 		s.waiting[from] = line[1:]
 		s.serve(line[0])
+	}
+	if j.isLeftBehind {
+		return
+	}
+	if s.stations[from].behind > 0 {
+		s.enter(&simulated{at: from, isLeftBehind: true})
 	}
 	if j.at++; j.at < len(s.stations) {
 		s.enter(j)
@@ -172,25 +183,30 @@ const (
 )
 
 // fleet predicts how many jobs a second processes bring to their end that have
-// enough to do.
+// enough to do. Times are seconds.
 type fleet struct {
-	cores int     // of the machine that all of them are on
-	slots int     // jobs that a process works on at once
-	cpu   float64 // seconds of a processor for a job, the database's included
-	other float64 // seconds that a job takes besides, in which others have the processors
+	cores  int     // of the machine that all of them are on
+	slots  int     // jobs that a process works on at once
+	others float64 // processors that are busy with something else
+	cpu    float64 // of processors for a job, the database's and the system's for it included
+	commit float64 // in which no other job of the account goes on: its row is locked until the disk has it
+	path   float64 // of cpu, what the job itself waits for; the rest is done beside it
+	other  float64 // that the job takes besides, and nobody waits for
 }
 
-// calibrated returns the fleet whose one process brings so many jobs a second to
-// their end: what a job takes beside its processor time follows from that.
-func calibrated(cores, slots int, cpu, perSecond float64) fleet {
-	f := fleet{cores: cores, slots: slots, cpu: cpu}
-	low, high := 0.0, float64(slots)/perSecond
+// calibrated completes a fleet whose one process brings so many jobs a second to their
+// end. That says how long a job takes. What of its processor time does not fit into that
+// is done beside it; what of its time neither processors nor commits account for, it
+// spends elsewhere.
+func (f fleet) calibrated(perSecond float64) fleet {
+	low, high := 0.0, f.cpu+float64(f.slots)/perSecond
 	for range 20 {
-		f.other = (low + high) / 2
+		long := (low + high) / 2
+		f.path, f.other = min(long, f.cpu), max(0, long-f.cpu)
 		if f.jobs(1) > perSecond {
-			low = f.other
+			low = long
 		} else {
-			high = f.other
+			high = long
 		}
 	}
 	return f
@@ -198,6 +214,12 @@ func calibrated(cores, slots int, cpu, perSecond float64) fleet {
 
 // jobs is how many jobs a second so many processes bring to their end.
 func (f fleet) jobs(processes int) float64 {
-	stations := []station{{servers: f.cores, mean: f.cpu, phases: jobPhases}, {mean: f.other, phases: jobPhases}}
+	// Others take their share of each processor, and never all.
+	slower := float64(f.cores) / max(float64(f.cores)-f.others, 0.1*float64(f.cores))
+	stations := []station{
+		{servers: f.cores, mean: f.path * slower, behind: (f.cpu - f.path) * slower, phases: jobPhases},
+		{servers: 1, mean: f.commit, phases: jobPhases},
+		{mean: f.other, phases: jobPhases},
+	}
 	return simulate(stations, load{circulating: processes * f.slots}, modelJobs).rate
 }

@@ -69,13 +69,27 @@ func TestModelKnowsQueues(t *testing.T) {
 
 // TestFleetPredicts: processes add up while there are processors, and not beyond.
 func TestFleetPredicts(t *testing.T) {
-	f := calibrated(4, 1, 0.020, 20) // 30 ms of 50 are spent waiting
+	f := fleet{cores: 4, slots: 1, cpu: 0.020}.calibrated(20) // 30 ms of 50 are spent waiting
 	near(t, "what was measured", f.jobs(1), 20, 0.01)
 	near(t, "the rest of a job", f.other, 0.030, 0.03)
 	near(t, "two processes", f.jobs(2), 40, 0.02)
 	near(t, "as many as the cores can do", f.jobs(64), 200, 0.02)
 	// Nothing but processor time: the second core doubles it, the third process adds nothing.
-	full := calibrated(2, 1, 0.025, 40)
+	full := fleet{cores: 2, slots: 1, cpu: 0.025}.calibrated(40)
 	near(t, "two processes on two cores", full.jobs(2), 80, 0.02)
 	near(t, "eight processes on two cores", full.jobs(8), 80, 0.02)
+	// A job that is over before its processor time is: some of that is spent beside it.
+	beside := fleet{cores: 2, slots: 1, cpu: 0.019, commit: 0.003}.calibrated(75)
+	near(t, "what was measured of one that leaves work", beside.jobs(1), 75, 0.02)
+	if beside.path >= beside.cpu || beside.other > 0 {
+		t.Errorf("%+v: want less on the job's path than there is, and nothing elsewhere", beside)
+	}
+	near(t, "what the cores can do", beside.jobs(8), 2/0.019, 0.03)
+	// Who else is at the processors has them for good.
+	shared := fleet{cores: 2, slots: 1, cpu: 0.020, others: 0.5}.calibrated(30)
+	near(t, "three quarters of two cores", shared.jobs(8), 75, 0.03)
+	// Jobs of one account follow each other where its row is locked.
+	locked := fleet{cores: 64, slots: 1, cpu: 0.020, commit: 0.010}.calibrated(25)
+	near(t, "the rest of a job that commits", locked.other, 0.010, 0.05)
+	near(t, "one after the other", locked.jobs(32), 100, 0.02)
 }

@@ -101,6 +101,7 @@ type bare struct {
 	registry *prometheus.Registry
 	store    *store.Store
 	dir      string
+	database string // URL; empty is SQLite
 	lease    string
 	client   *client
 	keys     []string // of each account
@@ -124,7 +125,7 @@ func (b *bare) make(r request) work {
 
 // startBare starts one.
 func (l *lab) startBare(ctx context.Context, cfg bareConfig) (_ *bare, err error) {
-	b := &bare{registry: prometheus.NewRegistry()}
+	b := &bare{registry: prometheus.NewRegistry(), database: cfg.database}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())

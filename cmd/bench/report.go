@@ -21,6 +21,7 @@ type report struct {
 	Office    *officeFigures     `json:"office,omitempty"`
 	Jobs      []jobFigures       `json:"jobs,omitempty"`
 	Workers   []workerFigures    `json:"workers,omitempty"`
+	Model     *modelFigures      `json:"model,omitempty"`
 	Sent      *deliveryFigures   `json:"deliveries,omitempty"`
 	Keys      *keyFigures        `json:"idempotency,omitempty"`
 	Start     *startFigures      `json:"start,omitempty"`

@@ -90,6 +90,26 @@ func cpuOf(root int) time.Duration {
 	return total
 }
 
+// machineCPU is the processor time that everything on the machine has used since it
+// started: its processes, its kernel, and what its host had the processors for meanwhile.
+func machineCPU() time.Duration {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	return parseMachine(text)
+}
+
+// parseMachine reads the first line of /proc/stat (proc(5)).
+func parseMachine(text []byte) time.Duration {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	var user, nice, system, idle, waits, irq, softirq, steal int64
+	if _, err := fmt.Sscanf(string(line), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &waits, &irq, &softirq, &steal); err != nil {
+		return 0
+	}
+	return time.Duration(user+nice+system+irq+softirq+steal) * tick
+}
+
 // memoryOf is the memory in bytes of a process and its descendants: their
 // proportional set sizes, in which a page that several share counts once. Of a
 // process whose size is not shown to this user (the sandboxed ones, to all but

@@ -29,6 +29,7 @@ type workerFigures struct {
 	Predicted float64 `json:"predicted,omitempty"`
 	CPU       float64 `json:"cpuMsPerJob"` // of workers, browsers and PostgreSQL
 	Database  float64 `json:"databaseMsPerJob"`
+	Others    float64 `json:"othersMsPerJob"` // of everything else on the machine, its kernel included
 	Commits   float64 `json:"commitsPerJob"`
 	Syncs     float64 `json:"syncsPerJob"` // of PostgreSQL's log
 	LogBytes  float64 `json:"logBytesPerJob"`
@@ -36,11 +37,27 @@ type workerFigures struct {
 	Jobs      int     `json:"jobs"`
 }
 
+// modelFigures is what the model was made of.
+type modelFigures struct {
+	Others float64 `json:"othersCores"`     // processors that were busy before the row began
+	CPU    float64 `json:"cpuMsPerJob"`     // of everything, but for those others
+	Path   float64 `json:"cpuMsOnJobsPath"` // of CPU, what the job waits for
+	Commit float64 `json:"commitMsPerJob"`  // in which others of its account wait
+	Other  float64 `json:"elsewhereMsPerJob"`
+}
+
 const (
 	// workerSlots is how many jobs a process works on at once here.
 	workerSlots = 1
 	// modelShare is how near a prediction should be.
 	modelShare = 0.15
+	// warmJobs are the documents by which a process has started everything: what its first
+	// ones take besides is no job's.
+	warmJobs = 80
+	// looked is how long the machine is looked at before the row, while nothing is asked
+	// of the service; testCommits are made to see how long one takes.
+	looked      = 5 * time.Second
+	testCommits = 300
 	// workerPatience bounds the wait for a row's jobs.
 	workerPatience = 10 * time.Minute
 )
@@ -68,15 +85,20 @@ func (l databases) workers(ctx context.Context, r *report) (err error) {
 	if f.postgres, err = postmaster(ctx, f.db); err != nil {
 		return err
 	}
+	others, commit, err := f.calm(ctx)
+	if err != nil {
+		return err
+	}
 	var one fleet
-	for _, processes := range choose(l.lab, []int{1, 2, 4}, []int{1, 2}) {
+	for _, processes := range choose(l.lab, []int{1, 2, 4, 8}, []int{1, 2}) {
 		l.say("jobs of %d worker processes", processes)
 		row, err := f.measure(ctx, processes)
 		if err != nil {
 			return fmt.Errorf("%d processes: %w", processes, err)
 		}
 		if processes == 1 {
-			one = calibrated(l.slots, workerSlots, row.CPU/1000, row.PerSecond)
+			one = f.model(row, others, commit)
+			r.Model = &modelFigures{one.others, 1000 * one.cpu, 1000 * one.path, 1000 * one.commit, 1000 * one.other}
 		} else {
 			row.Predicted = one.jobs(processes)
 		}
@@ -128,11 +150,45 @@ func (f workerFleet) start(ctx context.Context, roles string) (*server, error) {
 		"RELAYPDF_RENDER_SLOTS="+strconv.Itoa(workerSlots), "RELAYPDF_ENGINES=none")
 }
 
+// calm measures what is so before any job: how many processors are busy, and how many
+// seconds a commit takes that follows another one.
+func (f workerFleet) calm(ctx context.Context) (others, commit float64, err error) {
+	before, began := machineCPU(), time.Now()
+	select {
+	case <-ctx.Done():
+		return 0, 0, ctx.Err()
+	case <-time.After(choose(f.lab, looked, looked/10)):
+	}
+	others = (machineCPU() - before).Seconds() / time.Since(began).Seconds()
+	if _, err := f.db.ExecContext(ctx, "CREATE TABLE bench_commits AS SELECT 0 AS n"); err != nil {
+		return 0, 0, err
+	}
+	began = time.Now()
+	for range testCommits {
+		if _, err := f.db.ExecContext(ctx, "UPDATE bench_commits SET n = n + 1"); err != nil {
+			return 0, 0, err
+		}
+	}
+	return others, time.Since(began).Seconds() / testCommits, nil
+}
+
+// model is that of one process: what the machine did for a job beyond what it does
+// anyway is the job's, whichever process it was. Others do not have more than they had
+// beside that process.
+func (f workerFleet) model(one workerFigures, others, commit float64) fleet {
+	beside := one.Others / 1000 * one.PerSecond
+	others = min(others, beside)
+	return fleet{
+		cores: f.slots, slots: workerSlots, others: others, cpu: one.CPU/1000 + (beside-others)/one.PerSecond, commit: one.Syncs * commit,
+	}.calibrated(one.PerSecond)
+}
+
 // measure fills the queue, and then has so many processes empty it.
 func (f workerFleet) measure(ctx context.Context, processes int) (row workerFigures, err error) {
 	ctx, cancel := context.WithTimeout(ctx, workerPatience)
 	defer cancel()
-	if err := f.fill(ctx, choose(f.lab, 1000, 30)); err != nil {
+	warm := choose(f.lab, warmJobs, 0) * processes
+	if err := f.fill(ctx, warm+choose(f.lab, 1000, 30)); err != nil {
 		return row, err
 	}
 	before, err := f.costs(ctx, nil)
@@ -152,23 +208,18 @@ func (f workerFleet) measure(ctx context.Context, processes int) (row workerFigu
 		}
 		workers = append(workers, w)
 	}
-	// What starting takes is no job's; a quick look has too few of them to leave any out.
+	// What starting takes is no job's, and neither what the first documents of a process
+	// take; a quick look has too few to leave any out.
 	if !f.short {
+		if err := f.await(ctx, "SELECT COUNT(*) >= $1 FROM jobs WHERE state = 'ended'", int(before.ended)+warm); err != nil {
+			return row, err
+		}
 		if before, err = f.costs(ctx, workers); err != nil {
 			return row, err
 		}
 	}
-	left := 1
-	for look := time.NewTicker(200 * time.Millisecond); left > 0; {
-		select {
-		case <-ctx.Done():
-			look.Stop()
-			return row, fmt.Errorf("%d jobs are left: %w", left, ctx.Err())
-		case <-look.C:
-		}
-		if err := f.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM jobs WHERE state <> 'ended'").Scan(&left); err != nil {
-			return row, err
-		}
+	if err := f.await(ctx, "SELECT COUNT(*) = 0 FROM jobs WHERE state <> 'ended'"); err != nil {
+		return row, err
 	}
 	after, err := f.costs(ctx, workers)
 	if err != nil {
@@ -186,6 +237,23 @@ func (f workerFleet) measure(ctx context.Context, processes int) (row workerFigu
 		err = errors.New("the jobs were over before all processes had started")
 	}
 	return row, err
+}
+
+// await asks again and again until the answer is yes.
+func (f workerFleet) await(ctx context.Context, question string, args ...any) error {
+	look := time.NewTicker(200 * time.Millisecond)
+	defer look.Stop()
+	for yes := false; !yes; {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", question, ctx.Err())
+		case <-look.C:
+		}
+		if err := f.db.QueryRowContext(ctx, question, args...).Scan(&yes); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fill puts jobs into the queue, by a process that is gone when they begin.
@@ -212,7 +280,7 @@ func (f workerFleet) fill(ctx context.Context, jobs int) (err error) {
 // workerCosts is what has been spent until a moment.
 type workerCosts struct {
 	at                                      time.Time
-	workers, database                       time.Duration
+	workers, database, machine              time.Duration
 	ended, commits, syncs, logBytes, stored float64
 }
 
@@ -223,6 +291,7 @@ func (f workerFleet) costs(ctx context.Context, workers []*server) (c workerCost
 		c.workers += cpuOf(w.cmd.Process.Pid)
 	}
 	c.database = cpuOf(f.postgres)
+	c.machine = machineCPU()
 	err = f.db.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'ended'),
 		(SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()),
 		(SELECT wal_sync FROM pg_stat_wal), (SELECT wal_bytes FROM pg_stat_wal), (SELECT COALESCE(SUM(size), 0) FROM files)`).
@@ -234,8 +303,9 @@ func (f workerFleet) costs(ctx context.Context, workers []*server) (c workerCost
 func (c workerCosts) since(before workerCosts) workerFigures {
 	jobs := max(1, c.ended-before.ended)
 	database := ms(c.database - before.database)
+	ours := ms(c.workers-before.workers) + database
 	return workerFigures{
-		CPU: (ms(c.workers-before.workers) + database) / jobs, Database: database / jobs, Commits: (c.commits - before.commits) / jobs,
+		CPU: ours / jobs, Database: database / jobs, Others: max(0, ms(c.machine-before.machine)-ours) / jobs, Commits: (c.commits - before.commits) / jobs,
 		Syncs: (c.syncs - before.syncs) / jobs, LogBytes: (c.logBytes - before.logBytes) / jobs, FileBytes: (c.stored - before.stored) / jobs, Jobs: int(jobs),
 	}
 }
@@ -245,8 +315,13 @@ func (r *report) writeWorkers(w io.Writer) {
 		return
 	}
 	fmt.Fprintln(w, "\nJobs (invoices) of worker processes with one slot each, on one PostgreSQL and one folder of files. Predicted: docs/scale.md's model, from the row of one process.")
-	fmt.Fprint(w, "A job's processor time is that of workers, browsers and PostgreSQL.\n\n")
-	table(w, "processes\tjobs/s\tpredicted\toff by\tgoal\t\tCPU ms\tof PostgreSQL\tcommits\tsyncs\tlog bytes\tfile bytes", func(w io.Writer) {
+	fmt.Fprint(w, "A job's processor time is that of workers, browsers and PostgreSQL.\n")
+	if m := r.Model; m != nil {
+		fmt.Fprintf(w, "The model: %.1f ms of processors for a job, the system's for it included, %.1f of them on its path; %.1f in commits, %.1f elsewhere; %.2f processors busy with something else.\n",
+			m.CPU, m.Path, m.Commit, m.Other, m.Others)
+	}
+	fmt.Fprintln(w)
+	table(w, "processes\tjobs/s\tpredicted\toff by\tgoal\t\tCPU ms\tof PostgreSQL\tothers' ms\tcommits\tsyncs\tlog bytes\tfile bytes", func(w io.Writer) {
 		for _, f := range r.Workers {
 			predicted, off, goal, result := "-", "-", "-", ""
 			if f.Predicted > 0 {
@@ -254,8 +329,8 @@ func (r *report) writeWorkers(w io.Writer) {
 				predicted, off = fmt.Sprintf("%.1f", f.Predicted), fmt.Sprintf("%+.0f %%", 100*share)
 				goal, result = fmt.Sprintf("%.0f %%", 100*modelShare), verdict(max(share, -share) <= modelShare)
 			}
-			fmt.Fprintf(w, "%d\t%.1f\t%s\t%s\t%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\n",
-				f.Processes, f.PerSecond, predicted, off, goal, result, f.CPU, f.Database, f.Commits, f.Syncs, f.LogBytes, f.FileBytes)
+			fmt.Fprintf(w, "%d\t%.1f\t%s\t%s\t%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\n",
+				f.Processes, f.PerSecond, predicted, off, goal, result, f.CPU, f.Database, f.Others, f.Commits, f.Syncs, f.LogBytes, f.FileBytes)
 		}
 	})
 }
