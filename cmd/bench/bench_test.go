@@ -93,8 +93,8 @@ func TestShortRun(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 	}
-	if len(names) != 24 {
-		t.Errorf("%d single figures, want one of agents, 2 of editors, 2 of neighbours, 4 of claims, 8 of queues, one hot account, 4 at a distance and 2 of usage: %v", len(names), names)
+	if len(names) != 29 {
+		t.Errorf("%d single figures, want one of agents, 2 of editors, 2 of neighbours, 4 of claims, 8 of queues, one hot account, 4 at a distance, 2 of usage and 5 of history: %v", len(names), names)
 	}
 	if m := got.Mixed; m == nil || !m.All.sound() || m.All.Accepted == 0 || len(m.Parties) != 6 {
 		t.Errorf("overload with tools: %+v", m)

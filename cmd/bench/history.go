@@ -23,59 +23,89 @@ const (
 )
 
 // history measures the hot path and the pages of an account on PostgreSQL, without and
-// with very many calls of others in the months before.
+// with very many calls of others in the months before, in turn.
 func (l databases) history(ctx context.Context, r *report) error {
 	calls := choose(l.lab, l.rows, 5000)
-	var without, with []timed
-	for _, run := range []struct {
-		calls int
-		to    *[]timed
-	}{{0, &without}, {calls, &with}} {
-		err := l.onDatabase(ctx, store.Postgres, func(_ string, b *bare, db *sql.DB) (err error) {
-			l.say("hot paths and pages beside %d calls", run.calls)
-			if err := l.fillHistory(ctx, b, db, run.calls); err != nil {
-				return err
-			}
-			*run.to, err = l.hotPaths(ctx, b, db)
-			return err
-		})
+	return l.onDatabase(ctx, store.Postgres, func(_ string, b *bare, db *sql.DB) error {
+		without, err := l.hotPaths(ctx, b, db)
 		if err != nil {
 			return err
 		}
-	}
-	pages := [2]float64{}
-	add := func(name string, without, with float64) {
+		return l.onDatabase(ctx, store.Postgres, func(_ string, b *bare, db *sql.DB) error {
+			l.say("hot paths and pages beside %d calls", calls)
+			if err := l.fillHistory(ctx, b, db, calls); err != nil {
+				return err
+			}
+			with, err := l.hotPaths(ctx, b, db)
+			if err != nil {
+				return err
+			}
+			return l.compareHistories(ctx, r, calls, without, with)
+		})
+	})
+}
+
+// hotPath is something that is done on a database.
+type hotPath struct {
+	name string
+	page bool
+	do   work
+}
+
+// compareHistories measures everything on both databases, one after the other each time.
+func (l databases) compareHistories(ctx context.Context, r *report, calls int, without, with []hotPath) error {
+	add := func(name string, before, after float64) {
 		r.reach(goalFigures{
-			Name: fmt.Sprintf("%s beside %d calls", name, calls), Got: with / without, Goal: historyGoal, Unit: "x",
-			Beside: fmt.Sprintf("PostgreSQL, calls of %d months; p50 %.2f ms, %.2f ms without them", historyMonths, with, without),
+			Name: fmt.Sprintf("%s beside %d calls", name, calls), Got: after / before, Goal: historyGoal, Unit: "x",
+			Beside: fmt.Sprintf("PostgreSQL, calls of %d months; p50 %.2f ms, %.2f ms without them", historyMonths, after, before),
 		})
 	}
-	worst := 0
-	for i, t := range without {
-		if !t.page {
-			add(t.name, t.p50, with[i].p50)
+	var allBefore, allAfter, worstBefore, worstAfter float64
+	worst := ""
+	for i, path := range without {
+		n := choose(l.lab, 300, 5)
+		if path.page {
+			n = choose(l.lab, 50, 3)
+		}
+		before, after, err := inPairs(ctx, n, path.do, with[i].do)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path.name, err)
+		}
+		if !path.page {
+			add(path.name, before, after)
 			continue
 		}
-		pages[0], pages[1] = pages[0]+t.p50, pages[1]+with[i].p50
-		if !without[worst].page || with[i].p50/t.p50 > with[worst].p50/without[worst].p50 {
-			worst = i
+		allBefore, allAfter = allBefore+before, allAfter+after
+		if worst == "" || after/before > worstAfter/worstBefore {
+			worst, worstBefore, worstAfter = path.name, before, after
 		}
 	}
-	add("all pages, one after the other,", pages[0], pages[1])
-	add("the page that grows most, "+without[worst].name+",", without[worst].p50, with[worst].p50)
+	add("all pages, one after the other,", allBefore, allAfter)
+	add("the page that grows most, "+worst+",", worstBefore, worstAfter)
 	return nil
 }
 
-// timed is what something took in half of the cases, in milliseconds.
-type timed struct {
-	name string
-	page bool
-	p50  float64
+// inPairs does one thing and then another, n times after a few that do not count, and
+// returns the p50 of each in milliseconds.
+func inPairs(ctx context.Context, n int, one, other work) (float64, float64, error) {
+	var took [2][]time.Duration
+	for i := range n + max(1, n/10) {
+		for side, do := range []work{one, other} {
+			begin := time.Now()
+			if err := do(ctx, 0); err != nil {
+				return 0, 0, err
+			}
+			if i >= max(1, n/10) {
+				took[side] = append(took[side], time.Since(begin))
+			}
+		}
+	}
+	return ms(percentile(took[0], 50)), ms(percentile(took[1], 50)), nil
 }
 
-// hotPaths measures what every call does, and the pages of an account with a year of
-// calls of its own.
-func (l databases) hotPaths(ctx context.Context, b *bare, db *sql.DB) ([]timed, error) {
+// hotPaths are what every call does, and the pages of an account with a year of calls
+// of its own.
+func (l databases) hotPaths(ctx context.Context, b *bare, db *sql.DB) ([]hotPath, error) {
 	if err := fillJobs(ctx, db, store.Postgres, 100, 10); err != nil {
 		return nil, err
 	}
@@ -91,43 +121,32 @@ func (l databases) hotPaths(ctx context.Context, b *bare, db *sql.DB) ([]timed, 
 	if err != nil {
 		return nil, err
 	}
-	var list []timed
-	measure := func(name string, page bool, n int, do work) error {
-		took, err := each(ctx, n, do)
-		if err == nil {
-			list = append(list, timed{name, page, ms(percentile(took, 50))})
-		}
-		return err
-	}
-	err = errors.Join(
-		measure("a paid call", false, choose(l.lab, 1000, 20), b.make(pdfRequest(invoice()))),
-		measure("a key's account", false, choose(l.lab, 1000, 20), func(ctx context.Context, _ int) error {
+	list := []hotPath{
+		{"a paid call", false, b.make(pdfRequest(invoice()))},
+		{"a key's account", false, func(ctx context.Context, _ int) error {
 			_, _, err := b.store.KeyBySecret(ctx, b.keys[0])
 			return err
-		}),
-		measure("a job that is claimed, and waits again,", false, choose(l.lab, 300, 10), func(ctx context.Context, _ int) error {
+		}},
+		{"a job that is claimed, and waits again,", false, func(ctx context.Context, _ int) error {
 			job, err := b.store.ClaimJob(ctx, b.lease)
 			if err == nil {
 				_, err = db.ExecContext(ctx, `UPDATE jobs SET state = 'queued', lease = '' WHERE call_id = $1`, job.Call.ID)
 			}
 			return err
-		}),
-	)
-	for _, path := range a.paths(pages) {
-		err = errors.Join(err, measure(a.shown(path), true, choose(l.lab, 50, 3), func(ctx context.Context, _ int) error {
-			return visit(ctx, pages.Handler(), cookie, path)
-		}))
+		}},
 	}
-	return list, err
+	for _, path := range a.paths(pages) {
+		list = append(list, hotPath{a.shown(path), true, func(ctx context.Context, _ int) error {
+			return visit(ctx, pages.Handler(), cookie, path)
+		}})
+	}
+	return list, nil
 }
 
 // fillHistory writes calls of others, as many in each month before this one, with ids
 // that are shorter than real ones. Their partitions are made as the service makes them,
 // when each month began.
 func (l databases) fillHistory(ctx context.Context, b *bare, db *sql.DB, calls int) (err error) {
-	if calls == 0 {
-		return nil
-	}
 	blobs, err := blob.NewDisk(filepath.Join(b.dir, "history"))
 	if err != nil {
 		return err
