@@ -130,7 +130,7 @@ func (a *API) addRoute(doc *document, r route) {
 		if len(p.Schema.Examples) > 0 {
 			described.Example = p.Schema.Examples[0]
 		}
-		if p.In == "path" {
+		if p.In == "path" && p.Name == "id" {
 			described.Description = "Id of the " + r.resource() + "."
 		}
 		e.Parameters = append(e.Parameters, withoutDefault(described))
