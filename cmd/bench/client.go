@@ -4,17 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
+
+	service "relaypdf/client"
 )
 
 // clientTimeout is above the longest render with its wait in the queue.
 const clientTimeout = 2 * time.Minute
 
-// client calls the service on kept connections.
+// client calls the service on kept connections, by the package for programs in Go.
 type client struct {
 	http *http.Client
 	url  string
@@ -52,23 +54,23 @@ func htmlBody(html string) []byte {
 type answer struct {
 	status     int
 	retryAfter int    // seconds; 0 where the header is missing or no positive integer
-	text       string // of a refusal
+	text       string // of what is no 200
 	result     []byte
 }
 
 // post makes a call and reads the whole result. Its error means that there was
 // no answer, or that a 200 was not what was asked for.
 func (c *client) post(ctx context.Context, key string, r request) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+r.path, bytes.NewReader(r.body))
-	if err != nil {
-		return answer{}, err
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	req.Header.Set("Content-Type", "application/json")
+	header := http.Header{}
 	if r.key != "" {
-		req.Header.Set("Idempotency-Key", r.key)
+		header.Set("Idempotency-Key", r.key)
 	}
-	res, err := c.http.Do(req)
+	caller := service.Client{BaseURL: c.url, Key: key, HTTP: c.http}
+	res, err := caller.Request(ctx, http.MethodPost, r.path, header, r.body)
+	var refused *service.Error
+	if errors.As(err, &refused) {
+		return answer{status: refused.Received, retryAfter: refused.RetryAfter, text: string(refused.Code) + ": " + refused.Error()}, nil
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -78,17 +80,14 @@ func (c *client) post(ctx context.Context, key string, r request) (answer, error
 		return answer{}, err
 	}
 	a := answer{status: res.StatusCode}
-	if a.status == http.StatusOK {
-		if !bytes.HasPrefix(data, r.magic) {
-			return a, fmt.Errorf("%s: the result is not what was asked for: %.40q", r.path, data)
-		}
-		a.result = data
+	if a.status != http.StatusOK {
+		a.text = string(data)
 		return a, nil
 	}
-	a.text = string(data)
-	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		a.retryAfter = seconds
+	if !bytes.HasPrefix(data, r.magic) {
+		return a, fmt.Errorf("%s: the result is not what was asked for: %.40q", r.path, data)
 	}
+	a.result = data
 	return a, nil
 }
 
