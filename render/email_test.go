@@ -6,9 +6,12 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"relaypdf/render/pdf/pdftest"
 	"relaypdf/render/spool"
 )
 
@@ -147,6 +150,67 @@ func TestEmails(t *testing.T) {
 	var refused *PDFError
 	if _, err := (Emails{a}).Print(t.Context(), spool.FromBytes([]byte("%PDF-1.7 no e-mail")), Email{}); !errors.As(err, &refused) || refused.Kind != PDFNotEmail {
 		t.Errorf("a PDF: %v", err)
+	}
+}
+
+// readMail prints the subject of a mail and the words of what it says, as Python
+// reads them, each on its line.
+const readMail = `
+import email, email.policy, html, re, sys
+mail = email.message_from_binary_file(open(sys.argv[1], "rb"), policy=email.policy.default)
+print(mail["subject"] or "")
+body = mail.get_body(("html", "plain"))
+text = "" if body is None else body.get_content()
+if body is not None and body.get_content_type() == "text/html":
+    text = html.unescape(re.sub(r"(?s)<(style|script|head).*?</\1>|<[^>]*>", " ", text))
+for word in text.split():
+    print(word)
+`
+
+// TestEmailsOfOthers makes PDFs of e-mails from the wild, and has them say what
+// another reader finds in them.
+func TestEmailsOfOthers(t *testing.T) {
+	t.Parallel()
+	a := start(t, Config{Slots: 1}).For("a")
+	same := 0
+	for _, path := range pdftest.Mails(t) {
+		name := filepath.Base(path)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := exec.CommandContext(t.Context(), "python3", "-c", readMail, path).Output()
+		known := err == nil
+		if !known {
+			t.Logf("%s: not even Python reads it: %v", name, err)
+		}
+		doc, err := Emails{a}.Print(t.Context(), spool.FromBytes(content), Email{Width: 8.27, Height: 11.69, Files: EmbedFiles})
+		var refused *PDFError
+		if errors.As(err, &refused) && refused.Kind == PDFNotEmail {
+			t.Logf("%s: %v", name, err)
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text, err := exec.CommandContext(t.Context(), "pdftotext", save(t, doc.Body), "-").Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+		shown := strings.Join(strings.Fields(string(text)), "")
+		lacks := slices.DeleteFunc(lines, func(words string) bool {
+			return strings.Contains(shown, strings.Join(strings.Fields(words), ""))
+		})
+		if len(lacks) > 0 {
+			t.Logf("%s lacks %q", name, lacks)
+		} else if known {
+			same++
+		}
+	}
+	if same < 40 {
+		t.Errorf("%d e-mails say what they should, want 40 at least", same)
 	}
 }
 

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"relaypdf/render"
+	"relaypdf/render/hostile"
 )
 
 // withoutNamespaces is set where the kernel refuses them, and browsers and engines
@@ -19,9 +21,9 @@ import (
 const withoutNamespaces = "RENDER_TEST_WITHOUT_NAMESPACES"
 
 // atLevel are the tests that show what documents of different accounts know of
-// each other, and that none reaches the inner network.
+// each other and do to each other, and that none reaches the inner network.
 const atLevel = "^(TestPagesLeaveNothing|TestPagesDoNotHearEachOther|TestInlineDocumentsLeaveNothing|" +
-	"TestNothingReachesTheCanary|TestOfflineDocumentsReachNothing|TestNamesThatResolveInwards|TestOwnFonts|TestReducedIsReduced)$"
+	"TestNothingReachesTheCanary|TestOfflineDocumentsReachNothing|TestNamesThatResolveInwards|TestOwnFonts|TestReducedIsReduced|TestAttacksWithoutNamespaces)$"
 
 // TestIsolationWithoutNamespaces runs the tests of isolation again as an ordinary
 // user who may make no namespaces, as in many containers.
@@ -74,6 +76,61 @@ func TestReducedIsReduced(t *testing.T) {
 	if level, lacks := launch(t, render.Config{}).Sandbox(); level != render.SandboxReduced || lacks == nil {
 		t.Errorf("the sandbox is %q (%v), want %q", level, lacks, render.SandboxReduced)
 	}
+}
+
+// TestAttacksWithoutNamespaces prints an account's small documents beside another's
+// attack of each kind, as TestAttacksHurtNobodyElse of render/chrome does where
+// there are namespaces.
+func TestAttacksWithoutNamespaces(t *testing.T) {
+	if os.Getenv(withoutNamespaces) == "" {
+		t.Skip("it is for TestIsolationWithoutNamespaces")
+	}
+	r := launch(t, render.Config{Slots: 2})
+	for _, a := range hostile.Attacks() {
+		t.Run(a.Name, func(t *testing.T) {
+			struck := make(chan error, 1)
+			go func() { struck <- strike(t.Context(), r.For("acct_attacker"), a) }()
+			for {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				doc, err := r.For("acct_neighbour").PDF(ctx, render.Source{HTML: "<p>neighbour"}, render.Page{Timeout: time.Minute}, render.PDF{})
+				cancel()
+				if err == nil {
+					err = doc.Body.Close()
+				}
+				if err != nil {
+					t.Fatalf("the neighbour's document: %v", err)
+				}
+				select {
+				case err := <-struck:
+					var load *render.LoadError
+					var size *render.SizeError
+					if err != nil && !errors.Is(err, render.ErrTimeout) && !errors.Is(err, render.ErrCrashed) && !errors.Is(err, render.ErrTooLarge) &&
+						!errors.As(err, &load) && !errors.As(err, &size) {
+						t.Errorf("the attack got %v, want an error that says what its document did", err)
+					}
+					return
+				default:
+				}
+			}
+		})
+	}
+}
+
+// strike makes a hostile document.
+func strike(ctx context.Context, of *render.Account, a hostile.Attack) error {
+	page := render.Page{Timeout: 3 * time.Second}
+	if a.Screenshot {
+		img, err := of.Screenshot(ctx, render.Source{HTML: a.HTML}, page, render.Screenshot{FullPage: true})
+		if err == nil {
+			err = img.Body.Close()
+		}
+		return err
+	}
+	doc, err := of.PDF(ctx, render.Source{HTML: a.HTML}, page, render.PDF{PrintBackground: true})
+	if err == nil {
+		err = doc.Body.Close()
+	}
+	return err
 }
 
 func copyProgram(t *testing.T, to string) {

@@ -120,7 +120,17 @@ func TestOCR(t *testing.T) {
 		turned   int
 		skew     float64
 		pdf      bool
-	}{{"eng", 0, 0, true}, {"deu", 0, 2, true}, {"fra", 90, 0, true}, {"eng", 270, -2, false}, {"deu", 180, 0, false}} {
+	}{
+		{"eng", 0, 0, true},
+		{"eng", 0, 2, true},
+		{"eng", 90, 0, true},
+		{"deu", 0, 2, true},
+		{"deu", 90, 0, true},
+		{"fra", 0, 2, true},
+		{"fra", 90, 0, true},
+		{"eng", 270, -2, false},
+		{"deu", 180, 0, false},
+	} {
 		t.Run(fmt.Sprintf("%s turned %d skewed %g", test.language, test.turned, test.skew), func(t *testing.T) {
 			want := letterIn[test.language]
 			document := scanOf(t, test.turned, test.skew, want)
