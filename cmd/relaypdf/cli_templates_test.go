@@ -175,8 +175,8 @@ func TestLivePageInABrowser(t *testing.T) {
 	sees := func(page *rod.Page, wrong, document string) {
 		t.Helper()
 		shows := rod.Eval(`(wrong, there) => {
-			const frame = document.querySelector("iframe"), idle = document.getElementById("idle")
-			return document.getElementById("wrong").textContent === wrong && (frame ? new URL(frame.src).search : "") === there && idle.hidden === (there !== "")
+			const frame = document.querySelector("iframe"), idle = document.getElementById("idle"), told = document.getElementById("wrong")
+			return told && idle && told.textContent === wrong && (frame ? new URL(frame.src).search : "") === there && idle.hidden === (there !== "")
 		}`, wrong, document)
 		if err := page.Timeout(pagePatience).Wait(shows); err != nil {
 			t.Fatalf("%v: it does not show %q above %q", err, wrong, document)
