@@ -149,8 +149,11 @@ func (c *chaos) checkJobs(db *sql.DB) {
 			}
 		}
 	}
-	if failed := c.number(db, `SELECT COUNT(*) FROM calls WHERE mode = 'async' AND status = 'failed' AND error_code <> 'internal_error'`); failed != 0 {
-		c.t.Errorf("%d jobs failed for another reason than three dead processes", failed)
+	const otherwise = `FROM calls WHERE mode = 'async' AND status = 'failed' AND error_code <> 'internal_error'`
+	if failed := c.number(db, `SELECT COUNT(*) `+otherwise); failed != 0 {
+		var why string
+		err := db.QueryRowContext(c.t.Context(), `SELECT operation || ', ' || error_code || ': ' || error_message `+otherwise+` LIMIT 1`).Scan(&why)
+		c.t.Errorf("%d jobs failed for another reason than three dead processes: %s (%v)", failed, why, err)
 	}
 }
 
