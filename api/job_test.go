@@ -94,6 +94,33 @@ func TestJobFails(t *testing.T) {
 	})
 }
 
+// TestJobWaitsForTheStorage: a job whose result cannot be stored goes on when the
+// storage is back.
+func TestJobWaitsForTheStorage(t *testing.T) {
+	t.Parallel()
+	db := storetest.SQLite(t)
+	s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+	job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+	blobs := db.DataDir + "/blobs"
+	if err := os.Rename(blobs, blobs+".away"); err != nil {
+		t.Fatal(err)
+	}
+	s.Work(t)
+	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(s.Log.String(), "job waits for the file storage"); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) || s.Job(t, job.ID).Status != "processing" {
+			t.Fatalf("the job does not wait: %s", s.Log.String())
+		}
+	}
+	if err := os.Rename(blobs+".away", blobs); err != nil {
+		t.Fatal(err)
+	}
+	if job = s.Await(t, job.ID); job.Status != "completed" {
+		t.Errorf("the job is %+v, its error %+v", job, job.Error)
+	}
+	want := append([]string{"call test.echo done charged 2000"}, settled...)
+	expectEffects(t, s, append(want, "job ended tries 1", "file echo.txt 1", "blob 1")...)
+}
+
 // TestJobIsNotForOthers: to another account, and for a call that is no job,
 // there is nothing.
 func TestJobIsNotForOthers(t *testing.T) {

@@ -252,3 +252,43 @@ func (c *paidCall) runPatiently(ctx context.Context) (op.Result, error) {
 		}
 	}
 }
+
+// How long a job waits for files that cannot be read or written, and how often it
+// tries.
+const (
+	storagePatience = 2 * time.Minute
+	storagePause    = 100 * time.Millisecond
+	longestPause    = 5 * time.Second
+)
+
+// notStored tells that the storage of files is what failed.
+func notStored(err error) bool {
+	var failure *fault.Error
+	return errors.As(err, &failure) && failure.Code == fault.StorageUnavailable
+}
+
+// doWhenStored does a step of a job anew while the storage of files is not available:
+// the job was accepted, and no outage that soon ends is to fail it.
+func doWhenStored(ctx context.Context, c *paidCall, s step) error {
+	c.log.LogAttrs(ctx, slog.LevelWarn, "job waits for the file storage", slog.String("call", c.id), slog.String("step", s.name))
+	patience := time.NewTimer(storagePatience)
+	defer patience.Stop()
+	for pause := storagePause; ; pause = min(2*pause, longestPause) {
+		again := time.NewTimer(pause)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return ctx.Err()
+		}
+		err := s.do(c, ctx)
+		if !notStored(err) {
+			return err
+		}
+		select {
+		case <-patience.C:
+			return err
+		default:
+		}
+	}
+}

@@ -167,6 +167,9 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 		begin := time.Now()
 		ctx, span := c.tracer.Begin(ctx, step.name)
 		err := step.do(c, ctx)
+		if c.job != nil && notStored(err) {
+			err = doWhenStored(ctx, c, step)
+		}
 		took := time.Since(begin)
 		endSpan(span, err)
 		c.metrics.step(operationName(c), step.name, took)
