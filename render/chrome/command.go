@@ -31,8 +31,11 @@ func Command(ctx context.Context, cfg Config) (cmd *exec.Cmd, remove func() erro
 	return cmd, h.remove, nil
 }
 
-// command returns the browser's command without its pipes. Its process group is
-// its own, so that it can be killed with its helpers.
+// command returns the browser's command without its pipes. Its session is its
+// own, and so its process group, by which it can be killed with its helpers. The
+// kernel divides processors among sessions first (autogroups, see sched(7)): an
+// account's browser has its share of them whatever others' browsers do. In a
+// control group it divides among threads alone.
 func command(cfg Config, h home, profile string) (*exec.Cmd, error) {
 	words, user := []string{cfg.Binary}, h.cred
 	if cfg.Confine != nil {
@@ -49,6 +52,6 @@ func command(cfg Config, h home, profile string) (*exec.Cmd, error) {
 	cmd := exec.Command(words[0], words[1:]...) //nolint:noctx // It ends with its pipe, not with a job.
 	cmd.Env, cmd.Dir = h.environment(), h.user
 	cmd.WaitDelay = leaveTimeout // A helper may hold stderr open after the main process left.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user, Setsid: true}
 	return cmd, nil
 }

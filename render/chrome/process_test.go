@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // tree returns the pids of the browser and its helpers.
@@ -52,6 +54,25 @@ func processorTime(t testing.TB, p *Pool) (ticks int) {
 		}
 	}
 	return ticks
+}
+
+// TestBrowserHasASessionOfItsOwn holds because the kernel divides processors
+// among sessions.
+func TestBrowserHasASessionOfItsOwn(t *testing.T) {
+	p := startPool(t, nil)
+	main := p.browserPID()
+	for _, pid := range tree(main) {
+		session, err := unix.Getsid(pid)
+		if err != nil {
+			continue // It ended meanwhile.
+		}
+		if session != main && !descends(processParents(), session, main) {
+			t.Errorf("process %d of browser %d is in session %d", pid, main, session)
+		}
+	}
+	if session, err := unix.Getsid(main); err != nil || session != main {
+		t.Errorf("the browser %d is in session %d (%v), want its own", main, session, err)
+	}
 }
 
 func TestBrowserRunsUnprivilegedAndSandboxed(t *testing.T) {

@@ -207,6 +207,7 @@ func TestDo(t *testing.T) {
 		{"16 MiB", engine.Job{Name: "echo", Body: large}, string(large)},
 		{"arguments", engine.Job{Name: "greet", Args: greeting{"Ada", 2}, Body: []byte("!")}, "Hello Ada. Hello Ada. !"},
 		{"printing handler", engine.Job{Name: "chatter"}, "done"},
+		{"a share of the processors", engine.Job{Name: "session"}, "its own: true"},
 	} {
 		if got := do(t, pool, test.job); string(got) != test.want {
 			t.Errorf("%s: got %.60q, want %.60q", test.name, got, test.want)

@@ -76,10 +76,11 @@ func deathSignal(flags uintptr) syscall.Signal {
 	return unix.SIGUSR1
 }
 
-// attributes describe a child that has a process group, ends with this process
-// and has the namespaces of flags.
+// attributes describe a child that has a session, and with it a process group
+// and a share of the processors (see sched(7), autogroups), ends with this
+// process and has the namespaces of flags.
 func (p *Pool) attributes(flags uintptr) *syscall.SysProcAttr {
-	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: deathSignal(flags), Cloneflags: flags}
+	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: deathSignal(flags), Cloneflags: flags}
 	switch {
 	case flags&unix.CLONE_NEWUSER == 0:
 	case p.id.UID != 0:

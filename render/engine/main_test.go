@@ -15,6 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"golang.org/x/sys/unix"
+
 	"relaypdf/render/engine"
 	"relaypdf/render/markup"
 )
@@ -70,6 +72,10 @@ func handlers(instance string) engine.Handlers {
 		"chatter": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 			fmt.Fprintln(os.Stdout, "a library prints to standard output")
 			return []byte("done"), nil
+		}),
+		"session": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
+			session, err := unix.Getsid(0)
+			return fmt.Appendf(nil, "its own: %t", session == os.Getpid()), err
 		}),
 		"refuse": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 			return nil, fmt.Errorf("page 3: %w", &engine.JobError{Code: "encrypted", Message: "it is encrypted"})
