@@ -82,8 +82,11 @@ func (l *lab) toolRows(f *fixtures) []tool {
 			hand: f.program("qpdf", "outlined.pdf", "--pages", ".", half, "--", out)},
 		{name: "compress", operation: "pdf.compress", call: toolRequest("/v1/pdf/compress", plain, pdfMagic),
 			hand: f.program("qpdf", "--object-streams=generate", "--compress-streams=y", "--recompress-flate", "--compression-level=9", "plain.pdf", out)},
-		{name: "optimize", operation: "pdf.optimize", call: toolRequest("/v1/pdf/optimize", with(plain, "maxImageDpi", 150), pdfMagic),
-			hand: f.program("gs", "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", "-dColorImageResolution=150", "-o", out, "plain.pdf")},
+		{name: "optimize, a scan", operation: "pdf.optimize", call: toolRequest("/v1/pdf/optimize", with(f.pdf("scan.pdf"), "maxImageDpi", 100), pdfMagic),
+			hand: f.program("gs", "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", "-dDownsampleColorImages", "-dColorImageDownsampleThreshold=1",
+				"-dColorImageDownsampleType=/Bicubic", "-dColorImageResolution=100", "-o", out, "scan.pdf")},
+		{name: "optimize, 50 pages", operation: "pdf.optimize", call: toolRequest("/v1/pdf/optimize", f.pdf("fifty.pdf"), pdfMagic),
+			hand: f.program("qpdf", "--linearize", "--object-streams=generate", "--recompress-flate", "--compression-level=9", "fifty.pdf", out)},
 		{name: "protect", operation: "pdf.protect", call: toolRequest("/v1/pdf/protect", with(plain, "userPassword", "secret"), pdfMagic),
 			hand: f.program("qpdf", "--encrypt", "secret", "owner", "256", "--", "plain.pdf", out)},
 		{name: "text", operation: "pdf.text", call: toolRequest("/v1/pdf/text", plain, []byte("{")),
@@ -98,8 +101,8 @@ func (l *lab) toolRows(f *fixtures) []tool {
 			hand: f.programs([]string{"pdftoppm", "-gray", "-r", "300", "-singlefile", "scan.pdf", "scan"}, []string{"tesseract", "scan.pgm", "out", "--dpi", "300", "pdf"})},
 		{name: "redact, 50 pages", operation: "pdf.redact", call: toolRequest("/v1/pdf/redact", with(f.pdf("fifty.pdf"), "terms", []string{redactTerm}), pdfMagic),
 			hand: f.program("mutool", "run", "redact.js", "fifty.pdf", out, redactTerm), noGoal: true},
-		{name: "pdfa", operation: "pdf.pdfa", call: toolRequest("/v1/pdf/pdfa", plain, pdfMagic),
-			hand: f.program("gs", "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", "-dPDFA=2", "-sColorConversionStrategy=UseDeviceIndependentColor", "-o", out, "plain.pdf")},
+		{name: "pdfa, 10 pages", operation: "pdf.pdfa", call: toolRequest("/v1/pdf/pdfa", f.pdf("ten.pdf"), pdfMagic),
+			hand: f.program("gs", "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", "-dPDFA=2", "-sColorConversionStrategy=UseDeviceIndependentColor", "-o", out, "ten.pdf")},
 		{name: "markdown", operation: "pdf.data", call: toolRequest("/v1/pdf/data", f.pdf("plain.pdf"), []byte("{")),
 			hand: f.program("pdftotext", "plain.pdf", "out.txt"), noGoal: true},
 		{name: "email", operation: "email.create", call: toolRequest("/v1/email", map[string]any{"file": f.files["mail.eml"]}, pdfMagic),
@@ -203,19 +206,15 @@ func (f *fixtures) addScan(ctx context.Context, l *lab) error {
 	return f.add("scan.pdf", answer.result)
 }
 
-// addFifty makes what words are taken out of: a document of fifty pages, and the script
-// that does it by hand.
-func (f *fixtures) addFifty(ctx context.Context) error {
-	const name = "fifty.pdf"
-	if err := f.program("qpdf", "plain.pdf", "--pages", ".", fmt.Sprintf("1-%d", min(50, f.pages)), "--", name)(ctx, 0); err != nil {
+// addFirst makes a document of the first pages of another: Ghostscript takes a minute for
+// all of it.
+func (f *fixtures) addFirst(ctx context.Context, name string, pages int) error {
+	if err := f.program("qpdf", "plain.pdf", "--pages", ".", fmt.Sprintf("1-%d", min(pages, f.pages)), "--", name)(ctx, 0); err != nil {
 		return err
 	}
 	content, err := os.ReadFile(filepath.Join(f.dir, name))
-	if err != nil {
-		return err
-	}
 	f.files[name] = content
-	return f.add("redact.js", []byte(redactScript))
+	return err
 }
 
 // measureTool measures both sides in turn.
@@ -351,10 +350,10 @@ func (l *lab) newFixtures(ctx context.Context) (_ *fixtures, err error) {
 	if err := f.add("mail.eml", []byte(mail)); err != nil {
 		return nil, err
 	}
-	if err := f.addFifty(ctx); err != nil {
+	if err := f.add("redact.js", []byte(redactScript)); err != nil {
 		return nil, err
 	}
-	return f, nil
+	return f, errors.Join(f.addFirst(ctx, "ten.pdf", 10), f.addFirst(ctx, "fifty.pdf", 50))
 }
 
 func (f *fixtures) add(name string, content []byte) error {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -185,13 +184,9 @@ type heldPage struct {
 // describe reads the text of pages, side by side.
 func (d *describer) describe(ctx context.Context, numbers []int) ([]*heldPage, error) {
 	pages := make([]*heldPage, len(numbers))
-	runs := max(1, min(runtime.NumCPU(), len(numbers)/minTextRun))
-	group, groupCtx := errgroup.WithContext(ctx)
-	for i := range runs {
-		from, to := len(numbers)*i/runs, len(numbers)*(i+1)/runs
-		group.Go(func() error { return d.describeRun(groupCtx, i, numbers[from:to], pages[from:to]) })
-	}
-	return pages, group.Wait()
+	return pages, inRuns(ctx, len(numbers), func(ctx context.Context, run, from, to int) error {
+		return d.describeRun(ctx, run, numbers[from:to], pages[from:to])
+	})
 }
 
 // mostWords bounds the words of a document, which are kept in memory.
@@ -201,16 +196,8 @@ const mostWords = 3_000_000
 func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pages []*heldPage) error {
 	prefix := fmt.Sprintf("described-%d-", run)
 	input := readPagesInput{Input: d.name, Linked: d.linked, Output: prefix, Pages: numbers}
-	args, err := json.Marshal(input)
-	if err != nil {
+	if _, err := runScript[bool](ctx, d.document, fmt.Sprintf("describe-%d.js", run), dataReadScript, input); err != nil {
 		return err
-	}
-	script := fmt.Sprintf("describe-%d.js", run)
-	if err := os.WriteFile(d.work.Path(script), slices.Concat([]byte("var args = "), args, []byte(";\n"), dataReadScript), 0o600); err != nil {
-		return fmt.Errorf("script: %w", err)
-	}
-	if _, err := d.work.Exec(ctx, engine.Program{Name: "mutool", Args: []string{"run", engine.PathArg(script)}}); err != nil {
-		return d.damaged(err)
 	}
 	words := 0
 	for i, n := range numbers {

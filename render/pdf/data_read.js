@@ -1,6 +1,6 @@
 // Writes down what is on the pages of a document, a file for each page: the words
-// with their places and fonts, what is ruled, and links. It stands behind its
-// arguments; see readPagesInput.
+// with their places and fonts, what is ruled, and links. See readPagesInput for the
+// arguments.
 var doc = new PDFDocument(args.input), linking = new PDFDocument(args.linked);
 var mostWords = 100000, mostRules = 3000, mostLinks = 1000;
 
@@ -149,3 +149,4 @@ for (var i = 0; i < args.pages.length; i++) {
 	out.write(JSON.stringify(described));
 	out.save(args.output + args.pages[i] + ".json");
 }
+print("true");

@@ -1,6 +1,4 @@
-// What scripts share that draw on pages: it stands before them. Run by "mutool run"
-// in the job's folder, with the arguments in args.json.
-var args = JSON.parse(read("args.json"));
+// What scripts share that draw on pages: it stands before them. runScript sets args.
 var doc = new PDFDocument(args.input);
 
 // has returns an entry of a dictionary, or null.
@@ -133,11 +131,19 @@ function back(page) {
 	page.delete("KeptAnnots");
 }
 
-var white = " \t\r\n\f\0", ends = white + "()<>[]{}/%";
+var white = bytes(" \t\r\n\f\0"), ends = bytes(" \t\r\n\f\0()<>[]{}/%");
 
-// isWhite and isEnd tell whether a byte is space, and whether one ends a word of content.
-function isWhite(c) { return white.indexOf(String.fromCharCode(c)) >= 0; }
-function isEnd(c) { return c === undefined || ends.indexOf(String.fromCharCode(c)) >= 0; }
+// bytes tells of each byte whether it is one of some letters.
+function bytes(letters) {
+	var table = [];
+	for (var c = 0; c < 256; c++) table.push(letters.indexOf(String.fromCharCode(c)) >= 0);
+	return table;
+}
+
+// isWhite and isEnd tell whether a byte is space, and whether one, or no more, ends a word
+// of content.
+function isWhite(c) { return white[c] === true; }
+function isEnd(c) { return ends[c] !== false; }
 
 // eachWord passes the words of content, b, to f: their text, with the slash of names, where
 // they begin, and where they end. The data of an image is one with its ID. Texts and

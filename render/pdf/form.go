@@ -133,15 +133,16 @@ func (d *document) fields(ctx context.Context) ([]Field, error) {
 	return fields, nil
 }
 
-// runScript runs a script of MuPDF in the job's folder. The script reads its
-// arguments from args.json and prints its result as JSON.
+// runScript runs a script of MuPDF in the job's folder, under a name that no other has at
+// the same time. The script finds its arguments in args and prints its result as JSON.
 func runScript[Result any](ctx context.Context, d *document, name string, script []byte, args any) (result Result, err error) {
-	const argsFile = "args.json"
 	text, err := json.Marshal(args)
 	if err != nil {
 		return result, err
 	}
-	for file, content := range map[string][]byte{name: script, argsFile: text} {
+	argsFile := name + "on"
+	begin := fmt.Appendf(nil, "var args = JSON.parse(read(%q));\n", argsFile)
+	for file, content := range map[string][]byte{name: append(begin, script...), argsFile: text} {
 		if err := os.WriteFile(d.work.Path(file), content, 0o600); err != nil {
 			return result, fmt.Errorf("script: %w", err)
 		}

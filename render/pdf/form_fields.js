@@ -1,6 +1,5 @@
 // Prints the fields of a PDF's form as JSON, as its widgets have them: see
-// rawField. Run by "mutool run" in the job's folder.
-var args = JSON.parse(read("args.json"));
+// rawField. runScript sets args.
 var doc = new PDFDocument(args.input);
 var maxDepth = 32, maxWidgets = 20000;
 var widgets = [];

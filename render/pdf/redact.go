@@ -169,11 +169,15 @@ type openInput struct {
 	Metadata string `json:"metadata"`
 }
 
-// readInput are the arguments of the script that reads one: Output is how the names of
-// its files begin.
+// readInput are the arguments of the script that reads pages of one, from First to before
+// End, which are counted from 0: Output is how the names of their files begin, Texts the file
+// of the texts that no page shows.
 type readInput struct {
 	Input  string `json:"input"`
 	Output string `json:"output"`
+	Texts  string `json:"texts"`
+	First  int    `json:"first"`
+	End    int    `json:"end"`
 }
 
 // applyInput are the arguments of the script that takes things out.
@@ -186,12 +190,13 @@ type applyInput struct {
 	Pages  []applyPage       `json:"pages"`
 }
 
-// applyPage is what goes of a page: letters by their corners, areas by their left,
-// top, width and height.
+// applyPage is what goes of a page: see foundPage; areas by their left, top, width and
+// height.
 type applyPage struct {
 	Page    int          `json:"page"`
 	Letters [][]float64  `json:"letters"`
-	Covers  [][]float64  `json:"covers"` // letters that follow one another, together
+	Cores   [][]float64  `json:"cores"`
+	Covers  [][]float64  `json:"covers"`
 	Areas   [][4]float64 `json:"areas"`
 }
 
@@ -207,7 +212,7 @@ type looked struct {
 // look opens a document as another file, in which nothing is hidden, and finds the
 // secrets in that.
 func (r *redaction) look(ctx context.Context, name, open string) (looked, error) {
-	found := looked{pages: map[int]foundPage{}, texts: map[string]string{}}
+	found := looked{pages: map[int]foundPage{}, kept: make([]pageLetters, r.pages), texts: map[string]string{}}
 	const metadata = "metadata.xml"
 	var err error
 	found.beside, err = runScript[bool](ctx, r.document, "open.js", []byte(drawScript+redactOpenScript), openInput{name, open, redactRoom, metadata})
@@ -221,26 +226,23 @@ func (r *redaction) look(ctx context.Context, name, open string) (looked, error)
 	if _, matches := r.secrets.blacken(string(said)); matches {
 		found.beside = true
 	}
-	const prefix = "letters-"
-	pages, err := runScript[int](ctx, r.document, "read.js", redactReadScript, readInput{open, prefix})
+	const textsFile = "texts.json"
+	marked := make([]foundPage, r.pages)
+	err = inRuns(ctx, r.pages, func(ctx context.Context, run, from, to int) error {
+		return r.readRun(ctx, run, readInput{Input: open, Output: "letters-", Texts: textsFile, First: from, End: to}, func(n int, page pageLetters) {
+			gone := page.secret(r.secrets)
+			marked[n], found.kept[n] = page.found(gone), page.without(gone)
+		})
+	})
 	if err != nil {
 		return found, err
 	}
-	if pages != r.pages {
-		return found, r.fail(Damaged, fmt.Errorf("%d of %d pages can be read", pages, r.pages))
-	}
-	for i := range pages {
-		page, err := takeJSON[pageLetters](r.document, prefix+strconv.Itoa(i)+".json")
-		if err != nil {
-			return found, err
+	for n, page := range marked {
+		if len(page.covers) > 0 {
+			found.pages[n+1] = page
 		}
-		gone := page.secret(r.secrets)
-		if len(gone) > 0 {
-			found.pages[i+1] = page.found(gone)
-		}
-		found.kept = append(found.kept, page.without(gone))
 	}
-	texts, err := takeJSON[[]string](r.document, prefix+"texts.json")
+	texts, err := takeJSON[[]string](r.document, textsFile)
 	if err != nil {
 		return found, err
 	}
@@ -250,6 +252,30 @@ func (r *redaction) look(ctx context.Context, name, open string) (looked, error)
 		}
 	}
 	return found, nil
+}
+
+// readRun reads some pages, and passes each with its number from 0.
+func (r *redaction) readRun(ctx context.Context, run int, input readInput, f func(int, pageLetters)) error {
+	pages, err := runScript[int](ctx, r.document, fmt.Sprintf("read-%d.js", run), redactReadScript, input)
+	if err != nil {
+		return err
+	}
+	if pages != r.pages {
+		return r.fail(Damaged, fmt.Errorf("%d of %d pages can be read", pages, r.pages))
+	}
+	for n := input.First; n < input.End; n++ {
+		name := fmt.Sprintf("%s%d.json", input.Output, n)
+		said, err := takeJSON[saidLetters](r.document, name)
+		if err != nil {
+			return err
+		}
+		page, err := said.page()
+		if err != nil {
+			return r.fail(Damaged, fmt.Errorf("%s: %w", name, err))
+		}
+		f(n, page)
+	}
+	return nil
 }
 
 // takeJSON reads a file that a script wrote, and removes it.
@@ -268,9 +294,9 @@ func takeJSON[T any](d *document, name string) (value T, err error) {
 func (r *redaction) marks(found looked) []applyPage {
 	pages := []applyPage{}
 	for n := 1; n <= r.pages; n++ {
-		page := applyPage{Page: n, Letters: [][]float64{}, Covers: [][]float64{}, Areas: [][4]float64{}}
+		page := applyPage{Page: n, Letters: [][]float64{}, Cores: [][]float64{}, Covers: [][]float64{}, Areas: [][4]float64{}}
 		if here, ok := found.pages[n]; ok {
-			page.Letters, page.Covers = here.letters, here.covers
+			page.Letters, page.Cores, page.Covers = here.letters, here.cores, here.covers
 		}
 		for _, a := range r.args.Areas {
 			if a.Page == n {

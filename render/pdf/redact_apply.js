@@ -37,18 +37,12 @@ function unflipped(quad, b) {
 	return out;
 }
 
-// shrunk is a letter without its edges, which may touch its neighbours.
-function shrunk(quad) {
-	var x = 0, y = 0, out = [];
-	for (var i = 0; i < 8; i += 2) { x += quad[i] / 4; y += quad[i + 1] / 4; }
-	for (var j = 0; j < 8; j += 2) out.push(x + (quad[j] - x) * 0.4, y + (quad[j + 1] - y) * 0.4);
-	return out;
-}
-
 // around is the rectangle around corners.
 function around(q) {
 	return [Math.min(q[0], q[2], q[4], q[6]), Math.min(q[1], q[3], q[5], q[7]), Math.max(q[0], q[2], q[4], q[6]), Math.max(q[1], q[3], q[5], q[7])];
 }
+
+function union(a, b) { return [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[2], b[2]), Math.max(a[3], b[3])]; }
 
 function touch(a, b) { return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]; }
 
@@ -62,31 +56,58 @@ function pictures(page) {
 // take takes what is at places off a page.
 function take(page, quads, how) {
 	if (!quads.length) return;
-	for (var i = 0; i < quads.length; i++) {
-		var mark = page.createAnnotation("Redact");
-		mark.setRect(around(quads[i]));
-		mark.setQuadPoints([quads[i]]);
-	}
+	var mark = page.createAnnotation("Redact"), all = around(quads[0]);
+	for (var i = 1; i < quads.length; i++) all = union(all, around(quads[i]));
+	mark.setRect(all);
+	mark.setQuadPoints(quads);
 	page.applyRedactions(false, how);
 }
 
 // redact takes letters and areas off a page, and returns where in its coordinates.
 function redact(p) {
 	var object = doc.findPage(p.page - 1), open = shown(object), size = upright(original(object)), page = doc.loadPage(p.page - 1);
-	var letters = [], pixels = [], covered = [], images = pictures(page), i, k;
-	for (i = 0; i < p.letters.length; i++) {
-		letters.push(shrunk(p.letters[i]));
+	var pixels = [], covered = [], images = pictures(page), i, k;
+	for (i = 0; images.length && i < p.letters.length; i++)
 		for (k = 0; k < images.length; k++) if (touch(images[k], around(p.letters[i]))) { pixels.push(p.letters[i]); break; }
-	}
 	for (i = 0; i < p.covers.length; i++) covered.push(unflipped(p.covers[i], open));
 	for (i = 0; i < p.areas.length; i++) {
 		var area = corners(p.areas[i], size);
 		pixels.push(flipped(area, open));
 		covered.push(area);
 	}
-	take(page, letters, textOnly);
+	take(page, p.cores, textOnly);
 	take(page, pixels, textAndPixels);
 	return covered;
+}
+
+// anchored gives each block of text a matrix of its own to begin with: MuPDF moves what
+// follows a block that it has emptied, where that has none. It returns nothing where
+// there are no such blocks.
+function anchored(b) {
+	var out = new Buffer(), from = 0, any = false;
+	function upTo(end) { for (; from < end; from++) out.writeByte(b[from]); }
+	eachWord(b, function (word, start, end) {
+		if (word !== "BT") return;
+		upTo(end);
+		out.write(" 1 0 0 1 0 0 Tm");
+		any = true;
+	});
+	upTo(b.length);
+	return any ? out : null;
+}
+
+// anchor gives the blocks of text of pages, and of forms, which pages share, theirs.
+function anchor(pages) {
+	for (var i = 0; i < pages.length; i++) {
+		var page = doc.findPage(pages[i].page - 1), better = anchored(content(page));
+		if (better) page.put("Contents", doc.addStream(better, doc.newDictionary()));
+	}
+	for (i = 1; pages.length && i < doc.countObjects(); i++) {
+		var form = doc.newIndirect(i, 0), body = form.resolve();
+		if (!body || !form.isStream() || String(body.get("Subtype")) !== "/Form") continue;
+		better = anchored(form.readStream());
+		if (better) form.writeStream(better);
+	}
 }
 
 // close gives a page its boxes and its turn back.
@@ -157,6 +178,7 @@ function rename(places) {
 
 var covers = [], renamed = {}, i;
 rename(root.get("Dests"));
+anchor(args.pages);
 for (i = 0; i < args.pages.length; i++) covers.push(redact(args.pages[i]));
 for (i = 1; i < doc.countObjects(); i++) {
 	var object = doc.newIndirect(i, 0), held = object.resolve();

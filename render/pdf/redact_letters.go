@@ -2,22 +2,58 @@ package pdf
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // cornerNumbers is how many numbers the corners of a letter are: x and y of its top
 // left, top right, bottom left and bottom right.
 const cornerNumbers = 8
 
-// pageLetters are the letters of a page, as the script writes them.
+// pageLetters are the letters of a page. Quads are their corners in points.
 type pageLetters struct {
-	Text  []string  `json:"text"`
-	Quads []float64 `json:"quads"`
+	Text  []string
+	Quads []float64
 }
 
-// foundPage is what goes of a page: the corners of letters, and of rows of them.
-type foundPage struct{ letters, covers [][]float64 }
+// saidLetters are those of a page as the script writes them. Quads are in hundredths of a
+// point, with spaces between.
+type saidLetters struct {
+	Text  []string `json:"text"`
+	Quads string   `json:"quads"`
+}
+
+func (s saidLetters) page() (pageLetters, error) {
+	p := pageLetters{Text: s.Text, Quads: make([]float64, 0, cornerNumbers*len(s.Text))}
+	for number := range strings.FieldsSeq(s.Quads) {
+		n, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return p, err
+		}
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			n = 0
+		}
+		p.Quads = append(p.Quads, n/100)
+	}
+	if len(p.Quads) != cornerNumbers*len(p.Text) {
+		return p, fmt.Errorf("%d corners of %d letters", len(p.Quads), len(p.Text))
+	}
+	return p, nil
+}
+
+// foundPage is what goes of a page, by corners.
+type foundPage struct {
+	// letters are one for each, or one for those of a word that stands upright or on its
+	// side: MuPDF compares all letters of a page with each of them.
+	letters [][]float64
+	// cores are the same without their edges, which may touch their neighbours.
+	cores [][]float64
+	// covers are letters that follow one another, together.
+	covers [][]float64
+}
 
 // quad is the corners of a letter.
 func (p pageLetters) quad(n int) []float64 { return p.Quads[n*cornerNumbers : (n+1)*cornerNumbers] }
@@ -106,20 +142,48 @@ func (p pageLetters) whole(numbers []int) []int {
 
 // found returns the corners of letters.
 func (p pageLetters) found(numbers []int) (f foundPage) {
-	before := math.MinInt
+	before, inWord := math.MinInt, false
 	for _, n := range numbers {
 		quad := p.quad(n)
-		if p.Text[n] != " " {
-			f.letters = append(f.letters, quad)
+		next := n == before+1 && follows(f.covers[len(f.covers)-1], quad)
+		f.covers = addQuad(f.covers, quad, next)
+		space := p.Text[n] == " "
+		if !space {
+			inWord = inWord && next && straight(quad)
+			f.letters, f.cores = addQuad(f.letters, quad, inWord), addQuad(f.cores, core(quad), inWord)
 		}
-		if last := len(f.covers) - 1; n == before+1 && follows(f.covers[last], quad) {
-			f.covers[last] = []float64{f.covers[last][0], f.covers[last][1], quad[2], quad[3], f.covers[last][4], f.covers[last][5], quad[6], quad[7]}
-		} else {
-			f.covers = append(f.covers, quad)
-		}
-		before = n
+		before, inWord = n, !space
 	}
 	return f
+}
+
+// addQuad adds corners to others, or to the last of them.
+func addQuad(quads [][]float64, quad []float64, join bool) [][]float64 {
+	if !join {
+		return append(quads, quad)
+	}
+	last := quads[len(quads)-1]
+	quads[len(quads)-1] = []float64{last[0], last[1], quad[2], quad[3], last[4], last[5], quad[6], quad[7]}
+	return quads
+}
+
+// straight tells corners of a rectangle whose edges are those of the page.
+func straight(q []float64) bool {
+	return q[0] == q[4] && q[2] == q[6] && q[1] == q[3] && q[5] == q[7] || q[0] == q[2] && q[4] == q[6] && q[1] == q[5] && q[3] == q[7]
+}
+
+// core is a letter without its edges.
+func core(quad []float64) []float64 {
+	const share = 0.4
+	var x, y float64
+	for i := 0; i < cornerNumbers; i += 2 {
+		x, y = x+quad[i]/4, y+quad[i+1]/4
+	}
+	var c []float64
+	for i := 0; i < cornerNumbers; i += 2 {
+		c = append(c, x+(quad[i]-x)*share, y+(quad[i+1]-y)*share)
+	}
+	return c
 }
 
 // follows tells whether a letter stands behind others on the same line.

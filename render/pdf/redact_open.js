@@ -27,22 +27,6 @@ function links(page) {
 	return left;
 }
 
-// anchored gives each block of text a matrix of its own to begin with: MuPDF moves what
-// follows a block that it has emptied, where that has none. It returns nothing where
-// there are no such blocks.
-function anchored(b) {
-	var out = new Buffer(), from = 0, any = false;
-	function upTo(end) { for (; from < end; from++) out.writeByte(b[from]); }
-	eachWord(b, function (word, start, end) {
-		if (word !== "BT") return;
-		upTo(end);
-		out.write(" 1 0 0 1 0 0 Tm");
-		any = true;
-	});
-	upTo(b.length);
-	return any ? out : null;
-}
-
 // open takes the boxes and the turn off a page, and gives it all the room around that
 // text may hide in.
 function open(page) {
@@ -57,8 +41,6 @@ function open(page) {
 	var left = links(page);
 	if (left.length) page.put("Annots", left);
 	else drop(page, ["Annots"]);
-	var better = anchored(content(page));
-	if (better) page.put("Contents", doc.addStream(better, doc.newDictionary()));
 	drop(page, ["Thumb", "AA", "AF", "B", "Tabs"]);
 }
 
@@ -118,13 +100,7 @@ drop(root, ["Metadata", "AcroForm", "OpenAction", "AA", "AF", "PieceInfo", "Coll
 drop(root.get("Names"), ["EmbeddedFiles", "JavaScript", "AlternatePresentations", "Renditions", "Templates", "IDS", "URLS"]);
 keep(root, "OCProperties");
 for (var i = 0; i < doc.countPages(); i++) open(doc.findPage(i));
-for (i = 1; i < doc.countObjects(); i++) {
-	var form = doc.newIndirect(i, 0), body = form.resolve();
-	strip(body, 0);
-	if (!body || !form.isStream() || String(body.get("Subtype")) !== "/Form") continue;
-	var better = anchored(form.readStream());
-	if (better) form.writeStream(better);
-}
+for (i = 1; i < doc.countObjects(); i++) strip(doc.newIndirect(i, 0).resolve(), 0);
 said.save(args.metadata);
 doc.save(args.output, "garbage=2");
 print(files ? "true" : "false");

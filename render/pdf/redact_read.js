@@ -1,6 +1,6 @@
 // Writes down the letters of a document's pages with their places, a file for each
-// page, and the texts that its objects hold. See readInput for the arguments.
-var args = JSON.parse(read("args.json"));
+// page, and, with the first of them, the texts that its objects hold. See readInput for the
+// arguments.
 var doc = new PDFDocument(args.input), pages = doc.countPages();
 
 function write(name, value) {
@@ -9,20 +9,21 @@ function write(name, value) {
 	out.save(name);
 }
 
-// letters are those of a page: what they say, and the corners of each.
+// letters are those of a page: what they say, and the corners of each in hundredths of a
+// point.
 function letters(number) {
 	var text = [], quads = [];
 	doc.loadPage(number).toStructuredText("preserve-whitespace,preserve-images").walk({
 		onChar: function (c, origin, font, size, quad) {
 			text.push(c);
-			for (var i = 0; i < 8; i++) quads.push(Math.round(quad[i] * 100) / 100);
+			for (var i = 0; i < 8; i++) quads.push(Math.round(quad[i] * 100));
 		},
 		endLine: function () {
 			text.push("\n");
 			quads.push(0, 0, 0, 0, 0, 0, 0, 0);
 		}
 	});
-	return { text: text, quads: quads };
+	return { text: text, quads: quads.join(" ") };
 }
 
 var texts = {};
@@ -40,13 +41,14 @@ function collect(o, depth) {
 
 function member(o, depth) { if (o && !o.isIndirect()) collect(o, depth + 1); }
 
-for (var i = 0; i < pages; i++) write(args.output + i + ".json", letters(i));
-for (var n = 1; n < doc.countObjects(); n++) {
-	var object = doc.newIndirect(n, 0).resolve();
-	collect(object, 0);
+function collectAll() {
+	for (var n = 1; n < doc.countObjects(); n++) collect(doc.newIndirect(n, 0).resolve(), 0);
+	collect(doc.getTrailer().get("Info"), 0);
+	var places = doc.getTrailer().get("Root").get("Dests"); // whose names are keys
+	if (places && places.isDictionary()) places.forEach(function (a, b) { texts[typeof a === "string" ? a : b] = true; });
+	write(args.texts, Object.keys(texts));
 }
-collect(doc.getTrailer().get("Info"), 0);
-var places = doc.getTrailer().get("Root").get("Dests"); // whose names are keys
-if (places && places.isDictionary()) places.forEach(function (a, b) { texts[typeof a === "string" ? a : b] = true; });
-write(args.output + "texts.json", Object.keys(texts));
+
+for (var i = args.first; i < args.end && i < pages; i++) write(args.output + i + ".json", letters(i));
+if (args.first === 0) collectAll();
 print(pages);

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -73,21 +72,28 @@ func extractText(ctx context.Context, w *engine.Work, args TextArgs) ([]byte, er
 // the document first.
 const minTextRun = 16
 
-// texts returns the text of each page. Runs of pages are read side by side, as
-// many as there are processors.
-func (d *document) texts(ctx context.Context) ([]string, error) {
-	runs := make([][]string, max(1, min(runtime.NumCPU(), d.pages/minTextRun)))
+// inRuns reads pages side by side, in as many runs as there are processors: read gets the
+// number of its run, its first page, counted from 0, and the one behind its last.
+func inRuns(ctx context.Context, pages int, read func(ctx context.Context, run, from, to int) error) error {
+	runs := max(1, min(runtime.NumCPU(), pages/minTextRun))
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i := range runs {
-		group.Go(func() (err error) {
-			runs[i], err = d.runTexts(groupCtx, 1+d.pages*i/len(runs), d.pages*(i+1)/len(runs))
-			return err
-		})
+		group.Go(func() error { return read(groupCtx, i, pages*i/runs, pages*(i+1)/runs) })
 	}
-	if err := group.Wait(); err != nil {
+	return group.Wait()
+}
+
+// texts returns the text of each page.
+func (d *document) texts(ctx context.Context) ([]string, error) {
+	texts, size := make([]string, d.pages), 0
+	err := inRuns(ctx, d.pages, func(ctx context.Context, _, from, to int) error {
+		run, err := d.runTexts(ctx, from+1, to)
+		copy(texts[from:to], run)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	texts, size := slices.Concat(runs...), 0
 	for _, text := range texts {
 		size += len(text)
 	}
