@@ -13,7 +13,7 @@ type ConvertImageInput struct {
 	op.Common
 	FileSource
 
-	To         string `json:"to" jsonschema:"required,enum=png,enum=jpeg,enum=webp,enum=tiff,enum=gif" jsonschema_description:"What it becomes. The same kinds are read, and of several pictures in a file the first is taken, whatever comes after. The result is upright and has no metadata; PNG, JPEG and WebP keep the colour profile of a JPEG."`
+	To         string `json:"to" jsonschema:"required,enum=png,enum=jpeg,enum=webp,enum=tiff,enum=gif" jsonschema_description:"What it becomes. The same kinds are read, and of several pictures in a file the first is taken, whatever comes after. The result is upright and has no metadata; PNG, JPEG and WebP keep the colour profile of RGB."`
 	Quality    int    `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=80" jsonschema_description:"Is ignored but for jpeg and webp: their quality."`
 	Width      int    `json:"width,omitempty" jsonschema:"minimum=1,maximum=16384" jsonschema_description:"In pixels. Default: what height makes of it without distortion, or as many pixels as the image has across."`
 	Height     int    `json:"height,omitempty" jsonschema:"minimum=1,maximum=16384" jsonschema_description:"In pixels. Default: what width makes of it without distortion, or as many pixels as the image has in height."`

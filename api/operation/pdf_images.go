@@ -13,7 +13,7 @@ type FromImagesInput struct {
 	op.Common
 	Described
 
-	Files   []FileItem     `json:"files" jsonschema:"required,minItems=1,maxItems=100" jsonschema_description:"The images in their order, 1 to 100 of them, of 200 MiB together at most: PNG, JPEG, WebP, TIFF (each of its pages) or GIF (its first picture)."`
+	Files   []FileItem     `json:"files" jsonschema:"required,minItems=1,maxItems=100" jsonschema_description:"The images in their order, 1 to 100 of them, of 200 MiB together at most: PNG, JPEG, TIFF (each of its pages), WebP or GIF (its first picture)."`
 	Options FromImagesPage `json:"options,omitzero" jsonschema_description:"What the pages look like."`
 }
 

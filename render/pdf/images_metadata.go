@@ -106,12 +106,11 @@ func (s *jpegScan) finish() {
 	default:
 		s.plain = false
 	}
+	var profile []byte
 	for number := range len(s.profiles) {
-		s.profile = append(s.profile, s.profiles[byte(number+1)]...)
+		profile = append(profile, s.profiles[byte(number+1)]...)
 	}
-	if !profileFits(s.profile, s.channels) {
-		s.profile = nil
-	}
+	s.setProfile(profile)
 }
 
 // profileFits tells whether an ICC profile is for images of so many channels.
@@ -129,6 +128,7 @@ type pngChunks struct {
 	width, height             int
 	depth, color, interlacing byte
 	palette, density, exif    []byte
+	packedProfile             []byte // the body of iCCP
 	transparent               bool
 	frames                    uint32 // of one that moves
 	data                      []pngPart
@@ -167,6 +167,8 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 			c.frames = binary.BigEndian.Uint32(body)
 		case name == "eXIf":
 			c.exif = body
+		case name == "iCCP":
+			c.packedProfile = body
 		case name == "IDAT":
 			c.data = append(c.data, pngPart{at + 8, length})
 		}
@@ -176,6 +178,23 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 		return nil, errors.New("no header")
 	}
 	return c, nil
+}
+
+// profile returns the ICC profile, or nil where there is none, or one that cannot be read.
+func (c *pngChunks) profile() []byte {
+	_, packed, found := bytes.Cut(c.packedProfile, []byte{0})
+	if !found || len(packed) == 0 || packed[0] != 0 { // deflated, the only way
+		return nil
+	}
+	z, err := zlib.NewReader(bytes.NewReader(packed[1:]))
+	if err != nil {
+		return nil
+	}
+	profile, err := io.ReadAll(io.LimitReader(z, maxMetadata+1))
+	if err != nil || len(profile) > maxMetadata {
+		return nil
+	}
+	return profile
 }
 
 // checkSum compares a chunk with the sum that follows it.

@@ -15,7 +15,6 @@ import (
 	"os"
 
 	"golang.org/x/image/tiff"
-	"golang.org/x/image/webp"
 )
 
 // The kinds of an Error about an image.
@@ -142,25 +141,6 @@ func decode(in *io.SectionReader, config func(io.Reader) (image.Config, error), 
 // section returns a reader over the whole of in.
 func section(in *io.SectionReader) io.Reader { return io.NewSectionReader(in, 0, in.Size()) }
 
-// readWebP reads a WebP file.
-func readWebP(in *io.SectionReader) (*picture, error) {
-	p, err := decode(in, webp.DecodeConfig, webp.Decode)
-	if err != nil {
-		return nil, err
-	}
-	head := make([]byte, 8)
-	for at := int64(12); ; {
-		if _, err := in.ReadAt(head, at); err != nil {
-			return p, nil //nolint:nilerr // the last chunk was read
-		}
-		length := int64(binary.LittleEndian.Uint32(head[4:]))
-		if string(head[:4]) == "EXIF" {
-			p.setExif(readAt(in, at+8, length))
-		}
-		at += 8 + length + length%2
-	}
-}
-
 // maxMetadata bounds what is read of an image besides its pixels.
 const maxMetadata = 4 << 20
 
@@ -174,6 +154,13 @@ func readAt(in io.ReaderAt, at, length int64) []byte {
 		return nil
 	}
 	return part
+}
+
+// setProfile takes an ICC profile where it is for the image's colours.
+func (p *picture) setProfile(profile []byte) {
+	if profileFits(profile, p.channels) {
+		p.profile = profile
+	}
 }
 
 // setExif takes orientation and resolution from EXIF, which is a TIFF with or
@@ -210,6 +197,7 @@ func eachTIFF(in *io.SectionReader, take func(*picture) error) error {
 			return err
 		}
 		p.setDirectory(directory)
+		p.setProfile(readAt(in, directory.profileAt, directory.profileLength))
 		p.more = next != 0
 		if err := take(p); err != nil {
 			return err
@@ -258,6 +246,9 @@ func readPNG(in *io.SectionReader) (*picture, error) {
 		p.setResolution(float64(binary.BigEndian.Uint32(chunks.density))*metre, float64(binary.BigEndian.Uint32(chunks.density[4:]))*metre)
 	}
 	p.setExif(chunks.exif)
+	if chunks.color != pngPalette || p.channels == rgb {
+		p.setProfile(chunks.profile())
+	}
 	p.more = chunks.frames > 1
 	return p, nil
 }

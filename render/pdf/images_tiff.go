@@ -12,6 +12,8 @@ type directory struct {
 	orientation int
 	x, y        float64 // resolution
 	unit        int
+	// profileAt is where the ICC profile lies, which has so many bytes.
+	profileAt, profileLength int64
 }
 
 // The tags of a TIFF that are read.
@@ -20,6 +22,7 @@ const (
 	tagXResolution = 282
 	tagYResolution = 283
 	tagUnit        = 296
+	tagProfile     = 34675
 )
 
 var errTIFF = errors.New("not a TIFF")
@@ -89,6 +92,8 @@ func (d *directory) entry(in io.ReaderAt, b []byte) {
 		d.x = d.rational(in, d.order.Uint32(b[8:]))
 	case tagYResolution:
 		d.y = d.rational(in, d.order.Uint32(b[8:]))
+	case tagProfile:
+		d.profileLength, d.profileAt = int64(d.order.Uint32(b[4:])), int64(d.order.Uint32(b[8:]))
 	}
 }
 
