@@ -1,27 +1,19 @@
 package api_test
 
 import (
-	"crypto/rand"
 	"database/sql"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/wire"
-	"relaypdf/store/blob"
-	"relaypdf/store/blob/blobtest"
 	"relaypdf/store/storetest"
 )
 
@@ -285,75 +277,6 @@ func TestStorageFailure(t *testing.T) {
 		t.Errorf("effects are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if !strings.Contains(s.Log.String(), "put blob") {
-		t.Error("the log does not tell the cause")
-	}
-}
-
-// TestFullDisk: where a disk has no room for files, what needs one is refused and not
-// charged, nothing is left of it, and all is well again when there is room.
-func TestFullDisk(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := unix.Mount("relaypdf", dir, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("a small disk can be mounted by root only: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	disk, err := blob.NewDisk(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := apitest.New(t, apitest.Options{Blobs: disk, Change: quiet})
-	ready := func() string {
-		return s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/health/ready", Header: without()}).OK(t).Body
-	}
-	id := stored(t, s, `{"text":"a","response":"url"}`)
-	if got := ready(); !strings.Contains(got, `"files":"ok"`) {
-		t.Errorf("ready: %s", got)
-	}
-	filler, err := os.Create(dir + "/.filler")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(filler, rand.Reader); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("fill the disk: %v", err)
-	}
-	if err := filler.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, fault.StorageUnavailable)
-	s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, fault.StorageUnavailable)
-	if got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"c"}`}).OK(t); got.Body != "c" {
-		t.Errorf("a call that needs no file: got %q", got.Body)
-	}
-	if got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id}).OK(t); got.Body != "a" {
-		t.Errorf("a file of before: got %q", got.Body)
-	}
-	if got := ready(); !strings.Contains(got, `"files":"unavailable"`) {
-		t.Errorf("ready: %s", got)
-	}
-	if err := os.Remove(filler.Name()); err != nil {
-		t.Fatal(err)
-	}
-	stored(t, s, `{"text":"d","response":"url"}`)
-	if got := ready(); !strings.Contains(got, `"files":"ok"`) {
-		t.Errorf("ready: %s", got)
-	}
-	parts, err := filepath.Glob(dir + "/*/.part-*")
-	if blobs := blobtest.List(t, disk); err != nil || len(parts) > 0 || len(blobs) != 2 {
-		t.Errorf("got blobs %v and parts %q, %v; want the two files", blobs, parts, err)
-	}
-	account, err := s.Store.Account(t.Context(), s.Account.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if spent := s.Account.Balance - account.Balance; spent != 3*2000 {
-		t.Errorf("spent %d, want the price of the three calls that went well", spent)
-	}
-	if !strings.Contains(s.Log.String(), unix.ENOSPC.Error()) {
 		t.Error("the log does not tell the cause")
 	}
 }

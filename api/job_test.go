@@ -106,7 +106,7 @@ func TestJobWaitsForTheStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Work(t)
-	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(s.Log.String(), "job waits for the file storage"); <-time.After(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(s.Log.String(), "job waits for the storage"); <-time.After(10 * time.Millisecond) {
 		if time.Now().After(deadline) || s.Job(t, job.ID).Status != "processing" {
 			t.Fatalf("the job does not wait: %s", s.Log.String())
 		}

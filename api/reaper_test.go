@@ -4,8 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/uptrace/bun"
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
@@ -27,6 +30,70 @@ func (b slowBlobs) List(ctx context.Context, _ func(blob.Entry) error) error {
 	}
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+// listedBlobs counts how often all of them are listed.
+type listedBlobs struct {
+	blob.Store
+	times atomic.Int64
+}
+
+func (b *listedBlobs) List(ctx context.Context, yield func(blob.Entry) error) error {
+	b.times.Add(1)
+	return b.Store.List(ctx, yield)
+}
+
+// heard tells of statements with a text in them, once they are over.
+type heard map[string]chan struct{}
+
+func (heard) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+
+func (h heard) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+	for text, at := range h {
+		if strings.Contains(event.Query, text) {
+			select {
+			case at <- struct{}{}:
+			default: // It is known already.
+			}
+		}
+	}
+}
+
+// TestOneProcessListsTheFiles: of processes that start one after another, the first lists
+// all files there are, and none of the others does before it is due again.
+func TestOneProcessListsTheFiles(t *testing.T) {
+	t.Parallel()
+	const looked, did = "name = 'sweep orphaned blobs' AND (due_at >", "name = 'sweep orphaned blobs' AND lease ="
+	db := storetest.SQLite(t)
+	disk, err := blob.NewDisk(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs, said := &listedBlobs{Store: disk}, heard{looked: make(chan struct{}, 1), did: make(chan struct{}, 1)}
+	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) {
+		cfg.Store, cfg.Now = db.OpenAs(t, store.Config{Blobs: blobs, Watch: said}), nil
+	}})
+	for n, end := range []string{did, looked, looked} {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.API.Calls.Reaper().Run(ctx)
+		}()
+		select {
+		case <-said[end]:
+		case <-time.After(5 * time.Minute):
+			t.Errorf("process %d never said %s", n+1, end)
+		}
+		stop()
+		<-ended
+		for len(said[looked]) > 0 {
+			<-said[looked]
+		}
+	}
+	if n := blobs.times.Load(); n != 1 {
+		t.Errorf("the files were listed %d times, want 1", n)
+	}
 }
 
 // TestSweepingKeepsNobodyWaiting: while blobs are looked at, the other periodic

@@ -117,7 +117,7 @@ func TestNotifiedBesidePooler(t *testing.T) {
 	db := storetest.Bounced(t)
 	f, other := newFixture(t, db), db.Open(t, nil)
 	listeners := func() (n int) {
-		err := f.DB().NewRaw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN relaypdf_jobs'").Scan(t.Context(), &n)
+		err := f.DB().NewRaw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN \"relaypdf_jobs\"'").Scan(t.Context(), &n)
 		if err != nil {
 			t.Fatal(err)
 		}

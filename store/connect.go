@@ -19,7 +19,6 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
-	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
 // databaseName is the SQLite file in the data folder when no URL is set.

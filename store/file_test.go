@@ -296,8 +296,8 @@ func (c *statementCount) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) con
 
 func (c *statementCount) AfterQuery(context.Context, *bun.QueryEvent) {}
 
-// TestSweepAsksForManyBlobsAtOnce: every process looks at all blobs when it starts. That
-// may not cost the others the database.
+// TestSweepAsksForManyBlobsAtOnce: looking at all blobs may not cost the others the
+// database.
 func TestSweepAsksForManyBlobsAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

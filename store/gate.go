@@ -7,31 +7,44 @@ import "sync"
 // finish looks again.
 type gate struct {
 	limit int
+	work  func()
+
+	workers sync.WaitGroup
 
 	mu     sync.Mutex
 	busy   int
 	missed bool
+	closed bool
 }
 
-// run calls work, again as long as a wake-up was missed meanwhile, unless as
-// many as may are at work already.
-func (g *gate) run(work func()) {
-	if !g.enter() {
-		return
-	}
-	for again := true; again; again = !g.leave() {
-		work()
-	}
-}
-
-func (g *gate) enter() bool {
+// wake has a worker work, unless as many as may do so already, or the gate is
+// closed, and reports whether it did.
+func (g *gate) wake() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.busy == g.limit {
-		g.missed = true
+	g.missed = g.missed || g.busy == g.limit
+	return g.start()
+}
+
+// wakeNext has another worker work beside the one that asks, if one is free: who
+// asks looks again anyway.
+func (g *gate) wakeNext() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.start()
+}
+
+// start needs the lock.
+func (g *gate) start() bool {
+	if g.closed || g.busy == g.limit {
 		return false
 	}
 	g.busy++
+	g.workers.Go(func() {
+		for again := true; again; again = !g.leave() {
+			g.work()
+		}
+	})
 	return true
 }
 
@@ -45,4 +58,11 @@ func (g *gate) leave() bool {
 	}
 	g.busy--
 	return true
+}
+
+// close lets nobody in any more. Those who work go on.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
 }

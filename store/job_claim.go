@@ -74,10 +74,15 @@ func (s QueueStore) ClaimJob(ctx context.Context, lease string, known ...string)
 	for range claimAttempts {
 		job, err := s.claimJob(ctx, lease, known)
 		if err == nil {
-			s.wakeHere() // More may wait than there were wake-ups.
+			if g := s.local.Load(); g != nil {
+				g.wakeNext() // More may wait than there were wake-ups.
+			}
 			return job, nil
 		}
 		if !errors.Is(err, ErrNotFound) {
+			return Job{}, fmt.Errorf("claim job: %w", err)
+		}
+		if err := s.sayIdle(ctx); err != nil {
 			return Job{}, fmt.Errorf("claim job: %w", err)
 		}
 		waiting, err := s.jobsWait(ctx, known)

@@ -39,9 +39,9 @@ const blobBatch = 500
 
 // DeleteOrphanBlobs removes blobs that no row refers to and that no living
 // process is about to refer to, and returns how many it removed, at most limit.
-// What has been written in part goes too, when its writer has gone. Every process
-// does so at its start, among all blobs that there are: those that rows refer to
-// cost a statement for each batch.
+// What has been written in part goes too, when its writer has gone. All blobs that
+// there are are listed for it, and those that rows refer to cost a statement for each
+// batch: it is a task, which one process does for all (Upkeep).
 func (s UpkeepStore) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
 	removed := 0
 	var batch []blob.Entry

@@ -3,29 +3,54 @@ package store
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 )
 
-// The table of jobs says what to do; the queue wakes workers to look. Workers of
-// the process that accepted a job hear of it at once. On PostgreSQL the others
-// are notified; on SQLite, and where a notification was lost or a pooler of
-// connections lets none through, they find it by looking. A wake-up therefore
-// costs time when it is missed, never a job, and stands for all jobs that wait:
-// each worker that finds one wakes the next of its process.
+// The table of jobs says what to do; the queue wakes workers to look. A process that
+// accepted a job wakes a worker of its own. Where it has none that is free it tells
+// another process on PostgreSQL, one of those that have said that they found no job
+// (idle_processes), and the latest of them, whose browsers are warm. On SQLite, and
+// where a notification was lost or a pooler of connections lets none through, jobs
+// are found by looking. A wake-up therefore costs time when it is missed, never a
+// job: each worker that finds one wakes the next of its process.
 
 const (
-	// jobsChannel is what processes listen to on PostgreSQL.
+	// jobsChannel is where processes of the release before tell each other of jobs.
 	jobsChannel = "relaypdf_jobs"
-	// notifyPause is the least time between two notifications of a process: one
-	// tells of all jobs that wait.
+	// notifyPause is the least time between two statements of a process that tell
+	// others of jobs: the next tells of all that came meanwhile.
 	notifyPause = 5 * time.Millisecond
 	// listenPause is how long a process waits before it listens again after its
 	// connection broke.
 	listenPause = time.Second
 )
+
+// idleness is what a process that works says to others of its workers, and what it
+// asks of theirs. PostgreSQL only.
+type idleness struct {
+	// name is the channel on which this process is told of a job; nil while it does
+	// not listen.
+	name atomic.Pointer[string]
+	// said that a worker is idle: nobody has told it of a job since.
+	said atomic.Bool
+	// untold counts jobs for which a process has to be found; tell has an entry when
+	// it is not 0.
+	untold atomic.Int64
+	tell   chan struct{}
+}
+
+// ask has other processes told of so many jobs.
+func (i *idleness) ask(jobs int64) {
+	i.untold.Add(jobs)
+	select {
+	case i.tell <- struct{}{}:
+	default: // They are about to be told.
+	}
+}
 
 // lookEvery is how often a process looks for jobs itself.
 func (s QueueStore) lookEvery() time.Duration {
@@ -35,37 +60,72 @@ func (s QueueStore) lookEvery() time.Duration {
 	return time.Second
 }
 
-// wake wakes a worker of this process, if it works, and those of the others. It
-// is called when the transaction that made a job wait is committed.
+// wake wakes a worker of this process, or else one of another. It is called when the
+// transaction that made a job wait is committed.
 func (s *core) wake() {
-	s.wakeHere()
-	if s.dialect == Postgres {
-		select {
-		case s.waiting <- struct{}{}:
-		default: // The others are about to be told.
-		}
+	if !s.wakeHere() && s.dialect == Postgres {
+		s.idle.ask(1)
 	}
 }
 
-// wakeHere wakes a worker of this process, if it works.
-func (s *core) wakeHere() {
-	if wake := s.local.Load(); wake != nil {
-		(*wake)()
-	}
+// wakeHere wakes a worker of this process, and reports whether one was free.
+func (s *core) wakeHere() bool {
+	g := s.local.Load()
+	return g != nil && g.wake()
 }
 
-// notifyOthers tells other processes of jobs that wait, until ctx ends.
-func (s QueueStore) notifyOthers(ctx context.Context) {
+// tellOne takes as many idle processes as it is told, the latest first, and tells
+// each of a job.
+const tellOne = `WITH told AS (
+	DELETE FROM idle_processes WHERE name = ANY(ARRAY(SELECT name FROM idle_processes ORDER BY since DESC LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING name
+) SELECT pg_notify(name, '') FROM told`
+
+// tellOthers tells other processes of jobs that wait, until ctx ends.
+func (s QueueStore) tellOthers(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.waiting:
+		case <-s.idle.tell:
 		}
-		if _, err := s.write.DB.ExecContext(ctx, "SELECT pg_notify($1, '')", jobsChannel); err != nil && ctx.Err() == nil {
+		if _, err := s.write.DB.ExecContext(ctx, tellOne, s.idle.untold.Swap(0)); err != nil && ctx.Err() == nil {
 			s.log.Warn("notify of job failed; other processes find it by looking", "error", err)
 		}
 		pause(ctx, notifyPause)
+	}
+}
+
+// sayIdle has this process told of the next job that no other takes, if it listens.
+// Who says so looks for jobs once more: one that came before was told to nobody.
+func (s QueueStore) sayIdle(ctx context.Context) error {
+	name := s.idle.name.Load()
+	if name == nil || !s.idle.said.CompareAndSwap(false, true) {
+		return nil
+	}
+	_, err := s.write.DB.ExecContext(ctx, "INSERT INTO idle_processes (name, since) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET since = EXCLUDED.since",
+		*name, toMicros(s.now()))
+	if err != nil {
+		s.idle.said.Store(false)
+	}
+	return err
+}
+
+// sayGone takes back that a worker of this process is idle. A job that it was told of
+// and does not take any more is another's.
+func (s QueueStore) sayGone(ctx context.Context) {
+	name := s.idle.name.Swap(nil)
+	if name == nil || !s.idle.said.Swap(false) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	result, err := s.write.DB.ExecContext(ctx, "DELETE FROM idle_processes WHERE name = $1", *name)
+	if err != nil {
+		s.log.Warn("notify of idle workers failed; a job may be told to a process that has stopped, and is found by looking", "error", err)
+		return
+	}
+	if n, err := result.RowsAffected(); err == nil && n == 0 {
+		s.idle.ask(1)
 	}
 }
 
@@ -95,35 +155,31 @@ type QueueConfig struct {
 // RunQueue works on jobs until ctx ends; then it lets those under way finish
 // within the grace, and cuts off the rest. A store runs one queue at a time.
 func (s QueueStore) RunQueue(ctx context.Context, cfg QueueConfig) error {
-	g := &gate{limit: cfg.Workers}
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	var workers, watchers sync.WaitGroup
-	wake := func() {
-		workers.Go(func() {
-			g.run(func() { cfg.Work(life, ctx.Done()) })
-		})
-	}
-	s.local.Store(&wake)
-	watchers.Go(func() { s.lookForJobs(ctx, cfg.Kinds, wake) })
+	g := &gate{limit: cfg.Workers, work: func() { cfg.Work(life, ctx.Done()) }}
+	s.local.Store(g)
+	var watchers sync.WaitGroup
+	watchers.Go(func() { s.lookForJobs(ctx, cfg.Kinds, g) })
 	if s.dialect == Postgres {
-		watchers.Go(func() { s.listen(ctx, wake) })
+		watchers.Go(func() { s.listen(ctx, g) })
 	}
 	<-ctx.Done()
+	g.close()
 	watchers.Wait()
 	s.local.Store(nil)
 	overdue := time.AfterFunc(cfg.Grace, cut)
 	defer overdue.Stop()
-	workers.Wait()
+	g.workers.Wait()
 	return nil
 }
 
 // lookForJobs wakes a worker whenever jobs wait, until ctx ends.
-func (s QueueStore) lookForJobs(ctx context.Context, known []string, wake func()) {
+func (s QueueStore) lookForJobs(ctx context.Context, known []string, g *gate) {
 	for ctx.Err() == nil {
 		// A database that does not answer is told of by whoever takes a job on.
 		if waiting, err := s.jobsWait(ctx, known); waiting || err != nil {
-			wake()
+			g.wake()
 		}
 		pause(ctx, s.lookEvery())
 	}
@@ -134,11 +190,13 @@ func (s QueueStore) jobsWait(ctx context.Context, known []string) (bool, error) 
 	return s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", jobQueued).Where("kind IN (?)", bun.List(append([]string{""}, known...))).Exists(ctx)
 }
 
-// listen wakes a worker at each notification, on a connection of its own, until
-// ctx ends.
-func (s QueueStore) listen(ctx context.Context, wake func()) {
+// listen wakes a worker when this process is told of a job, on a connection of its
+// own, until ctx ends.
+func (s QueueStore) listen(ctx context.Context, g *gate) {
+	defer s.sayGone(ctx)
+	name := s.NewID("worker")
 	for told := false; ctx.Err() == nil; {
-		err := s.listenOnce(ctx, wake, func() { told = false })
+		err := s.listenOnce(ctx, name, g, func() { told = false })
 		if err != nil && ctx.Err() == nil && !told {
 			told = true
 			s.log.Warn("listen for jobs failed; they are found by looking", "error", err)
@@ -147,7 +205,7 @@ func (s QueueStore) listen(ctx context.Context, wake func()) {
 	}
 }
 
-func (s QueueStore) listenOnce(ctx context.Context, wake, listening func()) error {
+func (s QueueStore) listenOnce(ctx context.Context, name string, g *gate, listening func()) error {
 	conn, err := pgx.ConnectConfig(ctx, s.session)
 	if err != nil {
 		return err
@@ -157,14 +215,27 @@ func (s QueueStore) listenOnce(ctx context.Context, wake, listening func()) erro
 		defer cancel()
 		_ = conn.Close(closing)
 	}()
-	if _, err := conn.Exec(ctx, "LISTEN "+jobsChannel); err != nil {
-		return err
-	}
-	listening()
-	for {
-		if _, err := conn.WaitForNotification(ctx); err != nil {
+	for _, channel := range []string{name, jobsChannel} {
+		if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
 			return err
 		}
-		wake()
+	}
+	listening()
+	s.idle.name.Store(&name)
+	// What was said on a connection that broke may be lost. A worker that finds no job
+	// says it anew.
+	s.idle.said.Store(false)
+	g.wake()
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		if n.Channel == name {
+			s.idle.said.Store(false)
+		}
+		if !g.wake() && n.Channel == name {
+			s.idle.ask(1) // All have become busy meanwhile.
+		}
 	}
 }

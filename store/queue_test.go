@@ -53,28 +53,149 @@ func (f *fixture) workTogether(t testing.TB, workers int) int {
 	return int(busy.Load())
 }
 
-// TestEveryWakeUpIsNotified: on PostgreSQL other processes are told of a job that
-// is accepted just after another one.
-func TestEveryWakeUpIsNotified(t *testing.T) {
+// TestAJobIsToldToOneProcess: on PostgreSQL each job that is accepted is told to one of
+// the processes that have said that they are idle, the latest of them.
+func TestAJobIsToldToOneProcess(t *testing.T) {
 	t.Parallel()
 	db := storetest.Postgres(t)
 	f := newFixture(t, db)
-	listener, err := pgx.Connect(t.Context(), db.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close(context.WithoutCancel(t.Context()))
-	if _, err := listener.Exec(t.Context(), "LISTEN relaypdf_jobs"); err != nil {
-		t.Fatal(err)
-	}
-	for n := range 3 {
-		f.begin(t, f.newJob(t))
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		_, err := listener.WaitForNotification(ctx)
-		cancel()
+	names := []string{"worker_a", "worker_b", "worker_c"}
+	var listeners []*pgx.Conn
+	for since, name := range names {
+		listener, err := pgx.Connect(t.Context(), db.URL)
 		if err != nil {
-			t.Fatalf("nobody was told of job %d: %v", n+1, err)
+			t.Fatal(err)
 		}
+		t.Cleanup(func() { _ = listener.Close(context.WithoutCancel(t.Context())) })
+		if _, err := listener.Exec(t.Context(), "LISTEN "+name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := listener.Exec(t.Context(), "INSERT INTO idle_processes (name, since) VALUES ($1, $2)", name, since); err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, listener)
+	}
+	hear := func(listener int) string {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		n, err := listeners[listener].WaitForNotification(ctx)
+		if err != nil {
+			t.Fatalf("%s was told nothing: %v", names[listener], err)
+		}
+		return n.Payload
+	}
+	for _, latest := range []int{2, 1, 0} {
+		f.begin(t, f.newJob(t))
+		if got := hear(latest); got != "" {
+			t.Errorf("%s heard %q, want of a job", names[latest], got)
+		}
+	}
+	for n, name := range names {
+		if _, err := listeners[0].Exec(t.Context(), "SELECT pg_notify($1, 'end')", name); err != nil {
+			t.Fatal(err)
+		}
+		if got := hear(n); got != "end" {
+			t.Errorf("%s was told twice", name)
+		}
+	}
+}
+
+// sharedQueue are processes with one worker each that share a queue, and end each job
+// that they claim.
+type sharedQueue struct {
+	stores  []*store.Store
+	waiting statementCount // how often they asked whether jobs wait
+	asked   atomic.Int64   // claims
+	began   time.Time
+	ended   chan struct{} // has an entry for each job
+	running sync.WaitGroup
+}
+
+// share opens processes on the database of the fixture. They work until ctx ends.
+func (f *fixture) share(ctx context.Context, t *testing.T, db storetest.DB, processes int) *sharedQueue {
+	t.Helper()
+	q := &sharedQueue{ended: make(chan struct{}, 1000)}
+	for range processes {
+		q.stores = append(q.stores, db.OpenAs(t, store.Config{Watch: &q.waiting, Now: f.clock.Now}))
+	}
+	q.waiting.Store(0) // Opening is not asking.
+	q.began = time.Now()
+	for _, s := range q.stores {
+		work := func(life context.Context, _ <-chan struct{}) {
+			for {
+				q.asked.Add(1)
+				job, err := s.ClaimJob(life, f.lease)
+				if err != nil {
+					return
+				}
+				if err := f.Release(life, job.Call.ID, store.Failure{Code: "x"}, nil); err != nil {
+					t.Error(err)
+				}
+				q.ended <- struct{}{}
+			}
+		}
+		q.running.Go(func() {
+			if err := s.RunQueue(ctx, store.QueueConfig{Workers: 1, Grace: time.Minute, Work: work}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return q
+}
+
+// looks is how often all of them may have looked for jobs by the clock so far: each
+// once in a second.
+func (q *sharedQueue) looks() int64 {
+	return int64(len(q.stores)) * (int64(time.Since(q.began)/time.Second) + 1)
+}
+
+// await waits until so many jobs have ended.
+func (q *sharedQueue) await(ctx context.Context, t *testing.T, jobs int) {
+	t.Helper()
+	for n := range jobs {
+		select {
+		case <-q.ended:
+		case <-ctx.Done():
+			t.Fatalf("%d jobs ended, want %d", n, jobs)
+		}
+	}
+}
+
+// TestAJobWakesOneProcess: a job that comes while processes have nothing to do is asked
+// for by one of them, and not by all.
+func TestAJobWakesOneProcess(t *testing.T) {
+	t.Parallel()
+	const processes, jobs = 8, 40
+	db := storetest.Postgres(t)
+	f := newFixture(t, db)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	q := f.share(ctx, t, db, processes)
+	idle := func() (n int) {
+		if err := f.DB().NewRaw("SELECT count(*) FROM idle_processes").Scan(t.Context(), &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for range jobs {
+		for idle() < processes {
+			select {
+			case <-time.After(time.Millisecond):
+			case <-ctx.Done():
+				t.Fatalf("%d processes have said that they are idle, want %d", idle(), processes)
+			}
+		}
+		f.begin(t, f.newJob(t))
+		q.await(ctx, t, 1)
+	}
+	stop()
+	q.running.Wait()
+	t.Logf("%d jobs, one after another: claims %d, looks by the clock %d at most", jobs, q.asked.Load(), q.looks())
+	// Who runs a job asks for the next; a look may wake somebody as well, who asks twice.
+	if most := 2*jobs + 2*q.looks() + 2*processes; q.asked.Load() > most {
+		t.Errorf("%d jobs took %d claims, want %d at most", jobs, q.asked.Load(), most)
+	}
+	if n := idle(); n != 0 {
+		t.Errorf("%d processes are idle that have stopped", n)
 	}
 }
 
@@ -90,47 +211,15 @@ func TestProcessesAskForJobsOnce(t *testing.T) {
 		f.begin(t, f.newJob(t))
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer stop()
-	var asked, ended atomic.Int64
-	var waiting statementCount
-	var stores []*store.Store
-	for range processes {
-		stores = append(stores, db.OpenAs(t, store.Config{Watch: &waiting, Now: f.clock.Now}))
-	}
-	waiting.Store(0) // Opening is not asking.
-	began := time.Now()
-	var running sync.WaitGroup
-	for _, s := range stores {
-		work := func(life context.Context, _ <-chan struct{}) {
-			for {
-				asked.Add(1)
-				job, err := s.ClaimJob(life, f.lease)
-				if err != nil {
-					return
-				}
-				if err := f.Release(life, job.Call.ID, store.Failure{Code: "x"}, nil); err != nil {
-					t.Error(err)
-				}
-				if ended.Add(1) == jobs {
-					stop()
-				}
-			}
-		}
-		running.Go(func() {
-			if err := s.RunQueue(ctx, store.QueueConfig{Workers: 1, Grace: time.Minute, Work: work}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	running.Wait()
-	looks := processes * (int64(time.Since(began)/time.Second) + 1)
-	t.Logf("%d jobs: claims %d, looks whether any wait %d of which %d by the clock at most", ended.Load(), asked.Load(), waiting.Load(), looks)
-	if ended.Load() != jobs {
-		t.Fatalf("%d jobs ended, want %d", ended.Load(), jobs)
-	}
+	q := f.share(ctx, t, db, processes)
+	q.await(ctx, t, jobs)
+	stop()
+	q.running.Wait()
+	looks := q.looks()
+	t.Logf("%d jobs: claims %d, looks whether any wait %d of which %d by the clock at most", jobs, q.asked.Load(), q.waiting.Load(), looks)
 	// A claim may meet another one for the last job that waits, and is made again then.
 	const others = 25 * processes
-	if asked.Load() > jobs+others || waiting.Load() > looks+others {
-		t.Errorf("%d jobs took %d claims and %d looks whether any wait, want %d and %d at most", jobs, asked.Load(), waiting.Load(), jobs+others, looks+others)
+	if q.asked.Load() > jobs+others || q.waiting.Load() > looks+others {
+		t.Errorf("%d jobs took %d claims and %d looks whether any wait, want %d and %d at most", jobs, q.asked.Load(), q.waiting.Load(), jobs+others, looks+others)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"relaypdf/store/blob"
+	"relaypdf/store/durable"
 )
 
 // Names of the databases, as Dialect returns them.
@@ -104,8 +105,9 @@ type core struct {
 	writing  compiled
 	reading  compiled
 	postings postingIDs
-	local    atomic.Pointer[func()] // wakes a worker of this process, while it works
-	session  *pgx.ConnConfig        // PostgreSQL only: how a connection for a session is made
+	local    atomic.Pointer[gate] // of the workers of this process, while it works
+	idle     idleness
+	session  *pgx.ConnConfig // PostgreSQL only: how a connection for a session is made
 	blobs    blob.Store
 	now      func() time.Time
 	clock    *clock // PostgreSQL only, where no other stands in
@@ -117,7 +119,6 @@ type core struct {
 	renewEvery time.Duration
 	retention  int           // months that stay; 0 is all
 	due        chan struct{} // tells that a transaction has written deliveries
-	waiting    chan struct{} // tells that jobs wait for other processes
 	drift      atomic.Int64  // contradictions that the last check of a month found
 	stop       context.CancelFunc
 	workers    sync.WaitGroup
@@ -128,7 +129,8 @@ type core struct {
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	c := &core{
 		dataDir: cfg.DataDir, retention: cfg.Retention, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
-		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1), waiting: make(chan struct{}, 1),
+		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1),
+		idle: idleness{tell: make(chan struct{}, 1)},
 	}
 	c.renewEvery = leaseEvery
 	s := c.assemble()
@@ -152,7 +154,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.workers.Go(func() { s.recordKeyUses(work) })
 	s.workers.Go(func() { s.recordDownloads(work) })
 	if s.dialect == Postgres {
-		s.workers.Go(func() { s.notifyOthers(work) })
+		s.workers.Go(func() { s.tellOthers(work) })
 	}
 	if s.clock != nil {
 		s.workers.Go(func() { s.keepTime(work) })
@@ -216,8 +218,14 @@ func (s *core) closeConnections() error {
 	return err
 }
 
-// Ping reports whether the database answers and can be read.
+// Ping reports whether the database answers and can be read, and whether SQLite's disk
+// has room for what is to be written.
 func (s *core) Ping(ctx context.Context) error {
+	if s.dialect == SQLite {
+		if err := durable.CheckRoom(filepath.Dir(s.path)); err != nil {
+			return err
+		}
+	}
 	var one int
 	return s.read.NewRaw("SELECT 1 FROM accounts UNION ALL SELECT 1 LIMIT 1").Scan(ctx, &one)
 }

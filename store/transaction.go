@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
+	"modernc.org/sqlite"
 )
 
 // UnknownError says that a transaction was to be committed and the answer is
@@ -110,14 +111,26 @@ func transactOnce(ctx context.Context, db *bun.DB, fn transaction) error {
 	return committed(tx.Commit())
 }
 
+// DiskFull reports whether the database could not do something because its disk has
+// no room. What it was to commit has not happened.
+func DiskFull(err error) bool {
+	var lite *sqlite.Error
+	var pg *pgconn.PgError
+	return errors.As(err, &lite) && lite.Code() == sqliteFull || errors.As(err, &pg) && pg.Code == "53100"
+}
+
+// sqliteFull is SQLITE_FULL: a write found no room.
+const sqliteFull = 13
+
 // committed returns what the error of a commit tells: PostgreSQL's own word is
-// that it did not happen, anything else leaves it open.
+// that it did not happen, as is SQLite's that the disk is full; anything else leaves
+// it open.
 func committed(err error) error {
 	var pg *pgconn.PgError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &pg) && !lost(err), errors.Is(err, sql.ErrTxDone):
+	case errors.As(err, &pg) && !lost(err), errors.Is(err, sql.ErrTxDone), DiskFull(err):
 		return err
 	}
 	return &UnknownError{Cause: err}

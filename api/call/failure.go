@@ -29,11 +29,17 @@ func Fault(err error) *fault.Error {
 		e.Cause = err
 		return e
 	}
+	if store.DiskFull(err) {
+		return &fault.Error{Code: fault.StorageUnavailable, Message: diskFull, Cause: err}
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		return &fault.Error{Code: fault.NotFound, Cause: err}
 	}
 	return &fault.Error{Code: fault.InternalError, Cause: err}
 }
+
+// diskFull is told where the database cannot keep a call.
+const diskFull = "The disk of the server's database is full; the call was not billed. Whoever runs the server has to make room on it: then it goes on by itself."
 
 // UploadField is what errors call the file of an upload.
 const UploadField = "file"

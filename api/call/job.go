@@ -261,16 +261,15 @@ const (
 	longestPause    = 5 * time.Second
 )
 
-// notStored tells that the storage of files is what failed.
+// notStored tells that the storage of files is what failed, or the database's disk.
 func notStored(err error) bool {
-	var failure *fault.Error
-	return errors.As(err, &failure) && failure.Code == fault.StorageUnavailable
+	return err != nil && Fault(err).Code == fault.StorageUnavailable
 }
 
 // doWhenStored does a step of a job anew while the storage of files is not available:
 // the job was accepted, and no outage that soon ends is to fail it.
 func doWhenStored(ctx context.Context, c *paidCall, s step) error {
-	c.log.LogAttrs(ctx, slog.LevelWarn, "job waits for the file storage", slog.String("call", c.id), slog.String("step", s.name))
+	c.log.LogAttrs(ctx, slog.LevelWarn, "job waits for the storage", slog.String("call", c.id), slog.String("step", s.name))
 	patience := time.NewTimer(storagePatience)
 	defer patience.Stop()
 	for pause := storagePause; ; pause = min(2*pause, longestPause) {

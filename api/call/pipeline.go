@@ -361,7 +361,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		case !errors.As(err, &claimed):
 			c.refusedFunds(ctx, err)
 			// The database failed, and may have written the hold all the same.
-			return moneyError(err) == nil, err
+			return moneyError(err) == nil && !store.DiskFull(err), err
 		}
 		if err := (repeats{c}).meet(ctx, claimed.Claim); err != nil {
 			return false, err

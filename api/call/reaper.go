@@ -37,11 +37,6 @@ func (p *Pipeline) Reaper() Reaper { return Reaper{p} }
 func (r Reaper) Run(ctx context.Context) {
 	r.failed(ctx, r.reap(ctx))
 	var tasks sync.WaitGroup
-	// Looking at all blobs takes a while; nobody's money waits for it.
-	tasks.Go(func() {
-		_, err := r.store.DeleteOrphanBlobs(ctx, reapBatch)
-		r.failed(ctx, err)
-	})
 	tasks.Go(func() { r.store.RunTasks(ctx, r.tasks()) })
 	ticker := time.NewTicker(reapEvery)
 	defer ticker.Stop()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"container/heap"
+	"math"
 	"math/rand/v2"
 )
 
@@ -192,6 +193,28 @@ type fleet struct {
 	commit float64 // in which no other job of the account goes on: its row is locked until the disk has it
 	path   float64 // of cpu, what the job itself waits for; the rest is done beside it
 	other  float64 // that the job takes besides, and nobody waits for
+	crowd  float64 // of processors that it takes besides for each time that the processes are twice as many as the processors
+}
+
+// crowded is the mean of what jobs took of processors with more processes than there
+// are processors, above what one process took: for each doubling, as half of the caches
+// that a process had is another's then.
+func (f fleet) crowded(one float64, rows []workerFigures) fleet {
+	doublings, more := 0.0, 0.0
+	for _, row := range rows {
+		if d := f.doublings(row.Processes); d > 0 {
+			doublings, more = doublings+d, more+row.CPU/1000-one
+		}
+	}
+	if doublings > 0 {
+		f.crowd = max(0, more/doublings)
+	}
+	return f
+}
+
+// doublings is how often the processors have to be doubled to be as many as the processes.
+func (f fleet) doublings(processes int) float64 {
+	return math.Log2(max(1, float64(processes)/float64(f.cores)))
 }
 
 // calibrated completes a fleet whose one process brings so many jobs a second to their
@@ -216,6 +239,7 @@ func (f fleet) calibrated(perSecond float64) fleet {
 func (f fleet) jobs(processes int) float64 {
 	// Others take their share of each processor, and never all.
 	slower := float64(f.cores) / max(float64(f.cores)-f.others, 0.1*float64(f.cores))
+	slower *= 1 + f.crowd*f.doublings(processes)/f.cpu
 	stations := []station{
 		{servers: f.cores, mean: f.path * slower, behind: (f.cpu - f.path) * slower, phases: jobPhases},
 		{servers: 1, mean: f.commit, phases: jobPhases},

@@ -92,4 +92,9 @@ func TestFleetPredicts(t *testing.T) {
 	locked := fleet{cores: 64, slots: 1, cpu: 0.020, commit: 0.010}.calibrated(25)
 	near(t, "the rest of a job that commits", locked.other, 0.010, 0.05)
 	near(t, "one after the other", locked.jobs(32), 100, 0.02)
+	// What more processes than cores cost each other is measured at other numbers of them.
+	crowd := full.crowded(0.025, []workerFigures{{Processes: 2, CPU: 99}, {Processes: 4, CPU: 30}, {Processes: 16, CPU: 40}})
+	near(t, "a job's for each doubling", crowd.crowd, 0.005, 0.001)
+	near(t, "two processes that have a core each", crowd.jobs(2), 80, 0.02)
+	near(t, "eight processes that have a quarter each", crowd.jobs(8), 2/0.035, 0.02)
 }

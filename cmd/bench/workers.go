@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ import (
 type workerFigures struct {
 	Processes int     `json:"processes"`
 	PerSecond float64 `json:"jobsPerSecond"`
-	// Predicted is the model's, made of the row of one process; that row has none.
+	// Predicted is the model's; the rows that it is made of have none.
 	Predicted float64 `json:"predicted,omitempty"`
 	CPU       float64 `json:"cpuMsPerJob"` // of workers, browsers and PostgreSQL
 	Database  float64 `json:"databaseMsPerJob"`
@@ -44,6 +45,7 @@ type modelFigures struct {
 	Path   float64 `json:"cpuMsOnJobsPath"` // of CPU, what the job waits for
 	Commit float64 `json:"commitMsPerJob"`  // in which others of its account wait
 	Other  float64 `json:"elsewhereMsPerJob"`
+	Crowd  float64 `json:"cpuMsPerJobAndDoubling"` // of processes, above the processors
 }
 
 const (
@@ -89,22 +91,35 @@ func (l databases) workers(ctx context.Context, r *report) (err error) {
 	if err != nil {
 		return err
 	}
-	var one fleet
-	for _, processes := range choose(l.lab, []int{1, 2, 4, 8}, []int{1, 2}) {
-		l.say("jobs of %d worker processes", processes)
+	measured, err := f.rows(ctx, choose(l.lab, []int{1, 3, 6}, []int{1}))
+	if err != nil {
+		return err
+	}
+	model := f.model(measured[0], others, commit).crowded(measured[0].CPU/1000, measured[1:])
+	r.Model = &modelFigures{model.others, 1000 * model.cpu, 1000 * model.path, 1000 * model.commit, 1000 * model.other, 1000 * model.crowd}
+	predicted, err := f.rows(ctx, choose(l.lab, []int{2, 4, 8}, []int{2}))
+	if err != nil {
+		return err
+	}
+	for i := range predicted {
+		predicted[i].Predicted = model.jobs(predicted[i].Processes)
+	}
+	r.Workers = slices.Concat(measured, predicted)
+	slices.SortFunc(r.Workers, func(a, b workerFigures) int { return a.Processes - b.Processes })
+	return nil
+}
+
+// rows measures so many processes, one number after another.
+func (f workerFleet) rows(ctx context.Context, numbers []int) (rows []workerFigures, err error) {
+	for _, processes := range numbers {
+		f.say("jobs of %d worker processes", processes)
 		row, err := f.measure(ctx, processes)
 		if err != nil {
-			return fmt.Errorf("%d processes: %w", processes, err)
+			return nil, fmt.Errorf("%d processes: %w", processes, err)
 		}
-		if processes == 1 {
-			one = f.model(row, others, commit)
-			r.Model = &modelFigures{one.others, 1000 * one.cpu, 1000 * one.path, 1000 * one.commit, 1000 * one.other}
-		} else {
-			row.Predicted = one.jobs(processes)
-		}
-		r.Workers = append(r.Workers, row)
+		rows = append(rows, row)
 	}
-	return nil
+	return rows, nil
 }
 
 // workerFleet is what processes share.
@@ -314,11 +329,11 @@ func (r *report) writeWorkers(w io.Writer) {
 	if len(r.Workers) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nJobs (invoices) of worker processes with one slot each, on one PostgreSQL and one folder of files. Predicted: docs/scale.md's model, from the row of one process.")
+	fmt.Fprintln(w, "\nJobs (invoices) of worker processes with one slot each, on one PostgreSQL and one folder of files. Predicted: docs/scale.md's model, from the rows without a prediction.")
 	fmt.Fprint(w, "A job's processor time is that of workers, browsers and PostgreSQL.\n")
 	if m := r.Model; m != nil {
-		fmt.Fprintf(w, "The model: %.1f ms of processors for a job, the system's for it included, %.1f of them on its path; %.1f in commits, %.1f elsewhere; %.2f processors busy with something else.\n",
-			m.CPU, m.Path, m.Commit, m.Other, m.Others)
+		fmt.Fprintf(w, "The model: %.1f ms of processors for a job, the system's for it included, %.1f of them on its path, %.1f more for each time that processes are twice as many as processors; %.1f in commits, %.1f elsewhere; %.2f processors busy with something else.\n",
+			m.CPU, m.Path, m.Crowd, m.Commit, m.Other, m.Others)
 	}
 	fmt.Fprintln(w)
 	table(w, "processes\tjobs/s\tpredicted\toff by\tgoal\t\tCPU ms\tof PostgreSQL\tothers' ms\tcommits\tsyncs\tlog bytes\tfile bytes", func(w io.Writer) {

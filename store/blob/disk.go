@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"relaypdf/store/durable"
 )
 
@@ -31,9 +29,6 @@ const (
 	// partAge is how old such a file must be before its lock is looked at: its
 	// writer takes it just after the file is there.
 	partAge = 2 * time.Second
-	// leastRoom is how much room a disk has, in bytes, that is not called full: a
-	// document of some pages.
-	leastRoom = 1 << 20
 )
 
 // NewDisk returns blobs in files below dir, which is created with mode
@@ -42,11 +37,7 @@ func NewDisk(dir string) (Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the blobs folder: %w; choose a folder that this user may write to", err)
 	}
-	b := &disk{dir: dir}
-	if err := b.Sweep(context.Background()); err != nil {
-		return nil, fmt.Errorf("clean the blobs folder: %w", err)
-	}
-	return b, nil
+	return &disk{dir: dir}, nil
 }
 
 func (b *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
@@ -133,14 +124,7 @@ func (b *disk) List(ctx context.Context, yield func(Entry) error) error {
 
 // Check tells that the disk is full, or gone.
 func (b *disk) Check(context.Context) error {
-	var disk unix.Statfs_t
-	if err := unix.Statfs(b.dir, &disk); err != nil {
-		return fmt.Errorf("look at the blobs folder: %w", err)
-	}
-	if free := int64(disk.Bavail) * disk.Bsize; free < leastRoom {
-		return fmt.Errorf("the disk of the blobs has %d bytes left: make room", free)
-	}
-	return nil
+	return durable.CheckRoom(b.dir)
 }
 
 // Sweep removes what Puts that died in between have left.

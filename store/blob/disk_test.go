@@ -182,7 +182,7 @@ func TestCrashedPuts(t *testing.T) {
 	if err := b.List(t.Context(), func(blob.Entry) error { listed++; return nil }); err != nil || listed != 1 {
 		t.Errorf("List: got %d, %v; want 1", listed, err)
 	}
-	if _, err := blob.NewDisk(dir); err != nil {
+	if err := b.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if found := files(t, dir); len(found) != 3 {

@@ -1,0 +1,229 @@
+package api_test
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/store/blob"
+	"relaypdf/store/blob/blobtest"
+	"relaypdf/store/storetest"
+)
+
+// smallDisk mounts a disk of a size such as 4m, and returns its folder.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("relaypdf", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("a small disk can be mounted by root only: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fill writes to a disk until it is full, and returns what makes room again.
+func fill(dir string) (makeRoom func() error, err error) {
+	filler, err := os.Create(filepath.Join(dir, ".filler"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(filler, rand.Reader); !errors.Is(err, unix.ENOSPC) {
+		return nil, fmt.Errorf("fill the disk: %w", errors.Join(err, filler.Close()))
+	}
+	return func() error { return os.Remove(filler.Name()) }, filler.Close()
+}
+
+// emptyLog brings all of a SQLite database's log into the database, so that its next
+// commit needs room on the disk.
+func emptyLog(ctx context.Context, path string) (err error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+		if _, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+			return err
+		}
+		if info, err := os.Stat(path + "-wal"); err != nil || info.Size() == 0 {
+			return err
+		}
+	}
+	return errors.New("the log is never empty")
+}
+
+// TestFullDisk: where a disk has no room for files, what needs one is refused and not
+// charged, nothing is left of it, and all is well again when there is room.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, "4m")
+	disk, err := blob.NewDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := apitest.New(t, apitest.Options{Blobs: disk, Change: quiet})
+	ready := func() string {
+		return s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/health/ready", Header: without()}).OK(t).Body
+	}
+	id := stored(t, s, `{"text":"a","response":"url"}`)
+	if got := ready(); !strings.Contains(got, `"files":"ok"`) {
+		t.Errorf("ready: %s", got)
+	}
+	makeRoom, err := fill(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, fault.StorageUnavailable)
+	s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, fault.StorageUnavailable)
+	if got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"c"}`}).OK(t); got.Body != "c" {
+		t.Errorf("a call that needs no file: got %q", got.Body)
+	}
+	if got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id}).OK(t); got.Body != "a" {
+		t.Errorf("a file of before: got %q", got.Body)
+	}
+	if got := ready(); !strings.Contains(got, `"files":"unavailable"`) {
+		t.Errorf("ready: %s", got)
+	}
+	if err := makeRoom(); err != nil {
+		t.Fatal(err)
+	}
+	stored(t, s, `{"text":"d","response":"url"}`)
+	if got := ready(); !strings.Contains(got, `"files":"ok"`) {
+		t.Errorf("ready: %s", got)
+	}
+	parts, err := filepath.Glob(dir + "/*/.part-*")
+	if blobs := blobtest.List(t, disk); err != nil || len(parts) > 0 || len(blobs) != 2 {
+		t.Errorf("got blobs %v and parts %q, %v; want the two files", blobs, parts, err)
+	}
+	account, err := s.Store.Account(t.Context(), s.Account.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spent := s.Account.Balance - account.Balance; spent != 3*2000 {
+		t.Errorf("spent %d, want the price of the three calls that went well", spent)
+	}
+	if !strings.Contains(s.Log.String(), unix.ENOSPC.Error()) {
+		t.Error("the log does not tell the cause")
+	}
+}
+
+// TestFullDiskBelowSQLite: where the database cannot commit because its disk is full,
+// calls are refused in these words, before their work and after it, jobs wait, nobody pays for
+// what they did not get, and all goes on by itself when there is room.
+func TestFullDiskBelowSQLite(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, "32m")
+	path := filepath.Join(dir, "relaypdf.db")
+	blobs, err := blob.NewDisk(t.TempDir()) // which has room
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := make(chan func() error, 1)
+	s := apitest.New(t, apitest.Options{
+		DB: &storetest.DB{URL: "sqlite://" + path, DataDir: dir}, Blobs: blobs, Change: quiet,
+		// The disk is full when the document "late" is made.
+		Operations: []op.Row[*operation.Env]{apitest.Echo(func(ctx context.Context, in *apitest.EchoInput) error {
+			if in.Text != "late" {
+				return nil
+			}
+			if err := emptyLog(ctx, path); err != nil {
+				return err
+			}
+			makeRoom, err := fill(dir)
+			filled <- makeRoom
+			return err
+		})},
+	})
+	ready := func() apitest.Response {
+		return s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/health/ready", Header: without()})
+	}
+	makeRoom := func() {
+		t.Helper()
+		if err := (<-filled)(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := func(words string) {
+		t.Helper()
+		for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(s.Log.String(), words); <-time.After(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the log never says %q", words)
+			}
+		}
+	}
+	refused := func(text, more string) {
+		t.Helper()
+		answer := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"` + text + `"` + more + `}`})
+		if got := answer.Refused(t, fault.StorageUnavailable); !strings.Contains(got.Message, "disk") || !strings.Contains(got.Message, "not billed") {
+			t.Errorf("%s: the message is %q", text, got.Message)
+		}
+	}
+	paid := func(text string) {
+		t.Helper()
+		if got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"` + text + `"}`}).OK(t); got.Body != text {
+			t.Errorf("got %q, want %q", got.Body, text)
+		}
+	}
+	paid("a")
+	job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+	if got := ready().OK(t); !strings.Contains(got.Body, `"database":"ok"`) {
+		t.Errorf("ready: %s", got.Body)
+	}
+
+	refused("late", "")
+	refused("b", "")
+	refused("b", `,"response":"url"`)
+	refused("b", `,"response":"async"`)
+	s.Work(t)
+	said("claim job failed")
+	if got := s.Job(t, job.ID); got.Status != "processing" {
+		t.Errorf("the job that waits: %+v", got)
+	}
+	if got := ready(); got.Status != http.StatusServiceUnavailable || !strings.Contains(got.Body, `"database":"failed"`) {
+		t.Errorf("ready: %d %s", got.Status, got.Body)
+	}
+
+	makeRoom()
+	if got := s.Await(t, job.ID); got.Status != "completed" {
+		t.Errorf("the job that has waited: %+v", got)
+	}
+	paid("c")
+	if got := ready().OK(t); !strings.Contains(got.Body, `"database":"ok"`) {
+		t.Errorf("ready: %s", got.Body)
+	}
+
+	late := s.Enqueue(t, apitest.Request{Path: echo, Body: `{"text":"late","response":"async"}`})
+	said("job waits for the storage")
+	makeRoom()
+	if got := s.Await(t, late.ID); got.Status != "completed" {
+		t.Errorf("the job whose end was to be written: %+v", got)
+	}
+
+	s.Clock.Advance(2 * time.Minute) // after which a call counts as lost that nobody works on
+	s.API.Calls.Reaper().Once(t.Context())
+	if balance, holds := s.Balance(t); balance != int64(apitest.Trial-4*apitest.EchoPrice) || holds != 0 {
+		t.Errorf("%d can be spent and %d is held, want the price of four calls spent and nothing held", balance, holds)
+	}
+	for _, words := range []string{"disk is full", "not ready", "bytes left: make room"} {
+		said(words)
+	}
+}
