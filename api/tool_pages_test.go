@@ -17,6 +17,7 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/api/wire"
 )
 
 // dot is a red PNG.
@@ -282,4 +283,23 @@ func formSource(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return inline(form)
+}
+
+// TestRedactedPicturesAreTold is told of pages that have become pictures, with a title, which
+// is set after, too.
+func TestRedactedPicturesAreTold(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	document := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"<div style='width:90px;height:90px;border-radius:50%;border:3px solid'></div><p>words</p>"}`}).OK(t).Body
+	for fields, want := range map[string][]wire.Warning{
+		`"areas":[{"page":1,"x":0,"y":0,"width":60,"height":60}],"metadata":{"title":"Words"}`: {{
+			Code: "content_changed", Message: "Pages on which more than text and images stood in an area are pictures now, without text: 1.",
+		}},
+		`"terms":["words"]`: nil,
+	} {
+		answer := s.Send(t, apitest.Request{Path: "/v1/pdf/redact", Body: `{"file":` + inline([]byte(document)) + `,"response":"url",` + fields + `}`})
+		if got := fileURL(t, answer).Warnings; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: warned of %+v, want %+v", fields, got, want)
+		}
+	}
 }

@@ -131,11 +131,16 @@ type PDFLevel = pdf.ArchiveLevel
 func (a PDFPages) Archive(ctx context.Context, file PDFFile, level PDFLevel, info Metadata) (_ *spool.File, changes []string, err error) {
 	files, input := file.input()
 	args := pdf.ArchiveArgs{Input: input, Level: level, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
-	result, err := a.runTool(ctx, engine.Job{Name: pdf.ArchiveJob, Args: args, Files: files})
+	return a.runChanging(ctx, engine.Job{Name: pdf.ArchiveJob, Args: args, Files: files})
+}
+
+// runChanging runs a job that tells what is different in its result.
+func (a PDFPages) runChanging(ctx context.Context, job engine.Job) (_ *spool.File, changes []string, err error) {
+	result, err := a.runTool(ctx, job)
 	if err != nil {
 		return nil, nil, err
 	}
-	var made pdf.Archived
+	var made pdf.Changed
 	if err := json.Unmarshal(result.Body, &made); err != nil {
 		return nil, nil, errors.Join(err, result.Close())
 	}
@@ -152,11 +157,12 @@ type Redaction struct {
 // RedactArea is a part of a page, in points from its top left as it is shown.
 type RedactArea = pdf.RedactArea
 
-// Redact takes words and parts of pages out of a PDF, with all that they are hidden in.
-func (a PDFPages) Redact(ctx context.Context, file PDFFile, what Redaction) (*spool.File, error) {
+// Redact takes words and parts of pages out of a PDF, with all that they are hidden in, and
+// tells what else is different in the result.
+func (a PDFPages) Redact(ctx context.Context, file PDFFile, what Redaction) (_ *spool.File, changes []string, err error) {
 	files, input := file.input()
 	args := pdf.RedactArgs{Input: input, Terms: what.Terms, Patterns: what.Patterns, Areas: what.Areas, Color: what.Color}
-	return a.runPDF(ctx, engine.Job{Name: pdf.RedactJob, Args: args, Files: files})
+	return a.runChanging(ctx, engine.Job{Name: pdf.RedactJob, Args: args, Files: files})
 }
 
 // Markdown says which pages are read as Markdown, and how. Empty pages are all.

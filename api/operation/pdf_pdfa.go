@@ -20,13 +20,6 @@ type ArchiveInput struct {
 func runArchive(ctx context.Context, env *Env, in *ArchiveInput) (op.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
 		made, changes, err := render.PDFPages{Account: env.Render}.Archive(ctx, file, render.PDFLevel(cmp.Or(in.Level, "2b")), in.describes())
-		if err != nil {
-			return op.Result{}, err
-		}
-		result := op.Result{Stem: "archive", Extension: ".pdf", ContentType: "application/pdf", Body: made}
-		for _, change := range changes {
-			result.Warnings = append(result.Warnings, op.Warning{Code: "content_changed", Message: change})
-		}
-		return result, nil
+		return changedResult("archive", made, changes, err)
 	})
 }

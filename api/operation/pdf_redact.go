@@ -97,7 +97,7 @@ func runRedact(ctx context.Context, env *Env, in *RedactInput) (op.Result, error
 		how.Areas = append(how.Areas, render.RedactArea(area))
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
-		redacted, err := render.PDFPages{Account: env.Render}.Redact(ctx, file, how)
-		return pdfResult("redacted")(redacted, offPage(err, "areas"))
+		redacted, changes, err := render.PDFPages{Account: env.Render}.Redact(ctx, file, how)
+		return changedResult("redacted", redacted, changes, offPage(err, "areas"))
 	})
 }

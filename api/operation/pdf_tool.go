@@ -23,6 +23,12 @@ func pdfTool(name, summary, use string) op.Info {
 	return op.Info{Name: name, Summary: summary, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
 }
 
+// warns is an operation whose result may be another than was asked for, and tells.
+func warns(info op.Info) op.Info {
+	info.Warns = true
+	return info
+}
+
 // validate faults a source that is not exactly one, and a password that no
 // program can be told.
 func (s *PDFSource) validate(faults *op.Faults) {
@@ -46,6 +52,15 @@ func pdfResult(stem string) func(render.File, error) (op.Result, error) {
 		}
 		return op.Result{Stem: stem, Extension: ".pdf", ContentType: "application/pdf", Body: file}, nil
 	}
+}
+
+// changedResult is a PDF with warnings of what is different in it.
+func changedResult(stem string, file render.File, changes []string, err error) (op.Result, error) {
+	result, err := pdfResult(stem)(file, err)
+	for _, change := range changes {
+		result.Warnings = append(result.Warnings, op.Warning{Code: "content_changed", Message: change})
+	}
+	return result, err
 }
 
 // zipResult is the result of an operation that made an archive.

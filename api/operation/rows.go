@@ -280,7 +280,7 @@ var Rows = []op.Row[*Env]{
 		Run:     runData,
 	},
 	row[RedactInput]{
-		Info:    pdfTool("pdf.redact", "Redact a PDF: remove words and areas for good", "Use it to black out secrets: they are gone, not covered."),
+		Info:    warns(pdfTool("pdf.redact", "Redact a PDF: remove words and areas for good", "Use it to black out secrets: they are gone, not covered.")),
 		Example: RedactInput{PDFSource: exampleText(), Terms: []RedactTerm{"Ada Lovelace"}},
 		Run:     described(runRedact),
 	},

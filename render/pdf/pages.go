@@ -36,7 +36,7 @@ func PageHandlers() engine.Handlers {
 		FormFieldsJob: handleJSON(formFields),
 		FormFillJob:   handleJSON(formFill),
 		OCRJob:        handle(ocr),
-		RedactJob:     handle(redact),
+		RedactJob:     handleJSON(redact),
 		ArchiveJob:    handleJSON(archive),
 		MarkdownJob:   handleJSON(markdown),
 	}

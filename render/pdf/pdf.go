@@ -90,6 +90,11 @@ func handle[Args any](f func(ctx context.Context, w *engine.Work, args Args) ([]
 	})
 }
 
+// Changed says what is different in a result beside what was asked for, in sentences.
+type Changed struct {
+	Changes []string
+}
+
 // handleJSON is handle for a job whose result is a value.
 func handleJSON[Args, Result any](f func(ctx context.Context, w *engine.Work, args Args) (Result, error)) engine.Handler {
 	return handle(func(ctx context.Context, w *engine.Work, args Args) ([]byte, error) {

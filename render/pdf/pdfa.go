@@ -17,7 +17,7 @@ import (
 )
 
 // ArchiveArgs are the arguments of an ArchiveJob. The output is the PDF, and the
-// result is what was changed, an Archived.
+// result is a Changed.
 type ArchiveArgs struct {
 	Input Input
 	Level ArchiveLevel
@@ -37,11 +37,6 @@ const (
 
 // Part is that of the standard.
 func (l ArchiveLevel) Part() int { return int(l[0] - '0') }
-
-// Archived says what was changed so that a document became PDF/A, in sentences.
-type Archived struct {
-	Changes []string
-}
 
 //go:embed pdfa_layers.js
 var archiveLayersScript string
@@ -100,35 +95,35 @@ type archiveFound struct {
 // archive makes a document PDF/A. Ghostscript draws its pages anew, as text, lines and
 // images; what it would leave out silently is taken out before, and told, or is put
 // back in after it. The result is checked by rules of ours.
-func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Archived, error) {
+func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, error) {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
-		return Archived{}, err
+		return Changed{}, err
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return Archived{}, err
+		return Changed{}, err
 	}
 	encrypted, err := contains(w.Path(doc.name), "/Encrypt")
 	if err != nil {
-		return Archived{}, err
+		return Changed{}, err
 	}
 	const first = "first.pdf"
 	if err := doc.writeTo(ctx, first, qpdfJob{"decrypt": "", "generateAppearances": "", "objectStreams": "disable"}); err != nil {
-		return Archived{}, err
+		return Changed{}, err
 	}
 	doc.name, doc.password = first, ""
 	// A document may have said that it has fewer pages.
 	if err := doc.count(ctx); err != nil {
-		return Archived{}, doc.damaged(err)
+		return Changed{}, doc.damaged(err)
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return Archived{}, err
+		return Changed{}, err
 	}
 	a := &archiver{document: doc, args: args}
 	if err := a.run(ctx); err != nil {
-		return Archived{}, err
+		return Changed{}, err
 	}
-	return Archived{Changes: a.changes(encrypted)}, nil
+	return Changed{Changes: a.changes(encrypted)}, nil
 }
 
 // archiver is the work on one document.

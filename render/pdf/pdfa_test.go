@@ -20,7 +20,7 @@ func madeArchive(t testing.TB, level ArchiveLevel, content []byte) ([]byte, stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told Archived
+	var told Changed
 	if err := json.Unmarshal(result.Body, &told); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 	"relaypdf/render/engine"
 )
 
-// RedactArgs are the arguments of a RedactJob. The output is the PDF.
+// RedactArgs are the arguments of a RedactJob. The output is the PDF, and the result is a
+// Changed.
 type RedactArgs struct {
 	Input Input
 	// Terms are found wherever they stand, whatever their case and spaces. Patterns
@@ -49,50 +50,55 @@ const redactRoom = 5000
 // redact takes words and parts of pages out of a document. What annotations and fields
 // show becomes part of their pages first; metadata, attachments and scripts go. The
 // result is read again by two programs: it fails where one of them finds anything.
-func redact(ctx context.Context, w *engine.Work, args RedactArgs) ([]byte, error) {
+func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, error) {
 	secrets, err := newSecrets(args.Terms, args.Patterns)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	for _, a := range args.Areas {
 		if a.Page > doc.pages {
-			return nil, &Error{Kind: OffPage, Page: a.Page, Text: fmt.Sprintf("are on page %d; the document's page count is %d", a.Page, doc.pages)}
+			return Changed{}, &Error{Kind: OffPage, Page: a.Page, Text: fmt.Sprintf("are on page %d; the document's page count is %d", a.Page, doc.pages)}
 		}
 	}
 	original := *doc
 	encrypted, err := doc.plain(ctx)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	r := &redaction{document: doc, args: args, secrets: secrets}
 	if err := r.run(ctx); err != nil {
-		return nil, err
+		return Changed{}, err
+	}
+	var told Changed
+	if len(r.pictures) > 0 {
+		told.Changes = []string{"Pages on which more than text and images stood in an area are pictures now, without text: " + rangeText(r.pictures) + "."}
 	}
 	// Its objects are not put into streams again: nothing is to be written anew behind
 	// the check.
 	if !encrypted {
 		if err := os.Rename(w.Path(r.name), w.Path(output)); err != nil {
-			return nil, fmt.Errorf("result: %w", err)
+			return Changed{}, fmt.Errorf("result: %w", err)
 		}
 		w.Output(output)
-		return nil, nil
+		return told, nil
 	}
-	return nil, finish(ctx, &original, encrypted, r.name)
+	return told, finish(ctx, &original, encrypted, r.name)
 }
 
 // redaction is the work on one document.
 type redaction struct {
 	*document
 
-	args    RedactArgs
-	secrets secrets
+	args     RedactArgs
+	secrets  secrets
+	pictures []int // pages that have become some
 }
 
 // run makes the document one without the secrets.
@@ -330,6 +336,7 @@ func (r *redaction) flatten(ctx context.Context, bare string) error {
 			return err
 		}
 		pages = append(pages, picturePage{page, name + ".png"})
+		r.pictures = append(r.pictures, page)
 	}
 	if len(pages) == 0 {
 		return nil

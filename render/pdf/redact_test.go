@@ -302,6 +302,17 @@ func TestRedactPicturesOfWords(t *testing.T) {
 	}
 }
 
+// redactAreas returns a document without areas, and what is told of it besides.
+func redactAreas(t *testing.T, args RedactArgs, document []byte) (made []byte, told []string) {
+	t.Helper()
+	args.Input = input("")
+	result, err := do(t, RedactJob, args, document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, result), unmarshal[Changed](t, result.Body).Changes
+}
+
 // TestRedactAreas empties parts of pages that are turned: of pictures, text and lines.
 func TestRedactAreas(t *testing.T) {
 	// The picture is red on its left and blue on its right.
@@ -325,7 +336,10 @@ func TestRedactAreas(t *testing.T) {
 		}
 		// The red half as it is shown.
 		area := RedactArea{Page: 1, Width: 200, Height: 200}
-		got := make1(t, RedactJob, RedactArgs{Input: input(""), Areas: []RedactArea{area}, Color: [3]float64{0, 1, 0}}, turned)
+		got, told := redactAreas(t, RedactArgs{Areas: []RedactArea{area}, Color: [3]float64{0, 1, 0}}, turned)
+		if len(told) != 0 {
+			t.Errorf("turned by %d: %q is told, and the page is none", turn, told)
+		}
 		base := filepath.Join(t.TempDir(), "image")
 		pdftest.Tool(t, "pdfimages", "-png", pdftest.Save(t, got), base)
 		images, err := filepath.Glob(base + "*")
@@ -357,7 +371,10 @@ func TestRedactAreas(t *testing.T) {
 	// Lines that are not letters: a signature.
 	s := source{Pages: []string{"signed) Tj ET 50 100 m 60 180 90 20 120 150 c S BT ("}}
 	area := RedactArea{Page: 1, X: 40, Y: 200, Width: 100, Height: 190}
-	got := make1(t, RedactJob, RedactArgs{Input: input(""), Areas: []RedactArea{area}}, s.Write())
+	got, told := redactAreas(t, RedactArgs{Areas: []RedactArea{area}}, s.Write())
+	if len(told) != 1 || !strings.HasSuffix(told[0], "are pictures now, without text: 1.") {
+		t.Errorf("what else changed is told as %q", told)
+	}
 	sound(t, got, "", 1)
 	out := filepath.Join(t.TempDir(), "plain.pdf")
 	pdftest.Tool(t, "qpdf", "--qdf", pdftest.Save(t, got), out)
