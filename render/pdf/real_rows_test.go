@@ -151,5 +151,28 @@ func (r rowOnReal) doTo(t *testing.T, content []byte, pages int) bool {
 		t.Errorf("%s: %s pages, want %d", r.name, got, pages)
 	}
 	checkLike(t, r.name, content, path)
+	if r.job == AttachJob {
+		checkAttached(t, made, "note.txt", "a note")
+	}
 	return true
+}
+
+// checkAttached finds a file in a document, takes it out, and removes it.
+func checkAttached(t *testing.T, document []byte, name, content string) {
+	t.Helper()
+	attached := func(document []byte) bool {
+		list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), document)).Attachments
+		return slices.ContainsFunc(list, func(a Attachment) bool { return a.Name == name })
+	}
+	named := NamedAttachments{Input: input(""), Names: []string{name}}
+	if !attached(document) {
+		t.Errorf("%s is not listed", name)
+	}
+	if out, err := do(t, DetachJob, named, document); err != nil || string(read(t, out)) != content {
+		t.Errorf("%s cannot be taken out: %v", name, err)
+	}
+	less := make1(t, RemoveAttachmentsJob, named, document)
+	if attached(less) || strings.Contains(pdftest.Tool(t, "pdfdetach", "-list", pdftest.Save(t, less)), name) {
+		t.Errorf("%s is not removed", name)
+	}
 }
