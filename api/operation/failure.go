@@ -100,7 +100,7 @@ func renderError(err error) *fault.Error {
 	case errors.As(err, &timeout):
 		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf(
 			"The document was not done after %v: time ran out while %s%s.%s Raise options.timeout (at most 60000 ms), or make the document lighter.",
-			timeout.After, timeout.Step.Doing(), wantText(timeout), openText(timeout)) + slowedText(timeout.Slowed)}
+			timeout.After.Round(100*time.Millisecond), timeout.Step.Doing(), wantText(timeout), openText(timeout)) + slowedText(timeout.Slowed)}
 	case errors.As(err, &faults):
 		return faultsError(faults.Faults)
 	case errors.As(err, &load) && load.Status != 0:

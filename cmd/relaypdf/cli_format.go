@@ -173,7 +173,7 @@ func otherCommands(table *op.Table[*operation.Env]) func(document) string {
 	var commands []string
 	for _, operation := range table.All() {
 		takes := sourcesOf(operation.Schema)
-		if strings.HasPrefix(operation.Name, "pdf.") && (takes.has("file") || strings.Contains(operation.Summary, "PDFs")) {
+		if strings.HasPrefix(operation.Name, "pdf.") && (takes.takesFiles() || strings.Contains(operation.Summary, "PDFs")) {
 			commands = append(commands, strings.Join(operation.Words(), " "))
 		}
 	}

@@ -66,6 +66,10 @@ func isSource(input *jsonschema.Schema, name string) bool {
 
 func (s sources) has(name string) bool { return slices.Contains(s.fields, name) }
 
+// takesFiles tells whether any file may be the source. Beside HTML and without a name of
+// its own, a file is the archive of a site.
+func (s sources) takesFiles() bool { return s.has("file") && (s.named || !s.has("html")) }
+
 // usage is the part of the usage line that stands for the arguments.
 func (s sources) usage() string {
 	switch {
@@ -133,6 +137,13 @@ type document struct {
 	content []byte
 }
 
+// isArchive tells whether a document is a ZIP archive that is not called otherwise, as those
+// of office programs are.
+func (d document) isArchive() bool {
+	ending := strings.ToLower(filepath.Ext(d.name))
+	return (ending == ".zip" || ending == "") && http.DetectContentType(d.content) == "application/zip"
+}
+
 // put sets the source fields of a request from the arguments. They take the
 // place of the sources that --json brought.
 func (s sources) put(input map[string]any, stdin io.Reader, args []string, markdown bool) error {
@@ -158,8 +169,8 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 	if err != nil {
 		return usageError{err}
 	}
-	if s.otherwise != nil && !s.has("file") {
-		if said := s.otherwise(doc); said != "" {
+	if s.otherwise != nil && !s.takesFiles() {
+		if said := s.otherwise(doc); said != "" && (!s.has("file") || !doc.isArchive()) {
 			return usagef("%s is %s", args[0], said)
 		}
 	}
@@ -224,6 +235,8 @@ func (s sources) choose(doc document, markdown bool) string {
 		return "html"
 	case doc.name == "":
 		return first("html", "file", "markdown")
+	case !s.takesFiles() && !doc.isArchive():
+		return first("markdown", "html")
 	}
 	return first("file", "markdown", "html")
 }

@@ -854,3 +854,36 @@ func drawsLocalFiles(t *testing.T, client []string) {
 		t.Errorf("%d pixels of the picture in the Markdown are there", red)
 	}
 }
+
+// TestSourcesOfRealOperations: where a file is a site, others are told where they
+// belong, or are text.
+func TestSourcesOfRealOperations(t *testing.T) {
+	table, err := op.NewTable(operation.Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ operation, name, content, field, refusal string }{
+		{"pdf.create", "a.pdf", "%PDF-1.7\n", "", "is a PDF already. What takes one: relaypdf pdf merge"},
+		{"images.create", "a.pdf", "%PDF-1.7\n", "", "is a PDF already. What takes one: relaypdf pdf merge"},
+		{"pdf.create", "a.png", "\x89PNG\r\n\x1a\n", "", "is an image. relaypdf pdf from-images makes a PDF of it"},
+		{"pdf.create", "a.docx", "PK\x03\x04", "", "relaypdf convert makes a PDF of office documents"},
+		{"pdf.create", "site.zip", "PK\x03\x04", "file", ""},
+		{"images.create", "site", "PK\x03\x04", "file", ""},
+		{"pdf.create", "notes.txt", "Notes", "markdown", ""},
+		{"images.create", "notes.txt", "Notes", "html", ""},
+		{"convert.create", "a.docx", "PK\x03\x04", "file", ""},
+		{"convert.create", "a.pdf", "%PDF-1.7\n", "file", ""},
+		{"convert.create", "notes.txt", "Notes", "file", ""},
+		{"pdf.info", "a.pdf", "%PDF-1.7\n", "file", ""},
+	} {
+		takes, input := sourcesOf(table.Lookup(tt.operation).Schema), map[string]any{}
+		takes.otherwise, takes.local = otherCommands(table), &localFiles{}
+		err := takes.put(input, nil, []string{put(t, tt.name, tt.content)}, false)
+		switch _, set := input[tt.field]; {
+		case tt.refusal == "" && (err != nil || !set):
+			t.Errorf("%s of %s: got %v, %v, want %s", tt.operation, tt.name, input, err, tt.field)
+		case tt.refusal != "" && (err == nil || !strings.Contains(err.Error(), tt.refusal) || len(input) > 0):
+			t.Errorf("%s of %s: got %v, %v, want %q", tt.operation, tt.name, input, err, tt.refusal)
+		}
+	}
+}

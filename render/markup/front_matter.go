@@ -126,7 +126,7 @@ func addOption(levels []level, indent int, text string) (_ []level, problem stri
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,15})?$`)
 
 // optionValue reads a word, a quoted text, a number, true or false, or what JSON
-// calls an array or an object.
+// calls an array or an object; an object on one line may be YAML's.
 func optionValue(text string) (any, error) {
 	text = strings.TrimSpace(text)
 	var value any
@@ -143,10 +143,37 @@ func optionValue(text string) (any, error) {
 		if err := json.Unmarshal([]byte(text), &value); err == nil {
 			return value, nil
 		}
+		if object, ok := flowObject(text); ok {
+			return object, nil
+		}
 		return nil, fmt.Errorf("must be JSON where it begins with %q; or give each member a line of its own", text[0])
 	}
 	if plain := plainScalar(text); plain != "" {
 		return plain, nil
 	}
 	return nil, fmt.Errorf("has a value that is not read here: quote it with \"")
+}
+
+// flowObject reads an object as YAML writes it on one line, {top: 20mm, left: "1in"}, in
+// which there are no others.
+func flowObject(text string) (map[string]any, bool) {
+	inner, ok := strings.CutPrefix(text, "{")
+	inner, closed := strings.CutSuffix(inner, "}")
+	if !ok || !closed || strings.ContainsAny(inner, "[]{}") {
+		return nil, false
+	}
+	object := map[string]any{}
+	for _, member := range strings.Split(inner, ",") {
+		name, value, ok := strings.Cut(member, ": ")
+		name = strings.Trim(strings.TrimSpace(name), `"`)
+		if !ok || name == "" || strings.ContainsAny(name, " \"'\t") || strings.TrimSpace(value) == "" || object[name] != nil {
+			return nil, false
+		}
+		parsed, err := optionValue(value)
+		if err != nil {
+			return nil, false
+		}
+		object[name] = parsed
+	}
+	return object, true
 }

@@ -3,6 +3,7 @@ package markup
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -73,7 +74,7 @@ description: Numbers
 		"  format A4":                           "line 3 must be written as name: value",
 		"  format: A4\n    top: 1":              "line 4 stands neither with the names above it nor below one of them",
 		"  format: A4\n  format: A5":            "line 4 has the name format for the second time",
-		"  margin: {top: 1}":                    `line 3 must be JSON where it begins with '{'; or give each member a line of its own`,
+		"  margin: {top: {a: 1}}":               `line 3 must be JSON where it begins with '{'; or give each member a line of its own`,
 		"  format: *anchor":                     `line 3 has a value that is not read here: quote it with "`,
 		"  a:\n   b:\n    c:\n     d:\n      e": "line 6 lies too deep",
 	} {
@@ -82,6 +83,11 @@ description: Numbers
 		if !errors.As(err, &problem) || err.Error() != want {
 			t.Errorf("%q: %v, want %s", options, err, want)
 		}
+	}
+	about, err = ReadFrontMatter("---\noptions:\n  margin: {top: 20mm, left: \"1in\"}\n  scale: 1\n---\n")
+	margin := map[string]any{"top": "20mm", "left": "1in"}
+	if err != nil || !reflect.DeepEqual(about.Options["margin"], margin) {
+		t.Errorf("an object on one line: got %v, %v, want the margin %v", about.Options, err, margin)
 	}
 	for _, src := range []string{"", "# A", "---\na: b\n---\n", "---\noptions: none\n---\n"} {
 		if about, err := ReadFrontMatter(src); err != nil || about.Options != nil {

@@ -12,9 +12,8 @@ import (
 // maxFrontMatter bounds the search for the end of the front matter in bytes.
 const maxFrontMatter = 64 << 10
 
-// cutFrontMatter splits YAML front matter off. Only lines "key: value" with a
-// plain or simply quoted value are read; the rest is dropped unread, so no
-// YAML is ever interpreted. A document that merely starts with a rule keeps it.
+// cutFrontMatter splits YAML front matter off. Only keys with a plain or simply quoted
+// value, or a list of such, are read; the rest is dropped unread, so no YAML is ever interpreted. A document that merely starts with a rule keeps it.
 func cutFrontMatter(src []byte) (map[string]string, []byte) {
 	block, body, found := frontMatter(src)
 	if !found {
@@ -23,20 +22,52 @@ func cutFrontMatter(src []byte) (map[string]string, []byte) {
 	return scalars(block), body
 }
 
-// scalars reads the lines of front matter that are "key: value".
+// scalars reads the lines of front matter that are "key: value". A list, in brackets or
+// below its key, is what is between its commas.
 func scalars(block []byte) map[string]string {
 	meta := make(map[string]string)
+	list := "" // the key whose items follow
 	for line := range strings.Lines(string(block)) {
-		key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		line = strings.TrimRight(line, " \t\r\n")
+		if item, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "- "); ok && list != "" {
+			if item = plainScalar(item); item != "" {
+				meta[list] = strings.TrimPrefix(meta[list]+", "+item, ", ")
+			}
+			continue
+		}
+		key, value, ok := strings.Cut(line, ":")
+		list = ""
 		// An indented key belongs to something nested.
 		if !ok || key != strings.TrimSpace(key) {
 			continue
 		}
-		if value = plainScalar(value); value != "" {
-			meta[strings.ToLower(key)] = value
+		key = strings.ToLower(key)
+		if strings.TrimSpace(value) == "" {
+			list = key
+			continue
+		}
+		if value = listText(value); value != "" {
+			meta[key] = value
 		}
 	}
 	return meta
+}
+
+// listText is a scalar, or the scalars of a list in brackets with commas between
+// them; "" where there is another thing among them.
+func listText(value string) string {
+	value = strings.TrimSpace(value)
+	if !strings.HasPrefix(value, "[") || !strings.HasSuffix(value, "]") {
+		return plainScalar(value)
+	}
+	inner := value[1 : len(value)-1]
+	items := strings.Split(inner, ",")
+	for i, item := range items {
+		if items[i] = plainScalar(item); items[i] == "" {
+			return ""
+		}
+	}
+	return strings.Join(items, ", ")
 }
 
 // frontMatter finds a block between "---" on the first line and the next line

@@ -46,7 +46,7 @@ type Fault struct {
 	Text string `json:"text"`
 }
 
-// math is formulas as GitHub has them: $…$ in a line, $$…$$ set apart, and code
+// math is formulas as GitHub has them: $…$ and $`…`$ in a line, $$…$$ set apart, and code
 // blocks called math. A document's formulas share a realm of JavaScript, which
 // nothing else has.
 type math struct {
@@ -117,7 +117,10 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.No
 		return nil
 	}
 	tex := rest[:end]
-	if fence == 1 && (isBlank(tex[0]) || isBlank(tex[end-1]) || end+1 < len(rest) && isWordRune(rune(rest[end+1]))) {
+	if fence == 1 && len(tex) > 2 && tex[0] == '`' && tex[end-1] == '`' {
+		tex = tex[1 : end-1]
+	}
+	if fence == 1 && (isBlank(tex[0]) || isBlank(tex[len(tex)-1]) || end+1 < len(rest) && isWordRune(rune(rest[end+1]))) {
 		return nil
 	}
 	if len(bytes.TrimSpace(tex)) == 0 {

@@ -10,6 +10,8 @@ func TestFormulas(t *testing.T) {
 	for _, test := range []struct{ name, src, want string }{
 		{"in a line", "so $a^2$ is", `<p>so <span class="katex">`},
 		{"in a heading", "# Why $\\pi$", `<h1 id="why-pi">Why <span class="katex">`},
+		{"in a line, between backticks", "so $`a*b*c`$ is", "<p>so <span class=\"katex\">"},
+		{"backticks are no part of it", "so $`x`$ is", `<span class="mord mathnormal">x</span></span></span></span> is`},
 		{"apart", "$$\n\\int_0^1 x\\,dx\n$$", `<p class="formula"><span class="katex-display">`},
 		{"apart on one line", "$$x$$", `<p class="formula"><span class="katex-display">`},
 		{"apart in a line", "and $$x$$ too", `<p>and <span class="katex-display">`},
