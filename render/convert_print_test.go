@@ -113,8 +113,8 @@ func TestConvertPrint(t *testing.T) {
 	level.Landscape = &turned
 	fitted := office.Print{}
 	fitted.FitToWidth = true
-	named, numbered := office.Print{}, office.Print{}
-	named.Sheets, numbered.Sheets = []any{"Costs"}, []any{1}
+	named, numbered, formed := office.Print{}, office.Print{}, office.Print{}
+	named.Sheets, numbered.Sheets, formed.Sheets = []any{"Costs"}, []any{1}, []any{"1"}
 	for _, test := range []struct {
 		what, name string
 		content    []byte
@@ -126,6 +126,7 @@ func TestConvertPrint(t *testing.T) {
 		{"all sheets", "a.xlsx", sheet, ConvertPrint{}, "costs", "", "", ""},
 		{"a named sheet", "a.xlsx", sheet, ConvertPrint{Print: named}, "costs", "income0", "1", ""},
 		{"a numbered sheet", "a.xlsx", sheet, ConvertPrint{Print: numbered}, "income29", "costs", "", ""},
+		{"a sheet numbered in a form", "a.xlsx", sheet, ConvertPrint{Print: formed}, "income29", "costs", "", ""},
 		{"fit to width", "a.xlsx", sheet, ConvertPrint{Print: fitted}, "income29", "", "2", ""},
 		{"landscape sheet", "a.xlsx", sheet, ConvertPrint{Print: level}, "costs", "", "", "841.89 x 595.3"},
 		{"landscape text", "a.rtf", two, ConvertPrint{Print: level}, "second", "", "2", "792 x 612"},
@@ -152,7 +153,7 @@ func TestConvertPrint(t *testing.T) {
 			t.Errorf("%s: want %s pages of %s:\n%s", test.what, test.pages, test.size, about)
 		}
 	}
-	for _, wrong := range []any{"Profit", 3, 0} {
+	for _, wrong := range []any{"Profit", 3, 0, "3", "0", "-1"} {
 		how := office.Print{}
 		how.Sheets = []any{wrong}
 		_, _, err := convert(t, "a.xlsx", sheet, ConvertPDF, ConvertPrint{Print: how})

@@ -153,7 +153,8 @@ def fit_columns(document):
 
 
 def choose_sheets(document, wanted):
-    """Leaves those sheets that are named, or counted from 1, and in their order.
+    """Leaves those sheets that are named, or counted from 1, and in their order. Forms
+    write numbers as text: one that is no name counts.
     What the others hold is still there for formulas: they are hidden, and hidden
     sheets are not printed."""
     sheets = document.Sheets
@@ -162,8 +163,8 @@ def choose_sheets(document, wanted):
     for sheet in wanted:
         if isinstance(sheet, str) and sheet in names:
             keep.add(sheet)
-        elif isinstance(sheet, int) and 0 < sheet <= len(names):
-            keep.add(names[sheet - 1])
+        elif str(sheet).isdecimal() and 0 < int(sheet) <= len(names):
+            keep.add(names[int(sheet) - 1])
         else:
             raise JobFailed("no_such_sheet", json.dumps({"sheet": sheet, "sheets": names}))
     for name in names:
