@@ -453,6 +453,43 @@ func (s *screen) drawsSoon(path string) {
 	}
 }
 
+// mostPaint is by when the largest part of a public page is there, on the machine that
+// serves it: milliseconds.
+const mostPaint = 1000
+
+// paintsSoon checks when the largest part of the page that is open was painted. A machine
+// that does much else is slow at times, a page that is slow always: the page is opened
+// anew, from the service and from no cache, until it was soon enough once.
+func (s *screen) paintsSoon(path string) {
+	s.t.Helper()
+	cached := func(is bool) {
+		if err := (proto.NetworkSetCacheDisabled{CacheDisabled: !is}).Call(s.page); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	cached(false)
+	defer cached(true)
+	for deadline := time.Now().Add(pagePatience); ; s.open(path) {
+		largest, err := s.page.Eval(`() => new Promise(done => {
+			let largest = 0;
+			new PerformanceObserver(list => {
+				for (const e of list.getEntries()) largest = e.startTime;
+				setTimeout(() => done(largest), 300); // what is larger comes until then
+			}).observe({ type: "largest-contentful-paint", buffered: true });
+		})`)
+		if err != nil {
+			s.t.Fatalf("%s: %v", path, err)
+		}
+		s.t.Logf("%s: largest paint after %v ms", path, largest.Value.Num())
+		if largest.Value.Num() < mostPaint {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the largest part of %s is never painted within %d ms", path, mostPaint)
+		}
+	}
+}
+
 // TestPublicPagesInABrowser looks at the public pages: axe, both themes, three
 // widths, nothing on the console, nothing that moves, and little to load.
 func TestPublicPagesInABrowser(t *testing.T) {
@@ -467,19 +504,11 @@ func TestPublicPagesInABrowser(t *testing.T) {
 		for _, path := range publicPages {
 			visitor.width(width)
 			visitor.open(path)
-			largest, err := visitor.page.Eval(`() => new Promise(done => {
-				let largest = 0;
-				new PerformanceObserver(list => { for (const e of list.getEntries()) largest = e.startTime; }).observe({ type: "largest-contentful-paint", buffered: true });
-				setTimeout(() => done(largest), 300);
-			})`)
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
 			visitor.weigh(path)
 			if path == "/" {
 				visitor.drawsSoon(path)
 			}
-			t.Logf("%s at %d: largest paint after %v ms", path, width, largest.Value.Num())
+			visitor.paintsSoon(path)
 			if width == 768 {
 				visitor.picture("public" + strings.ReplaceAll(path, "/", "-") + "-768")
 			}

@@ -403,11 +403,13 @@ const settle = {
 $$("[data-conflict]").forEach((button) => button.addEventListener("click", () => { dialog.close(); settle[button.dataset.conflict](); }));
 dialog.addEventListener("cancel", () => settle.later());
 
-// ——— The pages. A newer preview is never replaced by an older one, and the last
-// good one stays while the source has a mistake.
+// ——— The pages. What is shown has the revision of the fields that it is of, and is
+// never replaced by that of an earlier one; the last good one stays while the source
+// has a mistake.
 
 const stage = $("[data-stage]"), strip = $("[data-strip]"), timing = $("[data-timing]");
-let asked = 0, shown = 0, running = null, zoom = kept("editor-zoom"); // null fits the width
+let revision = 1; // of the fields, one more with each change
+let shown = 0, asked = 0, running = null, zoom = kept("editor-zoom"); // null fits the width
 const density = () => Math.min(window.devicePixelRatio || 1, 2);
 
 const fit = (picture) => Math.min(1, Math.max(.25, (stage.clientWidth - 56) / (picture.naturalWidth / density())));
@@ -419,10 +421,11 @@ const scale = (picture) => {
 };
 const scaleAll = () => $$(".paper img", stage).forEach(scale);
 
-let last = null; // what was drawn last
+let last = null; // the latest pages that came
 const draw = (made) => {
   last = made;
-  if (framesOnly) return;
+  if (framesOnly || made.revision < shown) return;
+  shown = made.revision;
   const [top, left] = [stage.scrollTop, stage.scrollLeft];
   const sheets = made.images.map((image, i) => {
     const picture = element("img", { src: `data:image/png;base64,${image}`, alt: `Page ${i + 1} of the draft` });
@@ -433,7 +436,7 @@ const draw = (made) => {
   frames.remove();
   stage.replaceChildren(...sheets);
   stage.scrollTo(left, top);
-  stage.dataset.preview = shown;
+  stage.dataset.preview = "";
   strip.hidden = made.images.length < 2;
   strip.replaceChildren(...(made.images.length < 2 ? [] : sheets.slice(0, made.images.length).map((sheet, i) => {
     const button = element("button", { type: "button", title: `Page ${i + 1}` }, element("img", { src: $("img", sheet).src, alt: `Page ${i + 1}` }));
@@ -448,50 +451,51 @@ const draw = (made) => {
 // what it says, although not where pages end. Who wants only that has a switch.
 const frames = framesIn(stage, `${path}/filled`, sent);
 const slow = 1200; // milliseconds, after which the pages on the stage are old
-let framesOnly = false;
+const untilPages = "HTML, until the pages come";
+let framesOnly = false, filling = 0;
 const showFrame = () => {
+  filling = revision;
   const paper = paperOf(readJSON("options") ?? {});
   const by = zoom ?? Math.min(1, Math.max(.25, (stage.clientWidth - 56) / paper.width));
   frames.fill(Object.fromEntries(sent.map((name) => [name, text(name)])), paper, by, (sheet) => {
+    shown = filling;
     sheet.hidden = false;
     for (const other of [...stage.children]) if (other !== sheet) other.remove();
     strip.hidden = true;
-    timing.textContent = framesOnly ? "HTML, without pages" : "HTML, until the pages come";
+    timing.textContent = framesOnly ? "HTML, without pages" : untilPages;
   });
 };
 const switchFrames = (button) => {
   framesOnly = !framesOnly;
   button.setAttribute("aria-pressed", String(framesOnly));
-  if (framesOnly) showFrame();
-  else if (last) draw(last);
-  else frames.remove();
+  if (framesOnly) return showFrame();
+  timing.textContent = untilPages;
+  if (last) draw(last);
 };
 
 const preview = async () => {
   clearTimeout(previewTimer);
   if (!checkJSON() || !text("html")) return;
   if (!sees) return check(text("html"));
-  const turn = ++asked, body = draft(), source = text("html");
+  const turn = ++asked, of = revision, body = draft(), source = text("html");
   if (!shown) showFrame();
-  const late = setTimeout(() => { if (turn === asked && shown && !framesOnly) showFrame(); }, slow);
+  const late = setTimeout(() => { if (turn === asked && shown < revision && !framesOnly) showFrame(); }, slow);
   running?.abort();
   const own = running = new AbortController();
   stage.setAttribute("aria-busy", "true");
   check(source);
   try {
     const answer = await ask(`/pages?scale=${density()}`, { body, signal: own.signal });
-    if (turn < shown) return;
     if (!answer.ok) {
       const error = await messageOf(answer);
       if (turn === asked) {
-        if (last && frames.shown && !framesOnly) draw(last);
-        timing.textContent = shown ? "The last pages without a mistake" : "";
+        timing.textContent = frames.shown ? "HTML, without pages" : shown ? "The last pages without a mistake" : "";
         if (!faults) showProblems((error.details?.length ? error.details : [{ message: error.message }]).map((detail) => ({ kind: "e", parts: [detail.field ? `${detail.field} ${detail.message}` : detail.message] })));
       }
       return;
     }
     const made = await answer.json();
-    if (turn > shown) { shown = turn; draw(made); }
+    if (of >= (last?.revision ?? 0)) draw({ ...made, revision: of });
   } catch (error) {
     if (error instanceof SignedOut) signedOut();
     else if (error.name !== "AbortError" && turn === asked) timing.textContent = "No connection";
@@ -648,6 +652,7 @@ const changed = (name) => {
   }
   if (name === "sampleData") { const data = readJSON("sampleData"); if (data) paths = collect(data, "", []); }
   if (name === "options") showOptions();
+  revision++;
   dirty = true;
   if (!conflict) say("Not saved yet");
   clearTimeout(previewTimer); clearTimeout(saveTimer); clearTimeout(localTimer); clearTimeout(frameTimer);
