@@ -29,7 +29,11 @@ function words(shown) {
 		if (fonts[name] === undefined) fonts[name] = (font.isBold() || /bold|black|heavy|semib|demi/i.test(name) ? 1 : 0) | (font.isItalic() || /ital|obliq/i.test(name) ? 2 : 0) | (font.isMono() || /mono|courier|consol/i.test(name) ? 4 : 0);
 		return fonts[name];
 	}
+	// space is where a space stands behind a word. Where the next letter is in its place, it
+	// takes no room: browsers write soft hyphens so that are not needed.
+	var space = null;
 	function end() {
+		space = null;
 		if (word) {
 			var w = word, out = [w.text, tenth(w.l), tenth(w.t), tenth(w.r), tenth(w.b), tenth(w.size), tenth(w.base), w.kind | (w.joined ? 8 : 0), line, w.turn];
 			if (w.rtl) out.push(w.places);
@@ -40,7 +44,13 @@ function words(shown) {
 	shown.toStructuredText("preserve-whitespace").walk({
 		beginLine: function () { line++; joined = false; },
 		onChar: function (c, origin, font, size, q) {
-			if (/^[\s\u0000-\u001f\u200b\ufeff]/.test(c)) { end(); joined = false; return; }
+			if (/^[\s\u0000-\u001f\u200b\ufeff]/.test(c)) {
+				if (word && !space) space = origin;
+				else { end(); joined = false; }
+				return;
+			}
+			if (space && Math.abs(space[0] - origin[0]) + Math.abs(space[1] - origin[1]) > 0.02 * Math.abs(size)) { end(); joined = false; }
+			space = null;
 			var k = kind(font, font.getName()), turn = turnOf(q), base = turn & 1 ? origin[0] : origin[1], s = Math.max(0.1, Math.abs(size));
 			var l = Math.min(q[0], q[2], q[4], q[6]), r = Math.max(q[0], q[2], q[4], q[6]), t = Math.min(q[1], q[3], q[5], q[7]), b = Math.max(q[1], q[3], q[5], q[7]);
 			if (word && (word.kind !== k || word.turn !== turn || Math.abs(word.size - s) > 0.1 * s || Math.abs(word.base - base) > 0.1 * s || word.text.length > 500)) end();

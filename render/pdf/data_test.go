@@ -76,6 +76,16 @@ func TestMarkdownKeepsLinks(t *testing.T) {
 	}
 }
 
+// TestMarkdownSpaces reads a word with a space in it that takes no room as one word, as a
+// browser writes one that might have been parted there.
+func TestMarkdownSpaces(t *testing.T) {
+	s := source{Pages: []string{"one Falken) Tj [( ) 278] TJ (berg two) Tj ( ) Tj (three"}}
+	text, _ := markdownOf(t, MarkdownArgs{Selection: Selection{Input: input("")}}, s.Write())
+	if !strings.Contains(text.Markdown, "one Falkenberg two three") {
+		t.Errorf("got %q", text.Markdown)
+	}
+}
+
 // blankPDF is a page without anything.
 const blankPDF = "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\nendobj\n" +
 	"3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] >>\nendobj\ntrailer\n<< /Root 1 0 R >>\n"
