@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,12 +20,18 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 	for off, want := range map[time.Duration]int{0: http.StatusOK, 24 * time.Hour: http.StatusServiceUnavailable, -time.Hour: http.StatusServiceUnavailable} {
 		db := storetest.Postgres(t)
 		machine := func() time.Time { return time.Now().Add(off) }
+		log := &storetest.Log{}
 		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) {
-			cfg.Store, cfg.Now = db.OpenAs(t, store.Config{Machine: machine}), nil
+			cfg.Store, cfg.Now = db.OpenAs(t, store.Config{Machine: machine, Logger: slog.New(slog.NewJSONHandler(log, nil))}), nil
 		}})
 		got := s.Send(t, apitest.Request{Method: "GET", Path: "/health/ready"})
 		if wrong := strings.Contains(got.Body, `"clock":"failed"`); got.Status != want || wrong != (want != http.StatusOK) {
 			t.Errorf("%v off: got %d %s, want %d", off, got.Status, got.Body, want)
+		}
+		for deadline := time.Now().Add(5 * time.Minute); want != http.StatusOK && !strings.Contains(log.String(), "this process is not ready, and neither reaps nor expires anything"); <-time.After(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%v off: the log does not say so: %s", off, log.String())
+			}
 		}
 	}
 }

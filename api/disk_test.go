@@ -121,8 +121,10 @@ func TestFullDisk(t *testing.T) {
 	if spent := s.Account.Balance - account.Balance; spent != 3*2000 {
 		t.Errorf("spent %d, want the price of the three calls that went well", spent)
 	}
-	if !strings.Contains(s.Log.String(), unix.ENOSPC.Error()) {
-		t.Error("the log does not tell the cause")
+	for _, words := range []string{unix.ENOSPC.Error(), "files cannot be reached"} {
+		if !strings.Contains(s.Log.String(), words) {
+			t.Errorf("the log does not say %q", words)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"relaypdf/store"
 	"relaypdf/store/credit"
+	"relaypdf/store/storetest"
 )
 
 // TestMonthsAreClosed checks the books over three months, one of them without a
@@ -59,6 +61,38 @@ func TestMonthsAreClosed(t *testing.T) {
 		f.sound(t) // It does not read history.
 		if problems, err := f.CheckMonth(t.Context(), november.AddDate(0, 1, 0)); err != nil || len(problems) != 1 || !strings.Contains(problems[0], f.acc.ID) {
 			t.Errorf("changed history: got %q, %v; want a problem with %s", problems, err, f.acc.ID)
+		}
+	})
+}
+
+// TestChangedHistoryIsToldInTheLog: the periodic check of closed months finds what was
+// changed in one of them.
+func TestChangedHistoryIsToldInTheLog(t *testing.T) {
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		log := &storetest.Log{}
+		f := newFixtureAs(t, db, store.Config{Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		id := f.begin(t, f.newCall(3000)).ID
+		f.settle(t, id, 2000)
+		f.clock.Advance(40 * 24 * time.Hour)
+		if err := f.CloseMonths(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check := func() {
+			t.Helper()
+			at := slices.IndexFunc(f.Upkeep(), func(task store.Task) bool { return task.Name == "check a closed month" })
+			if err := f.Upkeep()[at].Do(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		const words = "the ledger contradicts itself"
+		if check(); strings.Contains(log.String(), words) {
+			t.Errorf("before anything was changed: %s", log.String())
+		}
+		if _, err := f.DB().NewRaw("UPDATE journal SET revenue = revenue - 1, wallet = wallet + 1 WHERE cause = ? AND kind = 'settle'", id).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if check(); !strings.Contains(log.String(), words) {
+			t.Errorf("the log does not say %q: %s", words, log.String())
 		}
 	})
 }

@@ -32,11 +32,18 @@ func runbook(t *testing.T, kind string) map[string][]string {
 	return words
 }
 
+// testName finds the names of tests.
+var testName = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+
+// untried are words that no test brings about.
+var untried = []string{"start engine failed", `"queue":"full"`}
+
 // TestRunbookKeepsUp looks for the words of the runbook where they come from: lines
 // of the log and checks in the source, alerts in the rules, all of which it explains,
-// and the tests that make its failures happen.
+// and the tests that make its failures happen, which look for the words in turn.
 func TestRunbookKeepsUp(t *testing.T) {
 	var source, tests strings.Builder
+	beside := map[string]string{} // the source that a test is in, by its name
 	root := filepath.Join("..", "..")
 	for _, pattern := range []string{"*", "*/*", "*/*/*"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern, "*.go"))
@@ -50,6 +57,9 @@ func TestRunbookKeepsUp(t *testing.T) {
 			}
 			if strings.HasSuffix(file, "_test.go") {
 				tests.Write(text)
+				for _, test := range testName.FindAllStringSubmatch(string(text), -1) {
+					beside[test[1]] += string(text)
+				}
 			} else {
 				source.Write(text)
 			}
@@ -78,6 +88,19 @@ func TestRunbookKeepsUp(t *testing.T) {
 		check, state, ok := strings.Cut(word, ":")
 		return ok && strings.Contains(source.String(), check) && strings.Contains(source.String(), state)
 	})
+	tried := runbook(t, "Tried")
+	for _, kind := range []string{"Log", "Ready"} {
+		for part, words := range runbook(t, kind) {
+			for _, word := range words {
+				looked := slices.ContainsFunc(tried[part], func(test string) bool {
+					return strings.Contains(beside[test], word) || strings.Contains(beside[test], `runbook(t, "`+kind+`")[`)
+				})
+				if len(tried[part]) > 0 && !looked && !slices.Contains(untried, word) {
+					t.Errorf("part %s: no test of it looks for %s", part, word)
+				}
+			}
+		}
+	}
 	var explained []string
 	each("Alert", func(word string) bool {
 		explained = append(explained, word)

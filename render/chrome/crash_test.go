@@ -3,6 +3,7 @@ package chrome
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,24 @@ import (
 
 	"github.com/go-rod/rod/lib/proto"
 )
+
+// logs collects what several goroutines write.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
 
 // gate serves a page whose load waits for the test: arrived gets a value for
 // every attempt that is under way, and the page goes on when open is closed.
@@ -183,7 +202,8 @@ func TestWarmPageIsReplacedAfterACrash(t *testing.T) {
 func TestKilledBrowserIsReplacedAndTheJobSucceeds(t *testing.T) {
 	s := newSite(t)
 	g := newGate(s, "kill")
-	p := startWithSite(t, s)
+	var log logs
+	p := startPool(t, func(c *Config) { c.Proxy, c.Logger = s.proxy.URL, slog.New(slog.NewTextHandler(&log, nil)) })
 	done := printLater(t.Context(), p, Job{Account: "a", URL: g.url})
 	g.await(t, done)
 	if err := syscall.Kill(p.browserPID(), syscall.SIGKILL); err != nil {
@@ -196,6 +216,7 @@ func TestKilledBrowserIsReplacedAndTheJobSucceeds(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	contains(t, pdfText(t, r.doc), "gate passed")
+	eventually(t, "the log says so", func() bool { return strings.Contains(log.String(), "browser died, starting another") })
 }
 
 func TestIdleBrowserIsReplacedWhenItDies(t *testing.T) {
@@ -384,7 +405,8 @@ func TestWarmPagesAreBounded(t *testing.T) {
 
 func TestHangingBrowserIsReplaced(t *testing.T) {
 	t.Parallel()
-	p := startPool(t, nil)
+	var log logs
+	p := startPool(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	if err := p.Healthy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -399,6 +421,7 @@ func TestHangingBrowserIsReplaced(t *testing.T) {
 	}
 	eventually(t, "another browser runs", func() bool { return p.browserPID() != pid })
 	contains(t, textOf(t, p, Job{Account: "a", HTML: "works"}), "works")
+	contains(t, log.String(), "browser does not answer, killing it")
 }
 
 func TestIdlePagesRest(t *testing.T) {

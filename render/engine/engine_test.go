@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -378,7 +379,8 @@ func TestWaitingEndsWithContext(t *testing.T) {
 func TestCrash(t *testing.T) {
 	for _, job := range []string{"panic", "exit", "give up"} {
 		t.Run(job, func(t *testing.T) {
-			pool := start(t, engine.Config{})
+			var log logs
+			pool := start(t, engine.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			before := describe(t, pool).Instance
 			if _, err := pool.Do(context.Background(), engine.Job{Name: job}); !errors.Is(err, engine.ErrCrashed) || errors.Is(err, engine.ErrOutOfMemory) {
 				t.Errorf("got %v, want ErrCrashed and not ErrOutOfMemory", err)
@@ -386,6 +388,7 @@ func TestCrash(t *testing.T) {
 			if after := describe(t, pool).Instance; after == before {
 				t.Error("a crashed engine took another job")
 			}
+			eventually(t, "the log says so", func() bool { return strings.Contains(log.String(), "engine crashed") })
 		})
 	}
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"relaypdf/api/apitest"
+	"relaypdf/store/storetest"
+)
+
+// says waits until a log has the messages.
+func says(t *testing.T, log *apitest.Log, messages ...string) {
+	t.Helper()
+	for _, message := range messages {
+		for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(log.String(), `"msg":"`+message+`"`); <-time.After(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the runbook has %q, the log does not:\n%s", message, log.String())
+			}
+		}
+	}
+}
+
+// becomesReady waits until /health/ready has the words.
+func becomesReady(t *testing.T, app *App, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		for deadline := time.Now().Add(5 * time.Minute); ; <-time.After(50 * time.Millisecond) {
+			ready := textOf(t, app.PrivateURL+"/health/ready")
+			if strings.Contains(ready, word) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("want %s, /health/ready is %s", word, ready)
+			}
+		}
+	}
+}
+
+// startFailing starts a server without engines, with the settings beside those that
+// all of them have.
+func startFailing(t *testing.T, data string, settings ...string) (*App, *apitest.Log) {
+	t.Helper()
+	config, err := loadConfig(flagsOf(t, data, "--listen=127.0.0.1:0", "--render-slots=1"), user(append([]string{
+		"RELAYPDF_METRICS_LISTEN=127.0.0.1:0", "RELAYPDF_ENGINES=none", "RELAYPDF_ALLOW_HOSTS=127.0.0.1",
+	}, settings...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &apitest.Log{}
+	return startApp(t, config, log), log
+}
+
+// TestDatabaseGone cuts every connection to the database for a time.
+func TestDatabaseGone(t *testing.T) {
+	t.Parallel()
+	through, cutter := storetest.BehindCutter(t, storetest.Postgres(t))
+	_, data := dataDir(t)
+	app, log := startFailing(t, data, "RELAYPDF_DATABASE_URL="+through.URL, "RELAYPDF_SECRET_KEY="+strings.Repeat("k", 44))
+	becomesReady(t, app, `"database":"ok"`)
+	cutter.Often(1)
+	becomesReady(t, app, runbook(t, "Ready")["1"]...)
+	says(t, log, runbook(t, "Log")["1"]...)
+	cutter.Disarm()
+	becomesReady(t, app, `"database":"ok"`)
+}
+
+// TestLostSecretKey has a job carried out, and an endpoint told of it, by a server that
+// does not know the key under which the job's input and the endpoint's secret were sealed.
+func TestLostSecretKey(t *testing.T) { //nolint:tparallel // the server that accepts the job has ended when the other one starts
+	t.Parallel()
+	_, data := dataDir(t)
+	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
+	t.Run("accepted", func(t *testing.T) {
+		app, _ := startFailing(t, data, "RELAYPDF_ROLES=api", "RELAYPDF_SECRET_KEY="+strings.Repeat("a", 44))
+		for _, ask := range []struct {
+			path, body string
+			want       int
+		}{
+			{"/v1/webhooks", `{"url":"` + apitest.NewReceiver(t, nil).URL + `","events":["job.failed"]}`, http.StatusCreated},
+			{"/v1/pdf", `{"html":"<p>a</p>","response":"async"}`, http.StatusAccepted},
+		} {
+			response, err := paidPost{url: app.URL + ask.path, secret: key}.send(t.Context(), &http.Client{Timeout: pagePatience}, strings.NewReader(ask.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _ = response.Body.Close(); response.StatusCode != ask.want {
+				t.Fatalf("%s: status %d, want %d", ask.path, response.StatusCode, ask.want)
+			}
+		}
+	})
+	_, log := startFailing(t, data, "RELAYPDF_ROLES=worker", "RELAYPDF_SECRET_KEY="+strings.Repeat("b", 44))
+	says(t, log, runbook(t, "Log")["10"]...)
+}
+
+// TestBrowsersCannotStart kills the browser of a server when no other can be started, and
+// lets one start again.
+func TestBrowsersCannotStart(t *testing.T) {
+	t.Parallel()
+	browser, err := exec.LookPath("chromium-headless-shell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := chaosFolder(t)
+	program, started, may := filepath.Join(dir, "browser"), filepath.Join(dir, "started"), filepath.Join(dir, "may")
+	script := fmt.Sprintf("#!/bin/sh\n[ -e %s ] || exit 1\necho $$ >>%s\nexec %s \"$@\"\n", may, started, browser)
+	if err := errors.Join(os.WriteFile(program, []byte(script), 0o755), os.WriteFile(may, nil, 0o644), os.WriteFile(started, nil, 0o666), os.Chmod(started, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	_, data := dataDir(t)
+	app, log := startFailing(t, data, "RELAYPDF_CHROMIUM="+program)
+	becomesReady(t, app, `"browser":"ok"`)
+	if err := os.Remove(may); err != nil {
+		t.Fatal(err)
+	}
+	pids, err := os.ReadFile(started)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text := range strings.FieldsSeq(string(pids)) {
+		pid, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command, err := os.ReadFile(filepath.Join("/proc", text, "cmdline"))
+		if err != nil || !strings.Contains(string(command), "--remote-debugging-pipe") {
+			continue // It has ended.
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+	becomesReady(t, app, runbook(t, "Ready")["6"]...)
+	says(t, log, "browser died, starting another", "start browser failed")
+	if err := os.WriteFile(may, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	becomesReady(t, app, `"browser":"ok"`)
+}
