@@ -343,7 +343,7 @@ func keyList(p Page, m Keys) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<thead><tr><th scope=\"col\">Name</th><th scope=\"col\" class=\"c2\">Key</th><th scope=\"col\" class=\"c3\">Last used</th><th scope=\"col\" class=\"n\">Calls today</th><th scope=\"col\" class=\"n c3\">Spent today</th><th scope=\"col\" class=\"does\"><span class=\"vh\">Actions</span></th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<thead><tr><th scope=\"col\">Name</th><th scope=\"col\" class=\"c2\">Key</th><th scope=\"col\" class=\"c3\">Last used</th><th scope=\"col\" class=\"n\">Completed today</th><th scope=\"col\" class=\"n c3\">Spent today</th><th scope=\"col\" class=\"does\"><span class=\"vh\">Actions</span></th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
