@@ -260,6 +260,7 @@ func TestToolsFail(t *testing.T) {
 		{"delete-pages", `{` + source + `,"pages":"-3"}`, fault.InvalidRequest, "pages", "selects all pages of the document, which has 3; at least one must stay"},
 		{"crop", `{` + source + `,"box":{"x":10000,"y":0,"width":3,"height":3},"pages":[2]}`, fault.InvalidRequest, "box", "leaves nothing of page 2"},
 		{"crop", `{` + source + `,"margins":{"top":"100in","bottom":"100in"}}`, fault.InvalidRequest, "margins", "leaves nothing of page 1"},
+		{"crop", `{` + source + `,"margins":{}}`, fault.InvalidRequest, "margins", "cut nothing off: at least one of top, right, bottom, left must be more than 0"},
 		{"attachments", `{` + source + `,"action":"extract"}`, fault.ProcessingFailed, "file", "has no attachments"},
 		{"extract-images", `{` + source + `}`, fault.ProcessingFailed, "file", "has no such images on these pages"},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, fault.InvalidRequest, "bookmarks[0].page", "goes beyond the end; the document's page count is 3"},

@@ -37,7 +37,10 @@ func (in *CropInput) Validate() error {
 	case in.Box != nil && in.Margins != nil:
 		faults.Add("margins", "cannot stand beside box: give exactly one of box, margins")
 	case in.Margins != nil:
-		in.margin(&faults)
+		before := len(faults)
+		if in.margin(&faults) == (render.PageMargin{}) && len(faults) == before {
+			faults.Add("margins", "cut nothing off: at least one of top, right, bottom, left must be more than 0")
+		}
 	}
 	return failures(faults)
 }

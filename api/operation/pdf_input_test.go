@@ -54,6 +54,7 @@ func TestPDFInputsAccept(t *testing.T) {
 func TestPDFInputsRefuse(t *testing.T) {
 	const sources = "give exactly one of url, file, fileId"
 	missing := "file is required, or another source in its place: " + sources
+	const nothingCut = "margins cut nothing off: at least one of top, right, bottom, left must be more than 0"
 	long := `"` + strings.Repeat("ä", 100) + `"`
 	for _, test := range []struct {
 		name, body string
@@ -101,6 +102,10 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.rotate", `{` + aPDF + `}`, []string{"degrees is required"}},
 		{"pdf.crop", `{` + aPDF + `}`, []string{"box is required, or margins in its place: give exactly one of box, margins"}},
 		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":9,"height":9},"margins":{"top":1}}`, []string{"margins cannot stand beside box: give exactly one of box, margins"}},
+		{"pdf.crop", `{` + aPDF + `,"margins":{}}`, []string{nothingCut}},
+		{"pdf.crop", `{` + aPDF + `,"margins":[]}`, []string{nothingCut}},
+		{"pdf.crop", `{` + aPDF + `,"margins":{"top":0,"right":"0mm","bottom":null,"left":"0"},"metadata":{"title":"x"}}`, []string{nothingCut}},
+		{"pdf.crop", `{` + aPDF + `,"margins":{"top":"wide"}}`, []string{"margins.top must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"wide\""}},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":-1,"left":"1 inch"},"pages":"x"}`, []string{
 			"pages has a part that is not a page: \"x\"; give " + render.PageRangesSyntax + ", or an array of page numbers",
 			"margins.top must be between 0in and 200in; got -0.01in", "margins.left must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"1 inch\""}},
