@@ -106,6 +106,63 @@ func TestConvertTakesAssets(t *testing.T) {
 	}
 }
 
+// TestConvertTakesFrontMatter: the options of Markdown's front matter hold as those of
+// pdf.create do, the request's come first, and those without effect are told.
+func TestConvertTakesFrontMatter(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	source := func(options string) string {
+		return `{"file":` + inline([]byte("---\ntitle: alpha\noptions:\n"+options+"---\nbeta\n\n<p style='break-before: page'>gamma\n")) + `,"sourceFilename":"a.md"`
+	}
+	const paper = "  format: A5\n  landscape: true\n"
+	const header = "  margin:\n    top: 1in\n  headerTemplate: <b style=\"font-size:9px\">delta</b>\n"
+	for _, test := range []struct {
+		body, warnings string
+		width, height  float64
+		want           []string
+	}{
+		{source(paper+header) + `}`, "", 595.92, 420, []string{"delta", "alpha", "beta", "delta", "gamma"}},
+		{source(paper) + `,"options":{"landscape":false}}`, "", 420, 595.92, []string{"alpha", "beta", "gamma"}},
+		{source("  pageRanges: \"2\"\n") + `}`, "", 612, 792, []string{"gamma"}},
+		{source("  pageRanges: \"2\"\n") + `,"options":{"pageRanges":"1"}}`, "", 612, 792, []string{"alpha", "beta"}},
+		{source(paper+"  pageRanges: 1-1\n  outline: true\n") + `,"to":"png"}`, "1", 0, 0, nil},
+		{source(paper) + `,"to":"docx"}`, "1", 0, 0, nil},
+		{source("  format A5\n") + `,"to":"html"}`, "", 0, 0, nil},
+	} {
+		got := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).OK(t)
+		if told := got.Header.Get("X-Service-Warnings"); told != test.warnings {
+			t.Errorf("%.200s: %q warnings, want %q", test.body, told, test.warnings)
+		}
+		if test.want == nil {
+			continue
+		}
+		if got := words(t, got.Body, ""); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%.200s: got %q, want %q", test.body, got, test.want)
+		}
+		size := s.Send(t, apitest.Request{Path: "/v1/pdf/info", Body: `{"file":` + inline([]byte(got.Body)) + `}`}).OK(t)
+		if want := fmt.Sprintf(`"width":%v,"height":%v`, test.width, test.height); !strings.Contains(size.Body, want) {
+			t.Errorf("%.200s: want %s in %s", test.body, want, size.Body)
+		}
+	}
+	told := s.Send(t, apitest.Request{Path: "/v1/convert", Body: source(paper) + `,"to":"docx","response":"url"}`}).OK(t)
+	if want := `"warnings":[{"code":"option_unused","message":"the front matter has options that have no effect on docx: format, landscape"}]`; !strings.Contains(told.Body, want) {
+		t.Errorf("got %s, want %s in it", told.Body, want)
+	}
+	for options, message := range map[string]string{
+		"  papper: A4\n":      "papper is not a known field",
+		"  format A4\n":       "line 4 must be written as name: value",
+		"  format: B9\n":      `format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "B9"`,
+		"  pageRanges: 3-x\n": "pageRanges ",
+		"  margin:\n    top: 9in\n    bottom: 9in\n": "margin.bottom leaves no room",
+	} {
+		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: source(options) + `}`}).Refused(t, fault.InvalidRequest)
+		if len(failure.Details) != 1 || failure.Details[0].Field != "file" ||
+			!strings.HasPrefix(failure.Details[0].Message, "has options in its front matter, of which "+message) {
+			t.Errorf("%q: details %+v, want %s", options, failure.Details, message)
+		}
+	}
+}
+
 // withoutSheetName leaves out what spreadsheets print around a sheet.
 func withoutSheetName(words []string) (left []string) {
 	for i, word := range words {

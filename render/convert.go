@@ -67,6 +67,9 @@ type Conversion struct {
 	To       ConvertTarget
 	// Print is how a PDF is made.
 	Print ConvertPrint
+	// Markdown is how Markdown is printed that becomes a PDF or images; nil takes
+	// its own size of paper, else Letter.
+	Markdown *MarkdownPrint
 	// Assets are what HTML and Markdown refer to by relative links. Only what a
 	// browser draws takes them: conversions of these to PDF and PNG.
 	Assets []Asset
@@ -79,6 +82,12 @@ type ConvertPrint struct {
 	PageRanges string
 	// Password opens the PDF; empty leaves it open.
 	Password string
+}
+
+// MarkdownPrint is how a browser prints Markdown.
+type MarkdownPrint struct {
+	PDF
+	Media string // as in Page
 }
 
 // Converted is a conversion's result.
@@ -181,21 +190,45 @@ func pageSize(ctx context.Context, a *Account, file PDFFile) ([]int, error) {
 // @page says nothing.
 const convertMargin = 0.75
 
+// FrontMatterOf reads the front matter of a document of that name, which is empty
+// where the document is no Markdown. Errors are those of ReadFrontMatter, of the content,
+// and a *ConvertError for a document of an unknown kind.
+func FrontMatterOf(content FileContent, name string) (FrontMatter, error) {
+	source, err := office.Sniff(content.Open(), name)
+	if err != nil || source.Format != office.FormatMarkdown {
+		return FrontMatter{}, err
+	}
+	head, err := io.ReadAll(io.LimitReader(content.Open(), markup.FrontMatterHead))
+	if err != nil {
+		return FrontMatter{}, fmt.Errorf("read the front matter: %w", err)
+	}
+	return ReadFrontMatter(string(head))
+}
+
 // printText makes a PDF of HTML or Markdown as a browser does.
 func printText(ctx context.Context, a *Account, c Conversion, source office.Source) (Converted, error) {
 	text, err := io.ReadAll(c.Content.Open())
 	if err != nil {
 		return Converted{}, fmt.Errorf("read the source: %w", err)
 	}
-	how := PDF{PrintBackground: true, PreferCSSPageSize: true, Landscape: c.Print.Landscape != nil && *c.Print.Landscape}
+	how := MarkdownPrint{PDF: PDF{PrintBackground: true, PreferCSSPageSize: true}}
 	src := Source{Markdown: string(text)}
-	if source.Format == office.FormatHTML {
+	switch {
+	case source.Format == office.FormatHTML:
 		margin := convertMargin
 		src = Source{HTML: string(text)}
 		how.Margin = Margin{Top: &margin, Right: &margin, Bottom: &margin, Left: &margin}
+	case c.Markdown != nil:
+		how = *c.Markdown
+	}
+	if c.Print.Landscape != nil {
+		how.Landscape = *c.Print.Landscape
+	}
+	if c.Print.PageRanges != "" {
+		how.PageRanges = "" // of the whole document the pages are taken
 	}
 	src.Assets = c.Assets
-	doc, err := a.PDF(ctx, src, Page{}, how)
+	doc, err := a.PDF(ctx, src, Page{Media: how.Media}, how.PDF)
 	return Converted{Body: doc.Body, Warnings: doc.Warnings}, err
 }
 

@@ -184,11 +184,15 @@ func tooLarge(err error) error {
 // while small, on disk when large.
 func NewFile() *spool.File { return spool.New("", 0) }
 
-// OptionsError is a line of the options in front matter that cannot be read.
-type OptionsError = markup.OptionsError
+type (
+	// FrontMatter is what Markdown says of itself in front of it.
+	FrontMatter = markup.FrontMatter
+	// OptionsError is a line of the options in front matter that cannot be read.
+	OptionsError = markup.OptionsError
+)
 
-// ReadFrontMatter reads what Markdown says of itself in front of it. An error says
-// what in its options cannot be read.
-func ReadFrontMatter(markdown string) (markup.FrontMatter, error) {
+// ReadFrontMatter reads the front matter of Markdown. An error says what in its
+// options cannot be read.
+func ReadFrontMatter(markdown string) (FrontMatter, error) {
 	return markup.ReadFrontMatter(markdown)
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -186,6 +188,10 @@ func runConvert(ctx context.Context, env *Env, in *ConvertInput) (op.Result, err
 	}
 	result, err := withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
 		conversion.Content = files[0]
+		unused, err := in.takeFrontMatter(&conversion)
+		if err != nil {
+			return op.Result{}, err
+		}
 		var page render.Source
 		made, err := withAssets(ctx, env, &in.AssetInput, &page, func() (render.Converted, error) {
 			conversion.Assets = page.Assets
@@ -194,10 +200,34 @@ func runConvert(ctx context.Context, env *Env, in *ConvertInput) (op.Result, err
 		if err != nil {
 			return op.Result{}, err
 		}
+		made.Warnings = append(unused, made.Warnings...)
 		return convertResult(in, made), nil
 	})
 	return result, in.fault(err)
 }
+
+// takeFrontMatter takes the options that Markdown may have in its front matter, which
+// are those of pdf.create, and warns of those that have no effect on the target.
+func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []render.Warning, err error) {
+	about, unread := render.FrontMatterOf(c.Content, c.Name)
+	names := slices.Sorted(maps.Keys(about.Options))
+	if c.To == render.ConvertPDF || c.To == render.ConvertPNG {
+		if c.Markdown, err = markdownPrint(in.field(""), about, unread); err != nil {
+			return nil, err
+		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return c.To == render.ConvertPDF || name != "metadata" && name != "outline" && name != "tagged"
+		})
+	}
+	if len(names) > 0 {
+		text := fmt.Sprintf("the front matter has options that have no effect on %s: %s", c.To, strings.Join(names, ", "))
+		unused = []render.Warning{render.Warning{Code: optionUnused, Message: text}.Bounded()}
+	}
+	return unused, nil
+}
+
+// optionUnused is the code of the warning that options of a document have no effect.
+const optionUnused = "option_unused"
 
 // runPage converts HTML, or the page of an address, with wkhtmltopdf.
 func (in *ConvertInput) runPage(ctx context.Context, env *Env) (result op.Result, err error) {

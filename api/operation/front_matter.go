@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"sync"
 
 	"relaypdf/api/op"
@@ -16,17 +17,16 @@ import (
 var optionsRequest = sync.OnceValues(op.NewRequest[PDFOptions])
 
 // takeFrontMatter takes the options of the page, which Markdown may have in its
-// front matter, where the request has none of its own. Faults are in the field
-// markdown.
-func (o *PDFOptions) takeFrontMatter(faults *op.Faults, markdown string) error {
-	about, err := render.ReadFrontMatter(markdown)
-	var unread *render.OptionsError
-	if errors.As(err, &unread) {
-		faults.Add("markdown", "has options in its front matter, of which %s", unread)
+// front matter, where the request has none of its own. about and unread are what
+// reading it gave. Faults are in the field that holds the Markdown.
+func (o *PDFOptions) takeFrontMatter(faults *op.Faults, field string, about render.FrontMatter, unread error) error {
+	var line *render.OptionsError
+	if errors.As(unread, &line) {
+		faults.Add(field, "has options in its front matter, of which %s", line)
 		return nil
 	}
-	if err != nil || about.Options == nil {
-		return err
+	if unread != nil || about.Options == nil {
+		return unread
 	}
 	text, err := json.Marshal(about.Options)
 	if err != nil {
@@ -40,7 +40,7 @@ func (o *PDFOptions) takeFrontMatter(faults *op.Faults, markdown string) error {
 	var wrong op.Faults
 	if errors.As(err, &wrong) {
 		for _, fault := range wrong {
-			faults.Add("markdown", "has options in its front matter, of which %s %s", fault.Field, fault.Message)
+			faults.Add(field, "has options in its front matter, of which %s %s", fault.Field, fault.Message)
 		}
 		return nil
 	}
@@ -49,7 +49,7 @@ func (o *PDFOptions) takeFrontMatter(faults *op.Faults, markdown string) error {
 	}
 	// What loads the page is the caller's to say: the text may be another's.
 	if !reflect.ValueOf(own.LoadOptions).IsZero() || !reflect.ValueOf(own.TemplateOptions).IsZero() {
-		faults.Add("markdown", "has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate")
+		faults.Add(field, "has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate")
 		return nil
 	}
 	to, from := reflect.ValueOf(o).Elem(), reflect.ValueOf(own).Elem()
@@ -59,4 +59,24 @@ func (o *PDFOptions) takeFrontMatter(faults *op.Faults, markdown string) error {
 		}
 	}
 	return nil
+}
+
+// markdownPrint returns how Markdown with that front matter is printed, or nil where it
+// has no options. Faults are in the field that holds the Markdown.
+func markdownPrint(field string, about render.FrontMatter, unread error) (*render.MarkdownPrint, error) {
+	var o PDFOptions
+	var faults, wrong op.Faults
+	if err := o.takeFrontMatter(&faults, field, about, unread); err != nil {
+		return nil, err
+	}
+	o.check(&wrong, false)
+	for _, fault := range wrong {
+		faults.Add(field, "has options in its front matter, of which %s %s", strings.TrimPrefix(fault.Field, "options."), fault.Message)
+	}
+	if about.Options == nil || len(faults) > 0 {
+		return nil, failures(faults)
+	}
+	// As for HTML, the document's own size of paper holds where no other is asked for.
+	o.PreferCSSPageSize = o.PreferCSSPageSize || o.Format == "" && o.Width.IsZero() && o.Height.IsZero()
+	return &render.MarkdownPrint{PDF: o.settings(), Media: o.MediaType}, nil
 }

@@ -118,7 +118,8 @@ func (in *PDFInput) Validate() error {
 		return err
 	}
 	if in.Markdown != nil {
-		if err := in.Options.takeFrontMatter(&faults, *in.Markdown); err != nil {
+		about, unread := render.ReadFrontMatter(*in.Markdown)
+		if err := in.Options.takeFrontMatter(&faults, "markdown", about, unread); err != nil {
 			return err
 		}
 	}

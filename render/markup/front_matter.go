@@ -16,10 +16,13 @@ type FrontMatter struct {
 	Options map[string]any
 }
 
+// FrontMatterHead is how many bytes of a document ReadFrontMatter looks at.
+const FrontMatterHead = 2 * maxFrontMatter
+
 // ReadFrontMatter reads the front matter of Markdown, a bounded part of it in
 // linear time. An error says what in the options cannot be read.
 func ReadFrontMatter(src string) (FrontMatter, error) {
-	block, _, found := frontMatter([]byte(strings.TrimPrefix(src[:min(len(src), 2*maxFrontMatter)], "\ufeff")))
+	block, _, found := frontMatter([]byte(strings.TrimPrefix(src[:min(len(src), FrontMatterHead)], "\ufeff")))
 	if !found {
 		return FrontMatter{}, nil
 	}
