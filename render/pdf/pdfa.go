@@ -133,7 +133,8 @@ type archiver struct {
 	args     ArchiveArgs
 	found    archiveFound
 	about    said
-	pictures []int // pages that have become pictures
+	pictures []int // pages that are pictures, for their transparency
+	poorer   []int // those of them that have lost text
 	lost     bool  // XMP had more than is kept
 }
 
@@ -167,6 +168,9 @@ func (a *archiver) run(ctx context.Context) error {
 		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A: its list of pages contradicts itself", cause: err}
 	}
 	if err := a.draw(ctx, told, drawn); err != nil {
+		return err
+	}
+	if err := a.keepWords(ctx, told, drawn); err != nil {
 		return err
 	}
 	now := time.Now().UTC()
@@ -224,6 +228,23 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 	return nil
 }
 
+// keepWords gives pages that were drawn as pictures their words back, where nobody sees
+// them. Only the oldest level has such pages.
+func (a *archiver) keepWords(ctx context.Context, before, drawn string) error {
+	if a.args.Level != Archive1B {
+		return nil
+	}
+	source, made := &document{work: a.work, name: before}, &document{work: a.work, name: drawn}
+	f, err := made.readSelf()
+	if err != nil {
+		return a.fail(Damaged, err)
+	}
+	if a.pictures = picturePages(f); len(a.pictures) == 0 {
+		return nil
+	}
+	return layWords(ctx, source, made, a.pictures)
+}
+
 // repaired stands among the kinds of a document whose pages are damaged.
 const repaired = "repaired"
 
@@ -256,7 +277,6 @@ func (a *archiver) verify(ctx context.Context, before, name string) error {
 	if faults := checkArchive(f, a.args.Level); len(faults) > 0 {
 		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A-" + string(a.args.Level) + ": the result " + shortFaults(faults)}
 	}
-	a.pictures = picturePages(f)
 	if err := a.sameText(ctx, source, made); err != nil {
 		return err
 	}
@@ -310,8 +330,8 @@ func (s *scan) like(other *scan) bool {
 	return float64(different) <= otherLook*float64(width*height)
 }
 
-// sameText fails where pages have lost their text, or have got other text, but those
-// that are pictures now.
+// sameText fails where pages have lost their text, or have got other text. Of those that
+// are pictures now it is noted.
 func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 	texts, err := shownTexts(ctx, source)
 	if err != nil {
@@ -325,7 +345,11 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 		return nil // fonts call letters form feeds: no page can be told from the next
 	}
 	for i := range texts {
-		if a.args.Level == Archive1B && slices.Contains(a.pictures, i+1) {
+		picture := slices.Contains(a.pictures, i+1)
+		if picture && (fewerFigures(texts[i], now[i]) || letters(now[i]) < letters(texts[i])) {
+			a.poorer = append(a.poorer, i+1)
+		}
+		if picture {
 			continue
 		}
 		if fewerFigures(texts[i], now[i]) {
@@ -412,7 +436,8 @@ func (a *archiver) changes(encrypted bool) []string {
 	say(f.Tagged, "The tags that tell screen readers the structure were left out.")
 	say(f.Overprint, "Overprinting was changed to its simpler mode.")
 	say(len(f.Fonts) > 0, "Fonts that the file names and lacks are in it now, or others in their place: %s.", shortList(fontNames(f.Fonts)))
-	say(len(a.pictures) > 0 && a.args.Level == Archive1B, "Pages with transparency are pictures now, without text: %s. Levels 2b and 3b keep them as they are.", rangeText(a.pictures))
+	say(len(a.pictures) > 0, "Pages with transparency are pictures now, their words an unseen layer over them: %s. Levels 2b and 3b keep them as they are.", rangeText(a.pictures))
+	say(len(a.poorer) > 0, "Some of the words of such pages are lost: %s.", rangeText(a.poorer))
 	say(a.lost, "Metadata beyond title, author, subject, keywords, program and dates were left out.")
 	say(mended, "The document has errors in its pages; they look as far as they could be read.")
 	return said

@@ -3,9 +3,11 @@ package pdf
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -190,7 +192,8 @@ func TestArchiveKeeps(t *testing.T) {
 	}
 }
 
-// TestArchiveTransparency keeps it where it may be, and else makes pictures of pages.
+// TestArchiveTransparency keeps it where it may be, and else makes pictures of pages, whose
+// words stay where they were for two readers.
 func TestArchiveTransparency(t *testing.T) {
 	s := three()
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
@@ -203,9 +206,51 @@ func TestArchiveTransparency(t *testing.T) {
 		if share := differing(t, draw(t, made, 1), draw(t, document, 1)); share > 0.02 {
 			t.Errorf("%s: %.1f %% of the pixels differ", level, 100*share)
 		}
+		if seen := pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", pdftest.Save(t, made), "1"); !strings.Contains(seen, "\nalpha") {
+			t.Errorf("%s: MuPDF reads %q", level, seen)
+		}
 		texts := pageTexts(t, made, "")
-		if (texts[0] == "") != picture || texts[1] != "beta" || strings.Contains(changes, "pictures now, without text: 1.") != picture {
+		if texts[0] != "alpha" || texts[1] != "beta" || strings.Contains(changes, "an unseen layer over them: 1.") != picture || strings.Contains(changes, "are lost") {
 			t.Errorf("%s: texts %q, changes %s", level, texts, changes)
+		}
+	}
+}
+
+// TestArchiveWords reads words of pages that have become pictures where they stood, on
+// pages that are turned, too.
+func TestArchiveWords(t *testing.T) {
+	s := three()
+	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
+	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
+	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha)", "/G gs BT /F1 24 Tf 40 300 Td (alpha omega 1234)", 1)
+	plain := make1(t, RepairJob, input(""), []byte(text))
+	box := regexp.MustCompile(`<word xMin="([0-9.]+)" yMin="([0-9.]+)" xMax="([0-9.]+)" yMax="([0-9.]+)">(.*)</word>`)
+	boxes := func(document []byte) [][]string {
+		return box.FindAllStringSubmatch(pdftest.Tool(t, "pdftotext", "-bbox", "-l", "1", pdftest.Save(t, document), "-"), -1)
+	}
+	for turn, document := range map[string][]byte{
+		"upright": plain, "to the right": make1(t, RotateJob, Rotation{Selection{Input: input(""), Pages: "1"}, 90}, plain),
+		"to the left": make1(t, RotateJob, Rotation{Selection{Input: input(""), Pages: "1"}, 270}, plain),
+	} {
+		made, changes := madeArchive(t, Archive1B, document)
+		if got := pageTexts(t, made, "")[0]; got != "alpha omega 1234" || !strings.Contains(changes, "an unseen layer over them: 1.") {
+			t.Errorf("%s: the page says %q, changes %s", turn, got, changes)
+		}
+		if seen := pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", pdftest.Save(t, made), "1"); !strings.Contains(seen, "alpha omega 1234") {
+			t.Errorf("%s: MuPDF reads %q", turn, seen)
+		}
+		want, got := boxes(document), boxes(made)
+		if len(want) != 3 || len(got) != len(want) {
+			t.Fatalf("%s: words %q, want those of %q", turn, got, want)
+		}
+		for i := range want {
+			for side := 1; side <= 4; side++ {
+				a, errA := strconv.ParseFloat(want[i][side], 64)
+				b, errB := strconv.ParseFloat(got[i][side], 64)
+				if errors.Join(errA, errB) != nil || math.Abs(a-b) > 1 || want[i][5] != got[i][5] {
+					t.Errorf("%s: %q, want %q", turn, got[i], want[i])
+				}
+			}
 		}
 	}
 }

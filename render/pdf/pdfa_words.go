@@ -1,0 +1,214 @@
+package pdf
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"relaypdf/render/pdffile"
+)
+
+// archiveWords lays text that nobody sees over pages that have become pictures, so
+// that their words are found and copied.
+type archiveWords struct {
+	*structure
+
+	changes *pdffile.Update
+	font    string
+	// codes are those of the characters in the font, which has one glyph for all.
+	codes   map[rune]int
+	letters []rune // by their code, from 1
+}
+
+// layWords puts the words of pages of a source over the pictures that these pages are
+// in a document that was made of it.
+func layWords(ctx context.Context, source, made *document, pictures []int) error {
+	f, err := made.readSelf()
+	if err != nil {
+		return made.fail(Damaged, err)
+	}
+	s, err := selfDescribed(f)
+	if err != nil {
+		return made.fail(Damaged, err)
+	}
+	from := &reader{document: source}
+	if from.sizes, err = source.pageSizes(ctx, pictures[0], pictures[len(pictures)-1]); err != nil {
+		return err
+	}
+	a := &archiveWords{structure: s, changes: s.NewUpdate(), codes: map[rune]int{}}
+	a.font = a.changes.Reserve()
+	for _, n := range pictures {
+		layer, err := from.layer(ctx, n)
+		if err != nil {
+			return err
+		}
+		if len(layer.Words) > 0 && layer.Width > 0 && layer.Height > 0 {
+			a.page(s.Pages[n-1].Object, layer.ReadPage)
+		}
+	}
+	if len(a.letters) == 0 {
+		return nil
+	}
+	a.makeFont()
+	return made.change(a.changes)
+}
+
+// page puts words behind the content of a page.
+func (a *archiveWords) page(ref string, words ReadPage) {
+	page := a.Dict(ref)
+	const name = "/Words"
+	resources, fonts := pdffile.Dict{}, pdffile.Dict{}
+	maps.Copy(resources, a.Entry(a.inherited(page, "/Resources")))
+	maps.Copy(fonts, a.Entry(resources["/Font"]))
+	fonts[name], resources["/Font"] = a.font, fonts
+	content := a.changes.Reserve()
+	var b bytes.Buffer
+	toPage := affine{1 / words.Width, 0, 0, 1 / words.Height, 0, 0}.then(a.paper(page).square())
+	fmt.Fprintf(&b, "q %.5f %.5f %.5f %.5f %.5f %.5f cm BT 3 Tr\n", toPage[0], toPage[1], toPage[2], toPage[3], toPage[4], toPage[5])
+	turned := sideways(words.Words)
+	for _, w := range words.Words {
+		a.word(&b, name, w, words.Height, turned)
+	}
+	b.WriteString("ET Q\n")
+	a.changes.Set(content, pdffile.Stream{Entries: pdffile.Dict{}, Content: b.Bytes()})
+	page = pdffile.Without(page)
+	page["/Resources"], page["/Contents"] = resources, []any{page["/Contents"], content}
+	a.changes.Set(ref, page)
+}
+
+// square takes parts of a page as it is shown, from its bottom left, to its own units.
+func (p paper) square() affine {
+	b := p.box
+	w, h := b[2]-b[0], b[3]-b[1]
+	switch p.turn {
+	case 90:
+		return affine{0, h, -w, 0, b[2], b[1]}
+	case 180:
+		return affine{-w, 0, 0, -h, b[2], b[3]}
+	case 270:
+		return affine{0, -h, w, 0, b[0], b[3]}
+	}
+	return affine{w, 0, 0, h, b[0], b[1]}
+}
+
+// noGlyph is how far each character moves on, in the font's units.
+const noGlyph = unitsPerEm * 278 / 1000
+
+// sideways tells how the words of a page run where most are higher than wide: 1 is down
+// and -1 up, by where the next ones of their lines are, and 0 is to the right.
+func sideways(words []ReadWord) int {
+	turned, high, all := 0, 0, 0
+	for i, w := range words {
+		letters := utf8.RuneCountInString(w.Text)
+		if all += letters; w.Height > w.Width {
+			high += letters
+		}
+		if i > 0 && math.Abs(w.X-words[i-1].X) < w.Width/2 {
+			turned += cmp.Compare(w.Y, words[i-1].Y)
+		}
+	}
+	if 2*high < all {
+		return 0
+	}
+	return cmp.Compare(turned, 0)
+}
+
+// word writes a word that fills its box, on a page of a height in points. Poppler has told
+// its letters as they stand from left to right.
+func (a *archiveWords) word(b *bytes.Buffer, font string, w ReadWord, height float64, turned int) {
+	const below = float64(fontDescent) / (fontAscent + fontDescent) // the line, of the height of letters
+	tall, long := w.Height, w.Width
+	along := affine{1, 0, 0, 1, w.X, height - w.Y - w.Height*(1-below)}
+	if turned != 0 {
+		tall, long = long, tall
+		along = affine{0, -1, 1, 0, w.X + w.Width*below, height - w.Y}
+		if turned < 0 {
+			along = affine{0, 1, -1, 0, w.X + w.Width*(1-below), height - w.Y - w.Height}
+		}
+	}
+	if tall <= 0 || long <= 0 {
+		return
+	}
+	size := tall * unitsPerEm / (fontAscent + fontDescent)
+	stretch := 100 * long * unitsPerEm / (float64(utf8.RuneCountInString(w.Text)) * noGlyph * size)
+	fmt.Fprintf(b, "%s %.3f Tf %.3f Tz %.0f %.0f %.0f %.0f %.3f %.3f Tm <", font, size, stretch, along[0], along[1], along[2], along[3], along[4], along[5])
+	for _, r := range w.Text + " " {
+		fmt.Fprintf(b, "%04x", a.code(r))
+	}
+	b.WriteString("> Tj\n")
+}
+
+// code is the code of a character; 0, which means none, once there are too many.
+func (a *archiveWords) code(r rune) int {
+	code, known := a.codes[r]
+	if !known && len(a.letters) < 0xffff {
+		a.letters = append(a.letters, r)
+		code = len(a.letters)
+		a.codes[r] = code
+	}
+	return code
+}
+
+// makeFont adds the font: all its characters are one glyph, and it tells what they mean.
+func (a *archiveWords) makeFont() {
+	object := func(value any) string {
+		ref := a.changes.Reserve()
+		a.changes.Set(ref, value)
+		return ref
+	}
+	stream := func(content []byte, entries pdffile.Dict) string {
+		return object(pdffile.Stream{Entries: entries, Content: content})
+	}
+	thousandths := func(n int) float64 { return float64(n) * 1000 / unitsPerEm }
+	const name, first = "/RelaypdfWords", "\x00\x01"
+	// Letters are boxes: MuPDF does not see a line of such as have no outline.
+	outline := []point{{0, -fontDescent, true}, {0, fontAscent, true}, {noGlyph, fontAscent, true}, {noGlyph, -fontDescent, true}}
+	file := (&fontBuilder{glyphs: map[rune]glyph{' ': {advance: noGlyph, contours: [][]point{outline}}}}).file()
+	descriptor := object(pdffile.Dict{
+		"/Type": "/FontDescriptor", "/FontName": name, "/Flags": 4., "/ItalicAngle": 0., "/StemV": 80.,
+		"/FontBBox": []any{0., thousandths(-fontDescent), thousandths(noGlyph), thousandths(fontAscent)},
+		"/Ascent":   thousandths(fontAscent), "/Descent": thousandths(-fontDescent), "/CapHeight": thousandths(fontAscent),
+		"/FontFile2": stream(file, pdffile.Dict{"/Length1": float64(len(file))}),
+	})
+	letters := object(pdffile.Dict{
+		"/Type": "/Font", "/Subtype": "/CIDFontType2", "/BaseFont": name, "/FontDescriptor": descriptor,
+		"/CIDSystemInfo": pdffile.Dict{"/Registry": "b:41646f6265", "/Ordering": "b:4964656e74697479", "/Supplement": 0.},
+		"/DW":            math.Round(thousandths(noGlyph)), // poppler reads whole numbers only
+		"/CIDToGIDMap":   stream(append([]byte{0, 0}, bytes.Repeat([]byte(first), len(a.letters))...), pdffile.Dict{}),
+	})
+	a.changes.Set(a.font, pdffile.Dict{
+		"/Type": "/Font", "/Subtype": "/Type0", "/BaseFont": name, "/Encoding": "/Identity-H",
+		"/DescendantFonts": []any{letters}, "/ToUnicode": stream(a.meanings(), pdffile.Dict{}),
+	})
+}
+
+// meanings is the table of what codes mean.
+func (a *archiveWords) meanings() []byte {
+	const most = 100 // in one part
+	var b bytes.Buffer
+	b.WriteString("/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n" +
+		"/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def /CMapName /Adobe-Identity-UCS def /CMapType 2 def\n" +
+		"1 begincodespacerange <0000> <ffff> endcodespacerange\n")
+	code := 0
+	for part := range slices.Chunk(a.letters, most) {
+		fmt.Fprintf(&b, "%d beginbfchar\n", len(part))
+		for _, r := range part {
+			code++
+			var text []byte
+			for _, unit := range utf16.Encode([]rune{r}) {
+				text = append(text, byte(unit>>8), byte(unit))
+			}
+			fmt.Fprintf(&b, "<%04x> <%s>\n", code, hex.EncodeToString(text))
+		}
+		b.WriteString("endbfchar\n")
+	}
+	b.WriteString("endcmap CMapName currentdict /CMap defineresource pop end end\n")
+	return b.Bytes()
+}
