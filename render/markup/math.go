@@ -47,7 +47,7 @@ type Fault struct {
 }
 
 // math is formulas as GitHub has them: $…$ and $`…`$ in a line, $$…$$ set apart, and code
-// blocks called math. A document's formulas share a realm of JavaScript, which
+// blocks called math; and as TeX has them, \(…\) in a line and \[…\] set apart. A document's formulas share a realm of JavaScript, which
 // nothing else has.
 type math struct {
 	vm     *goja.Runtime
@@ -71,6 +71,7 @@ type formula struct {
 type formulaBlock struct {
 	ast.BaseBlock
 	formula formula
+	fence   string // that ends it
 	closed  bool
 }
 
@@ -98,11 +99,14 @@ func (m *math) Extend(md goldmark.Markdown) {
 type mathInlines struct{}
 
 // Trigger implements parser.InlineParser.
-func (mathInlines) Trigger() []byte { return []byte{'$'} }
+func (mathInlines) Trigger() []byte { return []byte{'$', '\\'} }
 
 // Parse implements parser.InlineParser.
 func (mathInlines) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, segment := block.PeekLine()
+	if line[0] == '\\' {
+		return parenthesized(block)
+	}
 	fence := 1
 	if bytes.HasPrefix(line, []byte("$$")) {
 		fence = 2
@@ -112,7 +116,7 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.No
 		return nil
 	}
 	rest := line[fence:]
-	end := dollars(rest, fence)
+	end := fenceAt(rest, "$$"[:fence])
 	if end <= 0 {
 		return nil
 	}
@@ -131,14 +135,34 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.No
 	return &formula{tex: string(tex), at: segment.Start, apart: fence > 1, source: string(line[:whole])}
 }
 
-// dollars is where the dollars are that end a formula, or -1.
-func dollars(text []byte, fence int) int {
+// prose is text between brackets that were escaped because they are none of Markdown.
+var prose = regexp.MustCompile(`^[^\\^=_{}]*\pL{2,}\s+\pL{2,}[^\\^=_{}]*$`)
+
+// parenthesized is the formula between \( and \) that the line begins with, or nil.
+func parenthesized(block text.Reader) ast.Node {
+	line, segment := block.PeekLine()
+	rest, ok := bytes.CutPrefix(line, []byte(`\(`))
+	end := fenceAt(rest, `\)`)
+	if !ok || end < 0 || block.PrecendingCharacter() == ']' {
+		return nil
+	}
+	tex := bytes.TrimSpace(rest[:end])
+	if len(tex) == 0 || prose.Match(tex) {
+		return nil
+	}
+	whole := len(`\(`) + end + len(`\)`)
+	block.Advance(whole)
+	return &formula{tex: string(tex), at: segment.Start, source: string(line[:whole])}
+}
+
+// fenceAt is where the fence is that ends a formula, or -1.
+func fenceAt(text []byte, fence string) int {
 	for i := 0; i < len(text); i++ {
 		switch {
+		case bytes.HasPrefix(text[i:], []byte(fence)):
+			return i
 		case text[i] == '\\':
 			i++
-		case text[i] == '$' && (fence == 1 || i+1 < len(text) && text[i+1] == '$'):
-			return i
 		}
 	}
 	return -1
@@ -150,22 +174,38 @@ func isWordRune(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// mathBlocks finds formulas that begin a line with $$ and end one so.
+// mathBlocks finds formulas that begin a line with $$ and end one so, or with \[ and \].
 type mathBlocks struct{}
 
 // Trigger implements parser.BlockParser.
-func (mathBlocks) Trigger() []byte { return []byte{'$'} }
+func (mathBlocks) Trigger() []byte { return []byte{'$', '\\'} }
+
+// meant tells formulas from brackets that were escaped, such as \[edit\]: by what
+// follows on the first line, and how the last line ends.
+var (
+	meant  = regexp.MustCompile(`^(\s|.*(\^|=|\\[A-Za-z]))`)
+	ending = regexp.MustCompile(`^[ \t.,;]*(\r?\n|$)`)
+)
 
 // Open implements parser.BlockParser.
 func (mathBlocks) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	line, segment := reader.PeekLine()
 	at := pc.BlockOffset()
-	if at < 0 || !bytes.HasPrefix(line[at:], []byte("$$")) {
+	var fence string
+	switch {
+	case at < 0:
+		return nil, parser.NoChildren
+	case bytes.HasPrefix(line[at:], []byte("$$")):
+		fence = "$$"
+	case bytes.HasPrefix(line[at:], []byte(`\[`)) && meant.Match(line[at+2:]):
+		fence = `\]`
+	default:
 		return nil, parser.NoChildren
 	}
 	first := bytes.TrimSpace(line[at+2:])
-	if end := dollars(first, 2); end >= 0 {
-		if end == 0 || end+2 < len(first) {
+	if end := fenceAt(first, fence); end >= 0 {
+		after := first[end+2:]
+		if len(bytes.TrimSpace(first[:end])) == 0 || len(after) > 0 && (fence == "$$" || !ending.Match(after)) {
 			return nil, parser.NoChildren // a line with a formula in it
 		}
 		reader.AdvanceToEOL()
@@ -173,11 +213,12 @@ func (mathBlocks) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.N
 	}
 	// What does not end before the next paragraph was not meant.
 	below, _, _ := bytes.Cut(reader.Source()[segment.Stop:], []byte("\n\n"))
-	if dollars(below, 2) < 0 {
+	end := fenceAt(below, fence)
+	if end < 0 || fence == `\]` && (len(bytes.TrimSpace(below[:end])) == 0 || !ending.Match(below[end+2:])) {
 		return nil, parser.NoChildren
 	}
 	reader.AdvanceToEOL()
-	return &formulaBlock{formula: formula{tex: string(first) + "\n", at: segment.Start, apart: true}}, parser.NoChildren
+	return &formulaBlock{formula: formula{tex: string(first) + "\n", at: segment.Start, apart: true}, fence: fence}, parser.NoChildren
 }
 
 // Continue implements parser.BlockParser.
@@ -187,7 +228,7 @@ func (mathBlocks) Continue(node ast.Node, reader text.Reader, _ parser.Context) 
 		return parser.Close
 	}
 	line, _ := reader.PeekLine()
-	if end := dollars(line, 2); end >= 0 {
+	if end := fenceAt(line, block.fence); end >= 0 {
 		block.formula.tex, block.closed = block.formula.tex+string(line[:end]), true
 		reader.AdvanceToEOL()
 		return parser.Close

@@ -20,6 +20,13 @@ func TestFormulas(t *testing.T) {
 		{"a code block", "```math\nx\n```", `<p class="formula"><span class="katex-display">`},
 		{"in a table", "|a|\n|-|\n|$x$|", `<td><span class="katex">`},
 		{"emphasis inside", "$a_1 b_2$ and $c*d*e$", `</span></span></span> and <span class="katex">`},
+		{"between \\( and \\)", `so \(a*b*c\) is`, `<p>so <span class="katex">`},
+		{"between \\( and \\) with spaces", `so \( \frac{1}{(x)} \), too`, `<p>so <span class="katex">`},
+		{"apart between \\[ and \\]", "so\n\\[\nx\n\\]\nis", `<p class="formula"><span class="katex-display">`},
+		{"apart between \\[ and \\] on one line", `\[ x \]`, `<p class="formula"><span class="katex-display">`},
+		{"apart between \\[ and \\] without spaces", `\[x^2\].`, `<p class="formula"><span class="katex-display">`},
+		{"apart in a list between \\[ and \\]", "- \\[\n  x\n  \\]", "<li>\n<p class=\"formula\"><span class=\"katex-display\">"},
+		{"a wrong one between \\( and \\)", `x \(\frac{1\) y`, `<code class="fault">\(\frac{1\)</code>`},
 		{"a wrong one", "x $\\frac{1$ y", `<code class="fault">$\frac{1$</code>`},
 		{"one that would load", `$\includegraphics{https://a.example/x.png}$`, `<span class="katex">`},
 	} {
@@ -35,6 +42,8 @@ func TestDollarsThatAreNoFormulas(t *testing.T) {
 	for _, src := range []string{
 		"costs $5 and $10", "from $5-$10", "US$5 or CA$7", "**$5** or **$6**", "$PATH and $HOME", "$HOME/$USER", `\$a\$`, "`$a$`",
 		"```\n$a$\n```", "a $ b $ c", "$20,000 and $30,000", "$$", "$$$$", "$$\n\nnot closed", "<b title=\"$a$\">x</b>", "$ a$", "[x]($a$)",
+		`\\(x\\)`, "`\\(x\\)`", "```\n\\(x\\)\n\\[\nx\n\\]\n```", "    \\[\n    x\n    \\]", `[x]\(y\)`, `[x](a\(b\))`, `\(see above\)`, `\(\)`, `\( \)`, `\(x`,
+		`\[1\]`, `\[edit\]`, `\[ \] to do`, `\[ \]`, `\[x^2\](a)`, `as \[he\] said`, "\\[sic\nor so\\]", "\\[\nx\n\ny\n\\]", "\\[\nx\n\\] and more",
 	} {
 		if got := convert(t, src, MarkdownOptions{}); strings.Contains(got, "katex") {
 			_, body, _ := strings.Cut(got, "<body>")
