@@ -219,7 +219,11 @@ func addAnswers(doc *document, e *endpoint, r route) {
 	if r.body != nil {
 		name := componentName(strings.ReplaceAll(r.operationID(), "_", "."), "Input")
 		doc.Components.Schemas[name] = r.body
-		e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{"application/json": {Schema: schemaRef(name)}}}
+		content := mediaType{Schema: schemaRef(name)}
+		if r.example != "" {
+			content.Example = json.RawMessage(r.example)
+		}
+		e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{"application/json": content}}
 	}
 }
 

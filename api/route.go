@@ -60,6 +60,9 @@ type facts struct {
 	headers []string
 	// others are further answers: by status, their description.
 	others map[int]string
+	// example is a body as JSON that does something, for the documentation; empty where
+	// a request needs none.
+	example string
 	// upload tells of a body that is no JSON, by its content type.
 	upload map[string]mediaType
 	// codes are the errors that only this route may answer with.

@@ -38,61 +38,62 @@ type call struct {
 	Types []string `json:"types"`
 }
 
-// everyCall calls each operation of the document once at least: those of the table with
-// their examples, and the others as this says. The delivery is one that has failed.
+// everyCall calls each operation of the document once at least, with its example: those
+// of the table, and the others in the order that this says. The delivery is one that has
+// failed.
 func everyCall(t *testing.T, description []byte, delivery string) []call {
 	t.Helper()
 	var calls []call
-	add := func(operation, body string, arguments ...any) {
-		calls = append(calls, call{Operation: operation, Body: json.RawMessage(body), Arguments: arguments})
+	add := func(operation string, arguments ...any) {
+		calls = append(calls, call{Operation: operation, Arguments: arguments})
 	}
 	for _, plain := range []string{
 		"health_get", "health_ready_get", "openapi_get", "account_get", "billing_prices_get", "billing_usage_get", "billing_limits_get", "fonts_list", "templates_gallery_get",
 	} {
-		add(plain, "")
+		add(plain)
 	}
 	layouts, err := gallery.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	add("gallery_get", "", path.Base(layouts.List("", "")[0].ThumbnailPath()))
-	add("billing_limits_update", `{"maxDayMicrodollars":4000000}`)
+	add("gallery_get", path.Base(layouts.List("", "")[0].ThumbnailPath()))
+	add("billing_limits_update")
 	calls = append(calls, call{Operation: "files_upload", Upload: "hello"})
-	add("files_list", "")
-	add("files_get", "", "$files_upload")
-	add("files_delete", "", "$files_upload")
+	add("files_list")
+	add("files_get", "$files_upload")
+	add("files_delete", "$files_upload")
 	calls = append(calls, call{Operation: "barcodes_create", Body: json.RawMessage(`{"type":"qr","text":"later","response":"async"}`), Status: http.StatusAccepted, Types: []string{"application/json"}})
-	add("jobs_get", "", "$barcodes_create")
-	add("jobs_list", "")
-	add("templates_validate", `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"}}`)
-	add("templates_create", `{"name":"Letter","html":"<p>{{name}}</p>"}`)
-	add("templates_list", "")
+	add("jobs_get", "$barcodes_create")
+	add("jobs_list")
+	add("templates_validate")
+	add("templates_create")
+	add("templates_list")
 	const template = "$templates_create"
-	add("templates_get", "", template)
-	add("templates_publish", `{"comment":"first"}`, template)
-	add("templates_update", `{"html":"<p>Dear {{name}}</p>"}`, template)
-	add("templates_discard", "", template)
-	add("templates_versions_list", "", template)
-	add("templates_versions_get", "", template, 1)
-	add("templates_restore", `{"version":1}`, template)
-	add("templates_duplicate", `{"name":"Another"}`, template)
-	add("templates_sessions_create", `{"capabilities":["edit"],"origin":"https://app.example.com"}`, template)
-	add("templates_delete", "", template)
-	add("templates_partials_put", `{"html":"<b>Foot</b>"}`, "foot")
-	add("templates_partials_get", "", "foot")
-	add("templates_partials_list", "")
-	add("templates_partials_delete", "", "foot")
-	add("webhooks_create", `{"url":"https://example.com/in","events":["job.failed"]}`)
+	add("templates_get", template)
+	add("templates_publish", template)
+	add("templates_update", template)
+	add("templates_discard", template)
+	add("templates_versions_list", template)
+	add("templates_versions_get", template, 1)
+	add("templates_restore", template)
+	add("templates_duplicate", template)
+	add("templates_sessions_create", template)
+	add("templates_delete", template)
+	add("templates_partials_put", "foot")
+	add("templates_partials_get", "foot")
+	add("templates_partials_list")
+	add("templates_partials_delete", "foot")
+	add("webhooks_create")
 	const endpoint = "$webhooks_create"
-	add("webhooks_update", `{"enabled":true}`, endpoint)
-	add("webhooks_list", "")
-	add("webhooks_test", "", endpoint)
-	add("webhooks_deliveries_list", "")
-	add("webhooks_deliveries_get", "", "$webhooks_test")
-	add("webhooks_deliveries_replay", "", delivery)
-	add("webhooks_roll", "", endpoint)
-	add("webhooks_activate", "", endpoint)
-	add("webhooks_delete", "", endpoint)
+	add("webhooks_update", endpoint)
+	add("webhooks_list")
+	add("webhooks_test", endpoint)
+	add("webhooks_deliveries_list")
+	add("webhooks_deliveries_get", "$webhooks_test")
+	add("webhooks_deliveries_replay", delivery)
+	add("webhooks_roll", endpoint)
+	add("webhooks_activate", endpoint)
+	add("webhooks_delete", endpoint)
 	return described(t, description, calls)
 }
 
@@ -105,6 +106,11 @@ type documented struct {
 	Responses map[string]struct{ Content map[string]any }
 
 	method, path string
+}
+
+// example is a body that does something.
+func (d documented) example() json.RawMessage {
+	return d.RequestBody.Content["application/json"].Example
 }
 
 // described completes calls by what the document says, with those that its examples
@@ -134,9 +140,11 @@ func described(t *testing.T, description []byte, given []call) []call {
 	}
 	var calls []call
 	for _, id := range slices.Sorted(maps.Keys(operations)) {
-		if example := operations[id].RequestBody.Content["application/json"].Example; example != nil {
+		named := slices.ContainsFunc(given, func(c call) bool { return c.Operation == id })
+		switch example := operations[id].example(); {
+		case example != nil && (produces[id] != nil || !named):
 			calls = append(calls, call{Operation: id, Body: example, Types: produces[id]})
-		} else if !slices.ContainsFunc(given, func(c call) bool { return c.Operation == id }) {
+		case !named:
 			t.Errorf("nothing calls %s", id)
 		}
 	}
@@ -151,6 +159,9 @@ func described(t *testing.T, description []byte, given []call) []call {
 // good answers.
 func (c *call) complete(o documented) {
 	c.Method, c.Path = o.method, o.path
+	if c.Body == nil {
+		c.Body = o.example()
+	}
 	if c.Status != 0 {
 		return
 	}

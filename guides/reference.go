@@ -139,12 +139,20 @@ func methodPlace(method string) int {
 	return slices.Index([]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete}, method)
 }
 
+var parameterOfPath = regexp.MustCompile(`\{\w+\}`)
+
 var errorLine = regexp.MustCompile("`([a-z_]+)`: (.*)")
 
 // needsKey says whether nobody is answered without a key: an empty requirement is met
 // by everybody.
 func (e endpoint) needsKey() bool {
 	return len(e.Security) > 0 && !slices.ContainsFunc(e.Security, func(r map[string][]string) bool { return len(r) == 0 })
+}
+
+// placed writes the parameters of a path in capitals, where readers put values of
+// their own: /v1/files/ID.
+func placed(path string) string {
+	return strings.NewReplacer("{", "", "}", "").Replace(parameterOfPath.ReplaceAllStringFunc(path, strings.ToUpper))
 }
 
 func (d *openAPI) operation(address, method, path string, e endpoint) (views.Operation, error) {
@@ -164,7 +172,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 		field.Description, field.In = cmp.Or(p.Description, field.Description), p.In
 		o.Params = append(o.Params, field)
 	}
-	r := Request{Method: method, URL: address + strings.NewReplacer("{", "", "}", "").Replace(path), NoKey: !o.NeedsKey}
+	r := Request{Method: method, URL: address + placed(path), NoKey: !o.NeedsKey}
 	if e.Body != nil {
 		for media, content := range e.Body.Content {
 			if media != "application/json" {
@@ -219,6 +227,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 var endings = map[string]string{
 	"application/pdf": ".pdf", "image/png": ".png", "application/zip": ".zip", "image/webp": ".webp",
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+	"application/octet-stream": "", // of any kind
 }
 
 // resultFile names the file of an operation's first answer, if it is one.
@@ -233,7 +242,7 @@ func resultFile(o views.Operation) string {
 	if o.ID == "convert_create" {
 		return stem + ".xlsx"
 	}
-	for _, media := range []string{"application/pdf", "image/png", "application/zip", "image/webp"} {
+	for _, media := range []string{"application/pdf", "image/png", "application/zip", "image/webp", "application/octet-stream"} {
 		if slices.Contains(o.Answers[0].Types, media) {
 			return stem + endings[media]
 		}

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,12 +42,7 @@ func TestKilledServerLosesNoEvent(t *testing.T) {
 			}
 		}))
 		defer receiver.Close()
-		ca := filepath.Join(t.TempDir(), "ca.pem")
-		certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: receiver.Certificate().Raw})
-		if err := os.WriteFile(ca, certificate, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c.env = append(c.env, "RELAYPDF_EXTRA_CA="+ca, "RELAYPDF_ALLOW_HOSTS=127.0.0.1")
+		c.env = append(c.env, "RELAYPDF_EXTRA_CA="+authorityOf(t, receiver), "RELAYPDF_ALLOW_HOSTS=127.0.0.1")
 		ctx, cancel := context.WithTimeout(t.Context(), 2*crashPatience)
 		defer cancel()
 		next := func() delivery {

@@ -86,6 +86,17 @@ func TestFirstDay(t *testing.T) {
 	}
 }
 
+// authorityOf writes the certificate of a server to a file, for RELAYPDF_EXTRA_CA.
+func authorityOf(t *testing.T, server *httptest.Server) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "ca.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(path, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestCommandsOfTheReadme runs those that call a server or work on its data. What they
 // take from the web stands in their own folder.
 func TestCommandsOfTheReadme(t *testing.T) {
@@ -97,11 +108,7 @@ func TestCommandsOfTheReadme(t *testing.T) {
 	dir := t.TempDir()
 	site := httptest.NewTLSServer(http.FileServer(http.Dir(dir)))
 	defer site.Close()
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	app := startOpen(t, "RELAYPDF_EXTRA_CA="+ca, "RELAYPDF_ALLOW_HOSTS=127.0.0.1")
+	app := startOpen(t, "RELAYPDF_EXTRA_CA="+authorityOf(t, site), "RELAYPDF_ALLOW_HOSTS=127.0.0.1")
 	c := commandsOf(t, app)
 	c.dir = dir
 	c.begin += "JSON='Content-Type: application/json'\nexport RELAYPDF_DATA_DIR=" + app.config.DataDir + "\n"

@@ -2,12 +2,9 @@ package main
 
 import (
 	"bytes"
-	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,7 +41,7 @@ type received struct {
 // newProgram starts a program that refuses everything until it is up.
 func newProgram(t *testing.T) *customerProgram {
 	t.Helper()
-	r := &customerProgram{received: map[string][]received{}, ca: filepath.Join(t.TempDir(), "ca.pem")}
+	r := &customerProgram{received: map[string][]received{}}
 	r.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, err := io.ReadAll(q.Body)
 		if err != nil {
@@ -60,10 +57,7 @@ func newProgram(t *testing.T) *customerProgram {
 		http.Error(w, "out for lunch", http.StatusServiceUnavailable)
 	}))
 	t.Cleanup(r.Close)
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Certificate().Raw})
-	if err := os.WriteFile(r.ca, certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	r.ca = authorityOf(t, r.Server)
 	return r
 }
 

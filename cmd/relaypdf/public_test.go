@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"image/png"
 	"io"
 	"net/http"
@@ -22,7 +23,9 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 	"golang.org/x/net/html"
 
+	"relaypdf/ai/aitest"
 	"relaypdf/api"
+	"relaypdf/gallery"
 	"relaypdf/guides"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -235,12 +238,23 @@ func holdsError(dir string) bool {
 	})
 }
 
-// TestSamplesOfTheReferenceRun runs the curl sample of every operation that makes
-// something, and one of them in every language.
+// everywhere are the operations whose samples are run in every language: one without an
+// id, one with, and one that takes a file.
+var everywhere = []string{"pdf_create", "templates_update", "files_upload"}
+
+// TestSamplesOfTheReferenceRun runs the curl sample of every operation, and some in
+// every language. Where readers put an id of their own is one of the account.
 func TestSamplesOfTheReferenceRun(t *testing.T) {
 	t.Parallel()
-	app := startOpen(t)
-	key := keyOf(t, app)
+	gone := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
+	defer gone.Close()
+	provider := aitest.New(t, func(aitest.Asked) aitest.Reply {
+		return aitest.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
+	})
+	app := startOpen(t, "RELAYPDF_EXTRA_CA="+authorityOf(t, gone), "RELAYPDF_ALLOW_HOSTS=127.0.0.1",
+		"RELAYPDF_AI_PROVIDER=openai", "RELAYPDF_AI_BASE_URL="+provider.URL, "RELAYPDF_AI_API_KEY=the-key", "RELAYPDF_AI_MODEL=the-model",
+		"RELAYPDF_AI_PRICE_INPUT=2", "RELAYPDF_AI_PRICE_OUTPUT=10", "RELAYPDF_AI_MAX_TOKENS=3000")
+	r := reader{t: t, address: app.BaseURL(), key: keyOf(t, app), receiver: gone.URL}
 	description, err := api.Description(app.API)
 	if err != nil {
 		t.Fatal(err)
@@ -251,29 +265,31 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	}
 	names := map[string][]string{"Go": {"sample.go", "go", "run"}, "JavaScript": {"sample.mjs", "node"}, "Python": {"sample.py", "python3"}, "PHP": {"sample.php", "php"}}
 	for _, o := range book.Operations {
-		if o.Price == nil || o.ID == "templates_generate" {
-			continue // needs an id of the reader's, or a provider of models
-		}
 		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "report.pdf"), []byte("%PDF-1.7\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		own := r.own(o.Path)
 		for _, sample := range o.Samples {
 			name, known := names[sample.Name]
-			if known && o.ID != "pdf_create" {
+			if known && !slices.Contains(everywhere, o.ID) {
 				continue
 			}
-			command := []string{"bash", "-e", "-c", curlFails + sample.Text}
+			text := own.Replace(sample.Text)
+			command := []string{"bash", "-e", "-c", curlFails + text}
 			if known {
 				if _, err := exec.LookPath(name[1]); err != nil {
 					t.Logf("%s is not here: its sample was not run", name[1])
 					continue
 				}
-				if err := os.WriteFile(filepath.Join(dir, name[0]), []byte(sample.Text), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, name[0]), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				command = append(slices.Clone(name[1:]), name[0])
 			}
 			_ = os.Remove(filepath.Join(dir, "result.pdf"))
-			if out, err := runs(t, key, dir, command...); err != nil {
-				t.Errorf("%s in %s: %v\n%.2000s\n%.1000s", o.ID, sample.Name, err, sample.Text, out)
+			if out, err := runs(t, r.key, dir, command...); err != nil {
+				t.Errorf("%s in %s: %v\n%.2000s\n%.1000s", o.ID, sample.Name, err, text, out)
 				continue
 			}
 			if content, err := os.ReadFile(filepath.Join(dir, "result.pdf")); o.ID == "pdf_create" && (err != nil || !bytes.HasPrefix(content, []byte("%PDF-"))) {
@@ -281,6 +297,73 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 			}
 		}
 	}
+}
+
+// reader is somebody with an account who tries what the reference shows.
+type reader struct {
+	t                      *testing.T
+	address, key, receiver string // the receiver refuses every event for good
+}
+
+// sends makes a call, and returns its answer's id and status.
+func (r reader) sends(method, path, body string) (id, status string) {
+	r.t.Helper()
+	out, err := runs(r.t, r.key, r.t.TempDir(), "curl", "-sS", "--fail-with-body", "-X", method, r.address+path,
+		"-H", "Authorization: Bearer "+r.key, "-H", "Content-Type: application/json", "-d", body)
+	var answer struct{ ID, Status string }
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &answer)
+	}
+	if err != nil {
+		r.t.Fatalf("%s %s: %v\n%.1000s", method, path, err, out)
+	}
+	return answer.ID, answer.Status
+}
+
+// own puts new things of the account in the place of a path's parameters, which samples
+// have in capitals.
+func (r reader) own(path string) *strings.Replacer {
+	r.t.Helper()
+	folder, parameter, _ := strings.Cut(path, "{")
+	if parameter == "" {
+		return strings.NewReplacer()
+	}
+	id := ""
+	switch folder {
+	case "/gallery/":
+		layouts, err := gallery.New()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		id = strings.TrimPrefix(layouts.List("", "")[0].ThumbnailPath(), folder)
+	case "/v1/files/":
+		id, _ = r.sends("POST", "/v1/barcodes", `{"type":"qr","text":"a","response":"url"}`)
+	case "/v1/jobs/":
+		id, _ = r.sends("POST", "/v1/barcodes", `{"type":"qr","text":"a","response":"async"}`)
+	case "/v1/templates/":
+		id, _ = r.sends("POST", "/v1/templates", `{"name":"Letter","html":"<p>A</p>"}`)
+		r.sends("POST", "/v1/templates/"+id+"/publish", "{}")
+		r.sends("PATCH", "/v1/templates/"+id, `{"html":"<p>B</p>"}`)
+	case "/v1/templates/partials/":
+		id = "foot"
+		r.sends("PUT", folder+id, `{"html":"<p>A</p>"}`)
+	case "/v1/webhooks/":
+		id, _ = r.sends("POST", "/v1/webhooks", `{"url":"`+r.receiver+`"}`)
+		r.sends("POST", folder+id+"/roll", "{}")
+	case "/v1/webhooks/deliveries/":
+		endpoint, _ := r.sends("POST", "/v1/webhooks", `{"url":"`+r.receiver+`"}`)
+		id, _ = r.sends("POST", "/v1/webhooks/"+endpoint+"/test", "{}")
+		for deadline, status := time.Now().Add(pagePatience), ""; status != "failed"; <-time.After(50 * time.Millisecond) {
+			if _, status = r.sends("GET", folder+id, ""); time.Now().After(deadline) {
+				r.t.Fatalf("the delivery is %s", status)
+			}
+		}
+		r.sends("PATCH", "/v1/webhooks/"+endpoint, `{"enabled":true}`) // ended with the refusal
+	default:
+		r.t.Errorf("nothing stands for what is below %s", folder)
+	}
+	samples := strings.NewReplacer("{id}", "ID", "{name}", "NAME", "{version}", "VERSION").Replace(path)
+	return strings.NewReplacer(samples, strings.NewReplacer("{id}", id, "{name}", id, "{version}", "1").Replace(path))
 }
 
 // links returns what a page refers to, and the ids that it has.
