@@ -17,7 +17,7 @@ const (
 	// listing is the same for programs, which are told of a new price sooner.
 	listing = "public, max-age=0, s-maxage=300, stale-while-revalidate=60, stale-if-error=86400"
 	// moment is for what many look at while something goes on.
-	moment = "public, max-age=0, s-maxage=5"
+	moment = "public, max-age=0, s-maxage=5, stale-while-revalidate=5"
 	// nobody is for everything else, documents above all.
 	nobody = "no-store"
 )

@@ -157,3 +157,17 @@ func Plural[N int | int64](n N, one, many string) string {
 	}
 	return digits(int64(n)) + " " + many
 }
+
+// answerOf says how a call is answered: the words for the field response of its
+// request.
+func answerOf(mode string) string {
+	switch mode {
+	case "binary":
+		return "file in the answer"
+	case "url":
+		return "link for 24 hours"
+	case "async":
+		return "run as a job"
+	}
+	return mode
+}
