@@ -98,6 +98,7 @@ func examples(t *testing.T, s *apitest.Server) map[string]json.RawMessage {
 	var description struct {
 		Paths map[string]struct {
 			Post struct {
+				Price       *int64 `json:"x-relaypdf-price-microdollars"`
 				RequestBody struct {
 					Content map[string]struct {
 						Example json.RawMessage `json:"example"`
@@ -111,7 +112,7 @@ func examples(t *testing.T, s *apitest.Server) map[string]json.RawMessage {
 	}
 	found := map[string]json.RawMessage{}
 	for path, methods := range description.Paths {
-		if example := methods.Post.RequestBody.Content["application/json"].Example; example != nil && strings.HasPrefix(path, "/v1/") {
+		if example := methods.Post.RequestBody.Content["application/json"].Example; example != nil && methods.Post.Price != nil {
 			found[path] = example
 		}
 	}
