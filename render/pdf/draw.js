@@ -131,10 +131,10 @@ function back(page) {
 	page.delete("KeptAnnots");
 }
 
-var white = bytes(" \t\r\n\f\0"), ends = bytes(" \t\r\n\f\0()<>[]{}/%");
+var white = byteTable(" \t\r\n\f\0"), ends = byteTable(" \t\r\n\f\0()<>[]{}/%");
 
-// bytes tells of each byte whether it is one of some letters.
-function bytes(letters) {
+// byteTable tells of each byte whether it is one of some letters.
+function byteTable(letters) {
 	var table = [];
 	for (var c = 0; c < 256; c++) table.push(letters.indexOf(String.fromCharCode(c)) >= 0);
 	return table;
