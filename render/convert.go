@@ -170,20 +170,22 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 // everything is what whoever opens a protected result may do with it.
 var everything = PDFPermissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true}
 
-// pageSize returns the size of a PDF's first page as it is shown, in hundredths
-// of a millimetre.
-func pageSize(ctx context.Context, a *Account, file PDFFile) ([]int, error) {
+// pageSizes returns the sizes of a PDF's pages as they are shown.
+func pageSizes(ctx context.Context, a *Account, file PDFFile) ([]office.PageSize, error) {
 	about, err := a.DescribePDF(ctx, file)
-	if err != nil || len(about.Pages) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	const perPoint = 2540.0 / 72
-	first := about.Pages[0]
-	width, height := int(first.Width*perPoint+0.5), int(first.Height*perPoint+0.5)
-	if first.Rotation%180 != 0 {
-		width, height = height, width
+	sizes := make([]office.PageSize, len(about.Pages))
+	for i, page := range about.Pages {
+		width, height := int(page.Width*perPoint+0.5), int(page.Height*perPoint+0.5)
+		if page.Rotation%180 != 0 {
+			width, height = height, width
+		}
+		sizes[i] = office.PageSize{width, height}
 	}
-	return []int{width, height}, nil
+	return sizes, nil
 }
 
 // The margins of HTML that becomes a PDF, in inches, on all sides where its own
@@ -243,7 +245,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 	if a.render.behind.cfg.NoOffice && source.Kind != office.KindImage {
 		return made, ErrConvertUnavailable
 	}
-	var size []int
+	var sizes []office.PageSize
 	switch source.Kind {
 	case office.KindImage:
 		if c.Print.PDFA != 0 {
@@ -263,13 +265,13 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		}
 		defer func() { err = errors.Join(err, plain.Close()) }()
 		c.Content, c.Password = plain, ""
-		if size, err = pageSize(ctx, a, PDFFile{Content: plain}); err != nil {
+		if sizes, err = pageSizes(ctx, a, PDFFile{Content: plain}); err != nil {
 			return made, err
 		}
 	}
 	made.Body, _, err = a.render.office.Convert(ctx, office.Conversion{
 		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
-		Print: c.Print.Print, PageSize: size, Observe: a.render.observer(ctx),
+		Print: c.Print.Print, PageSizes: sizes, Observe: a.render.observer(ctx),
 	})
 	return made, convertError(err)
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,7 +192,7 @@ func TestConvertPrint(t *testing.T) {
 	if sizes[0]*2 > sizes[1] {
 		t.Errorf("quality 10 and 95 make %d bytes", sizes)
 	}
-	testPageSizeOfPDF(t, account, convert)
+	testPageSizesOfPDF(t, account, convert)
 	testReview(t, convert)
 }
 
@@ -273,11 +274,12 @@ func seen(page image.Image) (coloured bool, drawn int) {
 	return coloured, drawn
 }
 
-// testPageSizeOfPDF shows that a PDF keeps the size of its pages on the way to
-// Word and back.
-func testPageSizeOfPDF(t *testing.T, account *Account, convert func(*testing.T, string, []byte, ConvertTarget, ConvertPrint) (string, []byte, error)) {
+// testPageSizesOfPDF shows that the pages of a PDF keep their sizes, and what stands on
+// them, on the way to Word and back.
+func testPageSizesOfPDF(t *testing.T, account *Account, convert func(*testing.T, string, []byte, ConvertTarget, ConvertPrint) (string, []byte, error)) {
 	t.Helper()
-	doc, err := account.PDF(t.Context(), Source{HTML: "wide"}, Page{}, PDF{Width: 7, Height: 5})
+	const page = `<style>@page { size: 7in 5in } @page tall { size: 4in 6in } p { break-after: page } .tall { page: tall }</style>`
+	doc, err := account.PDF(t.Context(), Source{HTML: page + `<p>wide<p class=tall>tall<p class=tall>taller<p>again`}, Page{}, PDF{PreferCSSPageSize: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,16 +295,19 @@ func testPageSizeOfPDF(t *testing.T, account *Account, convert func(*testing.T, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var width, height float64
-	for line := range strings.Lines(tool(t, "pdfinfo", path)) {
-		if size, ok := strings.CutPrefix(line, "Page size:"); ok {
-			if _, err := fmt.Sscanf(size, "%f x %f", &width, &height); err != nil {
-				t.Fatal(err)
-			}
+	var sizes []string // in points
+	for line := range strings.Lines(tool(t, "pdfinfo", "-f", "1", "-l", "9", path)) {
+		var page int
+		var width, height float64
+		if n, _ := fmt.Sscanf(line, "Page %d size: %f x %f", &page, &width, &height); n == 3 {
+			sizes = append(sizes, fmt.Sprintf("%.0fx%.0f", width, height))
 		}
 	}
-	if width < 503 || width > 505 || height < 359 || height > 361 {
-		t.Errorf("the page has %v x %v points, want 504 x 360", width, height)
+	if want := []string{"504x360", "288x432", "288x432", "504x360"}; !slices.Equal(sizes, want) {
+		t.Errorf("the pages have %v points, want %v", sizes, want)
+	}
+	if got, want := strings.Fields(tool(t, "pdftotext", path, "-")), []string{"wide", "tall", "taller", "again"}; !slices.Equal(got, want) {
+		t.Errorf("the pages say %q, want %q", got, want)
 	}
 }
 

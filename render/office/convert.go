@@ -21,7 +21,8 @@ type convertArgs struct {
 	Password string
 	MaxPages int
 	Print    Print
-	PageSize []int
+	// PageSizes are Conversion's.
+	PageSizes []PageSize
 }
 
 // Print is how a PDF is made of an office document.
@@ -112,7 +113,7 @@ func newOrder(w *engine.Work, args convertArgs, output string) (o order, err err
 	}
 	// Only PDFs are read as things that stand on pages.
 	o.KeepPages = args.Source.Format == FormatPDF
-	o.PageSize = args.PageSize
+	o.PageSizes = args.PageSizes
 	if args.To == ToPDF {
 		o.Layout, o.FilterData = args.Print.Layout, args.Print.filterData()
 	}

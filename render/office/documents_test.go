@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"os/exec"
@@ -16,17 +17,20 @@ import (
 type part struct{ name, content string }
 
 // archiveOf makes a ZIP archive. The first part is stored as it is, as
-// OpenDocument wants it of its type.
+// OpenDocument wants it of its type, and says its size before it: newer offices
+// take no archive that says so after what is stored.
 func archiveOf(t testing.TB, parts ...part) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	for i, p := range parts {
-		method := zip.Deflate
+		create, header := z.CreateHeader, &zip.FileHeader{Name: p.name, Method: zip.Deflate}
 		if i == 0 {
-			method = zip.Store
+			header.Method, header.CRC32 = zip.Store, crc32.ChecksumIEEE([]byte(p.content))
+			header.CompressedSize64, header.UncompressedSize64 = uint64(len(p.content)), uint64(len(p.content))
+			create = z.CreateRaw
 		}
-		w, err := z.CreateHeader(&zip.FileHeader{Name: p.name, Method: method})
+		w, err := create(header)
 		if err == nil {
 			_, err = io.WriteString(w, p.content)
 		}

@@ -134,6 +134,9 @@ func (p *Pool) Load() queue.State {
 	return queue.State{Slots: p.cfg.Engine.Size, Limit: p.cfg.Queue}
 }
 
+// PageSize is the width and the height of a page, in hundredths of a millimetre.
+type PageSize [2]int
+
 // Conversion is one document to convert.
 type Conversion struct {
 	// Account is whose document it is.
@@ -143,8 +146,8 @@ type Conversion struct {
 	To       Target
 	Password string // that opens the document
 	Print    Print  // how a PDF is made
-	// PageSize is that of a PDF's first page, in hundredths of a millimetre.
-	PageSize []int
+	// PageSizes are those of a PDF's pages, in their order.
+	PageSizes []PageSize
 	// MaxPages and MaxBytes bound the result.
 	MaxPages int
 	MaxBytes int64
@@ -167,7 +170,7 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 	}
 	job := engine.Job{
 		Name: convertJob, Account: c.Account, Time: convertTime, Retry: true, Observe: c.Observe,
-		Args:  convertArgs{Source: c.Source, To: c.To, Password: c.Password, MaxPages: c.MaxPages, Print: c.Print, PageSize: c.PageSize},
+		Args:  convertArgs{Source: c.Source, To: c.To, Password: c.Password, MaxPages: c.MaxPages, Print: c.Print, PageSizes: c.PageSizes},
 		Files: []engine.File{{Name: inputName, Content: c.Content}}, MaxOutput: c.MaxBytes,
 	}
 	result, err := engines.Run(ctx, job)

@@ -70,9 +70,9 @@ type order struct {
 	// FitColumns lays out a table that brings no layout.
 	FitColumns bool `json:"fitColumns,omitempty"`
 	// KeepPages makes what stands on pages keep to them in the export, whose
-	// pages are of PageSize, its width and height in hundredths of a millimetre.
-	KeepPages bool  `json:"keepPages,omitempty"`
-	PageSize  []int `json:"pageSize,omitempty"`
+	// pages are of PageSizes.
+	KeepPages bool       `json:"keepPages,omitempty"`
+	PageSizes []PageSize `json:"pageSizes,omitempty"`
 	// Layout changes how a PDF is laid out, and FilterData how it is written.
 	Layout
 	FilterData map[string]any `json:"filterData,omitempty"`

@@ -206,23 +206,51 @@ def settle_changes(context, document, changes):
     dispatcher.executeDispatch(document.CurrentController.Frame, command, "", 0, ())
 
 
-def keep_pages(document, size):
+class Papers:
+    """The page styles of a document by their size, a width and a height. The size
+    of the first page is that of the style that all pages have."""
+
+    def __init__(self, document, first):
+        self.document = document
+        self.styles = document.StyleFamilies.getByName("PageStyles")
+        self.standard = self.styles.getByName("Standard")
+        self.names = {tuple(first): "Standard"}
+        self.cut(self.standard, first)
+
+    def cut(self, style, size):
+        style.IsLandscape = size[0] > size[1]
+        style.Width, style.Height = size
+
+    def name_of(self, size):
+        """The name of the style whose pages have a size, which is made when there is none."""
+        name = self.names.get(tuple(size))
+        if name is None:
+            name = self.names[tuple(size)] = "Paper %d" % len(self.names)
+            style = self.document.createInstance("com.sun.star.style.PageStyle")
+            self.styles.insertByName(name, style)
+            self.cut(style, size)
+            for margin in ("LeftMargin", "RightMargin", "TopMargin", "BottomMargin"):
+                setattr(style, margin, getattr(self.standard, margin))
+        return name
+
+
+def keep_pages(document, sizes):
     """Gives each page a paragraph of its own, and anchors what stands on the page
     there. Word knows nothing that is anchored at a page: all of it would lie on
     the first one. Texts come before the rest, which would cover them."""
-    if size:
-        style = document.StyleFamilies.getByName("PageStyles").getByName("Standard")
-        style.IsLandscape = size[0] > size[1]
-        style.Width, style.Height = size
+    papers = Papers(document, sizes[0]) if sizes else None
     shapes = list(document.DrawPage)
     names = ("AnchorPageNo", "HoriOrientPosition", "VertOrientPosition")
     places = [shape.getPropertyValues(names) for shape in shapes]
     text = document.Text
     cursor = text.createTextCursorByRange(text.End)
-    for _ in range(1, max((page for page, _, _ in places), default=1)):
+    for page in range(1, max((page for page, _, _ in places), default=1)):
         text.insertControlCharacter(cursor, PARAGRAPH_BREAK, False)
         cursor.gotoEnd(False)
-        cursor.BreakType = PAGE_BEFORE
+        if page < len(sizes) and sizes[page] != sizes[page - 1]:
+            cursor.PageDescName = papers.name_of(sizes[page])
+        else:
+            cursor.BreakType = PAGE_BEFORE
     anchors = [paragraph.Anchor for paragraph in text]
     for shape, (page, left, top) in zip(shapes, places):
         shape.AnchorType = AT_PARAGRAPH
@@ -261,7 +289,7 @@ def convert(context, desktop, job):
         if job.get("fitColumns"):
             fit_columns(document)
         if job.get("keepPages"):
-            keep_pages(document, job.get("pageSize"))
+            keep_pages(document, job.get("pageSizes", []))
         if job.get("sheets") and kind != "spreadsheet":
             raise JobFailed("no_such_sheet", json.dumps({"sheet": job["sheets"][0], "sheets": []}))
         if kind == "spreadsheet":
