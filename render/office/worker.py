@@ -243,6 +243,7 @@ def keep_pages(document, sizes):
     names = ("AnchorPageNo", "HoriOrientPosition", "VertOrientPosition")
     places = [shape.getPropertyValues(names) for shape in shapes]
     text = document.Text
+    text.setString("")  # newer offices break pages themselves
     cursor = text.createTextCursorByRange(text.End)
     for page in range(1, max((page for page, _, _ in places), default=1)):
         text.insertControlCharacter(cursor, PARAGRAPH_BREAK, False)
