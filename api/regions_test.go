@@ -1,13 +1,23 @@
 package api_test
 
 import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/op"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
+	"relaypdf/render/spool"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
@@ -69,4 +79,111 @@ func TestFilesAreReadInTheirRegion(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestJobsRunWhereTheirFilesAre has two regions with files of their own: the far one
+// works alone at first, and leaves the jobs whose upload or long input it has not.
+func TestJobsRunWhereTheirFilesAre(t *testing.T) {
+	t.Parallel()
+	db := storetest.Postgres(t)
+	var box *api.Config
+	attach := op.Spec[*operation.Env, attachInput]{
+		Info: op.Info{Name: "test.attach", Summary: "Answer with a stored file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
+		Run: func(ctx context.Context, env *operation.Env, in *attachInput) (op.Result, error) {
+			file, err := env.Stored(ctx, in.FileID)
+			if err != nil {
+				return op.Result{}, err
+			}
+			defer file.Close()
+			text, err := io.ReadAll(file.Open())
+			return op.Result{Stem: "file", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes(text)}, err
+		},
+	}
+	home := apitest.New(t, apitest.Options{
+		DB: &db, OwnFiles: true, Operations: []op.Row[*operation.Env]{apitest.Echo(nil), attach}, Change: func(c *api.Config) { box = c },
+	})
+	far := storetest.DB{URL: db.URL, DataDir: t.TempDir()}.OpenAs(t, store.Config{Now: home.Clock.Now, Region: "iad", OwnFiles: true})
+	lease, err := far.Acquire(context.WithoutCancel(t.Context()), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := *box
+	config.Store, config.Registry, config.Lease = far, nil, lease.ID()
+	config.Regions = api.Regions{Here: "iad", URLs: map[string]string{"loc": home.URL}}
+	there, err := api.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(there.Handler())
+	t.Cleanup(server.Close)
+	working, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	worked := make(chan error, 1)
+	go func() { worked <- there.Calls.Work(working, 2, time.Minute) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-worked, lease.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+
+	upload := stored(t, home, `{"text":"uploaded","response":"url"}`)
+	reads := home.Enqueue(t, apitest.Request{Path: "/v1/test/attach", Body: `{"fileId":"` + upload + `","response":"async"}`})
+	long := home.Enqueue(t, apitest.Request{Path: echo, Body: `{"text":"long","response":"async","file":"` + base64.StdEncoding.EncodeToString(make([]byte, 2*store.MaxJobInput)) + `"}`})
+	free := home.Enqueue(t, apitest.Request{Path: echo, Body: `{"text":"free","response":"async"}`})
+	if done := home.Await(t, free.ID); done.Status != "completed" {
+		t.Fatalf("the job that needs no file is %s", done.Status)
+	}
+	for _, id := range []string{reads.ID, long.ID} {
+		if job := home.Job(t, id); job.Status != "processing" {
+			t.Errorf("a job is %s where its file is not", job.Status)
+		}
+	}
+	home.Work(t)
+	for id, want := range map[string]string{reads.ID: "uploaded", long.ID: "long"} {
+		if done := home.Await(t, id); done.Status != "completed" || home.Content(t, id) != want {
+			t.Errorf("the job is %s with %q, want it done with %q", done.Status, home.Content(t, id), want)
+		}
+	}
+
+	// Sent to the far region, the job goes to where its file is; with a file of that
+	// region, or a long input, there is no such place.
+	ask := func(body string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/v1/test/attach", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+home.Secret)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	status, text := ask(`{"fileId":"` + upload + `","response":"async"}`)
+	var job wire.JobStatus
+	if err := json.Unmarshal([]byte(text), &job); err != nil || status != http.StatusAccepted {
+		t.Fatalf("got status %d: %s, want 202", status, text)
+	}
+	if done := home.Await(t, job.ID); done.Status != "completed" || home.Content(t, job.ID) != "uploaded" {
+		t.Errorf("a job of the far region is %s", done.Status)
+	}
+	filler := base64.StdEncoding.EncodeToString(make([]byte, 2*store.MaxJobInput))
+	status, text = ask(`{"fileId":"` + upload + `","filler":"` + filler + `","response":"async"}`)
+	if status != http.StatusBadRequest || !strings.Contains(text, `"field":"fileId"`) || !strings.Contains(text, "is kept in the region loc") {
+		t.Errorf("got status %d: %s, want 400 that names the file", status, text)
+	}
+}
+
+// attachInput is the input of test.attach.
+type attachInput struct {
+	op.Common
+	FileID string `json:"fileId" jsonschema:"required" jsonschema_description:"The file."`
+	Filler string `json:"filler,omitempty" jsonschema_description:"What makes the input long."`
 }

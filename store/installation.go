@@ -120,7 +120,7 @@ type Backlog struct {
 // Backlog counts what waits.
 func (i *Installation) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
-	err := i.store.read.NewRaw(`SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'queued'), (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
+	err := i.store.read.NewRaw(`SELECT (SELECT COUNT(*) FROM jobs WHERE state IN ('queued', 'bound')), (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
 		(SELECT COUNT(*) FROM letters), (SELECT COUNT(*) FROM leases WHERE expires_at > ?)`, toMicros(i.store.now())).
 		Scan(ctx, &b.Queued, &b.Running, &b.Letters, &b.Processes)
 	return b, wrapped("count what waits", err)

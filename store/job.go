@@ -21,6 +21,7 @@ const JobRetention = 30 * 24 * time.Hour
 // States of a job in the queue.
 const (
 	jobQueued  = "queued"
+	jobBound   = "bound" // queued for one region; PostgreSQL only
 	jobRunning = "running"
 	jobEnded   = "ended"
 )
@@ -77,7 +78,29 @@ func (s JobStore) enqueue(ctx context.Context, tx bun.Tx, call *callRow, job *Ne
 			return err
 		}
 	}
-	return s.files.pin(ctx, tx, call, job.Pins)
+	if err := s.files.pin(ctx, tx, call, job.Pins); err != nil {
+		return err
+	}
+	if region, may := s.keeper(job); may {
+		_, err := s.exec(ctx, tx, jobBind, call.ID, region)
+		return scattered(err)
+	}
+	return nil
+}
+
+// jobBind binds a job to the region that keeps its files (migrations/0079_bound).
+const jobBind = `SELECT bind_job($1, $2)`
+
+// keeper tells whether other regions may not reach all that a job needs, and which
+// region keeps its input by itself: none where the database has it.
+func (s JobStore) keeper(job *NewJob) (region string, may bool) {
+	if !s.ownFiles {
+		return "", false
+	}
+	if job.InputKey != "" {
+		return s.region, true
+	}
+	return "", len(job.Pins) > 0
 }
 
 // ReturnJob puts a job back that its worker could not finish because it has to
@@ -261,8 +284,11 @@ func (s JobStore) Job(ctx context.Context, accountID, resultID string) (Call, er
 // ids of their calls, at most limit.
 func (s JobStore) spentInputs(ctx context.Context, limit int) (map[string]string, error) {
 	var rows []jobRow
-	err := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded).Limit(int64(limit)).Scan(ctx)
-	if err != nil {
+	query := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded)
+	if s.ownFiles {
+		query = query.Where("region IN ('', ?)", s.region)
+	}
+	if err := query.Limit(int64(limit)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read spent inputs: %w", err)
 	}
 	keys := make(map[string]string, len(rows))

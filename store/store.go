@@ -76,6 +76,9 @@ type Config struct {
 	// Region is where this process runs; empty is DefaultRegion. It is part of
 	// the ids that the process makes.
 	Region string
+	// OwnFiles tells that each region keeps files of its own, which no other reaches.
+	// It has no effect on SQLite, which is one machine's.
+	OwnFiles bool
 	// Machine is the clock of this machine; nil is time.Now. On PostgreSQL it is
 	// compared with the database's, whose time counts.
 	Machine func() time.Time
@@ -97,6 +100,7 @@ type core struct {
 	path     string // of the SQLite database; empty with PostgreSQL
 	dataDir  string
 	region   string
+	ownFiles bool     // regions reach their own files only; PostgreSQL only
 	write    *bun.DB  // SQLite: exactly one connection, transactions begin immediate
 	read     *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
 	reports  *bun.DB  // a small pool for what reads much
@@ -133,6 +137,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		idle: idleness{tell: make(chan struct{}, 1)},
 	}
 	c.renewEvery = leaseEvery
+	c.ownFiles = cfg.OwnFiles && isPostgres(cfg.URL)
 	s := c.assemble()
 	chooseClock(c, cfg)
 	if s.log == nil {

@@ -119,15 +119,23 @@ func (s TaskStore) endTask(ctx context.Context, task Task, lease string, fault e
 // had its time. Failing checks are told of in the log.
 func (s UpkeepStore) Upkeep() []Task {
 	const batch = 500
+	sweep := func(ctx context.Context) error {
+		_, err := s.DeleteOrphanBlobs(ctx, batch)
+		return err
+	}
 	tasks := []Task{
 		{Name: "expire", Every: time.Minute, Do: func(ctx context.Context) error { return s.DeleteExpired(ctx, batch) }},
-		{Name: "sweep orphaned blobs", Every: time.Hour, Do: func(ctx context.Context) error {
-			_, err := s.DeleteOrphanBlobs(ctx, batch)
-			return err
-		}},
+		{Name: "sweep orphaned blobs", Every: time.Hour, Do: sweep},
 		{Name: "make partitions", Every: 6 * time.Hour, Do: s.MakePartitions},
 		{Name: "close months", Every: time.Hour, Do: s.ledger.CloseMonths},
 		{Name: "check a closed month", Every: 24 * time.Hour, Do: s.checkSomeMonth},
+	}
+	if s.ownFiles { // No region reaches what another keeps.
+		tasks = append(tasks,
+			Task{Name: "expire files in " + s.region, Every: time.Minute, Do: func(ctx context.Context) error { return s.deleteFiles(ctx, batch) }},
+			Task{Name: "sweep orphaned blobs in " + s.region, Every: time.Hour, Do: sweep},
+			Task{Name: "look for bound jobs that wait", Every: time.Minute, Do: s.tellBound},
+		)
 	}
 	if s.retention > 0 {
 		tasks = append(tasks, Task{Name: "archive", Every: 6 * time.Hour, Do: s.archive.archiveOld, Term: archiveTerm})

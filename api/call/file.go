@@ -126,6 +126,17 @@ func (c *paidCall) unpinned(missing *store.PinError) error {
 	return faults
 }
 
+// scattered names the fields of a job's request whose files no region has together.
+func (c *paidCall) scattered(apart *store.ScatteredError) error {
+	var faults op.Faults
+	for _, file := range c.call.StoredFiles() {
+		if region := apart.Regions[file.ID]; region != "" {
+			faults.Add(file.Field, "is kept in the region "+region+", and not all that this request needs is: upload its files in one region, and send it there")
+		}
+	}
+	return faults
+}
+
 // textBody is a short result in memory.
 type textBody []byte
 

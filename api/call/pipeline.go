@@ -344,6 +344,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		err := c.store.Begin(context.WithoutCancel(ctx), call)
 		var claimed *store.ClaimedError
 		var missing *store.PinError
+		var apart *store.ScatteredError
 		var limit *store.LimitError
 		switch {
 		case err == nil:
@@ -352,6 +353,8 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 			return true, nil
 		case errors.As(err, &missing):
 			return false, c.unpinned(missing)
+		case errors.As(err, &apart):
+			return false, c.scattered(apart)
 		case errors.Is(err, store.ErrQuoteUsed):
 			return false, operation.QuoteRefused(err)
 		case errors.Is(err, store.ErrNotFound):

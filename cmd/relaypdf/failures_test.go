@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -144,4 +148,37 @@ func TestBrowsersCannotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	becomesReady(t, app, `"browser":"ok"`)
+}
+
+// TestQueueIsFull has more documents asked for, all the time, than there are places, of
+// which the first waits for a picture that does not come.
+func TestQueueIsFull(t *testing.T) {
+	t.Parallel()
+	_, data := dataDir(t)
+	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
+	app, _ := startFailing(t, data, "RELAYPDF_RENDER_QUEUE=1", "RELAYPDF_RATE_LIMITS=off")
+	becomesReady(t, app, `"browser":"ok"`)
+	open := make(chan struct{})
+	picture := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-open }))
+	t.Cleanup(picture.Close)
+	ctx, stop := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	t.Cleanup(func() {
+		stop()
+		close(open)
+		asking.Wait()
+	})
+	for range 3 {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				body := strings.NewReader(`{"html":"<img src='` + picture.URL + `/held.png'>"}`)
+				response, err := paidPost{url: app.URL + "/v1/pdf", secret: key}.send(ctx, &http.Client{Timeout: pagePatience}, body)
+				if err == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					_ = response.Body.Close()
+				}
+			}
+		})
+	}
+	becomesReady(t, app, `"ok":false`, runbook(t, "Ready")["8"][0])
 }
