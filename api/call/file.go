@@ -131,7 +131,7 @@ func (c *paidCall) scattered(apart *store.ScatteredError) error {
 	var faults op.Faults
 	for _, file := range c.call.StoredFiles() {
 		if region := apart.Regions[file.ID]; region != "" {
-			faults.Add(file.Field, "is kept in the region "+region+", and not all that this request needs is: upload its files in one region, and send it there")
+			faults.Add(file.Field, "is kept in the region %s, and not all that this request needs is: upload its files in one region, and send it there", region)
 		}
 	}
 	return faults
