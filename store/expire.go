@@ -25,11 +25,6 @@ func (s UpkeepStore) DeleteExpired(ctx context.Context, limit int) error {
 	return errors.Join(faults...)
 }
 
-// deleteFiles is DeleteExpired for what this region keeps by itself.
-func (s UpkeepStore) deleteFiles(ctx context.Context, limit int) error {
-	return errors.Join(repeat(ctx, limit, s.deleteExpiredFiles), repeat(ctx, limit, s.deleteSpentInputs))
-}
-
 // repeat carries out a step until it finds fewer than limit.
 func repeat(ctx context.Context, limit int, step func(context.Context, int) (int, error)) error {
 	for {

@@ -26,7 +26,7 @@ func (s UpkeepStore) Lag(ctx context.Context) (lag Lag, err error) {
 		into  *time.Duration
 		query string
 	}{
-		{&lag.OldestJob, s.oldestJob()},
+		{&lag.OldestJob, oldestJob(s.dialect)},
 		{&lag.Outbox, `SELECT MIN(at) FROM (SELECT MIN(next_attempt_at) AS at FROM deliveries WHERE status = 'pending' AND ready
 			UNION ALL SELECT MIN(next_attempt_at) FROM deliveries WHERE status = 'pending' AND NOT ready) AS due`},
 		{&lag.Tasks, "SELECT MIN(due_at) FROM tasks WHERE leased_until <= ?0"},
@@ -43,9 +43,9 @@ func (s UpkeepStore) Lag(ctx context.Context) (lag Lag, err error) {
 }
 
 // oldestJob is the query for when the oldest job was queued that waits.
-func (s UpkeepStore) oldestJob() string {
+func oldestJob(dialect string) string {
 	const free = "SELECT MIN(created_at) FROM jobs WHERE state = 'queued'"
-	if s.dialect == SQLite {
+	if dialect == SQLite {
 		return free
 	}
 	return "SELECT MIN(at) FROM ((" + free + ") UNION ALL SELECT MIN(at) FROM (" + oldestBound + ") AS bound) AS waiting (at)"

@@ -132,7 +132,9 @@ func (s UpkeepStore) Upkeep() []Task {
 	}
 	if s.ownFiles { // No region reaches what another keeps.
 		tasks = append(tasks,
-			Task{Name: "expire files in " + s.region, Every: time.Minute, Do: func(ctx context.Context) error { return s.deleteFiles(ctx, batch) }},
+			Task{Name: "expire files in " + s.region, Every: time.Minute, Do: func(ctx context.Context) error {
+				return errors.Join(repeat(ctx, batch, s.deleteExpiredFiles), repeat(ctx, batch, s.deleteSpentInputs))
+			}},
 			Task{Name: "sweep orphaned blobs in " + s.region, Every: time.Hour, Do: sweep},
 			Task{Name: "look for bound jobs that wait", Every: time.Minute, Do: s.tellBound},
 		)

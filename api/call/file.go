@@ -127,9 +127,9 @@ func (c *paidCall) unpinned(missing *store.PinError) error {
 }
 
 // scattered names the fields of a job's request whose files no region has together.
-func (c *paidCall) scattered(apart *store.ScatteredError) error {
+func scattered(files []op.StoredFile, apart *store.ScatteredError) error {
 	var faults op.Faults
-	for _, file := range c.call.StoredFiles() {
+	for _, file := range files {
 		if region := apart.Regions[file.ID]; region != "" {
 			faults.Add(file.Field, "is kept in the region %s, and not all that this request needs is: upload its files in one region, and send it there", region)
 		}

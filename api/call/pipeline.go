@@ -354,7 +354,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		case errors.As(err, &missing):
 			return false, c.unpinned(missing)
 		case errors.As(err, &apart):
-			return false, c.scattered(apart)
+			return false, scattered(c.call.StoredFiles(), apart)
 		case errors.Is(err, store.ErrQuoteUsed):
 			return false, operation.QuoteRefused(err)
 		case errors.Is(err, store.ErrNotFound):
