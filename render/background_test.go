@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"relaypdf/render/priority"
 )
 
 // niceness counts the processes below this one by how far they step back.
@@ -39,7 +41,13 @@ func niceness(t *testing.T) map[int]int {
 			continue
 		}
 		if got, err := syscall.Getpriority(syscall.PRIO_PROCESS, pid); err == nil {
-			counted[20-got]++ // The system call returns 20 minus the nice value.
+			nice := 20 - got // The system call returns 20 minus the nice value.
+			counted[nice]++
+			// "/autogroup-123 nice 10", where the kernel divides among sessions first.
+			session, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "autogroup"))
+			if low := priority.Low; nice == low && err == nil && !strings.HasSuffix(strings.TrimSpace(string(session)), " nice "+strconv.Itoa(low)) {
+				t.Errorf("process %d has stepped back, its session has not: %s", pid, session)
+			}
 		}
 	}
 	return counted

@@ -47,6 +47,7 @@ type browser struct {
 	quarantine bool            // the last job was of a suspect account
 	tired      bool            // a job went wrong
 	slowed     bool            // its processes have stepped back, for good
+	nice       int             // the nice value of its session
 	resting    bool            // gets no jobs until it answers quickly
 	recycling  bool            // the next one is being started
 	retired    bool            // gets no new jobs

@@ -3,10 +3,11 @@ package chrome
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
+
+	"relaypdf/render/priority"
 )
 
 const (
@@ -16,11 +17,9 @@ const (
 	// guardAfter is the age from which a job is looked at; most are done by
 	// then.
 	guardAfter = 150 * time.Millisecond
-	// slowAfter is the age from which a job's renderers step back behind those
-	// of another account, while there are any.
+	// slowAfter is the age from which a job's browser steps back behind that
+	// of another account, while there is one.
 	slowAfter = 2 * time.Second
-	// slowNice is how far they do: to about a tenth of the others' share.
-	slowNice = 10
 	// killScore is added to a browser's chance to be the one that the kernel
 	// ends when memory runs out, so that it is not the server or a database.
 	killScore = 500
@@ -56,6 +55,7 @@ func (f *fleet) guard() {
 			slow[b], b.slowed = true, true
 		}
 	}
+	f.shareLocked()
 	f.mu.Unlock()
 	if len(watched) == 0 {
 		return
@@ -71,7 +71,7 @@ func (f *fleet) guard() {
 			if private+shared > f.cfg.RendererBytes {
 				f.overfull(b, pid)
 			} else if slow[b] && pid != main {
-				stepBack(pid)
+				priority.Threads(pid) // leave replaces the browser when it is free.
 			}
 		}
 	}
@@ -107,21 +107,6 @@ func (f *fleet) overfull(b *browser, pid int) {
 // overfilled reports that a process of the browser held too much memory during
 // a visit.
 func (v *visit) overfilled() bool { return v.overfull.Load() > v.began.UnixNano() }
-
-// stepBack lowers the priority of a process's threads. Those that it makes
-// later have that of their makers, and only root could raise it again: leave
-// replaces the browser when it is free.
-func stepBack(pid int) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
-	if err != nil {
-		return // Only a malformed pattern fails.
-	}
-	for _, path := range threads {
-		if tid, err := strconv.Atoi(filepath.Base(path)); err == nil {
-			_ = syscall.Setpriority(syscall.PRIO_PROCESS, tid, slowNice) // It may have ended.
-		}
-	}
-}
 
 // yieldMemory makes a new browser, and what it will start, the first that the
 // kernel ends when memory runs out. Where that is not allowed the kernel

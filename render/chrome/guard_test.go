@@ -3,6 +3,7 @@ package chrome
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"relaypdf/render/hostile"
+	"relaypdf/render/priority"
+	"relaypdf/render/queue"
 )
 
 // TestLongJobsStepBack has a document take long: alone it keeps its priority;
@@ -64,9 +67,61 @@ func slow(t *testing.T, p *Pool) bool {
 		return slices.ContainsFunc(renderers(t, b.proc.cmd.Process.Pid), func(pid int) bool {
 			const ordinary = 20 // The system call returns 20 minus the nice value.
 			got, err := syscall.Getpriority(syscall.PRIO_PROCESS, pid)
-			return err == nil && ordinary-got == slowNice
+			return err == nil && ordinary-got == priority.Low && stoodBack(t, pid, priority.Low)
 		})
 	})
+}
+
+// stoodBack reports that the session of a process has a nice value, as far as the
+// kernel knows any.
+func stoodBack(t *testing.T, pid, want int) bool {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/autogroup"); err != nil {
+		return true
+	}
+	text := procFile(t, pid, "autogroup") // "/autogroup-123 nice 0"
+	_, nice, _ := strings.Cut(strings.TrimSpace(text), " nice ")
+	return nice == strconv.Itoa(want)
+}
+
+// TestCrowdsStepBack has an account work twice at once, and another come: the first
+// one's browser stands back as long as the other works. Guests stand behind both.
+func TestCrowdsStepBack(t *testing.T) {
+	t.Parallel()
+	p := startPool(t, func(c *Config) { c.Browsers, c.unguarded = 3, true })
+	admit := func(account string) *visit {
+		v, err := p.fleet.visit(t.Context(), account, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	stand := func(what string, want map[*visit]int) {
+		t.Helper()
+		eventually(t, what, func() bool {
+			p.fleet.mu.Lock() // The kernel takes one change a tenth of a second of who is not root.
+			p.fleet.shareLocked()
+			p.fleet.mu.Unlock()
+			for v, nice := range want {
+				if !stoodBack(t, v.proc.cmd.Process.Pid, nice) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	heavy, second := admit("heavy"), admit("heavy")
+	stand("an account that is alone has all", map[*visit]int{heavy: 0, second: 0})
+	guest := admit(queue.Guests)
+	stand("guests stand back", map[*visit]int{heavy: 0, second: 0, guest: crowdNice})
+	newcomer := admit("newcomer")
+	if heavy.browser != second.browser || newcomer.browser == heavy.browser {
+		t.Fatal("an account has not the one browser that it should")
+	}
+	p.fleet.leave(guest, 0, nil)
+	stand("who has more stands back", map[*visit]int{heavy: crowdNice, newcomer: 0})
+	p.fleet.leave(newcomer, 0, nil)
+	stand("who is alone again has all", map[*visit]int{heavy: 0})
 }
 
 // TestKernelBoundsMemory has documents fill memory where nobody looks: the kernel

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"relaypdf/render/priority"
 )
 
 // leaveTimeout is how long the browser gets to leave after its pipe closed,
@@ -60,7 +62,7 @@ func (p *process) start(cfg Config, h home) error {
 	}
 	yieldMemory(p.cmd.Process.Pid)
 	if cfg.Background {
-		stepBack(p.cmd.Process.Pid) // And all that it starts.
+		priority.StepBack(p.cmd.Process.Pid)
 	}
 	p.conn = newConn(ourIn, ourOut)
 	go func() {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"relaypdf/render/priority"
 )
 
 const (
@@ -124,6 +126,9 @@ func (c *child) launch(p *Pool) error {
 	}
 	if c.cmd, c.isolation, err = p.startIsolated(prepare); err != nil {
 		return errors.Join(err, in.Close(), out.Close())
+	}
+	if p.cfg.Background {
+		_ = priority.Session(c.cmd.Process.Pid, priority.Low) // There are kernels without autogroups.
 	}
 	go c.reap()
 	return nil

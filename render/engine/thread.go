@@ -5,6 +5,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"relaypdf/render/priority"
 )
 
 // thread is an OS thread that carries out functions until it is closed. The
@@ -58,16 +60,13 @@ func refuseNewPrivileges() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// backgroundNice gives its bearer about a tenth of a processor that another wants.
-const backgroundNice = 10
-
 // settle makes what the calling thread starts as the pool's children are to be.
 func (c Config) settle() error {
 	if err := refuseNewPrivileges(); err != nil {
 		return fmt.Errorf("engine: give up new privileges: %w", err)
 	}
 	if c.Background {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, backgroundNice) // Refused to who has less already.
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, priority.Low) // Refused to who has less already.
 	}
 	return nil
 }

@@ -1,0 +1,63 @@
+package chrome
+
+import (
+	"relaypdf/render/priority"
+	"relaypdf/render/queue"
+)
+
+// crowdNice is how far the browser of an account with several jobs under way
+// steps back behind those of accounts with fewer: to a third of their share.
+const crowdNice = 5
+
+// shareLocked has the browsers of accounts with more jobs under way than another
+// step back behind the other's, whose single document takes its own time then;
+// guests are behind everybody. It works between sessions, see package priority.
+func (f *fleet) shareLocked() {
+	if f.cfg.Background {
+		return // They stay behind, whatever they do.
+	}
+	jobs := map[string]int{}
+	fewest := 0
+	for _, b := range f.browsers {
+		for account, n := range b.guests {
+			jobs[account] += n
+		}
+	}
+	for account, n := range jobs {
+		if !modest(account) && (fewest == 0 || n < fewest) {
+			fewest = n
+		}
+	}
+	for _, b := range f.browsers {
+		b.renice(b.wantedNice(jobs, fewest))
+	}
+}
+
+// modest reports an account that nobody steps back for: that of probes, or of
+// guests.
+func modest(account string) bool { return account == "" || account == queue.Guests }
+
+// wantedNice returns the nice value that a browser's session should have where the
+// accounts have so many jobs under way, and one of them so few.
+func (b *browser) wantedNice(jobs map[string]int, fewest int) int {
+	switch {
+	case b.slowed:
+		return priority.Low
+	case len(b.guests) == 0 || fewest == 0:
+		return 0
+	}
+	for account := range b.guests {
+		if !modest(account) && jobs[account] <= fewest {
+			return 0
+		}
+	}
+	return crowdNice
+}
+
+// renice gives the browser's session a nice value. One that could not be given is
+// tried again at the next look.
+func (b *browser) renice(nice int) {
+	if nice != b.nice && priority.Session(b.proc.cmd.Process.Pid, nice) == nil {
+		b.nice = nice
+	}
+}
