@@ -22,6 +22,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
 	"relaypdf/render"
+	"relaypdf/render/rendertest"
 	"relaypdf/store/storetest"
 )
 
@@ -66,8 +67,12 @@ func (l *toolLab) start() {
 	if l.err = os.Chmod(l.dir, 0o711); l.err != nil {
 		return
 	}
+	var engine []string
+	if engine, l.err = rendertest.Engine(l.dir); l.err != nil {
+		return
+	}
 	l.render, l.err = render.New(context.Background(), render.Config{
-		Dir: l.dir, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")}, Resolver: noNames{}, Times: render.Times{Job: 90 * time.Second},
+		Dir: l.dir, Engine: engine, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")}, Resolver: noNames{}, Times: render.Times{Job: 90 * time.Second},
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"relaypdf/render"
+	"relaypdf/render/rendertest"
 )
 
 // TestMain makes this program the engine of the renderer that its tests share.
@@ -51,7 +52,11 @@ func (w *workroom) renderer(t *testing.T) *render.Renderer {
 		if w.err = os.Chmod(w.dir, 0o711); w.err != nil {
 			return
 		}
-		w.render, w.err = render.New(context.Background(), render.Config{Dir: w.dir, Resolver: noNames{}, Times: render.Times{Job: 2 * time.Minute}})
+		var engine []string
+		if engine, w.err = rendertest.Engine(w.dir); w.err != nil {
+			return
+		}
+		w.render, w.err = render.New(context.Background(), render.Config{Dir: w.dir, Engine: engine, Resolver: noNames{}, Times: render.Times{Job: 2 * time.Minute}})
 	})
 	if w.err != nil {
 		t.Fatal(w.err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"relaypdf/render"
+	"relaypdf/render/rendertest"
 )
 
 func TestMain(m *testing.M) {
@@ -35,29 +36,17 @@ var renderer = sync.OnceValues(func() (*render.Renderer, error) {
 	if err := os.Chmod(dir, 0o711); err != nil { // the browser's own user passes through
 		return nil, err
 	}
-	engine, err := buildEngine(dir)
+	engine, err := rendertest.Engine(dir)
 	if err != nil {
 		return nil, err
 	}
-	r, err := render.New(context.Background(), render.Config{Dir: dir, Queue: 1000, Engine: []string{engine, "engine"}})
+	r, err := render.New(context.Background(), render.Config{Dir: dir, Queue: 1000, Engine: engine})
 	if err != nil {
 		return nil, err
 	}
 	stop = func() error { return errors.Join(r.Close(), os.RemoveAll(dir)) }
 	return r, nil
 })
-
-// buildEngine builds the engine's program without the race detector, which makes
-// JavaScript ten times slower and finds nothing in a process of its own.
-func buildEngine(dir string) (string, error) {
-	engine := filepath.Join(dir, "engine")
-	build := exec.Command("go", "build", "-o", engine, "../cmd/gallery")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds, whose cache it shares
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the engine: %w\n%s", err, out)
-	}
-	return engine, nil
-}
 
 // stop ends what renderer started.
 var stop = func() error { return nil }

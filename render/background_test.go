@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -44,7 +45,7 @@ func niceness(t *testing.T) map[int]int {
 			nice := 20 - got // The system call returns 20 minus the nice value.
 			counted[nice]++
 			// "/autogroup-123 nice 10", where the kernel divides among sessions first.
-			session, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "autogroup"))
+			session, err := os.ReadFile(fmt.Sprintf("/proc/%d/autogroup", pid))
 			if low := priority.Low; nice == low && err == nil && !strings.HasSuffix(strings.TrimSpace(string(session)), " nice "+strconv.Itoa(low)) {
 				t.Errorf("process %d has stepped back, its session has not: %s", pid, session)
 			}

@@ -52,7 +52,9 @@ func launch(t *testing.T, cfg render.Config) *render.Renderer {
 	}
 	cfg.Dir, cfg.Times.Job = dir, patience
 	if os.Getenv(withoutNamespaces) != "" {
-		cfg.Sandbox = render.SandboxReduced
+		cfg.Sandbox = render.SandboxReduced // And this program as the engines': nothing can be built here.
+	} else if cfg.Engine, err = render.Engine(); err != nil {
+		t.Fatal(err)
 	}
 	r, err := render.New(t.Context(), cfg)
 	if err != nil {

@@ -24,12 +24,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"relaypdf/render/rendertest"
 	"relaypdf/render/spool"
 )
 
@@ -48,8 +50,25 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(engineDir)
+		os.Exit(code)
+	}))
 }
+
+// engineDir holds what Engine built, if any test needed it.
+var engineDir string
+
+// Engine builds the program of the engines of most tests.
+var Engine = sync.OnceValues(func() (command []string, err error) {
+	if engineDir, err = os.MkdirTemp("", "render-engine-"); err != nil {
+		return nil, err
+	}
+	if err = os.Chmod(engineDir, 0o711); err != nil { // The engines' own user passes through it.
+		return nil, err
+	}
+	return rendertest.Engine(engineDir)
+})
 
 // patience bounds what takes a moment, on machines that are busy as well.
 const patience = 5 * time.Minute
@@ -61,6 +80,10 @@ func start(t *testing.T, cfg Config) *Renderer {
 		t.Skip("starts a browser")
 	}
 	cfg.Dir, cfg.Times.Job = folder(t), patience
+	var err error
+	if cfg.Engine, err = Engine(); err != nil {
+		t.Fatal(err)
+	}
 	r, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -76,6 +76,9 @@ var buildPlain = sync.OnceValues(func() (path string, err error) {
 	if plainDir, err = os.MkdirTemp("", "relaypdf-plain-"); err != nil {
 		return "", err
 	}
+	if err = os.Chmod(plainDir, 0o711); err != nil { // The engines' own user passes through it.
+		return "", err
+	}
 	path = filepath.Join(plainDir, "relaypdf.test")
 	build := exec.Command("go", "test", "-c", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -86,8 +89,8 @@ var buildPlain = sync.OnceValues(func() (path string, err error) {
 })
 
 // plainProgram returns the path of this test program without the race detector,
-// for servers that are killed or measured: the detector makes them start slowly
-// and multiplies their memory, and what it finds out they tell nobody.
+// for engines, and for servers that are killed or measured: the detector makes them
+// start slowly and multiplies their memory, and what it finds out they tell nobody.
 func plainProgram(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {

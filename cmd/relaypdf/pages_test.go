@@ -59,7 +59,12 @@ func startPages(t *testing.T, changes ...func(*Config)) *App {
 // startApp starts an App that ends with the test.
 func startApp(t *testing.T, config Config, log io.Writer) *App {
 	t.Helper()
-	app, err := NewApp(t.Context(), config, newLogger(config, log), unhurried)
+	hooks, program := unhurried, plainProgram(t)
+	hooks.Render = func(c *render.Config) {
+		unhurried.Render(c)
+		c.Engine = []string{program, "engine"}
+	}
+	app, err := NewApp(t.Context(), config, newLogger(config, log), hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
