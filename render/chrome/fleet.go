@@ -132,7 +132,7 @@ func (f *fleet) admitLocked(account string, gentle bool) *visit {
 	best.guests[account]++
 	best.used = v.began
 	best.quarantine = suspect
-	f.shareLocked()
+	shareLocked(f)
 	return v
 }
 

@@ -55,7 +55,7 @@ func (f *fleet) guard() {
 			slow[b], b.slowed = true, true
 		}
 	}
-	f.shareLocked()
+	shareLocked(f)
 	f.mu.Unlock()
 	if len(watched) == 0 {
 		return

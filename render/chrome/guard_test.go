@@ -100,7 +100,7 @@ func TestCrowdsStepBack(t *testing.T) {
 		t.Helper()
 		eventually(t, what, func() bool {
 			p.fleet.mu.Lock() // The kernel takes one change a tenth of a second of who is not root.
-			p.fleet.shareLocked()
+			shareLocked(p.fleet)
 			p.fleet.mu.Unlock()
 			for v, nice := range want {
 				if !stoodBack(t, v.proc.cmd.Process.Pid, nice) {

@@ -12,7 +12,7 @@ const crowdNice = 5
 // shareLocked has the browsers of accounts with more jobs under way than another
 // step back behind the other's, whose single document takes its own time then;
 // guests are behind everybody. It works between sessions, see package priority.
-func (f *fleet) shareLocked() {
+func shareLocked(f *fleet) {
 	if f.cfg.Background {
 		return // They stay behind, whatever they do.
 	}
