@@ -29,6 +29,7 @@ type Attachment struct {
 	SizeBytes   *int64     `json:"sizeBytes" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Size in bytes that the PDF gives; null where it gives none."`
 	CreatedAt   *time.Time `json:"createdAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the file was made; null where the PDF does not say."`
 	ModifiedAt  *time.Time `json:"modifiedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the file was last changed; null where the PDF does not say."`
+	Page        *int       `json:"page" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Page on which the file is pinned, as a comment; null for files of the whole document."`
 
 	content string // the reference of its stream
 }
@@ -57,28 +58,32 @@ const maxAttachments = 500
 
 // listAttachments says what is attached to a document.
 func listAttachments(ctx context.Context, w *engine.Work, args Input) (Attachments, error) {
-	doc, err := openOne(ctx, w, args)
+	doc, s, err := openStructure(ctx, w, args)
 	if err != nil {
 		return Attachments{}, err
 	}
-	list, err := doc.attachments(ctx)
-	if err != nil || len(list) == 0 {
-		return Attachments{Attachments: []Attachment{}}, err
-	}
-	f, err := doc.soundFile(ctx)
+	list, err := doc.attachments(ctx, s)
+	return Attachments{list}, err
+}
+
+// attachments are the files of a document, by their names, and after them those that are
+// pinned on its pages. One that is both is the document's.
+func (d *document) attachments(ctx context.Context, s *structure) ([]Attachment, error) {
+	list, err := d.namedAttachments(ctx)
 	if err != nil {
-		return Attachments{}, err
+		return nil, err
 	}
+	list = append(list, s.pinned(list)...)
 	for i := range list {
-		if size, ok := f.Target(f.Entry(f.Dict(list[i].content)["/Params"])["/Size"]).(float64); ok && size >= 0 {
+		if size, ok := s.Target(s.Entry(s.Dict(list[i].content)["/Params"])["/Size"]).(float64); ok && size >= 0 {
 			list[i].SizeBytes = new(int64(size))
 		}
 	}
-	return Attachments{list}, nil
+	return list, nil
 }
 
-// attachments are those that the document's names lead to, by their names.
-func (d *document) attachments(ctx context.Context) ([]Attachment, error) {
+// namedAttachments are those that the document's names lead to, by their names.
+func (d *document) namedAttachments(ctx context.Context) ([]Attachment, error) {
 	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"attachments"}})
 	if err != nil {
 		return nil, err
@@ -125,8 +130,8 @@ func (t *attachTime) UnmarshalJSON(text []byte) error {
 }
 
 // find returns the attachments of some names, each once, or all. Every name is that of one.
-func (d *document) find(ctx context.Context, names []string) ([]Attachment, error) {
-	all, err := d.attachments(ctx)
+func (d *document) find(ctx context.Context, s *structure, names []string) ([]Attachment, error) {
+	all, err := d.attachments(ctx, s)
 	switch {
 	case err != nil:
 		return nil, err
@@ -171,11 +176,11 @@ func shortList(names []string) string {
 // detach takes attachments out: its outputs are their contents, and its result is
 // their file names.
 func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]string, error) {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
 	}
-	found, err := doc.find(ctx, args.Names)
+	found, err := doc.find(ctx, s, args.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +190,11 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 	var names []string
 	total := 0
 	for i, a := range found {
-		content, err := qpdf(ctx, w, qpdfJob{"inputFile": doc.name, "password": doc.password, "showAttachment": a.Name})
+		job := qpdfJob{"inputFile": doc.name, "password": doc.password, "showAttachment": a.Name}
+		if a.Page != nil {
+			job = qpdfJob{"inputFile": doc.name, "password": doc.password, "showObject": strings.ReplaceAll(strings.TrimSuffix(a.content, " R"), " ", ","), "filteredStreamData": ""}
+		}
+		content, err := qpdf(ctx, w, job)
 		if err != nil {
 			return nil, doc.damaged(err)
 		}
@@ -225,22 +234,34 @@ func attach(ctx context.Context, w *engine.Work, args NewAttachments) ([]byte, e
 	return nil, doc.write(ctx, qpdfJob{"addAttachment": files})
 }
 
-// removeAttachments takes files out of a document for good.
+// removeAttachments takes files out of a document for good, and the comments by which
+// they are pinned on pages.
 func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachments) ([]byte, error) {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkPages(doc.pages); err != nil {
 		return nil, err
 	}
-	found, err := doc.find(ctx, args.Names)
+	found, err := doc.find(ctx, s, args.Names)
 	if err != nil {
 		return nil, err
 	}
+	job := qpdfJob{}
 	var names []string
+	gone := map[string]bool{}
 	for _, a := range found {
-		names = append(names, a.Name)
+		gone[a.content] = true
+		if a.Page == nil {
+			names = append(names, a.Name)
+		}
 	}
-	return nil, doc.write(ctx, qpdfJob{"removeAttachment": names})
+	if len(names) > 0 {
+		job["removeAttachment"] = names
+	}
+	if err := doc.change(s.unpin(gone)); err != nil {
+		return nil, err
+	}
+	return nil, doc.write(ctx, job)
 }

@@ -3,11 +3,13 @@ package pdf
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"relaypdf/render/pdf/pdftest"
@@ -85,6 +87,62 @@ func TestAttachmentsStayEncrypted(t *testing.T) {
 	list := unmarshal[Attachments](t, result(t, AttachmentsJob, input("u"), document)).Attachments
 	if len(list) != 1 || list[0].SizeBytes == nil || *list[0].SizeBytes != 11 || bytes.Contains(document, []byte("secret text")) {
 		t.Errorf("attached is %+v", list)
+	}
+}
+
+// TestAttachmentsOnPages lists, takes out and removes files that are pinned on pages as
+// comments, beside those of the document, one of which is both.
+func TestAttachmentsOnPages(t *testing.T) {
+	spec := func(stream int) string {
+		return fmt.Sprintf("<< /Type /Filespec /F (note.txt) /UF (note.txt) /EF << /F %d 0 R >> >>", stream)
+	}
+	embedded := func(text string) string {
+		return fmt.Sprintf("<< /Type /EmbeddedFile /Subtype /text#2Fplain /Params << /Size %d /ModDate (D:20260102) >> /Length %d >>\nstream\n%s\nendstream", len(text), len(text), text)
+	}
+	pinOf := func(file int) string {
+		return fmt.Sprintf("<< /Type /Annot /Subtype /FileAttachment /Rect [10 10 30 30] /Contents (see there) /FS %d 0 R /Popup 108 0 R >>", file)
+	}
+	s := source{
+		Pages:   []string{"one", "two", "three"},
+		Catalog: "/Names << /EmbeddedFiles << /Names [(note.txt) 101 0 R] >> >>",
+		Annots:  map[int]string{0: pinOf(101), 1: pinOf(103), 2: pinOf(105)},
+		Objects: []string{"null", spec(102), embedded("named"), spec(104), embedded("second"), spec(106), embedded("third"), "null",
+			"<< /Type /Annot /Subtype /Popup /Rect [40 10 90 60] >>"},
+	}
+	plain := s.Write()
+	for name, document := range map[string][]byte{
+		"plain": plain, "packed": pdftest.Transform(t, plain, "--object-streams=generate"), "locked": pdftest.Transform(t, plain, "--encrypt", "", "o", "256", "--"),
+	} {
+		list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), document)).Attachments
+		if len(list) != 3 || list[0].Page != nil || list[1].Name != "note.txt (2)" || list[2].Name != "note.txt (3)" {
+			t.Fatalf("%s: attached is %+v", name, list)
+		}
+		if a := list[1]; *a.Page != 2 || a.Filename != "note.txt" || a.Description != "see there" || a.ContentType != "text/plain" || *a.SizeBytes != 6 || a.ModifiedAt.Year() != 2026 {
+			t.Errorf("%s: attached is %+v", name, a)
+		}
+		all, err := do(t, DetachJob, NamedAttachments{Input: input("")}, document)
+		if err != nil || len(all.Files) != 3 {
+			t.Fatalf("%s: %d files: %v", name, len(all.Files), err)
+		}
+		for i, want := range []string{"named", "second", "third"} {
+			if got, err := io.ReadAll(all.Output(i).Open()); err != nil || string(got) != want {
+				t.Errorf("%s: file %d says %q, want %q: %v", name, i, got, want, err)
+			}
+		}
+		less := make1(t, RemoveAttachmentsJob, NamedAttachments{Input: input(""), Names: []string{"note.txt", "note.txt (3)"}}, document)
+		sound(t, less, "", 3)
+		list = unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), less)).Attachments
+		if len(list) != 1 || list[0].Name != "note.txt" || *list[0].Page != 2 {
+			t.Errorf("%s: left is %+v", name, list)
+		}
+		text := pdftest.Transform(t, less, "--decrypt", "--qdf", "--object-streams=disable")
+		if bytes.Contains(text, []byte("named")) || bytes.Contains(text, []byte("third")) || bytes.Count(text, []byte("/FileAttachment")) != 1 || bytes.Count(text, []byte("second")) != 1 {
+			t.Errorf("%s: what was taken out is still in the file", name)
+		}
+		// Poppler counts them in its own way, and finds the one that is left.
+		if out := pdftest.Tool(t, "pdfdetach", "-list", pdftest.Save(t, less)); !strings.Contains(out, "1 embedded files") || !strings.Contains(out, "note.txt") {
+			t.Errorf("%s: poppler sees %s", name, out)
+		}
 	}
 }
 

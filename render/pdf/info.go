@@ -35,7 +35,7 @@ type Info struct {
 	HasForm         bool        `json:"hasForm" jsonschema:"required" jsonschema_description:"Whether there are form fields."`
 	HasSignatures   bool        `json:"hasSignatures" jsonschema:"required" jsonschema_description:"Whether the document has been signed."`
 	HasOutline      bool        `json:"hasOutline" jsonschema:"required" jsonschema_description:"Whether there are bookmarks."`
-	AttachmentCount int         `json:"attachmentCount" jsonschema:"required" jsonschema_description:"Number of attached files."`
+	AttachmentCount int         `json:"attachmentCount" jsonschema:"required" jsonschema_description:"Number of attached files, without those that are pinned on pages as comments."`
 	SizeBytes       int64       `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size of the file in bytes."`
 	Pages           []PageInfo  `json:"pages" jsonschema:"required" jsonschema_description:"The pages in their order."`
 }
