@@ -50,7 +50,8 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, e
 		if linearize && !args.Linearize {
 			continue
 		}
-		job := qpdfJob{"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "9"}
+		// Level 9 takes twice as long on a scan, and saves half a percent.
+		job := qpdfJob{"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "8"}
 		if linearize {
 			job["linearize"] = ""
 		}

@@ -2,13 +2,14 @@ package pdf
 
 import (
 	"bytes"
-	"compress/zlib"
 	"encoding/hex"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"io"
 	"strings"
+
+	"github.com/klauspost/compress/zlib"
 
 	"relaypdf/render/pdffile"
 )
@@ -17,6 +18,9 @@ import (
 type pixels struct {
 	width, height, channels int
 	data                    []byte
+	// planes has the pixels of a JPEG in colour, in the place of data: it becomes a
+	// JPEG again, or grey, and both are had from its planes.
+	planes *image.YCbCr
 }
 
 // How many channels colours have.
@@ -113,6 +117,10 @@ func (p *pixels) decodeJPEG(content []byte) bool {
 	if err != nil {
 		return false
 	}
+	if planes, ok := img.(*image.YCbCr); ok {
+		p.planes = planes
+		return p.channels == rgb
+	}
 	p.data = make([]byte, 0, p.size())
 	for y := range p.height {
 		switch img := img.(type) {
@@ -120,12 +128,6 @@ func (p *pixels) decodeJPEG(content []byte) bool {
 			p.data = append(p.data, img.Pix[y*img.Stride:y*img.Stride+p.width]...)
 		case *image.CMYK:
 			p.data = append(p.data, img.Pix[y*img.Stride:y*img.Stride+p.width*cmyk]...)
-		case *image.YCbCr:
-			for x := range p.width {
-				c := img.YCbCrAt(x, y)
-				r, g, b := color.YCbCrToRGB(c.Y, c.Cb, c.Cr)
-				p.data = append(p.data, r, g, b)
-			}
 		case *image.RGBA:
 			for x := range p.width {
 				p.data = append(p.data, img.Pix[y*img.Stride+4*x:y*img.Stride+4*x+rgb]...)
@@ -182,46 +184,57 @@ func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
 // unfilter undoes the filters of PNG, whose names stand before the rows.
 func (p *pixels) unfilter(data []byte, row int) bool {
 	const none, sub, up, average, paeth = 0, 1, 2, 3, 4
+	n := p.channels
 	above := make([]byte, row-1)
 	p.data = data[:0] // each row goes to the left of where it was
 	for y := range p.height {
 		kind, line := data[y*row], data[y*row+1:(y+1)*row]
-		for x := range line {
-			var left, corner byte
-			if x >= p.channels {
-				left, corner = line[x-p.channels], above[x-p.channels]
+		first, rest := line[:n], line[n:] // what has nothing to its left, and what has
+		switch kind {
+		case none:
+		case sub:
+			for x := range rest {
+				rest[x] += line[x]
 			}
-			switch kind {
-			case none:
-			case sub:
-				line[x] += left
-			case up:
-				line[x] += above[x]
-			case average:
-				line[x] += byte((int(left) + int(above[x])) / 2)
-			case paeth:
-				line[x] += nearest(left, above[x], corner)
-			default:
-				return false
+		case up:
+			for x, v := range above {
+				line[x] += v
 			}
+		case average:
+			for x := range first {
+				first[x] += above[x] / 2
+			}
+			for x := range rest {
+				rest[x] += byte((int(line[x]) + int(above[x+n])) / 2)
+			}
+		case paeth:
+			for x := range first {
+				first[x] += above[x]
+			}
+			for x := range rest {
+				rest[x] += nearest(int(line[x]), int(above[x+n]), int(above[x]))
+			}
+		default:
+			return false
 		}
-		copy(above, line)
-		p.data = append(p.data, above...)
+		p.data = append(p.data, line...)
+		above = p.data[len(p.data)-len(line):]
 	}
 	return true
 }
 
 // nearest is PNG's guess at a byte by those to its left, above it, and in the corner.
-func nearest(left, above, corner byte) byte {
-	guess := int(left) + int(above) - int(corner)
-	far := func(b byte) int { return max(guess-int(b), int(b)-guess) }
-	switch a, b, c := far(left), far(above), far(corner); {
+func nearest(left, above, corner int) byte {
+	a, b := above-corner, left-corner
+	c := a + b
+	a, b, c = max(a, -a), max(b, -b), max(c, -c)
+	switch {
 	case a <= b && a <= c:
-		return left
+		return byte(left)
 	case b <= c:
-		return above
+		return byte(above)
 	}
-	return corner
+	return byte(corner)
 }
 
 // luma is how bright a colour is.
@@ -232,6 +245,12 @@ func luma(r, g, b byte) byte {
 // gray returns the pixels without their colours.
 func (p pixels) gray() pixels {
 	out := pixels{width: p.width, height: p.height, channels: 1, data: make([]byte, p.width*p.height)}
+	if p.planes != nil {
+		for y := range p.height {
+			copy(out.data[y*p.width:(y+1)*p.width], p.planes.Y[y*p.planes.YStride:])
+		}
+		return out
+	}
 	for i := range out.data {
 		c := p.data[i*p.channels : (i+1)*p.channels]
 		switch p.channels {
@@ -241,35 +260,6 @@ func (p pixels) gray() pixels {
 			out.data[i] = luma(c[0], c[1], c[2])
 		case cmyk:
 			out.data[i] = luma(color.CMYKToRGB(c[0], c[1], c[2], c[3]))
-		}
-	}
-	return out
-}
-
-// shrink returns fewer pixels: each is the mean of those whose place it takes.
-func (p pixels) shrink(width, height int) pixels {
-	width, height = min(width, p.width), min(height, p.height)
-	out := pixels{width: width, height: height, channels: p.channels, data: make([]byte, 0, width*height*p.channels)}
-	sum := make([]float64, width*p.channels)
-	across, down := float64(p.width)/float64(width), float64(p.height)/float64(height)
-	for y := range height {
-		clear(sum)
-		top, bottom := float64(y)*down, float64(y+1)*down
-		for sourceY := int(top); sourceY < p.height && float64(sourceY) < bottom; sourceY++ {
-			tall := min(bottom, float64(sourceY+1)) - max(top, float64(sourceY))
-			line := p.data[sourceY*p.width*p.channels : (sourceY+1)*p.width*p.channels]
-			for x := range width {
-				left, right := float64(x)*across, float64(x+1)*across
-				for sourceX := int(left); sourceX < p.width && float64(sourceX) < right; sourceX++ {
-					area := tall * (min(right, float64(sourceX+1)) - max(left, float64(sourceX)))
-					for c := range p.channels {
-						sum[x*p.channels+c] += area * float64(line[sourceX*p.channels+c])
-					}
-				}
-			}
-		}
-		for _, v := range sum {
-			out.data = append(out.data, byte(v/(across*down)+0.5))
 		}
 	}
 	return out
@@ -286,15 +276,12 @@ func (p pixels) encode(quality int, either bool) (content []byte, filter string)
 		}
 		content, filter = b.Bytes(), "/DCTDecode"
 	}
-	if either && content != nil {
+	if either && content != nil || p.planes != nil {
 		return content, filter
 	}
 	var b bytes.Buffer
-	z, err := zlib.NewWriterLevel(&b, zlib.BestCompression)
-	if err != nil {
-		return nil, ""
-	}
-	if _, err = z.Write(p.data[:p.size()]); err != nil || z.Close() != nil {
+	z := zlib.NewWriter(&b) // qpdf deflates harder, once it is decided
+	if _, err := z.Write(p.data[:p.size()]); err != nil || z.Close() != nil {
 		return nil, ""
 	}
 	if content == nil || b.Len() < len(content) {
@@ -303,8 +290,11 @@ func (p pixels) encode(quality int, either bool) (content []byte, filter string)
 	return content, filter
 }
 
-// image returns the pixels as an image, of grey or of RGB.
+// image returns the pixels as an image, of grey or in colour.
 func (p pixels) image() image.Image {
+	if p.planes != nil {
+		return p.planes
+	}
 	bounds := image.Rect(0, 0, p.width, p.height)
 	if p.channels == 1 {
 		return &image.Gray{Pix: p.data, Stride: p.width, Rect: bounds}

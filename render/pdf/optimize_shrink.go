@@ -1,0 +1,91 @@
+package pdf
+
+import "image"
+
+// shrink returns fewer pixels: each is the mean of those whose place it takes.
+func (p pixels) shrink(width, height int) pixels {
+	width, height = min(width, p.width), min(height, p.height)
+	out := pixels{width: width, height: height, channels: p.channels}
+	if p.planes == nil {
+		out.data = make([]byte, out.size())
+		from := plane{p.data, p.width, p.height, p.channels, p.width * p.channels}
+		from.shrink(plane{out.data, width, height, p.channels, width * p.channels})
+		return out
+	}
+	out.planes = image.NewYCbCr(image.Rect(0, 0, width, height), p.planes.SubsampleRatio)
+	from, to := planesOf(p.planes), planesOf(out.planes)
+	for i := range from {
+		from[i].shrink(to[i])
+	}
+	return out
+}
+
+// plane has the rows of an image, or of a part of its colours, so many bytes after one
+// another.
+type plane struct {
+	data                            []byte
+	width, height, channels, stride int
+}
+
+// planesOf returns the planes of an image whose bounds begin at zero.
+func planesOf(img *image.YCbCr) [3]plane {
+	last := img.Rect.Max.Sub(image.Pt(1, 1))
+	width, height := img.COffset(last.X, 0)+1, img.COffset(0, last.Y)/img.CStride+1
+	return [3]plane{
+		{img.Y, last.X + 1, last.Y + 1, 1, img.YStride},
+		{img.Cb, width, height, 1, img.CStride},
+		{img.Cr, width, height, 1, img.CStride},
+	}
+}
+
+// shrink fills a plane that is not larger with the means of this one.
+func (from plane) shrink(to plane) {
+	columns, rows := shares(from.width, to.width), shares(from.height, to.height)
+	sums := make([]uint32, from.width*from.channels)
+	for y, row := range rows {
+		clear(sums)
+		for i, weight := range row.weights {
+			line := from.data[(row.first+i)*from.stride:][:len(sums)]
+			for x, v := range line {
+				sums[x] += weight * uint32(v)
+			}
+		}
+		line := to.data[y*to.stride:][:0]
+		for _, column := range columns {
+			for c := range from.channels {
+				mean := uint64(whole * whole / 2) // which rounds it
+				for i, weight := range column.weights {
+					mean += uint64(weight) * uint64(sums[(column.first+i)*from.channels+c])
+				}
+				line = append(line, byte(mean/(whole*whole)))
+			}
+		}
+	}
+}
+
+// share is which of a row of pixels one of fewer takes the place of, and how much each
+// of them counts: whole in all.
+type share struct {
+	first   int
+	weights []uint32
+}
+
+const whole = 1 << 16
+
+// shares divides so many pixels among fewer.
+func shares(from, to int) []share {
+	all := make([]share, to)
+	weights := make([]uint32, 0, from+to)
+	for i := range all {
+		// In parts of a pixel, of which there are as many in each as there are fewer ones.
+		left, right := i*from, (i+1)*from
+		first, begin, counted := left/to, len(weights), 0
+		for pixel := first; pixel*to < right; pixel++ {
+			upTo := (min(right, (pixel+1)*to) - left) * whole / from
+			weights = append(weights, uint32(upTo-counted))
+			counted = upTo
+		}
+		all[i] = share{first, weights[begin:]}
+	}
+	return all
+}
