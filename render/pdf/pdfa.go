@@ -296,8 +296,19 @@ const (
 
 // sameLook fails where pages do not look as they did. Of many every so many is looked at.
 func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
+	tree, err := source.readSelf()
+	if err != nil {
+		return a.fail(Damaged, err)
+	}
+	pages, err := tree.Pages(MaxPages)
+	if err != nil {
+		return a.fail(Damaged, err)
+	}
+	units := &structure{File: tree}
 	for n := 1; n <= source.pages; n += 1 + source.pages/lookedAt {
-		before, err := drawGray(ctx, source, source.name, n, lookDPI)
+		// Ghostscript draws a page as large as its unit makes it, poppler does not.
+		unit := units.paper(pages[n-1].Entries).unit
+		before, err := drawGray(ctx, source, source.name, n, max(1, int(lookDPI*unit)))
 		if err != nil {
 			return err
 		}

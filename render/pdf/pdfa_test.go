@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -288,6 +289,19 @@ func TestArchiveImages(t *testing.T) {
 	}
 	if list := imagesOf(t, made); !strings.HasSuffix(list[0], "jpeg") || strings.Count(strings.Join(list, "\n"), "jpeg") != 1 {
 		t.Errorf("images are\n%s", strings.Join(list, "\n"))
+	}
+}
+
+// TestArchiveUnits makes an archive of a page whose unit is two points, and of pages whose
+// boxes begin elsewhere than at zero.
+func TestArchiveUnits(t *testing.T) {
+	t.Parallel()
+	document := bytes.Replace(three().Write(), []byte("/MediaBox [0 0 300 400]"), []byte("/MediaBox [0 0 300 400] /UserUnit 2"), 1)
+	document = bytes.Replace(document, []byte("/MediaBox [0 0 301 400]"), []byte("/MediaBox [-50 20 301 400] /CropBox [-20 100 290 390] /Rotate 90"), 1)
+	made, _ := madeArchive(t, Archive2B, document)
+	pages := about(t, made, "").Pages
+	if pages[0].Width != 600 || pages[0].Height != 800 || pages[1].Width*pages[1].Height != 310*290 {
+		t.Errorf("pages are %+v", pages)
 	}
 }
 
