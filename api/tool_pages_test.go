@@ -152,6 +152,10 @@ func TestStamp(t *testing.T) {
 			}
 		}
 	}
+	grey := s.Send(t, apitest.Request{Path: "/v1/pdf/stamp", Body: `{` + source + `,"text":"M","bold":true,"fontSize":200,"color":"#808080"}`}).OK(t)
+	if got := reach(look(t, grey.Body), color.RGBA{R: 128, G: 128, B: 128, A: 255}); got.Dy() < 100 {
+		t.Errorf("the grey stamp is at %v", got)
+	}
 	emoji := s.Send(t, apitest.Request{Path: "/v1/pdf/stamp", Body: `{` + source + `,"text":"🍓","opacity":0.9,"rotate":-30,"position":{"x":10,"y":20}}`}).OK(t)
 	if got := reach(look(t, emoji.Body), color.RGBA{R: 220, G: 50, B: 60, A: 255}); got.Empty() {
 		t.Error("the emoji is not seen")

@@ -163,12 +163,13 @@ const (
 )
 
 // stampPage is a page as large as the text on it. The letters get some room
-// around them, for accents above the line and swashes beside it.
+// around them, for accents above the line and swashes beside it. Colours are exact: the
+// browser prints light ones darker otherwise.
 const stampPage = `<!DOCTYPE html>
 <meta charset="utf-8">
 <title>Stamp</title>
 <style>
-* { margin: 0; padding: 0 }
+* { margin: 0; padding: 0; print-color-adjust: exact }
 html, body { background: none }
 div { position: absolute; top: 0; left: 0; white-space: pre; unicode-bidi: plaintext;
 	font: %s %dpx "Liberation Sans", "Noto Sans", "Noto Sans CJK SC", sans-serif; color: %s }
