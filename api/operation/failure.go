@@ -97,6 +97,9 @@ func renderError(err error) *fault.Error {
 		return &fault.Error{
 			Code: fault.RateLimited, Message: "All renderers are busy and the queue is full." + slowedText(busy.Slowed), RetryAfter: fault.Seconds(busy.RetryAfter),
 		}
+	case errors.As(err, &timeout) && timeout.Still:
+		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf(
+			"Nothing in the document matches the selector%s, and no script runs in it that could add it.", wantText(timeout))}
 	case errors.As(err, &timeout):
 		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf(
 			"The document was not done after %v: time ran out while %s%s.%s Raise options.timeout (at most 60000 ms), or make the document lighter.",

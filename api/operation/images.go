@@ -77,6 +77,9 @@ func (in *ImageInput) Validate() error {
 		if o.FullPage {
 			faults.Add("options.clip", "cannot stand beside options.fullPage")
 		}
+		if beyond := o.CaptureBeyondViewport; beyond != nil && !*beyond && (o.Clip.X >= float64(view.Width) || o.Clip.Y >= float64(view.Height)) {
+			faults.Add("options.clip", "lies outside of the viewport of %d by %d pixels, and captureBeyondViewport is false", view.Width, view.Height)
+		}
 	}
 	if o.Selector != "" && (o.Clip != nil || o.FullPage) {
 		faults.Add("options.selector", "cannot stand beside options.clip and options.fullPage")

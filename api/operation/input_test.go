@@ -211,6 +211,8 @@ func TestInputsRefuse(t *testing.T) {
 			"options.clip.width must be between 1 and 16384; got 0", "options.clip.x must be between 0 and 1000000; got -1"}},
 		{"images.create", with(`"clip":{"x":0,"y":0,"width":9000,"height":5},"viewport":{"deviceScaleFactor":2}`), []string{
 			"options.clip makes an image of 18000 by 10 pixels with its deviceScaleFactor; at most 16384 a side can be made"}},
+		{"images.create", with(`"clip":{"x":0,"y":720,"width":9,"height":5},"captureBeyondViewport":false`), []string{
+			"options.clip lies outside of the viewport of 1280 by 720 pixels, and captureBeyondViewport is false"}},
 		{"images.create", with(`"clip":{"x":0,"y":0,"width":5,"height":5},"fullPage":true`), []string{"options.clip cannot stand beside options.fullPage"}},
 		{"images.create", with(`"clip":{"x":0,"y":0}`), []string{"options.clip.height is required", "options.clip.width is required"}},
 		{"images.create", with(`"format":"A4"`), []string{"options.format is not a known field"}},

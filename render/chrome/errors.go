@@ -41,6 +41,7 @@ var (
 	errNeedsNetwork  = errors.New("chrome: a document in a lane without network uses the network")
 	errOversize      = fmt.Errorf("chrome: a message of the browser is over %d MiB", maxMessage>>20)
 	errDeadline      = errors.New("chrome: deadline")
+	errStill         = fmt.Errorf("chrome: nothing in the document changes: %w", errDeadline)
 )
 
 // BusyError is ErrBusy with an estimate of when to come back.
@@ -60,6 +61,9 @@ type TimeoutError struct {
 	After time.Duration
 	// Want is the selector or the function that was waited for in that step.
 	Want string
+	// Still tells that the job was not waited for: the document lacks what is wanted,
+	// and has no script that could add it.
+	Still bool
 	// Open are the addresses of requests that were under way, at most a few.
 	Open []string
 	// Slowed is for how long the account has fewer slots now, because its jobs

@@ -23,6 +23,7 @@ type loadState struct {
 	inits     map[string]bool
 	dom, done bool
 	inFlight  map[string]flight // by request
+	withheld  map[string]flight // whose status was not told yet, by request
 	status    map[string]int    // HTTP status by loader
 	address   map[string]string // URL of the main document by loader, after its redirects
 	broken    string            // the URL in whose place Chromium shows its own error page
@@ -31,26 +32,31 @@ type loadState struct {
 }
 
 // flight is where a request under way came from, and what it is for.
-type flight struct{ loader, frame, kind, url string }
+type flight struct {
+	loader, frame, kind, url string
+	// status is that of its answer, 0 before it has come.
+	status int
+}
 
 func newLoadState() loadState {
 	return loadState{
-		inits: map[string]bool{}, inFlight: map[string]flight{},
+		inits: map[string]bool{}, inFlight: map[string]flight{}, withheld: map[string]flight{},
 		status: map[string]int{}, address: map[string]string{}, reason: map[string]string{},
 	}
 }
 
 // loadEvent is the union of the events' fields that matter here.
 type loadEvent struct {
-	FrameID   string
-	LoaderID  string
-	RequestID string
-	Name      string
-	Type      string
-	ErrorText string
-	Canceled  bool
-	Request   struct{ URL string }
-	Response  struct {
+	FrameID    string
+	LoaderID   string
+	RequestID  string
+	Name       string
+	Type       string
+	ErrorText  string
+	Canceled   bool
+	StatusCode int
+	Request    struct{ URL string }
+	Response   struct {
 		Status int
 		URL    string
 	}
@@ -83,6 +89,8 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		} else if f, known := s.inFlight[e.RequestID]; known {
 			s.troubles.answered(f, e.Response.Status)
 		}
+	case "Network.responseReceivedExtraInfo":
+		s.extra(e)
 	case "Page.frameDetached":
 		// The frame was removed, or moved to another process, whose events do
 		// not come here.
@@ -100,8 +108,36 @@ func (s *loadState) ended(e loadEvent, main string) {
 		return
 	}
 	s.reason[e.RequestID] = e.ErrorText
-	if known && !e.Canceled && (f.kind != "Document" || f.frame != main) {
+	if !known || e.Canceled || f.kind == "Document" && f.frame == main {
+		return
+	}
+	switch {
+	case f.status != 0:
+		s.troubles.answered(f, f.status)
+	case e.ErrorText == withheld:
+		s.withheld[e.RequestID] = f
+	}
+	if f.status < http.StatusBadRequest {
 		s.troubles.failed(f, e.ErrorText)
+	}
+}
+
+// withheld is the error of an answer that the browser keeps from the page, such as a page
+// that says what is missing in the place of a picture of another site.
+const withheld = "net::ERR_BLOCKED_BY_ORB"
+
+// extra takes in the status of an answer, which is told of those that are withheld, too,
+// before or after they have failed.
+func (s *loadState) extra(e loadEvent) {
+	if f, known := s.inFlight[e.RequestID]; known {
+		f.status = e.StatusCode
+		s.inFlight[e.RequestID] = f
+	} else if f, known := s.withheld[e.RequestID]; known {
+		delete(s.withheld, e.RequestID)
+		if e.StatusCode >= http.StatusBadRequest {
+			s.troubles.unsay(f, withheld)
+		}
+		s.troubles.answered(f, e.StatusCode)
 	}
 }
 
@@ -132,6 +168,7 @@ func (s *loadState) lifecycle(e loadEvent) {
 		s.inits[e.LoaderID] = true
 		// So did its faults.
 		s.troubles = troubles{}
+		clear(s.withheld)
 		// What the documents before this one still asked for went with them,
 		// and Chromium does not always say so.
 		s.drop(func(f flight) bool { return f.loader != e.LoaderID })

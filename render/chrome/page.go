@@ -272,7 +272,7 @@ func (p *page) event(method string, params json.RawMessage) {
 	case "Fetch.requestPaused":
 		paused(p, params)
 	case "Page.lifecycleEvent", "Page.frameNavigated", "Page.frameDetached", "Network.requestWillBeSent",
-		"Network.responseReceived", "Network.loadingFinished", "Network.loadingFailed":
+		"Network.responseReceived", "Network.responseReceivedExtraInfo", "Network.loadingFinished", "Network.loadingFailed":
 		p.loadEvent(method, params)
 	}
 }

@@ -263,22 +263,22 @@ func (r *running) do(s Step, fn func() error) error {
 // caller sees.
 func (r *running) explain(ctx context.Context, err error) error {
 	if errors.Is(err, errDeadline) {
-		return r.late()
+		return r.late(errors.Is(err, errStill))
 	}
 	if ctx.Err() == nil {
 		return err
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errDeadline), errors.Is(cause, context.DeadlineExceeded):
-		return r.late()
+		return r.late(false)
 	default:
 		return cause
 	}
 }
 
-// late says what the job was doing when its time was over.
-func (r *running) late() error {
-	e := &TimeoutError{Step: r.step, After: r.job.Timeout, Open: r.open}
+// late says what the job was doing when its time was over, or could only have gone by.
+func (r *running) late(still bool) error {
+	e := &TimeoutError{Step: r.step, After: r.job.Timeout, Still: still, Open: r.open}
 	switch r.step {
 	case StepSelector:
 		e.Want = r.job.WaitForSelector

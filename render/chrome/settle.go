@@ -138,7 +138,7 @@ func (p *page) awaitSelector(ctx context.Context, selector string) error {
 		case answer == "invalid":
 			return ErrSelector
 		case answer == "missing":
-			return errDeadline
+			return errStill
 		}
 		// The document was replaced by a navigation: look in the new one.
 		if err := pause(ctx, 20*time.Millisecond); err != nil {

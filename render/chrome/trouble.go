@@ -119,7 +119,17 @@ func (t *troubles) answered(f flight, status int) {
 
 // failed takes in that something could not be loaded.
 func (t *troubles) failed(f flight, reason string) {
-	t.add(Warning{Code: ResourceFailed, Message: "could not be loaded: " + reason, URL: f.url})
+	t.add(failedToLoad(f, reason))
+}
+
+func failedToLoad(f flight, reason string) Warning {
+	return Warning{Code: ResourceFailed, Message: "could not be loaded: " + reason, URL: f.url}.Bounded()
+}
+
+// unsay takes back that something could not be loaded, where more is known of it now.
+func (t *troubles) unsay(f flight, reason string) {
+	said := failedToLoad(f, reason)
+	t.list = slices.DeleteFunc(t.list, func(w Warning) bool { return w == said })
 }
 
 // unfinished takes in what the document still waits for when its output is made.

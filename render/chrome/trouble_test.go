@@ -80,6 +80,12 @@ func TestTimeoutsSayWhatWasMissing(t *testing.T) {
 		}
 		timesOut(t, p, job, StepFunction)
 	}
+	// What no script could add is not waited for.
+	var still *TimeoutError
+	_, err := p.PDF(t.Context(), Job{Account: "a", HTML: "<p>x", WaitForSelector: "#never"}, PDF{})
+	if !errors.As(err, &still) || !still.Still || still.Want != "#never" {
+		t.Errorf("a selector without an element in a document without scripts: %v", err)
+	}
 	for _, tt := range []struct {
 		job        Job
 		want, open string
@@ -166,6 +172,33 @@ func TestFaultsOfADocument(t *testing.T) {
 		warned(t, warnings, ScriptError, "own")
 		if warnings, _ := printedWith(t, p, Job{HTML: `<p>b<script>1</script>`, Lane: Realm}); len(warnings) > 0 {
 			t.Errorf("the next document has %v", warnings)
+		}
+	}
+}
+
+// TestStatusOfWhatIsWithheld has a page of another site in the place of a picture: the browser
+// withholds it, and tells its status by itself, before or after that.
+func TestStatusOfWhatIsWithheld(t *testing.T) {
+	const address = "http://cdn.test/a.png"
+	asked := loadEvent{RequestID: "1", LoaderID: "l", FrameID: "main", Type: "Image"}
+	asked.Request.URL = address
+	told := loadEvent{RequestID: "1", StatusCode: http.StatusGone}
+	failed := loadEvent{RequestID: "1", ErrorText: withheld}
+	for name, events := range map[string][2]loadEvent{"before": {told, failed}, "after": {failed, told}} {
+		s := newLoadState()
+		s.apply("Network.requestWillBeSent", asked, "main")
+		for _, e := range events {
+			method := "Network.loadingFailed"
+			if e.StatusCode != 0 {
+				method = "Network.responseReceivedExtraInfo"
+			}
+			s.apply(method, e, "main")
+		}
+		if list := s.troubles.all(); len(list) != 1 || list[0].URL != address || list[0].Message != "was answered with status 410" {
+			t.Errorf("%s: %v", name, list)
+		}
+		if faults := s.troubles.strict(Strict{Statuses: []StatusRange{{400, 499}}}); len(faults) != 1 || len(s.inFlight) != 0 {
+			t.Errorf("%s: forbidden is %v, under way %v", name, faults, s.inFlight)
 		}
 	}
 }
