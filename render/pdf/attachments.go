@@ -62,13 +62,13 @@ func listAttachments(ctx context.Context, w *engine.Work, args Input) (Attachmen
 	if err != nil {
 		return Attachments{}, err
 	}
-	list, err := doc.attachments(ctx, s)
+	list, err := attachmentsOf(ctx, doc, s)
 	return Attachments{list}, err
 }
 
-// attachments are the files of a document, by their names, and after them those that are
+// attachmentsOf are the files of a document, by their names, and after them those that are
 // pinned on its pages. One that is both is the document's.
-func (d *document) attachments(ctx context.Context, s *structure) ([]Attachment, error) {
+func attachmentsOf(ctx context.Context, d *document, s *structure) ([]Attachment, error) {
 	list, err := d.namedAttachments(ctx)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (t *attachTime) UnmarshalJSON(text []byte) error {
 
 // find returns the attachments of some names, each once, or all. Every name is that of one.
 func (d *document) find(ctx context.Context, s *structure, names []string) ([]Attachment, error) {
-	all, err := d.attachments(ctx, s)
+	all, err := attachmentsOf(ctx, d, s)
 	switch {
 	case err != nil:
 		return nil, err
