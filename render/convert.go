@@ -14,6 +14,7 @@ import (
 	"relaypdf/render/engine"
 	"relaypdf/render/markup"
 	"relaypdf/render/office"
+	"relaypdf/render/pdf"
 	"relaypdf/render/spool"
 )
 
@@ -273,7 +274,21 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
 		Print: c.Print.Print, PageSizes: sizes, Observe: a.render.observer(ctx),
 	})
+	if err == nil && c.Print.PDFA != 0 {
+		if err = a.archived(ctx, made.Body, c.Print.PDFA); err != nil {
+			err = errors.Join(err, made.Body.Close())
+		}
+	}
 	return made, convertError(err)
+}
+
+// archived fails unless what the office made is PDF/A of a level, by the rules for what
+// PDFPages.Archive makes.
+func (a *Account) archived(ctx context.Context, content FileContent, level int) error {
+	files, input := PDFFile{Content: content}.input()
+	args := pdf.ArchivedArgs{Input: input, Level: PDFLevel(strconv.Itoa(level) + "b")}
+	_, err := a.runTool(ctx, engine.Job{Name: pdf.ArchivedJob, Args: args, Files: files})
+	return err
 }
 
 // convertPages converts a document by way of a PDF, whose pages are drawn.

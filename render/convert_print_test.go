@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -170,9 +171,11 @@ func TestConvertPrint(t *testing.T) {
 	if text := tool(t, "pdftotext", "-upw", "geheim", path, "-"); !strings.Contains(text, "second") {
 		t.Errorf("the protected PDF has the text %q", text)
 	}
-	_, archived, err := convert(t, "a.rtf", two, ConvertPDF, ConvertPrint{Print: office.Print{PDFA: 2}})
-	if err != nil || !bytes.Contains(archived, []byte("<pdfaid:part>2</pdfaid:part>")) {
-		t.Errorf("no PDF/A-2: %v", err)
+	for level := 1; level <= 3; level++ {
+		part := []byte("<pdfaid:part>" + strconv.Itoa(level) + "</pdfaid:part>")
+		if _, archived, err := convert(t, "a.rtf", two, ConvertPDF, ConvertPrint{Print: office.Print{PDFA: level}}); err != nil || !bytes.Contains(archived, part) {
+			t.Errorf("no PDF/A-%d: %v", level, err)
+		}
 	}
 	if _, _, err := convert(t, "a.md", []byte("a"), ConvertPDF, ConvertPrint{Print: office.Print{PDFA: 2}}); err == nil {
 		t.Error("Markdown became PDF/A")

@@ -27,7 +27,7 @@ const (
 // timeLimit returns how long an engine's job may take.
 func timeLimit(job string) time.Duration {
 	switch job {
-	case pdf.InfoJob, pdf.FormFieldsJob, pdf.AttachmentsJob, office.ResolutionJob, office.ReferencesJob:
+	case pdf.InfoJob, pdf.FormFieldsJob, pdf.AttachmentsJob, pdf.ArchivedJob, office.ResolutionJob, office.ReferencesJob:
 		return ReadTime
 	case pdf.TextJob:
 		return TextTime

@@ -56,6 +56,7 @@ func jobsOnOne() map[string]any {
 		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},
 		AttachJob: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob: NamedAttachments{Input: input("")},
 		ArchiveJob:  ArchiveArgs{Input: input(""), Level: Archive3B},
+		ArchivedJob: ArchivedArgs{Input: input(""), Level: Archive3B},
 		RedactJob:   RedactArgs{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
 		MarkdownJob: MarkdownArgs{Selection: first, Languages: []string{"eng"}},
 		OCRJob:      OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},

@@ -23,6 +23,7 @@ const (
 	OCRJob        = "pdf.ocr"
 	RedactJob     = "pdf.redact"
 	ArchiveJob    = "pdf.pdfa"
+	ArchivedJob   = "pdf.pdfa.check"
 	MarkdownJob   = "pdf.markdown"
 )
 
@@ -38,6 +39,7 @@ func PageHandlers() engine.Handlers {
 		OCRJob:        handle(ocr),
 		RedactJob:     handleJSON(redact),
 		ArchiveJob:    handleJSON(archive),
+		ArchivedJob:   handleJSON(checkArchived),
 		MarkdownJob:   handleJSON(markdown),
 	}
 }

@@ -270,12 +270,8 @@ func (a *archiver) verify(ctx context.Context, before, name string) error {
 	if made.pages != source.pages {
 		return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: %d of %d pages can be drawn", made.pages, source.pages)}
 	}
-	f, err := made.readSelf()
-	if err != nil {
-		return a.fail(Damaged, err)
-	}
-	if faults := checkArchive(f, a.args.Level); len(faults) > 0 {
-		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A-" + string(a.args.Level) + ": the result " + shortFaults(faults)}
+	if err := made.archived(a.args.Level); err != nil {
+		return err
 	}
 	if err := a.sameText(ctx, source, made); err != nil {
 		return err

@@ -3,6 +3,7 @@ package pdf
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"relaypdf/render/engine"
 	"relaypdf/render/pdffile"
 )
 
@@ -41,6 +43,33 @@ func checkArchive(f *pdffile.File, level ArchiveLevel) []string {
 	}
 	slices.Sort(c.faults)
 	return slices.Compact(c.faults)
+}
+
+// ArchivedArgs are the arguments of an ArchivedJob, which fails unless a document is
+// PDF/A of that level. It has no output.
+type ArchivedArgs struct {
+	Input Input
+	Level ArchiveLevel
+}
+
+func checkArchived(ctx context.Context, w *engine.Work, args ArchivedArgs) (struct{}, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return struct{}{}, err
+	}
+	return struct{}{}, doc.archived(args.Level)
+}
+
+// archived fails unless the document is PDF/A.
+func (d *document) archived(level ArchiveLevel) error {
+	f, err := d.readSelf()
+	if err != nil {
+		return d.fail(Damaged, err)
+	}
+	if faults := checkArchive(f, level); len(faults) > 0 {
+		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A-" + string(level) + ": the result " + shortFaults(faults)}
+	}
+	return nil
 }
 
 // maxFaults bounds the list of faults, which is read by people.
@@ -83,7 +112,8 @@ func (c *archiveCheck) describes() {
 	}
 	c.unless(stream.Entries["/Filter"] == nil, "has XMP that is filtered")
 	x, _ := readXMP(stream.Content)
-	c.unless(x[xmpPDFA+"part"] == strconv.Itoa(c.level.Part()) && x[xmpPDFA+"conformance"] == "B", "has XMP that does not name the level")
+	conforms := x[xmpPDFA+"conformance"] // A asks for all that B does.
+	c.unless(x[xmpPDFA+"part"] == strconv.Itoa(c.level.Part()) && (conforms == "B" || conforms == "A"), "has XMP that does not name the level")
 	info := c.Entry(c.Trailer("/Info"))
 	for key, name := range map[string]string{
 		"/Title": xmpDC + "title", "/Author": xmpDC + "creator", "/Subject": xmpDC + "description", "/Keywords": xmpPDF + "Keywords",

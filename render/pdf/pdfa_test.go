@@ -30,6 +30,21 @@ func madeArchive(t testing.TB, level ArchiveLevel, content []byte) ([]byte, stri
 	return read(t, result), strings.Join(told.Changes, "\n")
 }
 
+// TestArchivedIsChecked checks what others made: a document is of its own level only.
+func TestArchivedIsChecked(t *testing.T) {
+	t.Parallel()
+	plain := pdftest.Three().Write()
+	made, _ := madeArchive(t, Archive2B, plain)
+	if _, err := do(t, ArchivedJob, ArchivedArgs{Input: input(""), Level: Archive2B}, made); err != nil {
+		t.Errorf("what was made so: %v", err)
+	}
+	for level, content := range map[ArchiveLevel][]byte{Archive3B: made, Archive2B: plain} {
+		if failed := fails(t, NoArchive, ArchivedJob, ArchivedArgs{Input: input(""), Level: level}, content); !strings.Contains(failed.Text, "XMP") {
+			t.Errorf("%s: %q", level, failed.Text)
+		}
+	}
+}
+
 // TestArchiveRealDocuments makes PDF/A of documents from the wild: their pages look as
 // they did and say what they said, or the document is refused in words.
 func TestArchiveRealDocuments(t *testing.T) {
