@@ -68,9 +68,25 @@ func (s ArchiveStore) exportAll(ctx context.Context, p oldPart) ([]Archived, err
 	return all, nil
 }
 
+// exportTries is how often a text is written that differs from what was read of it a
+// moment before: its rows have changed in between, or the file is damaged.
+const exportTries = 3
+
 // export brings a text into a file, unless it is there, and reads that back. One
 // without rows has no file.
 func (s ArchiveStore) export(ctx context.Context, m month, of export) (Archived, error) {
+	for try := 1; ; try++ {
+		a, err := s.exportOnce(ctx, m, of)
+		if try == exportTries || !errors.Is(err, blob.ErrDamaged) {
+			return a, err
+		}
+		if err := s.archives().Delete(ctx, a.Key); err != nil {
+			return a, err
+		}
+	}
+}
+
+func (s ArchiveStore) exportOnce(ctx context.Context, m month, of export) (Archived, error) {
 	a := Archived{Month: m.String(), Table: of.name}
 	sum := sha256.New()
 	var err error

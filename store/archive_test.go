@@ -597,35 +597,40 @@ func TestArchiveOfTwo(t *testing.T) {
 	h.books(t)
 }
 
-// TestArchiveOfWhatChanges: what is changed while its file is written is in the
-// file that stays, which is the only one.
+// TestArchiveOfWhatChanges: what is changed before its file is written, and while it
+// is, is in the file that stays, which is the only one.
 func TestArchiveOfWhatChanges(t *testing.T) {
 	t.Parallel()
-	h := newHistory(t, storetest.BarePostgres(t))
-	var once sync.Once
-	h.files.on(func(what, key string, r io.Reader) (io.Reader, error) {
-		if what == "put" && strings.HasPrefix(key, "archive-2026-11-calls") {
-			once.Do(func() {
-				if _, err := h.DB().Exec("UPDATE calls SET steps = 'changed' WHERE id = '" + h.monthOf(t, "calls", noon) + "'"); err != nil {
-					t.Error(err)
+	for _, when := range []string{"open", "put"} { // It is looked for, by what is in it, before it is written.
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			h := newHistory(t, storetest.BarePostgres(t))
+			var once sync.Once
+			h.files.on(func(what, key string, r io.Reader) (io.Reader, error) {
+				if what == when && strings.HasPrefix(key, "archive-2026-11-calls") {
+					once.Do(func() {
+						if _, err := h.DB().Exec("UPDATE calls SET steps = 'changed' WHERE id = '" + h.monthOf(t, "calls", noon) + "'"); err != nil {
+							t.Error(err)
+						}
+						h.rows["calls"] = h.asJSON(t, "calls")
+					})
 				}
-				h.rows["calls"] = h.asJSON(t, "calls")
+				return r, nil
 			})
-		}
-		return r, nil
-	})
-	if _, err := archive(t.Context(), h.Store); err != nil {
-		t.Fatal(err)
-	}
-	h.restored(t)
-	calls := 0
-	if err := h.files.List(t.Context(), func(b blob.Entry) error {
-		if strings.HasPrefix(b.Key, "archive-2026-11-calls") {
-			calls++
-		}
-		return nil
-	}); err != nil || calls != 2 {
-		t.Errorf("there are %d files of November's calls, %v; want one and its manifest", calls, err)
+			if _, err := archive(t.Context(), h.Store); err != nil {
+				t.Fatal(err)
+			}
+			h.restored(t)
+			calls := 0
+			if err := h.files.List(t.Context(), func(b blob.Entry) error {
+				if strings.HasPrefix(b.Key, "archive-2026-11-calls") {
+					calls++
+				}
+				return nil
+			}); err != nil || calls != 2 {
+				t.Errorf("there are %d files of November's calls, %v; want one and its manifest", calls, err)
+			}
+		})
 	}
 }
 
