@@ -275,7 +275,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		Print: c.Print.Print, PageSizes: sizes, Observe: a.render.observer(ctx),
 	})
 	if err == nil && c.Print.PDFA != 0 {
-		if err = a.archived(ctx, made.Body, c.Print.PDFA); err != nil {
+		if err = archived(ctx, a, made.Body, c.Print.PDFA); err != nil {
 			err = errors.Join(err, made.Body.Close())
 		}
 	}
@@ -284,7 +284,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 
 // archived fails unless what the office made is PDF/A of a level, by the rules for what
 // PDFPages.Archive makes.
-func (a *Account) archived(ctx context.Context, content FileContent, level int) error {
+func archived(ctx context.Context, a *Account, content FileContent, level int) error {
 	files, input := PDFFile{Content: content}.input()
 	args := pdf.ArchivedArgs{Input: input, Level: PDFLevel(strconv.Itoa(level) + "b")}
 	_, err := a.runTool(ctx, engine.Job{Name: pdf.ArchivedJob, Args: args, Files: files})

@@ -270,7 +270,7 @@ func (a *archiver) verify(ctx context.Context, before, name string) error {
 	if made.pages != source.pages {
 		return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: %d of %d pages can be drawn", made.pages, source.pages)}
 	}
-	if err := made.archived(a.args.Level); err != nil {
+	if err := mustBeArchive(made, a.args.Level); err != nil {
 		return err
 	}
 	if err := a.sameText(ctx, source, made); err != nil {

@@ -57,11 +57,11 @@ func checkArchived(ctx context.Context, w *engine.Work, args ArchivedArgs) (stru
 	if err != nil {
 		return struct{}{}, err
 	}
-	return struct{}{}, doc.archived(args.Level)
+	return struct{}{}, mustBeArchive(doc, args.Level)
 }
 
-// archived fails unless the document is PDF/A.
-func (d *document) archived(level ArchiveLevel) error {
+// mustBeArchive fails unless the document is PDF/A.
+func mustBeArchive(d *document, level ArchiveLevel) error {
 	f, err := d.readSelf()
 	if err != nil {
 		return d.fail(Damaged, err)
