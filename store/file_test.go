@@ -64,6 +64,12 @@ func TestFileOfASettledCall(t *testing.T) {
 		if err != nil || len(list.Items) != 1 || list.Items[0].ID != id || list.Items[0].Downloads != 3 {
 			t.Errorf("Files: got %+v, %v", list, err)
 		}
+		for want, ids := range [][]string{{"file_none"}, {"file_none", id}} {
+			list, err := f.Files(t.Context(), store.FileFilter{AccountID: f.acc.ID, IDs: ids})
+			if err != nil || len(list.Items) != want {
+				t.Errorf("Files %v: got %+v, %v; want %d", ids, list, err, want)
+			}
+		}
 		for _, unknown := range []string{"", "file_none", "a\x00b", "\xff", "' OR '1'='1"} {
 			f.gone(t, unknown)
 		}

@@ -136,8 +136,9 @@ func (s JobStore) Jobs(ctx context.Context, f CallFilter) (Page[Call], error) {
 type FileFilter struct {
 	List
 
-	AccountID string // needed
-	Uploads   bool   // no results
+	AccountID string   // needed
+	Uploads   bool     // no results
+	IDs       []string // these only; nil means any
 }
 
 func (r *fileRow) key() string         { return r.ID }
@@ -149,6 +150,9 @@ func (s FileStore) Files(ctx context.Context, f FileFilter) (Page[File], error) 
 		q.Where("account_id = ? AND deleted_at IS NULL AND expires_at > ?", f.AccountID, toMicros(s.now()))
 		if f.Uploads {
 			q.Where("call_id IS NULL")
+		}
+		if f.IDs != nil {
+			q.Where("id IN (?)", bun.List(f.IDs))
 		}
 	})
 	if err != nil {

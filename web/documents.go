@@ -52,8 +52,8 @@ func (w documents) showDocuments(v *visit) error {
 		return err
 	}
 	m := views.Documents{Filter: shown, Export: documentsPath + ".csv?" + v.r.URL.Query().Encode()}
-	for _, call := range calls.Items {
-		m.List = append(m.List, documentOf(call, names))
+	if m.List, err = w.documentsOf(v, calls.Items, names); err != nil {
+		return err
 	}
 	m.Pager = pager(v, documentsPath, calls.Next, views.Plural(len(m.List), "document", "documents"))
 	return v.show(http.StatusOK, views.DocumentsPage(v.page("Documents", documentsPath), m))
@@ -109,10 +109,40 @@ func pager(v *visit, path, next, shown string) views.Pager {
 	return p
 }
 
+// documentsOf shows calls of the account, with what their results are called
+// while these can be had. One statement reads that of all.
+func (w documents) documentsOf(v *visit, calls []store.Call, keys map[string]string) ([]views.Document, error) {
+	var results []string
+	for _, call := range calls {
+		if call.ResultID != "" {
+			results = append(results, call.ResultID)
+		}
+	}
+	byID := map[string]store.File{}
+	if len(results) > 0 {
+		files, err := w.store.Files(v.ctx(), store.FileFilter{AccountID: v.account.ID, IDs: results, List: store.List{Limit: len(results)}})
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files.Items {
+			byID[file.ID] = file
+		}
+	}
+	list := make([]views.Document, 0, len(calls))
+	for _, call := range calls {
+		d := documentOf(call, keys)
+		if file, lives := byID[call.ResultID]; lives {
+			withResult(&d, file)
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
 // documentOf shows a call.
 func documentOf(call store.Call, keys map[string]string) views.Document {
 	d := views.Document{
-		ID: call.ID, Operation: call.Operation, Mode: call.Mode, Key: cmp.Or(keys[call.KeyID], "dashboard"), At: call.CreatedAt,
+		ID: call.ID, Name: call.Operation, Operation: call.Operation, Mode: call.Mode, Key: cmp.Or(keys[call.KeyID], "dashboard"), At: call.CreatedAt,
 		Status: views.Status{Is: views.StateRun, Word: "Processing"}, Price: call.Quote, Charged: true,
 	}
 	if call.Status == store.CallRunning {
@@ -129,6 +159,11 @@ func documentOf(call store.Call, keys map[string]string) views.Document {
 		d.Status, d.Charged, d.Failed = views.Status{Is: views.StateBad, Word: "Failed"}, false, true
 	}
 	return d
+}
+
+// withResult says what the result of a call is called, and where it is.
+func withResult(d *views.Document, file store.File) {
+	d.Name, d.Download = file.Filename, "/v1/files/"+url.PathEscape(file.ID)
 }
 
 // stepWords say in words where the time of a call goes.
@@ -151,7 +186,7 @@ func (w documents) showDocument(v *visit) error {
 	if err != nil {
 		return err
 	}
-	m := views.DocumentDetail{Document: documentOf(call, names), Name: call.Operation, RequestID: call.RequestID}
+	m := views.DocumentDetail{Document: documentOf(call, names), RequestID: call.RequestID}
 	for _, step := range call.Steps.List() {
 		m.Steps = append(m.Steps, views.DocumentStep{Name: cmp.Or(stepWords[step.Name], step.Name), Took: step.Took})
 	}
@@ -166,8 +201,8 @@ func (w documents) showDocument(v *visit) error {
 		return err
 	}
 	if err == nil {
-		m.Name, m.ResultID, m.SizeBytes, m.ExpiresAt = file.Filename, file.ID, file.Size, &file.ExpiresAt
-		m.Download = "/v1/files/" + url.PathEscape(file.ID)
+		withResult(&m.Document, file)
+		m.ResultID, m.SizeBytes, m.ExpiresAt = file.ID, file.Size, &file.ExpiresAt
 		m.Link = w.cfg.BaseURL + m.Download
 	}
 	return v.show(http.StatusOK, views.DocumentPage(v.page(m.Name, documentsPath), m))

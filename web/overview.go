@@ -39,8 +39,9 @@ func (w overviews) showOverview(v *visit) error {
 	if err != nil {
 		return err
 	}
-	for _, call := range latest.Items {
-		m.Latest = append(m.Latest, documentOf(call, names))
+	shown := documents{w.Web}
+	if m.Latest, err = shown.documentsOf(v, latest.Items, names); err != nil {
+		return err
 	}
 	p := v.page("Overview", "/dashboard")
 	if p.Banner == nil {

@@ -427,8 +427,9 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	if err != nil {
 		return err
 	}
-	for _, call := range calls.Items {
-		m.History = append(m.History, documentOf(call, names))
+	shown := documents{p.Web}
+	if m.History, err = shown.documentsOf(p.visit, calls.Items, names); err != nil {
+		return err
 	}
 	return p.show(status, views.PlaygroundPage(p.visit.page(p.name, playgroundPath), m))
 }

@@ -637,8 +637,32 @@ func TestDocuments(t *testing.T) {
 		if a := v.get("/dashboard/documents.csv"); strings.Count(a.body, "\n") != 26 {
 			t.Errorf("the file has %d lines", strings.Count(a.body, "\n"))
 		}
-		if a := h.join(t, "mallory@example.com").get("/dashboard/documents/" + last); a.status != http.StatusNotFound {
+		mallory := h.join(t, "mallory@example.com")
+		if a := mallory.get("/dashboard/documents/" + last); a.status != http.StatusNotFound {
 			t.Errorf("another account's call: got status %d", a.status)
+		}
+
+		// A result is called what its file is called, while that can be had.
+		result := h.NewID("file")
+		if err := h.Begin(t.Context(), store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: account.ID, Operation: "pdf.create", Mode: "url", RequestID: "req_1", Quote: 2000, Lease: lease}); err != nil {
+			t.Fatal(err)
+		}
+		file := &store.File{ID: result, BlobKey: result, Filename: "Invoice <7>.pdf", ContentType: "application/pdf", Size: 7, ExpiresAt: h.clock.Now().Add(time.Hour)}
+		if err := h.Settle(t.Context(), store.Settlement{CallID: store.CallID(result), Charge: 2000, File: file}); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/dashboard", "/dashboard/documents", "/dashboard/documents/" + store.CallID(result)} {
+			v.sees(path, "Invoice &lt;7&gt;.pdf", "pdf.create")
+		}
+		if a := v.get("/dashboard/documents"); !strings.Contains(a.body, `href="/v1/files/`+result+`"`) {
+			t.Error("the file is not linked in the list")
+		}
+		if a := mallory.get("/dashboard/documents"); strings.Contains(a.body, "Invoice") {
+			t.Error("another account sees the name of a file")
+		}
+		h.clock.Advance(2 * time.Hour)
+		if a := v.get("/dashboard/documents"); strings.Contains(a.body, "Invoice") || strings.Contains(a.body, result) {
+			t.Error("a file that has expired is named, or linked")
 		}
 	})
 }
