@@ -39,7 +39,7 @@ func (w overviews) showOverview(v *visit) error {
 	if err != nil {
 		return err
 	}
-	shown := documents{w.Web}
+	shown := documents(w)
 	if m.Latest, err = shown.documentsOf(v, latest.Items, names); err != nil {
 		return err
 	}
