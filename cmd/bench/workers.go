@@ -211,11 +211,14 @@ func (f workerFleet) measure(ctx context.Context, processes int) (row workerFigu
 		return row, err
 	}
 	var workers []*server
-	defer func() {
+	stop := func() (err error) {
 		for _, w := range workers {
 			err = errors.Join(err, w.stop())
 		}
-	}()
+		workers = nil
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	for range processes {
 		w, err := f.start(ctx, "worker")
 		if err != nil {
@@ -236,8 +239,15 @@ func (f workerFleet) measure(ctx context.Context, processes int) (row workerFigu
 	if err := f.await(ctx, "SELECT COUNT(*) = 0 FROM jobs WHERE state <> 'ended'"); err != nil {
 		return row, err
 	}
-	after, err := f.costs(ctx, workers)
-	if err != nil {
+	// A session of PostgreSQL tells what it did when it ends, and no oftener than each second before.
+	after := f.spent(workers)
+	if err := stop(); err != nil {
+		return row, err
+	}
+	if err := f.await(ctx, "SELECT COUNT(*) = 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"); err != nil {
+		return row, err
+	}
+	if err := f.count(ctx, &after); err != nil {
 		return row, err
 	}
 	row = after.since(before)
@@ -299,19 +309,27 @@ type workerCosts struct {
 	ended, commits, syncs, logBytes, stored float64
 }
 
-// costs looks at what has been spent.
-func (f workerFleet) costs(ctx context.Context, workers []*server) (c workerCosts, err error) {
-	c.at = time.Now()
+// costs looks at what has been spent, and what was done for it.
+func (f workerFleet) costs(ctx context.Context, workers []*server) (workerCosts, error) {
+	c := f.spent(workers)
+	return c, f.count(ctx, &c)
+}
+
+// spent looks at what processes have spent.
+func (f workerFleet) spent(workers []*server) workerCosts {
+	c := workerCosts{at: time.Now(), database: cpuOf(f.postgres), machine: machineCPU()}
 	for _, w := range workers {
 		c.workers += cpuOf(w.cmd.Process.Pid)
 	}
-	c.database = cpuOf(f.postgres)
-	c.machine = machineCPU()
-	err = f.db.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'ended'),
+	return c
+}
+
+// count adds what the database has done.
+func (f workerFleet) count(ctx context.Context, c *workerCosts) error {
+	return f.db.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'ended'),
 		(SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()),
 		(SELECT wal_sync FROM pg_stat_wal), (SELECT wal_bytes FROM pg_stat_wal), (SELECT COALESCE(SUM(size), 0) FROM files)`).
 		Scan(&c.ended, &c.commits, &c.syncs, &c.logBytes, &c.stored)
-	return c, err
 }
 
 // since is what a job cost between two moments.
