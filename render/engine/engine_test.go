@@ -453,7 +453,8 @@ func TestChildThatCannotWork(t *testing.T) {
 		{"silent", []string{"sleep", "1000"}, context.DeadlineExceeded},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			pool := start(t, engine.Config{Command: test.command})
+			var log logs
+			pool := start(t, engine.Config{Command: test.command, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			limit := patience
 			if errors.Is(test.want, context.DeadlineExceeded) {
 				limit = 2 * time.Second
@@ -462,6 +463,9 @@ func TestChildThatCannotWork(t *testing.T) {
 			defer cancel()
 			if _, err := pool.Do(ctx, engine.Job{Name: "echo"}); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if errors.Is(test.want, engine.ErrUnavailable) && !strings.Contains(log.String(), "start engine failed") {
+				t.Errorf("the log does not say so:\n%s", log.String())
 			}
 		})
 	}
