@@ -344,6 +344,10 @@ func (a *App) Run(ctx context.Context) error {
 	})
 	if cache, ok := blob.As[*blob.Cache](a.Store.Blobs()); ok {
 		group.Go(func() error {
+			cache.Run(ctx)
+			return nil
+		})
+		group.Go(func() error {
 			pruneCache(ctx, cache, a.Store, a.log)
 			return nil
 		})

@@ -29,17 +29,21 @@ type Cache struct {
 	most int64 // bytes of the folder
 	log  *slog.Logger
 
-	grown        atomic.Int64 // bytes since the folder was looked at
+	grown        atomic.Int64  // bytes since the folder was looked at
+	full         chan struct{} // tells that it is to be looked at
 	tidying      sync.Mutex
 	hits, misses atomic.Int64
 }
 
 const (
 	// A folder is looked at when it has grown by a part of its size, and then
-	// emptied to keepParts of them; a copy has one of them at most. So it is never
-	// larger than it may be, but for what is being written.
+	// emptied to keepParts of them; a copy has one of them at most. While it is looked
+	// at, what would not fit is not kept. So it is never larger than it may be, but for
+	// what is being written.
 	cacheParts = 16
 	keepParts  = 14
+	// tidyBatch is how many copies are in memory at most, twice, while it is looked at.
+	tidyBatch = 32 << 10
 	// cacheBlock is what a file takes at least, and in multiples of it.
 	cacheBlock = 4 << 10
 	// pruneAge is how old a copy must be before it is asked whether its file is
@@ -50,14 +54,15 @@ const (
 	footSize = sha256.Size + 8
 )
 
-// NewCache puts a folder of at most that many bytes before a slow place.
+// NewCache puts a folder of at most that many bytes before a slow place. Copies that
+// are there are read at once; new ones are kept when Run, or Tidy, has looked at the
+// folder, which takes its time where there are many.
 func NewCache(slow Store, dir string, most int64, log *slog.Logger) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the cache's folder: %w", err)
 	}
-	c := &Cache{Store: slow, disk: &disk{dir: dir}, most: most, log: log}
-	c.noted("sweep", c.disk.Sweep(context.Background()))
-	c.tidy()
+	c := &Cache{Store: slow, disk: &disk{dir: dir}, most: most, log: log, full: make(chan struct{}, 1)}
+	c.grown.Store(c.growth())
 	return c, nil
 }
 
@@ -267,44 +272,102 @@ func (c *Cache) Prune(ctx context.Context, known func(ctx context.Context, key s
 	})
 }
 
-// grew counts what was added, and makes room when that is much.
-func (c *Cache) grew(size int64) {
-	if c.grown.Add(onDisk(size)) >= c.most/cacheParts {
-		c.tidy()
+// Run keeps the folder within its size, until ctx ends.
+func (c *Cache) Run(ctx context.Context) {
+	c.noted("sweep", c.disk.Sweep(ctx))
+	for {
+		if c.crowded(c.grown.Load()) { // as at first
+			c.Tidy(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.full:
+		}
 	}
 }
 
+// growth is how many bytes may be added after the folder was looked at.
+func (c *Cache) growth() int64 { return c.most / cacheParts * (cacheParts - keepParts) }
+
+// room counts what is to be added, asks for more room when that is much, and
+// reports whether there is enough.
+func (c *Cache) room(size int64) bool {
+	for {
+		before := c.grown.Load()
+		grown := before + onDisk(size)
+		fits := grown <= c.growth()
+		if fits && !c.grown.CompareAndSwap(before, grown) {
+			continue
+		}
+		if c.crowded(grown) {
+			select {
+			case c.full <- struct{}{}:
+			default: // It is asked for already.
+			}
+		}
+		return fits
+	}
+}
+
+// crowded reports whether a folder that has grown so much is to be looked at.
+func (c *Cache) crowded(grown int64) bool { return grown >= c.most/cacheParts }
+
 func onDisk(size int64) int64 { return (size + cacheBlock - 1) / cacheBlock * cacheBlock }
 
-// tidy removes what was not used for longest, where the folder is too full. Others
+// copyFile is a copy in its folder.
+type copyFile struct {
+	path string
+	size int64
+	used time.Time
+}
+
+// Tidy removes what was not used for longest, where the folder is too full. Others
 // may do so at the same time.
-func (c *Cache) tidy() {
+func (c *Cache) Tidy(ctx context.Context) {
 	c.tidying.Lock()
 	defer c.tidying.Unlock()
-	c.grown.Store(0)
-	type file struct {
-		path string
-		size int64
-		used time.Time
-	}
-	var files []file
-	var total int64
-	err := c.disk.walk(func(path string, info fs.FileInfo) error {
-		if ValidKey(info.Name()) {
-			files = append(files, file{path, onDisk(info.Size()), info.ModTime()})
-			total += onDisk(info.Size())
-		}
-		return nil
-	})
-	c.noted("look", err)
-	slices.SortFunc(files, func(a, b file) int { return a.used.Compare(b.used) })
-	for _, f := range files {
-		if total <= c.most/cacheParts*keepParts {
+	before := c.grown.Load()
+	for {
+		oldest, total, err := c.oldest(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.noted("look", err)
+			}
 			return
 		}
-		c.noted("remove", os.Remove(f.path))
-		total -= f.size
+		for _, f := range oldest {
+			if total <= c.most/cacheParts*keepParts {
+				break
+			}
+			c.noted("remove", os.Remove(f.path))
+			total -= f.size
+		}
+		if total <= c.most/cacheParts*keepParts || len(oldest) < tidyBatch {
+			break
+		}
 	}
+	c.grown.Add(-before)
+}
+
+// oldest returns the copies that were not used for longest, tidyBatch of them at
+// most, and the size of all.
+func (c *Cache) oldest(ctx context.Context) (files []copyFile, total int64, err error) {
+	byUse := func(a, b copyFile) int { return a.used.Compare(b.used) }
+	err = c.disk.walk(func(path string, info fs.FileInfo) error {
+		if !ValidKey(info.Name()) {
+			return ctx.Err()
+		}
+		files = append(files, copyFile{path, onDisk(info.Size()), info.ModTime()})
+		total += onDisk(info.Size())
+		if len(files) == 2*tidyBatch {
+			slices.SortFunc(files, byUse)
+			files = files[:tidyBatch]
+		}
+		return ctx.Err()
+	})
+	slices.SortFunc(files, byUse)
+	return files[:min(len(files), tidyBatch)], total, err
 }
 
 // part is a copy that is being written. One that has failed takes nothing more.
@@ -376,6 +439,9 @@ func (p *part) commit(key string) {
 	if p.file == nil {
 		return
 	}
+	if !p.cache.room(p.size + footSize) {
+		return
+	}
 	path, err := p.cache.disk.path(key)
 	if err == nil {
 		if err = os.Mkdir(filepath.Dir(path), 0o700); errors.Is(err, fs.ErrExist) {
@@ -396,7 +462,6 @@ func (p *part) commit(key string) {
 		p.cache.noted("keep", err)
 		return
 	}
-	p.cache.grew(p.size + footSize)
 	p.cache.noted("close", p.file.Close())
 	p.file = nil
 }

@@ -47,6 +47,7 @@ func newCache(t *testing.T, slow blob.Store, dir string) *blob.Cache {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Tidy(t.Context())
 	return c
 }
 
@@ -271,6 +272,7 @@ func TestCacheForgetsWhatIsUsedLeast(t *testing.T) {
 		if _, err := c.Put(t.Context(), key(i), bytes.NewReader(content)); err != nil {
 			t.Fatal(err)
 		}
+		c.Tidy(t.Context())
 		if i > 0 {
 			blobtest.Read(t, c, key(0))
 		}
@@ -316,5 +318,68 @@ func TestPrune(t *testing.T) {
 	left, _ := copies(t, dir)
 	if len(left) != 2 {
 		t.Errorf("left %v, want what is known and what is new", left)
+	}
+}
+
+// TestCacheLooksAtItsFolderLater: a cache whose folder is full begins without looking
+// at it. Copies that are there are read, no new one is kept until there is room, and
+// the folder stays within its size while many write.
+func TestCacheLooksAtItsFolderLater(t *testing.T) {
+	t.Parallel()
+	disk, _ := newDisk(t)
+	slow := &watched{Store: disk}
+	dir := t.TempDir()
+	open := func() *blob.Cache {
+		t.Helper()
+		c, err := blob.NewCache(slow, dir, cacheSize, slog.New(slog.NewTextHandler(t.Output(), nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	content := blobtest.Content(1 << 20)
+	former := open()
+	former.Tidy(t.Context())
+	put(t, former, "there", string(content))
+
+	c := open()
+	put(t, c, "early", string(content))
+	slow.opened.Store(0)
+	if got := blobtest.Read(t, c, "there"); !bytes.Equal(got, content) || slow.opened.Load() != 0 {
+		t.Errorf("the copy that was there: %d bytes, asked for %d times elsewhere", len(got), slow.opened.Load())
+	}
+	if found, _ := copies(t, dir); len(found) != 1 {
+		t.Errorf("kept before the folder was looked at: %v", found)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Run(ctx) }()
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := range 20 {
+				if _, err := c.Put(t.Context(), fmt.Sprintf("w%d-%d", w, i), bytes.NewReader(content)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	stop()
+	<-ended
+	found, size := copies(t, dir)
+	if size > cacheSize {
+		t.Errorf("%d bytes are in the folder, more than %d", size, cacheSize)
+	}
+	for _, path := range found {
+		if got := blobtest.Read(t, c, filepath.Base(path)); !bytes.Equal(got, content) {
+			t.Errorf("%s: %d other bytes", path, len(got))
+		}
+	}
+	c.Tidy(t.Context())
+	put(t, c, "late", string(content))
+	slow.opened.Store(0)
+	if blobtest.Read(t, c, "late"); slow.opened.Load() != 0 {
+		t.Error("nothing is kept after the folder was looked at")
 	}
 }

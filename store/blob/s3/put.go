@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
 
 	"relaypdf/store/blob"
 	"relaypdf/store/durable"
@@ -26,6 +27,9 @@ const (
 	inMemory = 1 << 20
 	// abortTimeout bounds ending an upload that has failed.
 	abortTimeout = 10 * time.Second
+	// partsAtOnce is how many parts of a blob are on their way at a time. None of them
+	// is in memory.
+	partsAtOnce = 4
 	// firstPause is how long the second attempt waits, at most; later ones wait longer.
 	firstPause = 300 * time.Millisecond
 )
@@ -113,26 +117,14 @@ func (s *Store) put(ctx context.Context, object string, body *io.SectionReader) 
 	})
 }
 
-// putParts sends a large blob in parts, one after another. Nothing is to be
-// seen of it before the last step.
+// putParts sends a large blob in parts, a few at a time. Nothing is to be seen of
+// it before the last step.
 func (s *Store) putParts(ctx context.Context, object string, body *io.SectionReader, options minio.PutObjectOptions) error {
 	upload, err := s.core.NewMultipartUpload(ctx, s.bucket, object, options)
 	if err != nil {
 		return err
 	}
-	var parts []minio.CompletePart
-	for at := int64(0); at < body.Size() && err == nil; at += partSize {
-		part := io.NewSectionReader(body, at, min(partSize, body.Size()-at))
-		number := len(parts) + 1
-		err = s.send(ctx, part, func(r io.Reader, hash string) error {
-			sent, err := s.core.PutObjectPart(ctx, s.bucket, object, upload, number, r, part.Size(),
-				minio.PutObjectPartOptions{Sha256Hex: hash, DisableContentSha256: true})
-			if err == nil {
-				parts = append(parts, minio.CompletePart{PartNumber: number, ETag: sent.ETag})
-			}
-			return err
-		})
-	}
+	parts, err := s.sendParts(ctx, object, upload, body)
 	if err == nil {
 		err = s.complete(ctx, object, upload, parts, options)
 	}
@@ -142,6 +134,31 @@ func (s *Store) putParts(ctx context.Context, object string, body *io.SectionRea
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	return errors.Join(err, s.abort(ctx, object, upload))
+}
+
+// sendParts sends the parts, and returns them in their order. Where one fails, no
+// more are begun, and those under way are waited for: a part that arrived after the
+// upload was aborted would be left.
+func (s *Store) sendParts(ctx context.Context, object, upload string, body *io.SectionReader) ([]minio.CompletePart, error) {
+	parts := make([]minio.CompletePart, (body.Size()+partSize-1)/partSize)
+	group, going := errgroup.WithContext(ctx)
+	group.SetLimit(partsAtOnce)
+	for i := range parts {
+		group.Go(func() error {
+			if going.Err() != nil {
+				return context.Cause(going)
+			}
+			at := int64(i) * partSize
+			part := io.NewSectionReader(body, at, min(partSize, body.Size()-at))
+			return s.send(ctx, part, func(r io.Reader, hash string) error {
+				sent, err := s.core.PutObjectPart(ctx, s.bucket, object, upload, i+1, r, part.Size(),
+					minio.PutObjectPartOptions{Sha256Hex: hash, DisableContentSha256: true})
+				parts[i] = minio.CompletePart{PartNumber: i + 1, ETag: sent.ETag}
+				return err
+			})
+		})
+	}
+	return parts, group.Wait()
 }
 
 // complete makes an object of its parts. Where the answer was lost and the

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,11 +94,12 @@ func TestFaults(t *testing.T) {
 		t.Errorf("Check: %v", err)
 	}
 
-	// Every second request fails: the next attempt does it.
+	// Each request fails when it is sent first: the next attempt does it.
 	for name, fault := range map[string]s3test.Fault{"down": s3test.Down, "busy": s3test.Busy, "cut": cutAnswer} {
-		var turn atomic.Int64
+		var turns sync.Map // by request: parts are sent side by side
 		server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if turn.Add(1)%2 == 1 {
+			turn, _ := turns.LoadOrStore(r.Method+" "+r.URL.String()+r.Header.Get("Range"), new(atomic.Int64))
+			if turn.(*atomic.Int64).Add(1)%2 == 1 { //nolint:forcetypeassert // it holds nothing else
 				fault(w, r, next)
 				return
 			}
