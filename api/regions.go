@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/store"
 )
@@ -38,6 +39,37 @@ func (r Regions) elsewhere(file store.File, sent bool) bool {
 // himself is answered here, and no worse off than with one region.
 func sentHere(r *http.Request) bool {
 	return r.Header.Get(replayedHeader) != "" || r.URL.Query().Has(sentFrom)
+}
+
+// replayLimit is how long a body may be, in bytes, that Fly's proxy sends again.
+const replayLimit = 1_000_000
+
+// pass sends the client of an operation to the region that keeps its files, before
+// anything is held for it. Where nobody can, the error says what to do.
+func (r Regions) pass(w http.ResponseWriter, asked *http.Request, away *call.ElsewhereError) error {
+	switch {
+	case sentHere(asked):
+	case r.Replay && asked.ContentLength >= 0 && asked.ContentLength <= replayLimit:
+		w.Header().Set(replayHeader, "region="+away.Region) // and nobody sees the error
+	case r.URLs[away.Region] != "":
+		w.Header().Set("Cache-Control", privately)
+		w.Header().Set("Location", r.URLs[away.Region]+asked.URL.Path+"?"+sentFrom+"="+r.Here)
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		return nil
+	}
+	return away
+}
+
+// lostKey tells who was sent here and has left the key out on the way, as most
+// clients do at another host, what to do.
+func (r Regions) lostKey(asked *http.Request, refused error) error {
+	if len(r.URLs) == 0 || !asked.URL.Query().Has(sentFrom) || bearer(asked.Header) != "" {
+		return refused
+	}
+	return &fault.Error{
+		Code:    fault.Unauthorized,
+		Message: "Another region has sent the request to this one, which keeps its files, and the client has left out the key on the way. Send it to this region's address in the first place.",
+	}
 }
 
 // redirect sends the client of a download to the file's region.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
@@ -85,35 +85,8 @@ func TestFilesAreReadInTheirRegion(t *testing.T) {
 // works alone at first, and leaves the jobs whose upload or long input it has not.
 func TestJobsRunWhereTheirFilesAre(t *testing.T) {
 	t.Parallel()
-	db := storetest.Postgres(t)
-	var box *api.Config
-	attach := op.Spec[*operation.Env, attachInput]{
-		Info: op.Info{Name: "test.attach", Summary: "Answer with a stored file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
-		Run: func(ctx context.Context, env *operation.Env, in *attachInput) (op.Result, error) {
-			file, err := env.Stored(ctx, in.FileID)
-			if err != nil {
-				return op.Result{}, err
-			}
-			defer file.Close()
-			text, err := io.ReadAll(file.Open())
-			return op.Result{Stem: "file", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes(text)}, err
-		},
-	}
-	home := apitest.New(t, apitest.Options{
-		DB: &db, OwnFiles: true, Operations: []op.Row[*operation.Env]{apitest.Echo(nil), attach}, Change: func(c *api.Config) { box = c },
-	})
-	far := storetest.DB{URL: db.URL, DataDir: t.TempDir()}.OpenAs(t, store.Config{Now: home.Clock.Now, Region: "iad", OwnFiles: true})
-	lease, err := far.Acquire(context.WithoutCancel(t.Context()), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := *box
-	config.Store, config.Registry, config.Lease = far, nil, lease.ID()
-	config.Regions = api.Regions{Here: "iad", URLs: map[string]string{"loc": home.URL}}
-	there, err := api.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	home, far := twoRegions(t)
+	there := far(api.Regions{Here: "iad", URLs: map[string]string{"loc": home.URL}})
 	server := httptest.NewServer(there.Handler())
 	t.Cleanup(server.Close)
 	working, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -121,7 +94,7 @@ func TestJobsRunWhereTheirFilesAre(t *testing.T) {
 	go func() { worked <- there.Calls.Work(working, 2, time.Minute) }()
 	t.Cleanup(func() {
 		stop()
-		if err := errors.Join(<-worked, lease.Close()); err != nil {
+		if err := <-worked; err != nil {
 			t.Error(err)
 		}
 	})
@@ -181,9 +154,147 @@ func TestJobsRunWhereTheirFilesAre(t *testing.T) {
 	}
 }
 
+// TestCallsGoWhereTheirFilesAre sends calls that are waited for to a region that has
+// not the file that they read.
+func TestCallsGoWhereTheirFilesAre(t *testing.T) {
+	t.Parallel()
+	home, far := twoRegions(t)
+	upload := stored(t, home, `{"text":"uploaded","response":"url"}`)
+	body := `{"fileId":"` + upload + `"}`
+	there := api.Regions{Here: "iad", URLs: map[string]string{"loc": home.URL}}
+	before := len(home.Effects(t))
+	ask := func(regions api.Regions, path, body string, header ...string) *httptest.ResponseRecorder {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+home.Secret)
+		r.Header.Set("Content-Type", "application/json")
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		far(regions).Handler().ServeHTTP(w, r)
+		return w
+	}
+	const path = "/v1/test/attach"
+	sent := ask(there, path, body)
+	if want := home.URL + path + "?from=iad"; sent.Code != http.StatusTemporaryRedirect || sent.Header().Get("Location") != want {
+		t.Fatalf("status %d to %q, want 307 to %q: %s", sent.Code, sent.Header().Get("Location"), want, sent.Body)
+	}
+	replay := api.Regions{Here: "iad", Replay: true}
+	long := `{"fileId":"` + upload + `","filler":"` + strings.Repeat("x", 1_000_000) + `"}`
+	for name, q := range map[string]struct {
+		regions    api.Regions
+		path, body string
+		header     []string
+		status     int
+		replay     string
+	}{
+		"Fly's proxy is asked":              {replay, path, body, nil, http.StatusServiceUnavailable, "region=loc"},
+		"and not twice":                     {replay, path, body, []string{"Fly-Replay-Src", "instance=1;region=loc"}, http.StatusServiceUnavailable, ""},
+		"nor for more than it keeps":        {replay, path, long, nil, http.StatusServiceUnavailable, ""},
+		"a client is not sent in circles":   {there, path + "?from=loc", body, nil, http.StatusServiceUnavailable, ""},
+		"a region that nobody knows":        {api.Regions{Here: "iad", URLs: map[string]string{"fra": home.URL}}, path, body, nil, http.StatusServiceUnavailable, ""},
+		"other parameters are refused here": {there, path + "?fileId=1", body, nil, http.StatusBadRequest, ""},
+	} {
+		got := ask(q.regions, q.path, q.body, q.header...)
+		if got.Code != q.status || got.Header().Get("Fly-Replay") != q.replay || got.Header().Get("Location") != "" {
+			t.Errorf("%s: status %d, %v: %s", name, got.Code, got.Header(), got.Body)
+		}
+		if says := "is kept in the region loc"; q.status == http.StatusServiceUnavailable && !strings.Contains(got.Body.String(), says) {
+			t.Errorf("%s: %s, want that it %s", name, got.Body, says)
+		}
+	}
+	if after := home.Effects(t); len(after) != before {
+		t.Errorf("a region that has not the file left something: %q", after)
+	}
+
+	// Where it is sent, the call is made, once, whichever region is asked again.
+	keyed := func() apitest.Response {
+		t.Helper()
+		path := strings.TrimPrefix(sent.Header().Get("Location"), home.URL)
+		return home.Send(t, apitest.Request{Path: path, Body: body, Header: http.Header{"Idempotency-Key": {"once"}}})
+	}
+	if got := keyed().OK(t); got.Body != "uploaded" || got.Header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("got %q, %v", got.Body, got.Header)
+	}
+	if again := ask(there, path, body, "Idempotency-Key", "once"); again.Header().Get("Location") != sent.Header().Get("Location") {
+		t.Errorf("asked again: status %d, %v: %s", again.Code, again.Header(), again.Body)
+	}
+	if got := keyed().OK(t); got.Body != "uploaded" || got.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("got %q, %v, want the same answer again", got.Body, got.Header)
+	}
+
+	// Nobody can make a call whose files are in two regions, and a key that was left out
+	// on the way is told of.
+	var kept wire.FileURL
+	made := ask(there, echo, `{"text":"far","response":"url"}`)
+	if err := json.Unmarshal(made.Body.Bytes(), &kept); err != nil || made.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", made.Code, made.Body)
+	}
+	apart := ask(there, path, `{"fileId":"`+upload+`","more":[{"fileId":"`+kept.ID+`"}]}`)
+	if text := apart.Body.String(); apart.Code != http.StatusBadRequest || !strings.Contains(text, `"field":"more[0].fileId"`) || !strings.Contains(text, "is kept in the region iad") {
+		t.Errorf("status %d: %s, want 400 that names both files", apart.Code, text)
+	}
+	lost := home.Send(t, apitest.Request{Path: path + "?from=iad", Body: body, Header: without()})
+	if refused := lost.Refused(t, fault.Unauthorized); !strings.Contains(refused.Message, "has left out the key on the way") {
+		t.Errorf("without a key: %s", refused.Message)
+	}
+}
+
+// twoRegions returns a region with files of its own, and what makes another one of the
+// same database.
+func twoRegions(t *testing.T) (home *apitest.Server, far func(api.Regions) *api.API) {
+	t.Helper()
+	db := storetest.Postgres(t)
+	var box *api.Config
+	attach := op.Spec[*operation.Env, attachInput]{
+		Info: op.Info{Name: "test.attach", Summary: "Answer with a stored file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
+		Run: func(ctx context.Context, env *operation.Env, in *attachInput) (op.Result, error) {
+			file, err := env.Stored(ctx, in.FileID)
+			if err != nil {
+				return op.Result{}, err
+			}
+			defer file.Close()
+			text, err := io.ReadAll(file.Open())
+			return op.Result{Stem: "file", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes(text)}, err
+		},
+	}
+	home = apitest.New(t, apitest.Options{
+		DB: &db, OwnFiles: true, Operations: []op.Row[*operation.Env]{apitest.Echo(nil), attach}, Change: func(c *api.Config) {
+			box = c
+			c.Regions = api.Regions{Here: "loc", URLs: map[string]string{"iad": "https://iad.example"}}
+		},
+	})
+	data := storetest.DB{URL: db.URL, DataDir: t.TempDir()}.OpenAs(t, store.Config{Now: home.Clock.Now, Region: "iad", OwnFiles: true})
+	lease, err := data.Acquire(context.WithoutCancel(t.Context()), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := lease.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return home, func(regions api.Regions) *api.API {
+		t.Helper()
+		config := *box
+		config.Store, config.Registry, config.Lease, config.Regions = data, nil, lease.ID(), regions
+		there, err := api.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return there
+	}
+}
+
 // attachInput is the input of test.attach.
 type attachInput struct {
 	op.Common
+	FileID string     `json:"fileId" jsonschema:"required" jsonschema_description:"The file."`
+	More   []attached `json:"more,omitempty" jsonschema_description:"Further files."`
+	Filler string     `json:"filler,omitempty" jsonschema_description:"What makes the input long."`
+}
+
+type attached struct {
 	FileID string `json:"fileId" jsonschema:"required" jsonschema_description:"The file."`
-	Filler string `json:"filler,omitempty" jsonschema_description:"What makes the input long."`
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -22,9 +23,21 @@ import (
 
 // postOperation is the HTTP door of one operation, for who has a key.
 func (a *API) postOperation(operation *op.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
-	return runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
-		return a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()), a.callerOf)
+	run := runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
+		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()), a.callerOf)
+		if err != nil {
+			err = a.regions.lostKey(r, err)
+		}
+		return caller, err
 	})
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := run(w, r)
+		var away *call.ElsewhereError
+		if errors.As(err, &away) {
+			return a.regions.pass(w, r, away)
+		}
+		return err
+	}
 }
 
 // runOperation answers for one operation to whom who finds.
@@ -37,7 +50,11 @@ func runOperation(a *API, operation *op.Operation[*operation.Env], who func(*htt
 		a.reached("authenticate")
 		request := call.Request{Operation: operation, Caller: caller, RequestID: edge.RequestID(r.Context())}
 		readCallHeaders(r.Header, &request)
-		refuseQuery(r.URL.Query(), &request)
+		query := r.URL.Query()
+		if len(a.regions.URLs) > 0 {
+			query.Del(sentFrom)
+		}
+		refuseQuery(query, &request)
 		request.Form = formBoundary(r.Header)
 		request.Body = &httpBody{r: r, limit: http.MaxBytesReader(w, pace(w, r.Body), a.maxBody)}
 		outcome, verdict, err := a.Calls.Do(r.Context(), request)

@@ -18,7 +18,7 @@ func Fault(err error) *fault.Error {
 	if errors.As(err, &known) {
 		return known
 	}
-	for _, classify := range []func(error) *fault.Error{operation.Failure, moneyError, quotaError, webhookError} {
+	for _, classify := range []func(error) *fault.Error{operation.Failure, moneyError, quotaError, webhookError, elsewhere} {
 		if e := classify(err); e != nil {
 			e.Cause = err
 			return e

@@ -278,12 +278,12 @@ func (c *paidCall) pin(ctx context.Context) error {
 // admit refuses what the run would refuse at once, before it costs a hold and
 // its release. An earlier call's answer needs no run, so a call that may be a
 // repeat goes on.
-func (c *paidCall) admit(context.Context) error {
+func (c *paidCall) admit(ctx context.Context) error {
 	if why := c.Operation.WhyOff(); why != "" {
 		return &fault.Error{Code: fault.ConvertUnavailable, Message: why}
 	}
-	if c.IdempotencyKey != "" || c.call.Response == op.Async {
-		return nil
+	if err := near(ctx, c); err != nil || c.IdempotencyKey != "" || c.call.Response == op.Async {
+		return err
 	}
 	return c.call.Admit(c.env())
 }
