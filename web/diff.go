@@ -160,3 +160,36 @@ func gapOf(lines int) []views.DiffLine {
 	}
 	return []views.DiffLine{{Kind: "gap", Text: "… " + views.Plural(lines, "line", "lines") + " without changes"}}
 }
+
+// beside puts what was added right after what was removed in its place, line by
+// line, as views.Sides shows them.
+func beside(diffs []views.Diff) []views.Diff {
+	for i := range diffs {
+		diffs[i].Lines = paired(diffs[i].Lines)
+	}
+	return diffs
+}
+
+func paired(lines []views.DiffLine) []views.DiffLine {
+	var list, removed, added []views.DiffLine
+	pair := func() {
+		for len(removed)+len(added) > 0 {
+			r, a := min(1, len(removed)), min(1, len(added))
+			list = append(append(list, removed[:r]...), added[:a]...)
+			removed, added = removed[r:], added[a:]
+		}
+	}
+	for _, line := range lines {
+		switch line.Kind {
+		case "del":
+			removed = append(removed, line)
+		case "add":
+			added = append(added, line)
+		default:
+			pair()
+			list = append(list, line)
+		}
+	}
+	pair()
+	return list
+}

@@ -4,7 +4,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
+
+	"relaypdf/views"
 )
 
 // TestDiffTurnsOneTextIntoTheOther compares texts at random: who takes the lines
@@ -44,5 +47,28 @@ func TestDiffTurnsOneTextIntoTheOther(t *testing.T) {
 		if d := diff(before, after); slices.Equal(before, after) != (d.Added+d.Removed == 0) {
 			t.Fatalf("%v to %v: got %+v", before, after, d)
 		}
+	}
+}
+
+// TestPairedLinesStandBesideEachOther: what was added stands after what it replaces,
+// and no line is lost where there are more of one kind.
+func TestPairedLinesStandBesideEachOther(t *testing.T) {
+	var lines []views.DiffLine
+	for _, word := range strings.Fields("+new same -a -b -c +x +y same +z -d same -e") {
+		line := views.DiffLine{Text: word}
+		switch word[0] {
+		case '+':
+			line.Kind = "add"
+		case '-':
+			line.Kind = "del"
+		}
+		lines = append(lines, line)
+	}
+	var got []string
+	for _, line := range paired(lines) {
+		got = append(got, line.Text)
+	}
+	if want := "+new same -a +x -b +y -c same -d +z same -e"; strings.Join(got, " ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
 	}
 }

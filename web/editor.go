@@ -164,7 +164,7 @@ func (w editors) saveForm(v *visit) error {
 		return failed
 	}
 	if err != nil && errors.Is(err, store.ErrChanged) {
-		m.Conflict = diffsOf(contentOf(found), mine)
+		m.Conflict = beside(diffsOf(contentOf(found), mine))
 	}
 	m.HTML, m.Sample, m.Options, m.Wrong = mine.HTML, mine.Sample, mine.Options, wrong
 	status := http.StatusUnprocessableEntity
@@ -332,7 +332,7 @@ func (w editors) compareDraft(v *visit) error {
 		return err
 	}
 	v.w.Header().Set("ETag", etag)
-	return v.show(http.StatusOK, views.Diffs(diffsOf(contentOf(theirs), views.Content{HTML: mine.HTML, Sample: mine.SampleData, Options: mine.Options})))
+	return v.show(http.StatusOK, views.Sides(beside(diffsOf(contentOf(theirs), views.Content{HTML: mine.HTML, Sample: mine.SampleData, Options: mine.Options}))))
 }
 
 // printDraft makes the PDF of the draft, which is a call like any other.

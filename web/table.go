@@ -260,7 +260,7 @@ func (w *Web) Handler() http.Handler {
 		if p.method == http.MethodGet && p.need == programs {
 			r.Method(http.MethodOptions, p.pattern, http.HandlerFunc(grants{w}.allowReading))
 		}
-		if p.need != operates && p.need != programs && !strings.Contains(p.pattern, "{") {
+		if p.method == http.MethodGet && p.need != operates && p.need != programs && !strings.Contains(p.pattern, "{") {
 			w.paths = append(w.paths, p.pattern)
 		}
 	}

@@ -866,6 +866,7 @@ func TestWhatIsNotThereIsSaidOnAPage(t *testing.T) {
 		{http.MethodGet, "/dashbord/keys", http.StatusNotFound, "", `<a href="/dashboard/keys"`},
 		{http.MethodGet, "/opnapi.json", http.StatusNotFound, "", `<a href="/openapi.json"`},
 		{http.MethodGet, "/nothing/of/the/kind/at/all", http.StatusNotFound, "", ""},
+		{http.MethodGet, "/dashboard/settings/kepd", http.StatusNotFound, "", `<a href="/dashboard/settings"`},
 		{http.MethodDelete, "/dashboard/keys", http.StatusMethodNotAllowed, "GET, HEAD, POST", ""},
 		{http.MethodPost, "/dashboard", http.StatusMethodNotAllowed, "GET, HEAD", ""},
 		{http.MethodGet, "/logout", http.StatusMethodNotAllowed, "POST", ""},

@@ -72,7 +72,8 @@ func (s *screen) clickPage(page int, x, y float64) {
 }
 
 // TestEditorFindsPlaces goes from places on pages to their lines and back, shows the
-// HTML without pages in a frame that may do nothing, and formats.
+// HTML without pages in a frame that may do nothing, formats, and tells what only
+// some items of a list have.
 func TestEditorFindsPlaces(t *testing.T) {
 	t.Parallel()
 	app := startPages(t)
@@ -114,6 +115,16 @@ func TestEditorFindsPlaces(t *testing.T) {
 
 	maya.click("[data-formats]", "Format")
 	maya.inEditor("HTML", "{{#each items}}  <div>{{this}}</div>{{/each}}")
+
+	maya.write(`{{#each items}}<p>{{name}} {{note}}</p>{{/each}}`)
+	maya.writeInto("Sample data, JSON", `{"items":[{"name":"Lantern","note":"blue"},{"name":"Wick"}]}`)
+	maya.holds("what some items lack is told", `document.querySelector("[data-problems]").textContent.startsWith("items[].note is not in all of the data.Line 1")`)
+	maya.write(strings.Repeat("<p>a line</p>\n", 80) + "{{one}} {{two}} {{three}} {{four}}")
+	maya.holds("the list of what is missing leaves the line that is written in sight", `(() => {
+		const line = document.querySelector(".cm-content[aria-label=HTML] .cm-activeLine")?.getBoundingClientRect();
+		const list = document.querySelector("[data-problems]").getBoundingClientRect();
+		return document.querySelectorAll("[data-problems] li").length === 4 && line && line.bottom <= list.top + 1 && line.height > 0;
+	})()`)
 	maya.calm("the editor")
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -242,6 +243,9 @@ func lacks(data any, path []string) bool {
 	case []any:
 		if path[0] == "length" {
 			return false
+		}
+		if at, err := strconv.ParseUint(path[0], 10, 32); err == nil {
+			return at >= uint64(len(value)) || lacks(value[at], path[1:])
 		}
 		if path[0] == "[]" {
 			path = path[1:]

@@ -60,6 +60,7 @@ func TestValidateFaults(t *testing.T) {
 func TestValidateVariables(t *testing.T) {
 	partials := map[string]string{"address": "{{street}}{{#if country}}{{country.code}}{{/if}}", "line": "{{sku}}{{@root.currency}}"}
 	for _, test := range []struct{ source, data, variables, missing string }{
+		{"{{a.[0].b}}{{a.[1].b}}{{#with a.[0]}}{{b}}{{/with}}{{a.[2].b}}", `{"a":[{"b":1},{"c":2}]}`, "a.0.b a.1.b a.0 a.2.b", "a.1.b a.2.b"},
 		{"{{a}}{{b.c}}{{a}}", `{"a":1,"b":{}}`, "a b.c", "b.c"},
 		{"{{#each items}}{{sku}}{{../currency}}{{@index}}{{/each}}", `{"items":[{"sku":1},{}],"currency":"EUR"}`, "items items[].sku currency", "items[].sku"},
 		{"{{#with customer}}{{name}}{{#with address}}{{street}}{{../name}}{{/with}}{{/with}}", `{}`, "customer customer.name customer.address customer.address.street", "customer customer.name customer.address customer.address.street"},

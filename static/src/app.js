@@ -181,6 +181,13 @@ const loadsEditor = (part) => {
   document.head.append(script);
 };
 
+// A picture that is still on its way has the size of a sheet.
+const awaitsPicture = (picture) => {
+  if (picture.complete) return;
+  picture.classList.add("waits");
+  for (const end of ["load", "error"]) picture.addEventListener(end, () => picture.classList.remove("waits"), { once: true });
+};
+
 const each = (scope, selector, does) => scope.querySelectorAll(selector).forEach(does);
 
 const prepare = (scope) => {
@@ -194,6 +201,7 @@ const prepare = (scope) => {
   each(scope, "[data-refresh]", refreshes);
   each(scope, "[data-first-document]", awaitsFirst);
   each(scope, "[data-editor]", loadsEditor);
+  each(scope, ".mat img", awaitsPicture);
   each(scope, ".pages a[href]", leafs);
   each(scope, "form.filters[method=get]", narrows);
 };

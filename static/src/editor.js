@@ -223,7 +223,13 @@ const places = (source, missing) => {
 
 const problems = $("[data-problems]");
 let faults = 0;
+const cursorShows = (view) => {
+  const at = view.coordsAtPos(view.state.selection.main.head), seen = view.scrollDOM.getBoundingClientRect();
+  return at && at.top >= seen.top && at.bottom <= seen.bottom;
+};
+// The list takes its room from the text: what is being written stays in sight.
 const showProblems = (list) => {
+  const written = Object.values(views).find((view) => view.hasFocus && cursorShows(view));
   problems.replaceChildren(...list.slice(0, 6).map(({ kind, parts, line, go }) => {
     const item = element("li", { className: kind });
     item.append(document.importNode($("#icon-warning").content, true));
@@ -238,6 +244,7 @@ const showProblems = (list) => {
     return item;
   }));
   if (list.length > 6) problems.append(element("li", { className: "faint", textContent: `and ${list.length - 6} more` }));
+  if (written && !cursorShows(written)) written.dispatch({ effects: EditorView.scrollIntoView(written.state.selection.main.head) });
 };
 const goTo = (from) => {
   showFile("html");
@@ -260,10 +267,12 @@ const showChecked = (checked, source) => {
   for (const missing of checked.missing ?? []) {
     const near = nearest(missing);
     const found = places(source, missing);
-    const message = `${missing} is not in the data.` + (near ? ` Did you mean ${near}?` : "");
+    const fault = near === missing ? " is not in all of the data." : " is not in the data.";
+    const meant = near !== missing && near;
+    const message = missing + fault + (meant ? ` Did you mean ${meant}?` : "");
     for (const { from, to } of found) marks.push({ from, to, severity: "warning", message });
-    const parts = [code(missing), " is not in the data." + (near ? " Did you mean " : "")];
-    if (near) parts.push(code(near), "?");
+    const parts = [code(missing), fault + (meant ? " Did you mean " : "")];
+    if (meant) parts.push(code(meant), "?");
     list.push({ kind: "w", parts, line: found[0] ? doc.lineAt(found[0].from).number : 0, go: found[0] ? () => goTo(found[0].from) : null });
   }
   if (text("html") === source) views.html.dispatch(setDiagnostics(views.html.state, marks.filter(({ to }) => to <= doc.length).sort((a, b) => a.from - b.from)));
@@ -443,7 +452,7 @@ const draw = (made) => {
     button.addEventListener("click", () => sheet.scrollIntoView({ block: "start" }));
     return button;
   })));
-  timing.textContent = `${made.pages} ${made.pages === 1 ? "page" : "pages"} · ${made.milliseconds} ms`;
+  timing.textContent = `${made.pages} ${made.pages === 1 ? "page" : "pages"} · ${made.milliseconds < 1000 ? `${made.milliseconds} ms` : `${(made.milliseconds / 1000).toFixed(2)} s`}`;
   if (!embedded) $("[data-left]").textContent = `Previews are free, ${made.left.toLocaleString("en-US")} left today`;
 };
 
