@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"syscall"
@@ -24,12 +23,7 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return response.StatusCode, string(text)
+		return response.StatusCode, bodyOf(t, response)
 	}
 	prices := textOf(t, server.url+"/v1/billing/prices")
 	if strings.Contains(prices, `"convert.create"`) || strings.Contains(prices, `"pdf.ocr"`) || !strings.Contains(prices, `"pdf.pdfa"`) {

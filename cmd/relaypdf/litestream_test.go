@@ -161,10 +161,5 @@ func (c *crashBench) fetch(address string) string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return string(content)
+	return bodyOf(c.t, response)
 }

@@ -120,6 +120,12 @@ func textOf(t *testing.T, address string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return bodyOf(t, response)
+}
+
+// bodyOf reads an answer to its end.
+func bodyOf(t *testing.T, response *http.Response) string {
+	t.Helper()
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
