@@ -23,7 +23,7 @@ type slowBlobs struct {
 	asked chan struct{}
 }
 
-func (b slowBlobs) List(ctx context.Context, _ func(blob.Entry) error) error {
+func (b slowBlobs) List(ctx context.Context, _ string, _ func(blob.Entry) error) error {
 	select {
 	case b.asked <- struct{}{}:
 	default: // It is known already.
@@ -38,9 +38,9 @@ type listedBlobs struct {
 	times atomic.Int64
 }
 
-func (b *listedBlobs) List(ctx context.Context, yield func(blob.Entry) error) error {
+func (b *listedBlobs) List(ctx context.Context, after string, yield func(blob.Entry) error) error {
 	b.times.Add(1)
-	return b.Store.List(ctx, yield)
+	return b.Store.List(ctx, after, yield)
 }
 
 // heard tells of statements with a text in them, once they are over.

@@ -622,7 +622,7 @@ func TestArchiveOfWhatChanges(t *testing.T) {
 			}
 			h.restored(t)
 			calls := 0
-			if err := h.files.List(t.Context(), func(b blob.Entry) error {
+			if err := h.files.List(t.Context(), "", func(b blob.Entry) error {
 				if strings.HasPrefix(b.Key, "archive-2026-11-calls") {
 					calls++
 				}

@@ -23,7 +23,7 @@ func (f *fixture) left(t testing.TB) string {
 		text += fmt.Sprintf("%s %d, ", table, n)
 	}
 	blobs := 0
-	err := f.Blobs().List(t.Context(), func(blob.Entry) error {
+	err := f.Blobs().List(t.Context(), "", func(blob.Entry) error {
 		blobs++
 		return nil
 	})

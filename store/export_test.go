@@ -50,3 +50,8 @@ func (s *Store) SpoilCommits(spoil func(error) error) { s.writer.spoil = spoil }
 
 // IDTime is how ids of the time begin, after their kind.
 func IDTime(at time.Time) string { return idTime(at) }
+
+// SweepBlobs is DeleteOrphanBlobs that looks at so many blobs.
+func (s *Store) SweepBlobs(ctx context.Context, most int) (int, error) {
+	return s.sweepBlobs(ctx, most, 1000)
+}

@@ -283,9 +283,9 @@ type manyBlobs struct {
 	times int
 }
 
-func (m manyBlobs) List(ctx context.Context, yield func(blob.Entry) error) error {
+func (m manyBlobs) List(ctx context.Context, after string, yield func(blob.Entry) error) error {
 	for range m.times {
-		if err := m.Store.List(ctx, yield); err != nil {
+		if err := m.Store.List(ctx, after, yield); err != nil {
 			return err
 		}
 	}
@@ -330,6 +330,62 @@ func TestSweepAsksForManyBlobsAtOnce(t *testing.T) {
 		all := count.Load() - before - first
 		if all == 0 || all > (kept+1)*times/100 {
 			t.Errorf("looking at %d blobs that rows refer to took %d statements, want one for hundreds", (kept+1)*times, all)
+		}
+	})
+}
+
+// TestSweepGoesOn: a look at many blobs takes a few at a time, goes on where the one
+// before ended, in another process, and comes to each in its turn, new and old.
+func TestSweepGoesOn(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		disk, err := blob.NewDisk(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFixtureAs(t, db, store.Config{Blobs: disk})
+		kept := map[string]bool{}
+		for range 30 {
+			kept[f.keep(t, "x")] = true
+		}
+		const orphans = 12
+		for i := range orphans {
+			f.blob(t, store.ResultKey(fmt.Sprintf("call_unknown%d", i), 0), "x")
+		}
+		removed, looks := 0, 0
+		sweep := func(s *store.Store) int {
+			t.Helper()
+			n, err := s.SweepBlobs(t.Context(), 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for ; removed < orphans && looks < 6; looks++ {
+			next := db.OpenAs(t, store.Config{Blobs: disk, Now: f.clock.Now})
+			removed += sweep(next)
+		}
+		if removed != orphans || looks < 2 {
+			t.Errorf("%d looks at ten of 42 blobs found %d of %d orphans", looks, removed, orphans)
+		}
+		// One that comes where the look has been is found when it comes round again.
+		f.blob(t, store.ResultKey("call_unknown", 0), "x")
+		again := 0
+		for range 5 {
+			again += sweep(f.Store)
+		}
+		if again != 1 {
+			t.Errorf("a new orphan: %d were found in five looks, want it", again)
+		}
+		left := 0
+		err = disk.List(t.Context(), "", func(e blob.Entry) error {
+			if left++; !kept[e.Key] {
+				t.Errorf("%s is left", e.Key)
+			}
+			return nil
+		})
+		if err != nil || left != len(kept) {
+			t.Errorf("%d blobs are left, %v; want the %d that rows refer to", left, err, len(kept))
 		}
 	})
 }

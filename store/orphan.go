@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,63 +38,142 @@ const orphanAge = 24 * time.Hour
 // blobBatch is how many blobs one statement looks for.
 const blobBatch = 500
 
+const (
+	// sweepMost is how many blobs are looked at in one go, which takes 500 requests to
+	// a bucket and 1,000 statements. Where there are more, an orphan may stay for as many
+	// hours longer as there are so many.
+	sweepMost = 500_000
+	// sweepNote is after how many batches it is noted how far that is: as much is done
+	// again when the process dies.
+	sweepNote = 20
+)
+
+// errEnough ends a listing.
+var errEnough = errors.New("enough was looked at")
+
 // DeleteOrphanBlobs removes blobs that no row refers to and that no living
 // process is about to refer to, and returns how many it removed, at most limit.
-// What has been written in part goes too, when its writer has gone. All blobs that
-// there are are listed for it, and those that rows refer to cost a statement for each
-// batch: it is a task, which one process does for all (Upkeep).
+// What has been written in part goes too, when its writer has gone. It looks at
+// sweepMost blobs at most, and goes on from there the next time, in whichever process;
+// those that rows refer to cost a statement for each batch. It is a task, which one
+// process does for all (Upkeep).
 func (s UpkeepStore) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
-	removed := 0
-	var batch []blob.Entry
-	look := func() error {
-		n, err := s.deleteOrphans(ctx, batch, limit-removed)
-		removed, batch = removed+n, batch[:0]
-		return err
-	}
-	err := s.blobs.Sweep(ctx)
-	listed := s.blobs.List(ctx, func(b blob.Entry) error {
-		if removed >= limit {
-			return nil
-		}
-		if batch = append(batch, b); len(batch) < blobBatch {
-			return nil
-		}
-		return look()
-	})
-	if listed == nil {
-		listed = look()
-	}
-	if err := errors.Join(err, listed); err != nil {
-		return removed, fmt.Errorf("delete orphan blobs: %w", err)
-	}
-	return removed, nil
+	return s.sweepBlobs(ctx, sweepMost, limit)
 }
 
-// deleteOrphans removes at most limit of a batch, and returns how many.
-func (s UpkeepStore) deleteOrphans(ctx context.Context, batch []blob.Entry, limit int) (removed int, err error) {
-	if len(batch) == 0 {
-		return 0, nil
-	}
-	known, err := s.knownBlobs(ctx, batch)
+// sweepBlobs looks at that many blobs, and begins anew where it comes to their end
+// without having begun there.
+func (s UpkeepStore) sweepBlobs(ctx context.Context, most, limit int) (int, error) {
+	swept := s.blobs.Sweep(ctx)
+	begun, err := s.sweptTo(ctx)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("delete orphan blobs: %w", errors.Join(swept, err))
 	}
-	for _, b := range batch {
-		if known[b.Key] || removed == limit {
-			continue
+	w := &sweep{UpkeepStore: s, left: most, limit: limit, place: begun}
+	listed := w.goOn(ctx)
+	if listed == nil && begun != "" && w.place == "" {
+		listed = w.goOn(ctx)
+	}
+	noted := s.noteSwept(context.WithoutCancel(ctx), w.place)
+	if err := errors.Join(swept, listed, noted); err != nil {
+		return w.removed, fmt.Errorf("delete orphan blobs: %w", err)
+	}
+	return w.removed, nil
+}
+
+// sweptAs is whose files were looked at: a region's, where it keeps its own.
+func (s UpkeepStore) sweptAs() string {
+	if s.ownFiles {
+		return s.region
+	}
+	return ""
+}
+
+// sweptTo returns how far the blobs were looked at; "" is their beginning.
+func (s UpkeepStore) sweptTo(ctx context.Context) (place string, err error) {
+	err = s.read.NewRaw("SELECT place FROM sweeps WHERE region = ?", s.sweptAs()).Scan(ctx, &place)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return place, err
+}
+
+func (s UpkeepStore) noteSwept(ctx context.Context, place string) error {
+	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewRaw("INSERT INTO sweeps (region, place) VALUES (?, ?) ON CONFLICT (region) DO UPDATE SET place = EXCLUDED.place",
+			s.sweptAs(), place).Exec(ctx)
+		return err
+	})
+}
+
+// sweep is one look at many blobs.
+type sweep struct {
+	UpkeepStore
+
+	left    int // that may be looked at yet
+	limit   int // that may be removed
+	removed int
+	place   string // how far it has come; "" at the end
+	batch   []blob.Entry
+	batches int
+}
+
+// goOn looks at what comes after the place, until that is enough.
+func (w *sweep) goOn(ctx context.Context) error {
+	err := w.blobs.List(ctx, w.place, func(b blob.Entry) error {
+		w.left--
+		if w.batch = append(w.batch, b); len(w.batch) < blobBatch && w.left > 0 {
+			return nil
 		}
-		orphan, err := s.isOrphan(ctx, b)
+		return w.look(ctx)
+	})
+	if err == nil {
+		err = w.look(ctx)
+	}
+	if err == nil {
+		w.place = ""
+	}
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return err
+}
+
+// look removes the orphans of a batch.
+func (w *sweep) look(ctx context.Context) error {
+	if len(w.batch) == 0 {
+		return nil
+	}
+	known, err := w.knownBlobs(ctx, w.batch)
+	if err != nil {
+		return err
+	}
+	for _, b := range w.batch {
+		if w.removed == w.limit {
+			return errEnough
+		}
+		orphan := false
+		if !known[b.Key] {
+			orphan, err = w.isOrphan(ctx, b)
+		}
 		if err == nil && orphan {
-			err = s.blobs.Delete(ctx, b.Key)
+			err = w.blobs.Delete(ctx, b.Key)
 		}
 		if err != nil {
-			return removed, err
+			return err
 		}
-		if orphan {
-			removed++
+		if w.place = b.Place; orphan {
+			w.removed++
 		}
 	}
-	return removed, nil
+	w.batch, w.batches = w.batch[:0], w.batches+1
+	if w.left <= 0 {
+		return errEnough
+	}
+	if w.batches%sweepNote == 0 {
+		return w.noteSwept(ctx, w.place)
+	}
+	return nil
 }
 
 // isOrphan looks at the writer before it looks at the rows: a writer that has

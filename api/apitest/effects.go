@@ -54,7 +54,7 @@ func (s *Server) Effects(t testing.TB) []string {
 		t.Fatalf("read the effects: %v", err)
 	}
 	var blobs []string
-	err = s.Store.Blobs().List(t.Context(), func(b blob.Entry) error {
+	err = s.Store.Blobs().List(t.Context(), "", func(b blob.Entry) error {
 		blobs = append(blobs, fmt.Sprintf("blob %d", b.Size))
 		return nil
 	})

@@ -126,7 +126,7 @@ func tryBlobs(ctx context.Context, b blob.Store) error {
 		err = errors.Join(err, content.Close())
 	}
 	found := false
-	listErr := b.List(ctx, func(e blob.Entry) error {
+	listErr := b.List(ctx, "", func(e blob.Entry) error {
 		if e.Key == key {
 			found = true
 			return errStop

@@ -64,7 +64,7 @@ func TestKilledServerLeavesNoUpload(t *testing.T) {
 func (c *crashBench) blobs(ctx context.Context) int {
 	c.t.Helper()
 	n := 0
-	err := c.store.Blobs().List(ctx, func(blob.Entry) error {
+	err := c.store.Blobs().List(ctx, "", func(blob.Entry) error {
 		n++
 		return nil
 	})

@@ -27,9 +27,10 @@ type Store interface {
 	Open(ctx context.Context, key string) (Content, int64, error)
 	// Delete removes the blob, if there is one.
 	Delete(ctx context.Context, key string) error
-	// List calls yield for every blob, in no particular order, until it
-	// returns an error. Blobs put or deleted meanwhile may be missed.
-	List(ctx context.Context, yield func(Entry) error) error
+	// List calls yield for every blob after a place, which an earlier List has told, in
+	// an order of its own that stays the same, until yield returns an error; "" is
+	// before all of them. Blobs put or deleted meanwhile may be missed.
+	List(ctx context.Context, after string, yield func(Entry) error) error
 	// Sweep removes what Puts have left that did not end.
 	Sweep(ctx context.Context) error
 }
@@ -45,6 +46,8 @@ type Entry struct {
 	Key     string
 	Size    int64 // bytes
 	ModTime time.Time
+	// Place is where the next List goes on.
+	Place string
 }
 
 const maxKey = 200

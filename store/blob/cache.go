@@ -254,16 +254,16 @@ func (c *Cache) Sweep(ctx context.Context) error {
 // Prune removes copies of blobs that nobody knows any more: those that another
 // machine has deleted.
 func (c *Cache) Prune(ctx context.Context, known func(ctx context.Context, key string) (bool, error)) error {
-	return c.disk.walk(func(path string, info fs.FileInfo) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !ValidKey(info.Name()) || time.Since(info.ModTime()) < pruneAge {
+	return c.disk.List(ctx, "", func(e Entry) error {
+		if time.Since(e.ModTime) < pruneAge {
 			return nil
 		}
-		used, err := known(ctx, info.Name())
+		used, err := known(ctx, e.Key)
 		if err == nil && !used {
-			err = os.Remove(path)
+			var path string
+			if path, err = c.disk.path(e.Key); err == nil {
+				err = os.Remove(path)
+			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -317,7 +317,7 @@ func onDisk(size int64) int64 { return (size + cacheBlock - 1) / cacheBlock * ca
 
 // copyFile is a copy in its folder.
 type copyFile struct {
-	path string
+	key  string
 	size int64
 	used time.Time
 }
@@ -340,7 +340,7 @@ func (c *Cache) Tidy(ctx context.Context) {
 			if total <= c.most/cacheParts*keepParts {
 				break
 			}
-			c.noted("remove", os.Remove(f.path))
+			c.drop(f.key)
 			total -= f.size
 		}
 		if total <= c.most/cacheParts*keepParts || len(oldest) < tidyBatch {
@@ -354,17 +354,14 @@ func (c *Cache) Tidy(ctx context.Context) {
 // most, and the size of all.
 func (c *Cache) oldest(ctx context.Context) (files []copyFile, total int64, err error) {
 	byUse := func(a, b copyFile) int { return a.used.Compare(b.used) }
-	err = c.disk.walk(func(path string, info fs.FileInfo) error {
-		if !ValidKey(info.Name()) {
-			return ctx.Err()
-		}
-		files = append(files, copyFile{path, onDisk(info.Size()), info.ModTime()})
-		total += onDisk(info.Size())
+	err = c.disk.List(ctx, "", func(e Entry) error {
+		files = append(files, copyFile{e.Key, onDisk(e.Size), e.ModTime})
+		total += onDisk(e.Size)
 		if len(files) == 2*tidyBatch {
 			slices.SortFunc(files, byUse)
 			files = files[:tidyBatch]
 		}
-		return ctx.Err()
+		return nil
 	})
 	slices.SortFunc(files, byUse)
 	return files[:min(len(files), tidyBatch)], total, err

@@ -110,15 +110,31 @@ func (b *disk) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-func (b *disk) List(ctx context.Context, yield func(Entry) error) error {
-	return b.walk(func(path string, info fs.FileInfo) error {
+// List goes through the folders by their names, and through each by the names in it.
+func (b *disk) List(ctx context.Context, after string, yield func(Entry) error) error {
+	folder := "" // of the last one
+	if after != "" {
+		last, err := b.path(after)
+		if err != nil {
+			return fmt.Errorf("list blobs: %w", err)
+		}
+		folder = filepath.Dir(last)
+	}
+	return b.walk(folder, func(path string, d fs.DirEntry) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !ValidKey(info.Name()) {
+		if !ValidKey(d.Name()) || filepath.Dir(path) == folder && d.Name() <= after {
 			return nil
 		}
-		return yield(Entry{Key: info.Name(), Size: info.Size(), ModTime: info.ModTime()})
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return yield(Entry{Key: d.Name(), Size: info.Size(), ModTime: info.ModTime(), Place: d.Name()})
 	})
 }
 
@@ -129,12 +145,16 @@ func (b *disk) Check(context.Context) error {
 
 // Sweep removes what Puts that died in between have left.
 func (b *disk) Sweep(ctx context.Context) error {
-	return b.walk(func(path string, info fs.FileInfo) error {
-		if err := ctx.Err(); err != nil {
+	return b.walk("", func(path string, d fs.DirEntry) error {
+		if err := ctx.Err(); err != nil || !strings.HasPrefix(d.Name(), partPrefix) {
 			return err
 		}
-		if !strings.HasPrefix(info.Name(), partPrefix) || time.Since(info.ModTime()) < partAge {
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(info.ModTime()) < partAge {
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 		return removeUnlocked(path)
 	})
@@ -161,23 +181,21 @@ func removeUnlocked(path string) (err error) {
 	return nil
 }
 
-// walk calls do for every regular file; one that vanishes meanwhile is skipped.
-func (b *disk) walk(do func(path string, info fs.FileInfo) error) error {
+// walk calls do for every regular file, folder by folder from one on; "" is before
+// all of them.
+func (b *disk) walk(from string, do func(path string, d fs.DirEntry) error) error {
 	return filepath.WalkDir(b.dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir() && path != b.dir && path < from:
+			return fs.SkipDir
+		case !d.Type().IsRegular():
 			return nil
 		}
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return do(path, info)
+		return do(path, d)
 	})
 }
 

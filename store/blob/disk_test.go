@@ -75,7 +75,7 @@ func TestBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed []blob.Entry
-	err = b.List(ctx, func(blob blob.Entry) error { listed = append(listed, blob); return nil })
+	err = b.List(ctx, "", func(blob blob.Entry) error { listed = append(listed, blob); return nil })
 	if err != nil || len(listed) != 1 || listed[0].Key != "file_a.pdf" || listed[0].Size != 3 {
 		t.Errorf("List: got %+v, %v", listed, err)
 	}
@@ -179,7 +179,7 @@ func TestCrashedPuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := 0
-	if err := b.List(t.Context(), func(blob.Entry) error { listed++; return nil }); err != nil || listed != 1 {
+	if err := b.List(t.Context(), "", func(blob.Entry) error { listed++; return nil }); err != nil || listed != 1 {
 		t.Errorf("List: got %d, %v; want 1", listed, err)
 	}
 	if err := b.Sweep(t.Context()); err != nil {

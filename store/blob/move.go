@@ -27,7 +27,7 @@ const maxFailures = 10
 func Move(ctx context.Context, from, to Store, tell func(Moved)) (Moved, error) {
 	var done Moved
 	var failed []error
-	err := from.List(ctx, func(e Entry) error {
+	err := from.List(ctx, "", func(e Entry) error {
 		if err := moveOne(ctx, from, to, e.Key, &done); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", e.Key, err))
 			if ctx.Err() != nil || len(failed) >= maxFailures {

@@ -3,6 +3,7 @@ package blob
 import (
 	"context"
 	"errors"
+	"strings"
 )
 
 // pair is a place and a former one, from which blobs are moved.
@@ -41,11 +42,21 @@ func (p *pair) Delete(ctx context.Context, key string) error {
 	return errors.Join(p.former.Delete(ctx, key), p.Store.Delete(ctx, key))
 }
 
-func (p *pair) List(ctx context.Context, yield func(Entry) error) error {
-	if err := p.Store.List(ctx, yield); err != nil {
-		return err
+// formerPlace begins places in the former place; no other does.
+const formerPlace = "former/"
+
+func (p *pair) List(ctx context.Context, after string, yield func(Entry) error) error {
+	after, inFormer := strings.CutPrefix(after, formerPlace)
+	if !inFormer {
+		if err := p.Store.List(ctx, after, yield); err != nil {
+			return err
+		}
+		after = ""
 	}
-	return p.former.List(ctx, yield)
+	return p.former.List(ctx, after, func(e Entry) error {
+		e.Place = formerPlace + e.Place
+		return yield(e)
+	})
 }
 
 func (p *pair) Sweep(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ func Run(t *testing.T, b blob.Store) {
 		name string
 		run  func(*testing.T, blob.Store)
 	}{
-		{"RoundTrip", roundTrip}, {"Sizes", sizes}, {"Keys", keys}, {"FailedPut", failedPut}, {"Ranges", ranges}, {"Together", together},
+		{"RoundTrip", roundTrip}, {"Sizes", sizes}, {"Keys", keys}, {"FailedPut", failedPut}, {"Ranges", ranges}, {"Together", together}, {"Places", places},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, b)
@@ -45,10 +46,41 @@ func Run(t *testing.T, b blob.Store) {
 // List returns every blob.
 func List(t *testing.T, b blob.Store) (found []blob.Entry) {
 	t.Helper()
-	if err := b.List(t.Context(), func(e blob.Entry) error { found = append(found, e); return nil }); err != nil {
+	if err := b.List(t.Context(), "", func(e blob.Entry) error { found = append(found, e); return nil }); err != nil {
 		t.Fatalf("List: %v", err)
 	}
 	return found
+}
+
+// places: a list that is cut short can be gone on with after each of its blobs, that
+// one deleted or not.
+func places(t *testing.T, b blob.Store) {
+	t.Helper()
+	for i := range 20 {
+		if _, err := b.Put(t.Context(), fmt.Sprintf("blob-%d", i*i), strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := List(t, b)
+	if len(all) != 20 {
+		t.Fatalf("%d blobs are listed, want 20", len(all))
+	}
+	for i, entry := range all {
+		if err := b.Delete(t.Context(), entry.Key); err != nil {
+			t.Fatal(err)
+		}
+		var rest []string
+		if err := b.List(t.Context(), entry.Place, func(e blob.Entry) error { rest = append(rest, e.Key); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, e := range all[i+1:] {
+			want = append(want, e.Key)
+		}
+		if !slices.Equal(rest, want) {
+			t.Errorf("after %s: %q, want %q", entry.Key, rest, want)
+		}
+	}
 }
 
 // Read returns the content of a blob.
@@ -93,7 +125,7 @@ func roundTrip(t *testing.T, b blob.Store) {
 		t.Errorf("List: got %+v", listed)
 	}
 	stop := errors.New("stop")
-	if err := b.List(ctx, func(blob.Entry) error { return stop }); !errors.Is(err, stop) {
+	if err := b.List(ctx, "", func(blob.Entry) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("List that is stopped: got %v", err)
 	}
 	if err := b.Sweep(ctx); err != nil {

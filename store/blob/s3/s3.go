@@ -153,9 +153,13 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return ctx.Err()
 }
 
-// List calls yield for every blob, by their names.
-func (s *Store) List(ctx context.Context, yield func(blob.Entry) error) error {
-	for object := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true}) {
+// List calls yield for every blob after a key, by their names.
+func (s *Store) List(ctx context.Context, after string, yield func(blob.Entry) error) error {
+	options := minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true}
+	if after != "" {
+		options.StartAfter = s.prefix + after
+	}
+	for object := range s.core.ListObjectsIter(ctx, s.bucket, options) {
 		if object.Err != nil {
 			return fmt.Errorf("list blobs: %w", object.Err)
 		}
@@ -163,7 +167,7 @@ func (s *Store) List(ctx context.Context, yield func(blob.Entry) error) error {
 		if !blob.ValidKey(key) {
 			continue
 		}
-		if err := yield(blob.Entry{Key: key, Size: object.Size, ModTime: object.LastModified}); err != nil {
+		if err := yield(blob.Entry{Key: key, Size: object.Size, ModTime: object.LastModified, Place: key}); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 		if err := b.Check(t.Context()); err == nil {
 			t.Errorf("%s: Check: got no error", name)
 		}
-		if err := b.List(t.Context(), func(blob.Entry) error { return nil }); err == nil {
+		if err := b.List(t.Context(), "", func(blob.Entry) error { return nil }); err == nil {
 			t.Errorf("%s: List: got no error", name)
 		}
 		server.Break(nil)
