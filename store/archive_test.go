@@ -691,6 +691,48 @@ func TestArchiveByItself(t *testing.T) {
 	h.books(t)
 }
 
+// TestArchiveOfMonthsWithoutPartitions: a month that never got its own partition is
+// archived like the others, and nothing of it is left.
+func TestArchiveOfMonthsWithoutPartitions(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t, storetest.BarePostgres(t))
+	h.clock.Advance(240 * 24 * time.Hour)
+	late := h.clock.Now().Format("2006-01")
+	h.aMonth(t)
+	for _, table := range []string{"calls", "journal", "deliveries", "events"} {
+		if in := h.partitions(t, table); !slices.Contains(in, table+"_default") {
+			t.Fatalf("%s: rows are in %q, want some in the default partition", table, in)
+		}
+	}
+	h.clock.Advance(124 * 24 * time.Hour)
+	if err := errors.Join(h.MakePartitions(t.Context()), h.CloseMonths(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	done, err := archive(t.Context(), h.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]int64{}
+	for _, a := range done {
+		if a.Kept != "" {
+			t.Errorf("%s of %s stays: %s", a.Table, a.Month, a.Kept)
+		}
+		if a.Month == late {
+			rows[a.Table] = a.Rows
+		}
+	}
+	if rows["calls"] != 3 || rows["events"] != 2 || rows["deliveries"] != 2 || rows["journal"] == 0 {
+		t.Errorf("of %s: %v; want three calls, and two events with their deliveries", late, rows)
+	}
+	for _, table := range []string{"calls", "journal", "deliveries", "events"} {
+		if in := h.partitions(t, table); len(in) != 0 {
+			t.Errorf("%s: rows are left in %q", table, in)
+		}
+	}
+	h.restored(t)
+	h.sound(t)
+}
+
 func TestArchiveNeedsPostgres(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.SQLite(t))

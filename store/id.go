@@ -83,6 +83,23 @@ func idTime(at time.Time) string {
 	return string(text[:])
 }
 
+// timeOf returns when an id was made, and false for a text of another form.
+func timeOf(id string) (time.Time, bool) {
+	_, body, _ := strings.Cut(id, "_")
+	if len(body) < timeChars {
+		return time.Time{}, false
+	}
+	var ms int64
+	for _, c := range body[:timeChars] {
+		digit := strings.IndexRune(crockford, c)
+		if digit < 0 {
+			return time.Time{}, false
+		}
+		ms = ms*32 + int64(digit)
+	}
+	return time.UnixMilli(ms), true
+}
+
 // CallID returns the id of the call whose result has the id. Nobody can tell the
 // result's, which opens a document, from the call's, which stands in logs. An id
 // of another form has no call, nor has what is returned for it.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -60,7 +61,7 @@ func (p partition) create() string {
 }
 
 // makePartitions makes the partitions of this month and of the next ones that
-// are missing. It does nothing on SQLite.
+// are missing, and of earlier ones that have rows. It does nothing on SQLite.
 func makePartitions(ctx context.Context, db *bun.DB, dialect string, now time.Time) error {
 	if dialect != Postgres {
 		return nil
@@ -103,6 +104,15 @@ func missingPartitions(ctx context.Context, tx bun.Tx, now time.Time) ([]partiti
 	}
 	var missing []partition
 	for _, t := range partitionedTables {
+		if there[t.table+"_default"] {
+			waiting, err := waitingMonths(ctx, tx, t.table, t.kind, monthOf(now))
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range waiting {
+				missing = append(missing, partition{t.table, t.kind, m})
+			}
+		}
 		for ahead := range month(monthsAhead + 1) {
 			p := partition{t.table, t.kind, monthOf(now) + ahead}
 			if !there[p.name()] {
@@ -113,7 +123,26 @@ func missingPartitions(ctx context.Context, tx bun.Tx, now time.Time) ([]partiti
 	return missing, nil
 }
 
-// MakePartitions makes the partitions of the next months.
+// waitingMonths returns the months before this one of which rows wait in a table's
+// default partition: nobody made theirs while they lasted.
+func waitingMonths(ctx context.Context, tx bun.Tx, table, kind string, now month) (waiting []month, err error) {
+	for from := ""; ; {
+		var id sql.NullString
+		query := fmt.Sprintf("SELECT MIN(id) FROM %s_default WHERE id >= ?", table)
+		if err := tx.NewRaw(query, from).Scan(ctx, &id); err != nil {
+			return nil, err
+		}
+		at, ok := timeOf(id.String)
+		m := monthOf(at)
+		if !ok || m >= now {
+			return waiting, nil
+		}
+		waiting, from = append(waiting, m), (m + 1).firstID(kind)
+	}
+}
+
+// MakePartitions makes the partitions of the next months, and of those before of
+// which rows wait for theirs.
 func (s UpkeepStore) MakePartitions(ctx context.Context) error {
 	if err := makePartitions(ctx, s.write, s.dialect, s.now()); err != nil {
 		return fmt.Errorf("make partitions: %w", err)

@@ -65,12 +65,24 @@ func TestPartitions(t *testing.T) {
 			t.Errorf("%s: rows are in %q, want %q", table, got, want)
 		}
 	}
+	// Another year without, and then one month more: what waits gets its own, too.
+	f.clock.Advance(366 * 24 * time.Hour)
+	call()
+	f.clock.Advance(31 * 24 * time.Hour)
+	if err := f.MakePartitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"calls", "journal", "files"} {
+		if got, want := f.partitions(t, table), []string{table + "_2026_11", table + "_2027_11", table + "_2028_11"}; !slices.Equal(got, want) {
+			t.Errorf("%s: rows are in %q, want %q", table, got, want)
+		}
+	}
 	f.sound(t)
 	var plan []string
 	if err := f.DB().NewRaw("EXPLAIN SELECT * FROM calls WHERE id = ?", f.NewID("call")).Scan(t.Context(), &plan); err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(plan, "\n"); !strings.Contains(text, "calls_2027_11") || strings.Contains(text, "calls_2026_11") || strings.Contains(text, "calls_default") {
+	if text := strings.Join(plan, "\n"); !strings.Contains(text, "calls_2028_12") || strings.Contains(text, "calls_2026_11") || strings.Contains(text, "calls_default") {
 		t.Errorf("a look-up by id does not keep to its month:\n%s", text)
 	}
 	var refers []string
