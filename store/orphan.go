@@ -65,16 +65,17 @@ func (s UpkeepStore) DeleteOrphanBlobs(ctx context.Context, limit int) (int, err
 // without having begun there.
 func (s UpkeepStore) sweepBlobs(ctx context.Context, most, limit int) (int, error) {
 	swept := s.blobs.Sweep(ctx)
-	begun, err := s.sweptTo(ctx)
+	w := &sweep{UpkeepStore: s, left: most, limit: limit}
+	begun, err := w.sweptTo(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("delete orphan blobs: %w", errors.Join(swept, err))
 	}
-	w := &sweep{UpkeepStore: s, left: most, limit: limit, place: begun}
+	w.place = begun
 	listed := w.goOn(ctx)
 	if listed == nil && begun != "" && w.place == "" {
 		listed = w.goOn(ctx)
 	}
-	noted := s.noteSwept(context.WithoutCancel(ctx), w.place)
+	noted := w.noteSwept(context.WithoutCancel(ctx), w.place)
 	if err := errors.Join(swept, listed, noted); err != nil {
 		return w.removed, fmt.Errorf("delete orphan blobs: %w", err)
 	}
@@ -82,26 +83,26 @@ func (s UpkeepStore) sweepBlobs(ctx context.Context, most, limit int) (int, erro
 }
 
 // sweptAs is whose files were looked at: a region's, where it keeps its own.
-func (s UpkeepStore) sweptAs() string {
-	if s.ownFiles {
-		return s.region
+func (w *sweep) sweptAs() string {
+	if w.ownFiles {
+		return w.region
 	}
 	return ""
 }
 
 // sweptTo returns how far the blobs were looked at; "" is their beginning.
-func (s UpkeepStore) sweptTo(ctx context.Context) (place string, err error) {
-	err = s.read.NewRaw("SELECT place FROM sweeps WHERE region = ?", s.sweptAs()).Scan(ctx, &place)
+func (w *sweep) sweptTo(ctx context.Context) (place string, err error) {
+	err = w.read.NewRaw("SELECT place FROM sweeps WHERE region = ?", w.sweptAs()).Scan(ctx, &place)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
 	return place, err
 }
 
-func (s UpkeepStore) noteSwept(ctx context.Context, place string) error {
-	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+func (w *sweep) noteSwept(ctx context.Context, place string) error {
+	return w.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewRaw("INSERT INTO sweeps (region, place) VALUES (?, ?) ON CONFLICT (region) DO UPDATE SET place = EXCLUDED.place",
-			s.sweptAs(), place).Exec(ctx)
+			w.sweptAs(), place).Exec(ctx)
 		return err
 	})
 }
