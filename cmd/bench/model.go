@@ -193,22 +193,29 @@ type fleet struct {
 	commit float64 // in which no other job of the account goes on: its row is locked until the disk has it
 	path   float64 // of cpu, what the job itself waits for; the rest is done beside it
 	other  float64 // that the job takes besides, and nobody waits for
+	busy   float64 // of processors that it takes where each has a process, above cpu; below it where they sleep less often
 	crowd  float64 // of processors that it takes besides for each time that the processes are twice as many as the processors
 }
 
-// crowded is the mean of what jobs took of processors with more processes than there
-// are processors, above what one process took: for each doubling, as half of the caches
-// that a process had is another's then.
+// crowded says what a job takes of processors by what it took with at least as many
+// processes as there are: the line through the rows that is nearest to them. One process
+// alone took one. It takes more with each doubling, as half of the caches that a process
+// had is another's then.
 func (f fleet) crowded(one float64, rows []workerFigures) fleet {
-	doublings, more := 0.0, 0.0
+	var n, x, y, xx, xy float64
 	for _, row := range rows {
-		if d := f.doublings(row.Processes); d > 0 {
-			doublings, more = doublings+d, more+row.CPU/1000-one
+		if row.Processes >= f.cores {
+			d, more := f.doublings(row.Processes), row.CPU/1000-one
+			n, x, y, xx, xy = n+1, x+d, y+more, xx+d*d, xy+d*more
 		}
 	}
-	if doublings > 0 {
-		f.crowd = max(0, more/doublings)
+	if n == 0 {
+		return f
 	}
+	if spread := n*xx - x*x; spread > 0 {
+		f.crowd = max(0, (n*xy-x*y)/spread)
+	}
+	f.busy = (y - f.crowd*x) / n
 	return f
 }
 
@@ -239,7 +246,9 @@ func (f fleet) calibrated(perSecond float64) fleet {
 func (f fleet) jobs(processes int) float64 {
 	// Others take their share of each processor, and never all.
 	slower := float64(f.cores) / max(float64(f.cores)-f.others, 0.1*float64(f.cores))
-	slower *= 1 + f.crowd*f.doublings(processes)/f.cpu
+	if processes >= f.cores {
+		slower *= 1 + (f.busy+f.crowd*f.doublings(processes))/f.cpu
+	}
 	stations := []station{
 		{servers: f.cores, mean: f.path * slower, behind: (f.cpu - f.path) * slower, phases: jobPhases},
 		{servers: 1, mean: f.commit, phases: jobPhases},

@@ -93,8 +93,13 @@ func TestFleetPredicts(t *testing.T) {
 	near(t, "the rest of a job that commits", locked.other, 0.010, 0.05)
 	near(t, "one after the other", locked.jobs(32), 100, 0.02)
 	// What more processes than cores cost each other is measured at other numbers of them.
-	crowd := full.crowded(0.025, []workerFigures{{Processes: 2, CPU: 99}, {Processes: 4, CPU: 30}, {Processes: 16, CPU: 40}})
+	crowd := full.crowded(0.025, []workerFigures{{Processes: 1, CPU: 99}, {Processes: 4, CPU: 27}, {Processes: 16, CPU: 37}})
 	near(t, "a job's for each doubling", crowd.crowd, 0.005, 0.001)
-	near(t, "two processes that have a core each", crowd.jobs(2), 80, 0.02)
-	near(t, "eight processes that have a quarter each", crowd.jobs(8), 2/0.035, 0.02)
+	near(t, "a job's where each core has a process", crowd.cpu+crowd.busy, 0.022, 0.001)
+	near(t, "one process", crowd.jobs(1), full.jobs(1), 0.001)
+	near(t, "two processes that have a core each", crowd.jobs(2), 2/0.022, 0.02)
+	near(t, "eight processes that have a quarter each", crowd.jobs(8), 2/0.032, 0.02)
+	one := full.crowded(0.025, []workerFigures{{Processes: 4, CPU: 30}})
+	near(t, "by one row", one.jobs(8), 2/0.030, 0.02)
+	near(t, "by none", full.crowded(0.025, nil).jobs(8), full.jobs(8), 0.001)
 }

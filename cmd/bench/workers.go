@@ -45,6 +45,7 @@ type modelFigures struct {
 	Path   float64 `json:"cpuMsOnJobsPath"` // of CPU, what the job waits for
 	Commit float64 `json:"commitMsPerJob"`  // in which others of its account wait
 	Other  float64 `json:"elsewhereMsPerJob"`
+	Busy   float64 `json:"cpuMsWhereAllAreBusy"`   // above CPU, with a process for each processor
 	Crowd  float64 `json:"cpuMsPerJobAndDoubling"` // of processes, above the processors
 }
 
@@ -96,7 +97,7 @@ func (l databases) workers(ctx context.Context, r *report) (err error) {
 		return err
 	}
 	model := f.model(measured[0], others, commit).crowded(measured[0].CPU/1000, measured[1:])
-	r.Model = &modelFigures{model.others, 1000 * model.cpu, 1000 * model.path, 1000 * model.commit, 1000 * model.other, 1000 * model.crowd}
+	r.Model = &modelFigures{model.others, 1000 * model.cpu, 1000 * model.path, 1000 * model.commit, 1000 * model.other, 1000 * model.busy, 1000 * model.crowd}
 	predicted, err := f.rows(ctx, choose(l.lab, []int{2, 4, 8}, []int{2}))
 	if err != nil {
 		return err
@@ -350,8 +351,8 @@ func (r *report) writeWorkers(w io.Writer) {
 	fmt.Fprintln(w, "\nJobs (invoices) of worker processes with one slot each, on one PostgreSQL and one folder of files. Predicted: docs/scale.md's model, from the rows without a prediction.")
 	fmt.Fprint(w, "A job's processor time is that of workers, browsers and PostgreSQL.\n")
 	if m := r.Model; m != nil {
-		fmt.Fprintf(w, "The model: %.1f ms of processors for a job, the system's for it included, %.1f of them on its path, %.1f more for each time that processes are twice as many as processors; %.1f in commits, %.1f elsewhere; %.2f processors busy with something else.\n",
-			m.CPU, m.Path, m.Crowd, m.Commit, m.Other, m.Others)
+		fmt.Fprintf(w, "The model: %.1f ms of processors for a job, the system's for it included, %.1f of them on its path; %+.1f where each processor has a process, %.1f more for each time that processes are twice as many as processors; %.1f in commits, %.1f elsewhere; %.2f processors busy with something else.\n",
+			m.CPU, m.Path, m.Busy, m.Crowd, m.Commit, m.Other, m.Others)
 	}
 	fmt.Fprintln(w)
 	table(w, "processes\tjobs/s\tpredicted\toff by\tgoal\t\tCPU ms\tof PostgreSQL\tothers' ms\tcommits\tsyncs\tlog bytes\tfile bytes", func(w io.Writer) {
