@@ -98,7 +98,7 @@ func (s *core) connectSQLite(ctx context.Context, path string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if s.write, err = openSQLite(path, "_txlock=immediate"); err != nil {
+	if s.write, err = openSQLite(path, "_txlock=immediate", fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", maxLog)); err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
@@ -114,7 +114,7 @@ func (s *core) connectSQLite(ctx context.Context, path string) error {
 		return errors.Join(err, s.write.Close(), s.read.Close())
 	}
 	s.reports.SetMaxOpenConns(reportConns)
-	s.writer = newWriter(s.write)
+	s.writer = newWriter(s.write, s.read)
 	readers := max(4, runtime.GOMAXPROCS(0))
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)

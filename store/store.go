@@ -158,6 +158,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.stop = stop
 	s.workers.Go(func() { s.recordKeyUses(work) })
 	s.workers.Go(func() { s.recordDownloads(work) })
+	if s.writer != nil {
+		s.workers.Go(func() {
+			s.writer.checkpoints(work, func(err error) { s.log.Warn("checkpoint failed", "error", err) })
+		})
+	}
 	if s.dialect == Postgres {
 		s.workers.Go(func() { s.tellOthers(work) })
 	}

@@ -25,11 +25,14 @@ type transaction func(context.Context, bun.Tx) error
 // for good is the dearest part of a short transaction. A caller hears of success
 // after the commit only, and one that fails undoes nothing but its own work.
 type writer struct {
-	db    *bun.DB
-	turn  chan struct{} // holds one token while a batch is carried out
-	lazy  bool          // the connection does not sync commits; whoever has the turn may ask
-	mu    sync.Mutex
-	queue []*write
+	db      *bun.DB
+	beside  *bun.DB       // what copies the log; does not wait for db's connection
+	turn    chan struct{} // holds one token while a batch is carried out
+	due     chan struct{} // holds one token while the log is to be copied
+	lazy    bool          // the connection does not sync commits; whoever has the turn may ask
+	commits int           // since the log was last to be copied; whoever has the turn counts
+	mu      sync.Mutex
+	queue   []*write
 
 	spoil func(error) error // in tests: replaces the answer to a commit
 }
@@ -42,8 +45,8 @@ type write struct {
 	done chan struct{}
 }
 
-func newWriter(db *bun.DB) *writer {
-	return &writer{db: db, turn: make(chan struct{}, 1)}
+func newWriter(db, beside *bun.DB) *writer {
+	return &writer{db: db, beside: beside, turn: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 }
 
 // run carries out one transaction, alone or with others. When ctx ends while it
@@ -138,6 +141,7 @@ func (w *writer) carryOut(ctx context.Context, batch []*write) {
 	for _, one := range batch {
 		close(one.done)
 	}
+	w.grown()
 }
 
 // together carries a batch out in one transaction. It reports false, and has

@@ -1,0 +1,51 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/storetest"
+)
+
+// TestLogBeginsAnew has writers that never pause: SQLite's log is copied beside them, and
+// begins anew all the same.
+func TestLogBeginsAnew(t *testing.T) {
+	t.Parallel()
+	db := storetest.SQLite(t)
+	s := db.Open(t, nil)
+	text := strings.Repeat("x", 20_000) // some five pages
+	const writers, each = 4, 800
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				err := s.InTx(t.Context(), func(ctx context.Context, tx bun.Tx) error {
+					return note(ctx, tx, fmt.Sprint(w, text, i))
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := len(noted(t, s)); got != writers*each {
+		t.Errorf("%d rows, want %d", got, writers*each)
+	}
+	log, err := os.Stat(filepath.Join(db.DataDir, "relaypdf.db-wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All of it would be some 180 MB.
+	if log.Size() > 100<<20 {
+		t.Errorf("the log has %d MB", log.Size()>>20)
+	}
+}
