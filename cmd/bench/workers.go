@@ -311,9 +311,10 @@ type workerCosts struct {
 }
 
 // costs looks at what has been spent, and what was done for it.
-func (f workerFleet) costs(ctx context.Context, workers []*server) (workerCosts, error) {
-	c := f.spent(workers)
-	return c, f.count(ctx, &c)
+func (f workerFleet) costs(ctx context.Context, workers []*server) (c workerCosts, err error) {
+	c = f.spent(workers)
+	err = f.count(ctx, &c)
+	return c, err
 }
 
 // spent looks at what processes have spent.
