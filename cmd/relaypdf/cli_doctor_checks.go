@@ -257,7 +257,7 @@ var fonts = []struct{ name, pattern, install string }{
 	{"Korean", ":lang=ko", "fonts-noto-cjk"},
 	{"Arabic", ":lang=ar", "fonts-noto-core"},
 	{"colour emoji", ":charset=1f600:color=true", "fonts-noto-color-emoji"},
-	{"emoji in office documents", ":charset=1f389:color=false", "fonts-symbola"},
+	{"symbols in office documents", ":charset=1f389:color=false", "fonts-symbola"},
 	{"OCR-B (below barcodes)", "OCR B", "fonts-ocr-b"},
 	{"Carlito (for Calibri)", "Carlito", "fonts-crosextra-carlito"},
 	{"Caladea (for Cambria)", "Caladea", "fonts-crosextra-caladea"},

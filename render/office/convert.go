@@ -84,6 +84,9 @@ func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) (
 		if result.Pages, err = countPages(w.Path(output)); err == nil && result.Pages > args.MaxPages {
 			err = &Error{Reason: TooManyPages, Max: args.MaxPages}
 		}
+		if err == nil && r.emoji != nil {
+			err = r.emoji.drawEmoji(w.Path(output), args.Print.PDFA)
+		}
 	case ToHTML:
 		err = makeWhole(w, output)
 	}
@@ -138,24 +141,29 @@ func (a answer) failure(to Target) error {
 // countPages counts the pages of a PDF that the office has written, which has
 // each page's object as plain text.
 func countPages(path string) (n int, err error) {
+	if n, err = countIn(path, "<</Type/Page/"); err == nil && n == 0 {
+		err = fmt.Errorf("no page in %s", path)
+	}
+	return n, err
+}
+
+// countIn counts how often a file has a text.
+func countIn(path, text string) (n int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	const chunk = 256 << 10
-	page := []byte("<</Type/Page/")
-	buffer := make([]byte, 0, chunk+len(page))
+	buffer := make([]byte, 0, chunk+len(text))
 	for {
 		read, err := f.Read(buffer[len(buffer) : len(buffer)+chunk])
 		buffer = buffer[:len(buffer)+read]
-		n += bytes.Count(buffer, page)
+		n += bytes.Count(buffer, []byte(text))
 		// What may be the start of the next one stays.
-		keep := min(len(buffer), len(page)-1)
+		keep := min(len(buffer), len(text)-1)
 		buffer = append(buffer[:0], buffer[len(buffer)-keep:]...)
 		switch {
-		case errors.Is(err, io.EOF) && n == 0:
-			return 0, fmt.Errorf("no page in %s", path)
 		case errors.Is(err, io.EOF):
 			return n, nil
 		case err != nil:

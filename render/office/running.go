@@ -2,7 +2,6 @@ package office
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -36,10 +35,10 @@ var settings []byte
 var annotation []byte
 
 // fonts is the office's own configuration of fonts, in which FONTS stands for
-// that of all programs.
+// that of all programs, and other names for what writeFonts knows.
 //
 //go:embed fonts.conf
-var fonts []byte
+var fonts string
 
 const (
 	officeProgram = "soffice"
@@ -54,6 +53,7 @@ type running struct {
 	office  *engine.Kept
 	worker  *engine.Kept
 	answers *bufio.Scanner
+	emoji   *standIn // nil where no emoji in colour are there
 }
 
 // order is a job as the worker takes it.
@@ -114,7 +114,7 @@ type answer struct {
 // start starts the office and the worker, and returns when they can take
 // orders. The child ends as soon as one of them does: it is of no more use, and
 // its pool starts another.
-func (r *running) start(_ context.Context, w *engine.Work) (err error) {
+func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if r.office != nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (r *running) start(_ context.Context, w *engine.Work) (err error) {
 	err = errors.Join(os.MkdirAll(user, 0o700), os.MkdirAll(temporary, 0o700),
 		os.WriteFile(filepath.Join(user, "registrymodifications.xcu"), settings, 0o600),
 		os.MkdirAll(extensions, 0o700), os.WriteFile(filepath.Join(extensions, "buildid"), buildID(), 0o600),
-		os.WriteFile(filepath.Join(dir, "fonts.conf"), bytes.Replace(fonts, []byte("FONTS"), []byte(html.EscapeString(w.Fonts())), 1), 0o600))
+		r.writeFonts(ctx, w, dir))
 	if err != nil {
 		return fmt.Errorf("office profile: %w", err)
 	}
@@ -169,6 +169,26 @@ func (r *running) start(_ context.Context, w *engine.Work) (err error) {
 		return fmt.Errorf("office did not start: %w; it wrote %q and %q", err, r.office.Stderr(), r.worker.Stderr())
 	}
 	return nil
+}
+
+// writeFonts writes the office's configuration of fonts, and makes the stand-in for
+// emoji, without which they are black.
+func (r *running) writeFonts(ctx context.Context, w *engine.Work, dir string) error {
+	own := filepath.Join(dir, "fonts")
+	if err := os.Mkdir(own, 0o700); err != nil {
+		return err
+	}
+	s := standIn{name: "RelayEmoji" + rand.Text(), source: findEmoji(ctx, w)}
+	if s.source != "" {
+		if err := s.make(filepath.Join(own, "emoji.ttf")); err != nil {
+			fmt.Fprintln(os.Stderr, "emoji in office documents:", err)
+		} else {
+			r.emoji = &s
+		}
+	}
+	config := strings.NewReplacer("FONTS", html.EscapeString(w.Fonts()), "OWN", html.EscapeString(own), "NAME", s.name,
+		"EMOJI", charsetOf(append(presented, span{selectEmoji, selectEmoji}))).Replace(fonts)
+	return os.WriteFile(filepath.Join(dir, "fonts.conf"), []byte(config), 0o600)
 }
 
 // endTogether ends this process when one of the programs has ended.
