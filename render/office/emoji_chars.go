@@ -34,6 +34,10 @@ const (
 	tags        = 0xe0000
 )
 
+// halves are the first halves of emoji in UTF-16: in lines from right to left the office
+// looks for both halves, the other way round.
+var halves = span{0xd83c, 0xd83e}
+
 // isPresented tells whether a character is an emoji without selectEmoji.
 func isPresented(c rune) bool {
 	_, found := slices.BinarySearchFunc(presented, c, func(s span, c rune) int {

@@ -125,6 +125,20 @@ func TestEmojiAreInColour(t *testing.T) {
 	}
 }
 
+// TestEmojiFromRightToLeft has digits around emoji, which go from left to right.
+func TestEmojiFromRightToLeft(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"العربية 123 🟥 456 🟦", "🟦 العربية 123 🟥 456"} {
+		made, err := convert(t, pool, docx(t, `<w:p><w:pPr><w:bidi/></w:pPr><w:r><w:rPr><w:rFonts w:cs="Noto Sans Arabic"/><w:rtl/></w:rPr><w:t>`+text+`</w:t></w:r></w:p>`, ""), "a.docx", "", ToPDF)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, page := look(t, made); where(page, 0).Dx() < 14 || where(page, 2).Dx() < 14 {
+			t.Errorf("%q: the squares are at %v and %v", text, where(page, 0), where(page, 2))
+		}
+	}
+}
+
 // TestEmojiByTheirMark tells characters that are emoji by themselves from those that
 // are with a mark, after documents of all kinds in the same office.
 func TestEmojiByTheirMark(t *testing.T) {

@@ -187,7 +187,7 @@ func (r *running) writeFonts(ctx context.Context, w *engine.Work, dir string) er
 		}
 	}
 	config := strings.NewReplacer("FONTS", html.EscapeString(w.Fonts()), "OWN", html.EscapeString(own), "NAME", s.name,
-		"EMOJI", charsetOf(append(presented, span{selectEmoji, selectEmoji}))).Replace(fonts)
+		"EMOJI", charsetOf(append(presented, span{selectEmoji, selectEmoji}, halves))).Replace(fonts)
 	return os.WriteFile(filepath.Join(dir, "fonts.conf"), []byte(config), 0o600)
 }
 
