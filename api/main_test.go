@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -73,6 +74,7 @@ func (l *toolLab) start() {
 	}
 	l.render, l.err = render.New(context.Background(), render.Config{
 		Dir: l.dir, Engine: engine, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")}, Resolver: noNames{}, Times: render.Times{Job: 90 * time.Second},
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), // shown where a test fails
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 var attacks = engine.Handlers{
 	"spin":          engine.Handle(spin),
 	"hoard":         engine.Handle(hoard),
+	"swell":         engine.Handle(swell),
 	"read":          engine.Handle(read),
 	"write":         engine.Handle(write),
 	"dial":          engine.Handle(dial),
@@ -53,6 +54,13 @@ func hoard(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 			return nil, errors.New("8 GiB and still alive")
 		}
 	}
+}
+
+// swell takes that many bytes, and ends well.
+func swell(_ context.Context, _ *engine.Work, bytes int, _ []byte) ([]byte, error) {
+	b := make([]byte, bytes)
+	b[bytes-1] = 1
+	return b[bytes-1:], nil
 }
 
 func read(_ context.Context, _ *engine.Work, path string, _ []byte) ([]byte, error) {

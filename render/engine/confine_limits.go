@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"time"
@@ -77,6 +78,15 @@ func (c *confinement) limitMemory(bytes int64) error {
 	limit := c.mapped + bytes
 	debug.SetMemoryLimit(limit / 8 * 7)
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(limit), Max: uint64(c.mapped + c.MaxMemory)})
+}
+
+// swollen reports whether jobs have made this process map more than half of what one
+// may take. The limit counts what is mapped, and Go gives none of that back: the next
+// job could fail for what this one has needed.
+func (c *confinement) swollen() bool {
+	mapped := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+	metrics.Read(mapped)
+	return mapped[0].Value.Uint64() > uint64(c.Memory/2)
 }
 
 // jobMemory is how much each process of a job may take, which may ask for 0,

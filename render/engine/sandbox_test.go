@@ -353,6 +353,18 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Error("the next job has the memory of the one before")
 		}
 	})
+	t.Run("job after another", func(t *testing.T) {
+		pool := start(t, engine.Config{Size: 1, Memory: 128 << 20, MaxMemory: 2 << 30})
+		first := describe(t, pool).Instance
+		do(t, pool, engine.Job{Name: "swell", Args: 8 << 20})
+		if describe(t, pool).Instance != first {
+			t.Error("an engine was replaced that has mapped 8 MiB")
+		}
+		do(t, pool, engine.Job{Name: "swell", Args: 256 << 20, Memory: 2 << 30})
+		if describe(t, pool).Instance == first {
+			t.Error("the next job got an engine that has mapped 256 MiB")
+		}
+	})
 }
 
 func TestCPUTimeIsBounded(t *testing.T) {

@@ -39,6 +39,9 @@ func Handle[Args any](f func(ctx context.Context, w *Work, args Args, body []byt
 // knows in which state that left the process.
 var errReplace = errors.New("engine: a handler crashed")
 
+// errSwollen ends a child that has too little memory left for another job.
+var errSwollen = errors.New("engine: jobs have left too little memory")
+
 // Serve is the life of a child: it confines this process, tells the parent
 // that it is ready and does jobs until stdin ends, which is how a child
 // notices that its parent is gone, even in the middle of a job. It is meant to
@@ -160,6 +163,9 @@ func (c *innerChild) answer(job incoming) error {
 	w := &Work{Dir: c.jobDir(), child: c, memory: c.jobMemory(job.header.Memory)}
 	body, err := c.call(w, job)
 	swept := c.sweep()
+	if swept == nil && c.swollen() {
+		swept = errSwollen
+	}
 	if err == nil && len(body) > maxBody {
 		err = ErrOutputTooLarge
 	}
@@ -193,9 +199,15 @@ func (c *innerChild) call(w *Work, job incoming) (result []byte, err error) {
 	if err := errors.Join(c.limitMemory(w.memory), c.limitCPU()); err != nil {
 		return nil, fmt.Errorf("set limits: %w", err)
 	}
-	stop := make(chan struct{})
-	defer close(stop)
-	go c.watchMemory(stop, 2*w.memory)
+	stop, watched := make(chan struct{}), make(chan struct{})
+	defer func() {
+		close(stop)
+		<-watched // the next job does not pay for what this one took
+	}()
+	go func() {
+		defer close(watched)
+		c.watchMemory(stop, 2*w.memory)
+	}()
 	ctx, cancel := context.WithTimeout(context.Background(), job.header.Timeout)
 	defer cancel()
 	defer func() {
