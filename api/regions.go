@@ -5,6 +5,7 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
+	"relaypdf/edge"
 	"relaypdf/store"
 )
 
@@ -21,9 +22,8 @@ type Regions struct {
 }
 
 const (
-	// replayHeader asks Fly's proxy for another region, and replayedHeader tells that
-	// it did so.
-	replayHeader, replayedHeader = "Fly-Replay", "Fly-Replay-Src"
+	// replayedHeader tells that Fly's proxy was asked for another region.
+	replayedHeader = "Fly-Replay-Src"
 	// sentFrom is the parameter of requests that were sent here by another region.
 	sentFrom = "from"
 )
@@ -50,7 +50,7 @@ func (r Regions) pass(w http.ResponseWriter, asked *http.Request, away *call.Els
 	switch {
 	case sentHere(asked):
 	case r.Replay && asked.ContentLength >= 0 && asked.ContentLength <= replayLimit:
-		w.Header().Set(replayHeader, "region="+away.Region) // and nobody sees the error
+		edge.PassOn(w, away.Region) // and nobody sees the error
 	case r.URLs[away.Region] != "":
 		w.Header().Set("Cache-Control", privately)
 		w.Header().Set("Location", r.URLs[away.Region]+asked.URL.Path+"?"+sentFrom+"="+r.Here)
@@ -74,14 +74,13 @@ func (r Regions) lostKey(asked *http.Request, refused error) error {
 
 // redirect sends the client of a download to the file's region.
 func (r Regions) redirect(w http.ResponseWriter, file store.File) error {
-	h := w.Header()
-	h.Set("Cache-Control", "private, no-store")
+	w.Header().Set("Cache-Control", privately)
 	if r.Replay {
-		h.Set(replayHeader, "region="+file.Region)
+		edge.PassOn(w, file.Region)
 		// Nobody sees this where Fly's proxy is in front.
 		return &fault.Error{Code: fault.StorageUnavailable, Message: "The file is in another region, and no proxy has asked it."}
 	}
-	h.Set("Location", r.URLs[file.Region]+"/v1/files/"+file.ID+"?"+sentFrom+"="+r.Here)
+	w.Header().Set("Location", r.URLs[file.Region]+"/v1/files/"+file.ID+"?"+sentFrom+"="+r.Here)
 	w.WriteHeader(http.StatusTemporaryRedirect)
 	return nil
 }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
@@ -17,6 +21,7 @@ import (
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
+	"relaypdf/edge"
 	"relaypdf/render/spool"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
@@ -243,7 +248,7 @@ func TestCallsGoWhereTheirFilesAre(t *testing.T) {
 
 // twoRegions returns a region with files of its own, and what makes another one of the
 // same database.
-func twoRegions(t *testing.T) (home *apitest.Server, far func(api.Regions) *api.API) {
+func twoRegions(t *testing.T) (home *apitest.Server, far func(api.Regions, ...func(*api.Config)) *api.API) {
 	t.Helper()
 	db := storetest.Postgres(t)
 	var box *api.Config
@@ -275,10 +280,13 @@ func twoRegions(t *testing.T) (home *apitest.Server, far func(api.Regions) *api.
 			t.Error(err)
 		}
 	})
-	return home, func(regions api.Regions) *api.API {
+	return home, func(regions api.Regions, changes ...func(*api.Config)) *api.API {
 		t.Helper()
 		config := *box
 		config.Store, config.Registry, config.Lease, config.Regions = data, nil, lease.ID(), regions
+		for _, change := range changes {
+			change(&config)
+		}
 		there, err := api.New(config)
 		if err != nil {
 			t.Fatal(err)
@@ -297,4 +305,67 @@ type attachInput struct {
 
 type attached struct {
 	FileID string `json:"fileId" jsonschema:"required" jsonschema_description:"The file."`
+}
+
+// TestPassedOnIsNoFailure: what Fly's proxy gives to another region is a redirect in
+// the log and the metrics; what it has given to the wrong one is a failure.
+func TestPassedOnIsNoFailure(t *testing.T) {
+	t.Parallel()
+	home, far := twoRegions(t)
+	upload := uploaded(t, home.Send(t, apitest.Request{Path: "/v1/files", Body: "uploaded", Header: http.Header{"X-Filename": {"a.txt"}}})).ID
+	result := stored(t, home, `{"text":"letter","response":"url"}`)
+	for name, q := range map[string]struct {
+		header string // of Fly's proxy
+		status int    // that is logged and counted
+	}{
+		"passed on":  {"", http.StatusTemporaryRedirect},
+		"given here": {"instance=1;region=loc", http.StatusServiceUnavailable},
+	} {
+		log, registry := &apitest.Log{}, prometheus.NewRegistry()
+		there := far(api.Regions{Here: "iad", Replay: true}, func(c *api.Config) {
+			c.Logger, c.Registry = slog.New(slog.NewJSONHandler(log, nil)), registry
+		})
+		handler := edge.New(edge.Config{API: there.Handler(), Fail: there.Fail, Logger: slog.New(slog.NewJSONHandler(log, nil)), Registry: registry})
+		ask := func(method, path, body string) {
+			t.Helper()
+			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+			r.Header = http.Header{"Authorization": {"Bearer " + home.Secret}, "Content-Type": {"application/json"}}
+			if q.header != "" {
+				r.Header.Set("Fly-Replay-Src", q.header)
+			}
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if w.Code != http.StatusServiceUnavailable {
+				t.Errorf("%s: %s has status %d, want 503 for who comes without Fly's proxy: %s", name, path, w.Code, w.Body)
+			}
+		}
+		ask(http.MethodPost, "/v1/test/attach", `{"fileId":"`+upload+`"}`)
+		ask(http.MethodGet, "/v1/files/"+result, "")
+		passed := q.status == http.StatusTemporaryRedirect
+		for line := range strings.Lines(log.String()) {
+			var entry struct {
+				Level, Msg, Code, PassedTo string
+				Status                     int
+			}
+			if err := json.Unmarshal([]byte(line), &entry); err != nil {
+				t.Fatalf("%v: %s", err, line)
+			}
+			request := entry.Msg == "request" && entry.Status == q.status && (entry.PassedTo == "loc") == passed && (entry.Code == "") == passed
+			failed := entry.Msg == "failed" && entry.Level == "ERROR" && !passed
+			if !request && !failed {
+				t.Errorf("%s: the log says %s", name, line)
+			}
+		}
+		w := httptest.NewRecorder()
+		edge.Private(registry).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		for _, want := range []string{
+			fmt.Sprintf(`relaypdf_request_seconds_count{method="POST",route="/v1/test/attach",status="%d"} 1`, q.status),
+			fmt.Sprintf(`relaypdf_request_seconds_count{method="GET",route="/v1/files/{id}",status="%d"} 1`, q.status),
+			`relaypdf_calls_total{operation="test.attach",outcome="elsewhere"} 1`,
+		} {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: the metrics lack %s", name, want)
+			}
+		}
+	}
 }

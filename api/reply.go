@@ -72,10 +72,13 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		// The status has gone out: only a broken connection can tell the client.
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", edge.RequestID(r.Context())), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
+	case w.PassedOn:
 	case e.Code == fault.InternalError, e.Code == fault.StorageUnavailable:
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", edge.RequestID(r.Context())), slog.Any("error", cmp.Or(e.Cause, err)))
 	}
-	edge.Note(w, slog.String("code", string(e.Code)))
+	if !w.PassedOn {
+		edge.Note(w, slog.String("code", string(e.Code)))
+	}
 	var body wire.ErrorBody
 	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), edge.RequestID(r.Context())
 	body.Error.Details = append([]fault.Detail{}, e.Details...)

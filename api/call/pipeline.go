@@ -132,6 +132,7 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, limit.Ver
 	defer p.running.Done()
 	c := &paidCall{Pipeline: p, Request: request, trace: p.tracer.Parent(ctx)}
 	err := c.carryOut(ctx, steps)
+	var away *ElsewhereError
 	switch {
 	case errors.Is(err, errReplayed):
 		p.metrics.call(request.Operation.Name, "replayed", 0)
@@ -139,6 +140,9 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, limit.Ver
 		p.metrics.call(request.Operation.Name, "enqueued", 0)
 	case err != nil && ctx.Err() != nil:
 		p.metrics.call(request.Operation.Name, "canceled", 0)
+		return nil, c.verdict, err
+	case errors.As(err, &away):
+		p.metrics.call(request.Operation.Name, "elsewhere", 0)
 		return nil, c.verdict, err
 	case err != nil:
 		p.metrics.call(request.Operation.Name, string(Fault(err).Code), 0)

@@ -46,7 +46,8 @@ func endSpan(span *trace.Span, err error) {
 	if span == nil {
 		return
 	}
-	if err != nil && !errors.Is(err, errEnqueued) && !errors.Is(err, errReplayed) {
+	var away *ElsewhereError
+	if err != nil && !errors.Is(err, errEnqueued) && !errors.Is(err, errReplayed) && !errors.As(err, &away) {
 		span.Fail(string(Fault(err).Code))
 	}
 	span.End()
