@@ -21,6 +21,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
 	"relaypdf/edge"
+	"relaypdf/render"
 	"relaypdf/render/egress"
 )
 
@@ -49,7 +50,7 @@ type deployedProcess struct {
 
 // elsewhereSet are values of settings that are secret, and given beside the files.
 var elsewhereSet = map[string]string{
-	"RELAYPDF_SECRET_KEY": strings.Repeat("k", 44), "RELAYPDF_DATABASE_URL": "postgres://relaypdf:p@db.example.com/relaypdf", "RELAYPDF_REDIS_URL": "redis://:p@redis.example.com:6379/0",
+	"RELAYPDF_SECRET_KEY": strings.Repeat("k", 44), "RELAYPDF_DATABASE_URL": "postgres://relaypdf:p@pgbouncer.example.com:6432/relaypdf", "RELAYPDF_DATABASE_SESSION_URL": "postgres://relaypdf:p@db.example.com:5432/relaypdf", "RELAYPDF_REDIS_URL": "redis://:p@redis.example.com:6379/0",
 	"RELAYPDF_S3_ACCESS_KEY": "a", "RELAYPDF_S3_SECRET_KEY": "s",
 }
 
@@ -84,6 +85,9 @@ func TestDeploymentsFitTheProgram(t *testing.T) {
 			checkPorts(t, p, config)
 			if need := (config.DrainDelay + config.ShutdownTimeout).Seconds(); p.Grace <= need {
 				t.Errorf("it is killed after %v s, and may take %v to stop", p.Grace, need)
+			}
+			if strings.HasPrefix(p.Where, "deploy/kubernetes/overlays/cluster") && config.ShutdownTimeout <= render.OCRTime {
+				t.Errorf("it cuts work off after %v, although another one is there, and a call may take %v", config.ShutdownTimeout, render.OCRTime)
 			}
 			for _, path := range []string{config.DataDir, "/tmp"} {
 				if !slices.ContainsFunc(p.Writes, func(at string) bool { return at == path || at == "/" }) {
