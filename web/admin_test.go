@@ -204,4 +204,8 @@ func TestOperatorsSeeTheProcess(t *testing.T) {
 	op.sees("/admin/edge", "429", "1,234")
 	op.sees("/admin/settings", "RELAYPDF_DATABASE_URL", "********", "environment")
 	op.sees("/admin/audit", "Nothing yet")
+	if err := h.Audit().Add(t.Context(), store.AuditEntry{Who: "command line", Action: "operator.named", Object: "tom@example.com", Operator: true}); err != nil {
+		t.Fatal(err)
+	}
+	op.sees("/admin/audit", "Operator named: tom@example.com")
 }

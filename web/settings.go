@@ -79,7 +79,7 @@ var auditWords = map[string]string{
 	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "account.exported": "Account exported", "account.ending": "Account to be deleted", "account.kept": "Account kept", "inputs.kept": "Inputs of calls are kept", "inputs.not_kept": "Inputs of calls are not kept", "identity.linked": "Log-in linked with", "identity.unlinked": "Log-in no more linked with", "template.shared": "Editor links made for", "template.changed": "Template changed:", "template.published": "Template published:",
 	"template.made": "Template made:", "template.duplicated": "Template copied:", "template.described": "Template described:", "template.discarded": "Draft dropped:", "template.restored": "Version restored:",
 	"template.deleted": "Template deleted:", "template.undeleted": "Template restored:", "partial.made": "Partial made:", "partial.changed": "Partial changed:", "partial.deleted": "Partial deleted:",
-	"account.credited": "Credited", "account.debited": "Debited",
+	"account.credited": "Credited", "account.debited": "Debited", "operator.named": "Operator named:", "operator.ended": "No operator any more:", "person.removed": "Person removed:",
 }
 
 // forMembers takes out of an entry what an account's members do not see: which

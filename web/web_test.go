@@ -558,6 +558,8 @@ func TestWebhooks(t *testing.T) {
 		path := "/dashboard/webhooks/" + list[0].ID
 		if page := v.sees(path, "hooks.example", "On"); strings.Contains(page.body, secret) {
 			t.Error("the secret is shown again")
+		} else if strings.Contains(page.body, "autofocus") {
+			t.Error("the page of an endpoint opens at the form below its facts")
 		}
 		v.post(path+"/test", http.StatusSeeOther, url.Values{})
 		v.sees("/dashboard/deliveries", "webhook.test", "Waiting", "hooks.example")
@@ -681,8 +683,12 @@ func acquire(t *testing.T, h *house) string {
 func TestMembersAndRoles(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		owner := h.join(t, "maya@example.com")
+		if page := owner.sees("/dashboard/settings", "Members"); strings.Contains(textOf(page.body), "Actions") {
+			t.Error("a list of one has a column of what can be done with others")
+		}
 		owner.post("/dashboard/settings/invites", http.StatusUnprocessableEntity, url.Values{"email": {"nonsense"}, "role": {"viewer"}})
 		owner.post("/dashboard/settings/invites", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "role": {"viewer"}})
+		owner.sees("/dashboard/settings", "Actions", "Cancel the invitation of tom@example.com")
 		link := strings.TrimPrefix(h.mail.last(t, "tom@example.com").Link.URL, h.url)
 		tom := h.visitor(t)
 		tom.sees(link, "Join maya@example.com", "as viewer")
@@ -694,6 +700,10 @@ func TestMembersAndRoles(t *testing.T) {
 		person, err := h.People().ByEmail(t.Context(), "tom@example.com")
 		if err != nil {
 			t.Fatal(err)
+		}
+		owner.sees("/dashboard/settings", "Actions", "Remove tom@example.com")
+		if page := tom.sees("/dashboard/settings", "tom@example.com"); strings.Contains(textOf(page.body), "Actions") {
+			t.Error("a viewer has a column of what only owners do")
 		}
 		owner.post("/dashboard/settings/members/"+person.ID+"/role", http.StatusSeeOther, url.Values{"role": {"developer"}})
 		if a := tom.get("/dashboard"); a.status != http.StatusSeeOther {
