@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -272,6 +273,23 @@ func TestOrphansOfDeadProcesses(t *testing.T) {
 			if err == nil {
 				_ = r.Close()
 			}
+		}
+	})
+}
+
+// TestInUse asks for several blobs at once: what is deleted, has expired or was never
+// there is not in use.
+func TestInUse(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		expired := f.keep(t, "x")
+		f.clock.Advance(24 * time.Hour)
+		kept, deleted := f.keep(t, "x"), f.keep(t, "x")
+		if err := f.DeleteFile(t.Context(), f.acc.ID, deleted); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.InUse(t.Context(), []string{"unknown", expired, deleted, kept})
+		if err != nil || !maps.Equal(got, map[string]bool{kept: true}) {
+			t.Errorf("got %v, %v; want %s alone", got, err, kept)
 		}
 	})
 }

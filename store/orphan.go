@@ -221,11 +221,21 @@ func (s UpkeepStore) leaseGone(ctx context.Context, id string) (bool, error) {
 	return err == nil && !alive, err
 }
 
-// InUse reports whether a file that has neither expired nor been deleted has
-// its bytes in the blob.
-func (s UpkeepStore) InUse(ctx context.Context, key string) (bool, error) {
-	return s.read.NewSelect().Model((*fileRow)(nil)).Where("blob_key = ? AND deleted_at IS NULL", key).
-		Where("expires_at > ?", toMicros(s.now())).Exists(ctx)
+// InUse returns which of the blobs have the bytes of a file that has neither expired
+// nor been deleted.
+func (s UpkeepStore) InUse(ctx context.Context, keys []string) (map[string]bool, error) {
+	return keySet(ctx, s.read.NewRaw("SELECT blob_key FROM files WHERE blob_key IN (?) AND deleted_at IS NULL AND expires_at > ?", bun.List(keys), toMicros(s.now())))
+}
+
+// keySet returns the keys that a query finds.
+func keySet(ctx context.Context, query *bun.RawQuery) (map[string]bool, error) {
+	var found []string
+	err := query.Scan(ctx, &found)
+	known := make(map[string]bool, len(found))
+	for _, key := range found {
+		known[key] = true
+	}
+	return known, err
 }
 
 // knownBlobs returns the keys of those blobs that a file or a job refers to.
@@ -234,12 +244,6 @@ func (s UpkeepStore) knownBlobs(ctx context.Context, blobs []blob.Entry) (map[st
 	for i, b := range blobs {
 		keys[i] = b.Key
 	}
-	var found []string
-	err := s.read.NewRaw(`SELECT blob_key FROM files WHERE blob_key IN (?0)
-		UNION ALL SELECT input_key FROM jobs WHERE input_key IN (?0) AND input_key <> ''`, bun.List(keys)).Scan(ctx, &found)
-	known := make(map[string]bool, len(found))
-	for _, key := range found {
-		known[key] = true
-	}
-	return known, err
+	return keySet(ctx, s.read.NewRaw(`SELECT blob_key FROM files WHERE blob_key IN (?0)
+		UNION ALL SELECT input_key FROM jobs WHERE input_key IN (?0) AND input_key <> ''`, bun.List(keys)))
 }

@@ -208,8 +208,8 @@ func (f Files) Open(ctx context.Context, key string) (*Blob, error) {
 
 // missing tells a blob whose file was deleted just now from one that is lost.
 func (f Files) missing(ctx context.Context, key string, cause error) error {
-	used, err := f.store.InUse(ctx, key)
-	if err == nil && !used {
+	used, err := f.store.InUse(ctx, []string{key})
+	if err == nil && !used[key] {
 		return fmt.Errorf("%w: deleted meanwhile", store.ErrNotFound)
 	}
 	return &fault.Error{Code: fault.StorageUnavailable, Cause: errors.Join(cause, err)}

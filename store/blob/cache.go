@@ -49,6 +49,8 @@ const (
 	// pruneAge is how old a copy must be before it is asked whether its file is
 	// there yet.
 	pruneAge = 10 * time.Minute
+	// pruneBatch is of how many copies that is asked at once.
+	pruneBatch = 500
 	// footSize is the end of a copy: the hash of the text of its sums, and how long
 	// that text is.
 	footSize = sha256.Size + 8
@@ -252,24 +254,38 @@ func (c *Cache) Sweep(ctx context.Context) error {
 }
 
 // Prune removes copies of blobs that nobody knows any more: those that another
-// machine has deleted.
-func (c *Cache) Prune(ctx context.Context, known func(ctx context.Context, key string) (bool, error)) error {
-	return c.disk.List(ctx, "", func(e Entry) error {
+// machine has deleted. It is told of pruneBatch keys at a time which of them are known.
+func (c *Cache) Prune(ctx context.Context, known func(ctx context.Context, keys []string) (map[string]bool, error)) error {
+	batch := make([]string, 0, pruneBatch)
+	look := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		used, err := known(ctx, batch)
+		if err != nil {
+			return err
+		}
+		for _, key := range batch {
+			if !used[key] {
+				c.drop(key)
+			}
+		}
+		batch = batch[:0]
+		return nil
+	}
+	err := c.disk.List(ctx, "", func(e Entry) error {
 		if time.Since(e.ModTime) < pruneAge {
 			return nil
 		}
-		used, err := known(ctx, e.Key)
-		if err == nil && !used {
-			var path string
-			if path, err = c.disk.path(e.Key); err == nil {
-				err = os.Remove(path)
-			}
+		if batch = append(batch, e.Key); len(batch) < pruneBatch {
+			return nil
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return err
+		return look()
 	})
+	if err != nil {
+		return err
+	}
+	return look()
 }
 
 // Run keeps the folder within its size, until ctx ends.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -292,15 +293,18 @@ func TestCacheForgetsWhatIsUsedLeast(t *testing.T) {
 	}
 }
 
-// TestPrune removes copies of what others have deleted, once they are not new.
+// TestPrune removes copies of what others have deleted, once they are not new, and asks
+// for many at once.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	slow, _ := newDisk(t)
 	dir := t.TempDir()
 	c := newCache(t, slow, dir)
-	for _, key := range []string{"known", "deleted", "new"} {
-		put(t, c, key, "x")
+	const old = 501 // one more than are asked for at once
+	for i := range old {
+		put(t, c, fmt.Sprintf("%s-%d", []string{"known", "deleted"}[i%2], i), "x")
 	}
+	put(t, c, "new", "x")
 	found, _ := copies(t, dir)
 	for _, path := range found {
 		then := time.Now().Add(-time.Hour)
@@ -311,13 +315,29 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := c.Prune(t.Context(), func(_ context.Context, key string) (bool, error) { return key == "known", nil })
+	var asked []int
+	err := c.Prune(t.Context(), func(_ context.Context, keys []string) (map[string]bool, error) {
+		asked = append(asked, len(keys))
+		known := map[string]bool{}
+		for _, key := range keys {
+			known[key] = strings.HasPrefix(key, "known")
+		}
+		return known, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !slices.Equal(asked, []int{500, 1}) {
+		t.Errorf("asked for %d copies, want 500 and 1", asked)
+	}
 	left, _ := copies(t, dir)
-	if len(left) != 2 {
-		t.Errorf("left %v, want what is known and what is new", left)
+	if len(left) != (old+1)/2+1 || slices.ContainsFunc(left, func(path string) bool { return strings.HasPrefix(filepath.Base(path), "deleted") }) {
+		t.Errorf("%d copies are left, want what is known and what is new", len(left))
+	}
+	gone := errors.New("the database is gone")
+	err = c.Prune(t.Context(), func(context.Context, []string) (map[string]bool, error) { return nil, gone })
+	if after, _ := copies(t, dir); !errors.Is(err, gone) || len(after) != len(left) {
+		t.Errorf("without an answer: %v, and %d of %d copies are left", err, len(after), len(left))
 	}
 }
 
