@@ -128,7 +128,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 		}
 	}
 	config.Outward = a.render.Webhooks()
-	config.Draw, config.Ready = a.draw, a.ready
+	config.Draw, config.Ready = a.draw, (&board{ask: a.ready, now: time.Now}).read
 	if config.OpenAPI, err = api.Description(a.API); err != nil {
 		return nil, err
 	}

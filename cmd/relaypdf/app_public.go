@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
-	"relaypdf/api"
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/render"
 	"relaypdf/render/spool"
-	"relaypdf/views"
 	"relaypdf/web"
 )
 
@@ -94,30 +89,4 @@ func (a *App) drawSheet(ctx context.Context, sheet web.Sheet) (web.Drawn, error)
 func whole(file *spool.File) ([]byte, error) {
 	content, err := io.ReadAll(file.Open())
 	return content, errors.Join(err, file.Close())
-}
-
-// ready tells visitors how the service is, as /health/ready tells programs.
-func (a *App) ready(ctx context.Context) views.ServiceStatus {
-	state, err := api.Readiness(ctx, a.API)
-	if err != nil {
-		a.log.Warn("status not known", "error", err)
-	}
-	shown := views.ServiceStatus{OK: state.OK}
-	capital := func(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
-	for _, name := range slices.Sorted(maps.Keys(state.Checks)) {
-		is := views.Status{Is: views.StateBad, Word: capital(state.Checks[name])}
-		switch state.Checks[name] {
-		case "ok":
-			is = views.Status{Is: views.StateOK, Word: "Works"}
-		case "alone":
-			is = views.Status{Is: views.StateWarn, Word: "Counts alone"}
-		}
-		shown.Checks = append(shown.Checks, views.StatusCheck{Name: capital(name), Is: is})
-	}
-	for _, pool := range a.render.Stats().Pools {
-		shown.Queues = append(shown.Queues, views.StatusQueue{
-			Name: capital(poolDoes[pool.Name]), Busy: pool.Busy, Slots: pool.Slots, Waiting: pool.Waiting, Places: pool.Limit,
-		})
-	}
-	return shown
 }
