@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	apps "k8s.io/api/apps/v1"
+	scaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -25,6 +26,7 @@ type cluster struct {
 	policies []*networking.NetworkPolicy
 	budgets  []*policy.PodDisruptionBudget
 	ingress  []*networking.Ingress
+	scales   []*scaling.HorizontalPodAutoscaler
 	configs  map[string]map[string]string
 	claims   []string
 }
@@ -32,6 +34,11 @@ type cluster struct {
 // pod is what a workload makes.
 type pod struct {
 	where string
+	kind  string // of the workload
+	name  string // the workload's
+	// fixed means that the workload says how many there are, rolls that the next one
+	// is ready before one is stopped.
+	fixed, rolls bool
 	meta.LabelSelector
 	core.PodTemplateSpec
 }
@@ -103,13 +110,15 @@ func (c *cluster) add(folder, kind string, text []byte) error {
 	case "apps/v1 Deployment":
 		d, err := strict[apps.Deployment](text)
 		if err == nil {
-			c.pods = append(c.pods, pod{folder + " " + d.Name, *d.Spec.Selector, d.Spec.Template})
+			update := d.Spec.Strategy.RollingUpdate
+			rolls := update != nil && update.MaxUnavailable != nil && update.MaxUnavailable.IntValue() == 0
+			c.pods = append(c.pods, pod{folder + " " + d.Name, "Deployment", d.Name, d.Spec.Replicas != nil, rolls, *d.Spec.Selector, d.Spec.Template})
 		}
 		return err
 	case "apps/v1 DaemonSet":
 		d, err := strict[apps.DaemonSet](text)
 		if err == nil {
-			c.pods = append(c.pods, pod{folder + " " + d.Name, *d.Spec.Selector, d.Spec.Template})
+			c.pods = append(c.pods, pod{folder + " " + d.Name, "DaemonSet", d.Name, false, false, *d.Spec.Selector, d.Spec.Template})
 		}
 		return err
 	case "v1 Service":
@@ -120,6 +129,8 @@ func (c *cluster) add(folder, kind string, text []byte) error {
 		return keep(&c.budgets, text)
 	case "networking.k8s.io/v1 Ingress":
 		return keep(&c.ingress, text)
+	case "autoscaling/v2 HorizontalPodAutoscaler":
+		return keep(&c.scales, text)
 	case "v1 ConfigMap":
 		m, err := strict[core.ConfigMap](text)
 		c.configs[m.Name] = m.Data
@@ -166,6 +177,7 @@ func (c *cluster) check() (err error) {
 			fault(p.where, errors.New("its selector does not select its pods alone"))
 		}
 		fault(p.where, c.checkVolumes(p))
+		fault(p.where, c.checkSpread(p))
 	}
 	for _, s := range c.services {
 		pods, one := c.selected(&meta.LabelSelector{MatchLabels: s.Spec.Selector})
@@ -187,6 +199,9 @@ func (c *cluster) check() (err error) {
 		_, one := c.selected(b.Spec.Selector)
 		fault(b.Name, one)
 	}
+	for _, s := range c.scales {
+		fault(s.Name, c.checkScale(s))
+	}
 	for _, i := range c.ingress {
 		for _, rule := range i.Spec.Rules {
 			for _, path := range rule.HTTP.Paths {
@@ -200,6 +215,68 @@ func (c *cluster) check() (err error) {
 		}
 	}
 	return err
+}
+
+// checkScale holds an autoscaler to what it scales, which must leave the number to it
+// and ask for what it is scaled by. Its pods are spread over zones and nodes.
+func (c *cluster) checkScale(s *scaling.HorizontalPodAutoscaler) error {
+	to := s.Spec.ScaleTargetRef
+	i := slices.IndexFunc(c.pods, func(p pod) bool { return p.kind == to.Kind && p.name == to.Name })
+	if i < 0 {
+		return fmt.Errorf("there is no %s %s to scale", to.Kind, to.Name)
+	}
+	p := c.pods[i]
+	if p.fixed {
+		return fmt.Errorf("%s says by itself how many pods there are", p.where)
+	}
+	for _, by := range s.Spec.Metrics {
+		for _, container := range p.Spec.Containers {
+			if by.Resource != nil && container.Resources.Requests.Name(by.Resource.Name, "").IsZero() {
+				return fmt.Errorf("%s asks for no %s, by a part of which it is scaled", p.where, by.Resource.Name)
+			}
+		}
+	}
+	for _, key := range []string{core.LabelHostname, core.LabelTopologyZone} {
+		if !slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(t core.TopologySpreadConstraint) bool { return t.TopologyKey == key }) {
+			return fmt.Errorf("%s is not spread by %s", p.where, key)
+		}
+	}
+	return nil
+}
+
+// checkSpread finds pods that are spread among those of others.
+func (c *cluster) checkSpread(p pod) error {
+	for _, t := range p.Spec.TopologySpreadConstraints {
+		counted, err := c.selected(t.LabelSelector)
+		if err != nil {
+			return err
+		}
+		if len(counted) != 1 || counted[0].where != p.where {
+			return fmt.Errorf("it is spread by %s among %d kinds of pods, and not its own alone", t.TopologyKey, len(counted))
+		}
+	}
+	return nil
+}
+
+// inside are the ports on which a pod may reach addresses that are not public.
+func (c *cluster) inside(p pod) (ports []int, err error) {
+	for _, n := range c.policies {
+		matches, err := meta.LabelSelectorAsSelector(&n.Spec.PodSelector)
+		if err != nil {
+			return nil, err
+		}
+		if !matches.Matches(labels.Set(p.Labels)) {
+			continue
+		}
+		for _, rule := range n.Spec.Egress {
+			if slices.ContainsFunc(rule.To, func(to networking.NetworkPolicyPeer) bool { return to.IPBlock != nil }) {
+				for _, port := range rule.Ports {
+					ports = append(ports, port.Port.IntValue())
+				}
+			}
+		}
+	}
+	return ports, nil
 }
 
 // open tells whether all pods have a port.
@@ -256,7 +333,10 @@ func (c *cluster) checkVolumes(p pod) (err error) {
 // process is what a container asks of the program. It must be one that the
 // restricted level of pod security allows, with our seccomp profile.
 func (c *cluster) process(p pod, container core.Container) (one process, err error) {
-	one = process{Where: p.where, Args: container.Args, Env: map[string]string{}}
+	one = process{Where: p.where, Args: container.Args, Env: map[string]string{}, Rolls: p.rolls, Room: map[string]int64{}}
+	if one.Inside, err = c.inside(p); err != nil {
+		return one, err
+	}
 	for _, from := range container.EnvFrom {
 		if from.ConfigMapRef == nil || c.configs[from.ConfigMapRef.Name] == nil {
 			return one, errors.New("its settings are from a ConfigMap that is not there")
@@ -290,11 +370,16 @@ func (c *cluster) process(p pod, container core.Container) (one process, err err
 	}
 	for _, mount := range container.VolumeMounts {
 		one.Writes = append(one.Writes, mount.MountPath)
+		for _, volume := range p.Spec.Volumes {
+			if volume.Name == mount.Name && volume.EmptyDir != nil && volume.EmptyDir.SizeLimit != nil {
+				one.Room[mount.MountPath] = volume.EmptyDir.SizeLimit.Value()
+			}
+		}
 	}
 	if seconds := p.Spec.TerminationGracePeriodSeconds; seconds != nil {
 		one.Grace = float64(*seconds)
 	}
-	return one, errors.Join(hardened(p.Spec, container), bounded(container))
+	return one, errors.Join(hardened(p.Spec, container), bounded(container), roomy(p.Spec, container))
 }
 
 // hardened finds what a container may do and need not.
@@ -323,6 +408,28 @@ func bounded(container core.Container) error {
 	limit, asked := container.Resources.Limits.Memory(), container.Resources.Requests.Memory()
 	if limit.IsZero() || limit.Cmp(*asked) != 0 {
 		return fmt.Errorf("its memory is bounded at %s and asked for as %s; both have to be the same", limit, asked)
+	}
+	return nil
+}
+
+// roomy asks for a bound on each folder on the node's disk, and for all of them within
+// the pod's, beyond which it is evicted.
+func roomy(p core.PodSpec, container core.Container) error {
+	left := container.Resources.Limits.StorageEphemeral().Value()
+	for _, volume := range p.Volumes {
+		if volume.EmptyDir == nil {
+			continue
+		}
+		if volume.EmptyDir.Medium != core.StorageMediumDefault {
+			return fmt.Errorf("the volume %s takes the memory of the container", volume.Name)
+		}
+		if volume.EmptyDir.SizeLimit == nil {
+			return fmt.Errorf("the volume %s has no bound", volume.Name)
+		}
+		left -= volume.EmptyDir.SizeLimit.Value()
+	}
+	if left <= 0 {
+		return errors.New("its volumes may have more than the pod")
 	}
 	return nil
 }

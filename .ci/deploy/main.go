@@ -31,6 +31,12 @@ type process struct {
 	Probes  []probe
 	Grace   float64 // seconds between the signal and the end
 	Writes  []string
+	// Rolls means that the next process is ready before this one is stopped. Inside are
+	// the ports that it may reach at addresses that are not public, and Room is what fits
+	// into a folder of the node's disk, in bytes.
+	Rolls  bool
+	Inside []int
+	Room   map[string]int64
 }
 
 // probe is a port and a path that are asked for.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +47,9 @@ type deployedProcess struct {
 	}
 	Grace  float64
 	Writes []string
+	Rolls  bool
+	Inside []int
+	Room   map[string]int64
 }
 
 // elsewhereSet are values of settings that are secret, and given beside the files.
@@ -86,8 +90,11 @@ func TestDeploymentsFitTheProgram(t *testing.T) {
 			if need := (config.DrainDelay + config.ShutdownTimeout).Seconds(); p.Grace <= need {
 				t.Errorf("it is killed after %v s, and may take %v to stop", p.Grace, need)
 			}
-			if strings.HasPrefix(p.Where, "deploy/kubernetes/overlays/cluster") && config.ShutdownTimeout <= render.OCRTime {
+			if p.Rolls && config.ShutdownTimeout <= render.OCRTime {
 				t.Errorf("it cuts work off after %v, although another one is there, and a call may take %v", config.ShutdownTimeout, render.OCRTime)
+			}
+			if room := p.Room[config.DataDir]; room > 0 && config.BlobsCache >= room {
+				t.Errorf("the cache may have %d bytes of a folder for %d", config.BlobsCache, room)
 			}
 			for _, path := range []string{config.DataDir, "/tmp"} {
 				if !slices.ContainsFunc(p.Writes, func(at string) bool { return at == path || at == "/" }) {
@@ -168,6 +175,13 @@ func deployedConfig(t *testing.T, p deployedProcess, image map[string]string) Co
 	}
 	for _, warning := range config.Warnings {
 		t.Error(warning)
+	}
+	for _, name := range p.Secrets {
+		if to, err := url.Parse(env[name]); err == nil && to.Port() != "" {
+			if port, _ := strconv.Atoi(to.Port()); !slices.Contains(p.Inside, port) {
+				t.Errorf("%s leads to port %d, and the network lets it through to %v", name, port, p.Inside)
+			}
+		}
 	}
 	return config
 }
