@@ -22,6 +22,9 @@ var script string
 const (
 	// redisTimeout bounds one check. A request does not wait longer for its limits.
 	redisTimeout = 250 * time.Millisecond
+	// redisReturn bounds each question of a process on its way back to Redis, which
+	// nobody waits for: a busy machine answers none in less.
+	redisReturn = 2 * time.Second
 	// redisPause is how long Redis is left alone after it did not answer: longer
 	// than it may carry out what it was asked before.
 	redisPause = time.Second
@@ -76,9 +79,9 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 	if err != nil {
 		return nil, errors.New("is not a Redis address; write it like redis://host:6379/0")
 	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = redisTimeout, redisTimeout, redisTimeout
-	options.PoolTimeout, options.ContextTimeoutEnabled = redisTimeout, true
-	options.MaxRetries = -1 // an event that was counted twice would be one too many
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = redisReturn, redisReturn, redisReturn
+	options.PoolTimeout, options.ContextTimeoutEnabled = redisTimeout, true // Checks bring less.
+	options.MaxRetries = -1                                                 // an event that was counted twice would be one too many
 	options.DialerRetries = 1
 	redis.SetLogger(silent{}) // what fails is logged here, once
 	r := &Redis{
@@ -198,12 +201,13 @@ func (r *Redis) awaitReturn() {
 // comeBack adds what this process remembers to Redis, and then counts there. What
 // was counted while it added follows while nobody counts.
 func (r *Redis) comeBack() (added int, err error) {
-	if err := r.sync(); err != nil {
+	patience := max(redisReturn, r.patience)
+	if err := r.sync(patience); err != nil {
 		return 0, err
 	}
 	var last uint64
 	for range 2 {
-		n, newest, err := r.add(last, nil)
+		n, newest, err := r.add(last, nil, patience)
 		if err != nil {
 			return added, err
 		}
@@ -211,7 +215,7 @@ func (r *Redis) comeBack() (added int, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n, _, err := r.add(last, r.unsure)
+	n, _, err := r.add(last, r.unsure, r.patience)
 	if err != nil {
 		return added, err
 	}
@@ -221,7 +225,7 @@ func (r *Redis) comeBack() (added int, err error) {
 
 // add adds to Redis what was counted after the event of the given order, takes out
 // what was refused, and returns the order of the last.
-func (r *Redis) add(order uint64, refused []unsure) (added int, last uint64, err error) {
+func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (added int, last uint64, err error) {
 	logs, last, now := r.memory.after(order)
 	type addition struct {
 		key       string
@@ -240,11 +244,11 @@ func (r *Redis) add(order uint64, refused []unsure) (added int, last uint64, err
 		additions = append(additions, addition{u.key, []any{0, r.nameOf(u.name), "-"}})
 	}
 	for chunk := range slices.Chunk(additions, addKeys) {
-		ctx, cancel := context.WithTimeout(r.work, r.patience)
+		ctx, cancel := context.WithTimeout(r.work, patience)
 		answers := make([]*redis.Cmd, 0, len(chunk))
 		_, err := r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for _, a := range chunk {
-				answers = append(answers, r.script.EvalSha(ctx, pipe, []string{a.key}, append([]any{2, r.deadline()}, a.arguments...)...))
+				answers = append(answers, r.script.EvalSha(ctx, pipe, []string{a.key}, append([]any{2, r.deadline(patience)}, a.arguments...)...))
 			}
 			return nil
 		})
@@ -262,9 +266,9 @@ func (r *Redis) add(order uint64, refused []unsure) (added int, last uint64, err
 }
 
 // sync tells Redis the script, and asks it for the time.
-func (r *Redis) sync() error {
+func (r *Redis) sync(patience time.Duration) error {
 	r.run.Store("") // Nothing is counted there before all is added.
-	ctx, cancel := context.WithTimeout(r.work, r.patience)
+	ctx, cancel := context.WithTimeout(r.work, patience)
 	defer cancel()
 	if err := r.script.Load(ctx, r.client).Err(); err != nil {
 		return err
@@ -277,13 +281,14 @@ func (r *Redis) sync() error {
 	return err
 }
 
-// deadline is until when Redis may carry out what it is asked now, by its clock.
-func (r *Redis) deadline() int64 {
+// deadline is until when Redis may carry out what it is asked now, by its clock, where
+// that may take so long.
+func (r *Redis) deadline(patience time.Duration) int64 {
 	ahead := r.ahead.Load()
 	if ahead == 0 {
 		return 0
 	}
-	return ahead + (time.Since(r.start) + r.patience).Microseconds()
+	return ahead + (time.Since(r.start) + patience).Microseconds()
 }
 
 func (r *Redis) nameOf(event uint64) string { return r.process + strconv.FormatUint(event, 36) }
@@ -303,7 +308,7 @@ func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int, n
 	// Redis's clock may be unknown, or have been set: its answer shows it.
 	for range 2 {
 		asked := time.Since(r.start)
-		arguments[1] = r.deadline()
+		arguments[1] = r.deadline(r.patience)
 		answer, err = r.script.Run(ctx, r.client, []string{key}, arguments...).Int64Slice()
 		if err != nil {
 			return verdict, 0, err

@@ -54,11 +54,20 @@ func TestStatusIsAskedOnceForAll(t *testing.T) {
 func TestStatusTellsOfAllProcesses(t *testing.T) {
 	t.Parallel()
 	app := startPages(t)
-	answer, err := (&http.Client{Timeout: pagePatience}).Get(app.BaseURL() + "/status")
-	if err != nil {
-		t.Fatal(err)
+	client := &http.Client{Timeout: pagePatience}
+	const works = "All systems work"
+	var text string
+	// A busy machine may take longer for a check than the page waits.
+	for deadline := time.Now().Add(pagePatience); !strings.Contains(text, works) && time.Now().Before(deadline); {
+		answer, err := client.Get(app.BaseURL() + "/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text = bodyOf(t, answer); answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", answer.Status, text)
+		}
 	}
-	if text := bodyOf(t, answer); answer.StatusCode != http.StatusOK || !strings.Contains(text, "All systems work") || !strings.Contains(text, "1 process works here; 0 jobs wait, 0 run.") {
-		t.Errorf("%s: %s", answer.Status, text)
+	if !strings.Contains(text, works) || !strings.Contains(text, "1 process works here; 0 jobs wait, 0 run.") {
+		t.Error(text)
 	}
 }
