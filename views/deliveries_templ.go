@@ -778,12 +778,12 @@ func deliveryDetail(p Page, m DeliveryDetail) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "</span></div><p>Written in the same transaction as what it reports.</p></li></ol>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "</span></div><p>Recorded together with what it reports.</p></li></ol>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if m.Body != "" {
-			templ_7745c5c3_Err = code(Bytes(int64(len(m.Body)))+", sent as it is", m.Body).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = code(Bytes(int64(len(m.Body)))+", as sent", m.Body).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -92,7 +92,7 @@ func DeviceCodePage(p Page, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<button class=\"btn primary block\" type=\"submit\">Go on</button><p class=\"muted sm\"><a href=\"/dashboard\">Back to the overview</a></p></form></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<button class=\"btn primary block\" type=\"submit\">Continue</button><p class=\"muted sm\"><a href=\"/dashboard\">Back to the overview</a></p></form></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

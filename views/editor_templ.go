@@ -678,7 +678,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "<span class=\"vh\">Zoom out</span></button> <button class=\"btn ghost small\" type=\"button\" title=\"Fit the width\" data-zoom-fit><span class=\"tnum muted\" data-zoom-shown>100 %</span></button> <button class=\"btn ghost small square\" type=\"button\" data-zoom-by=\"1\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "<span class=\"vh\">Zoom out</span></button> <button class=\"btn ghost small\" type=\"button\" title=\"Fit the width\" data-zoom-fit><span class=\"tnum muted\" data-zoom-shown>100%</span></button> <button class=\"btn ghost small square\" type=\"button\" data-zoom-by=\"1\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

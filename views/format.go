@@ -147,7 +147,7 @@ func percent(part, whole int64) string {
 		return "–"
 	}
 	text := strconv.FormatFloat(float64(part)*100/float64(whole), 'f', 2, 64)
-	return strings.TrimSuffix(text, ".00") + " %"
+	return strings.TrimSuffix(text, ".00") + "%"
 }
 
 // Plural writes a number and the word for what is counted.

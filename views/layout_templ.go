@@ -235,7 +235,7 @@ func Dashboard(p Page) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Banner != nil {
-				templ_7745c5c3_Err = banner(*p.Banner).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = banner(*p.Banner, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -60,6 +60,7 @@ type Banner struct {
 	Is   State
 	Bold string
 	Text string
+	At   time.Time // ends the text; zero is none
 	Link Link
 }
 

@@ -144,7 +144,7 @@ func attemptOf(a store.PastAttempt, number int) views.Attempt {
 	if a.StatusCode != 0 {
 		title = strconv.Itoa(a.StatusCode)
 	}
-	shown.Title = ordinal(number) + ", " + title
+	shown.Title = ordinal(number) + ": " + title
 	if a.Duration != nil {
 		shown.Took = *a.Duration
 	}

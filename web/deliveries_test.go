@@ -82,10 +82,10 @@ func TestFailedDeliveriesAreCounted(t *testing.T) {
 				t.Errorf("%s counts %d failed deliveries, want 2", path, n)
 			}
 		}
-		if page := textOf(v.sees("/dashboard").body); !strings.Contains(page, "Webhooks delivered 75 %") {
+		if page := textOf(v.sees("/dashboard").body); !strings.Contains(page, "Webhooks delivered 75%") {
 			t.Errorf("9 of 12 were delivered in 30 days: %s", page)
 		}
-		if page := textOf(v.sees("/dashboard?days=1").body); !strings.Contains(page, "Webhooks delivered 81.82 %") {
+		if page := textOf(v.sees("/dashboard?days=1").body); !strings.Contains(page, "Webhooks delivered 81.82%") {
 			t.Errorf("9 of 11 were delivered today: %s", page)
 		}
 		if n := failedInSideBar(t, mallory.sees("/dashboard/keys")); n != 0 {

@@ -65,8 +65,8 @@ func (w overviews) failing(v *visit) (*views.Banner, error) {
 		return nil, err
 	}
 	return &views.Banner{
-		Is: views.StateWarn, Bold: endpointOf(*worst).Host + " takes no events.", Text: "Each attempt since " + worst.FailingSince.UTC().Format("January 2, 15:04 UTC") + " failed.",
-		Link: views.Link{URL: deliveriesPath + "?status=failed&endpoint=" + url.QueryEscape(worst.ID), Text: "Look at them"},
+		Is: views.StateWarn, Bold: endpointOf(*worst).Host + " does not accept events.", Text: "Every attempt has failed; the first was", At: *worst.FailingSince,
+		Link: views.Link{URL: deliveriesPath + "?status=failed&endpoint=" + url.QueryEscape(worst.ID), Text: "Failed deliveries"},
 	}, nil
 }
 
@@ -97,20 +97,21 @@ func (w overviews) overview(v *visit, days int) (views.Overview, error) {
 		m.Series = append(m.Series, views.Day{At: at, Calls: spent[day].Count + failed, Fails: failed, Spent: spent[day].Total})
 	}
 	today := m.Series[days-1]
-	m.CallsToday, m.SpentToday, m.Pace = today.Calls, today.Spent, pace(v.account.Balance, activity.Total, days)
+	m.CallsToday, m.SpentToday, m.Pace = today.Calls, today.Spent, pace(v.account.Balance, activity.Total, days, "at this pace")
 	return m, nil
 }
 
-// pace says how long a balance lasts when as much is spent a day as in the span.
-func pace(balance, spent credit.Amount, days int) string {
+// pace says how long a balance lasts when as much is spent a day as in the span,
+// which words name.
+func pace(balance, spent credit.Amount, days int, words string) string {
 	if spent <= 0 {
 		return ""
 	}
 	left := int64(balance) * int64(days) / int64(spent)
 	if left > 3650 {
-		return "More than ten years at this pace"
+		return "More than ten years " + words
 	}
-	return views.Plural(left, "day", "days") + " at this pace"
+	return views.Plural(left, "day", "days") + " " + words
 }
 
 // firstRun shows the three steps to the first document. The secret is that of a

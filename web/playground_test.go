@@ -59,6 +59,15 @@ func TestPlaygroundHasWhatIsOffered(t *testing.T) {
 	}
 }
 
+// TestPlaygroundSaysABoundOnce: where a description names it, and where none does.
+func TestPlaygroundSaysABoundOnce(t *testing.T) {
+	v := playHouse(t).join(t, "maya@example.com")
+	if page := v.sees("/dashboard/playground/pdf_merge", "2 to 20 of them"); strings.Contains(page.body, "20 items") {
+		t.Error("the bounds of the files to merge are said twice")
+	}
+	v.sees("/dashboard/playground/barcodes_create", "At most 8192.")
+}
+
 // nodes are those below a node for which a condition holds.
 func nodes(n *html.Node, holds func(*html.Node) bool) (found []*html.Node) {
 	for child := range n.Descendants() {

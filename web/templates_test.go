@@ -31,7 +31,7 @@ func TestTemplatesAreListedMadeAndTakenBack(t *testing.T) {
 		invoice := v.newTemplate("Invoice")
 		v.post(templatesPath, http.StatusUnprocessableEntity, url.Values{})
 		v.sees(templatesPath+"/gallery", "Use this template", "Atelier invoice")
-		if a := v.sees(templatesPath+"/new?layout=invoice-atelier", "Of the layout “Atelier invoice”"); !strings.Contains(a.body, `name="layout" value="invoice-atelier"`) {
+		if a := v.sees(templatesPath+"/new?layout=invoice-atelier", "From the layout “Atelier invoice”"); !strings.Contains(a.body, `name="layout" value="invoice-atelier"`) {
 			t.Error("the form does not send its layout")
 		}
 		if a := v.get(templatesPath + "/new?layout=nothing"); a.status != http.StatusNotFound {

@@ -28,7 +28,7 @@ func (w wallets) walletPage(v *visit, status int, forms walletForms) error {
 	}
 	m := views.Wallet{
 		Balance: v.account.Balance, Held: v.account.Held, Owed: v.account.Owed, SpentToday: v.account.SpentToday, Kind: v.value("kind"),
-		Pace: pace(v.account.Balance, activity.Total, now.Day()), UsageTitle: "Usage, " + now.Month().String(), Export: walletPath + ".csv",
+		Pace: pace(v.account.Balance, activity.Total, now.Day(), "at "+now.Month().String()+"’s pace"), UsageTitle: "Usage, " + now.Month().String(), Export: walletPath + ".csv",
 		Group: cmp.Or(v.value("by"), "operation"), Limits: views.Form{Values: map[string]string{"job": limitText(v.account.MaxJob), "day": limitText(v.account.MaxDay)}},
 	}
 	if forms.limits != nil {

@@ -588,6 +588,10 @@ func TestWallet(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")
 		v.sees("/dashboard/wallet", "$5.00", "Trial credit", "takes no payments")
+		if receipts := v.sees("/dashboard/wallet/receipts", "takes no payments", "Credits in the ledger"); strings.Contains(receipts.body, "Top up") {
+			t.Error("receipts of a service that takes no payments offer to pay")
+		}
+		v.sees("/dashboard/wallet?kind=credits", "Trial credit")
 		v.post("/dashboard/wallet/limits", http.StatusUnprocessableEntity, url.Values{"job": {"many"}, "day": {"1"}})
 		v.post("/dashboard/wallet/limits", http.StatusSeeOther, url.Values{"job": {"0.5"}, "day": {"15"}})
 		if account := h.mayas(t); *account.MaxJob != 500_000 || *account.MaxDay != 15*credit.Dollar {
@@ -730,7 +734,7 @@ func TestSettings(t *testing.T) {
 		v := h.join(t, "maya@example.com")
 		elsewhere := h.visitor(t)
 		elsewhere.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}})
-		v.sees("/dashboard/settings", "Firefox on Linux", "203.0.113.40, Germany", "this one")
+		v.sees("/dashboard/settings", "Firefox on Linux", "203.0.113.40, Germany", "this session")
 		v.post("/dashboard/settings/sessions/end", http.StatusSeeOther, url.Values{})
 		if a := elsewhere.get("/dashboard"); a.status != http.StatusSeeOther {
 			t.Errorf("an ended session: got status %d", a.status)

@@ -19,8 +19,8 @@ const webhooksPath = "/dashboard/webhooks"
 
 // eventTexts say of each event in a few words when it happens.
 var eventTexts = map[string]string{
-	store.EventJobCompleted: "a document is ready", store.EventJobFailed: "with code and message", store.EventPaymentRequired: "the wallet is empty; at most once an hour",
-	store.EventWalletTopUp: "each payment", store.EventAutoReload: "each reload", store.EventAutoReloadFailed: "the card was refused",
+	store.EventJobCompleted: "a document is ready", store.EventJobFailed: "a job failed", store.EventPaymentRequired: "wallet empty, hourly at most",
+	store.EventWalletTopUp: "a payment arrived", store.EventAutoReload: "a reload arrived", store.EventAutoReloadFailed: "the card was declined",
 }
 
 func eventKinds() []views.EventKind {

@@ -188,7 +188,7 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 	program.comeUp()
 	maya.pressIn("#delivery", "Replay")
 	maya.sees("It is sent again.")
-	maya.sees("9th, 200") // the page looks again by itself
+	maya.sees("9th: 200") // the page looks again by itself
 	maya.finds("/dashboard/deliveries?status=delivered", "webhook.test")
 	maya.open("/dashboard/deliveries")
 	maya.press("Replay 2 failed")

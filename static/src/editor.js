@@ -426,7 +426,7 @@ const scale = (picture) => {
   if (!picture.naturalWidth) return;
   const by = zoom ?? fit(picture);
   picture.style.width = `${Math.floor((picture.naturalWidth / density()) * by)}px`;
-  $("[data-zoom-shown]").textContent = `${Math.round(by * 100)} %`;
+  $("[data-zoom-shown]").textContent = `${Math.round(by * 100)}%`;
 };
 const scaleAll = () => $$(".paper img", stage).forEach(scale);
 
@@ -460,7 +460,7 @@ const draw = (made) => {
 // what it says, although not where pages end. Who wants only that has a switch.
 const frames = framesIn(stage, `${path}/filled`, sent);
 const slow = 1200; // milliseconds, after which the pages on the stage are old
-const untilPages = "HTML, until the pages come";
+const untilPages = "HTML preview";
 let framesOnly = false, filling = 0;
 const showFrame = () => {
   filling = revision;
