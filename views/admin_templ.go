@@ -823,9 +823,9 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var30 string
-			templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(m.Processes, "lives", "live"))
+			templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Processes) + " running")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 258, Col: 69}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 258, Col: 65}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var30))
 			if templ_7745c5c3_Err != nil {
@@ -836,9 +836,9 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var31 string
-			templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Queued) + " wait, " + digits(m.Running) + " run")
+			templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Queued) + " waiting, " + digits(m.Running) + " running")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 259, Col: 85}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 259, Col: 92}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 			if templ_7745c5c3_Err != nil {
@@ -849,9 +849,9 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var32 string
-			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Letters) + " wait to be sent")
+			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Letters) + " waiting to be sent")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 260, Col: 69}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 260, Col: 72}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 			if templ_7745c5c3_Err != nil {
@@ -948,7 +948,7 @@ func AdminJobsPage(p Page, m AdminJobs) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else if len(m.List) == 0 {
-				templ_7745c5c3_Err = blank("Nothing runs", "Calls appear here while they run, and jobs while they wait. Every other is found by its id.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("Nothing runs", "Calls appear here while they run, and jobs while they wait. All others are found by id.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1266,12 +1266,12 @@ func AdminDeliveriesPage(p Page, m AdminDeliveries) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else if m.Missing {
-				templ_7745c5c3_Err = blank("Nothing has this id", "Ids of deliveries begin with dlv_. They stand on the account's own page of deliveries, and in the header of each.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("Nothing has this id", "Ids of deliveries begin with dlv_. You find them on the account’s deliveries page, and in the header webhook-id of what was sent.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = blank("Which delivery?", "Its id stands in the header webhook-id of what was sent, and on the account’s page of deliveries.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("Which delivery?", "You find its id in the header webhook-id of what was sent, and on the account’s deliveries page.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

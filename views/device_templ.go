@@ -80,7 +80,7 @@ func DeviceCodePage(p Page, m Form) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"sheet crop\"><form class=\"stack\" method=\"post\" action=\"/device\"><div><h1>Type the code from your terminal</h1><p class=\"muted\"><code>relaypdf setup</code> shows it. Nobody else should have sent it to you.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"sheet crop\"><form class=\"stack\" method=\"post\" action=\"/device\"><div><h1>Type the code from your terminal</h1><p class=\"muted\"><code>relaypdf setup</code> shows it. Never type a code that somebody sent you.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -100,7 +100,7 @@ func HomePage(p Page, m Home) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"hero\"><h1>HTML in. Pages out.</h1><p>relaypdf is an open document API. Send HTML, an address, Markdown or a template, and get the PDF in the answer. Merge, stamp, fill, convert and photograph with the same key. Run it on your own machine, or call this one for ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"hero\"><h1>HTML in. Pages out.</h1><p>relaypdf is an open document API. Send HTML, an address, Markdown or a template, and get the PDF in the answer. Merge, stamp, fill, convert and screenshot with the same key. Run it on your own machine, or call this one for ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -201,7 +201,7 @@ func HomePage(p Page, m Home) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</div><div><h2>Errors that say what to do</h2><p>All faults of a request at once: the field, what is wrong with it, what it takes, and the one that you probably meant.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</div><div><h2>Errors that say what to do</h2><p>Every mistake in a request at once: which field, what is wrong, what it accepts, and the name you probably meant.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -218,7 +218,7 @@ func PartialsPage(p Page, m Partials) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("No partials yet", "Write a letterhead once, and show it in every template with {{> letterhead}}.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No partials yet", "Write a letterhead once, and use it in every template with {{> letterhead}}.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -235,7 +235,7 @@ func PartialsPage(p Page, m Partials) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<thead><tr><th scope=\"col\">Name</th><th scope=\"col\" class=\"c2\">Shown by</th><th scope=\"col\" class=\"n\">Size</th><th scope=\"col\" class=\"n\">Changed</th></tr></thead> <tbody>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<thead><tr><th scope=\"col\">Name</th><th scope=\"col\" class=\"c2\">Used by</th><th scope=\"col\" class=\"n\">Size</th><th scope=\"col\" class=\"n\">Changed</th></tr></thead> <tbody>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -749,12 +749,12 @@ func PartialPage(p Page, m PartialDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "</form><section class=\"section stack\" aria-labelledby=\"shown\"><header><h2 id=\"shown\">Shown by</h2></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "</form><section class=\"section stack\" aria-labelledby=\"shown\"><header><h2 id=\"shown\">Used by</h2></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Templates)+len(m.Partials) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<p class=\"muted\">Nothing shows it.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<p class=\"muted\">Nothing uses it.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -910,7 +910,7 @@ func NewPartialPage(p Page, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = field(Field{Name: "name", Label: "Name", Hint: "Letters, digits, hyphens and underscores. Templates show it with {{> name}}.", Max: 64, Required: true, Focus: true, Placeholder: "letterhead"}, m).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = field(Field{Name: "name", Label: "Name", Hint: "Letters, digits, hyphens and underscores. Templates use it with {{> name}}.", Max: 64, Required: true, Focus: true, Placeholder: "letterhead"}, m).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1014,12 +1014,12 @@ func DeletePartialPage(p Page, m PartialDetail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Templates)+len(m.Partials) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<p class=\"muted\">Nothing shows it. This cannot be undone.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<p class=\"muted\">Nothing uses it. This cannot be undone.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "<p class=\"muted\">These show it, and can be neither previewed nor published without it. Versions that are published keep it. This cannot be undone.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "<p class=\"muted\">These use it, and can be neither previewed nor published without it. Versions that are published keep it. This cannot be undone.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -2324,7 +2324,7 @@ func playResult(r PlayResult) templ.Component {
 			}
 		}
 		if r.Cut {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 184, "<p class=\"faint sm\">There is more than is shown. The file has it.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 184, "<p class=\"faint sm\">Only the beginning is shown. The file has all of it.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

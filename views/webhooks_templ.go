@@ -176,7 +176,7 @@ func WebhooksPage(p Page, m Webhooks) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("No endpoints yet", "Add the https address of a program of yours, and it is told when a document is ready or money moves.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No endpoints yet", "Add the https address of your program, and it is told when a document is ready or money moves.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -74,14 +74,14 @@ func (w operators) tiles(v *visit) ([]views.AdminTile, error) {
 		switch e.Name {
 		case "browser":
 			tiles = append(tiles,
-				views.AdminTile{Name: "Queue", Value: strconv.Itoa(e.Waiting), Of: strconv.Itoa(e.Limit), Note: "wait for a browser"},
+				views.AdminTile{Name: "Queue", Value: strconv.Itoa(e.Waiting), Of: strconv.Itoa(e.Limit), Note: "waiting for a browser"},
 				views.AdminTile{Name: "Browser slots", Value: strconv.Itoa(e.Busy), Of: strconv.Itoa(e.Slots), Note: views.Plural(engines.Restarts, "restart", "restarts") + ", " + views.Plural(engines.Crashes, "crash", "crashes")})
 		case "office":
-			tiles = append(tiles, views.AdminTile{Name: "Office", Value: strconv.Itoa(e.Busy), Of: strconv.Itoa(e.Slots), Note: strconv.Itoa(e.Waiting) + " wait"})
+			tiles = append(tiles, views.AdminTile{Name: "Office", Value: strconv.Itoa(e.Busy), Of: strconv.Itoa(e.Slots), Note: strconv.Itoa(e.Waiting) + " waiting"})
 		}
 	}
 	return append(tiles, views.AdminTile{
-		Name: "Jobs", Value: strconv.FormatInt(b.Queued, 10), Note: "wait, " + strconv.FormatInt(b.Running, 10) + " run",
+		Name: "Jobs", Value: strconv.FormatInt(b.Queued, 10), Note: "waiting, " + strconv.FormatInt(b.Running, 10) + " running",
 	}), nil
 }
 

@@ -186,7 +186,7 @@ func TestOperatorsFindJobsAndDeliveries(t *testing.T) {
 		}
 		op.sees("/admin/deliveries?q="+sent.Items[0].ID, "webhook.test", "hooks.example", account.ID)
 		op.sees("/admin/deliveries?q=dlv_unknown", "Nothing has this id")
-		op.sees("/admin/engine", "1 lives", "0 wait, 0 run")
+		op.sees("/admin/engine", "1 running", "0 waiting, 0 running")
 	})
 }
 

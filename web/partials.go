@@ -151,7 +151,7 @@ func (w partials) makePartial(v *visit) error {
 	if err := v.record("partial.made", name, ""); err != nil {
 		return err
 	}
-	v.tell("The partial “" + name + "” is made. Templates show it with {{> " + name + "}}.")
+	v.tell("The partial “" + name + "” is made. Templates use it with {{> " + name + "}}.")
 	return v.redirect(partialsPath)
 }
 
@@ -192,7 +192,7 @@ func (w partials) savePartial(v *visit) error {
 	if err := v.record("partial.changed", m.Name, ""); err != nil {
 		return err
 	}
-	v.tell("Saved. Drafts show it from now on; published versions keep what they were published with.")
+	v.tell("Saved. Drafts use it from now on; published versions keep what they were published with.")
 	return v.redirect(partialsPath + "/" + url.PathEscape(m.Name))
 }
 

@@ -33,7 +33,7 @@ func TestPartials(t *testing.T) {
 			t.Error("a template that shows none is told of")
 		}
 		v.sees(partialsPath+"/head", "Bill", "Letter", "mark", "{{&gt; head}}")
-		v.sees(partialsPath+"/alone", "Nothing shows it.")
+		v.sees(partialsPath+"/alone", "Nothing uses it.")
 		v.sees(partialsPath+"/head/delete", "Bill", "Letter", "can be neither previewed nor published without it")
 		if a := v.get(partialsPath + "/nothing"); a.status != http.StatusNotFound {
 			t.Errorf("a partial that is not there: got status %d", a.status)

@@ -276,9 +276,9 @@ func TestGallery(t *testing.T) {
 func TestPricing(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	v := h.visitor(t)
-	v.sees("/pricing", "Make a PDF", "$0.0020", "$0.0002", "begins with $5.00", "Together $0.0000")
-	v.sees("/pricing?pdf.create=10,000&zip.create=50", "Together $20.01")
-	if a := v.sees("/pricing?pdf.create=many&zip.create=99999999999", "Together $0.0000"); strings.Count(a.body, `aria-invalid="true"`) != 2 {
+	v.sees("/pricing", "Make a PDF", "$0.0020", "$0.0002", "begins with $5.00", "Total $0.0000")
+	v.sees("/pricing?pdf.create=10,000&zip.create=50", "Total $20.01")
+	if a := v.sees("/pricing?pdf.create=many&zip.create=99999999999", "Total $0.0000"); strings.Count(a.body, `aria-invalid="true"`) != 2 {
 		t.Error("wrong numbers are not marked")
 	}
 }

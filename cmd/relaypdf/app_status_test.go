@@ -67,7 +67,7 @@ func TestStatusTellsOfAllProcesses(t *testing.T) {
 			t.Fatalf("%s: %s", answer.Status, text)
 		}
 	}
-	if !strings.Contains(text, works) || !strings.Contains(text, "1 process works here; 0 jobs wait, 0 run.") {
+	if !strings.Contains(text, works) || !strings.Contains(text, "1 process at work; 0 jobs waiting, 0 running.") {
 		t.Error(text)
 	}
 }

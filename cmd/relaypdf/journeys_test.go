@@ -179,7 +179,7 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 	maya.sees("Replay 3 failed")
 	maya.follow("webhook.test")
 	maya.sees("out for lunch")
-	for _, attempt := range []string{"First, 503", "Third, 503", "Eighth, 503"} {
+	for _, attempt := range []string{"First: 503", "Third: 503", "Eighth: 503"} {
 		maya.sees(attempt)
 	}
 	maya.sees(`"type":"webhook.test"`)
