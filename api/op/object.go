@@ -68,9 +68,10 @@ func (d *decoder) verbatim() (any, error) {
 }
 
 // pinned is an input that fixes what it depends on when its call is accepted: it
-// changes the decoded input, which is what a job's worker reads again.
+// changes the decoded input, which is what a job's worker reads again, and reports
+// whether it did.
 type pinned[Env any] interface {
-	Pin(ctx context.Context, env Env, input map[string]any) error
+	Pin(ctx context.Context, env Env, input map[string]any) (changed bool, err error)
 }
 
 // tree is a decoded input, which is an object.

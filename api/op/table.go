@@ -115,10 +115,10 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 					return nil
 				}
 				input, err := tree(bound.tree)
-				if err == nil {
-					err = in.Pin(ctx, env, input)
-				}
 				if err != nil {
+					return err
+				}
+				if changed, err := in.Pin(ctx, env, input); err != nil || !changed {
 					return err
 				}
 				fixed := new(In)

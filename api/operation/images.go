@@ -140,7 +140,7 @@ func (o *ImageOptions) capture() render.Screenshot {
 func (in *ImageInput) Admit(env *Env) error { return env.admit() }
 
 // Pin fixes the template's version.
-func (in *ImageInput) Pin(ctx context.Context, env *Env, input map[string]any) error {
+func (in *ImageInput) Pin(ctx context.Context, env *Env, input map[string]any) (changed bool, err error) {
 	return in.pin(ctx, env, input, pageOption)
 }
 

@@ -202,7 +202,7 @@ func (o *PDFOptions) settings() render.PDF {
 func (in *PDFInput) Admit(env *Env) error { return env.admit() }
 
 // Pin fixes the template's version.
-func (in *PDFInput) Pin(ctx context.Context, env *Env, input map[string]any) error {
+func (in *PDFInput) Pin(ctx context.Context, env *Env, input map[string]any) (changed bool, err error) {
 	return in.pin(ctx, env, input, anyOption)
 }
 

@@ -84,16 +84,16 @@ func (o *TemplateOptions) validate(faults *op.Faults) {
 
 // pin fixes the version of a template in an input, with the options that it has of
 // itself; takes tells which of them the operation takes.
-func (t *TemplateInput) pin(ctx context.Context, env *Env, input map[string]any, takes func(name string) bool) error {
+func (t *TemplateInput) pin(ctx context.Context, env *Env, input map[string]any, takes func(name string) bool) (changed bool, err error) {
 	if t.TemplateID == nil {
-		return nil
+		return false, nil
 	}
 	found, err := env.Templates.Find(ctx, *t.TemplateID, t.TemplateVersion)
 	if err != nil {
-		return templateNotFound(err, *t.TemplateID, t.TemplateVersion)
+		return false, templateNotFound(err, *t.TemplateID, t.TemplateVersion)
 	}
 	input["templateId"], input["templateVersion"] = found.ID, int64(found.Version)
-	return defaultOptions(input, found.Options, takes)
+	return true, defaultOptions(input, found.Options, takes)
 }
 
 // defaultOptions puts a template's options under those of an input.

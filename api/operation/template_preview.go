@@ -40,26 +40,26 @@ func (in *PreviewInput) Validate() error {
 }
 
 // Pin puts the draft as it is now in the place of its name.
-func (in *PreviewInput) Pin(ctx context.Context, env *Env, input map[string]any) error {
+func (in *PreviewInput) Pin(ctx context.Context, env *Env, input map[string]any) (changed bool, err error) {
 	if in.TemplateID == nil {
-		return nil
+		return false, nil
 	}
 	found, err := env.Templates.Draft(ctx, *in.TemplateID)
 	if errors.Is(err, store.ErrNotFound) {
-		return &fault.Error{
+		return false, &fault.Error{
 			Code: fault.NotFound, Message: fmt.Sprintf("There is no template %.100q.", *in.TemplateID),
 			Details: []fault.Detail{{Field: "templateId", Message: "is not the id or slug of a template"}},
 		}
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	delete(input, "templateId")
 	input["html"] = found.HTML
 	if in.SampleData.IsZero() && in.TemplateData.IsZero() {
 		input["sampleData"] = found.Sample
 	}
-	return defaultOptions(input, found.Options, anyOption)
+	return true, defaultOptions(input, found.Options, anyOption)
 }
 
 // Admit asks the browser's queue.
