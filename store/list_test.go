@@ -105,6 +105,47 @@ func TestListsOfCalls(t *testing.T) {
 	})
 }
 
+// TestListsOverMonths reads lists whose newest rows are some months old, of this month,
+// and on both sides of where the months begin that are asked first.
+func TestListsOverMonths(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		var ids []string
+		list := func(limit int) ([]string, string) {
+			t.Helper()
+			page, err := f.Calls(t.Context(), store.CallFilter{List: store.List{Limit: limit}, AccountID: f.acc.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []string{}
+			for _, c := range page.Items {
+				got = append(got, c.ID)
+			}
+			return got, page.Next
+		}
+		for made := range 8 {
+			for limit := 1; limit <= made+1; limit++ {
+				want, next := ids[:min(limit, made)], ""
+				if limit < made {
+					next = ids[limit-1]
+				}
+				if got, more := list(limit); !slices.Equal(got, want) || more != next {
+					t.Errorf("%d of %d calls: got %q and %q, want %q and %q", limit, made, got, more, want, next)
+				}
+			}
+			c := f.newCall(10)
+			c.ResultID = f.NewID("file")
+			c.ID = store.CallID(c.ResultID)
+			f.begin(t, c)
+			ids = slices.Insert(ids, 0, c.ID)
+			f.clock.Advance(20 * 24 * time.Hour)
+		}
+		f.clock.Advance(90 * 24 * time.Hour)
+		if got, next := list(5); !slices.Equal(got, ids[:5]) || next != ids[4] {
+			t.Errorf("calls of long ago: got %q and %q, want %q", got, next, ids[:5])
+		}
+	})
+}
+
 func TestListsOfAccountsAndDeliveries(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for i := range 5 {

@@ -63,7 +63,7 @@ func (l databases) compareHistories(ctx context.Context, r *report, calls int, w
 	var allBefore, allAfter, worstBefore, worstAfter float64
 	worst := ""
 	for i, path := range without {
-		n := choose(l.lab, 300, 5)
+		n := choose(l.lab, 1000, 5)
 		if path.page {
 			n = choose(l.lab, 50, 3)
 		}
