@@ -9,13 +9,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"relaypdf/render/rendertest"
 )
 
 // TestShortRun measures the real program for a moment.
@@ -23,11 +24,9 @@ func TestShortRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures the whole program")
 	}
-	binary := filepath.Join(t.TempDir(), "relaypdf")
-	build := exec.Command("go", "build", "-o", binary, "../relaypdf")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds, whose cache it shares
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the program: %v\n%s", err, out)
+	binary, err := rendertest.Program(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	parent := t.TempDir()
 	var out, progress bytes.Buffer

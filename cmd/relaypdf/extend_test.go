@@ -59,7 +59,7 @@ func TestAdditionsTakeAFewEdits(t *testing.T) {
 			}
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, "built"), "./cmd/relaypdf")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(dir, "built"), "./cmd/relaypdf")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds, whose cache it shares
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -69,7 +69,7 @@ func previousProgram(t *testing.T) string {
 		}
 	}
 	program := filepath.Join(dir, "relaypdf")
-	build := exec.Command("go", "build", "-o", program, "./cmd/relaypdf")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "./cmd/relaypdf")
 	build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
 	if err := run(build); err != nil {
 		t.Fatal(err)

@@ -7,17 +7,28 @@ import (
 	"path/filepath"
 )
 
-// Engine builds the program whose children a render.Renderer's engines are, in a
-// folder, and returns its command for render.Config.Engine. It has no race detector,
+// Program puts the program, as make builds it but without symbols, into a folder and returns its
+// path. It is linked once for all packages whose tests ask: go run keeps what it has linked, which
+// go build does not, and has cp take it.
+func Program(dir string) (string, error) {
+	path := filepath.Join(dir, "relaypdf")
+	run := exec.Command("go", "run", "-exec", "cp", "relaypdf/cmd/relaypdf", path) //nolint:noctx // It ends.
+	run.Env = append(run.Environ(), "CGO_ENABLED=0")                               // as make builds, whose cache it shares
+	if out, err := run.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// Engine is Program for a render.Renderer's engines: it returns the command for
+// render.Config.Engine. It has no race detector,
 // which would make every start four times as long and JavaScript ten times as slow,
 // and would find nothing: what engines do is watched in the tests of the
 // packages below render, whose own programs their engines are.
 func Engine(dir string) ([]string, error) {
-	path := filepath.Join(dir, "engine")
-	// As make builds, whose cache it shares.
-	build := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-o", path, "relaypdf/cmd/relaypdf") //nolint:noctx // It ends.
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the engine: %w\n%s", err, out)
+	path, err := Program(dir)
+	if err != nil {
+		return nil, err
 	}
 	return []string{path, "engine"}, nil
 }
