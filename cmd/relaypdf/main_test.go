@@ -80,7 +80,7 @@ var buildPlain = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(plainDir, "relaypdf.test")
-	build := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", path, ".")
+	build := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go test -c: %w\n%s", err, out)
