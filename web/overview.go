@@ -66,7 +66,7 @@ func (w overviews) failing(v *visit) (*views.Banner, error) {
 	}
 	return &views.Banner{
 		Is: views.StateWarn, Bold: endpointOf(*worst).Host + " does not accept events.", Text: "Every attempt has failed; the first was", At: *worst.FailingSince,
-		Link: views.Link{URL: deliveriesPath + "?status=failed&endpoint=" + url.QueryEscape(worst.ID), Text: "Failed deliveries"},
+		Link: views.Link{URL: deliveriesPath + "?endpoint=" + url.QueryEscape(worst.ID), Text: "Its deliveries"},
 	}, nil
 }
 
