@@ -56,20 +56,18 @@ func readPage[Item any, Row any, PtrRow interface {
 	var rows []Row
 	err := readLate(ctx, s, l.Late, func(ctx context.Context, db bun.IDB) error {
 		rows = nil
-		for _, part := range halves(s, kind, l) {
-			if part.Limit = l.Limit + 1 - len(rows); part.Limit == 0 {
-				break
-			}
-			var found []Row
-			query := db.NewSelect().Model(&found).OrderExpr("id DESC").Limit(int64(part.Limit))
-			part.narrow(query, kind)
-			filter(query)
-			if err := query.Scan(ctx); err != nil {
-				return err
-			}
-			rows = append(rows, found...)
+		query := db.NewSelect().Model(&rows).OrderExpr("id DESC").Limit(int64(l.Limit + 1))
+		if l.Cursor != "" {
+			query.Where("id < ?", l.Cursor)
 		}
-		return nil
+		if !l.After.IsZero() {
+			query.Where("id >= ?", kind+"_"+idTime(l.After))
+		}
+		if !l.Before.IsZero() {
+			query.Where("id < ?", kind+"_"+idTime(l.Before))
+		}
+		filter(query)
+		return query.Scan(ctx)
 	})
 	if err != nil {
 		return Page[Item]{}, err
@@ -83,32 +81,6 @@ func readPage[Item any, Row any, PtrRow interface {
 		page.Next = PtrRow(&rows[l.Limit-1]).key()
 	}
 	return page, nil
-}
-
-// halves are what a list is read in, the newest first. PostgreSQL takes longer to plan a
-// query of all months than to run it, and what people look at first is mostly full of
-// this month and the last.
-func halves(s *core, kind string, l List) []List {
-	if s.dialect != Postgres || !monthly(kind) || l.Cursor != "" || !l.After.IsZero() || !l.Before.IsZero() {
-		return []List{l}
-	}
-	newest, older := l, l
-	newest.After = (monthOf(s.now()) - 1).start()
-	older.Before = newest.After
-	return []List{newest, older}
-}
-
-// narrow bounds a query to the rows of the list, whose ids are of the kind.
-func (l List) narrow(query *bun.SelectQuery, kind string) {
-	if l.Cursor != "" {
-		query.Where("id < ?", l.Cursor)
-	}
-	if !l.After.IsZero() {
-		query.Where("id >= ?", kind+"_"+idTime(l.After))
-	}
-	if !l.Before.IsZero() {
-		query.Where("id < ?", kind+"_"+idTime(l.Before))
-	}
 }
 
 // equal narrows a query to the rows whose column has the value, where there is

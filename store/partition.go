@@ -20,16 +20,6 @@ var partitionedTables = []struct{ table, kind string }{
 	{"calls", "call"}, {"journal", "jrn"}, {"files", "file"}, {"events", "evt"}, {"deliveries", "dlv"},
 }
 
-// monthly reports whether ids of the kind are those of a partitioned table.
-func monthly(kind string) bool {
-	for _, t := range partitionedTables {
-		if t.kind == kind {
-			return true
-		}
-	}
-	return false
-}
-
 // monthsAhead is how many months have their partitions before they begin.
 const monthsAhead = 3
 

@@ -82,7 +82,6 @@ func (s *core) queryAll(ctx context.Context, tx bun.Tx, text string, args ...any
 // queryRead runs a reading statement of the paid path that returns a row, or none.
 func (s *core) queryRead(ctx context.Context, text string, args ...any) *sql.Row {
 	if stmt := s.reading[text]; stmt != nil {
-		ctx = context.WithoutCancel(ctx)
 		return stmt.QueryRowContext(ctx, args...)
 	}
 	return s.read.DB.QueryRowContext(ctx, text, args...)

@@ -44,16 +44,15 @@ func (watcher) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 
 // mostStatements is how many statements a page may run, whatever its account
 // holds. Session, person, memberships and account are four of them, the keeping of
-// the session and the side bar's count two more. PostgreSQL looks for the newest of
-// a list in two months first, and in all of them where these have too few.
+// the session and the side bar's count two more.
 var mostStatements = map[string]int{
-	"/dashboard":                                     17,
-	"/dashboard/deliveries":                          9,
-	"/dashboard/documents":                           10,
+	"/dashboard":                                     16,
+	"/dashboard/deliveries":                          8,
+	"/dashboard/documents":                           9,
 	"/dashboard/keys":                                11,
 	"/dashboard/keys/new":                            6,
 	"/dashboard/playground":                          6,
-	"/dashboard/playground/zip_create":               9,
+	"/dashboard/playground/zip_create":               8,
 	"/dashboard/settings":                            11,
 	"/dashboard/settings/factor":                     6,
 	"/dashboard/templates":                           9,
@@ -69,7 +68,7 @@ var mostStatements = map[string]int{
 	"/dashboard/apps":                                7,
 	"/dashboard/webhooks/new":                        6,
 	"/dashboard/first":                               6,
-	"/dashboard/deliveries?event=" + store.EventTest: 9,
+	"/dashboard/deliveries?event=" + store.EventTest: 8,
 	"/dashboard/documents?status=failed":             8,
 }
 
