@@ -44,9 +44,9 @@ func niceness(t *testing.T) map[int]int {
 		if got, err := syscall.Getpriority(syscall.PRIO_PROCESS, pid); err == nil {
 			nice := 20 - got // The system call returns 20 minus the nice value.
 			counted[nice]++
-			// "/autogroup-123 nice 10", where the kernel divides among sessions first.
+			// "/autogroup-123 nice 15", where the kernel divides among sessions first.
 			session, err := os.ReadFile(fmt.Sprintf("/proc/%d/autogroup", pid))
-			if low := priority.Low; nice == low && err == nil && !strings.HasSuffix(strings.TrimSpace(string(session)), " nice "+strconv.Itoa(low)) {
+			if nice == priority.Low && err == nil && !strings.HasSuffix(strings.TrimSpace(string(session)), " nice "+strconv.Itoa(priority.Behind)) {
 				t.Errorf("process %d has stepped back, its session has not: %s", pid, session)
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-rod/rod/lib/proto"
+
+	"relaypdf/render/priority"
 )
 
 const (
@@ -47,7 +49,7 @@ type browser struct {
 	quarantine bool            // the last job was of a suspect account
 	tired      bool            // a job went wrong
 	slowed     bool            // its processes have stepped back, for good
-	nice       int             // the nice value of its session
+	share      priority.Share  // its session's, of the processors
 	resting    bool            // gets no jobs until it answers quickly
 	recycling  bool            // the next one is being started
 	retired    bool            // gets no new jobs

@@ -40,8 +40,8 @@ func (p *Pool) guard() {
 }
 
 // guard ends processes that hold too much memory, and lets another account's go
-// before those that compute for long. Nobody steps back behind other programs of
-// the machine, which have no account and may be busy for ever.
+// before those that compute for long. Without one nobody steps back further behind
+// other programs of the machine, which have no account and may be busy for ever.
 func (f *fleet) guard() {
 	now := time.Now()
 	var watched []*browser

@@ -67,7 +67,7 @@ func slow(t *testing.T, p *Pool) bool {
 		return slices.ContainsFunc(renderers(t, b.proc.cmd.Process.Pid), func(pid int) bool {
 			const ordinary = 20 // The system call returns 20 minus the nice value.
 			got, err := syscall.Getpriority(syscall.PRIO_PROCESS, pid)
-			return err == nil && ordinary-got == priority.Low && stoodBack(t, pid, priority.Low)
+			return err == nil && ordinary-got == priority.Low && stoodBack(t, pid, priority.Behind)
 		})
 	})
 }
@@ -111,17 +111,17 @@ func TestCrowdsStepBack(t *testing.T) {
 		})
 	}
 	heavy, second := admit("heavy"), admit("heavy")
-	stand("an account that is alone has all", map[*visit]int{heavy: 0, second: 0})
+	stand("an account that is alone has all", map[*visit]int{heavy: priority.Work, second: priority.Work})
 	guest := admit(queue.Guests)
-	stand("guests stand back", map[*visit]int{heavy: 0, second: 0, guest: crowdNice})
+	stand("guests stand back", map[*visit]int{heavy: priority.Work, second: priority.Work, guest: priority.Behind})
 	newcomer := admit("newcomer")
 	if heavy.browser != second.browser || newcomer.browser == heavy.browser {
 		t.Fatal("an account has not the one browser that it should")
 	}
 	p.fleet.leave(guest, 0, nil)
-	stand("who has more stands back", map[*visit]int{heavy: crowdNice, newcomer: 0})
+	stand("who has more stands back", map[*visit]int{heavy: priority.Behind, newcomer: priority.Work})
 	p.fleet.leave(newcomer, 0, nil)
-	stand("who is alone again has all", map[*visit]int{heavy: 0})
+	stand("who is alone again has all", map[*visit]int{heavy: priority.Work})
 }
 
 // TestKernelBoundsMemory has documents fill memory where nobody looks: the kernel

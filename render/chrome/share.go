@@ -5,10 +5,6 @@ import (
 	"relaypdf/render/queue"
 )
 
-// crowdNice is how far the browser of an account with several jobs under way
-// steps back behind those of accounts with fewer: to a third of their share.
-const crowdNice = 5
-
 // shareLocked has the browsers of accounts with more jobs under way than another
 // step back behind the other's, whose single document takes its own time then;
 // guests are behind everybody. It works between sessions, see package priority.
@@ -29,7 +25,7 @@ func shareLocked(f *fleet) {
 		}
 	}
 	for _, b := range f.browsers {
-		b.renice(b.wantedNice(jobs, fewest))
+		b.share.Set(b.proc.cmd.Process.Pid, b.wantedNice(jobs, fewest))
 	}
 }
 
@@ -42,22 +38,14 @@ func modest(account string) bool { return account == "" || account == queue.Gues
 func (b *browser) wantedNice(jobs map[string]int, fewest int) int {
 	switch {
 	case b.slowed:
-		return priority.Low
+		return priority.Behind
 	case len(b.guests) == 0 || fewest == 0:
-		return 0
+		return priority.Work
 	}
 	for account := range b.guests {
 		if !modest(account) && jobs[account] <= fewest {
-			return 0
+			return priority.Work
 		}
 	}
-	return crowdNice
-}
-
-// renice gives the browser's session a nice value. One that could not be given is
-// tried again at the next look.
-func (b *browser) renice(nice int) {
-	if nice != b.nice && priority.Session(b.proc.cmd.Process.Pid, nice) == nil {
-		b.nice = nice
-	}
+	return priority.Behind
 }

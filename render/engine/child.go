@@ -36,6 +36,7 @@ type child struct {
 	stderr    *excerpt
 	report    report
 	jobs      int
+	share     priority.Share // its session's, of the processors
 	// spent means that kill was called or is about to be.
 	spent bool
 	// ended is closed when the process has been reaped.
@@ -127,11 +128,18 @@ func (c *child) launch(p *Pool) error {
 	if c.cmd, c.isolation, err = p.startIsolated(prepare); err != nil {
 		return errors.Join(err, in.Close(), out.Close())
 	}
-	if p.cfg.Background {
-		_ = priority.Session(c.cmd.Process.Pid, priority.Low) // There are kernels without autogroups.
-	}
+	c.stand(p.cfg)
 	go c.reap()
 	return nil
+}
+
+// stand gives the child's session its share of the processors.
+func (c *child) stand(cfg Config) {
+	nice := priority.Work
+	if cfg.Background {
+		nice = priority.Behind
+	}
+	c.share.Set(c.cmd.Process.Pid, nice)
 }
 
 // enlarge makes a pipe hold more, which is faster; as it was, it works too.

@@ -18,6 +18,7 @@ func (c *child) do(r *request, cfg Config) (Result, error) {
 	stop := context.AfterFunc(r.ctx, c.kill)
 	overgrown := c.watchFolder(cfg.Disk)
 	c.jobs++
+	c.stand(cfg)
 	result, err := c.converse(r, cfg.Dir)
 	if tooMuch := overgrown(); tooMuch != nil {
 		err = errors.Join(fmt.Errorf("%w: %w: %w", ErrCrashed, ErrDiskFull, tooMuch), result.Close())
