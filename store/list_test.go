@@ -105,8 +105,8 @@ func TestListsOfCalls(t *testing.T) {
 	})
 }
 
-// TestListsOverMonths reads lists whose newest rows are some months old, of this month,
-// and on both sides of where the months begin that are asked first.
+// TestListsOverMonths reads lists whose rows are in the partitions of several months, the
+// newest of them of this month or of long ago.
 func TestListsOverMonths(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		var ids []string

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/go-rod/rod/lib/proto"
-
-	"relaypdf/render/priority"
 )
 
 const (
@@ -49,7 +47,6 @@ type browser struct {
 	quarantine bool            // the last job was of a suspect account
 	tired      bool            // a job went wrong
 	slowed     bool            // its processes have stepped back, for good
-	share      priority.Share  // its session's, of the processors
 	resting    bool            // gets no jobs until it answers quickly
 	recycling  bool            // the next one is being started
 	retired    bool            // gets no new jobs

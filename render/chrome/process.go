@@ -23,7 +23,8 @@ type process struct {
 	conn    *conn
 	profile string
 	log     *tail
-	exited  chan struct{} // closed when the main process was waited for
+	share   priority.Share // its session's, of the processors
+	exited  chan struct{}  // closed when the main process was waited for
 }
 
 // startProcess starts a browser with a profile folder of its own. The browser
@@ -62,8 +63,9 @@ func (p *process) start(cfg Config, h home) error {
 	}
 	yieldMemory(p.cmd.Process.Pid)
 	if cfg.Background {
-		priority.StepBack(p.cmd.Process.Pid)
+		priority.Threads(p.cmd.Process.Pid)
 	}
+	p.share.Set(p.cmd.Process.Pid, priority.Of(cfg.Background))
 	p.conn = newConn(ourIn, ourOut)
 	go func() {
 		defer close(p.exited)

@@ -9,9 +9,6 @@ import (
 // step back behind the other's, whose single document takes its own time then;
 // guests are behind everybody. It works between sessions, see package priority.
 func shareLocked(f *fleet) {
-	if f.cfg.Background {
-		return // They stay behind, whatever they do.
-	}
 	jobs := map[string]int{}
 	fewest := 0
 	for _, b := range f.browsers {
@@ -25,7 +22,11 @@ func shareLocked(f *fleet) {
 		}
 	}
 	for _, b := range f.browsers {
-		b.share.Set(b.proc.cmd.Process.Pid, b.wantedNice(jobs, fewest))
+		nice := priority.Behind // Those of the background stay there, whatever they do.
+		if !f.cfg.Background {
+			nice = b.wantedNice(jobs, fewest)
+		}
+		b.proc.share.Set(b.proc.cmd.Process.Pid, nice)
 	}
 }
 

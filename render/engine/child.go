@@ -133,13 +133,14 @@ func (c *child) launch(p *Pool) error {
 	return nil
 }
 
-// stand gives the child's session its share of the processors.
+// stand gives the child's session its share of the processors, which may take a second
+// try.
 func (c *child) stand(cfg Config) {
-	nice := priority.Work
-	if cfg.Background {
-		nice = priority.Behind
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.reaped {
+		c.share.Set(c.cmd.Process.Pid, priority.Of(cfg.Background))
 	}
-	c.share.Set(c.cmd.Process.Pid, nice)
 }
 
 // enlarge makes a pipe hold more, which is faster; as it was, it works too.

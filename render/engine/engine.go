@@ -70,7 +70,7 @@ type Config struct {
 	// Default: MaxTime.
 	CPU time.Duration
 	// Background gives children, and what they start, a tenth of the processor
-	// that others of the machine want at the same time.
+	// that other browsers and engines want at the same time.
 	Background bool
 	// Fonts are what programs find typefaces by. Default: as the system has it.
 	Fonts Fonts

@@ -6,6 +6,7 @@
 package priority
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,11 +27,12 @@ const (
 	Behind = Work + Low
 )
 
-// StepBack lowers a process, which leads a session, and that session. What they
-// start later is as low. Only root could raise the threads again.
-func StepBack(leader int) {
-	_ = session(leader, Behind) // There are kernels without autogroups.
-	Threads(leader)
+// Of is the nice value of a session that works, in the background or not.
+func Of(background bool) int {
+	if background {
+		return Behind
+	}
+	return Work
 }
 
 // Share is what a session has of the processors beside others: that of everybody, before
@@ -38,22 +40,17 @@ func StepBack(leader int) {
 type Share struct{ nice int }
 
 // Set gives a session, of which one of its processes tells, a nice value of 0 to 19,
-// where it has another. What the kernel refuses is left for the next Set: who is not
-// root may set one each tenth of a second.
+// where it has another. Everybody may raise it again. Who is not root may set one each
+// tenth of a second: what came too soon is left for the next Set. Other refusals stay:
+// there are kernels without autogroups.
 func (s *Share) Set(member, nice int) {
-	if nice != s.nice && session(member, nice) == nil {
+	if nice == s.nice {
+		return
+	}
+	err := os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", member), []byte(strconv.Itoa(nice)), 0)
+	if !errors.Is(err, syscall.EAGAIN) {
 		s.nice = nice
 	}
-}
-
-// session sets the nice value that a session has beside others. Everybody may raise it
-// again; who is not root gets EAGAIN where another was set just before. The kernel's
-// file says who may: the processes' user and root.
-func session(member, nice int) error {
-	if err := os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", member), []byte(strconv.Itoa(nice)), 0); err != nil {
-		return fmt.Errorf("priority: set a session's: %w", err)
-	}
-	return nil
 }
 
 // Threads lowers the threads of a process. Those that they start are as low.
