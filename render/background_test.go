@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"relaypdf/render/priority"
 )
 
@@ -49,9 +51,26 @@ func niceness(t *testing.T) map[int]int {
 			if nice == priority.Low && err == nil && !strings.HasSuffix(strings.TrimSpace(string(session)), " nice "+strconv.Itoa(priority.Behind)) {
 				t.Errorf("process %d has stepped back, its session has not: %s", pid, session)
 			}
+			want := processors(t, os.Getpid())
+			if nice == priority.Low {
+				want = max(1, want/4)
+			}
+			if has := processors(t, pid); has != 0 && has != want {
+				t.Errorf("process %d with nice %d may use %d processors, want %d", pid, nice, has, want)
+			}
 		}
 	}
 	return counted
+}
+
+// processors counts those that a process may use; none where it has ended.
+func processors(t *testing.T, pid int) int {
+	t.Helper()
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(pid, &set); err != nil && !errors.Is(err, unix.ESRCH) {
+		t.Fatal(err)
+	}
+	return set.Count()
 }
 
 // TestBackground draws the same document in front and behind: what is behind starts

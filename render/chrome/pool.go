@@ -67,8 +67,8 @@ type Config struct {
 	// IdleContext is how long an account's warm context is kept without use;
 	// zero means two minutes.
 	IdleContext time.Duration
-	// Background gives the browsers a tenth of the processor that other
-	// browsers and engines want at the same time.
+	// Background gives the browsers a few of the processors, and a tenth of one
+	// that other browsers and engines want at the same time.
 	Background bool
 	// Logger gets restarts and crashes; nil discards them. Documents, URLs and
 	// accounts are not logged.

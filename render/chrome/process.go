@@ -63,7 +63,7 @@ func (p *process) start(cfg Config, h home) error {
 	}
 	yieldMemory(p.cmd.Process.Pid)
 	if cfg.Background {
-		priority.Threads(p.cmd.Process.Pid)
+		priority.Aside(p.cmd.Process.Pid)
 	}
 	p.share.Set(p.cmd.Process.Pid, priority.Of(cfg.Background))
 	p.conn = newConn(ourIn, ourOut)

@@ -69,8 +69,8 @@ type Config struct {
 	// CPU is the processor time of each process in one job, in whole seconds.
 	// Default: MaxTime.
 	CPU time.Duration
-	// Background gives children, and what they start, a tenth of the processor
-	// that other browsers and engines want at the same time.
+	// Background gives children, and what they start, a few of the processors, and
+	// a tenth of one that other browsers and engines want at the same time.
 	Background bool
 	// Fonts are what programs find typefaces by. Default: as the system has it.
 	Fonts Fonts

@@ -66,7 +66,7 @@ func (c Config) settle() error {
 		return fmt.Errorf("engine: give up new privileges: %w", err)
 	}
 	if c.Background {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, priority.Low) // Refused to who has less already.
+		priority.AsideHere()
 	}
 	return nil
 }

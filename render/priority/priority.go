@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Nice values. Ten of them leave about a tenth of a processor that another wants, five
@@ -54,14 +56,56 @@ func (s *Share) Set(member, nice int) {
 }
 
 // Threads lowers the threads of a process. Those that they start are as low.
-func Threads(pid int) {
+func Threads(pid int) { each(pid, lower) }
+
+// Aside lowers the threads of a process as Threads does, and keeps them to a few of the
+// processors: who works beside has the others to itself, at once and with what their
+// caches hold.
+func Aside(pid int) {
+	few := some()
+	each(pid, func(tid int) { aside(tid, few) })
+}
+
+// AsideHere is Aside for the thread that calls, which has to be locked to its
+// goroutine, and for what it starts.
+func AsideHere() { aside(0, some()) }
+
+// each calls f with the threads of a process.
+func each(pid int, f func(tid int)) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	if err != nil {
 		return // Only a malformed pattern fails.
 	}
 	for _, path := range threads {
 		if tid, err := strconv.Atoi(filepath.Base(path)); err == nil {
-			_ = syscall.Setpriority(syscall.PRIO_PROCESS, tid, Low) // It may have ended.
+			f(tid)
 		}
 	}
+}
+
+// lower is refused for a thread that has ended, and for one that has less already.
+func lower(tid int) { _ = unix.Setpriority(unix.PRIO_PROCESS, tid, Low) }
+
+func aside(tid int, few *unix.CPUSet) {
+	lower(tid)
+	if few != nil {
+		_ = unix.SchedSetaffinity(tid, few) // It may have ended.
+	}
+}
+
+// some returns the last quarter of the processors that this program may use, one at the
+// least. It is nil where there is only one.
+func some() *unix.CPUSet {
+	var all, few unix.CPUSet
+	// Of the program, not of the thread that asks, which may stand aside already.
+	if unix.SchedGetaffinity(os.Getpid(), &all) != nil || all.Count() < 2 {
+		return nil
+	}
+	for i, wanted := len(all)*strconv.IntSize-1, max(1, all.Count()/4); wanted > 0; i-- {
+		if all.IsSet(i) {
+			few.Set(i)
+			wanted--
+		}
+	}
+	return &few
 }
