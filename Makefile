@@ -21,6 +21,10 @@ UNWATCHED := modernc.org/sqlite/lib modernc.org/libc github.com/dop251/goja/... 
 	compress/... encoding/base64 hash/... image/... regexp/... golang.org/x/image/... golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b
 RACE      := -race $(foreach package,$(UNWATCHED),'-gcflags=$(package)=-race=false -d=checkptr=0')
 
+# A program with the race detector sleeps for a second before it ends, each of them: those that tests
+# start over and over, and each package's own. What tests start has ended by then.
+export GORACE ?= atexit_sleep_ms=0
+
 # With -trimpath everything that is built here, whatever for, shares one cache.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 
