@@ -294,7 +294,7 @@ func (w wallets) showReceipts(v *visit) error {
 	if err != nil {
 		return err
 	}
-	m := views.Receipts{List: paymentLines(page.Items), Portal: w.cfg.Payments != nil, Operator: w.cfg.Payments == nil}
+	m := views.Receipts{List: paymentLines(page.Items), Portal: w.cfg.Payments != nil}
 	m.Pager = pager(v, receiptsPath, page.Next, views.Plural(len(m.List), "payment", "payments"))
 	return v.show(http.StatusOK, views.ReceiptsPage(v.page("Receipts", walletPath), m))
 }
