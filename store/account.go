@@ -114,7 +114,7 @@ func (s AccountStore) CreateAccount(ctx context.Context, email string, trial cre
 	}
 	now := s.now()
 	row := accountRow{ID: s.NewID("acc"), Email: email, Region: s.region, Plan: PlanFree, Balance: trial, CreatedAt: toMicros(now)}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT (email) DO NOTHING").Exec(ctx))
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ func (s AccountStore) ChangeLimits(ctx context.Context, id string, c LimitsChang
 		}
 	}
 	var row accountRow
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row = accountRow{}
 		// The first assignment changes nothing: an update needs one.
 		query := tx.NewUpdate().Model(&row).Set("suspended = suspended").Where("id = ?", id).Returning("max_job, max_day")
@@ -215,7 +215,7 @@ func (s AccountStore) SetAccountName(ctx context.Context, id, name string) error
 }
 
 func (s AccountStore) updateAccount(ctx context.Context, doing, id, set string, args ...any) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set(set, args...).Where("id = ?", id).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // AccountGrace is how long an account's owner can think again.
@@ -18,7 +16,7 @@ const AccountGrace = 14 * 24 * time.Hour
 func (s AccountStore) EndAccount(ctx context.Context, id string) (time.Time, error) {
 	now := s.now()
 	at := now.Add(AccountGrace)
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set("closes_at = ?, auto_reload = FALSE", toMicros(at)).Where("id = ?", id).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
@@ -73,12 +71,12 @@ func (s UpkeepStore) endAccounts(ctx context.Context, limit int) (int, error) {
 	}
 	var faults []error
 	for _, row := range rows {
-		faults = append(faults, s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error { return s.endAccount(ctx, tx, row.ID) }))
+		faults = append(faults, s.inTx(ctx, func(ctx context.Context, tx txn) error { return s.endAccount(ctx, tx, row.ID) }))
 	}
 	return len(rows), wrapped("delete accounts", errors.Join(faults...))
 }
 
-func (s UpkeepStore) endAccount(ctx context.Context, tx bun.Tx, id string) error {
+func (s UpkeepStore) endAccount(ctx context.Context, tx txn, id string) error {
 	now := toMicros(s.now())
 	// Its owner may have kept it meanwhile.
 	due, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set("closes_at = closes_at").Where("id = ? AND closes_at <= ?", id, now).Exec(ctx))
@@ -104,7 +102,7 @@ func (s UpkeepStore) endAccount(ctx context.Context, tx bun.Tx, id string) error
 }
 
 // forget removes a person who is a member of no account any more, operators not.
-func (s UpkeepStore) forget(ctx context.Context, tx bun.Tx, id string) error {
+func (s UpkeepStore) forget(ctx context.Context, tx txn, id string) error {
 	stays, err := tx.NewSelect().Table("people").
 		Where("id = ? AND (operator OR EXISTS (SELECT 1 FROM members WHERE members.person_id = people.id))", id).Exists(ctx)
 	if err != nil || stays {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store/credit"
 )
 
@@ -35,7 +33,7 @@ const latencySample = 500
 // the UTC day of to.
 func (s LedgerStore) Activity(ctx context.Context, accountID string, from, to time.Time) (Activity, error) {
 	a := Activity{Usage: usageOf(from, to), FailedDays: map[int64]int64{}, Keys: map[string]Spent{}}
-	err := s.inReport(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		sums, err := a.read(ctx, tx, accountID, "operation, key_id")
 		if err != nil {
 			return err
@@ -63,7 +61,7 @@ func (s LedgerStore) Activity(ctx context.Context, accountID string, from, to ti
 	return a, nil
 }
 
-func (a *Activity) readLatency(ctx context.Context, tx bun.Tx, accountID string) error {
+func (a *Activity) readLatency(ctx context.Context, tx txn, accountID string) error {
 	var micros []int64
 	err := tx.NewSelect().TableExpr("calls").Column("duration").Where("account_id = ? AND status = 'done'", accountID).
 		OrderExpr("id DESC").Limit(latencySample).Scan(ctx, &micros)

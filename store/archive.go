@@ -278,7 +278,7 @@ var alone = fmt.Sprintf("SET LOCAL lock_timeout = '%s'; SELECT pg_advisory_xact_
 
 // asFound reports an error unless the part is as it was found, or as it must be
 // now: somebody else may have archived it.
-func asFound(ctx context.Context, tx bun.Tx, p oldPart, attached bool) error {
+func asFound(ctx context.Context, tx txn, p oldPart, attached bool) error {
 	var same bool
 	err := tx.NewRaw(`SELECT EXISTS (SELECT 1 FROM pg_class AS c WHERE c.oid = ?0 AND c.oid = to_regclass(?1)
 		AND ?2 = EXISTS (SELECT 1 FROM pg_inherits AS i WHERE i.inhrelid = c.oid))`, int64(p.oid), p.name(), attached).Scan(ctx, &same)
@@ -291,11 +291,11 @@ func asFound(ctx context.Context, tx bun.Tx, p oldPart, attached bool) error {
 // detach takes a part out of its table, so that nobody finds or changes it. What
 // has become open since it was looked at keeps it there.
 func (s ArchiveStore) detach(ctx context.Context, p oldPart) error {
-	return s.inStrictTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return s.inStrictTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := asFound(ctx, tx, p, true); err != nil {
 			return err
 		}
-		if _, err := tx.Tx.ExecContext(ctx, fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", p.table, p.name())); err != nil {
+		if _, err := tx.direct.ExecContext(ctx, fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", p.table, p.name())); err != nil {
 			return err
 		}
 		if p.open == "" {
@@ -312,18 +312,18 @@ func (s ArchiveStore) detach(ctx context.Context, p oldPart) error {
 
 // drop drops a part that is in its files, and notes where they are.
 func (s ArchiveStore) drop(ctx context.Context, p oldPart, files []Archived) error {
-	return s.inStrictTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return s.inStrictTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := asFound(ctx, tx, p, false); err != nil {
 			return err
 		}
-		if _, err := tx.Tx.ExecContext(ctx, "DROP TABLE "+p.name()); err != nil {
+		if _, err := tx.direct.ExecContext(ctx, "DROP TABLE "+p.name()); err != nil {
 			return err
 		}
 		for i, of := range p.exports() {
 			if of.remove == "" {
 				continue
 			}
-			if res, err := tx.Tx.ExecContext(ctx, of.remove); err != nil {
+			if res, err := tx.direct.ExecContext(ctx, of.remove); err != nil {
 				return err
 			} else if n, err := res.RowsAffected(); err != nil || n != files[i].Rows {
 				return errors.Join(fmt.Errorf("%d rows of %s are in the file, and %d in the table", files[i].Rows, of.name, n), err)
@@ -344,8 +344,8 @@ func (s ArchiveStore) drop(ctx context.Context, p oldPart, files []Archived) err
 // a lock lets everybody else pass, and tries again.
 func (s ArchiveStore) inStrictTx(ctx context.Context, fn transaction) (err error) {
 	for range detachTries {
-		err = transactOnce(ctx, s.write, func(ctx context.Context, tx bun.Tx) error {
-			if _, err := tx.Tx.ExecContext(ctx, alone); err != nil {
+		err = transactOnce(ctx, poolTx(s.write), func(ctx context.Context, tx txn) error {
+			if _, err := tx.direct.ExecContext(ctx, alone); err != nil {
 				return err
 			}
 			return fn(ctx, tx)

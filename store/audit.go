@@ -60,7 +60,7 @@ func (s *Store) Audit() *Audit { return &Audit{s} }
 // Add writes an entry.
 func (a *Audit) Add(ctx context.Context, e AuditEntry) error {
 	row := a.row(e)
-	return wrapped("write audit entry", a.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return wrapped("write audit entry", a.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	}))

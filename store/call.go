@@ -179,7 +179,7 @@ func (s CallStore) Begin(ctx context.Context, c NewCall) error {
 				// Nobody has heard of the call before it ends: power that is lost takes both.
 				ctx = context.WithValue(ctx, unsynced{}, true)
 			}
-			return s.inCertainTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
 				if again {
 					begun, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", c.ID).Exists(ctx)
 					if err != nil || begun {
@@ -235,7 +235,7 @@ func (c NewCall) row(now time.Time) callRow {
 
 // begin is Begin within a transaction. All transactions lock in this order:
 // call, idempotency key, quote, account, API key.
-func (s CallStore) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
+func (s CallStore) begin(ctx context.Context, tx txn, c NewCall) error {
 	now := s.now()
 	if err := s.claims.claimKey(ctx, tx, c, now); err != nil {
 		return err
@@ -264,7 +264,7 @@ func (s CallStore) begin(ctx context.Context, tx bun.Tx, c NewCall) error {
 
 // beginMore records what only some calls have: a callback, and a place in the
 // queue.
-func (s CallStore) beginMore(ctx context.Context, tx bun.Tx, row *callRow, c NewCall) error {
+func (s CallStore) beginMore(ctx context.Context, tx txn, row *callRow, c NewCall) error {
 	if c.CallbackURL != "" {
 		callback := callbackRow{CallID: c.ID, URL: c.CallbackURL, Receiver: callbackReceiver(c.AccountID, c.CallbackURL), CreatedAt: row.CreatedAt}
 		if _, err := tx.NewInsert().Model(&callback).Exec(ctx); err != nil {
@@ -282,7 +282,7 @@ func (s CallStore) beginMore(ctx context.Context, tx bun.Tx, row *callRow, c New
 // callInsert records a call that begins.
 var callInsert = callsTable.insert()
 
-func (s CallStore) insertCall(ctx context.Context, tx bun.Tx, r *callRow) error {
+func (s CallStore) insertCall(ctx context.Context, tx txn, r *callRow) error {
 	_, err := s.exec(ctx, tx, callInsert, callsTable.values(r)...)
 	return err
 }
@@ -300,7 +300,7 @@ func (s CallStore) Settle(ctx context.Context, end Settlement) error {
 	settle := s.settlePostgres
 	if s.dialect == SQLite {
 		settle = func(ctx context.Context, end Settlement) error {
-			return s.inCertainTx(ctx, func(ctx context.Context, tx bun.Tx) error { return s.settle(ctx, tx, end) })
+			return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error { return s.settle(ctx, tx, end) })
 		}
 	}
 	if err := settle(ctx, end); err != nil {
@@ -326,7 +326,7 @@ var endUpdate = `UPDATE calls SET status = $1, charge = $2, ended_at = $3, durat
 	AND ($7 = '' OR EXISTS (SELECT 1 FROM jobs WHERE call_id = $5 AND state = 'running' AND lease = $7 AND tries = $8))
 	RETURNING ` + callsTable.columns("calls")
 
-func (s CallStore) settle(ctx context.Context, tx bun.Tx, end Settlement) error {
+func (s CallStore) settle(ctx context.Context, tx txn, end Settlement) error {
 	now := s.now()
 	var row callRow
 	lease, try := end.by()
@@ -366,7 +366,7 @@ func (s CallStore) settle(ctx context.Context, tx bun.Tx, end Settlement) error 
 }
 
 // finish does what follows from the end of a call, whatever the end was.
-func (s CallStore) finish(ctx context.Context, tx bun.Tx, row *callRow, n *Outbox, now time.Time) error {
+func (s CallStore) finish(ctx context.Context, tx txn, row *callRow, n *Outbox, now time.Time) error {
 	if err := s.jobs.endJob(ctx, tx, row); err != nil {
 		return err
 	}
@@ -407,7 +407,7 @@ func (s CallStore) ReleaseJob(ctx context.Context, job Job, f Failure, n *Outbox
 
 // releaseIf releases a call if it is running and meets the condition.
 func (s CallStore) releaseIf(ctx context.Context, end ending, condition string, args ...any) error {
-	err := s.inCertainTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
 		released, err := s.release(ctx, tx, end, condition, args...)
 		if err != nil || released {
 			return err
@@ -433,7 +433,7 @@ type ending struct {
 
 // release is Release within a transaction, for a running call that also meets
 // the condition. It reports whether there was one.
-func (s CallStore) release(ctx context.Context, tx bun.Tx, end ending, condition string, args ...any) (bool, error) {
+func (s CallStore) release(ctx context.Context, tx txn, end ending, condition string, args ...any) (bool, error) {
 	now := s.now()
 	var row callRow
 	err := tx.NewUpdate().Model(&row).

@@ -9,8 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/uptrace/bun"
-
+	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
 
@@ -26,7 +25,7 @@ func TestLogBeginsAnew(t *testing.T) {
 	for w := range writers {
 		all.Go(func() {
 			for i := range each {
-				err := s.InTx(t.Context(), func(ctx context.Context, tx bun.Tx) error {
+				err := s.InTx(t.Context(), func(ctx context.Context, tx store.Tx) error {
 					return note(ctx, tx, fmt.Sprint(w, text, i))
 				})
 				if err != nil {

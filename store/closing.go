@@ -90,7 +90,7 @@ func (s LedgerStore) closeMonth(ctx context.Context, m month) error {
 		if len(ids) == 0 {
 			break
 		}
-		err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 			_, err := tx.NewRaw(closeAccounts, int64(m), m.firstID("jrn"), (m + 1).firstID("jrn"), bun.List(ids)).Exec(ctx)
 			return err
 		})
@@ -99,7 +99,7 @@ func (s LedgerStore) closeMonth(ctx context.Context, m month) error {
 		}
 		after = ids[len(ids)-1]
 	}
-	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("INSERT INTO closed_months (month, closed_at) VALUES (?, ?) ON CONFLICT (month) DO NOTHING", int64(m), toMicros(s.now())).Exec(ctx)
 		return err
 	})
@@ -128,7 +128,7 @@ var monthCheck = `WITH moved AS (
 // journal was archived.
 func (s LedgerStore) CheckMonth(ctx context.Context, at time.Time) (problems []string, err error) {
 	m := monthOf(at)
-	err = s.inSnapshot(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inSnapshot(ctx, func(ctx context.Context, tx txn) error {
 		last, err := lastClosed(ctx, tx, m)
 		if err != nil || last != m {
 			return err

@@ -59,6 +59,7 @@ func watch(s *core, hook bun.QueryHook) {
 		s.replica.db = s.replica.db.WithQueryHook(hook)
 	}
 	if s.writer != nil {
+		s.writer.close()
 		s.writer.db = s.write
 	}
 }
@@ -82,7 +83,7 @@ func sqlitePath(rawURL, dataDir string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// connectSQLite opens one writing connection and a pool of reading ones. All
+// connectSQLite opens the writing connection and a pool of reading ones. All
 // writers of the process queue in Go for the one connection instead of meeting
 // SQLITE_BUSY; other processes are waited for by busy_timeout.
 func (s *core) connectSQLite(ctx context.Context, path string) error {
@@ -101,7 +102,7 @@ func (s *core) connectSQLite(ctx context.Context, path string) error {
 	if s.write, err = openSQLite(path, "_txlock=immediate", fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", maxLog)); err != nil {
 		return err
 	}
-	s.write.SetMaxOpenConns(1)
+	s.write.SetMaxOpenConns(2) // One is the writer's for good.
 	// Switching to WAL needs the file for itself, so it happens under the lock too.
 	err = withFileLock(ctx, path+".lock", func() error { return migrateSchema(ctx, s.write, SQLite, s.now()) })
 	if err != nil {

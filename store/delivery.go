@@ -131,7 +131,7 @@ func readDelivery(ctx context.Context, db bun.IDB, accountID, id string) (Delive
 // its endpoint takes nothing any more.
 func (s DeliveryStore) ReplayDelivery(ctx context.Context, accountID, id string) (Delivery, error) {
 	var delivery Delivery
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		d, err := readDelivery(ctx, tx, accountID, id)
 		if err != nil {
 			return err

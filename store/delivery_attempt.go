@@ -134,7 +134,7 @@ func (s DeliveryStore) ClaimDeliveries(ctx context.Context, limit int) ([]DueDel
 		return nil, err
 	}
 	var claimed []DueDelivery
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		claimed, err = s.claim(ctx, tx, limit)
 		return err
 	})
@@ -152,7 +152,7 @@ func (s DeliveryStore) endWaits(ctx context.Context) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.lockClaims(ctx, tx); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (s DeliveryStore) endWaits(ctx context.Context) error {
 
 // lockClaims keeps other processes from claiming deliveries, or ending their
 // waits, until the end of the transaction.
-func (s DeliveryStore) lockClaims(ctx context.Context, tx bun.Tx) error {
+func (s DeliveryStore) lockClaims(ctx context.Context, tx txn) error {
 	if s.dialect != Postgres {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (s DeliveryStore) lockClaims(ctx context.Context, tx bun.Tx) error {
 	return err
 }
 
-func (s DeliveryStore) claim(ctx context.Context, tx bun.Tx, limit int) ([]DueDelivery, error) {
+func (s DeliveryStore) claim(ctx context.Context, tx txn, limit int) ([]DueDelivery, error) {
 	if err := s.lockClaims(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (s DeliveryStore) claim(ctx context.Context, tx bun.Tx, limit int) ([]DueDe
 }
 
 // readAddressed reads the events and the endpoints of deliveries, by their ids.
-func readAddressed(ctx context.Context, tx bun.Tx, rows []deliveryRow) (map[string]*eventRow, map[string]*webhookRow, error) {
+func readAddressed(ctx context.Context, tx txn, rows []deliveryRow) (map[string]*eventRow, map[string]*webhookRow, error) {
 	var eventIDs, endpointIDs []string
 	for i := range rows {
 		eventIDs = append(eventIDs, rows[i].EventID)
@@ -237,7 +237,7 @@ func readAddressed(ctx context.Context, tx bun.Tx, rows []deliveryRow) (map[stri
 // prepare puts together what an attempt needs. An endpoint that was disabled or deleted
 // while the event was being written has its deliveries canceled here; the
 // attempt is nil.
-func (s DeliveryStore) prepare(ctx context.Context, tx bun.Tx, row *deliveryRow, events map[string]*eventRow, endpoints map[string]*webhookRow) (*DueDelivery, error) {
+func (s DeliveryStore) prepare(ctx context.Context, tx txn, row *deliveryRow, events map[string]*eventRow, endpoints map[string]*webhookRow) (*DueDelivery, error) {
 	event := events[row.EventID]
 	if event == nil {
 		return nil, fmt.Errorf("the event of delivery %s: %w", row.ID, ErrNotFound)
@@ -267,7 +267,7 @@ func (s DeliveryStore) prepare(ctx context.Context, tx bun.Tx, row *deliveryRow,
 // ReturnAttempt gives back an attempt that was not made to its end. It does not
 // count, and is due at once.
 func (s DeliveryStore) ReturnAttempt(ctx context.Context, d DueDelivery) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE deliveries SET lease = '', leased_until = NULL, next_attempt_at = ?, ready = TRUE WHERE id = ? AND lease = ? AND status = 'pending'",
 			toMicros(s.now()), d.ID, d.lease).Exec(ctx)
 		announce(ctx)
@@ -287,7 +287,7 @@ func (s DeliveryStore) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 // process's any more: it took too long, or the delivery was canceled.
 func (s DeliveryStore) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (Delivery, error) {
 	var row deliveryRow
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// The endpoint first, as where it is changed, so that neither waits for
 		// the other.
 		now := s.now()
@@ -382,7 +382,7 @@ func durationMicros(d *time.Duration) *int64 {
 
 // judgeWebhook keeps the record of an endpoint's failures. It returns why the
 // endpoint is to be disabled, or "".
-func judgeWebhook(ctx context.Context, tx bun.Tx, endpoint *Webhook, a Attempt, now time.Time) (string, error) {
+func judgeWebhook(ctx context.Context, tx txn, endpoint *Webhook, a Attempt, now time.Time) (string, error) {
 	if endpoint == nil {
 		return "", nil
 	}

@@ -163,7 +163,7 @@ func (d *Devices) Begin(ctx context.Context, n NewDevice) (DeviceCodes, error) {
 		codes.Typed = newTypedCode()
 		row.UserHash = hashSecret(codes.Typed)
 		added := false
-		err := d.update(ctx, "keep device", func(ctx context.Context, tx bun.Tx) (err error) {
+		err := d.update(ctx, "keep device", func(ctx context.Context, tx txn) (err error) {
 			added, err = changed(tx.NewInsert().Model(&row).On("CONFLICT (user_hash) DO NOTHING").Exec(ctx))
 			return err
 		})
@@ -193,7 +193,7 @@ func (d *Devices) Waiting(ctx context.Context, id, personID string) (Device, err
 
 func (d *Devices) claim(ctx context.Context, personID, which string, value any) (Device, error) {
 	var row deviceRow
-	err := d.update(ctx, "read device", func(ctx context.Context, tx bun.Tx) error {
+	err := d.update(ctx, "read device", func(ctx context.Context, tx txn) error {
 		row = deviceRow{}
 		return notFound(tx.NewUpdate().Model(&row).Set("person_id = ?", personID).Where(which, value).
 			Where("state = ? AND expires_at > ? AND (person_id IS NULL OR person_id = ?)", deviceWaiting, toMicros(d.store.now()), personID).Returning("*").Scan(ctx))
@@ -220,7 +220,7 @@ func (d *Devices) Deny(ctx context.Context, id, personID string) error {
 }
 
 func (d *Devices) decide(ctx context.Context, doing, id, personID string, set func(*bun.UpdateQuery)) error {
-	return d.update(ctx, doing, func(ctx context.Context, tx bun.Tx) error {
+	return d.update(ctx, doing, func(ctx context.Context, tx txn) error {
 		query := tx.NewUpdate().Model((*deviceRow)(nil)).Where("id = ? AND person_id = ? AND state = ? AND expires_at > ?", id, personID, deviceWaiting, toMicros(d.store.now()))
 		set(query)
 		ok, err := changed(query.Exec(ctx))
@@ -239,7 +239,7 @@ func (d *Devices) decide(ctx context.Context, doing, id, personID string, set fu
 func (d *Devices) Collect(ctx context.Context, secret string, tell TellingKey) (CollectedKey, error) {
 	var collected CollectedKey
 	var verdict error
-	err := d.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := d.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		collected, verdict = CollectedKey{}, nil
 		var row deviceRow
 		// The change of nothing lets no other question of the same device in before the end.
@@ -285,7 +285,7 @@ func (r *deviceRow) verdict(now time.Time) error {
 }
 
 // refuse keeps what comes of a question that got no key.
-func (d *Devices) refuse(ctx context.Context, tx bun.Tx, row *deviceRow, now time.Time, verdict error) error {
+func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.Time, verdict error) error {
 	query := tx.NewUpdate().Model((*deviceRow)(nil)).Where("id = ?", row.ID).Set("polled_at = ?", toMicros(now))
 	switch {
 	case errors.Is(verdict, ErrUsed) && row.KeyID != nil && row.ExpiresAt > toMicros(now):
@@ -301,7 +301,7 @@ func (d *Devices) refuse(ctx context.Context, tx bun.Tx, row *deviceRow, now tim
 }
 
 // mint makes the key of a device.
-func (d *Devices) mint(ctx context.Context, tx bun.Tx, row *deviceRow, tell TellingKey) (CollectedKey, error) {
+func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell TellingKey) (CollectedKey, error) {
 	made, secret := d.store.keys.newRow(NewKey{
 		AccountID: *row.AccountID, Name: row.KeyName, Test: row.KeyTest, ExpiresAt: fromMicrosPtr(row.KeyExpiresAt), SpendLimit: row.KeyLimit,
 	})
@@ -329,7 +329,7 @@ func (d *Devices) mint(ctx context.Context, tx bun.Tx, row *deviceRow, tell Tell
 }
 
 // tellOwners keeps the letters about a device's key.
-func (d *Devices) tellOwners(ctx context.Context, tx bun.Tx, row *deviceRow, key Key, tell TellingKey) error {
+func (d *Devices) tellOwners(ctx context.Context, tx txn, row *deviceRow, key Key, tell TellingKey) error {
 	if tell == nil {
 		return nil
 	}
@@ -345,7 +345,7 @@ func (d *Devices) tellOwners(ctx context.Context, tx bun.Tx, row *deviceRow, key
 }
 
 // ownersAnd returns the addresses of an account's owners and of a member.
-func ownersAnd(ctx context.Context, tx bun.Tx, accountID, personID string) (to []string, err error) {
+func ownersAnd(ctx context.Context, tx txn, accountID, personID string) (to []string, err error) {
 	err = tx.NewSelect().TableExpr("members AS m").Join("JOIN people AS p ON p.id = m.person_id").Column("p.email").
 		Where("m.account_id = ? AND (m.role = ? OR m.person_id = ?)", accountID, RoleOwner, personID).Order("p.email").Scan(ctx, &to)
 	return to, err

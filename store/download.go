@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -105,7 +103,7 @@ func (s FileStore) addDownloads(ctx context.Context, counts map[string]int64) er
 	}
 	query := "WITH counted(id, n) AS (VALUES " + strings.Join(rows, ", ") +
 		") UPDATE files SET downloads = downloads + counted.n FROM counted WHERE files.id = counted.id"
-	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw(query, args...).Exec(ctx)
 		return err
 	})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/uptrace/bun"
 )
 
 // DeleteExpired removes what has had its time: the bytes and rows of expired
@@ -77,7 +75,7 @@ var oldRows = []string{
 
 func (s UpkeepStore) deleteOldRows(ctx context.Context, query string, limit int) (deleted int, err error) {
 	before := toMicros(s.now().Add(-JobRetention))
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		res, err := tx.NewRaw(query, before, limit).Exec(ctx)
 		if err != nil {
 			return err

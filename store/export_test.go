@@ -27,11 +27,14 @@ func (l *Lease) Abandon() error {
 	return l.file.Close()
 }
 
-// DB returns the connection that writes, for tests that spoil or inspect rows.
+// Tx is what the body of a transaction gets.
+type Tx = txn
+
+// DB returns connections that write, for tests that spoil or inspect rows.
 func (s *Store) DB() *bun.DB { return s.write }
 
 // InTx runs do in one writing transaction, as every method does.
-func (s *Store) InTx(ctx context.Context, do func(context.Context, bun.Tx) error) error {
+func (s *Store) InTx(ctx context.Context, do func(context.Context, Tx) error) error {
 	return s.inTx(ctx, do)
 }
 
@@ -47,6 +50,26 @@ func Prepares(s *Store) bool { return len(s.writing) > 0 }
 
 // SpoilCommits replaces the answers to SQLite's commits.
 func (s *Store) SpoilCommits(spoil func(error) error) { s.writer.spoil = spoil }
+
+// Synchronous returns how SQLite's writer has brought its last commit to the disk.
+func (s *Store) Synchronous(ctx context.Context) (mode int, err error) {
+	s.writer.turn <- struct{}{}
+	defer func() { <-s.writer.turn }()
+	err = s.writer.line.QueryRowContext(ctx, "PRAGMA synchronous").Scan(&mode)
+	return mode, err
+}
+
+// OnLine runs statements on the connection of SQLite's writer, behind its back.
+func (s *Store) OnLine(ctx context.Context, statements ...string) error {
+	s.writer.turn <- struct{}{}
+	defer func() { <-s.writer.turn }()
+	for _, statement := range statements {
+		if _, err := s.writer.line.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // IDTime is how ids of the time begin, after their kind.
 func IDTime(at time.Time) string { return idTime(at) }

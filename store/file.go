@@ -74,7 +74,7 @@ func (s FileStore) dropResult(ctx context.Context, callID string, try int) {
 // not reach its caller. Adding the same file again is harmless. It returns
 // ErrNotFound for an unknown call and ErrCallEnded for one that is not done.
 func (s FileStore) AddFile(ctx context.Context, callID string, f File) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		var call callRow
 		if err := tx.NewSelect().Model(&call).Where("id = ?", callID).Scan(ctx); err != nil {
 			return notFound(err)
@@ -114,7 +114,7 @@ func newFileRow(f File, accountID string, callID *string, region string, now tim
 }
 
 // addFile writes the row of a call's result, unless it is there already.
-func (s FileStore) addFile(ctx context.Context, tx bun.Tx, call *callRow, f File, now time.Time) error {
+func (s FileStore) addFile(ctx context.Context, tx txn, call *callRow, f File, now time.Time) error {
 	if err := f.check(now); err != nil {
 		return err
 	}

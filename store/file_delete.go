@@ -16,7 +16,7 @@ func (s FileStore) DeleteFile(ctx context.Context, accountID, id string) error {
 	if !storable(id) {
 		return fmt.Errorf("delete file: %w", ErrNotFound)
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// A deleted file expires at once.
 		deleted, err := changed(tx.NewRaw(`UPDATE files SET deleted_at = ?0, expires_at = ?0
 			WHERE id = ?1 AND account_id = ?2 AND deleted_at IS NULL AND expires_at > ?0`, toMicros(s.now()), id, accountID).Exec(ctx))
@@ -42,7 +42,7 @@ func (s FileStore) TakeDownFile(ctx context.Context, id string) (File, error) {
 		return File{}, fmt.Errorf("take file down: %w", ErrNotFound)
 	}
 	var row fileRow
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		err := tx.NewUpdate().Model(&row).Set("deleted_at = ?0, expires_at = ?0", toMicros(s.now())).
 			Where("id = ?", id).Returning("*").Scan(ctx)
 		if err != nil {
@@ -85,7 +85,7 @@ func (s FileStore) removeFiles(ctx context.Context, limit int, where string, arg
 	if len(ids) == 0 {
 		return nil, err
 	}
-	return keys, errors.Join(err, s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return keys, errors.Join(err, s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*fileRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx)
 		return err
 	}))
@@ -95,7 +95,7 @@ func (s FileStore) removeFiles(ctx context.Context, limit int, where string, arg
 // needs: once a file is marked, no job can pin it any more.
 func (s FileStore) condemn(ctx context.Context, limit int, where string, args ...any) (rows []fileRow, err error) {
 	const unpinned = "NOT EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id)"
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		rows = nil
 		due := tx.NewSelect().Model((*fileRow)(nil)).Column("id").Where(where, args...).Where(unpinned).
 			Order("expires_at").Limit(int64(limit))

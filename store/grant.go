@@ -160,7 +160,7 @@ func (g *Grants) Allow(ctx context.Context, c Consent) (code string, err error) 
 		Scopes: strings.Join(c.Scopes, " "), AccountID: c.AccountID, PersonID: c.PersonID, SpendLimit: c.Limit, EndsAt: toMicros(c.ExpiresAt),
 		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(CodeLife)),
 	}
-	return code, g.update(ctx, "allow program", func(ctx context.Context, tx bun.Tx) error {
+	return code, g.update(ctx, "allow program", func(ctx context.Context, tx txn) error {
 		if _, err := tx.NewUpdate().Model((*clientRow)(nil)).Set("used_at = ?", toMicros(now)).Where("id = ?", c.Client.ID).Exec(ctx); err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (g *Grants) Allow(ctx context.Context, c Consent) (code string, err error) 
 func (g *Grants) Redeem(ctx context.Context, r Redemption, tell TellingGrant) (GrantTokens, error) {
 	var got GrantTokens
 	var verdict error
-	err := g.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		got, verdict = GrantTokens{}, nil
 		var row codeRow
 		// The change of nothing lets nobody else in with the same code before the end.
@@ -223,7 +223,7 @@ func (r *codeRow) verdict(shown Redemption, now time.Time) error {
 
 // refusal is ErrDenied where a person may not let programs act for an account: they
 // may have left it since, it may be ending, or the operator has suspended it.
-func refusal(ctx context.Context, tx bun.Tx, accountID, personID string) (verdict, err error) {
+func refusal(ctx context.Context, tx txn, accountID, personID string) (verdict, err error) {
 	may, err := tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
 		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended", accountID, personID, RoleOwner, RoleDeveloper).Exists(ctx)
 	if err == nil && !may {
@@ -233,7 +233,7 @@ func refusal(ctx context.Context, tx bun.Tx, accountID, personID string) (verdic
 }
 
 // make writes the grant of a code, and tokens for it.
-func (g *Grants) make(ctx context.Context, tx bun.Tx, code *codeRow, tell TellingGrant) (GrantTokens, error) {
+func (g *Grants) make(ctx context.Context, tx txn, code *codeRow, tell TellingGrant) (GrantTokens, error) {
 	key, err := g.keep(ctx, tx, code, tell)
 	if err != nil {
 		return GrantTokens{}, err
@@ -245,7 +245,7 @@ func (g *Grants) make(ctx context.Context, tx bun.Tx, code *codeRow, tell Tellin
 }
 
 // keep writes a grant, with its entry in the audit log and the letters of tell.
-func (g *Grants) keep(ctx context.Context, tx bun.Tx, code *codeRow, tell TellingGrant) (*keyRow, error) {
+func (g *Grants) keep(ctx context.Context, tx txn, code *codeRow, tell TellingGrant) (*keyRow, error) {
 	now := toMicros(g.store.now())
 	key := keyRow{
 		ID: g.store.NewID("grant"), AccountID: code.AccountID, Name: code.ClientName, Prefix: grantMark, Hash: hashSecret(newSecret("")), // which nobody has
@@ -266,7 +266,7 @@ func (g *Grants) keep(ctx context.Context, tx bun.Tx, code *codeRow, tell Tellin
 
 // tell writes of a new grant into the audit log and to the account's owners and who
 // has allowed it.
-func (g *Grants) tell(ctx context.Context, tx bun.Tx, key *keyRow, row *grantRow, tell TellingGrant) error {
+func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, tell TellingGrant) error {
 	var who string
 	if err := tx.NewSelect().Table("people").Column("email").Where("id = ?", row.PersonID).Scan(ctx, &who); err != nil {
 		return err
@@ -290,7 +290,7 @@ func (g *Grants) tell(ctx context.Context, tx bun.Tx, key *keyRow, row *grantRow
 
 // issue makes tokens of a grant: one that opens for some of its scopes, and one that
 // is changed for the next, for all that the program was given.
-func (g *Grants) issue(ctx context.Context, tx bun.Tx, key *keyRow, opens, scopes string) (GrantTokens, error) {
+func (g *Grants) issue(ctx context.Context, tx txn, key *keyRow, opens, scopes string) (GrantTokens, error) {
 	now := g.store.now()
 	access, refresh := toMicros(now.Add(AccessLife)), toMicros(now.Add(RefreshLife))
 	if key.ExpiresAt != nil {
@@ -306,7 +306,7 @@ func (g *Grants) issue(ctx context.Context, tx bun.Tx, key *keyRow, opens, scope
 }
 
 // end revokes a grant and all its tokens.
-func (g *Grants) end(ctx context.Context, tx bun.Tx, id string) error {
+func (g *Grants) end(ctx context.Context, tx txn, id string) error {
 	if _, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(g.store.now())).Where("id = ?", id).Exec(ctx); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (g *Grants) Register(ctx context.Context, c OAuthClient, address string) (O
 		}
 	}
 	row := clientRow{ID: g.store.NewID("client"), Name: clean(c.Name, 100), Redirects: strings.Join(c.Redirects, " "), Address: clean(address, 64), CreatedAt: toMicros(g.store.now())}
-	err := g.update(ctx, "register client", func(ctx context.Context, tx bun.Tx) error {
+	err := g.update(ctx, "register client", func(ctx context.Context, tx txn) error {
 		idle, err := tx.NewSelect().Model((*clientRow)(nil)).Where("used_at IS NULL").Count(ctx)
 		if err != nil {
 			return err

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-
-	"github.com/uptrace/bun"
 )
 
 // Outsider is a program that an outside issuer of tokens has let in for a person. It
@@ -43,7 +41,7 @@ func (g *Grants) Outside(ctx context.Context, o Outsider, tell TellingGrant) (Gr
 	args := []any{o.Email, o.ClientID, o.Resource, RoleOwner, RoleDeveloper}
 	found, err := foundOutside(g.store.queryRead(ctx, outsideQuery, args...))
 	if errors.Is(err, ErrNotFound) || err == nil && found.key.over(now) {
-		err = g.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+		err = g.store.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 			found, err = g.letOutside(ctx, tx, o, args, tell)
 			return err
 		})
@@ -72,7 +70,7 @@ func (g *Grants) widen(ctx context.Context, found outsideRow, scopes []string) e
 	if len(all) == len(strings.Fields(found.scopes)) {
 		return nil
 	}
-	return g.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewUpdate().Model((*grantRow)(nil)).Set("scopes = ?", strings.Join(all, " ")).Where("key_id = ?", found.key.ID).Exec(ctx)
 		return err
 	})
@@ -96,7 +94,7 @@ func foundOutside(row *sql.Row) (found outsideRow, err error) {
 }
 
 // letOutside makes the grant of a program, unless somebody else has made it.
-func (g *Grants) letOutside(ctx context.Context, tx bun.Tx, o Outsider, args []any, tell TellingGrant) (outsideRow, error) {
+func (g *Grants) letOutside(ctx context.Context, tx txn, o Outsider, args []any, tell TellingGrant) (outsideRow, error) {
 	var person personRow
 	// The change of nothing lets nobody else make the same grant before the end.
 	err := notFound(tx.NewUpdate().Model(&person).Set("email = email").Where("email = ? AND verified_at IS NOT NULL", o.Email).Returning("*").Scan(ctx))

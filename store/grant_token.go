@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store/credit"
 )
 
@@ -33,7 +31,7 @@ var ErrScope = errors.New("more scopes than were allowed")
 func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 	var got GrantTokens
 	var verdict error
-	err := g.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		got, verdict = GrantTokens{}, nil
 		var token grantTokenRow
 		// The change of nothing lets nobody else in with the same token before the end.
@@ -96,7 +94,7 @@ func (t *grantTokenRow) verdict(r Renewal, key *keyRow, grant *grantRow, now tim
 // Drop ends a token of a program (RFC 7009): an access token alone, a refresh token
 // with its whole grant. It returns ErrNotFound for one that the program does not have.
 func (g *Grants) Drop(ctx context.Context, secret, clientID string) error {
-	return g.update(ctx, "drop token", func(ctx context.Context, tx bun.Tx) error {
+	return g.update(ctx, "drop token", func(ctx context.Context, tx txn) error {
 		var token grantTokenRow
 		err := notFound(tx.NewSelect().Model(&token).Join("JOIN oauth_grants AS g ON g.key_id = t.key_id").
 			Where("t.hash = ? AND g.client_id = ?", hashSecret(secret), clientID).Scan(ctx))
@@ -202,7 +200,7 @@ func (g *Grants) SetLimit(ctx context.Context, accountID, id string, limit credi
 	if limit < 0 || limit > maxAmount {
 		return errors.New("set limit of grant: the amount is out of bounds")
 	}
-	return g.update(ctx, "set limit of grant", func(ctx context.Context, tx bun.Tx) error {
+	return g.update(ctx, "set limit of grant", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewUpdate().Model((*keyRow)(nil)).Set("spend_limit = ?", limit).
 			Where("id = ? AND account_id = ? AND prefix = ? AND revoked_at IS NULL AND expires_at > ?", id, accountID, grantMark, toMicros(g.store.now())).Exec(ctx))
 		if err == nil && !ok {
@@ -215,7 +213,7 @@ func (g *Grants) SetLimit(ctx context.Context, accountID, id string, limit credi
 // Revoke ends a grant for good. Revoking it again changes nothing. It returns
 // ErrNotFound for one that the account does not have.
 func (g *Grants) Revoke(ctx context.Context, accountID, id string) error {
-	return g.update(ctx, "revoke grant", func(ctx context.Context, tx bun.Tx) error {
+	return g.update(ctx, "revoke grant", func(ctx context.Context, tx txn) error {
 		known, err := tx.NewSelect().Model((*grantRow)(nil)).Where("key_id = ? AND account_id = ?", id, accountID).Exists(ctx)
 		if err == nil && !known {
 			err = ErrNotFound

@@ -32,7 +32,7 @@ const holdUpdate = `UPDATE accounts SET
 
 // holdFunds takes the call's hold from its account, within the account's
 // limits, and returns the day on which the call counts.
-func (s CallStore) holdFunds(ctx context.Context, tx bun.Tx, c *callRow, today int64) (int64, error) {
+func (s CallStore) holdFunds(ctx context.Context, tx txn, c *callRow, today int64) (int64, error) {
 	held := c.held()
 	for range holdAttempts {
 		var day int64
@@ -77,7 +77,7 @@ const spendUpdate = `UPDATE keys SET spent = spent + $1
 	AND (spend_limit IS NULL OR spent + $1 <= spend_limit)`
 
 // spendKey counts the call towards the spending limit of its key, if it has one.
-func (s CallStore) spendKey(ctx context.Context, tx bun.Tx, c *callRow, now time.Time) error {
+func (s CallStore) spendKey(ctx context.Context, tx txn, c *callRow, now time.Time) error {
 	if c.KeyID == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ const fundsUpdate = `UPDATE accounts SET balance = balance + $1, held = held - $
 // an account wait for each other from here to the commit. refund goes back to
 // the wallet, and unspent leaves the counters of the limits. The day's counter is
 // left alone when a newer day has begun.
-func (s CallStore) returnFunds(ctx context.Context, tx bun.Tx, c *callRow, refund, unspent credit.Amount) error {
+func (s CallStore) returnFunds(ctx context.Context, tx txn, c *callRow, refund, unspent credit.Amount) error {
 	_, err := s.exec(ctx, tx, fundsUpdate, int64(refund), int64(c.held()), c.Day, int64(unspent), c.AccountID)
 	if err != nil || c.KeyID == nil || unspent == 0 {
 		return err

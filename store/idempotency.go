@@ -67,7 +67,7 @@ var claimInsert = claimsTable.insert() + `
 // claimKey takes the idempotency key for the call, or returns a *ClaimedError.
 // The insert is the decision: of two calls at once, the second waits for the
 // first one's transaction and then meets its row. An expired row is replaced.
-func (s IdempotencyStore) claimKey(ctx context.Context, tx bun.Tx, c NewCall, now time.Time) error {
+func (s IdempotencyStore) claimKey(ctx context.Context, tx txn, c NewCall, now time.Time) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (s IdempotencyStore) claimKey(ctx context.Context, tx bun.Tx, c NewCall, no
 const claimUpdate = `UPDATE idempotency SET state = $1 WHERE account_id = $2 AND idem_key = $3 AND call_id = $4`
 
 // finishClaim marks the key's call as done.
-func (s IdempotencyStore) finishClaim(ctx context.Context, tx bun.Tx, c *callRow) error {
+func (s IdempotencyStore) finishClaim(ctx context.Context, tx txn, c *callRow) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (s IdempotencyStore) finishClaim(ctx context.Context, tx bun.Tx, c *callRow
 }
 
 // freeClaim gives the key of a failed call back.
-func freeClaim(ctx context.Context, tx bun.Tx, c *callRow) error {
+func freeClaim(ctx context.Context, tx txn, c *callRow) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}

@@ -69,7 +69,7 @@ const (
 )
 
 // enqueue makes a job of the call, within the transaction of its hold.
-func (s JobStore) enqueue(ctx context.Context, tx bun.Tx, call *callRow, job *NewJob) error {
+func (s JobStore) enqueue(ctx context.Context, tx txn, call *callRow, job *NewJob) error {
 	if _, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, jobQueued, job.InputKey, call.CreatedAt, job.Kind); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s JobStore) keeper(job *NewJob) (region string, may bool) {
 // stop. The try does not count. A job that is not this worker's any more is
 // left alone.
 func (s JobStore) ReturnJob(ctx context.Context, job Job) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = tries - 1
 			WHERE call_id = ? AND state = ? AND lease = ? AND tries = ?`,
 			jobQueued, job.Call.ID, jobRunning, job.lease, job.Tries).Exec(ctx)
@@ -161,7 +161,7 @@ func (s JobStore) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n 
 	default:
 		gone, args = orphaned, []any{toMicros(s.now())}
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := s.calls.release(ctx, tx, ending{stale.Call.ID, f, n}, gone, args...)
 		return err
 	})
@@ -231,7 +231,7 @@ func (s JobStore) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	requeued := false
 	gone, args := s.orphanedJob(job)
 	args = append([]any{jobQueued, job.Call.ID, job.Tries, MaxTries}, args...)
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		requeued, err = changed(tx.NewRaw(`UPDATE jobs AS j SET state = ?, lease = ''
 			WHERE call_id = ? AND tries = ? AND tries < ? AND `+gone, args...).Exec(ctx))
 		return err
@@ -253,7 +253,7 @@ const (
 )
 
 // endJob takes an ended call out of the queue and lets go of its files.
-func (s JobStore) endJob(ctx context.Context, tx bun.Tx, call *callRow) error {
+func (s JobStore) endJob(ctx context.Context, tx txn, call *callRow) error {
 	if call.Mode != Async {
 		return nil
 	}
@@ -304,7 +304,7 @@ func (s JobStore) DropInput(ctx context.Context, callID, key string) error {
 	if err := s.blobs.Delete(ctx, key); err != nil {
 		return fmt.Errorf("drop input: %w", err)
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE jobs SET input_key = '' WHERE call_id = ? AND state = ?", callID, jobEnded).Exec(ctx)
 		return err
 	})

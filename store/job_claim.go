@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // Claims take the oldest job of the account whose turn it is: of those with the
@@ -132,7 +130,7 @@ func (s QueueStore) claimJob(ctx context.Context, lease string, known []string) 
 		defer cancel()
 		err = s.queryAlone(ctx, claimPostgres, lease, toMicros(s.now()), kinds, s.region).Scan(found...)
 	} else {
-		err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 			var callID string
 			err := s.queryRow(ctx, tx, claimSQLite, lease, toMicros(s.now()), kinds).Scan(&job.Tries, &job.InputKey, &callID)
 			if err != nil {

@@ -38,7 +38,7 @@ func (k *KeptInputs) Add(ctx context.Context, accountID, callID string, sealed [
 		return nil
 	}
 	row := keptRow{CallID: callID, AccountID: accountID, Sealed: sealed, ExpiresAt: toMicros(k.store.now().Add(KeptInputLife))}
-	return wrapped("keep input", k.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return wrapped("keep input", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// The account's row is taken, so that what is turned off meanwhile stays off.
 		wanted, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = keep_inputs").Where("id = ? AND keep_inputs", accountID).Exec(ctx))
 		if err != nil || !wanted {
@@ -63,7 +63,7 @@ func (k *KeptInputs) Of(ctx context.Context, accountID, callID string) ([]byte, 
 // Want says whether an account's inputs are kept from now on. Those that were
 // kept go as soon as they are not wanted.
 func (k *KeptInputs) Want(ctx context.Context, accountID string, want bool) error {
-	return wrapped("set what is kept", k.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return wrapped("set what is kept", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", want).Where("id = ?", accountID).Exec(ctx))
 		switch {
 		case err != nil:
@@ -80,7 +80,7 @@ func (k *KeptInputs) Want(ctx context.Context, accountID string, want bool) erro
 
 // deleteKeptInputs removes inputs whose time has passed.
 func (s UpkeepStore) deleteKeptInputs(ctx context.Context, limit int) (deleted int, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		res, err := tx.NewRaw(`DELETE FROM kept_inputs WHERE call_id IN (SELECT call_id FROM kept_inputs WHERE expires_at <= ? LIMIT ?)`, toMicros(s.now()), limit).Exec(ctx)
 		if err != nil {
 			return err

@@ -102,7 +102,7 @@ func (s KeyStore) CreateKey(ctx context.Context, n NewKey) (Key, string, error) 
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
 	row, secret := s.newRow(n)
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", n.AccountID).Exists(ctx)
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s KeyStore) Keys(ctx context.Context, accountID string) ([]Key, error) {
 // RevokeKey ends a key for good. Revoking it again changes nothing. It returns
 // ErrNotFound when the account has no such key.
 func (s KeyStore) RevokeKey(ctx context.Context, accountID, keyID string) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewRaw("UPDATE keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? AND account_id = ?",
 			toMicros(s.now()), keyID, accountID).Exec(ctx))
 		if err == nil && !ok {
@@ -250,7 +250,7 @@ func (s KeyStore) recordKeyUses(ctx context.Context) {
 }
 
 func (s KeyStore) recordKeyUse(ctx context.Context, id string, now time.Time) error {
-	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// Another process may have recorded a later use.
 		_, err := tx.NewRaw("UPDATE keys SET last_used_at = ?0 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?0)",
 			toMicros(now), id).Exec(ctx)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // KeyOverlap is how long a key works after it was rolled.
@@ -17,7 +15,7 @@ const KeyOverlap = 24 * time.Hour
 func (s KeyStore) RollKey(ctx context.Context, accountID, keyID string) (Key, string, error) {
 	var next keyRow
 	var secret string
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		var old keyRow
 		now := s.now()
 		err := notFound(tx.NewSelect().Model(&old).Where("id = ? AND account_id = ? AND prefix <> ? AND revoked_at IS NULL", keyID, accountID, grantMark).

@@ -228,7 +228,7 @@ func (l *Lease) keep(ctx context.Context, every time.Duration) {
 func (l *Lease) renew(ctx context.Context) error {
 	now := l.store.now()
 	row := leaseRow{ID: l.id, CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(LeaseTerm))}
-	return l.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return l.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (id) DO UPDATE").Set("expires_at = EXCLUDED.expires_at").Exec(ctx)
 		return err
 	})
@@ -236,7 +236,7 @@ func (l *Lease) renew(ctx context.Context) error {
 
 // endLease removes a lease and releases the calls that carry it.
 func (s LeaseStore) endLease(ctx context.Context, id string) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*leaseRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return err
 	})
@@ -294,7 +294,7 @@ func (s LeaseStore) releaseWhere(ctx context.Context, condition string, args ...
 		}
 		for _, id := range ids {
 			ok := false
-			err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+			err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 				ok, err = s.calls.release(ctx, tx, ending{callID: id, failure: Abandoned}, condition, args...)
 				return err
 			})
@@ -315,7 +315,7 @@ func (s LeaseStore) releaseWhere(ctx context.Context, condition string, args ...
 func (s LeaseStore) deleteInBatches(ctx context.Context, query string, now int64) error {
 	for {
 		var n int64
-		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 			res, err := tx.NewRaw(query, now, reapBatch).Exec(ctx)
 			if err != nil {
 				return err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store/credit"
 )
 
@@ -38,7 +36,7 @@ type ledgerCheck struct {
 	query   string
 }
 
-func (c ledgerCheck) run(ctx context.Context, tx bun.Tx, args ...any) (problems []string, err error) {
+func (c ledgerCheck) run(ctx context.Context, tx txn, args ...any) (problems []string, err error) {
 	var found []struct {
 		Subject   string
 		Got, Want int64
@@ -131,7 +129,7 @@ const sumOfBooks = "(promotion + payment + adjustment + held + revenue + debt + 
 // of that; CheckMonth looks at what was closed.
 func (s LedgerStore) CheckLedger(ctx context.Context) (LedgerReport, error) {
 	var r LedgerReport
-	err := s.inSnapshot(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error {
 		closed, err := lastClosed(ctx, tx, monthOf(s.now()))
 		if err != nil {
 			return err
@@ -159,7 +157,7 @@ func (s LedgerStore) CheckLedger(ctx context.Context) (LedgerReport, error) {
 }
 
 // total fills in the sums.
-func (r *LedgerReport) total(ctx context.Context, tx bun.Tx, args []any) error {
+func (r *LedgerReport) total(ctx context.Context, tx txn, args []any) error {
 	err := tx.NewRaw(ledgerSums+` SELECT CAST(COALESCE(SUM(entries), 0) AS BIGINT), CAST(COALESCE(SUM(`+sumOfBooks+`), 0) AS BIGINT),
 		CAST(COALESCE(SUM(wallet), 0) AS BIGINT), CAST(COALESCE(SUM(held), 0) AS BIGINT), CAST(COALESCE(-SUM(debt), 0) AS BIGINT),
 		CAST(COALESCE(SUM(revenue), 0) AS BIGINT) FROM sums`, args...).Scan(ctx, &r.Postings, &r.Sum, &r.Wallets, &r.Held, &r.Owed, &r.Revenue)

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store/credit"
 )
 
@@ -77,14 +75,14 @@ const ledgerBefore = `SELECT CAST(
 // archived are left out, and count in the balances. Nothing but the posting at hand
 // is in memory.
 func (s LedgerStore) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine) error) error {
-	err := s.inSnapshot(ctx, func(ctx context.Context, tx bun.Tx) error { return readLedger(ctx, tx, q, yield) })
+	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error { return readLedger(ctx, tx, q, yield) })
 	if err != nil {
 		return fmt.Errorf("read ledger: %w", err)
 	}
 	return nil
 }
 
-func readLedger(ctx context.Context, tx bun.Tx, q LedgerQuery, yield func(LedgerLine) error) (err error) {
+func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerLine) error) (err error) {
 	begins, err := ledgerBegins(ctx, tx)
 	if err != nil {
 		return err
@@ -98,7 +96,7 @@ func readLedger(ctx context.Context, tx bun.Tx, q LedgerQuery, yield func(Ledger
 	if err != nil {
 		return err
 	}
-	rows, err := tx.Tx.QueryContext(ctx, ledgerRows, q.AccountID, first, last, from, to)
+	rows, err := tx.direct.QueryContext(ctx, ledgerRows, q.AccountID, first, last, from, to)
 	if err != nil {
 		return err
 	}
@@ -133,7 +131,7 @@ func readLedger(ctx context.Context, tx bun.Tx, q LedgerQuery, yield func(Ledger
 }
 
 // walletBefore returns what the wallet held before the first posting of a query.
-func walletBefore(ctx context.Context, tx bun.Tx, q LedgerQuery) (balance credit.Amount, err error) {
+func walletBefore(ctx context.Context, tx txn, q LedgerQuery) (balance credit.Amount, err error) {
 	if q.From.IsZero() {
 		return 0, nil
 	}
@@ -141,7 +139,7 @@ func walletBefore(ctx context.Context, tx bun.Tx, q LedgerQuery) (balance credit
 	if err != nil {
 		return 0, err
 	}
-	err = tx.Tx.QueryRowContext(ctx, ledgerBefore, q.AccountID, int64(closed), (closed + 1).firstID("jrn"),
+	err = tx.direct.QueryRowContext(ctx, ledgerBefore, q.AccountID, int64(closed), (closed + 1).firstID("jrn"),
 		"jrn_"+idTime(q.From.Add(time.Millisecond)), toMicros(q.From)).Scan(&balance)
 	return balance, err
 }

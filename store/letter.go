@@ -41,7 +41,7 @@ func (s *Store) Letters() *Letters { return &Letters{s} }
 func (l *Letters) Add(ctx context.Context, id string, sealed []byte) error {
 	now := toMicros(l.store.now())
 	row := letterRow{ID: id, Sealed: sealed, DueAt: now, CreatedAt: now}
-	return l.update(ctx, "keep letter", func(ctx context.Context, tx bun.Tx) error {
+	return l.update(ctx, "keep letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
@@ -53,7 +53,7 @@ type Telling func(change PaymentChange, to []string) ([]Letter, error)
 
 // tellPayers keeps the letters about a change of an account's payments to those
 // who pay for it, in the transaction of the change.
-func tellPayers(ctx context.Context, tx bun.Tx, at time.Time, accountID string, change PaymentChange, tell Telling) error {
+func tellPayers(ctx context.Context, tx txn, at time.Time, accountID string, change PaymentChange, tell Telling) error {
 	if tell == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func tellPayers(ctx context.Context, tx bun.Tx, at time.Time, accountID string, 
 }
 
 // keepLetters puts letters into the queue, in the transaction of what they tell.
-func keepLetters(ctx context.Context, tx bun.Tx, letters []Letter, at time.Time) error {
+func keepLetters(ctx context.Context, tx txn, letters []Letter, at time.Time) error {
 	rows := make([]letterRow, len(letters))
 	for i, l := range letters {
 		rows[i] = letterRow{ID: l.ID, Sealed: l.Sealed, DueAt: toMicros(at), CreatedAt: toMicros(at)}
@@ -84,7 +84,7 @@ func keepLetters(ctx context.Context, tx bun.Tx, letters []Letter, at time.Time)
 // alone for two minutes, and due again after that unless it is removed.
 func (l *Letters) Claim(ctx context.Context, limit int) ([]Letter, error) {
 	var rows []letterRow
-	err := l.update(ctx, "claim letters", func(ctx context.Context, tx bun.Tx) error {
+	err := l.update(ctx, "claim letters", func(ctx context.Context, tx txn) error {
 		rows = nil
 		now := l.store.now()
 		due := tx.NewSelect().Model((*letterRow)(nil)).Column("id").Where("due_at <= ?", toMicros(now)).Order("due_at").Limit(int64(limit))
@@ -102,7 +102,7 @@ func (l *Letters) Claim(ctx context.Context, limit int) ([]Letter, error) {
 
 // Remove ends a letter that was sent.
 func (l *Letters) Remove(ctx context.Context, id string) error {
-	return l.update(ctx, "remove letter", func(ctx context.Context, tx bun.Tx) error {
+	return l.update(ctx, "remove letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*letterRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return err
 	})
@@ -115,7 +115,7 @@ func (l *Letters) Fail(ctx context.Context, letter Letter) (ended bool, err erro
 		return true, l.Remove(ctx, letter.ID)
 	}
 	due := l.store.now().Add(letterPauses[letter.Attempts-1])
-	return false, l.update(ctx, "put off letter", func(ctx context.Context, tx bun.Tx) error {
+	return false, l.update(ctx, "put off letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewUpdate().Model((*letterRow)(nil)).Set("due_at = ?", toMicros(due)).Where("id = ?", letter.ID).Exec(ctx)
 		return err
 	})

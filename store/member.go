@@ -107,12 +107,12 @@ func (m *Members) list(ctx context.Context, where, id string) ([]Membership, err
 
 // Add makes a person a member. It returns ErrExists when they are one already.
 func (m *Members) Add(ctx context.Context, accountID, personID, role string) error {
-	return m.update(ctx, "add member", func(ctx context.Context, tx bun.Tx) error {
+	return m.update(ctx, "add member", func(ctx context.Context, tx txn) error {
 		return m.add(ctx, tx, accountID, personID, role)
 	})
 }
 
-func (m *Members) add(ctx context.Context, tx bun.Tx, accountID, personID, role string) error {
+func (m *Members) add(ctx context.Context, tx txn, accountID, personID, role string) error {
 	if !slices.Contains(Roles(), role) {
 		return fmt.Errorf("the role must be one of %v; got %q", Roles(), role)
 	}
@@ -127,7 +127,7 @@ func (m *Members) add(ctx context.Context, tx bun.Tx, accountID, personID, role 
 // SetRole changes a member's role, and ends the member's sessions. It returns
 // ErrLastOwner when nobody else owns the account.
 func (m *Members) SetRole(ctx context.Context, accountID, personID, role string) error {
-	return m.update(ctx, "set role", func(ctx context.Context, tx bun.Tx) error {
+	return m.update(ctx, "set role", func(ctx context.Context, tx txn) error {
 		if !slices.Contains(Roles(), role) {
 			return fmt.Errorf("the role must be one of %v; got %q", Roles(), role)
 		}
@@ -142,7 +142,7 @@ func (m *Members) SetRole(ctx context.Context, accountID, personID, role string)
 // Remove ends a membership and the member's sessions. It returns ErrLastOwner
 // when nobody else owns the account.
 func (m *Members) Remove(ctx context.Context, accountID, personID string) error {
-	return m.update(ctx, "remove member", func(ctx context.Context, tx bun.Tx) error {
+	return m.update(ctx, "remove member", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*memberRow)(nil)).Where("account_id = ? AND person_id = ?", accountID, personID).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
@@ -153,7 +153,7 @@ func (m *Members) Remove(ctx context.Context, accountID, personID string) error 
 
 // owned ends a change of a member: the account must have an owner, and the
 // member signs in again.
-func (m *Members) owned(ctx context.Context, tx bun.Tx, accountID, personID string, err error) error {
+func (m *Members) owned(ctx context.Context, tx txn, accountID, personID string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (m *Members) NewInvite(ctx context.Context, i Invite) (secret string, err e
 		ID: m.store.NewID("inv"), AccountID: i.AccountID, Email: i.Email, Role: i.Role, InviterID: i.InviterID,
 		TokenHash: tokenHash(secret), CreatedAt: toMicros(m.store.now()), ExpiresAt: toMicros(i.ExpiresAt),
 	}
-	return secret, m.update(ctx, "invite", func(ctx context.Context, tx bun.Tx) error {
+	return secret, m.update(ctx, "invite", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (account_id, email) DO UPDATE").
 			Set("id = EXCLUDED.id, role = EXCLUDED.role, inviter_id = EXCLUDED.inviter_id, token_hash = EXCLUDED.token_hash, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at").Exec(ctx)
 		return err
@@ -221,7 +221,7 @@ func (m *Members) Accept(ctx context.Context, secret, personID string) (Invite, 
 	if err != nil {
 		return Invite{}, err
 	}
-	return i, m.update(ctx, "accept invitation", func(ctx context.Context, tx bun.Tx) error {
+	return i, m.update(ctx, "accept invitation", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("token_hash = ?", tokenHash(secret)).Exec(ctx))
 		switch {
 		case err != nil:
@@ -238,7 +238,7 @@ func (m *Members) Accept(ctx context.Context, secret, personID string) (Invite, 
 
 // CancelInvite ends an invitation of an account, or returns ErrNotFound.
 func (m *Members) CancelInvite(ctx context.Context, accountID, id string) error {
-	return m.update(ctx, "cancel invitation", func(ctx context.Context, tx bun.Tx) error {
+	return m.update(ctx, "cancel invitation", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("account_id = ? AND id = ?", accountID, id).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound

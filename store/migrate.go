@@ -142,15 +142,15 @@ func withAdvisoryLock(ctx context.Context, db *bun.DB, fn func() error) error {
 // tryAdvisoryLock runs fn while this process alone holds a lock of the PostgreSQL
 // database, or reports that it is another's.
 func tryAdvisoryLock(ctx context.Context, db *bun.DB, lock int64, fn func() error) (mine bool, err error) {
-	err = transactOnce(ctx, db, func(ctx context.Context, tx bun.Tx) error {
-		err := tx.Tx.QueryRowContext(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", lock)).Scan(&mine)
+	err = transactOnce(ctx, poolTx(db), func(ctx context.Context, tx txn) error {
+		err := tx.direct.QueryRowContext(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", lock)).Scan(&mine)
 		if err != nil || !mine {
 			return err
 		}
 		// The server may end transactions that wait for as long as fn takes. This
 		// comes last: a query keeps its snapshot until the next statement, and an
 		// index that is made concurrently would wait for it.
-		if _, err := tx.Tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
+		if _, err := tx.direct.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
 			return err
 		}
 		return fn()

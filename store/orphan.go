@@ -100,7 +100,7 @@ func (w *sweep) sweptTo(ctx context.Context) (place string, err error) {
 }
 
 func (w *sweep) noteSwept(ctx context.Context, place string) error {
-	return w.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return w.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("INSERT INTO sweeps (region, place) VALUES (?, ?) ON CONFLICT (region) DO UPDATE SET place = EXCLUDED.place",
 			w.sweptAs(), place).Exec(ctx)
 		return err

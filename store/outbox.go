@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-
-	"github.com/uptrace/bun"
 )
 
 // NewDeliveries tells, after the commit, that a transaction of this process has
@@ -17,7 +15,7 @@ type outboxKey struct{}
 // be told of its end, and makes it known.
 func (s *core) announcing(fn transaction) (watched transaction, committed func(error)) {
 	wrote := false
-	watched = func(ctx context.Context, tx bun.Tx) error {
+	watched = func(ctx context.Context, tx txn) error {
 		wrote = false // The transaction may have been run before, in vain.
 		return fn(context.WithValue(ctx, outboxKey{}, &wrote), tx)
 	}

@@ -66,10 +66,10 @@ func makePartitions(ctx context.Context, db *bun.DB, dialect string, now time.Ti
 	if dialect != Postgres {
 		return nil
 	}
-	return db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	return transactOnce(ctx, poolTx(db), func(ctx context.Context, tx txn) error {
 		// What waits for a lock keeps others waiting behind it.
 		lock := fmt.Sprintf("SET LOCAL lock_timeout = '5s'; SELECT pg_advisory_xact_lock(%d)", int64(partitionLock))
-		if _, err := tx.Tx.ExecContext(ctx, lock); err != nil {
+		if _, err := tx.direct.ExecContext(ctx, lock); err != nil {
 			return err
 		}
 		missing, err := missingPartitions(ctx, tx, now)
@@ -83,7 +83,7 @@ func makePartitions(ctx context.Context, db *bun.DB, dialect string, now time.Ti
 		for _, p := range missing {
 			statements.WriteString(p.create())
 		}
-		_, err = tx.Tx.ExecContext(ctx, statements.String())
+		_, err = tx.direct.ExecContext(ctx, statements.String())
 		return err
 	})
 }
@@ -92,7 +92,7 @@ func makePartitions(ctx context.Context, db *bun.DB, dialect string, now time.Ti
 // ("relaypar" in ASCII).
 const partitionLock = 0x72656c6179706172
 
-func missingPartitions(ctx context.Context, tx bun.Tx, now time.Time) ([]partition, error) {
+func missingPartitions(ctx context.Context, tx txn, now time.Time) ([]partition, error) {
 	var names []string
 	err := tx.NewRaw("SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid").Scan(ctx, &names)
 	if err != nil {
@@ -125,7 +125,7 @@ func missingPartitions(ctx context.Context, tx bun.Tx, now time.Time) ([]partiti
 
 // waitingMonths returns the months before this one of which rows wait in a table's
 // default partition: nobody made theirs while they lasted.
-func waitingMonths(ctx context.Context, tx bun.Tx, table, kind string, now month) (waiting []month, err error) {
+func waitingMonths(ctx context.Context, tx txn, table, kind string, now month) (waiting []month, err error) {
 	for from := ""; ; {
 		var id sql.NullString
 		query := fmt.Sprintf("SELECT MIN(id) FROM %s_default WHERE id >= ?", table)

@@ -91,7 +91,7 @@ func (s PaymentStore) OpenTopUp(ctx context.Context, accountID, customer string,
 	row := paymentRow{
 		ID: s.NewID("pay"), AccountID: accountID, Kind: PaymentTopUp, State: PaymentOpen, Amount: amount, Customer: customer, CreatedAt: toMicros(s.now()),
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
@@ -126,7 +126,7 @@ func (s PaymentStore) DescribePayment(ctx context.Context, id string, d PaymentD
 }
 
 func (s PaymentStore) changePayment(ctx context.Context, doing, id, set string, args ...any) error {
-	return wrapped(doing, s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return wrapped(doing, s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewUpdate().Model((*paymentRow)(nil)).Set(set, args...).Where("id = ?", id).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
@@ -174,7 +174,7 @@ func (s PaymentStore) Payments(ctx context.Context, f PaymentFilter) (Page[Payme
 // first, at most limit. They count as looked at now.
 func (s PaymentStore) WaitingPayments(ctx context.Context, before time.Time, limit int) ([]Payment, error) {
 	var rows []paymentRow
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		rows = nil
 		which := tx.NewSelect().Model((*paymentRow)(nil)).Column("id").Where("state IN (?, ?)", PaymentOpen, PaymentAction).
 			Where("checked_at <= ?0 AND created_at <= ?0", toMicros(before)).Order("checked_at", "id").Limit(int64(limit))
@@ -218,7 +218,7 @@ func (s PaymentStore) Customer(ctx context.Context, accountID string) (Customer,
 // and returns what is known then.
 func (s PaymentStore) AddCustomer(ctx context.Context, accountID, customer string) (Customer, error) {
 	var row customerRow
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row = customerRow{}
 		return tx.NewRaw(`INSERT INTO stripe_customers AS c (account_id, customer, created_at) VALUES (?, ?, ?)
 			ON CONFLICT (account_id) DO UPDATE SET customer = c.customer RETURNING *`, accountID, customer, toMicros(s.now())).Scan(ctx, &row)
@@ -228,7 +228,7 @@ func (s PaymentStore) AddCustomer(ctx context.Context, accountID, customer strin
 
 // SetCard notes which saved method is charged from now on; an empty one is none.
 func (s PaymentStore) SetCard(ctx context.Context, accountID, method, card string) error {
-	return wrapped("set card", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return wrapped("set card", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewRaw("UPDATE stripe_customers SET method = ?, card = ? WHERE account_id = ?", method, clean(card, 100), accountID).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
@@ -249,7 +249,7 @@ func (s PaymentStore) Mark(ctx context.Context, name string) (time.Time, error) 
 
 // SetMark notes until when something was done.
 func (s PaymentStore) SetMark(ctx context.Context, name string, at time.Time) error {
-	return wrapped("set mark", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return wrapped("set mark", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("INSERT INTO stripe_marks (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = EXCLUDED.at", name, toMicros(at)).Exec(ctx)
 		return err
 	}))

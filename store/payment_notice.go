@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store/credit"
 )
 
@@ -91,7 +89,7 @@ func (s PaymentStore) ApplyPayment(ctx context.Context, n PaymentNotice) (change
 			return PaymentChange{}, errors.New("apply payment: a name has more than 255 bytes, or no text")
 		}
 	}
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		change = PaymentChange{}
 		if n.Event != "" {
 			fresh, err := changed(tx.NewRaw("INSERT INTO stripe_events (id, type, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
@@ -110,7 +108,7 @@ func (s PaymentStore) ApplyPayment(ctx context.Context, n PaymentNotice) (change
 // then the payment, then the account.
 type applying struct {
 	PaymentStore
-	tx     bun.Tx
+	tx     txn
 	notice PaymentNotice
 	row    paymentRow
 	change *PaymentChange
@@ -375,7 +373,7 @@ func (s PaymentStore) OpenDisputes(ctx context.Context, limit int) (ids []string
 // ForgetPaymentEvents deletes what is known of events from before a time, when
 // they come no more, and of intents that have turned out to be nobody's.
 func (s PaymentStore) ForgetPaymentEvents(ctx context.Context, before time.Time) error {
-	return wrapped("forget events", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return wrapped("forget events", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		for _, statement := range []string{
 			"DELETE FROM stripe_events WHERE created_at < ?",
 			"DELETE FROM stripe_disputes WHERE created_at < ? AND taken = 0 AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')",

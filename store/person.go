@@ -86,14 +86,14 @@ func MailAddress(text string) (string, error) {
 // outside identity.
 func (p *People) Create(ctx context.Context, n NewPerson) (Person, error) {
 	var made Person
-	err := p.store.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+	err := p.store.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		made, err = p.create(ctx, tx, n)
 		return err
 	})
 	return made, wrapped("create person", err)
 }
 
-func (p *People) create(ctx context.Context, tx bun.Tx, n NewPerson) (Person, error) {
+func (p *People) create(ctx context.Context, tx txn, n NewPerson) (Person, error) {
 	email, err := MailAddress(n.Email)
 	if err != nil {
 		return Person{}, err
@@ -158,7 +158,7 @@ func (p *People) All(ctx context.Context) ([]Person, error) {
 // SetPassword stores the hash of a new password. Links to set another end, and
 // so does every session but the one whose stored token is kept.
 func (p *People) SetPassword(ctx context.Context, id, hash, keepSession string) error {
-	return p.update(ctx, "set password", func(ctx context.Context, tx bun.Tx) error {
+	return p.update(ctx, "set password", func(ctx context.Context, tx txn) error {
 		if err := p.set(ctx, tx, id, "password = ?, password_set_at = ?", hash, toMicros(p.store.now())); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (p *People) SetEmail(ctx context.Context, id, email string) error {
 	if err != nil {
 		return err
 	}
-	return p.update(ctx, "set email", func(ctx context.Context, tx bun.Tx) error {
+	return p.update(ctx, "set email", func(ctx context.Context, tx txn) error {
 		taken, err := tx.NewSelect().Table("people").Where("email = ? AND id <> ?", email, id).Exists(ctx)
 		switch {
 		case err != nil:
@@ -197,7 +197,7 @@ func (p *People) SetEmail(ctx context.Context, id, email string) error {
 // Verify records that a person's address is theirs, and reports whether that
 // was not known before.
 func (p *People) Verify(ctx context.Context, id string) (first bool, err error) {
-	err = p.update(ctx, "verify person", func(ctx context.Context, tx bun.Tx) (err error) {
+	err = p.update(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
 		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(p.store.now())).
 			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
 		return err
@@ -213,7 +213,7 @@ func (p *People) SetOperator(ctx context.Context, id string, operator bool) erro
 // SetIdentity links a person to an outside identity; empty ends that. It
 // returns ErrExists when the identity is another person's.
 func (p *People) SetIdentity(ctx context.Context, id, identity string) error {
-	return p.update(ctx, "set identity", func(ctx context.Context, tx bun.Tx) error {
+	return p.update(ctx, "set identity", func(ctx context.Context, tx txn) error {
 		if identity == "" {
 			return p.set(ctx, tx, id, "identity = NULL")
 		}
@@ -231,7 +231,7 @@ func (p *People) SetIdentity(ctx context.Context, id, identity string) error {
 // SetFactor stores the sealed secret of a person's authenticator and the
 // recovery codes that replace those before; an empty secret ends both.
 func (p *People) SetFactor(ctx context.Context, id string, sealed []byte, codes []string) error {
-	return p.update(ctx, "set second factor", func(ctx context.Context, tx bun.Tx) error {
+	return p.update(ctx, "set second factor", func(ctx context.Context, tx txn) error {
 		if err := p.set(ctx, tx, id, "factor = ?", sealed); err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (p *People) SetFactor(ctx context.Context, id string, sealed []byte, codes 
 // UseFactorStep records the time step of a code, so that the code works once.
 // It returns ErrUsed when the step, or a later one, was used before.
 func (p *People) UseFactorStep(ctx context.Context, id string, step int64) error {
-	return p.update(ctx, "use code", func(ctx context.Context, tx bun.Tx) error {
+	return p.update(ctx, "use code", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewUpdate().Table("people").Set("factor_step = ?", step).Where("id = ? AND factor_step < ?", id, step).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed
@@ -264,7 +264,7 @@ func (p *People) UseFactorStep(ctx context.Context, id string, step int64) error
 // UseRecoveryCode takes one of a person's recovery codes, or returns ErrUsed.
 func (p *People) UseRecoveryCode(ctx context.Context, id, code string) error {
 	hash := sha256.Sum256([]byte(code))
-	return p.update(ctx, "use recovery code", func(ctx context.Context, tx bun.Tx) error {
+	return p.update(ctx, "use recovery code", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Table("recovery_codes").Where("person_id = ? AND hash = ?", id, hash[:]).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed
@@ -282,7 +282,7 @@ func (p *People) RecoveryCodes(ctx context.Context, id string) (int, error) {
 // Remove deletes a person with all that is theirs alone: memberships, sessions,
 // links and second factor. It returns ErrNotFound for nobody.
 func (p *People) Remove(ctx context.Context, id string) error {
-	return p.update(ctx, "remove person", func(ctx context.Context, tx bun.Tx) error {
+	return p.update(ctx, "remove person", func(ctx context.Context, tx txn) error {
 		for _, table := range []string{"members", "sessions", "tokens", "recovery_codes", "device_codes", "oauth_codes"} {
 			if _, err := tx.NewDelete().Table(table).Where("person_id = ?", id).Exec(ctx); err != nil {
 				return err
@@ -297,10 +297,10 @@ func (p *People) Remove(ctx context.Context, id string) error {
 }
 
 func (p *People) change(ctx context.Context, doing, id, set string, args ...any) error {
-	return p.update(ctx, doing, func(ctx context.Context, tx bun.Tx) error { return p.set(ctx, tx, id, set, args...) })
+	return p.update(ctx, doing, func(ctx context.Context, tx txn) error { return p.set(ctx, tx, id, set, args...) })
 }
 
-func (p *People) set(ctx context.Context, tx bun.Tx, id, set string, args ...any) error {
+func (p *People) set(ctx context.Context, tx txn, id, set string, args ...any) error {
 	ok, err := changed(tx.NewUpdate().Table("people").Set(set, args...).Where("id = ?", id).Exec(ctx))
 	if err == nil && !ok {
 		err = ErrNotFound

@@ -58,7 +58,7 @@ const pinLock = `UPDATE files SET deleted_at = NULL WHERE id = ? AND account_id 
 // pin keeps files for a job. Either all of them can be read now, or it returns
 // a *PinError that names those that cannot. Files are locked in the order of
 // their ids, so that two jobs never wait for each other.
-func (s FileStore) pin(ctx context.Context, tx bun.Tx, call *callRow, ids []string) error {
+func (s FileStore) pin(ctx context.Context, tx txn, call *callRow, ids []string) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var missing PinError
 	rows := make([]pinRow, 0, len(ids))
@@ -102,7 +102,7 @@ func (s FileStore) PinnedFile(ctx context.Context, callID, id string) (File, err
 }
 
 // pinned returns those of the files that a job needs.
-func pinned(ctx context.Context, tx bun.Tx, ids []string) ([]string, error) {
+func pinned(ctx context.Context, tx txn, ids []string) ([]string, error) {
 	var kept []string
 	err := tx.NewSelect().Model((*pinRow)(nil)).Column("file_id").Distinct().Where("file_id IN (?)", bun.List(ids)).Scan(ctx, &kept)
 	return kept, err
@@ -112,7 +112,7 @@ const unpinDelete = `DELETE FROM pins WHERE call_id = $1`
 
 // unpin lets go of an ended call's files. Those that nobody can open any more
 // are deleted by DeleteExpiredFiles.
-func (s FileStore) unpin(ctx context.Context, tx bun.Tx, callID string) error {
+func (s FileStore) unpin(ctx context.Context, tx txn, callID string) error {
 	_, err := s.exec(ctx, tx, unpinDelete, callID)
 	return err
 }

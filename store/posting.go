@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store/credit"
 )
 
@@ -73,7 +71,7 @@ func (s LedgerStore) Post(ctx context.Context, p Posting) (posted bool, err erro
 	if err := p.check(); err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		return s.credit(ctx, tx, p, EventWalletTopUp)
 	})
 	if errors.Is(err, errPosted) {
@@ -119,7 +117,7 @@ const fundsLock = `UPDATE accounts SET balance = balance WHERE id = ? RETURNING 
 
 // credit is Post within a transaction. event is what the endpoints are told of a
 // payment.
-func (s LedgerStore) credit(ctx context.Context, tx bun.Tx, p Posting, event string) error {
+func (s LedgerStore) credit(ctx context.Context, tx txn, p Posting, event string) error {
 	var a accountRow
 	if err := tx.NewRaw(fundsLock, p.AccountID).Scan(ctx, &a); err != nil {
 		return notFound(err)

@@ -62,7 +62,7 @@ func (s QuoteStore) NewQuote(ctx context.Context, accountID string, digest []byt
 		ID: s.NewID("quote"), AccountID: accountID, Digest: digest, Amount: amount,
 		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(QuoteLifetime)),
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
@@ -97,7 +97,7 @@ func (s QuoteStore) Quote(ctx context.Context, accountID, id string, digest []by
 }
 
 // useQuote takes the quote for a call that begins, whose price it is.
-func (s QuoteStore) useQuote(ctx context.Context, tx bun.Tx, c NewCall, now time.Time) error {
+func (s QuoteStore) useQuote(ctx context.Context, tx txn, c NewCall, now time.Time) error {
 	if c.QuoteID == "" {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (s QuoteStore) useQuote(ctx context.Context, tx bun.Tx, c NewCall, now time
 }
 
 // freeQuote gives the quote of a failed call back.
-func freeQuote(ctx context.Context, tx bun.Tx, c *callRow) error {
+func freeQuote(ctx context.Context, tx txn, c *callRow) error {
 	_, err := tx.NewRaw("UPDATE quotes SET call_id = NULL WHERE call_id = ?", c.ID).Exec(ctx)
 	return err
 }
@@ -121,7 +121,7 @@ func freeQuote(ctx context.Context, tx bun.Tx, c *callRow) error {
 // It returns the day on which it counts, or ErrTooManyFailures.
 func (s QuoteStore) BeginGeneration(ctx context.Context, accountID string) (day int64, err error) {
 	day = dayOf(s.now())
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewRaw(`INSERT INTO generation_days AS g (account_id, day, failures) VALUES (?0, ?1, 1)
 			ON CONFLICT (account_id, day) DO UPDATE SET failures = g.failures + 1 WHERE g.failures < ?2`,
 			accountID, day, MaxGenerationFailures).Exec(ctx))
@@ -138,7 +138,7 @@ func (s QuoteStore) BeginGeneration(ctx context.Context, accountID string) (day 
 
 // EndGeneration takes back what BeginGeneration has counted on a day.
 func (s QuoteStore) EndGeneration(ctx context.Context, accountID string, day int64) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE generation_days SET failures = failures - 1 WHERE account_id = ? AND day = ? AND failures > 0", accountID, day).Exec(ctx)
 		return err
 	})

@@ -80,7 +80,7 @@ func (s ReloadStore) SetAutoReload(ctx context.Context, accountID string, r Auto
 	if err := CheckAutoReload(r); err != nil {
 		return fmt.Errorf("set auto-reload: %w", err)
 	}
-	return wrapped("set auto-reload", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return wrapped("set auto-reload", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = ? WHERE id = ?", r.On, accountID).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
@@ -154,7 +154,7 @@ func (s ReloadStore) ReloadDue(ctx context.Context, accountID string) (bool, err
 func (s ReloadStore) ClaimReload(ctx context.Context, accountID string, tell Telling) (Reload, error) {
 	var claimed Reload
 	capped := false
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		claimed, capped = Reload{}, false
 		var row reloadRow
 		now := s.now()
@@ -199,7 +199,7 @@ var ErrMonthlyCap = errors.New("auto-reload has reached its monthly cap")
 
 // capped tells the account's endpoints that the month's cap allows no more, if
 // it does not; nobody looks again before the next one.
-func (s ReloadStore) capped(ctx context.Context, tx bun.Tx, row *reloadRow, now time.Time) (bool, error) {
+func (s ReloadStore) capped(ctx context.Context, tx txn, row *reloadRow, now time.Time) (bool, error) {
 	taken, err := s.takenSince(ctx, tx, row.AccountID, monthOf(now).start())
 	if err != nil || taken+row.Amount <= row.Monthly {
 		return false, err
@@ -212,7 +212,7 @@ func (s ReloadStore) capped(ctx context.Context, tx bun.Tx, row *reloadRow, now 
 }
 
 // begin writes down a new attempt.
-func (s ReloadStore) begin(ctx context.Context, tx bun.Tx, row *reloadRow, now time.Time) (Payment, error) {
+func (s ReloadStore) begin(ctx context.Context, tx txn, row *reloadRow, now time.Time) (Payment, error) {
 	var c customerRow
 	if err := tx.NewSelect().Model(&c).Where("account_id = ?", row.AccountID).Scan(ctx); err != nil {
 		return Payment{}, notFound(err)
@@ -231,7 +231,7 @@ func (s ReloadStore) begin(ctx context.Context, tx bun.Tx, row *reloadRow, now t
 // PutOffReload leaves an attempt of which nobody knows how it ended, to be
 // looked at again after a pause. It has no effect on one that has ended.
 func (s ReloadStore) PutOffReload(ctx context.Context, r Reload, pause time.Duration) error {
-	return wrapped("put off reload", s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return wrapped("put off reload", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ? AND attempt = ?",
 			toMicros(s.now().Add(pause)), r.AccountID, r.ID).Exec(ctx)
 		return err
@@ -239,13 +239,13 @@ func (s ReloadStore) PutOffReload(ctx context.Context, r Reload, pause time.Dura
 }
 
 // succeed ends the attempt that was paid.
-func (s ReloadStore) succeed(ctx context.Context, tx bun.Tx, p *paymentRow) error {
+func (s ReloadStore) succeed(ctx context.Context, tx txn, p *paymentRow) error {
 	_, err := tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, not_before = 0, failures = 0 WHERE account_id = ? AND attempt = ?", p.AccountID, p.ID).Exec(ctx)
 	return err
 }
 
 // await gives the owner time to confirm an attempt.
-func (s ReloadStore) await(ctx context.Context, tx bun.Tx, p *paymentRow, now time.Time) error {
+func (s ReloadStore) await(ctx context.Context, tx txn, p *paymentRow, now time.Time) error {
 	_, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ? AND attempt = ?",
 		toMicros(now.Add(ReloadActionTime)), p.AccountID, p.ID).Exec(ctx)
 	if err != nil {
@@ -256,7 +256,7 @@ func (s ReloadStore) await(ctx context.Context, tx bun.Tx, p *paymentRow, now ti
 
 // fail ends an attempt that was refused, and lets nobody try again for a while,
 // or ever, where it was one too many; then it returns why.
-func (s ReloadStore) fail(ctx context.Context, tx bun.Tx, p *paymentRow, now time.Time) (off string, err error) {
+func (s ReloadStore) fail(ctx context.Context, tx txn, p *paymentRow, now time.Time) (off string, err error) {
 	var row reloadRow
 	err = notFound(tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, failures = failures + 1 WHERE account_id = ? AND attempt = ? RETURNING *",
 		p.AccountID, p.ID).Scan(ctx, &row))
@@ -277,7 +277,7 @@ func (s ReloadStore) fail(ctx context.Context, tx bun.Tx, p *paymentRow, now tim
 }
 
 // switchOff ends the account's auto-reload, if it is on, and then returns why.
-func (s ReloadStore) switchOff(ctx context.Context, tx bun.Tx, p *paymentRow, why string, now time.Time) (string, error) {
+func (s ReloadStore) switchOff(ctx context.Context, tx txn, p *paymentRow, why string, now time.Time) (string, error) {
 	off, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = FALSE WHERE id = ? AND auto_reload", p.AccountID).Exec(ctx))
 	if err != nil || !off {
 		return "", err
@@ -290,7 +290,7 @@ func (s ReloadStore) switchOff(ctx context.Context, tx bun.Tx, p *paymentRow, wh
 }
 
 // tell tells the account's endpoints that its wallet was not refilled.
-func (s ReloadStore) tell(ctx context.Context, tx bun.Tx, accountID string, amount credit.Amount, reason string, now time.Time) error {
+func (s ReloadStore) tell(ctx context.Context, tx txn, accountID string, amount credit.Amount, reason string, now time.Time) error {
 	var balance credit.Amount
 	if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
 		return notFound(err)

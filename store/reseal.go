@@ -41,7 +41,7 @@ func (s *Store) Reseal(ctx context.Context, reseal func(endpointID string, seale
 }
 
 func (s *Store) replaceSealed(ctx context.Context, id, column string, before, after []byte) error {
-	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE webhooks SET ?0 = ?1 WHERE id = ?2 AND ?0 = ?3", bun.Ident(column), after, id, before).Exec(ctx)
 		return err
 	})

@@ -80,7 +80,7 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	if facts.Person != "" {
 		row.PersonID = &facts.Person
 	}
-	return s.update(ctx, "store session", func(ctx context.Context, tx bun.Tx) error {
+	return s.update(ctx, "store session", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (token) DO UPDATE").
 			Set("person_id = EXCLUDED.person_id, data = EXCLUDED.data, device = EXCLUDED.device, address = EXCLUDED.address, seen_at = EXCLUDED.seen_at, expires_at = EXCLUDED.expires_at").
 			Where("length(s.data) > 0").Exec(ctx)
@@ -90,7 +90,7 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 
 // DeleteCtx ends a session.
 func (s *Sessions) DeleteCtx(ctx context.Context, token string) error {
-	return s.update(ctx, "end session", func(ctx context.Context, tx bun.Tx) error {
+	return s.update(ctx, "end session", func(ctx context.Context, tx txn) error {
 		_, err := endSessions(tx, s.store.now()).Where("token = ?", token).Exec(ctx)
 		return err
 	})
@@ -124,7 +124,7 @@ func (s *Sessions) Of(ctx context.Context, personID string) ([]Session, error) {
 
 // End ends one session of a person, or returns ErrNotFound.
 func (s *Sessions) End(ctx context.Context, personID, id string) error {
-	return s.update(ctx, "end session", func(ctx context.Context, tx bun.Tx) error {
+	return s.update(ctx, "end session", func(ctx context.Context, tx txn) error {
 		ok, err := changed(endSessions(tx, s.store.now()).Where("person_id = ? AND public_id = ?", personID, id).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
@@ -135,7 +135,7 @@ func (s *Sessions) End(ctx context.Context, personID, id string) error {
 
 // EndOthers ends all sessions of a person but the one whose stored token is given.
 func (s *Sessions) EndOthers(ctx context.Context, personID, keep string) error {
-	return s.update(ctx, "end sessions", func(ctx context.Context, tx bun.Tx) error {
+	return s.update(ctx, "end sessions", func(ctx context.Context, tx txn) error {
 		_, err := endSessions(tx, s.store.now()).Where("person_id = ? AND token <> ?", personID, keep).Exec(ctx)
 		return err
 	})
@@ -147,7 +147,7 @@ const endedFor = time.Hour
 
 // endSessions ends those that a condition is true of: what is left of one is that
 // it is no more.
-func endSessions(tx bun.Tx, now time.Time) *bun.UpdateQuery {
+func endSessions(tx txn, now time.Time) *bun.UpdateQuery {
 	return tx.NewUpdate().Model((*sessionRow)(nil)).Set("person_id = NULL, data = ?, expires_at = ?", []byte{}, toMicros(now.Add(endedFor)))
 }
 

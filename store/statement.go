@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-
-	"github.com/uptrace/bun"
 )
 
 // Statements of the paid path have parameters $1, $2, …, which both databases
@@ -14,52 +12,73 @@ import (
 // compiled are statements ready to run on a pool, by their text.
 type compiled map[string]*sql.Stmt
 
-// compile prepares statements. They are closed with the pool.
-func compile(ctx context.Context, db *bun.DB, texts ...string) (compiled, error) {
+// preparer is a pool, or a connection of its own.
+type preparer interface {
+	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
+}
+
+// compile prepares statements, and returns those that it could. They are closed with
+// a pool, but not with a connection.
+func compile(ctx context.Context, db preparer, texts ...string) (compiled, error) {
 	ready := make(compiled, len(texts))
 	for _, text := range texts {
-		stmt, err := db.DB.PrepareContext(ctx, text) //nolint:sqlclosecheck // closed with the pool
+		stmt, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // See above.
 		if err != nil {
-			return nil, err
+			return ready, err
 		}
 		ready[text] = stmt
 	}
 	return ready, nil
 }
 
+// writingTexts are what every paid call writes with.
+var writingTexts = []string{
+	claimInsert, holdUpdate, spendUpdate, callInsert, journalInsert, usageUpsert, endUpdate, claimUpdate, fundsUpdate, fileInsert,
+	jobInsert, inputInsert, jobEnd, inputDelete, unpinDelete, recipientSelect, callbackSelect,
+}
+
 // compilePaidPath prepares what every paid call runs.
 func (s *core) compilePaidPath(ctx context.Context) (err error) {
-	texts := []string{
-		claimInsert, holdUpdate, spendUpdate, callInsert, journalInsert, usageUpsert, endUpdate, claimUpdate, fundsUpdate, fileInsert,
-		jobInsert, inputInsert, jobEnd, inputDelete, unpinDelete, recipientSelect, callbackSelect,
-	}
 	if s.dialect == Postgres {
-		texts = append(texts, claimPostgres, beginFunction, jobFunction, settleFunction)
+		s.writing, err = compile(ctx, s.write.DB, append([]string{claimPostgres, beginFunction, jobFunction, settleFunction}, writingTexts...)...)
 	} else {
-		texts = append(texts, claimSQLite, claimedSelect)
+		err = s.writer.connect(ctx)
 	}
-	s.writing, err = compile(ctx, s.write, texts...)
 	if err != nil {
 		return err
 	}
-	s.reading, err = compile(ctx, s.read, authenticate, accessQuery, outsideQuery, versionByID, versionBySlug, versionPinned)
+	s.reading, err = compile(ctx, s.read.DB, authenticate, accessQuery, outsideQuery, versionByID, versionBySlug, versionPinned)
 	return err
 }
 
-// exec runs a statement of the paid path in tx.
-func (s *core) exec(ctx context.Context, tx bun.Tx, text string, args ...any) (sql.Result, error) {
-	if stmt := s.writing[text]; stmt != nil {
-		return tx.Tx.StmtContext(ctx, stmt).ExecContext(ctx, args...) //nolint:sqlclosecheck // closed with tx
+// statement is a statement of the paid path as it runs in tx; nil where it is not
+// prepared.
+func (tx txn) statement(ctx context.Context, of compiled, text string) *sql.Stmt {
+	if stmt := tx.ready[text]; stmt != nil {
+		return stmt
 	}
-	return tx.Tx.ExecContext(ctx, text, args...)
+	if stmt := of[text]; stmt != nil {
+		if pool, ok := tx.direct.(*sql.Tx); ok {
+			return pool.StmtContext(ctx, stmt) // closed with tx
+		}
+	}
+	return nil
+}
+
+// exec runs a statement of the paid path in tx.
+func (s *core) exec(ctx context.Context, tx txn, text string, args ...any) (sql.Result, error) {
+	if stmt := tx.statement(ctx, s.writing, text); stmt != nil {
+		return stmt.ExecContext(ctx, args...)
+	}
+	return tx.direct.ExecContext(ctx, text, args...)
 }
 
 // queryRow runs a statement of the paid path that returns a row, or none.
-func (s *core) queryRow(ctx context.Context, tx bun.Tx, text string, args ...any) *sql.Row {
-	if stmt := s.writing[text]; stmt != nil {
-		return tx.Tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // closed with tx
+func (s *core) queryRow(ctx context.Context, tx txn, text string, args ...any) *sql.Row {
+	if stmt := tx.statement(ctx, s.writing, text); stmt != nil {
+		return stmt.QueryRowContext(ctx, args...)
 	}
-	return tx.Tx.QueryRowContext(ctx, text, args...)
+	return tx.direct.QueryRowContext(ctx, text, args...)
 }
 
 // queryAlone runs a statement of the paid path that is a transaction by itself
@@ -72,11 +91,11 @@ func (s *core) queryAlone(ctx context.Context, text string, args ...any) *sql.Ro
 }
 
 // queryAll runs a statement of the paid path that returns any number of rows.
-func (s *core) queryAll(ctx context.Context, tx bun.Tx, text string, args ...any) (*sql.Rows, error) {
-	if stmt := s.writing[text]; stmt != nil {
-		return tx.Tx.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // closed with tx
+func (s *core) queryAll(ctx context.Context, tx txn, text string, args ...any) (*sql.Rows, error) {
+	if stmt := tx.statement(ctx, s.writing, text); stmt != nil {
+		return stmt.QueryContext(ctx, args...)
 	}
-	return tx.Tx.QueryContext(ctx, text, args...)
+	return tx.direct.QueryContext(ctx, text, args...)
 }
 
 // queryRead runs a reading statement of the paid path that returns a row, or none.

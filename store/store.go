@@ -101,7 +101,7 @@ type core struct {
 	dataDir  string
 	region   string
 	ownFiles bool     // regions reach their own files only; PostgreSQL only
-	write    *bun.DB  // SQLite: exactly one connection, transactions begin immediate
+	write    *bun.DB  // SQLite: the writer's connection, and one for what is read beside it
 	read     *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
 	reports  *bun.DB  // a small pool for what reads much
 	replica  *replica // nil where there is none
@@ -218,6 +218,9 @@ func (s *Store) Close() error {
 }
 
 func (s *core) closeConnections() error {
+	if s.writer != nil {
+		s.writer.close()
+	}
 	err := errors.Join(s.write.Close(), s.reports.Close())
 	if s.read != s.write {
 		err = errors.Join(err, s.read.Close())
@@ -251,7 +254,7 @@ func (s *core) Blobs() blob.Store { return s.blobs }
 const reportTimeout = 20 * time.Second
 
 // inReport is inSnapshot within reportTimeout.
-func (s *core) inReport(ctx context.Context, fn func(context.Context, bun.Tx) error) error {
+func (s *core) inReport(ctx context.Context, fn func(context.Context, txn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	return s.inSnapshot(ctx, fn)
@@ -259,12 +262,12 @@ func (s *core) inReport(ctx context.Context, fn func(context.Context, bun.Tx) er
 
 // inSnapshot runs fn in one reading transaction that sees a single state. It has
 // connections of its own: what reads much keeps nobody else waiting.
-func (s *core) inSnapshot(ctx context.Context, fn func(context.Context, bun.Tx) error) error {
+func (s *core) inSnapshot(ctx context.Context, fn func(context.Context, txn) error) error {
 	opts := &sql.TxOptions{ReadOnly: true}
 	if s.dialect == Postgres {
 		opts.Isolation = sql.LevelRepeatableRead
 	}
-	return s.reports.RunInTx(ctx, opts, fn)
+	return s.reports.RunInTx(ctx, opts, func(ctx context.Context, tx bun.Tx) error { return fn(ctx, onPool(tx)) })
 }
 
 // notFound turns the absence of a row into ErrNotFound.

@@ -109,8 +109,8 @@ func TestSQLitePragmas(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want %s", pragma, got, err, want)
 		}
 	}
-	if n := s.DB().Stats().MaxOpenConnections; n != 1 {
-		t.Errorf("writing connections: got at most %d, want 1", n)
+	if mode, err := s.Synchronous(t.Context()); err != nil || mode != 2 {
+		t.Errorf("the writer begins with synchronous=%d, %v; want 2", mode, err)
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // Task is periodic work that one process at a time does for all.
@@ -90,7 +88,7 @@ func (s TaskStore) claimTask(ctx context.Context, name, lease string, term time.
 	if err != nil || rests {
 		return false, err
 	}
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		mine, err = changed(tx.NewRaw(`INSERT INTO tasks AS t (name, due_at, lease, leased_until) VALUES (?0, ?1, ?2, ?3)
 			ON CONFLICT (name) DO UPDATE SET lease = EXCLUDED.lease, leased_until = EXCLUDED.leased_until
 			WHERE t.due_at <= ?1 AND t.leased_until <= ?1`,
@@ -107,7 +105,7 @@ func (s TaskStore) endTask(ctx context.Context, task Task, lease string, fault e
 	if fault != nil {
 		text, next = clean(fault.Error(), 500), now.Add(min(task.Every, time.Minute))
 	}
-	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE tasks SET due_at = ?, lease = '', leased_until = 0, ended_at = ?, error = ? WHERE name = ? AND lease = ?",
 			toMicros(next), toMicros(now), text, task.Name, lease).Exec(ctx)
 		return err

@@ -165,7 +165,7 @@ func (s TemplateStore) CreateTemplate(ctx context.Context, n NewTemplate) (Templ
 	}
 	now := toMicros(s.now())
 	var row templateRow
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.webhooks.lockAccount(ctx, tx, n.AccountID); err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (s TemplateStore) CreateTemplate(ctx context.Context, n NewTemplate) (Templ
 
 // freeSlug returns a slug that the account has not: the one asked for, or with
 // other one like it. The caller has locked the account.
-func freeSlug(ctx context.Context, tx bun.Tx, accountID, slug string, other bool) (string, error) {
+func freeSlug(ctx context.Context, tx txn, accountID, slug string, other bool) (string, error) {
 	var taken []string
 	err := tx.NewSelect().Model((*templateRow)(nil)).Column("slug").
 		Where("account_id = ? AND deleted_at IS NULL AND slug >= ? AND slug < ?", accountID, slug, slug+"\U0010FFFF").Scan(ctx, &taken)
@@ -263,7 +263,7 @@ func versionOf(ctx context.Context, db bun.IDB, id string, version int) (templat
 // ErrNotFound for an unknown one, a deleted one and another account's.
 func (s TemplateStore) Template(ctx context.Context, accountID, ref string) (Template, error) {
 	var found Template
-	err := s.inSnapshot(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error {
 		row, err := findTemplate(ctx, tx, accountID, ref)
 		if err != nil {
 			return err

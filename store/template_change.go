@@ -5,16 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // changeTemplate carries out one change of a live template in a transaction that
 // no other change of it runs beside. expected is the revision that the caller has
 // seen; 0 is any. It returns ErrChanged where it is another.
-func (s TemplateStore) changeTemplate(ctx context.Context, accountID, ref string, expected int64, change func(context.Context, bun.Tx, *templateRow) error) (Template, error) {
+func (s TemplateStore) changeTemplate(ctx context.Context, accountID, ref string, expected int64, change func(context.Context, txn, *templateRow) error) (Template, error) {
 	var changed Template
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row, err := findTemplate(ctx, tx, accountID, ref)
 		if err != nil {
 			return err
@@ -48,7 +46,7 @@ func (s TemplateStore) changeTemplate(ctx context.Context, accountID, ref string
 // It returns ErrExists when the slug is taken, ErrChanged as expected asks for,
 // and ErrNotFound as Template does.
 func (s TemplateStore) UpdateTemplate(ctx context.Context, accountID, ref string, expected int64, c TemplateChange) (Template, error) {
-	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx txn, row *templateRow) error {
 		content, err := contentOf(ctx, tx, row)
 		if err != nil {
 			return err
@@ -86,14 +84,14 @@ func set(to, from *string) {
 }
 
 // putDraft makes content the draft.
-func putDraft(ctx context.Context, tx bun.Tx, row *templateRow, content TemplateContent) error {
+func putDraft(ctx context.Context, tx txn, row *templateRow, content TemplateContent) error {
 	row.HasDraft, row.Size = true, content.size()
 	_, err := tx.NewInsert().Model(draftOf(row.ID, content)).On("CONFLICT (template_id) DO UPDATE").
 		Set("html = EXCLUDED.html").Set("sample_data = EXCLUDED.sample_data").Set("options = EXCLUDED.options").Exec(ctx)
 	return err
 }
 
-func dropDraft(ctx context.Context, tx bun.Tx, row *templateRow) error {
+func dropDraft(ctx context.Context, tx txn, row *templateRow) error {
 	row.HasDraft = false
 	_, err := tx.NewDelete().Model((*templateDraftRow)(nil)).Where("template_id = ?", row.ID).Exec(ctx)
 	return err
@@ -110,7 +108,7 @@ func (s TemplateStore) PublishTemplate(ctx context.Context, accountID, ref strin
 	if partials == nil {
 		kept = []byte("{}")
 	}
-	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx txn, row *templateRow) error {
 		if !row.HasDraft {
 			return ErrNoDraft
 		}
@@ -146,7 +144,7 @@ func (s TemplateStore) PublishTemplate(ctx context.Context, accountID, ref strin
 // ErrNeverPublished where nothing would be left, ErrNoDraft, and ErrNotFound as
 // Template does.
 func (s TemplateStore) DiscardTemplate(ctx context.Context, accountID, ref string, expected int64) (Template, error) {
-	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx txn, row *templateRow) error {
 		switch {
 		case row.PublishedVersion == nil:
 			return ErrNeverPublished
@@ -169,7 +167,7 @@ func (s TemplateStore) DiscardTemplate(ctx context.Context, accountID, ref strin
 // RestoreTemplate makes a version the draft. It returns ErrChanged as expected asks
 // for, and ErrNotFound as Template does and for an unknown version.
 func (s TemplateStore) RestoreTemplate(ctx context.Context, accountID, ref string, expected int64, version int) (Template, error) {
-	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx bun.Tx, row *templateRow) error {
+	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx txn, row *templateRow) error {
 		found, err := versionOf(ctx, tx, row.ID, version)
 		if err != nil {
 			return err
@@ -186,7 +184,7 @@ func (s TemplateStore) RestoreTemplate(ctx context.Context, accountID, ref strin
 // have them, and its draft for who takes it back. It returns ErrNotFound as
 // Template does.
 func (s TemplateStore) DeleteTemplate(ctx context.Context, accountID, ref string) error {
-	_, err := s.changeTemplate(ctx, accountID, ref, 0, func(_ context.Context, _ bun.Tx, row *templateRow) error {
+	_, err := s.changeTemplate(ctx, accountID, ref, 0, func(_ context.Context, _ txn, row *templateRow) error {
 		now := toMicros(s.now())
 		row.DeletedAt = &now
 		return nil
@@ -206,7 +204,7 @@ const UndeleteTime = 24 * time.Hour
 // UndeleteTime, and for another account's.
 func (s TemplateStore) UndeleteTemplate(ctx context.Context, accountID, id string) (Template, error) {
 	var found Template
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if !storable(id) {
 			return ErrNotFound
 		}

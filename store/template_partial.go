@@ -31,7 +31,7 @@ const MaxPartialBytes = 5 << 20
 // MaxPartials or MaxPartialBytes of them, and ErrNotFound for an unknown account.
 func (s TemplateStore) PutPartial(ctx context.Context, accountID, name, html string) (Partial, error) {
 	row := partialRow{AccountID: accountID, Name: name, HTML: html, UpdatedAt: toMicros(s.now())}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.webhooks.lockAccount(ctx, tx, accountID); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (s TemplateStore) Partial(ctx context.Context, accountID, name string) (Par
 // DeletePartial deletes a partial. Published versions keep it. It returns
 // ErrNotFound where there is none.
 func (s TemplateStore) DeletePartial(ctx context.Context, accountID, name string) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if !storable(name) {
 			return ErrNotFound
 		}

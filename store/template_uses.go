@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-
-	"github.com/uptrace/bun"
 )
 
 // PartialUse is a template whose draft, or else whose published version, names
@@ -35,7 +33,7 @@ func PartialsIn(html string) []string {
 // PartialUses returns the templates of an account that show partials, by name. One
 // of them at a time is in memory, and whoever reads less does not wait for it.
 func (s TemplateStore) PartialUses(ctx context.Context, accountID string) (list []PartialUse, err error) {
-	err = s.inReport(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		rows, err := tx.NewSelect().TableExpr("templates AS t").ColumnExpr("t.id, t.name, coalesce(d.html, v.html)").
 			Join("LEFT JOIN template_drafts AS d ON d.template_id = t.id").
 			Join("LEFT JOIN template_versions AS v ON v.template_id = t.id AND v.version = t.published_version").

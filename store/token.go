@@ -48,7 +48,7 @@ func (p *People) NewToken(ctx context.Context, t Token) (secret string, err erro
 		Hash: tokenHash(secret), Purpose: t.Purpose, PersonID: t.PersonID, Data: t.Data,
 		CreatedAt: toMicros(p.store.now()), ExpiresAt: toMicros(t.ExpiresAt),
 	}
-	err = p.update(ctx, "make link", func(ctx context.Context, tx bun.Tx) error {
+	err = p.update(ctx, "make link", func(ctx context.Context, tx txn) error {
 		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND purpose = ?", t.PersonID, t.Purpose).Exec(ctx); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (p *People) UseToken(ctx context.Context, purpose, secret string) (Token, e
 	if err != nil {
 		return Token{}, err
 	}
-	err = p.update(ctx, "use link", func(ctx context.Context, tx bun.Tx) error {
+	err = p.update(ctx, "use link", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*tokenRow)(nil)).Where("hash = ?", tokenHash(secret)).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed

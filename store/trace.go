@@ -11,7 +11,7 @@ import (
 // on from with its job and its callback, and as long as these.
 
 // keepTrace does so, within the transaction of the call's hold.
-func keepTrace(ctx context.Context, tx bun.Tx, c NewCall) error {
+func keepTrace(ctx context.Context, tx txn, c NewCall) error {
 	if c.Trace == "" {
 		return nil
 	}

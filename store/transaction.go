@@ -64,7 +64,7 @@ func (s *core) transact(ctx context.Context, fn transaction, may func(error) boo
 		if s.writer != nil {
 			return s.writer.run(ctx, fn)
 		}
-		return transactOnce(ctx, s.write, fn)
+		return transactOnce(ctx, poolTx(s.write), fn)
 	}, may)
 }
 
@@ -92,23 +92,47 @@ func untilKnown(ctx context.Context, do func() error, may func(error) bool) (err
 	}
 }
 
+// txn is a transaction under way: what bun writes goes to IDB, and direct takes texts
+// as they are.
+type txn struct {
+	bun.IDB
+
+	direct bun.IConn
+	ready  compiled // prepared on the transaction's own connection
+	end    interface {
+		Commit() error
+		Rollback() error
+	}
+}
+
+// onPool is a transaction as database/sql begins it.
+func onPool(tx bun.Tx) txn { return txn{IDB: tx, direct: tx.Tx, end: tx} }
+
+// poolTx begins transactions on any connection of a pool.
+func poolTx(db *bun.DB) func(context.Context) (txn, error) {
+	return func(ctx context.Context) (txn, error) {
+		tx, err := db.BeginTx(ctx, nil)
+		return onPool(tx), err
+	}
+}
+
 // transactOnce runs fn in one transaction.
-func transactOnce(ctx context.Context, db *bun.DB, fn transaction) error {
-	tx, err := db.BeginTx(ctx, nil)
+func transactOnce(ctx context.Context, begin func(context.Context) (txn, error), fn transaction) error {
+	tx, err := begin(ctx)
 	if err != nil {
 		return err
 	}
 	ended := false
 	defer func() {
 		if !ended {
-			_ = tx.Rollback() // It fails where the database was first.
+			_ = tx.end.Rollback() // It fails where the database was first.
 		}
 	}()
 	if err := fn(ctx, tx); err != nil {
 		return err
 	}
 	ended = true
-	return committed(tx.Commit())
+	return committed(tx.end.Commit())
 }
 
 // DiskFull reports whether the database could not do something because its disk has

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -133,7 +131,7 @@ func TestUnknownCommitsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	db, cutter := storetest.BehindCutter(t, storetest.Postgres(t))
 	f := newFixture(t, db)
-	count := func(ctx context.Context, tx bun.Tx) error {
+	count := func(ctx context.Context, tx store.Tx) error {
 		_, err := tx.NewRaw("UPDATE accounts SET max_job = COALESCE(max_job, 0) + 1").Exec(ctx)
 		return err
 	}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store"
 )
 
@@ -28,7 +26,7 @@ func fillTurns(ctx context.Context, s *store.Store, waiting int) error {
 		numbers + `INSERT INTO deliveries (id, account_id, event_id, event_type, receiver, url, status, next_attempt_at, created_at)
 			SELECT 'dlv_1_' || n, 'acc_1', 'evt_1', 'callback', 'to_1_' || n, 'https://example.com', 'pending', n, n FROM numbers`,
 	} {
-		err := s.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		err := s.InTx(ctx, func(ctx context.Context, tx store.Tx) error {
 			_, err := tx.NewRaw(query, waiting).Exec(ctx)
 			return err
 		})

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store/blob"
 )
 
@@ -51,7 +49,7 @@ func (s FileStore) AddUpload(ctx context.Context, f File) error {
 	if f.ID == "" || !blob.ValidKey(f.BlobKey) || f.Size <= 0 || !f.ExpiresAt.After(now) {
 		return errors.New("add upload: an upload needs an id, a blob key, a size and a time of expiry in the future")
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		locked, err := changed(tx.NewRaw(uploadLock, f.AccountID).Exec(ctx))
 		if err != nil {
 			return err
@@ -83,7 +81,7 @@ func (s FileStore) AddUpload(ctx context.Context, f File) error {
 }
 
 // uploadRefusal says why an account cannot upload.
-func uploadRefusal(ctx context.Context, tx bun.Tx, accountID string) error {
+func uploadRefusal(ctx context.Context, tx txn, accountID string) error {
 	known, err := tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", accountID).Exists(ctx)
 	if err == nil && known {
 		return ErrSuspended

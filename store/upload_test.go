@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store"
 	"relaypdf/store/blob"
 )
@@ -298,7 +296,7 @@ func TestExpiryWaitsForAPin(t *testing.T) {
 		pinned, commit := make(chan struct{}), make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			err := f.InTx(t.Context(), func(ctx context.Context, tx bun.Tx) error {
+			err := f.InTx(t.Context(), func(ctx context.Context, tx store.Tx) error {
 				for _, statement := range []string{
 					"UPDATE files SET deleted_at = NULL WHERE id = ?0", "INSERT INTO pins (file_id, call_id) VALUES (?0, ?1)",
 				} {

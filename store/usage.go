@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store/credit"
 )
 
@@ -41,7 +39,7 @@ const usageUpsert = `INSERT INTO usage_days AS u (account_id, day, operation, ke
 
 // countUsage adds a settled call to the sums of its day. The calls of an account
 // wait for each other from here to the commit, as they do for its wallet.
-func (s LedgerStore) countUsage(ctx context.Context, tx bun.Tx, c *callRow, charge credit.Amount) error {
+func (s LedgerStore) countUsage(ctx context.Context, tx txn, c *callRow, charge credit.Amount) error {
 	key := ""
 	if c.KeyID != nil {
 		key = *c.KeyID
@@ -63,7 +61,7 @@ type usageSums struct {
 // end of the UTC day of to.
 func (s LedgerStore) Usage(ctx context.Context, accountID string, from, to time.Time) (Usage, error) {
 	u := usageOf(from, to)
-	err := s.inReport(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		_, err := u.read(ctx, tx, accountID, "operation")
 		return err
 	})
@@ -81,7 +79,7 @@ func usageOf(from, to time.Time) Usage {
 
 // read reads the sums of days, and those of groups, which begin with the operation.
 // It returns the groups.
-func (u *Usage) read(ctx context.Context, tx bun.Tx, accountID, groups string) ([]usageSums, error) {
+func (u *Usage) read(ctx context.Context, tx txn, accountID, groups string) ([]usageSums, error) {
 	sums := func(group string) (rows []usageSums, err error) {
 		err = tx.NewSelect().TableExpr("usage_days").ColumnExpr(group).
 			ColumnExpr("CAST(SUM(calls) AS BIGINT) AS count").ColumnExpr("CAST(SUM(amount) AS BIGINT) AS total").

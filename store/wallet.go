@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store/credit"
 )
 
@@ -23,7 +21,7 @@ type WalletNews struct {
 // AlertEmptyWallet tells the account's endpoints that a call of the quote was
 // refused for an empty balance: the first time, and then at most hourly.
 func (s AccountStore) AlertEmptyWallet(ctx context.Context, accountID string, quote credit.Amount) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		now := s.now()
 		due, err := changed(tx.NewRaw(`INSERT INTO wallet_alerts (account_id, refused_at) VALUES (?0, ?1)
 			ON CONFLICT (account_id) DO UPDATE SET refused_at = EXCLUDED.refused_at WHERE wallet_alerts.refused_at <= ?2`,

@@ -101,7 +101,7 @@ func (s WebhookStore) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook,
 		ID: n.ID, AccountID: n.AccountID, URL: n.URL, Events: strings.Join(n.Events, ","), Secret: n.Secret, SecretPrefix: n.SecretPrefix,
 		Enabled: true, CreatedAt: toMicros(s.now()),
 	}
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.lockAccount(ctx, tx, n.AccountID); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (s WebhookStore) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook,
 
 // lockAccount makes the transaction the only one that counts what belongs to
 // the account. On SQLite every writing transaction is alone anyway.
-func (s WebhookStore) lockAccount(ctx context.Context, tx bun.Tx, id string) error {
+func (s WebhookStore) lockAccount(ctx context.Context, tx txn, id string) error {
 	query := tx.NewSelect().Model((*accountRow)(nil)).Column("id").Where("id = ?", id)
 	if s.dialect == Postgres {
 		query = query.For("NO KEY UPDATE")
@@ -252,7 +252,7 @@ func (s WebhookStore) changeWebhook(ctx context.Context, accountID, id string, s
 		return Webhook{}, fmt.Errorf("change webhook: %w", ErrNotFound)
 	}
 	var row webhookRow
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row = webhookRow{}
 		// The first assignment changes nothing: an update needs one.
 		query := tx.NewUpdate().Model(&row).Set("account_id = account_id").
@@ -282,7 +282,7 @@ func (r *webhookRow) off() string {
 
 // cancelDeliveries fails what is pending for an endpoint that takes nothing.
 // The outcome of an attempt that is under way is not recorded.
-func cancelDeliveries(ctx context.Context, tx bun.Tx, endpoint *webhookRow) error {
+func cancelDeliveries(ctx context.Context, tx txn, endpoint *webhookRow) error {
 	why := endpoint.off()
 	if why == "" {
 		return nil
@@ -296,7 +296,7 @@ func cancelDeliveries(ctx context.Context, tx bun.Tx, endpoint *webhookRow) erro
 // enabled (else ErrWebhookOff). It returns ErrNotFound as Webhook does.
 func (s WebhookStore) TestWebhook(ctx context.Context, accountID, id string, data any) (Delivery, error) {
 	var delivery Delivery
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		endpoint, err := liveWebhook(ctx, tx, accountID, id)
 		if err != nil {
 			return err
@@ -323,7 +323,7 @@ func (s WebhookStore) TestWebhook(ctx context.Context, accountID, id string, dat
 
 // disableWebhook takes an enabled endpoint out of use for a reason that is not
 // its owner's, and cancels what is pending.
-func disableWebhook(ctx context.Context, tx bun.Tx, id, reason string) error {
+func disableWebhook(ctx context.Context, tx txn, id, reason string) error {
 	row := webhookRow{}
 	err := tx.NewUpdate().Model(&row).Set("enabled = ?", false).Set("disabled_reason = ?", reason).
 		Where("id = ? AND enabled", id).Returning("*").Scan(ctx)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -17,7 +18,7 @@ const maxBatch = 64
 // transaction is the body of a writing transaction. It may be run again, so it
 // must have no effect outside of the transaction that a repetition does not
 // replace.
-type transaction func(context.Context, bun.Tx) error
+type transaction func(context.Context, txn) error
 
 // writer carries out the transactions of a process on SQLite's one writing
 // connection. Those that wait while one is being written are carried out
@@ -26,7 +27,8 @@ type transaction func(context.Context, bun.Tx) error
 // after the commit only, and one that fails undoes nothing but its own work.
 type writer struct {
 	db      *bun.DB
-	beside  *bun.DB       // what copies the log; does not wait for db's connection
+	line    *line         // the connection that writes; nil before it is needed; whoever has the turn uses it
+	beside  *bun.DB       // what copies the log; does not wait for the line
 	turn    chan struct{} // holds one token while a batch is carried out
 	due     chan struct{} // holds one token while the log is to be copied
 	lazy    bool          // the connection does not sync commits; whoever has the turn may ask
@@ -47,6 +49,95 @@ type write struct {
 
 func newWriter(db, beside *bun.DB) *writer {
 	return &writer{db: db, beside: beside, turn: make(chan struct{}, 1), due: make(chan struct{}, 1)}
+}
+
+// line is the connection of a writer, with what is prepared on it. Transactions on it
+// are begun and ended by statements: database/sql has a goroutine wait beside each
+// transaction of its own, and one more beside each row that is read in it, and waking
+// another processor for them takes longer than the statements do.
+type line struct {
+	bun.Conn
+
+	ready compiled
+}
+
+// How transactions begin and end on a line. A writer takes the lock at once, so that
+// it does not find out in the middle that it is another process's.
+const (
+	lineBegin    = "BEGIN IMMEDIATE"
+	lineCommit   = "COMMIT"
+	lineRollback = "ROLLBACK"
+)
+
+// connect opens the line, where it is not open. It is for whoever has the turn.
+func (w *writer) connect(ctx context.Context) error {
+	if w.line != nil {
+		return nil
+	}
+	conn, err := w.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	ready, err := compile(ctx, conn.Conn, append([]string{lineBegin, lineCommit, lineRollback, claimSQLite, claimedSelect}, writingTexts...)...)
+	if err == nil {
+		// Others may have had the connection before.
+		_, err = conn.Conn.ExecContext(ctx, "PRAGMA synchronous = FULL")
+	}
+	w.line, w.lazy = &line{Conn: conn, ready: ready}, false
+	if err != nil {
+		w.hangUp()
+	}
+	return err
+}
+
+// hangUp gives the line up, with whatever is under way on it.
+func (w *writer) hangUp() {
+	if w.line == nil {
+		return
+	}
+	// SQLite keeps a connection on which a statement is prepared, with its lock.
+	for _, stmt := range w.line.ready {
+		_ = stmt.Close()
+	}
+	// The pool is not to hand it out as it is.
+	_ = w.line.Raw(func(any) error { return driver.ErrBadConn })
+	_ = w.line.Close() // It fails where the pool has closed it.
+	w.line = nil
+}
+
+// close gives the line up when nobody has the turn. What comes later opens another,
+// if the pool lets it.
+func (w *writer) close() {
+	w.turn <- struct{}{}
+	w.hangUp()
+	<-w.turn
+}
+
+// begin begins a transaction on the line. A line on which that fails is given up.
+func (w *writer) begin(ctx context.Context) (txn, error) {
+	if err := w.connect(ctx); err != nil {
+		return txn{}, err
+	}
+	if _, err := w.line.ready[lineBegin].ExecContext(ctx); err != nil {
+		w.hangUp()
+		return txn{}, err
+	}
+	return txn{IDB: w.line.Conn, direct: w.line.Conn.Conn, ready: w.line.ready, end: w.line}, nil
+}
+
+// Commit ends a transaction. One that the database refuses is undone.
+func (l *line) Commit() error {
+	_, err := l.ready[lineCommit].ExecContext(context.Background())
+	if err != nil {
+		_ = l.Rollback() // It fails where the database was first.
+	}
+	return err
+}
+
+// Rollback undoes a transaction.
+func (l *line) Rollback() error {
+	_, err := l.ready[lineRollback].ExecContext(context.Background())
+	return err
 }
 
 // run carries out one transaction, alone or with others. When ctx ends while it
@@ -114,6 +205,9 @@ func (w *writer) withdraw(mine *write) bool {
 // log at each commit, and with it all that was written there before; with NORMAL it
 // does so before a checkpoint only.
 func (w *writer) sync(ctx context.Context, lazy bool) error {
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
 	if w.lazy == lazy {
 		return nil
 	}
@@ -121,7 +215,7 @@ func (w *writer) sync(ctx context.Context, lazy bool) error {
 	if lazy {
 		mode = "NORMAL"
 	}
-	_, err := w.db.DB.ExecContext(ctx, "PRAGMA synchronous = "+mode)
+	_, err := w.line.Conn.Conn.ExecContext(ctx, "PRAGMA synchronous = "+mode)
 	if err == nil {
 		w.lazy = lazy
 	}
@@ -135,7 +229,7 @@ func (w *writer) carryOut(ctx context.Context, batch []*write) {
 		fail(batch, err)
 	} else if len(batch) == 1 || !w.together(ctx, batch) {
 		for _, one := range batch {
-			one.err = w.after(transactOnce(ctx, w.db, one.guarded))
+			one.err = w.after(transactOnce(ctx, w.begin, one.guarded))
 		}
 	}
 	for _, one := range batch {
@@ -148,18 +242,18 @@ func (w *writer) carryOut(ctx context.Context, batch []*write) {
 // changed nothing, when a savepoint cannot be returned to: the database has
 // rolled everything back.
 func (w *writer) together(ctx context.Context, batch []*write) bool {
-	tx, err := w.db.BeginTx(ctx, nil)
+	tx, err := w.begin(ctx)
 	if err != nil {
 		fail(batch, err)
 		return true
 	}
 	for _, one := range batch {
 		if err := one.within(ctx, tx); err != nil {
-			_ = tx.Rollback() // It fails where the database was first.
+			_ = tx.end.Rollback() // It fails where the database was first.
 			return false
 		}
 	}
-	if err := w.after(committed(tx.Commit())); err != nil {
+	if err := w.after(committed(tx.end.Commit())); err != nil {
 		fail(batch, err)
 	}
 	return true
@@ -184,7 +278,7 @@ func fail(batch []*write, err error) {
 
 // within carries the write out in a savepoint of tx, and keeps its error. The
 // error returned is the savepoint's: tx is of no use any more.
-func (o *write) within(ctx context.Context, tx bun.Tx) error {
+func (o *write) within(ctx context.Context, tx txn) error {
 	if err := execTx(ctx, tx, "SAVEPOINT write"); err != nil {
 		return err
 	}
@@ -194,14 +288,14 @@ func (o *write) within(ctx context.Context, tx bun.Tx) error {
 	return execTx(ctx, tx, "RELEASE write")
 }
 
-func execTx(ctx context.Context, tx bun.Tx, statement string) error {
-	_, err := tx.Tx.ExecContext(ctx, statement)
+func execTx(ctx context.Context, tx txn, statement string) error {
+	_, err := tx.direct.ExecContext(ctx, statement)
 	return err
 }
 
 // guarded turns a panic into an error: it is the concern of the write's caller,
 // not of the one whose turn it is.
-func (o *write) guarded(ctx context.Context, tx bun.Tx) (err error) {
+func (o *write) guarded(ctx context.Context, tx txn) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())

@@ -11,32 +11,19 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/uptrace/bun"
-
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
 
-// commits counts the commits of a connection.
-type commits struct{ n atomic.Int64 }
-
-func (c *commits) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
-
-func (c *commits) AfterQuery(_ context.Context, e *bun.QueryEvent) {
-	if e.Query == "COMMIT" {
-		c.n.Add(1)
-	}
-}
-
 // queued starts the transactions while another one is being written, so that
 // they wait, lets that one end when all of them wait and then has been called,
 // and returns their errors.
-func queued(t *testing.T, s *store.Store, then func(), transactions ...func(context.Context, bun.Tx) error) []error {
+func queued(t *testing.T, s *store.Store, then func(), transactions ...func(context.Context, store.Tx) error) []error {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		err := s.InTx(t.Context(), func(context.Context, bun.Tx) error {
+		err := s.InTx(t.Context(), func(context.Context, store.Tx) error {
 			close(begun)
 			<-end
 			return nil
@@ -60,7 +47,7 @@ func queued(t *testing.T, s *store.Store, then func(), transactions ...func(cont
 }
 
 // note writes a row that tells that a transaction took place.
-func note(ctx context.Context, tx bun.Tx, name string) error {
+func note(ctx context.Context, tx store.Tx, name string) error {
 	_, err := tx.NewRaw("INSERT INTO leases (id, created_at, expires_at) VALUES (?, 0, 0)", name).Exec(ctx)
 	return err
 }
@@ -78,17 +65,20 @@ func noted(t *testing.T, s *store.Store) []string {
 func TestTransactionsShareACommit(t *testing.T) {
 	t.Parallel()
 	s := storetest.SQLite(t).Open(t, nil)
-	counter := new(commits)
-	s.DB().AddQueryHook(counter) //nolint:staticcheck // the writer must see the hook, and not a copy of its connection
+	var commits atomic.Int64
+	s.SpoilCommits(func(err error) error {
+		commits.Add(1)
+		return err
+	})
 	refused := errors.New("refused")
-	var all []func(context.Context, bun.Tx) error
+	var all []func(context.Context, store.Tx) error
 	var want []string
 	for i := range 20 {
 		name := fmt.Sprintf("%02d", i)
 		if i%5 != 3 && i != 7 {
 			want = append(want, name)
 		}
-		all = append(all, func(ctx context.Context, tx bun.Tx) error {
+		all = append(all, func(ctx context.Context, tx store.Tx) error {
 			if err := note(ctx, tx, name); err != nil {
 				return err
 			}
@@ -116,7 +106,7 @@ func TestTransactionsShareACommit(t *testing.T) {
 		t.Errorf("written is %q, want %q", got, want)
 	}
 	// The one that held the others up, and theirs.
-	if got := counter.n.Load(); got != 2 {
+	if got := commits.Load(); got != 2 {
 		t.Errorf("%d commits, want 2", got)
 	}
 }
@@ -129,8 +119,8 @@ func TestHoldsAreNotSynced(t *testing.T) {
 	const normal, full = 1, 2
 	synced := func(step string, want int) {
 		t.Helper()
-		var got int
-		if err := f.DB().NewRaw("PRAGMA synchronous").Scan(t.Context(), &got); err != nil || got != want {
+		got, err := f.Synchronous(t.Context())
+		if err != nil || got != want {
 			t.Errorf("%s was written with synchronous=%d, %v; want %d", step, got, err, want)
 		}
 	}
@@ -151,7 +141,7 @@ func TestHoldsAreNotSynced(t *testing.T) {
 		for f.Waiting() < 2 && t.Context().Err() == nil {
 			runtime.Gosched()
 		}
-	}, func(ctx context.Context, tx bun.Tx) error { return note(ctx, tx, "a") })
+	}, func(ctx context.Context, tx store.Tx) error { return note(ctx, tx, "a") })
 	if err := errors.Join(append(errs, <-held)...); err != nil {
 		t.Fatal(err)
 	}
@@ -164,11 +154,11 @@ func TestHoldsAreNotSynced(t *testing.T) {
 func TestBatchFallsBack(t *testing.T) {
 	t.Parallel()
 	s := storetest.SQLite(t).Open(t, nil)
-	write := func(name string) func(context.Context, bun.Tx) error {
-		return func(ctx context.Context, tx bun.Tx) error { return note(ctx, tx, name) }
+	write := func(name string) func(context.Context, store.Tx) error {
+		return func(ctx context.Context, tx store.Tx) error { return note(ctx, tx, name) }
 	}
-	spoil := func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.Tx.ExecContext(ctx, "ROLLBACK")
+	spoil := func(ctx context.Context, tx store.Tx) error {
+		_, err := tx.ExecContext(ctx, "ROLLBACK")
 		return errors.Join(err, errors.New("disk full"))
 	}
 	errs := queued(t, s, func() {}, write("a"), write("b"), spoil, write("c"))
@@ -182,6 +172,34 @@ func TestBatchFallsBack(t *testing.T) {
 	}
 }
 
+// TestWriterTakesAnotherConnection leaves the writer's connection within a transaction
+// that nobody ends: it is given up with what was written on it, and others write.
+func TestWriterTakesAnotherConnection(t *testing.T) {
+	t.Parallel()
+	s := storetest.SQLite(t).Open(t, nil)
+	write := func(name string) error {
+		return s.InTx(t.Context(), func(ctx context.Context, tx store.Tx) error { return note(ctx, tx, name) })
+	}
+	if err := write("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.OnLine(t.Context(), "BEGIN IMMEDIATE", "INSERT INTO leases (id, created_at, expires_at) VALUES ('lost', 0, 0)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("refused"); err == nil {
+		t.Error("a transaction was begun within another")
+	}
+	if err := write("b"); err != nil {
+		t.Errorf("on another connection: %v", err)
+	}
+	if got, want := noted(t, s), []string{"a", "b"}; !slices.Equal(got, want) {
+		t.Errorf("written is %q, want %q", got, want)
+	}
+	if mode, err := s.Synchronous(t.Context()); err != nil || mode != 2 {
+		t.Errorf("the other connection has synchronous=%d, %v; want 2", mode, err)
+	}
+}
+
 // TestWaitingTransactionIsWithdrawn ends the patience of one that waits: it does
 // not take place, and those beside it do.
 func TestWaitingTransactionIsWithdrawn(t *testing.T) {
@@ -191,7 +209,7 @@ func TestWaitingTransactionIsWithdrawn(t *testing.T) {
 	var wg sync.WaitGroup
 	withdraw := func() {
 		wg.Go(func() {
-			err := s.InTx(ctx, func(ctx context.Context, tx bun.Tx) error { return note(ctx, tx, "b") })
+			err := s.InTx(ctx, func(ctx context.Context, tx store.Tx) error { return note(ctx, tx, "b") })
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v, want %v", err, context.Canceled)
 			}
@@ -202,7 +220,7 @@ func TestWaitingTransactionIsWithdrawn(t *testing.T) {
 		cancel()
 		wg.Wait()
 	}
-	errs := queued(t, s, withdraw, func(ctx context.Context, tx bun.Tx) error { return note(ctx, tx, "a") })
+	errs := queued(t, s, withdraw, func(ctx context.Context, tx store.Tx) error { return note(ctx, tx, "a") })
 	if errs[0] != nil {
 		t.Error(errs[0])
 	}
