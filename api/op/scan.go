@@ -4,11 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"strconv"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -281,15 +282,15 @@ func (t *stringReader) Read(p []byte) (int, error) {
 	return 0, nil
 }
 
-// piece copies characters that stand for themselves, or else undoes one escape.
+// piece takes characters for as long as they stand for themselves or are an escape
+// that is whole, or else one of another kind.
 func (t *stringReader) piece(p []byte) (int, error) {
 	text, err := t.s.buffered()
 	if err != nil {
 		return 0, err
 	}
-	if n := plain(text[:min(len(text), len(p))]); n > 0 {
-		copy(p, text[:n])
-		return n, t.s.skip(n)
+	if taken, n := unescape(p, text); taken > 0 {
+		return n, t.s.skip(taken)
 	}
 	switch c := text[0]; {
 	case c == '"':
@@ -327,16 +328,38 @@ const (
 	highBits  = 0x8080808080808080
 )
 
+// unescape copies characters from a text to p, with their escapes undone, and returns
+// how many bytes it took and how many it wrote. It leaves off at the string's end, at
+// what does not fit, and at what is not simple: that is for piece to tell.
+func unescape(p, text []byte) (taken, n int) {
+	for taken < len(text) && n < len(p) {
+		m := plain(text[taken:min(len(text), taken+len(p)-n)])
+		copy(p[n:], text[taken:taken+m])
+		taken, n = taken+m, n+m
+		if taken == len(text) || text[taken] != '\\' || len(p)-n < utf8.UTFMax {
+			break
+		}
+		r, size := undo(text[taken:])
+		if size == 0 {
+			break
+		}
+		taken, n = taken+size, n+utf8.EncodeRune(p[n:], r)
+	}
+	return taken, n
+}
+
 // plain returns how many bytes at the start of a text are whole characters that
 // stand for themselves in a JSON string.
 func plain(text []byte) int {
 	n := 0
 	for n < len(text) {
 		for n+8 <= len(text) {
-			// A high bit marks a byte that is below a space, a quote, a backslash or not ASCII.
+			// A high bit marks a byte that is below a space, a quote, a backslash or not
+			// ASCII; above the lowest that is marked, others may be wrongly.
 			x := binary.LittleEndian.Uint64(text[n:])
 			quote, escape := x^(everyByte*'"'), x^(everyByte*'\\')
-			if ((x-everyByte*' ')|(quote-everyByte)|(escape-everyByte)|x)&highBits != 0 {
+			if marked := ((x - everyByte*' ') | (quote - everyByte) | (escape - everyByte) | x) & highBits; marked != 0 {
+				n += bits.TrailingZeros64(marked) / 8
 				break
 			}
 			n += 8
@@ -367,26 +390,38 @@ func undo(text []byte) (r rune, size int) {
 		return 0, 0
 	}
 	if text[1] != 'u' {
-		if short, ok := shortEscapes[text[1]]; ok {
+		if short := shortEscapes[text[1]]; short != 0 {
 			return rune(short), 2
 		}
 		return 0, 0
 	}
-	var code [2]byte
 	if len(text) < 6 {
 		return 0, 0
 	}
-	if _, err := hex.Decode(code[:], text[2:6]); err != nil {
-		return 0, 0
+	for _, c := range text[2:6] {
+		digit := hexDigits[c]
+		if digit == 0 {
+			return 0, 0
+		}
+		r = r<<4 | rune(digit-1)
 	}
-	if r = rune(binary.BigEndian.Uint16(code[:])); utf16.IsSurrogate(r) {
+	if utf16.IsSurrogate(r) {
 		return 0, 0
 	}
 	return r, 6
 }
 
-// shortEscapes are the escapes of one letter.
-var shortEscapes = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+// shortEscapes are the escapes of one letter; 0 is none.
+var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// hexDigits are the values of digits, and one more; 0 is none.
+var hexDigits = func() (values [256]byte) {
+	for value, digit := range "0123456789abcdef" {
+		values[digit] = byte(value + 1)
+		values[unicode.ToUpper(digit)] = byte(value + 1)
+	}
+	return values
+}()
 
 // escape undoes one escape into spare. Half of a surrogate pair is none.
 func (t *stringReader) escape() error {
@@ -399,8 +434,8 @@ func (t *stringReader) escape() error {
 		return err
 	}
 	if c != 'u' {
-		short, ok := shortEscapes[c]
-		if !ok {
+		short := shortEscapes[c]
+		if short == 0 {
 			return &syntaxError{at: start}
 		}
 		t.spare = append(t.held[:0], short)
