@@ -67,7 +67,7 @@ func (tx txn) statement(ctx context.Context, of compiled, text string) *sql.Stmt
 
 // exec runs a statement of the paid path in tx.
 func (s *core) exec(ctx context.Context, tx txn, text string, args ...any) (sql.Result, error) {
-	if stmt := tx.statement(ctx, s.writing, text); stmt != nil {
+	if stmt := tx.statement(ctx, s.writing, text); stmt != nil { //nolint:sqlclosecheck // closed with tx, or with the line
 		return stmt.ExecContext(ctx, args...)
 	}
 	return tx.direct.ExecContext(ctx, text, args...)
@@ -75,7 +75,7 @@ func (s *core) exec(ctx context.Context, tx txn, text string, args ...any) (sql.
 
 // queryRow runs a statement of the paid path that returns a row, or none.
 func (s *core) queryRow(ctx context.Context, tx txn, text string, args ...any) *sql.Row {
-	if stmt := tx.statement(ctx, s.writing, text); stmt != nil {
+	if stmt := tx.statement(ctx, s.writing, text); stmt != nil { //nolint:sqlclosecheck // closed with tx, or with the line
 		return stmt.QueryRowContext(ctx, args...)
 	}
 	return tx.direct.QueryRowContext(ctx, text, args...)
@@ -92,7 +92,7 @@ func (s *core) queryAlone(ctx context.Context, text string, args ...any) *sql.Ro
 
 // queryAll runs a statement of the paid path that returns any number of rows.
 func (s *core) queryAll(ctx context.Context, tx txn, text string, args ...any) (*sql.Rows, error) {
-	if stmt := tx.statement(ctx, s.writing, text); stmt != nil {
+	if stmt := tx.statement(ctx, s.writing, text); stmt != nil { //nolint:sqlclosecheck // closed with tx, or with the line
 		return stmt.QueryContext(ctx, args...)
 	}
 	return tx.direct.QueryContext(ctx, text, args...)
