@@ -153,10 +153,11 @@ func unescaped(escape string) string {
 // those in data: URIs, and draws without.
 func wantedBy(template string, faces Typefaces) wanted {
 	want := wanted{Apart: true}
-	own := described{faces, template}
+	said := template
 	if !strings.Contains(template, "local(") {
-		own.html = strings.ReplaceAll(template, "@font-face", "")
+		said = strings.ReplaceAll(template, "@font-face", "")
 	}
+	own := describe(faces, said)
 	for list, readable := range faceLists(template) {
 		names := lacking(list, own)
 		known := slices.ContainsFunc(want.Lists, func(other []string) bool { return slices.Equal(other, names) })

@@ -205,3 +205,34 @@ func TestLinksThatLeadNowhereAreWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+// countedFaces counts how often it is asked.
+type countedFaces struct {
+	fewFaces
+	asked *int
+}
+
+func (f countedFaces) Named(family string) bool {
+	*f.asked++
+	return f.fewFaces.Named(family)
+}
+
+// What is asked of a text grows with it, and not with its square, which one of some
+// megabytes would make hours of.
+func TestListsOfTypefacesAreReadInTimeOfTheirLength(t *testing.T) {
+	const repeats = 2000
+	for name, text := range map[string]string{
+		"one list that goes on":         "<style>" + strings.Repeat("font-family:Serif,", repeats),
+		"many names in a list":          "<style>p{font-family:" + strings.Repeat("None,", repeats) + "Arial}</style>",
+		"lists of many names":           "<style>" + strings.Repeat("p{font-family:"+strings.Repeat("None,", 100)+"Arial}", repeats/100),
+		"names that the document means": strings.Repeat("<p style='font-family:var(--a),None'>", repeats) + "--a:x",
+	} {
+		asked := 0
+		faces := countedFaces{fewFaces{"Arial", "serif"}, &asked}
+		mayLack(text, faces)
+		wantedBy(text, faces)
+		if asked > repeats {
+			t.Errorf("%s: %d names are looked up in %d bytes", name, asked, len(text))
+		}
+	}
+}

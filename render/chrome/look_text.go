@@ -49,7 +49,7 @@ func reference(text string) rune {
 
 // asksForFace looks at the lists of typefaces in style sheets and attributes.
 func asksForFace(html string, faces Typefaces) bool {
-	faces = described{faces, html}
+	faces = describe(faces, html)
 	for list, readable := range faceLists(html) {
 		if !readable || len(lacking(list, faces)) > 0 {
 			return true
@@ -59,11 +59,12 @@ func asksForFace(html string, faces Typefaces) bool {
 }
 
 // faceLists are the lists of typefaces in style sheets and attributes. Those of the
-// element for them, and of scripts, only the browser can read.
+// element for them, and of scripts, only the browser can read, as those beyond
+// maxRead. Each is looked at up to maxList, so that it takes no longer than the text.
 func faceLists(html string) iter.Seq2[[]string, bool] {
 	const word = "font"
 	return func(yield func(list []string, readable bool) bool) {
-		for {
+		for read := 0; ; {
 			at := strings.Index(html, word)
 			if at < 0 {
 				// Upper case is rare enough to be asked about.
@@ -77,7 +78,7 @@ func faceLists(html string) iter.Seq2[[]string, bool] {
 				before = html[at-1]
 			}
 			html = html[at+len(word):]
-			value, long := strings.CutPrefix(html, "-family")
+			value, long := strings.CutPrefix(html[:min(len(html), maxList)], "-family")
 			value = strings.TrimLeft(value, " \t\r\n")
 			readable := true
 			switch {
@@ -92,6 +93,10 @@ func faceLists(html string) iter.Seq2[[]string, bool] {
 			default:
 				value = afterSize(value[1:])
 			}
+			if read++; read > maxRead {
+				yield(nil, false)
+				return
+			}
 			if !yield(families(value), readable) {
 				return
 			}
@@ -99,20 +104,43 @@ func faceLists(html string) iter.Seq2[[]string, bool] {
 	}
 }
 
+const (
+	// maxRead is how many lists of a text are read, and maxList how much of each.
+	maxRead, maxList = 10_000, 2000
+	// maxSought is how many names are looked for in a text. Who has more of them does
+	// not have the others, as far as is known without the browser.
+	maxSought = 100
+)
+
 // described are the typefaces that come with a document, or the lists that its
 // variables stand for, as faces has them.
 type described struct {
 	Typefaces
-	html string
+	html   string
+	rules  bool            // there are some that bring typefaces
+	sought map[string]bool // what is known of names
+}
+
+func describe(faces Typefaces, html string) described {
+	return described{faces, html, containsFold(html, "@font-face"), map[string]bool{}}
 }
 
 // Named looks up what the document itself says of a name.
 func (d described) Named(family string) bool {
+	has, known := d.sought[family]
+	if !known && len(d.sought) < maxSought {
+		has = d.find(family)
+		d.sought[family] = has
+	}
+	return has
+}
+
+func (d described) find(family string) bool {
 	if name, ok := strings.CutPrefix(family, "var("); ok {
 		_, value, found := strings.Cut(d.html, strings.TrimRight(name, ")")+":")
-		return !found || len(lacking(families(value), d.Typefaces)) == 0
+		return !found || len(lacking(families(value[:min(len(value), maxList)]), d.Typefaces)) == 0
 	}
-	return d.Typefaces.Named(family) || containsFold(d.html, "@font-face") && brings(d.html, family)
+	return d.Typefaces.Named(family) || d.rules && brings(d.html, family)
 }
 
 // brings says whether a document has a rule for a typeface of that name.
