@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"relaypdf/store/blob"
@@ -45,6 +46,26 @@ func TestContract(t *testing.T) {
 		t.Parallel()
 		blobtest.Run(t, blob.NewPair(first, former))
 	})
+}
+
+// TestPlacesOfAPair: who was among the former blobs when these had been moved, and the
+// former place is gone, begins anew.
+func TestPlacesOfAPair(t *testing.T) {
+	t.Parallel()
+	first, _ := newDisk(t)
+	former, _ := newDisk(t)
+	if _, err := former.Put(t.Context(), "moved", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	place := blobtest.List(t, blob.NewPair(first, former))[0].Place
+	if _, err := blob.Move(t.Context(), former, first, func(blob.Moved) {}); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	err := first.List(t.Context(), place, func(e blob.Entry) error { found = append(found, e.Key); return nil })
+	if err != nil || !slices.Equal(found, []string{"moved"}) {
+		t.Errorf("after %q: %q, %v; want the blob that was moved", place, found, err)
+	}
 }
 
 // movedWhileOpened is a former place whose blobs are moved between the look into the
