@@ -287,11 +287,6 @@ func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 	s = d.resolve(s)
 	f := views.FieldDoc{Name: name, Type: d.typeOf(s), Required: required, Description: s.Description}
 	var limits []string
-	add := func(format string, n json.Number) {
-		if n != "" {
-			limits = append(limits, fmt.Sprintf(format, n))
-		}
-	}
 	if len(s.Enum) > 0 {
 		var values []string
 		for _, v := range s.Enum {
@@ -299,18 +294,49 @@ func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 		}
 		limits = append(limits, "one of "+strings.Join(values, ", "))
 	}
-	add("at least %s", s.Minimum)
-	add("at most %s", s.Maximum)
-	add("at least %s characters", s.MinLength)
-	add("at most %s characters", s.MaxLength)
-	add("at least %s items", s.MinItems)
-	add("at most %s items", s.MaxItems)
+	for _, bound := range []string{
+		bound(s.Description, s.Minimum, s.Maximum, ""),
+		bound(s.Description, s.MinLength, s.MaxLength, " characters"),
+		bound(s.Description, s.MinItems, s.MaxItems, " items"),
+	} {
+		if bound != "" {
+			limits = append(limits, bound)
+		}
+	}
 	if s.Default != nil {
 		limits = append(limits, fmt.Sprintf("default %v", s.Default))
 		f.Description = strings.TrimSpace(strings.TrimSuffix(f.Description, fmt.Sprintf("Default: %v.", s.Default)))
 	}
 	f.Limits = strings.Join(limits, "; ")
 	return f
+}
+
+// bound says between what a number, or a count of something, lies. It is empty where
+// the description says so.
+func bound(description string, low, high json.Number, of string) string {
+	little := low == "" || low == "0" || low == "1"
+	switch {
+	case low == "" && high == "", high != "" && little && named(description, high), named(description, low) && (high == "" || named(description, high)):
+		return ""
+	case high == "" && low == "1" && of != "":
+		return "not empty"
+	case high == "":
+		return "at least " + low.String() + of
+	case low == "", low == "0" && of != "":
+		return "at most " + high.String() + of
+	}
+	return "from " + low.String() + " to " + high.String() + of
+}
+
+// named reports that a text has a number as one end of what is possible, a count of
+// bytes in MiB, too.
+func named(text string, n json.Number) bool {
+	one := regexp.QuoteMeta(n.String())
+	if count, err := n.Int64(); err == nil && count > 0 && count%(1<<20) == 0 {
+		one += fmt.Sprintf("|%d MiB", count>>20)
+	}
+	end := regexp.MustCompile(`(?i)\b(from|least|most|to) (` + one + `)\b|\b(` + one + `)\w* (to|at most|at least)\b`)
+	return n != "" && end.MatchString(strings.ReplaceAll(text, ",", ""))
 }
 
 // typeOf writes the type of a value: string, number or string, list of objects.

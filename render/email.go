@@ -16,10 +16,10 @@ import (
 	"relaypdf/render/spool"
 )
 
-// Emails makes PDFs of e-mails.
+// Emails makes PDFs of emails.
 type Emails struct{ *Account }
 
-// EmailFiles says what becomes of the files that came with an e-mail.
+// EmailFiles says what becomes of the files that came with an email.
 type EmailFiles string
 
 const (
@@ -31,13 +31,13 @@ const (
 	IgnoreFiles EmailFiles = "ignore"
 )
 
-// Email says how an e-mail becomes a PDF. Lengths are in inches.
+// Email says how an email becomes a PDF. Lengths are in inches.
 type Email struct {
 	Width, Height float64
 	Files         EmailFiles
 }
 
-// What is told of an e-mail.
+// What is told of an email.
 const (
 	// EmailUnread is that a part of it could not be read.
 	EmailUnread = "content_unread"
@@ -48,12 +48,12 @@ const (
 const (
 	// maxAppended is how many files become pages.
 	maxAppended = 30
-	// emailDepth is how deep e-mails may lie in e-mails that become pages.
+	// emailDepth is how deep emails may lie in emails that become pages.
 	emailDepth = 3
 )
 
-// Print makes a PDF of an e-mail, without the network: what it would load is left out
-// and told. A file that is no e-mail is a *PDFError of the kind PDFNotEmail.
+// Print makes a PDF of an email, without the network: what it would load is left out
+// and told. A file that is no email is a *PDFError of the kind PDFNotEmail.
 func (e Emails) Print(ctx context.Context, content FileContent, how Email) (Document, error) {
 	p := emailPrint{Emails: e, how: how, left: maxAppended}
 	doc, err := p.message(ctx, content, 0)
@@ -61,14 +61,14 @@ func (e Emails) Print(ctx context.Context, content FileContent, how Email) (Docu
 	return doc, err
 }
 
-// emailPrint is one e-mail, with those in it, on its way to be a PDF.
+// emailPrint is one email, with those in it, on its way to be a PDF.
 type emailPrint struct {
 	Emails
 	how  Email
 	left int // files that may still become pages
 }
 
-// message makes a PDF of an e-mail that lies so deep in others.
+// message makes a PDF of an email that lies so deep in others.
 func (p *emailPrint) message(ctx context.Context, content FileContent, depth int) (_ Document, err error) {
 	const name = "message.eml"
 	made, err := p.runTool(ctx, engine.Job{Name: email.Job, Args: name, Files: []engine.File{{Name: name, Content: content}}})
@@ -120,7 +120,7 @@ func (p *emailPrint) message(ctx context.Context, content FileContent, depth int
 func emailWarnings(about email.Result) (told []Warning) {
 	if count := len(about.Remote); count > 0 {
 		told = append(told, Warning{Code: chrome.ResourceFailed, URL: about.Remote[0], Message: fmt.Sprintf(
-			"left out, of %d pictures and style sheets on other servers: loading them would tell the sender that the e-mail was read", count)}.Bounded())
+			"left out, of %d pictures and style sheets on other servers: loading them would tell the sender that the email was read", count)}.Bounded())
 	}
 	for _, note := range about.Notes {
 		told = append(told, Warning{Code: EmailUnread, Message: note})
@@ -194,7 +194,7 @@ func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*
 	}
 	if f.ContentType == "message/rfc822" || strings.EqualFold(path.Ext(f.Filename), ".eml") {
 		if depth+1 >= emailDepth {
-			return nil, nil, &noPagesError{"it lies too deep in other e-mails"}
+			return nil, nil, &noPagesError{"it lies too deep in other emails"}
 		}
 		doc, err := p.message(ctx, f.Content, depth+1)
 		return doc.Body, doc.Warnings, err

@@ -15,7 +15,7 @@ import (
 	"relaypdf/render/spool"
 )
 
-// mails are e-mails as programs send them; looked at, too: EMAILS=folder keeps their PDFs.
+// mails are emails as programs send them; looked at, too: EMAILS=folder keeps their PDFs.
 var mails = map[string]string{
 	"letter": `From: =?utf-8?Q?Zo=C3=AB_Keller?= <zoe@keller.example>
 To: Bob Miller <bob@example.com>, "Smith, Jo" <jo@example.com>
@@ -94,7 +94,7 @@ Regards, in two languages
 		"Content-Type: application/octet-stream; name=encrypted.asc\n\n-----BEGIN PGP MESSAGE-----\n--b--\n",
 }
 
-// printEmail makes a PDF of an e-mail, and returns its file and its text.
+// printEmail makes a PDF of an email, and returns its file and its text.
 func printEmail(t *testing.T, a *Account, content string, how Email) (file, text string, doc Document) {
 	t.Helper()
 	how.Width, how.Height = 8.27, 11.69
@@ -148,7 +148,7 @@ func TestEmails(t *testing.T) {
 		}
 	}
 	var refused *PDFError
-	if _, err := (Emails{a}).Print(t.Context(), spool.FromBytes([]byte("%PDF-1.7 no e-mail")), Email{}); !errors.As(err, &refused) || refused.Kind != PDFNotEmail {
+	if _, err := (Emails{a}).Print(t.Context(), spool.FromBytes([]byte("%PDF-1.7 no email")), Email{}); !errors.As(err, &refused) || refused.Kind != PDFNotEmail {
 		t.Errorf("a PDF: %v", err)
 	}
 }
@@ -167,7 +167,7 @@ for word in text.split():
     print(word)
 `
 
-// TestEmailsOfOthers makes PDFs of e-mails from the wild, and has them say what
+// TestEmailsOfOthers makes PDFs of emails from the wild, and has them say what
 // another reader finds in them.
 func TestEmailsOfOthers(t *testing.T) {
 	t.Parallel()
@@ -210,7 +210,7 @@ func TestEmailsOfOthers(t *testing.T) {
 		}
 	}
 	if same < 40 {
-		t.Errorf("%d e-mails say what they should, want 40 at least", same)
+		t.Errorf("%d emails say what they should, want 40 at least", same)
 	}
 }
 

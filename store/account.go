@@ -102,12 +102,12 @@ func (r *accountRow) spentOn(day int64) credit.Amount {
 }
 
 // CreateAccount adds an account with a trial balance, in microdollars, which
-// may be zero. It returns ErrExists when the e-mail address has an account.
+// may be zero. It returns ErrExists when the email address has an account.
 func (s AccountStore) CreateAccount(ctx context.Context, email string, trial credit.Amount) (Account, error) {
 	valid := storable(email)
 	email = strings.ToLower(strings.TrimSpace(email))
 	if !valid || email == "" || len(email) > 254 {
-		return Account{}, errors.New("create account: the e-mail address must have 1 to 254 bytes of valid UTF-8")
+		return Account{}, errors.New("create account: the email address must have 1 to 254 bytes of valid UTF-8")
 	}
 	if trial < 0 || trial > maxAmount {
 		return Account{}, fmt.Errorf("create account: the trial balance must be between 0 and %s; got %s", maxAmount, trial)

@@ -71,7 +71,7 @@ func (s *Store) People() *People { return &People{s} }
 // expired, or never existed.
 var ErrUsed = errors.New("the link or code was used before, or has expired")
 
-// MailAddress returns an e-mail address as it is stored, or an error that says
+// MailAddress returns an email address as it is stored, or an error that says
 // what is wrong with it.
 func MailAddress(text string) (string, error) {
 	address := strings.ToLower(strings.TrimSpace(text))

@@ -66,7 +66,7 @@ func (w manuals) guide(v *visit, slug, path string) error {
 }
 
 // groupTitles are those of the reference's groups that are no words as they are.
-var groupTitles = map[string]string{"pdf": "PDF", "zip": "ZIP", "mcp": "MCP", "email": "E-mail"}
+var groupTitles = map[string]string{"pdf": "PDF", "zip": "ZIP", "mcp": "MCP", "email": "Email"}
 
 func (w manuals) referenceGroups() []views.ReferenceGroup {
 	var groups []views.ReferenceGroup

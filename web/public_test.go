@@ -289,7 +289,12 @@ func TestDocs(t *testing.T) {
 	v.sees("/docs", "Quick start", h.url+"/v1/pdf", "Next:")
 	v.sees("/docs/page-breaks", "break-inside")
 	v.sees("/docs/api", "/v1/pdf/merge")
-	v.sees("/docs/api/pdf_create", "options.margin.top", "At most 10485760 characters", "payment_required", "curl", "Python", "PHP")
+	reference := v.sees("/docs/api/pdf_create", "options.margin.top", "at most 10 MiB", "From 1 to 255 characters.", "payment_required", "curl", "Python", "PHP")
+	for _, again := range []string{"10485760", "At least 0.1", "most 30000; default", "to 100 items"} {
+		if strings.Contains(reference.body, again) {
+			t.Errorf("%q says a bound that the description says already", again)
+		}
+	}
 	v.sees("/llms.txt", h.url+"/docs/errors")
 	v.sees("/llms-full.txt", "POST /v1/pdf/merge", "Headers and footers")
 	v.sees("/robots.txt", "Sitemap: "+h.url+"/sitemap.xml")

@@ -14,7 +14,7 @@ type EmailInput struct {
 	Described
 	FileSource
 
-	Attachments string `json:"attachments,omitempty" jsonschema:"enum=embed,enum=append,enum=ignore,default=embed" jsonschema_description:"Attachments become files in the PDF, or pages where they can be. In any case the first page lists them. append makes pages of PDFs, images, office documents, texts and e-mails, 30 at most, and embeds the rest."`
+	Attachments string `json:"attachments,omitempty" jsonschema:"enum=embed,enum=append,enum=ignore,default=embed" jsonschema_description:"Attachments become files in the PDF, or pages where they can be. In any case the first page lists them. append makes pages of PDFs, images, office documents, texts and emails, 30 at most, and embeds the rest."`
 	Format      string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, such as A4. In any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6."`
 }
 
@@ -26,7 +26,7 @@ func (in *EmailInput) Validate() error {
 	return failures(faults)
 }
 
-// paper is what the e-mail is printed on, and faults what is none.
+// paper is what the email is printed on, and faults what is none.
 func (in *EmailInput) paper(faults *op.Faults) paper {
 	return sheet(faults, "", cmp.Or(in.Format, "Letter"), Length{}, Length{})
 }

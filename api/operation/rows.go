@@ -310,7 +310,7 @@ var Rows = []op.Row[*Env]{
 	},
 	row[EmailInput]{
 		Info: op.Info{
-			Name: "email.create", Summary: "Make a PDF of an e-mail",
+			Name: "email.create", Summary: "Make a PDF of an email",
 			Use:   "Use it for .eml files.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"}, Warns: true,
 		},

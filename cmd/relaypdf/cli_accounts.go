@@ -54,12 +54,12 @@ func newAccountsCreate() *cobra.Command {
 	return cmd
 }
 
-// parseEmail checks that the text is a bare e-mail address. A host without a
+// parseEmail checks that the text is a bare email address. A host without a
 // dot is accepted, as in dev@localhost.
 func parseEmail(text string) (string, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text {
-		return "", usagef("%q is not an e-mail address; write it like ada@example.com", text)
+		return "", usagef("%q is not an email address; write it like ada@example.com", text)
 	}
 	return text, nil
 }
@@ -68,7 +68,7 @@ func parseEmail(text string) (string, error) {
 func accountByEmail(ctx context.Context, s *store.Store, email string) (store.Account, error) {
 	account, err := s.AccountByEmail(ctx, email)
 	if errors.Is(err, store.ErrNotFound) {
-		return account, usagef("no account has the e-mail address %s; relaypdf accounts list shows those that exist", email)
+		return account, usagef("no account has the email address %s; relaypdf accounts list shows those that exist", email)
 	}
 	return account, err
 }

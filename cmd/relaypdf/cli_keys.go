@@ -59,7 +59,7 @@ func newKeysCreate(table *op.Table[*operation.Env]) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&options.account, "account", "", "e-mail address of the account (required)")
+	flags.StringVar(&options.account, "account", "", "email address of the account (required)")
 	flags.StringVar(&options.name, "name", "", "name to tell keys apart")
 	flags.BoolVar(&options.test, "test", false, "make a pdf_test_ key, which works only while the service has a loopback address")
 	flags.StringVar(&options.expires, "expires", "", "when the key stops working: a time from now like 720h or 30d, a day like 2027-01-31 (its beginning, in UTC), or an RFC 3339 time")
@@ -73,7 +73,7 @@ func newKeysCreate(table *op.Table[*operation.Env]) *cobra.Command {
 func (o *keyOptions) parse(table *op.Table[*operation.Env], now time.Time) (store.NewKey, error) {
 	key := store.NewKey{Name: o.name, Test: o.test, Operations: o.operations}
 	if o.account == "" {
-		return key, usagef("--account is missing; give the e-mail address of the account")
+		return key, usagef("--account is missing; give the email address of the account")
 	}
 	for _, name := range o.operations {
 		if table.Lookup(name) == nil {
@@ -215,10 +215,10 @@ func newKeysRevoke() *cobra.Command {
 
 // onKeys is a command about the keys of the account that --account names.
 func onKeys(cmd *cobra.Command, do func(context.Context, *store.Store, store.Account, []string) error) *cobra.Command {
-	email := cmd.Flags().String("account", "", "e-mail address of the account (required)")
+	email := cmd.Flags().String("account", "", "email address of the account (required)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *email == "" {
-			return usagef("--account is missing; give the e-mail address of the account")
+			return usagef("--account is missing; give the email address of the account")
 		}
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
 			account, err := accountByEmail(ctx, s, *email)

@@ -196,9 +196,9 @@ func TestMistakes(t *testing.T) {
 		want string
 	}{
 		{[]string{"accounts", "create", "ada@example.com", data}, 2, "ada@example.com has an account already"},
-		{[]string{"accounts", "create", "ada", data}, 2, `"ada" is not an e-mail address`},
+		{[]string{"accounts", "create", "ada", data}, 2, `"ada" is not an email address`},
 		{[]string{"accounts", "create", data}, 2, "accepts 1 arg(s), received 0; usage: relaypdf accounts create EMAIL [flags]"},
-		{[]string{"accounts", "credit", "bob@example.com", "1", data}, 2, "no account has the e-mail address bob@example.com"},
+		{[]string{"accounts", "credit", "bob@example.com", "1", data}, 2, "no account has the email address bob@example.com"},
 		{[]string{"accounts", "credit", "ada@example.com", "-1", data}, 2, "unknown shorthand flag"},
 		{[]string{"accounts", "credit", "ada@example.com", "0", data}, 2, `"0" is not an amount in dollars above 0`},
 		{[]string{"accounts", "lst", data}, 2, "did you mean list?"},
@@ -208,7 +208,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"accounts", "create", "a@b.c", "--data-dir", "/proc/nowhere"}, 1, "/proc/nowhere"},
 		{[]string{"accounts", "list", "--blobs", "s3://x", data}, 2, "RELAYPDF_BLOBS"},
 		{[]string{"keys", "create", data}, 2, "--account is missing"},
-		{[]string{"keys", "create", "--account", "bob@example.com", data}, 2, "no account has the e-mail address"},
+		{[]string{"keys", "create", "--account", "bob@example.com", data}, 2, "no account has the email address"},
 		{[]string{"keys", "create", "--account", "ada@example.com", "--operations", "pdf.crate", data}, 2, `"pdf.crate" is no operation; the operations are pdf.create, `},
 		{[]string{"keys", "create", "--account", "ada@example.com", "--spend-limit", "much", data}, 2, "--spend-limit"},
 		{[]string{"keys", "create", "--account", "ada@example.com", "--expires", "1h ago", data}, 2, "--expires"},

@@ -73,7 +73,7 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, text := post("/v1/email", string(body)); status != http.StatusOK || !strings.Contains(text, "attachment_embedded") || !strings.Contains(text, "no office program") {
-		t.Errorf("an e-mail: %d %s", status, text)
+		t.Errorf("an email: %d %s", status, text)
 	}
 }
 

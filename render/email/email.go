@@ -1,4 +1,4 @@
-// Package email reads e-mail and makes a page of it: who wrote to whom, and what. Its
+// Package email reads email and makes a page of it: who wrote to whom, and what. Its
 // job runs in the children of render/engine, as what it reads is anybody's.
 package email
 
@@ -86,7 +86,7 @@ func Read(content io.Reader) (*Message, error) {
 	}
 	fields, err := textproto.ReadHeader(bufio.NewReader(bytes.NewReader(head)))
 	if err != nil {
-		return nil, &Error{"is not an e-mail in the format of .eml"}
+		return nil, &Error{"is not an email in the format of .eml"}
 	}
 	header := mail.Header{Header: message.Header{Header: fields}}
 	m := &Message{
@@ -94,7 +94,7 @@ func Read(content io.Reader) (*Message, error) {
 		Subject: text(header, "Subject"), Date: text(header, "Date"), Language: language(header.Get("Content-Language")),
 	}
 	if len(m.From)+len(m.To)+len(m.Subject)+len(m.Date) == 0 {
-		return nil, &Error{"is not an e-mail in the format of .eml: it has no sender, no recipient, no date and no subject"}
+		return nil, &Error{"is not an email in the format of .eml: it has no sender, no recipient, no date and no subject"}
 	}
 	if at, err := header.Date(); err == nil && !at.IsZero() {
 		m.Date = at.Format("Monday, 2 January 2006, 15:04 -0700")
@@ -192,7 +192,7 @@ type Person struct{ Name, Address string }
 // People are some.
 type People []Person
 
-// String writes them as programs of e-mail do.
+// String writes them as programs of email do.
 func (p People) String() string {
 	var written []string
 	for _, person := range p {

@@ -161,9 +161,9 @@ func TestRefused(t *testing.T) {
 		return someone + "\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n" + strings.Repeat("--b\r\n"+part+"\r\n", n)
 	}
 	for name, tt := range map[string]struct{ content, want string }{
-		"empty":         {"", "is not an e-mail"},
-		"PDF":           {"%PDF-1.7\n1 0 obj\n", "is not an e-mail"},
-		"no header":     {"\r\n\r\ntext", "is not an e-mail"},
+		"empty":         {"", "is not an email"},
+		"PDF":           {"%PDF-1.7\n1 0 obj\n", "is not an email"},
+		"no header":     {"\r\n\r\ntext", "is not an email"},
 		"Outlook":       {outlookMagic + "rest", "save it as .eml"},
 		"long header":   {someone + "\r\nX: " + strings.Repeat("x", maxHeader), "has a header of more"},
 		"long lines":    {strings.Repeat("x", 8*maxHeader), "has a header of more"},

@@ -58,7 +58,7 @@ func FromJob(err error) error {
 func printed(w *engine.Work, name string) (result Result, err error) {
 	source, err := os.Open(w.Path(name))
 	if err != nil {
-		return result, fmt.Errorf("e-mail: %w", err)
+		return result, fmt.Errorf("email: %w", err)
 	}
 	defer source.Close()
 	m, err := Read(source)
@@ -78,7 +78,7 @@ func printed(w *engine.Work, name string) (result Result, err error) {
 	for i, content := range outputs {
 		output := fmt.Sprintf("made%d", i)
 		if err := os.WriteFile(w.Path(output), content, 0o600); err != nil {
-			return result, fmt.Errorf("e-mail: %w", err)
+			return result, fmt.Errorf("email: %w", err)
 		}
 		w.Output(output)
 	}

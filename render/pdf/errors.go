@@ -53,7 +53,7 @@ const (
 	Remains Kind = "remains"
 	// NoArchive is a document that cannot be made PDF/A. Text says why.
 	NoArchive Kind = "no_archive"
-	// NotEmail is a file that is no e-mail which can be read. Text says why.
+	// NotEmail is a file that is no email which can be read. Text says why.
 	NotEmail Kind = "not_email"
 )
 

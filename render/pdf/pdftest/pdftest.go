@@ -14,7 +14,7 @@ import (
 const (
 	// corpus is a module whose test data are documents and images from the wild.
 	corpus = "github.com/pdfcpu/pdfcpu@v0.15.0"
-	// mailbox is one whose test data are e-mails from the wild.
+	// mailbox is one whose test data are emails from the wild.
 	mailbox = "github.com/jhillyerd/enmime/v2@v2.3.0"
 )
 
@@ -26,14 +26,14 @@ func Corpus(t testing.TB) (dir string) {
 	return download(t, corpus)
 }
 
-// Mails returns the files of e-mails that others have written, well and badly.
+// Mails returns the files of emails that others have written, well and badly.
 func Mails(t testing.TB) (files []string) {
 	t.Helper()
 	dir := filepath.Join(download(t, mailbox), "testdata")
 	for _, kind := range []string{"mail", "low-quality"} {
 		found, err := filepath.Glob(filepath.Join(dir, kind, "*.raw"))
 		if err != nil || len(found) == 0 {
-			t.Fatalf("no e-mails in %s of %s: %v", kind, mailbox, err)
+			t.Fatalf("no emails in %s of %s: %v", kind, mailbox, err)
 		}
 		files = append(files, found...)
 	}
