@@ -102,10 +102,10 @@ type mathInlines struct{}
 func (mathInlines) Trigger() []byte { return []byte{'$', '\\'} }
 
 // Parse implements parser.InlineParser.
-func (mathInlines) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+func (mathInlines) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	line, segment := block.PeekLine()
 	if line[0] == '\\' {
-		return parenthesized(block)
+		return parenthesized(block, pc)
 	}
 	fence := 1
 	if bytes.HasPrefix(line, []byte("$$")) {
@@ -138,12 +138,20 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.No
 // prose is text between brackets that were escaped because they are none of Markdown.
 var prose = regexp.MustCompile(`^[^\\^=_{}]*\pL{2,}\s+\pL{2,}[^\\^=_{}]*$`)
 
+// unclosed is where the line ends that was last found to have no \) any more: it is
+// not looked through again from each of its backslashes.
+var unclosed = parser.NewContextKey()
+
 // parenthesized is the formula between \( and \) that the line begins with, or nil.
-func parenthesized(block text.Reader) ast.Node {
+func parenthesized(block text.Reader, pc parser.Context) ast.Node {
 	line, segment := block.PeekLine()
 	rest, ok := bytes.CutPrefix(line, []byte(`\(`))
+	if !ok || block.PrecendingCharacter() == ']' || pc.Get(unclosed) == segment.Stop {
+		return nil
+	}
 	end := fenceAt(rest, `\)`)
-	if !ok || end < 0 || block.PrecendingCharacter() == ']' {
+	if end < 0 {
+		pc.Set(unclosed, segment.Stop)
 		return nil
 	}
 	tex := bytes.TrimSpace(rest[:end])
@@ -211,14 +219,38 @@ func (mathBlocks) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.N
 		reader.AdvanceToEOL()
 		return &formulaBlock{formula: formula{tex: string(first[:end]), at: segment.Start, apart: true}, closed: true}, parser.NoChildren
 	}
-	// What does not end before the next paragraph was not meant.
-	below, _, _ := bytes.Cut(reader.Source()[segment.Stop:], []byte("\n\n"))
-	end := fenceAt(below, fence)
-	if end < 0 || fence == `\]` && (len(bytes.TrimSpace(below[:end])) == 0 || !ending.Match(below[end+2:])) {
+	if !closes(reader.Source(), segment.Stop, fence, pc) {
 		return nil, parser.NoChildren
 	}
 	reader.AdvanceToEOL()
 	return &formulaBlock{formula: formula{tex: string(first) + "\n", at: segment.Start, apart: true}, fence: fence}, parser.NoChildren
+}
+
+// formulaEnd is the end of formulas that was last looked for: what is said of it holds
+// for all that begin before it, from which it is not looked for again.
+type formulaEnd struct {
+	fence string
+	at    int // where it is, or where the paragraph ends that has none
+	fits  bool
+}
+
+var formulaEndKey = parser.NewContextKey()
+
+// closes tells whether a formula ends whose first line does at a place. What does not
+// end before the next paragraph was not meant.
+func closes(source []byte, from int, fence string, pc parser.Context) bool {
+	known, _ := pc.Get(formulaEndKey).(formulaEnd)
+	if known.fence != fence || known.at < from {
+		below, _, _ := bytes.Cut(source[from:], []byte("\n\n"))
+		end := fenceAt(below, fence)
+		if end < 0 {
+			known = formulaEnd{fence, from + len(below), false}
+		} else {
+			known = formulaEnd{fence, from + end, fence == "$$" || ending.Match(below[end+2:])}
+		}
+		pc.Set(formulaEndKey, known)
+	}
+	return known.fits && (fence == "$$" || len(bytes.TrimSpace(source[from:known.at])) > 0)
 }
 
 // Continue implements parser.BlockParser.

@@ -37,6 +37,20 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
+// Text is looked through for the ends of formulas once, and not from each beginning:
+// 100 kB took more than a minute, with the race detector.
+func TestFormulasWithoutEndsAreReadInTimeOfTheirLength(t *testing.T) {
+	const bytes = 1 << 20
+	for _, src := range []string{
+		strings.Repeat(`\(`, bytes/2), strings.Repeat(`]\(`, bytes/3) + `\)`, strings.Repeat(`\*`, bytes/2),
+		strings.Repeat("\\[ x\n", bytes/5), strings.Repeat("\\[ x\n", bytes/5) + `\] y`, strings.Repeat("\\[ \\) x\n", bytes/8),
+	} {
+		if doc, err := Markdown([]byte(src), MarkdownOptions{}); err != nil || len(doc.Faults) > 0 {
+			t.Errorf("%.20q…: %v, %d formulas", src, err, len(doc.Faults))
+		}
+	}
+}
+
 // Sums of money, variables and code are no formulas.
 func TestDollarsThatAreNoFormulas(t *testing.T) {
 	for _, src := range []string{
