@@ -38,7 +38,7 @@ func (s *structure) annotations(page pageObject) []any {
 // pinned are the files that are pinned on pages and are none of the others, each once and
 // with a name that no other has.
 func (s *structure) pinned(others []Attachment) (list []Attachment) {
-	contents, names := map[string]bool{}, map[string]bool{}
+	contents, names, numbers := map[string]bool{}, map[string]bool{}, map[string]int{}
 	for _, a := range others {
 		contents[a.content], names[a.Name] = true, true
 	}
@@ -49,8 +49,9 @@ func (s *structure) pinned(others []Attachment) (list []Attachment) {
 				continue
 			}
 			a := s.describePin(p)
-			for n := 2; names[a.Name]; n++ {
-				a.Name = fmt.Sprintf("%s (%d)", a.Filename, n)
+			for names[a.Name] {
+				numbers[a.Filename]++
+				a.Name = fmt.Sprintf("%s (%d)", a.Filename, 1+numbers[a.Filename])
 			}
 			contents[p.content], names[a.Name] = true, true
 			list = append(list, a)

@@ -151,13 +151,14 @@ func readSums(file *os.File) (Sums, error) {
 	return sums, err
 }
 
-// drop removes a copy.
-func (c *Cache) drop(key string) {
+// drop removes a copy, and reports whether it has gone.
+func (c *Cache) drop(key string) (gone bool) {
 	path, err := c.disk.path(key)
 	if err == nil {
 		err = os.Remove(path)
 	}
 	c.noted("remove", err)
+	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // Delete removes the blob and its copy here. Copies of other machines go when
@@ -352,14 +353,18 @@ func (c *Cache) Tidy(ctx context.Context) {
 			}
 			return
 		}
+		removed := 0
 		for _, f := range oldest {
 			if total <= c.most/cacheParts*keepParts {
 				break
 			}
-			c.drop(f.key)
-			total -= f.size
+			if c.drop(f.key) {
+				total -= f.size
+				removed++
+			}
 		}
-		if total <= c.most/cacheParts*keepParts || len(oldest) < tidyBatch {
+		// None goes from a folder that may only be read.
+		if total <= c.most/cacheParts*keepParts || len(oldest) < tidyBatch || removed == 0 {
 			break
 		}
 	}
