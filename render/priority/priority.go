@@ -87,10 +87,10 @@ func each(pid int, f func(tid int)) {
 func lower(tid int) { _ = unix.Setpriority(unix.PRIO_PROCESS, tid, Low) }
 
 func aside(tid int, few *unix.CPUSet) {
-	lower(tid)
 	if few != nil {
 		_ = unix.SchedSetaffinity(tid, few) // It may have ended.
 	}
+	lower(tid)
 }
 
 // some returns the last quarter of the processors that this program may use, one at the
