@@ -99,7 +99,12 @@ func (s *core) queryAll(ctx context.Context, tx txn, text string, args ...any) (
 }
 
 // queryRead runs a reading statement of the paid path that returns a row, or none.
+// On SQLite it is over before anybody could cut it short: what watches a context that
+// may end costs two goroutines there, and as much as the reading.
 func (s *core) queryRead(ctx context.Context, text string, args ...any) *sql.Row {
+	if s.dialect == SQLite && ctx.Err() == nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	if stmt := s.reading[text]; stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}

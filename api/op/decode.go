@@ -1,6 +1,7 @@
 package op
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 const (
@@ -46,7 +48,8 @@ type decoder struct {
 	weight int64
 	// seen are the names of all objects that are open, one after the other.
 	seen    []string
-	scratch []byte
+	buffers *buffers
+	scratch []byte // of buffers
 	root    *rule
 }
 
@@ -67,13 +70,31 @@ func newDecoder(ctx context.Context, body io.Reader, root *rule, keep Files) *de
 	if keep.Open == nil {
 		keep.Open, keep.Limit = func() Sink { return new(memory) }, math.MaxInt64-1
 	}
-	return &decoder{scanner: newScanner(watched{ctx, body}, maxStructure), root: root, keep: keep, scratch: make([]byte, 4<<10)}
+	b := spareBuffers.Get().(*buffers) //nolint:errcheck,forcetypeassert // Nothing else is in there.
+	b.reader.Reset(watched{ctx, body})
+	return &decoder{scanner: &scanner{r: b.reader, left: maxStructure}, root: root, keep: keep, buffers: b, scratch: b.scratch[:]}
 }
 
-// read reads the whole text. Its error is a Faults for a text that is no JSON,
+// buffers are what a text is read through.
+type buffers struct {
+	reader  *bufio.Reader
+	scratch [4 << 10]byte
+}
+
+var spareBuffers = sync.Pool{New: func() any { return &buffers{reader: bufio.NewReaderSize(nil, scanBuffer)} }}
+
+// release gives the buffers back: nothing is read any more.
+func (d *decoder) release() {
+	d.buffers.reader.Reset(nil)
+	spareBuffers.Put(d.buffers)
+	d.buffers, d.scratch, d.r = nil, nil, nil
+}
+
+// read reads the whole text, once. Its error is a Faults for a text that is no JSON,
 // a *SizeError, a *BusyError, or that of the reader or of a file's sink. What
 // the rule does not take is in d.faults.
 func (d *decoder) read() (any, error) {
+	defer d.release()
 	v, err := d.value(d.root, true)
 	if err == nil {
 		if _, err = d.peek(); err == nil {

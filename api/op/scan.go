@@ -66,10 +66,6 @@ func (e *syntaxError) Error() string {
 	return "is not valid JSON in UTF-8 (at byte " + strconv.FormatInt(e.at, 10) + ")"
 }
 
-func newScanner(r io.Reader, limit int64) *scanner {
-	return &scanner{r: bufio.NewReaderSize(r, scanBuffer), left: limit}
-}
-
 // buffered returns what can be looked at without waiting, one byte at least.
 func (s *scanner) buffered() ([]byte, error) {
 	if s.r.Buffered() == 0 {

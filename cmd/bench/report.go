@@ -139,6 +139,7 @@ func (r *report) writePaid(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nPaid path, all of an HTTP call but the render: p50 %.2f ms, p95 %.2f ms; goal p50 < %.1f ms: %s\n",
 		r.Paid.P50, r.Paid.P95, r.Paid.Goal, verdict(r.Paid.P50 < r.Paid.Goal))
+	fmt.Fprintf(w, "Floor, as many bytes over net/http and to the disk: p50 %.2f ms. With the client of net/http: p50 %.2f ms\n", r.Paid.Floor, r.Paid.Client)
 	var steps []string
 	for _, s := range r.Paid.Steps {
 		steps = append(steps, fmt.Sprintf("%s %.2f", s.Step, s.Mean))
