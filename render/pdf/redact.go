@@ -99,6 +99,8 @@ type redaction struct {
 	args     RedactArgs
 	secrets  secrets
 	pictures []int // pages that have become some
+	// papers are the pages with areas as they are shown, by number.
+	papers map[int]paper
 }
 
 // run makes the document one without the secrets.
@@ -122,6 +124,9 @@ func (r *redaction) run(ctx context.Context) error {
 		return err
 	}
 	r.name = applied
+	if err := r.readPapers(); err != nil {
+		return err
+	}
 	const check = "check.pdf"
 	left, err := r.look(ctx, r.name, check)
 	if err != nil {
@@ -319,6 +324,38 @@ func (r *redaction) marks(found looked) []applyPage {
 // pictureDPI is the resolution of pages that become pictures.
 const pictureDPI = 200
 
+// readPapers reads how the pages with areas are shown.
+func (r *redaction) readPapers() error {
+	numbers := r.emptied()
+	if len(numbers) == 0 {
+		return nil
+	}
+	f, err := r.readSelf()
+	if err != nil {
+		return r.fail(Damaged, err)
+	}
+	pages, err := f.Pages(MaxPages)
+	if err == nil && len(pages) != r.pages {
+		err = fmt.Errorf("%d of %d pages can be read", len(pages), r.pages)
+	}
+	if err != nil {
+		return r.fail(Damaged, err)
+	}
+	s := &structure{File: f}
+	r.papers = make(map[int]paper, len(numbers))
+	for _, n := range numbers {
+		r.papers[n] = s.paper(pages[n-1].Entries)
+	}
+	return nil
+}
+
+// resolution is at how many dots an inch poppler, which takes no notice of a page's unit,
+// draws as many as are asked for of the page as it is shown, or pixels in all.
+func (p paper) resolution(dpi, pixels float64) int {
+	most := math.Sqrt(pixels/((p.box[2]-p.box[0])*(p.box[3]-p.box[1]))) * pointsPerInch
+	return max(1, int(min(dpi*p.unit, most)))
+}
+
 // flatten makes pictures of the pages on which something is still drawn in an area
 // that is to be empty, such as lines: what covers them would hide them only.
 func (r *redaction) flatten(ctx context.Context, bare string) error {
@@ -332,7 +369,7 @@ func (r *redaction) flatten(ctx context.Context, bare string) error {
 			continue
 		}
 		name := fmt.Sprintf("picture-%d", page)
-		if err := drawPage(ctx, r.document, r.name, name, page, pictureDPI, "-png"); err != nil {
+		if err := drawPage(ctx, r.document, r.name, name, page, r.papers[page].resolution(pictureDPI, MaxPixels), "-png"); err != nil {
 			return err
 		}
 		pages = append(pages, picturePage{page, name + ".png"})
@@ -376,11 +413,13 @@ const checkDPI = 100
 // blank tells whether nothing can be seen in the areas of a page: all of an area is of
 // one gray.
 func (r *redaction) blank(ctx context.Context, name string, page int) (bool, error) {
-	s, err := drawGray(ctx, r.document, name, page, checkDPI)
+	p := r.papers[page]
+	dpi := p.resolution(checkDPI, scanPixels)
+	s, err := drawGray(ctx, r.document, name, page, dpi)
 	if err != nil {
 		return false, err
 	}
-	const scale = checkDPI / 72.0
+	scale := float64(dpi) / pointsPerInch / p.unit
 	for _, a := range r.args.Areas {
 		if a.Page != page {
 			continue
@@ -443,9 +482,9 @@ func (r *redaction) verify(ctx context.Context, found looked, open string) error
 
 // verifyArea fails where poppler reads something in an area.
 func (r *redaction) verifyArea(ctx context.Context, a RedactArea) error {
-	n := strconv.Itoa(a.Page)
+	n, dots := strconv.Itoa(a.Page), strconv.FormatFloat(pointsPerInch*r.papers[a.Page].unit, 'f', -1, 64)
 	out, err := r.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
-		"-q", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, "-r", "72", "-x", strconv.Itoa(int(math.Ceil(a.X)) + 1), "-y", strconv.Itoa(int(math.Ceil(a.Y)) + 1),
+		"-q", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, "-r", dots, "-x", strconv.Itoa(int(math.Ceil(a.X)) + 1), "-y", strconv.Itoa(int(math.Ceil(a.Y)) + 1),
 		"-W", strconv.Itoa(max(1, int(a.Width)-3)), "-H", strconv.Itoa(max(1, int(a.Height)-3)), engine.PathArg(r.name), "-",
 	}})
 	if err != nil {

@@ -387,6 +387,25 @@ func TestRedactAreas(t *testing.T) {
 	}
 }
 
+// TestRedactAreasOfUnits empties parts of pages whose units are not points: areas are in
+// points as the page is shown, and poppler takes no notice of the unit.
+func TestRedactAreasOfUnits(t *testing.T) {
+	s := source{Pages: []string{"signed) Tj ET 50 100 m 60 180 90 20 120 150 c S BT ("}}
+	for _, unit := range []float64{0.5, 4} {
+		document := bytes.Replace(s.Write(), []byte("/MediaBox [0 0 300 400]"), fmt.Appendf(nil, "/MediaBox [0 0 300 400] /UserUnit %g", unit), 1)
+		area := RedactArea{Page: 1, X: 40 * unit, Y: 200 * unit, Width: 100 * unit, Height: 190 * unit}
+		got, told := redactAreas(t, RedactArgs{Areas: []RedactArea{area}}, rewritten(t, document))
+		if len(told) != 1 || !strings.HasSuffix(told[0], "are pictures now, without text: 1.") {
+			t.Errorf("unit %g: what else changed is told as %q", unit, told)
+		}
+		out := filepath.Join(t.TempDir(), "plain.pdf")
+		pdftest.Tool(t, "qpdf", "--qdf", pdftest.Save(t, got), out)
+		if bytes.Contains(pdftest.Load(t, out), []byte("90 20 120 150")) {
+			t.Errorf("unit %g: the lines are covered only", unit)
+		}
+	}
+}
+
 // TestLettersThatGoTogether has letters of a word go as one where they stand straight: the
 // rectangle around a word that is aslant has others in it, and a space stays.
 func TestLettersThatGoTogether(t *testing.T) {
