@@ -56,6 +56,45 @@ func processorTime(t testing.TB, p *Pool) (ticks int) {
 	return ticks
 }
 
+// TestProcessesAreFoundInTheirSessions has a process lead a session, its child another,
+// and ends the latter's leader, whose own child stays behind with a parent elsewhere.
+func TestProcessesAreFoundInTheirSessions(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `setsid sh -c 'sleep 1000 & echo $! $$; wait' & wait`)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	var child, leader int
+	if _, err := fmt.Fscan(out, &child, &leader); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(child, syscall.SIGKILL) //nolint:errcheck // It may have ended.
+	found := tree(cmd.Process.Pid)
+	for _, pid := range []int{cmd.Process.Pid, leader, child} {
+		if !slices.Contains(found, pid) {
+			t.Errorf("%d is not among %v", pid, found)
+		}
+	}
+	if slices.Contains(found, os.Getpid()) || slices.Contains(tree(leader), cmd.Process.Pid) {
+		t.Errorf("who started %d is among %v, or among %v", leader, found, tree(leader))
+	}
+	if err := syscall.Kill(leader, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its child has another parent", func() bool { return parentOf(child) != leader })
+	if parents := processParents(); parents[child] != parentOf(child) || slices.Contains(tree(cmd.Process.Pid), child) {
+		t.Errorf("the child of a leader that ended is a child of %d, want %d", parents[child], parentOf(child))
+	}
+}
+
 // TestBrowserHasASessionOfItsOwn holds because the kernel divides processors
 // among sessions.
 func TestBrowserHasASessionOfItsOwn(t *testing.T) {
