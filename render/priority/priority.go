@@ -97,8 +97,16 @@ func aside(tid int, few *unix.CPUSet) {
 // least. It is nil where there is only one.
 func some() *unix.CPUSet {
 	var all, few unix.CPUSet
-	// Of the program, not of the thread that asks, which may stand aside already.
-	if unix.SchedGetaffinity(os.Getpid(), &all) != nil || all.Count() < 2 {
+	// Of all its threads: any of them may stand aside already, the first one included.
+	each(os.Getpid(), func(tid int) {
+		var own unix.CPUSet
+		if unix.SchedGetaffinity(tid, &own) == nil {
+			for i := range all {
+				all[i] |= own[i]
+			}
+		}
+	})
+	if all.Count() < 2 {
 		return nil
 	}
 	for i, wanted := len(all)*strconv.IntSize-1, max(1, all.Count()/4); wanted > 0; i-- {
