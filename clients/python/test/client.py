@@ -49,10 +49,11 @@ refused("unauthorized", Relay("", base_url).get, "/v1/account")
 # Deliveries.
 event, signature, secret = os.environ["EVENT"].encode(), os.environ["SIGNATURE"], os.environ["SECRET"]
 assert verify(event, signature, secret)["type"] == "job.completed"
-for body, signed in [(event + b" ", signature), (event, re.sub(r"t=\d+", "t=1", signature)), (event, "")]:
+others = [re.sub(r"t=\d+", "t=" + at, signature) for at in ("1", "\u00b2", "1" * 5000)] + ["", signature[:-1] + "\udc80"]
+for body, signed in [(event + b" ", signature)] + [(event, signed) for signed in others]:
     try:
         verify(body, signed, secret)
     except SignatureError:
         continue
-    raise AssertionError("accepted: " + signed)
+    raise AssertionError("accepted: " + ascii(signed))
 print("ok")
