@@ -42,6 +42,7 @@ type App struct {
 
 	config   Config
 	cold     bool // see Hooks
+	borrows  bool // its renderer
 	log      *slog.Logger
 	render   *render.Renderer
 	lease    *store.Lease
@@ -64,6 +65,8 @@ type Hooks struct {
 	Clock func() time.Time
 	// Render changes the renderer's configuration.
 	Render func(*render.Config)
+	// Renderer stands for render.New, and what it returns is its own to close.
+	Renderer func(render.Config) (*render.Renderer, error)
 	// DrawTime bounds the drawing of one preview: see api.Config.
 	DrawTime time.Duration
 	// Cold leaves the offices to the first document that needs one.
@@ -298,7 +301,11 @@ func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 	if hooks.Render != nil {
 		hooks.Render(&config)
 	}
-	a.render, err = render.New(ctx, config)
+	if a.borrows = hooks.Renderer != nil; a.borrows {
+		a.render, err = hooks.Renderer(config)
+	} else {
+		a.render, err = render.New(ctx, config)
+	}
 	return withRemedy(err, a.config)
 }
 
@@ -411,7 +418,7 @@ func (a *App) Close() error {
 		}
 	}
 	closeIf(a.stripe, a.stripe != nil)
-	closeIf(a.render, a.render != nil)
+	closeIf(a.render, a.render != nil && !a.borrows)
 	closeIf(a.redis, a.redis != nil)
 	closeIf(a.lease, a.lease != nil)
 	closeIf(a.Store, a.Store != nil)

@@ -24,12 +24,7 @@ func TestKilledServerLosesNoMoney(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
-		for _, step := range []string{
-			"authenticate", "limit", "decode", "authorize", "quote", "admit", "hold", "run", "stored", "settle", "answered",
-		} {
-			c.killAfter(step)
-			c.repeat(step)
-		}
+		c.killAfterEach(c.repeat, "authenticate", "limit", "decode", "authorize", "quote", "admit", "hold", "run", "stored", "settle", "answered")
 	})
 }
 
@@ -40,10 +35,7 @@ func TestKilledWorkerLosesNoJob(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
 		c.async = true
-		for _, step := range []string{"admit", "hold", "claimed", "load", "run", "stored", "settle"} {
-			c.killAfter(step)
-			c.repeatJob(step)
-		}
+		c.killAfterEach(c.repeatJob, "admit", "hold", "claimed", "load", "run", "stored", "settle")
 	})
 }
 
@@ -77,13 +69,19 @@ func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
 			"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",
+			oneBrowser,
 		},
 	}
 }
 
+// oneBrowser leaves a server too little memory for a second browser, which one account
+// does not need.
+const oneBrowser = "RELAYPDF_MEMORY=1GiB"
+
 // crashServer is a running server process and the lines it prints.
 type crashServer struct {
 	process *exec.Cmd
+	orders  io.Writer // see arm
 	lines   chan string
 	url     string
 }
@@ -97,6 +95,9 @@ func (c *crashBench) start(step string) *crashServer {
 	server.process.Env = append([]string{stopAfter + "=" + step}, c.env...)
 	server.process.Stderr = io.Discard
 	out, err := server.process.StdoutPipe()
+	if err == nil {
+		server.orders, err = server.process.StdinPipe()
+	}
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -172,9 +173,32 @@ func (p paidPost) send(ctx context.Context, client *http.Client, body io.Reader)
 	return client.Do(r)
 }
 
-func (c *crashBench) killAfter(step string) {
+// killAfterEach kills a server after each of the steps, and has the call repeated to
+// the next one, which is killed after the step that follows.
+func (c *crashBench) killAfterEach(repeat func(s *crashServer, step string), steps ...string) {
 	c.t.Helper()
-	server := c.start(step)
+	server := c.start("none")
+	for _, step := range steps {
+		server.arm(c.t, step)
+		c.kill(server, step)
+		server = c.start("none")
+		repeat(server, step)
+	}
+	server.end(syscall.SIGTERM)
+}
+
+// arm has the next call to a running server hang after the step.
+func (s *crashServer) arm(t *testing.T, step string) {
+	t.Helper()
+	if _, err := fmt.Fprintln(s.orders, step); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, "armed "+step)
+}
+
+// kill kills the server when a call to it has passed the step for which it is armed.
+func (c *crashBench) kill(server *crashServer, step string) {
+	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), crashPatience)
 	defer cancel()
 	answered := make(chan struct{})
@@ -190,12 +214,10 @@ func (c *crashBench) killAfter(step string) {
 	<-answered
 }
 
-// repeat starts the server again, repeats the call twice, and checks that it
-// was carried out and charged once in all.
-func (c *crashBench) repeat(step string) {
+// repeat repeats the call twice to a server that was started after the kill, and checks
+// that it was carried out and charged once in all.
+func (c *crashBench) repeat(server *crashServer, step string) {
 	c.t.Helper()
-	server := c.start("none")
-	defer server.end(syscall.SIGTERM)
 	if report, err := c.store.CheckLedger(c.t.Context()); err != nil || !report.OK() {
 		c.t.Errorf("after %s and a restart: ledger %+v, %v", step, report, err)
 	}
@@ -232,12 +254,10 @@ func (c *crashBench) expectCharge(step string) {
 	}
 }
 
-// repeatJob starts the server again, asks for the same job twice, and waits for
-// it.
-func (c *crashBench) repeatJob(step string) {
+// repeatJob asks a server that was started after the kill for the same job twice, and
+// waits for it.
+func (c *crashBench) repeatJob(server *crashServer, step string) {
 	c.t.Helper()
-	server := c.start("none")
-	defer server.end(syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(c.t.Context(), crashPatience)
 	defer cancel()
 	var ids [2]string

@@ -173,7 +173,7 @@ func TestEditorInAFrameOfAnotherSite(t *testing.T) {
 			t.Fatal(err)
 		}
 		host.picture("embedded-" + theme)
-		editor.obeys("the editor in a frame, "+theme, axeSource(t))
+		editor.obeys("the editor in a frame, "+theme, axeSource(t), allRules)
 	}
 	editor.touches("[data-publish]")
 	editor.touches("#publish button[type=submit]")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -48,6 +50,8 @@ func TestMain(m *testing.M) {
 		main()
 	default:
 		waitBesideOthers()
+		// A tenth of what this process computes was to collect garbage.
+		debug.SetGCPercent(400)
 		code := m.Run()
 		if plainDir != "" {
 			_ = os.RemoveAll(plainDir)
@@ -109,7 +113,8 @@ func plainProgram(t testing.TB) string {
 
 // serveUntil serves until a paid call has passed the step; it then says so and
 // leaves the call hanging there, to be killed. A step with freeze behind it stops
-// the whole process, the first time, until it is woken.
+// the whole process, the first time, until it is woken. Each line of the standard input
+// is a step for calls that begin from then on.
 func serveUntil(step string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -119,10 +124,16 @@ func serveUntil(step string) error {
 		return err
 	}
 	step, freezes := strings.CutSuffix(step, freeze)
+	var until, order atomic.Pointer[string]
+	until.Store(&step)
 	var once sync.Once
 	app, err := NewApp(ctx, config, newLogger(config, os.Stderr), Hooks{Cold: true, AfterStep: func(passed string) {
+		// The call before may pass its last step only now.
+		if next := order.Load(); next != nil && passed == "authenticate" {
+			until.Store(next)
+		}
 		switch {
-		case passed != step:
+		case passed != *until.Load():
 		case freezes:
 			once.Do(func() {
 				// What else is being written is to end first: a process that sleeps in a
@@ -133,13 +144,20 @@ func serveUntil(step string) error {
 				_ = syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGSTOP)
 			})
 		default:
-			fmt.Println("reached", step)
+			fmt.Println("reached", passed)
 			select {}
 		}
 	}})
 	if err != nil {
 		return err
 	}
+	go func() {
+		for orders := bufio.NewScanner(os.Stdin); orders.Scan(); {
+			next := orders.Text()
+			order.Store(&next)
+			fmt.Println("armed", next)
+		}
+	}()
 	fmt.Println("listening", app.URL)
 	return app.Run(ctx)
 }

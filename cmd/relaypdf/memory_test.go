@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +32,7 @@ func TestLargeFilesAreStreamed(t *testing.T) {
 		forBomb = 16 << 20
 	)
 	c := newCrashBench(t, storetest.SQLite(t))
+	c.env = slices.DeleteFunc(c.env, func(v string) bool { return v == oneBrowser }) // Its engines need more memory, too.
 	server := c.start("none")
 	defer server.end(syscall.SIGTERM)
 	document, nothing, bomb := base64Of(largePDF(size)), base64Of(make([]byte, size)), base64Of(bombPDF())

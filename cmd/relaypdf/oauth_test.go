@@ -50,6 +50,7 @@ type agentResult struct {
 // TestAgentSignsIn has an agent that knows only the address go the whole way, with
 // the protocol's own client and a person in a browser; each page is looked at.
 func TestAgentSignsIn(t *testing.T) {
+	t.Parallel()
 	app := startPages(t)
 	modules, err := filepath.Abs("../../.ci/node/node_modules")
 	if err != nil {

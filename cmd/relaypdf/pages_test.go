@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,13 +55,27 @@ func startPages(t *testing.T, changes ...func(*Config)) *App {
 	for _, change := range changes {
 		change(&config)
 	}
-	return startApp(t, config, io.Discard)
+	return startShared(t, config)
 }
 
-// startApp starts an App that ends with the test.
+// startShared starts an App that ends with the test, and renders with what other tests
+// started. It has no log.
+func startShared(t *testing.T, config Config) *App {
+	t.Helper()
+	hooks := unhurried
+	hooks.Renderer = sharedRenderer(t)
+	return startHooked(t, config, io.Discard, hooks)
+}
+
+// startApp starts an App that ends with the test, and shares nothing.
 func startApp(t *testing.T, config Config, log io.Writer) *App {
 	t.Helper()
-	hooks, program := unhurried, plainProgram(t)
+	return startHooked(t, config, log, unhurried)
+}
+
+func startHooked(t *testing.T, config Config, log io.Writer, hooks Hooks) *App {
+	t.Helper()
+	program := plainProgram(t)
 	hooks.Render = func(c *render.Config) {
 		unhurried.Render(c)
 		c.Engine = []string{program, "engine"}
@@ -82,34 +98,54 @@ func startApp(t *testing.T, config Config, log io.Writer) *App {
 
 var devTools = regexp.MustCompile(`DevTools listening on (ws://\S+)`)
 
-// openBrowser starts a browser of its own for the test, with further flags.
+// openBrowser returns the browser of those tests that ask for the same further flags.
+// Its windows share nothing: each openScreen has a context of its own.
 func openBrowser(t *testing.T, flags ...string) *rod.Browser {
 	t.Helper()
-	flags = append(flags, "--no-sandbox", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), "--disable-gpu", "about:blank")
-	browser := exec.Command("chromium-headless-shell", flags...)
-	lines, err := browser.StderrPipe()
+	browser, err := sharedBrowsers.lend(t, strings.Join(flags, " "), func() (*rod.Browser, func() error, error) { return startBrowser(flags) })
 	if err != nil {
-		t.Fatal(err)
-	}
-	browser.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := browser.Start(); err != nil {
 		t.Fatalf("no browser: %v; make setup installs it", err)
 	}
-	// What Debian puts in the path is a script, which starts the browser.
-	t.Cleanup(func() { _, _ = syscall.Kill(-browser.Process.Pid, syscall.SIGKILL), browser.Wait() })
+	return browser
+}
+
+// startBrowser starts a browser, with further flags, and returns what ends it.
+func startBrowser(flags []string) (_ *rod.Browser, end func() error, err error) {
+	dir, err := os.MkdirTemp("", "screens-")
+	if err != nil {
+		return nil, nil, err
+	}
+	browser := exec.Command("chromium-headless-shell", append(flags, "--no-sandbox", "--remote-debugging-port=0", "--user-data-dir="+dir, "--disable-gpu", "about:blank")...)
+	browser.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	end = func() error {
+		if browser.Process != nil { // What Debian puts in the path is a script, which starts the browser.
+			_, _ = syscall.Kill(-browser.Process.Pid, syscall.SIGKILL), browser.Wait()
+		}
+		return os.RemoveAll(dir)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, end())
+		}
+	}()
+	lines, err := browser.StderrPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := browser.Start(); err != nil {
+		return nil, nil, err
+	}
 	reader := bufio.NewReader(lines)
 	for {
 		line, err := reader.ReadString('\n')
 		if found := devTools.FindStringSubmatch(line); found != nil {
 			go func() { _, _ = io.Copy(io.Discard, reader) }()
 			connected := rod.New().ControlURL(found[1]).NoDefaultDevice()
-			if err := connected.Connect(); err != nil {
-				t.Fatal(err)
-			}
-			return connected
+			err := connected.Connect()
+			return connected, end, err
 		}
 		if err != nil {
-			t.Fatalf("the browser ended: %v", err)
+			return nil, nil, fmt.Errorf("it ended: %w", err)
 		}
 	}
 }
@@ -135,6 +171,11 @@ func openScreen(t *testing.T, browser *rod.Browser, app *App) *screen {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := private.Close(); err != nil {
+			t.Errorf("close the window: %v", err)
+		}
+	})
 	page, err := private.Page(proto.TargetCreateTarget{URL: "about:blank"})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +192,7 @@ func openScreen(t *testing.T, browser *rod.Browser, app *App) *screen {
 	if err := calm.Call(s.page); err != nil {
 		t.Fatal(err)
 	}
-	go page.EachEvent(
+	go page.Context(t.Context()).EachEvent(
 		func(e *proto.LogEntryAdded) {
 			if e.Entry.Level == proto.LogLogEntryLevelError && !strings.Contains(e.Entry.Text, "the server responded with a status of 4") {
 				s.wrong("the console says %s (%s)", e.Entry.Text, e.Entry.URL)
@@ -504,8 +545,8 @@ func (s *screen) weigh(path string) {
 	}
 }
 
-// lookAt checks the page that is open in both themes, and at the width of a
-// telephone.
+// lookAt checks the page that is open in both themes, in the second one its colours,
+// and at the width of a telephone.
 func (s *screen) lookAt(name string) {
 	s.t.Helper()
 	axe := axeSource(s.t)
@@ -533,7 +574,11 @@ func (s *screen) look(path, theme, axe string) {
 		s.t.Fatal(err)
 	}
 	s.picture(name + "-" + theme)
-	s.obeys(path+", "+theme, axe)
+	if theme == "dark" { // Which differs in its colours only: see TestThemesAreColours.
+		s.obeys(path+", "+theme, axe, coloursOnly)
+		return
+	}
+	s.obeys(path+", "+theme, axe, allRules)
 	s.width(360)
 	wide, err := s.page.Eval(`() => document.documentElement.scrollWidth - document.documentElement.clientWidth`)
 	if err != nil {
@@ -542,13 +587,32 @@ func (s *screen) look(path, theme, axe string) {
 	if wide.Value.Int() > 0 {
 		s.t.Errorf("%s is %d pixels wider than a telephone", path, wide.Value.Int())
 	}
-	if theme == "light" {
-		s.picture(name + "-phone")
+	s.picture(name + "-phone")
+}
+
+// What axe looks for.
+const (
+	allRules    = `{}`
+	coloursOnly = `{ runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }`
+)
+
+// TestThemesAreColours: the themes choose among pairs of colours and change nothing
+// else, so that what is no matter of colour needs to be looked at in one of them.
+func TestThemesAreColours(t *testing.T) {
+	t.Parallel()
+	style, err := os.ReadFile(filepath.Join("..", "..", "static", "src", "app.css"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := regexp.MustCompile(`\[data-theme=[^{]*\{[^}]*\}`).FindAllString(string(style), -1)
+	want := []string{`[data-theme="light"] { color-scheme: light; }`, `[data-theme="dark"] { color-scheme: dark; }`}
+	if !slices.Equal(rules, want) || bytes.Contains(style, []byte("prefers-color-scheme")) {
+		t.Errorf("the themes have the rules %q, want %q and none that asks for the system's", rules, want)
 	}
 }
 
-// obeys fails the test with what axe finds on the page as it is.
-func (s *screen) obeys(where, axe string) {
+// obeys fails the test with what axe finds on the page as it is, by those rules.
+func (s *screen) obeys(where, axe, rules string) {
 	s.t.Helper()
 	// The source is not the page's, whose policy allows no such script. It is large,
 	// and stays in a page that is looked at again.
@@ -560,7 +624,7 @@ func (s *screen) obeys(where, axe string) {
 		s.t.Fatalf("%s: axe: %v", where, err)
 	}
 	found, err := s.page.Eval(`async () => {
-		const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+		const { violations } = await axe.run(document, { resultTypes: ["violations"], ...` + rules + ` });
 		return violations.map(v => v.id + ": " + v.help + " at " + v.nodes.map(n => n.target.join(" ") + " (" + n.failureSummary + ")").join("; "));
 	}`)
 	if err != nil {

@@ -42,7 +42,7 @@ func startOpen(t *testing.T, settings ...string) *App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startApp(t, config, io.Discard)
+	return startShared(t, config)
 }
 
 // keyOf makes an account with money, and returns a key of it.

@@ -22,6 +22,7 @@ var elsewhere = []string{"probe_ssl_earliest_cert_expiry"}
 // service shows whose Redis and bucket do not answer. It runs a call, a job and a
 // delivery before.
 func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
