@@ -7,7 +7,7 @@ import (
 )
 
 // DeleteExpired removes what has had its time: the bytes and rows of expired
-// files, inputs of ended jobs, inputs that were kept, accounts whose owner wanted that, jobs and events that are older than JobRetention.
+// files, inputs of ended jobs, inputs that were kept, accounts whose owner wanted that, jobs and events that are older than JobRetention, and idle processes that were killed.
 // What a live job needs stays. It takes on at most limit of a kind at once, so
 // that others have their turn in between, until nothing is left or ctx ends. A
 // kind that fails keeps no other from being removed.
@@ -16,7 +16,7 @@ func (s UpkeepStore) DeleteExpired(ctx context.Context, limit int) error {
 	for _, query := range oldRows {
 		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
 	}
-	var faults []error
+	faults := []error{s.queue.forgetIdle(ctx)}
 	for _, step := range steps {
 		faults = append(faults, repeat(ctx, limit, step))
 	}

@@ -27,6 +27,10 @@ const (
 	// listenPause is how long a process waits before it listens again after its
 	// connection broke.
 	listenPause = time.Second
+	// idleAgain is how long a process is taken to be idle that has said so; then it says
+	// it anew. Rows of those that were killed go after idleLeft.
+	idleAgain = time.Hour
+	idleLeft  = 24 * time.Hour
 )
 
 // idleness is what a process that works says to others of its workers, and what it
@@ -129,6 +133,16 @@ func (s QueueStore) sayGone(ctx context.Context) {
 	}
 }
 
+// forgetIdle removes processes that have not said for long that they are idle: they
+// were killed.
+func (s QueueStore) forgetIdle(ctx context.Context) error {
+	if s.dialect != Postgres {
+		return nil
+	}
+	_, err := s.write.DB.ExecContext(ctx, "DELETE FROM idle_processes WHERE since < $1", toMicros(s.now().Add(-idleLeft)))
+	return wrapped("forget idle processes", err)
+}
+
 // pause waits for a time, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
@@ -176,9 +190,16 @@ func (s QueueStore) RunQueue(ctx context.Context, cfg QueueConfig) error {
 
 // lookForJobs wakes a worker whenever jobs wait, until ctx ends.
 func (s QueueStore) lookForJobs(ctx context.Context, known []string, g *gate) {
+	again := s.now().Add(idleAgain)
 	for ctx.Err() == nil {
+		waiting, err := s.jobsWait(ctx, known)
+		stale := s.now().After(again)
+		if stale {
+			again = s.now().Add(idleAgain)
+			s.idle.said.Store(false) // A worker that finds no job says it anew.
+		}
 		// A database that does not answer is told of by whoever takes a job on.
-		if waiting, err := s.jobsWait(ctx, known); waiting || err != nil {
+		if waiting || err != nil || stale {
 			g.wake()
 		}
 		pause(ctx, s.lookEvery())

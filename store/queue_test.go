@@ -199,6 +199,48 @@ func TestAJobWakesOneProcess(t *testing.T) {
 	}
 }
 
+// TestKilledProcessesAreForgotten: what a killed process said goes after a day, while one
+// that has had nothing to do for longer says that it is idle all the same.
+func TestKilledProcessesAreForgotten(t *testing.T) {
+	t.Parallel()
+	db := storetest.Postgres(t)
+	f := newFixture(t, db)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer stop()
+	if _, err := f.DB().ExecContext(t.Context(), "INSERT INTO idle_processes (name, since) VALUES ('worker_killed', ?)", f.clock.Now().UnixMicro()); err != nil {
+		t.Fatal(err)
+	}
+	q := f.share(ctx, t, db, 1)
+	said := func() (at int64) {
+		if err := f.DB().NewRaw("SELECT COALESCE(MAX(since), 0) FROM idle_processes WHERE name <> 'worker_killed'").Scan(t.Context(), &at); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	for range 2 {
+		f.clock.Advance(25 * time.Hour)
+		for said() < f.clock.Now().UnixMicro() {
+			select {
+			case <-time.After(time.Millisecond):
+			case <-ctx.Done():
+				t.Fatal("the process does not say any more that it is idle")
+			}
+		}
+	}
+	if err := f.DeleteExpired(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	if err := f.DB().NewRaw("SELECT name FROM idle_processes").Scan(t.Context(), &left); err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 || left[0] == "worker_killed" {
+		t.Errorf("%q are idle, want the one that lives", left)
+	}
+	stop()
+	q.running.Wait()
+}
+
 // TestProcessesAskForJobsOnce: processes that share a queue do not ask more often for
 // each job the more of them there are. What they ask besides is whether jobs wait: each
 // once in a second.
