@@ -76,7 +76,7 @@ func TestProcessesAreFoundInTheirSessions(t *testing.T) {
 	if _, err := fmt.Fscan(out, &child, &leader); err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Kill(child, syscall.SIGKILL) //nolint:errcheck // It may have ended.
+	defer syscall.Kill(child, syscall.SIGKILL)
 	found := tree(cmd.Process.Pid)
 	for _, pid := range []int{cmd.Process.Pid, leader, child} {
 		if !slices.Contains(found, pid) {
