@@ -156,7 +156,7 @@ func documentOf(call store.Call, keys map[string]string) views.Document {
 			took := call.EndedAt.Sub(call.CreatedAt)
 			d.Took = &took
 		}
-		d.Status, d.Charged, d.Failed = views.Status{Is: views.StateBad, Word: "Failed"}, false, true
+		d.Status, d.Charged, d.ErrorCode = views.Status{Is: views.StateBad, Word: "Failed"}, false, call.Failure.Code
 	}
 	return d
 }

@@ -633,7 +633,7 @@ func TestDocuments(t *testing.T) {
 			t.Fatal("no second page is linked")
 		}
 		v.sees(next[1], "5 documents")
-		v.sees("/dashboard/documents?status=failed", "Why pdf.create failed", "Clear")
+		v.sees("/dashboard/documents?status=failed", "Why pdf.create failed", "render_failed", "Clear")
 		v.sees("/dashboard/documents?operation=images.create", "Nothing matches")
 		v.sees("/dashboard/documents?q="+last, "Why pdf.create failed")
 		if page := v.sees("/dashboard/documents/"+last, "render_failed", "not charged"); strings.Contains(page.body, "<b>page</b>") {
