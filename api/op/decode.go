@@ -79,6 +79,7 @@ func newDecoder(ctx context.Context, body io.Reader, root *rule, keep Files) *de
 type buffers struct {
 	reader  *bufio.Reader
 	scratch [4 << 10]byte
+	long    [scanBuffer]byte // the first part of a long text
 }
 
 var spareBuffers = sync.Pool{New: func() any { return &buffers{reader: bufio.NewReaderSize(nil, scanBuffer)} }}

@@ -95,7 +95,7 @@ func (d *decoder) long(whole, r *rule) (any, error) {
 	defer func() { d.free = false }()
 	in := &stringReader{s: d.scanner}
 	var parts [][]byte
-	part, size := make([]byte, 0, min(max(1<<10, d.r.Buffered()), scanBuffer)), int64(0)
+	part, size := d.buffers.long[:0], int64(0)
 	for {
 		if len(part) == cap(part) {
 			parts, part = append(parts, part), make([]byte, 0, min(chunk, 2*cap(part)))
