@@ -230,8 +230,9 @@ function queryOf(query: Record<string, string | number | undefined>): string {
 async function failureOf(response: Response): Promise<RelayError> {
   const seconds = Number(response.headers.get("retry-after") ?? NaN);
   const after = Number.isFinite(seconds) ? seconds : undefined;
-  const body = (await response.json().catch(() => ({}))) as Partial<Schemas["Error"]>;
-  const said = body.error;
+  // What stands between may answer anything.
+  const body = (await response.json().catch(() => null)) as Partial<Schemas["Error"]> | null;
+  const said = body?.error;
   const requestId = said?.requestId ?? response.headers.get("x-request-id") ?? undefined;
   return new RelayError(said?.code ?? "internal_error", said?.message ?? `The server answered ${response.status}.`, response.status, said?.details ?? [], requestId, after);
 }

@@ -41,6 +41,12 @@ await assert.rejects(relay.files.download(upload.id), { code: "not_found" });
 await assert.rejects(new Relay({ baseUrl }).account(), { code: "unauthorized" });
 assert.equal((await relay.account()).wallet.balanceMillicents > 0, true);
 
+// Answers of what stands between.
+for (const body of ["null", "[]", '"no"', '{"error":"no"}', '{"error":null}', "<html>"]) {
+  const between = new Relay({ baseUrl, retries: 0, fetch: async () => new Response(body, { status: 502 }) });
+  await assert.rejects(between.account(), (error) => error instanceof RelayError && error.status === 502 && /502/.test(error.message), body);
+}
+
 // Deliveries.
 assert.equal((await webhooks.verify(event, signature, secret)).type, "job.completed");
 await assert.rejects(webhooks.verify(event + " ", signature, secret), /wrong/);

@@ -206,15 +206,18 @@ def _read(response: IO[bytes]) -> Any:
 
 
 def _failure(answer: urllib.error.HTTPError) -> RelayError:
+    said: Any = None
     with answer:
         try:
             said = json.load(answer)["error"]
-        except (ValueError, KeyError, TypeError):
-            said = {}
+        except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
+            pass  # What stands between may answer anything, and break off.
+    if not isinstance(said, dict):
+        said = {}
     after = answer.headers.get("retry-after", "")
     return RelayError(
         said.get("code", "internal_error"), said.get("message", f"The server answered {answer.code}."), answer.code,
-        said.get("details"), said.get("requestId", answer.headers.get("x-request-id", "")), int(after) if after.isdigit() else None,
+        said.get("details"), said.get("requestId", answer.headers.get("x-request-id", "")), int(after) if re.fullmatch("[0-9]{1,9}", after) else None,
     )
 
 

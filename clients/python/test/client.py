@@ -2,6 +2,9 @@
 
 import os
 import re
+import threading
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from relaypdf import Relay, RelayError, SignatureError, verify
 
@@ -45,6 +48,31 @@ error = refused("invalid_request", relay.pdf)
 assert error.status == 400 and error.request_id and "html" in error.message, error
 refused("not_found", relay.download, upload["id"])
 refused("unauthorized", Relay("", base_url).get, "/v1/account")
+
+
+
+# Answers of what stands between.
+class Between(BaseHTTPRequestHandler):
+    def do_GET(self):
+        length, body = self.path[1:].split("/", 1)
+        self.send_response(502)
+        self.send_header("Content-Length", length)
+        self.send_header("Retry-After", "\u00b2")
+        self.end_headers()
+        self.wfile.write(urllib.parse.unquote(body).encode())
+
+    def log_message(self, *args):
+        pass
+
+
+with HTTPServer(("127.0.0.1", 0), Between) as between:
+    threading.Thread(target=between.serve_forever, daemon=True).start()
+    for body in ["null", "[]", '"no"', '{"error":"no"}', '{"error":null}', "<html>", "{"]:
+        for length in (len(body), len(body) + 1):
+            far = Relay(key, f"http://127.0.0.1:{between.server_port}", retries=0)
+            error = refused("internal_error", far.get, f"/{length}/{urllib.parse.quote(body)}")
+            assert error.status == 502 and "502" in error.message, error
+    between.shutdown()
 
 # Deliveries.
 event, signature, secret = os.environ["EVENT"].encode(), os.environ["SIGNATURE"], os.environ["SECRET"]
