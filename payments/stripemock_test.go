@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,8 +111,11 @@ func TestStripeKnowsEveryRequest(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := newShop(t, db)
 		asked := map[string]bool{}
+		var one sync.Mutex // A connection that is hung up says nothing that orders it before the next.
 		behind := s.fake.API()
 		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			one.Lock()
+			defer one.Unlock()
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				t.Error(err)
@@ -210,6 +214,8 @@ func TestStripeKnowsEveryRequest(t *testing.T) {
 		if err := pay.Reconcile(t.Context()); err != nil {
 			t.Error(err)
 		}
+		one.Lock()
+		defer one.Unlock()
 		for _, want := range []string{
 			"POST /v1/customers", "GET /v1/customers/ID", "GET /v1/customers/ID/payment_methods", "POST /v1/checkout/sessions", "GET /v1/checkout/sessions/ID",
 			"POST /v1/billing_portal/sessions", "POST /v1/payment_intents", "GET /v1/payment_intents", "GET /v1/payment_intents/ID", "POST /v1/payment_intents/ID/cancel",
