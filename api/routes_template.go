@@ -124,9 +124,9 @@ func (t templates) startFrom(id string, in newTemplate, n *store.NewTemplate) er
 	}
 	if n.Name == "" {
 		n.Name = layout.Name
-		if n.Slug == "" {
-			n.Slug, n.FreeSlug = layout.ID, true
-		}
+	}
+	if n.Slug == "" && n.Name == layout.Name {
+		n.Slug, n.FreeSlug = layout.ID, true // The request on the layout's page names it.
 	}
 	if n.Description == "" {
 		n.Description = layout.Description

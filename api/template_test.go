@@ -341,8 +341,13 @@ func TestTemplateGallery(t *testing.T) {
 	}
 	one := list.Templates[0]
 	made, _ := l.record(201, "POST", "", object{"fromGallery": one.ID})
-	if made.Name != one.Name || made.Category != one.Category || len(*made.HTML) < 500 || string(made.SampleData) == "{}" {
+	if made.Slug != one.ID || made.Name != one.Name || made.Category != one.Category || len(*made.HTML) < 500 || string(made.SampleData) == "{}" {
 		t.Errorf("from %s: %+v", one.ID, made)
+	}
+	for name, slug := range map[string]string{one.Name: one.ID + "-2", "Mine": "mine"} {
+		if another, _ := l.record(201, "POST", "", object{"fromGallery": one.ID, "name": name}); another.Slug != slug {
+			t.Errorf("from %s by the name %s: got the id %s, want %s", one.ID, name, another.Slug, slug)
+		}
 	}
 	l.record(200, "POST", "/"+made.ID+"/publish", nil)
 	image := l.Send(t, apitest.Request{Method: "GET", Path: strings.TrimPrefix(one.ThumbnailURL, l.URL), Header: http.Header{"Authorization": {""}}})

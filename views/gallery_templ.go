@@ -697,7 +697,7 @@ func LayoutPageOf(p Page, m Layout) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<h2>Call it</h2><p class=\"muted\">Once it is one of your templates, with the same id. This is the whole request, with the sample data.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<h2>Call it</h2><p class=\"muted\">Once it is one of your templates, by this name, and published. This is the whole request, with the sample data.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -37,8 +37,17 @@ func TestTemplatesAreListedMadeAndTakenBack(t *testing.T) {
 		if a := v.get(templatesPath + "/new?layout=nothing"); a.status != http.StatusNotFound {
 			t.Errorf("the form of an unknown layout: got status %d", a.status)
 		}
-		used := v.post(templatesPath, http.StatusSeeOther, url.Values{"layout": {"invoice-atelier"}}).header.Get("Location")
+		// The id is the one in the request on the layout's page, as long as the name stays.
+		kept := url.Values{"layout": {"invoice-atelier"}, "name": {"Atelier invoice"}, "category": {"invoice"}}
+		used := v.post(templatesPath, http.StatusSeeOther, kept).header.Get("Location")
 		v.sees(used, "Atelier invoice")
+		account, err := h.Store.AccountByEmail(t.Context(), "maya@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made, err := h.Store.Template(t.Context(), account.ID, "invoice-atelier"); err != nil || made.Name != "Atelier invoice" {
+			t.Errorf("the id of the layout: got %q, %v", made.Name, err)
+		}
 		v.sees(templatesPath, "2 templates", "Invoice", "Atelier invoice", "Draft", "saved")
 		if a := v.sees(templatesPath + "?q=atelier"); strings.Contains(a.body, `>Invoice</a>`) || !strings.Contains(a.body, "Atelier") {
 			t.Errorf("a search shows %s", textOf(a.body))
