@@ -104,7 +104,9 @@ func TestEngineKeepsItsMemory(t *testing.T) {
 	before := childMemory(t)
 	fill(300, 900)
 	after := childMemory(t)
-	if after > before+64<<20 {
+	// The race detector's own memory grows by some 80 MiB for the first thousand, and
+	// by nothing after that; without it all stays within 10 MiB.
+	if after > before+192<<20 {
 		t.Errorf("the process grew from %d to %d MiB", before>>20, after>>20)
 	}
 	t.Logf("%d MiB, then %d MiB", before>>20, after>>20)
