@@ -122,6 +122,19 @@ func newPost(t *testing.T, s *store.Store, address string) *mail.Post {
 	return post
 }
 
+// run sends letters until the test ends, and not beyond it: what it says goes to the
+// test's log.
+func run(t *testing.T, post *mail.Post) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() { post.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+}
+
 var letter = mail.Letter{
 	To: "maya@example.com", Subject: "Confirm your address", Lines: []string{"Welcome, Zoë & <friends>.", "The link works once."},
 	Link: mail.Link{Text: "Confirm", URL: "https://relaypdf.example/verify?token=abc"},
@@ -145,9 +158,7 @@ func TestLettersAreSentAsTextAndPage(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s, smtp := db.Open(t, storetest.NewClock(time.Now())), newServer(t)
 		post := newPost(t, s, smtp.Addr().String())
-		running, stop := context.WithCancel(t.Context())
-		defer stop()
-		go post.Run(running)
+		run(t, post)
 		if err := post.Enqueue(t.Context(), letter); err != nil {
 			t.Fatal(err)
 		}
@@ -176,12 +187,10 @@ func TestLettersAreTriedAgain(t *testing.T) {
 	s, smtp := storetest.SQLite(t).Open(t, clock), newServer(t)
 	smtp.refusing(true)
 	post := newPost(t, s, smtp.Addr().String())
-	running, stop := context.WithCancel(t.Context())
-	defer stop()
 	if err := post.Enqueue(t.Context(), letter); err != nil {
 		t.Fatal(err)
 	}
-	go post.Run(running)
+	run(t, post)
 	waitFor(t, "the first attempt", func() bool {
 		smtp.mu.Lock()
 		defer smtp.mu.Unlock()
