@@ -652,7 +652,7 @@ func TestArchiveWaitsItsTurn(t *testing.T) {
 		ended <- err
 	}()
 	waits := func() (waits bool) {
-		err := h.DB().NewRaw("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'calls'::regclass)").Scan(t.Context(), &waits)
+		err := h.DB().NewRaw("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'calls'::regclass AND "+here+")").Scan(t.Context(), &waits)
 		if err != nil {
 			t.Fatal(err)
 		}

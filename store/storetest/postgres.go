@@ -29,8 +29,8 @@ import (
 const serverVariable = "RELAYPDF_TEST_POSTGRES_URL"
 
 const (
-	startTimeout = 90 * time.Second
-	adminTimeout = 60 * time.Second
+	startTimeout = 6 * time.Minute
+	adminTimeout = 5 * time.Minute
 )
 
 // server is a PostgreSQL server for tests.
@@ -159,7 +159,7 @@ const clusterScript = `
 cd "$1" || exit 1
 trap 'rm -rf "$1"' EXIT
 start() {
-	"$2/pg_ctl" -D "$1/data" -w -t 60 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' $4" start >>"$1/log" 2>&1
+	"$2/pg_ctl" -D "$1/data" -w -t 300 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' $4" start >>"$1/log" 2>&1
 }
 if [ -n "$3" ]; then
 	"$2/pg_basebackup" -D "$1/data" -h "$3" -U postgres -R -c fast -X stream --no-sync >"$1/log" 2>&1
