@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -207,10 +208,11 @@ func TestLiveBox(t *testing.T) {
 
 // TestLiveBoxIsLimitedForAll has many addresses try.
 func TestLiveBoxIsLimitedForAll(t *testing.T) {
-	d, at := &drawer{}, 0
+	var at atomic.Int64
+	d := &drawer{}
 	h := sqliteHouse(t, func(c *web.Config) {
 		c.Draw = d.draw
-		c.ClientIP = func(*http.Request) string { at++; return fmt.Sprint("203.0.113.", at) }
+		c.ClientIP = func(*http.Request) string { return fmt.Sprint("203.0.113.", at.Add(1)) }
 	})
 	v := h.visitor(t)
 	refused := 0
