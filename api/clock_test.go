@@ -24,7 +24,11 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) {
 			cfg.Store, cfg.Now = db.OpenAs(t, store.Config{Machine: machine, Logger: slog.New(slog.NewJSONHandler(log, nil))}), nil
 		}})
-		got := s.Send(t, apitest.Request{Method: "GET", Path: "/health/ready"})
+		ask := apitest.Request{Method: "GET", Path: "/health/ready"}
+		got := s.Send(t, ask)
+		for deadline := time.Now().Add(5 * time.Minute); got.Status != want && time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+			got = s.Send(t, ask) // It gives a check three seconds, which a busy machine may take for itself.
+		}
 		if wrong := strings.Contains(got.Body, `"clock":"failed"`); got.Status != want || wrong != (want != http.StatusOK) {
 			t.Errorf("%v off: got %d %s, want %d", off, got.Status, got.Body, want)
 		}

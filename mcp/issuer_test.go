@@ -330,7 +330,7 @@ func TestForeignIssuer(t *testing.T) {
 		open(cfg)
 		redirect = cfg.BaseURL + "/back"
 		address = identitytest.StartForeign(t, "..", redirect, "secret")
-		cfg.Issuer = issuer.New(issuer.Config{Issuer: address, Audience: cfg.BaseURL + api.AgentPath})
+		cfg.Issuer = issuer.New(issuer.Config{Issuer: address, Audience: cfg.BaseURL + api.AgentPath, Patience: patience})
 	})
 	o := &outsider{Server: s}
 	o.person(t, "maya@example.com", true, store.RoleOwner)
