@@ -622,9 +622,12 @@ func TestPublicPagesInABrowser(t *testing.T) {
 	}
 	visitor.picture("public-tried")
 	visitor.open("/docs")
-	if err := visitor.page.MustElement(".docs-search input").Input("idempotency"); err != nil {
-		t.Fatal(err)
-	}
+	search := visitor.page.MustElement(".docs-search input")
+	visitor.page.MustEval(`() => { window.reaches = fetch; window.fetch = () => Promise.reject(new TypeError("cut off")) }`)
+	search.MustInput("idem")
+	visitor.sees("The search could not be loaded.")
+	visitor.page.MustEval(`() => { window.fetch = window.reaches }`)
+	search.MustInput("potency")
 	visitor.sees("Retries without fear")
 	visitor.open("/pricing")
 	visitor.fill("pdf.create", "10000")

@@ -58,12 +58,22 @@ const calculates = (form) => {
 const searchesDocs = (form) => {
   const field = one("input", form), list = one("[data-found]", form.parentElement);
   let index;
-  const load = async () => {
-    index ??= fetch(form.dataset.search).then((answer) => answer.json());
-    return index;
+  const load = () => index ??= fetch(form.dataset.search).then((answer) => answer.json());
+  const says = (text) => {
+    const item = document.createElement("li");
+    item.textContent = text;
+    list.replaceChildren(item);
+    list.hidden = false;
   };
   const show = async () => {
-    const entries = await load(), words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let entries;
+    try {
+      entries = await load();
+    } catch {
+      index = undefined; // The next letter asks again.
+      return says("The search could not be loaded.");
+    }
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     const rank = ({ title, text }) => words.reduce((sum, word) => {
       const inTitle = title.toLowerCase().includes(word), inText = text.toLowerCase().includes(word);
       return inTitle || inText ? sum + (inTitle ? 10 : 1) : -Infinity;
@@ -77,12 +87,8 @@ const searchesDocs = (form) => {
       item.append(link, where);
       return item;
     }));
-    if (words.length && !found.length) {
-      const item = document.createElement("li");
-      item.textContent = "Nothing has all of these words.";
-      list.append(item);
-    }
     list.hidden = !words.length;
+    if (words.length && !found.length) says("Nothing has all of these words.");
   };
   field.addEventListener("focus", show);
   field.addEventListener("input", show);
