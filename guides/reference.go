@@ -163,6 +163,8 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 	if e.Price != nil {
 		price := credit.Amount(*e.Price)
 		o.Price = &price
+		// Pages write amounts in one way.
+		o.Description = strings.Replace(o.Description, price.String(), views.Dollars(price), 1)
 	}
 	for _, p := range e.Parameters {
 		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
@@ -321,11 +323,19 @@ func bound(description string, low, high json.Number, of string) string {
 	case high == "" && low == "1" && of != "":
 		return "not empty"
 	case high == "":
-		return "at least " + low.String() + of
+		return "at least " + grouped(low) + of
 	case low == "", low == "0" && of != "":
-		return "at most " + high.String() + of
+		return "at most " + grouped(high) + of
 	}
-	return "from " + low.String() + " to " + high.String() + of
+	return "from " + grouped(low) + " to " + grouped(high) + of
+}
+
+// grouped writes a whole number as pages do, with its thousands apart.
+func grouped(n json.Number) string {
+	if count, err := n.Int64(); err == nil {
+		return views.Digits(count)
+	}
+	return n.String()
 }
 
 // named reports that a text has a number as one end of what is possible, a count of
@@ -339,6 +349,14 @@ func named(text string, n json.Number) bool {
 	return n != "" && end.MatchString(strings.ReplaceAll(text, ",", ""))
 }
 
+// listed writes a type as that of what is in a list: objects, numbers or strings.
+func listed(kind string) string {
+	if kind == "any" {
+		return "anything"
+	}
+	return strings.ReplaceAll(kind, " or ", "s or ") + "s"
+}
+
 // typeOf writes the type of a value: string, number or string, list of objects.
 func (d *openAPI) typeOf(s schema) string {
 	s = d.resolve(s)
@@ -346,7 +364,7 @@ func (d *openAPI) typeOf(s schema) string {
 	var several []string
 	switch {
 	case json.Unmarshal(s.Type, &one) == nil && one == "array" && s.Items != nil:
-		return "list of " + d.typeOf(*s.Items)
+		return "list of " + listed(d.typeOf(*s.Items))
 	case one != "":
 		return one
 	case json.Unmarshal(s.Type, &several) == nil && len(several) > 0:

@@ -674,9 +674,9 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = adminTiles([]AdminTile{
-				{Name: "Documents", Value: digits(m.Documents), Note: "since " + exactly(m.Since)},
-				{Name: "Restarts", Value: digits(m.Restarts), Note: "of browsers, as planned"},
-				{Name: "Crashes", Value: digits(m.Crashes), Note: "of pages and browsers"},
+				{Name: "Documents", Value: Digits(m.Documents), Note: "since " + exactly(m.Since)},
+				{Name: "Restarts", Value: Digits(m.Restarts), Note: "of browsers, as planned"},
+				{Name: "Crashes", Value: Digits(m.Crashes), Note: "of pages and browsers"},
 				{Name: "Memory", Value: Bytes(m.Bytes), Note: "of the browsers"},
 				{Name: "Sandbox", Value: m.Sandbox, Note: "level in force"},
 			}).Render(ctx, templ_7745c5c3_Buffer)
@@ -795,7 +795,7 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var29 string
-					templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(digits(e.Refused))
+					templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(e.Refused))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 249, Col: 43}
 					}
@@ -823,7 +823,7 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var30 string
-			templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Processes) + " running")
+			templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.Processes) + " running")
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 258, Col: 65}
 			}
@@ -836,7 +836,7 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var31 string
-			templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Queued) + " waiting, " + digits(m.Running) + " running")
+			templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.Queued) + " waiting, " + Digits(m.Running) + " running")
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 259, Col: 92}
 			}
@@ -849,7 +849,7 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var32 string
-			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Letters) + " waiting to be sent")
+			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.Letters) + " waiting to be sent")
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 260, Col: 72}
 			}
@@ -1390,7 +1390,7 @@ func AdminEdgePage(p Page, m AdminEdge) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var53 string
-						templ_7745c5c3_Var53, templ_7745c5c3_Err = templ.JoinStringErrs(digits(r.Done))
+						templ_7745c5c3_Var53, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(r.Done))
 						if templ_7745c5c3_Err != nil {
 							return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 386, Col: 38}
 						}
@@ -1403,7 +1403,7 @@ func AdminEdgePage(p Page, m AdminEdge) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var54 string
-						templ_7745c5c3_Var54, templ_7745c5c3_Err = templ.JoinStringErrs(digits(r.Failed))
+						templ_7745c5c3_Var54, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(r.Failed))
 						if templ_7745c5c3_Err != nil {
 							return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 387, Col: 40}
 						}
@@ -1416,7 +1416,7 @@ func AdminEdgePage(p Page, m AdminEdge) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var55 string
-						templ_7745c5c3_Var55, templ_7745c5c3_Err = templ.JoinStringErrs(digits(r.Running))
+						templ_7745c5c3_Var55, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(r.Running))
 						if templ_7745c5c3_Err != nil {
 							return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 388, Col: 44}
 						}
@@ -1505,7 +1505,7 @@ func AdminEdgePage(p Page, m AdminEdge) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var60 string
-					templ_7745c5c3_Var60, templ_7745c5c3_Err = templ.JoinStringErrs(digits(c.Count))
+					templ_7745c5c3_Var60, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(c.Count))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 411, Col: 38}
 					}

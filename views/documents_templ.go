@@ -1288,7 +1288,7 @@ func documentFacts(p Page, m DocumentDetail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var52 string
-			templ_7745c5c3_Var52, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.SizeBytes) + " bytes")
+			templ_7745c5c3_Var52, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.SizeBytes) + " bytes")
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `documents.templ`, Line: 352, Col: 46}
 			}

@@ -12,8 +12,8 @@ import (
 // minus is the sign itself, not a hyphen.
 const minus = "−"
 
-// digits writes a whole number with a comma between thousands.
-func digits(n int64) string {
+// Digits writes a whole number with a comma between thousands.
+func Digits(n int64) string {
 	sign, text := "", strconv.FormatInt(n, 10)
 	if n < 0 {
 		sign, text = minus, text[1:]
@@ -35,7 +35,7 @@ func dollarParts(a credit.Amount) (front, back string) {
 	if whole == 0 {
 		return fmt.Sprintf("%s$0.%04d", sign, rest), ""
 	}
-	return fmt.Sprintf("%s$%s.%02d", sign, digits(whole), rest/100), fmt.Sprintf("%02d", rest%100)
+	return fmt.Sprintf("%s$%s.%02d", sign, Digits(whole), rest/100), fmt.Sprintf("%02d", rest%100)
 }
 
 // Dollars writes an amount with two decimals from a dollar on, else four.
@@ -44,7 +44,7 @@ func Dollars(a credit.Amount) string {
 	return front
 }
 
-func microdollars(a credit.Amount) string { return digits(int64(a)) + " microdollars" }
+func microdollars(a credit.Amount) string { return Digits(int64(a)) + " microdollars" }
 
 // exactly writes a time to the second, with its zone.
 func exactly(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
@@ -155,7 +155,7 @@ func Plural[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return digits(int64(n)) + " " + many
+	return Digits(int64(n)) + " " + many
 }
 
 // answerOf says how a call is answered: the words for the field response of its

@@ -416,7 +416,7 @@ func keyList(p Page, m Keys) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var16 string
-				templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(digits(k.CallsToday))
+				templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(k.CallsToday))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `keys.templ`, Line: 133, Col: 41}
 				}

@@ -197,7 +197,7 @@ func OverviewPage(p Page, m Overview) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var7 string
-			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.CallsToday))
+			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.CallsToday))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `overview.templ`, Line: 90, Col: 30}
 			}
@@ -253,7 +253,7 @@ func OverviewPage(p Page, m Overview) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var11 string
-			templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Failures))
+			templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.Failures))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `overview.templ`, Line: 99, Col: 28}
 			}
@@ -390,7 +390,7 @@ func charts(m Overview) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var17 string
-		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Calls))
+		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.Calls))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `overview.templ`, Line: 149, Col: 47}
 		}
@@ -403,7 +403,7 @@ func charts(m Overview) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var18 string
-		templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Failures))
+		templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.Failures))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `overview.templ`, Line: 150, Col: 59}
 		}
@@ -416,7 +416,7 @@ func charts(m Overview) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var19 string
-		templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(digits(int64(c.calls)))
+		templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(int64(c.calls)))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `overview.templ`, Line: 153, Col: 68}
 		}
@@ -429,7 +429,7 @@ func charts(m Overview) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var20 string
-		templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(digits(int64(c.calls / 2)))
+		templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(int64(c.calls / 2)))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `overview.templ`, Line: 153, Col: 111}
 		}
@@ -734,7 +734,7 @@ func charts(m Overview) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var41 string
-				templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(digits(d.Calls))
+				templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(d.Calls))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `overview.templ`, Line: 196, Col: 39}
 				}
@@ -747,7 +747,7 @@ func charts(m Overview) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var42 string
-				templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs(digits(d.Fails))
+				templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(d.Fails))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `overview.templ`, Line: 197, Col: 39}
 				}

@@ -493,7 +493,7 @@ func StatusPage(p Page, m ServiceStatus) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if m.OK {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "All systems work")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "All systems are working")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -667,7 +667,7 @@ func StatusPage(p Page, m ServiceStatus) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var33 string
-				templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(digits(m.Running))
+				templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.Running))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing.templ`, Line: 199, Col: 143}
 				}

@@ -472,7 +472,7 @@ func templateCard(p Page, t TemplateCard) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "Export as zip</a> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "Export as ZIP</a> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -852,7 +852,7 @@ func ImportPage(p Page, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = label("file", "Zip", false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = label("file", "ZIP file", false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -870,7 +870,7 @@ func ImportPage(p Page, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = hint(Field{Name: "file", Hint: "As “Export as zip” makes it: template.html, and beside it sample.json, options.json, about.json and partials."}, m).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = hint(Field{Name: "file", Hint: "As “Export as ZIP” makes it: template.html, and beside it sample.json, options.json, about.json and partials."}, m).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -445,7 +445,7 @@ func endpointList(p Page, list []Endpoint) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var19 string
-				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(digits(e.Day))
+				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(e.Day))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 130, Col: 37}
 				}

@@ -65,7 +65,7 @@ func TestPlaygroundSaysABoundOnce(t *testing.T) {
 	if page := v.sees("/dashboard/playground/pdf_merge", "2 to 20 of them"); strings.Contains(page.body, "20 items") {
 		t.Error("the bounds of the files to merge are said twice")
 	}
-	v.sees("/dashboard/playground/barcodes_create", "From 8 to 8192.")
+	v.sees("/dashboard/playground/barcodes_create", "From 8 to 8,192.")
 }
 
 // nodes are those below a node for which a condition holds.

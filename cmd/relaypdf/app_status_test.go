@@ -55,7 +55,7 @@ func TestStatusTellsOfAllProcesses(t *testing.T) {
 	t.Parallel()
 	app := startPages(t)
 	client := &http.Client{Timeout: pagePatience}
-	const works = "All systems work"
+	const works = "All systems are working"
 	var text string
 	// A busy machine may take longer for a check than the page waits.
 	for deadline := time.Now().Add(pagePatience); !strings.Contains(text, works) && time.Now().Before(deadline); {

@@ -167,7 +167,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya.sees("two.txt · 16 B")
 	maya.holds("two things are in the list", `document.querySelectorAll(".play-item").length === 2`)
 	maya.lookAt("playground files")
-	maya.click("[data-play] .play-item button", "Take out")
+	maya.click("[data-play] .play-item button", "Remove")
 	maya.holds("one is taken out", `document.querySelectorAll(".play-item").length === 1 && document.querySelector('[name="files[0].filename"]').value === "two.txt"`)
 	maya.click("[data-play] button[formaction]", "Run")
 	maya.result()
