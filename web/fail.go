@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"relaypdf/edge"
 	"relaypdf/store"
@@ -28,7 +29,7 @@ var troubles = []struct {
 	title  string
 	text   string
 }{
-	{errNotFound, http.StatusNotFound, "No page at this address", "The link may have lost a few characters on the way. Documents are listed under Documents for 30 days, even after their file is gone."},
+	{errNotFound, http.StatusNotFound, "No page at this address", "The link may have lost a few characters on the way."},
 	{store.ErrNotFound, http.StatusNotFound, "Not there any more", "What this page was about does not exist, or belongs to another account."},
 	{errMethod, http.StatusMethodNotAllowed, "Nothing takes that form", "The page that sent it may be an old one. Load it again."},
 	{errForbidden, http.StatusForbidden, "Your role does not allow this", "Ask an owner of the account, who can change your role under Settings."},
@@ -49,6 +50,9 @@ var troubles = []struct {
 // shown.
 func (w *Web) fail(v *visit, err error) {
 	if v.ctx().Err() != nil {
+		if edge.AnswerOf(v.w).Status == 0 {
+			v.w.WriteHeader(edge.StatusClientClosed)
+		}
 		return
 	}
 	t := views.Trouble{
@@ -73,6 +77,8 @@ func (w *Web) fail(v *visit, err error) {
 	switch {
 	case v.need == linked:
 		t.Actions = nil // In a frame of another site nobody is asked to log in.
+	case errors.Is(err, store.ErrUsed) && strings.HasPrefix(v.r.URL.Path, "/password/"):
+		t.Actions = []views.Link{{URL: "/password/reset", Text: "Send a new link"}, {URL: "/", Text: "Home"}}
 	case v.person != nil:
 		t.Actions = []views.Link{{URL: "/dashboard", Text: "Overview"}, {URL: "/dashboard/documents", Text: "Documents"}}
 	}

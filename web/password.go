@@ -35,9 +35,9 @@ var hashing = make(chan struct{}, 2)
 func checkPassword(password string) string {
 	switch n := utf8.RuneCountInString(password); {
 	case n < minPassword:
-		return fmt.Sprintf("Take %d characters or more; this has %d.", minPassword, n)
+		return fmt.Sprintf("Use %d characters or more; this has %d.", minPassword, n)
 	case len(password) > maxPassword:
-		return fmt.Sprintf("Take at most %d characters.", maxPassword)
+		return fmt.Sprintf("Use at most %d characters.", maxPassword)
 	}
 	return ""
 }

@@ -2,11 +2,13 @@ package web
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/alexedwards/scs/v2"
 
+	"relaypdf/edge"
 	"relaypdf/store"
 )
 
@@ -43,6 +45,19 @@ func newSessions(kept *store.Sessions, secure bool) *scs.SessionManager {
 		m.Cookie.Name, m.Cookie.Secure = secureCookieName, true
 	}
 	return m
+}
+
+// sessionFailed answers where a session could be neither read nor kept. A visitor who
+// left, as the editor leaves pages that are out of date, is no failure of ours.
+func (w entrance) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		if edge.AnswerOf(rw).Status == 0 {
+			rw.WriteHeader(edge.StatusClientClosed)
+		}
+		return
+	}
+	w.log.LogAttrs(r.Context(), slog.LevelError, "session failed", slog.String("requestId", w.cfg.RequestID(r.Context())), slog.Any("error", err))
+	http.Error(rw, "Something failed on our side. Try again.", http.StatusInternalServerError)
 }
 
 // jsonCodec stores a session's texts as JSON, which the store can look into.

@@ -203,6 +203,7 @@ func New(cfg Config) (*Web, error) {
 	}
 	w.hooks = delivery.Endpoints{Store: cfg.Store, Box: cfg.Box, Check: w.checkURL}
 	w.scs = newSessions(w.sessions, w.secure)
+	w.scs.ErrorFunc = entrance{w}.sessionFailed
 	if w.docs, err = guides.New(cfg.BaseURL, cfg.OpenAPI); err != nil {
 		return nil, err
 	}

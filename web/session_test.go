@@ -1,0 +1,48 @@
+package web_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"relaypdf/edge"
+	"relaypdf/web"
+)
+
+// TestVisitorsWhoLeave answers nobody, and is no failure of ours: neither before the
+// session was read, nor while the page was made.
+func TestVisitorsWhoLeave(t *testing.T) {
+	leave := func() {}
+	h := sqliteHouse(t, func(c *web.Config) {
+		id := c.RequestID
+		c.RequestID = func(ctx context.Context) string { leave(); return id(ctx) }
+	})
+	v := h.join(t, "maya@example.com")
+	base, err := url.Parse(h.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := func(left bool) int {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if left {
+			cancel()
+		} else {
+			leave = cancel // pages say the id of their request
+		}
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/dashboard/settings", nil)
+		for _, cookie := range v.client.Jar.Cookies(base) {
+			r.AddCookie(cookie)
+		}
+		w := httptest.NewRecorder()
+		h.web.Handler().ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, left := range []bool{true, false} {
+		if got := status(left); got != edge.StatusClientClosed {
+			t.Errorf("left before the session was read: %v; got status %d", left, got)
+		}
+	}
+}
