@@ -130,7 +130,7 @@ func pngURL(image []byte) string {
 
 // curlOf is a call that makes a document of the template.
 func (m Editor) curlOf() string {
-	return "curl " + m.BaseURL + "/v1/pdf -H \"Authorization: Bearer $RELAYPDF_API_KEY\" -H \"Content-Type: application/json\" \\\n  -d '{\"templateId\":\"" + m.Card.Slug + "\",\"templateData\":{}}' -o " + m.Card.Slug + ".pdf"
+	return "curl " + m.BaseURL + "/v1/pdf \\\n  -H \"Authorization: Bearer $RELAYPDF_API_KEY\" \\\n  -H \"Content-Type: application/json\" \\\n  -d '{\"templateId\":\"" + m.Card.Slug + "\",\"templateData\":{}}' \\\n  -o " + m.Card.Slug + ".pdf"
 }
 
 func EditorPage(p Page, m Editor) templ.Component {

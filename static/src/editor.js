@@ -304,7 +304,7 @@ const checkJSON = () => {
     view.dispatch(setDiagnostics(view.state, marks));
     if (marks.length && fine) {
       fine = false;
-      status("bad", `${name === "options" ? "Options" : "Data"}: line ${view.state.doc.lineAt(marks[0].from).number} is not valid`);
+      status("bad", `${name === "options" ? "Options" : "Data"}, line ${view.state.doc.lineAt(marks[0].from).number}`);
     }
   }
   if (fine) status("ok", "Valid");
