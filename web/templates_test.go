@@ -41,11 +41,11 @@ func TestTemplatesAreListedMadeAndTakenBack(t *testing.T) {
 		kept := url.Values{"layout": {"invoice-atelier"}, "name": {"Atelier invoice"}, "category": {"invoice"}}
 		used := v.post(templatesPath, http.StatusSeeOther, kept).header.Get("Location")
 		v.sees(used, "Atelier invoice")
-		account, err := h.Store.AccountByEmail(t.Context(), "maya@example.com")
+		account, err := h.AccountByEmail(t.Context(), "maya@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made, err := h.Store.Template(t.Context(), account.ID, "invoice-atelier"); err != nil || made.Name != "Atelier invoice" {
+		if made, err := h.Template(t.Context(), account.ID, "invoice-atelier"); err != nil || made.Name != "Atelier invoice" {
 			t.Errorf("the id of the layout: got %q, %v", made.Name, err)
 		}
 		v.sees(templatesPath, "2 templates", "Invoice", "Atelier invoice", "Draft", "saved")
