@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,9 +94,9 @@ func TestClientUpload(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
-		busy := 2
+		var asked atomic.Int64
 		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if busy--; busy >= 0 {
+			if asked.Add(1) <= 2 {
 				_, _ = io.CopyN(io.Discard, r.Body, 3)
 				w.Header().Set("Retry-After", "1")
 				w.WriteHeader(http.StatusTooManyRequests)

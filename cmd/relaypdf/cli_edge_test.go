@@ -6,14 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // TestEdgePurge tells two caches to forget: one that is asked, and a folder.
 func TestEdgePurge(t *testing.T) {
+	var mu sync.Mutex
 	var asked []string
 	status := http.StatusOK
 	cache := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		asked = append(asked, r.Method+" "+r.Header.Get("Surrogate-Key"))
 		w.WriteHeader(status)
 	}))
@@ -44,13 +48,18 @@ func TestEdgePurge(t *testing.T) {
 		{[]string{"edge", "purge"}, exitUsage, "", "style"},
 		{[]string{"edge", "purge", "assets", "pages", setting}, 0, "PURGE assets pages", ""},
 	} {
-		asked = nil
 		r := relaypdf(t, q.args...)
-		if got := strings.Join(asked, ","); r.code != q.code || got != q.asked || left() != q.left {
+		mu.Lock()
+		got := strings.Join(asked, ",")
+		asked = nil
+		mu.Unlock()
+		if r.code != q.code || got != q.asked || left() != q.left {
 			t.Errorf("%v: code %d, asked %q, left %q: %s", q.args, r.code, got, left(), r.err)
 		}
 	}
+	mu.Lock()
 	status = http.StatusForbidden
+	mu.Unlock()
 	if r := relaypdf(t, "edge", "purge", setting); r.code != 1 || !strings.Contains(r.err, "403") {
 		t.Errorf("a cache that refuses: code %d, %s", r.code, r.err)
 	}

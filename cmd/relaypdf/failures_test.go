@@ -138,7 +138,7 @@ func TestBrowsersCannotStart(t *testing.T) {
 		if err != nil || !strings.Contains(string(command), "--remote-debugging-pipe") {
 			continue // It has ended.
 		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) { // It has just ended.
 			t.Error(err)
 		}
 	}

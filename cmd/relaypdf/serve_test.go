@@ -149,10 +149,8 @@ func TestEachSideSpeaksItsLanguage(t *testing.T) {
 // goes on when it is over.
 func TestServerStopsInOrder(t *testing.T) {
 	t.Parallel()
-	server := startDev(t, "RELAYPDF_DRAIN_DELAY=8s")
-	if status, err := server.get(t.Context(), "/health/ready"); err != nil || status != http.StatusOK {
-		t.Fatalf("ready before the end: %d, %v", status, err)
-	}
+	server := startDev(t, "RELAYPDF_DRAIN_DELAY=20s")
+	server.awaitStatus(t, http.StatusOK) // The browser may take longer at first than a check waits.
 	answer := make(chan error, 1)
 	go func() { answer <- server.slowRender(t.Context()) }()
 	server.awaitBusy(t)
@@ -177,9 +175,9 @@ func TestServerStopsInOrder(t *testing.T) {
 	}
 }
 
-// slowRender asks for a document that takes twelve seconds.
+// slowRender asks for a document that takes half a minute.
 func (s *devServer) slowRender(ctx context.Context) error {
-	body := strings.NewReader(`{"html":"<p>slow</p>","options":{"waitForTimeout":12000}}`)
+	body := strings.NewReader(`{"html":"<p>slow</p>","options":{"waitForTimeout":30000}}`)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/pdf", body)
 	if err != nil {
 		return err
