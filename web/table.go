@@ -244,7 +244,7 @@ func (w embeds) pages() []page {
 func (w *Web) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(w.headers, w.sameOrigin)
-	r.Method(http.MethodGet, static.Prefix+"*", w.assets)
+	r.Method(http.MethodGet, static.Prefix+"*", named(static.Prefix+"*", w.assets))
 	for _, p := range w.pages() {
 		handler := w.serve(p)
 		switch p.need {
@@ -253,6 +253,7 @@ func (w *Web) Handler() http.Handler {
 		case programs:
 			handler = devices{w}.serveProgram(p)
 		}
+		handler = named(p.pattern, handler)
 		r.Method(p.method, p.pattern, handler)
 		if p.method == http.MethodGet {
 			r.Method(http.MethodHead, p.pattern, handler)
@@ -270,6 +271,14 @@ func (w *Web) Handler() http.Handler {
 		return errMethod
 	}}).ServeHTTP)
 	return r
+}
+
+// named tells the log and the metrics which page was asked for.
+func named(pattern string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		edge.SetRoute(w, pattern)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // PageLine is one page as tests and `relaypdf routes` list it.
