@@ -64,9 +64,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	// One that has only ended its side may still read what was wrong with its request.
 	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != fault.InvalidRequest:
 		edge.Note(w, slog.String("left", err.Error()))
-		if w.Status == 0 {
-			w.WriteHeader(edge.StatusClientClosed) // and never a 200 that nobody meant
-		}
+		edge.Left(w)
 		return
 	case w.Status != 0:
 		// The status has gone out: only a broken connection can tell the client.

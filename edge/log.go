@@ -88,6 +88,14 @@ func (a *Answer) outcome() int {
 	return a.Status
 }
 
+// Left answers a client that left before its answer, which receives nothing: the log
+// shows no 200 that nobody meant.
+func Left(w http.ResponseWriter) {
+	if AnswerOf(w).Status == 0 {
+		w.WriteHeader(StatusClientClosed)
+	}
+}
+
 // SetRoute names the route that a request took, for the log and the metrics.
 func SetRoute(w http.ResponseWriter, pattern string) { AnswerOf(w).route = pattern }
 

@@ -50,9 +50,7 @@ var troubles = []struct {
 // shown.
 func (w *Web) fail(v *visit, err error) {
 	if v.ctx().Err() != nil {
-		if edge.AnswerOf(v.w).Status == 0 {
-			v.w.WriteHeader(edge.StatusClientClosed)
-		}
+		edge.Left(v.w)
 		return
 	}
 	t := views.Trouble{

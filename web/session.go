@@ -51,9 +51,7 @@ func newSessions(kept *store.Sessions, secure bool) *scs.SessionManager {
 // left, as the editor leaves pages that are out of date, is no failure of ours.
 func (w entrance) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		if edge.AnswerOf(rw).Status == 0 {
-			rw.WriteHeader(edge.StatusClientClosed)
-		}
+		edge.Left(rw)
 		return
 	}
 	w.log.LogAttrs(r.Context(), slog.LevelError, "session failed", slog.String("requestId", w.cfg.RequestID(r.Context())), slog.Any("error", err))

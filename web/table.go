@@ -243,8 +243,8 @@ func (w embeds) pages() []page {
 // a page that says so.
 func (w *Web) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(w.headers, w.sameOrigin)
-	r.Method(http.MethodGet, static.Prefix+"*", named(static.Prefix+"*", w.assets))
+	r.Use(routed, w.headers, w.sameOrigin)
+	r.Method(http.MethodGet, static.Prefix+"*", w.assets)
 	for _, p := range w.pages() {
 		handler := w.serve(p)
 		switch p.need {
@@ -253,7 +253,6 @@ func (w *Web) Handler() http.Handler {
 		case programs:
 			handler = devices{w}.serveProgram(p)
 		}
-		handler = named(p.pattern, handler)
 		r.Method(p.method, p.pattern, handler)
 		if p.method == http.MethodGet {
 			r.Method(http.MethodHead, p.pattern, handler)
@@ -273,10 +272,15 @@ func (w *Web) Handler() http.Handler {
 	return r
 }
 
-// named tells the log and the metrics which page was asked for.
-func named(pattern string, next http.Handler) http.Handler {
+// routed tells the log and the metrics which page was asked for, which the router knows
+// afterwards.
+func routed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		edge.SetRoute(w, pattern)
+		defer func() {
+			if pattern := chi.RouteContext(r.Context()).RoutePattern(); pattern != "" {
+				edge.SetRoute(w, pattern)
+			}
+		}()
 		next.ServeHTTP(w, r)
 	})
 }
