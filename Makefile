@@ -65,11 +65,29 @@ LONGEST := ./cmd/relaypdf ./api ./render ./render/chrome
 GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format standard-quiet --hide-summary skipped \
 	--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report bin/reruns.txt
 
-.PHONY: test
-test: setup build ## Run every test with the race detector.
+# What `make longtest` runs and `make test` does not (ADR 36), by package. TestLongTestsAreThere knows them.
+LONG_PACKAGES := ./cmd/relaypdf ./api ./render ./render/chrome ./render/pdf ./cmd/bench
+LONG := @LONG@
+# These have targets of their own.
+LASTING := TestChaos TestFleet
+
+space  := $(subst ,, )
+one-of  = '^($(subst $(space),|,$(strip $(1))))$$'
+
+# tests PACKAGES FLAGS: runs them with the race detector.
+define tests
 	@rm -f bin/reruns.txt
-	$(GOTESTSUM) --packages '$(LONGEST) ./... ./.ci/licenses' -- $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS)
+	$(GOTESTSUM) --packages '$(1)' -- $(RACE) -timeout $(TEST_TIMEOUT) $(2) $(TEST_FLAGS)
 	@test ! -s bin/reruns.txt || { echo 'run twice:'; cat bin/reruns.txt; }
+endef
+
+.PHONY: test
+test: setup build ## Run the tests with the race detector.
+	$(call tests,$(LONGEST) ./... ./.ci/licenses,-skip $(call one-of,$(LONG) $(LASTING)))
+
+.PHONY: longtest
+longtest: setup build ## Run the tests that take minutes: attacks, outages, whole pages of commands.
+	$(call tests,$(LONG_PACKAGES),-run $(call one-of,$(LONG)))
 
 .PHONY: quick
 quick: ## Vet, and run the tests that start no browser, office or server: after each edit, in a minute or two.
@@ -133,12 +151,11 @@ gallery: setup assets ## Draw the thumbnails of changed layouts, and a contact s
 # The tests that look at pages, and keep a picture of each where SCREENSHOTS says so.
 LOOKS := FromSignUpToTheFirstDocument PagesOfABusyAccount PublicPagesInABrowser FailedDeliveriesAreReplayed LogInWithAProvider SessionThatEndsInAFormLosesNothing \
 	MemberComesAndGoes AutoReload TemplateFromTheGalleryToTheAPI
-space := $(subst ,, )
 
 .PHONY: screenshots
 screenshots: setup build ## Take pictures of every page, light, dark and on a telephone, into bin/screenshots, and the README's into docs/pictures.
 	SCREENSHOTS='$(CURDIR)/bin/screenshots' PICTURES='$(CURDIR)/docs/pictures' \
-		$(GO) test ./cmd/relaypdf -count=1 -timeout $(TEST_TIMEOUT) -run '^Test($(subst $(space),|,$(strip $(LOOKS))))$$'
+		$(GO) test ./cmd/relaypdf -count=1 -timeout $(TEST_TIMEOUT) -run $(call one-of,$(addprefix Test,$(LOOKS)))
 
 .PHONY: generate
 generate: ## Rewrite generated source.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +21,7 @@ import (
 // attacks are handlers that try what a hostile document might make them do.
 var attacks = engine.Handlers{
 	"spin":          engine.Handle(spin),
+	"stay":          engine.Handle(stay),
 	"hoard":         engine.Handle(hoard),
 	"swell":         engine.Handle(swell),
 	"read":          engine.Handle(read),
@@ -38,6 +40,13 @@ var attacks = engine.Handlers{
 // spin never ends.
 func spin(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 	for n := 0; ; n++ {
+	}
+}
+
+// stay never ends either, and leaves the processors to others.
+func stay(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
+	for {
+		time.Sleep(time.Hour)
 	}
 }
 

@@ -363,7 +363,7 @@ func TestWaitingEndsWithContext(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = pool.Do(busy, engine.Job{Name: "spin", Files: begin.files()})
+		_, _ = pool.Do(busy, engine.Job{Name: "stay", Files: begin.files()})
 	}()
 	<-begin.begun
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -476,7 +476,7 @@ func TestClose(t *testing.T) {
 	begin := newSignal()
 	result := make(chan error, 1)
 	go func() {
-		_, err := pool.Do(context.Background(), engine.Job{Name: "spin", Files: begin.files()})
+		_, err := pool.Do(context.Background(), engine.Job{Name: "stay", Files: begin.files()})
 		result <- err
 	}()
 	<-begin.begun

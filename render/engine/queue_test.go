@@ -11,7 +11,7 @@ import (
 	"relaypdf/render/queue"
 )
 
-// TestAccountDoesNotHoldEveryEngine lets one account spin in every child, with
+// TestAccountDoesNotHoldEveryEngine lets one account stay in every child, with
 // more jobs in its line: another's job is done at once in the extra child.
 func TestAccountDoesNotHoldEveryEngine(t *testing.T) {
 	pool := start(t, engine.Config{Size: 2, Extra: 1})
@@ -19,7 +19,7 @@ func TestAccountDoesNotHoldEveryEngine(t *testing.T) {
 	ended := make(chan error, 5)
 	for range 5 {
 		go func() {
-			_, err := pool.Do(ctx, engine.Job{Name: "spin", Account: "heavy"})
+			_, err := pool.Do(ctx, engine.Job{Name: "stay", Account: "heavy"})
 			ended <- err
 		}()
 	}
@@ -48,7 +48,7 @@ func TestWaitingIsNotTheJobsOwnTime(t *testing.T) {
 	pool := start(t, engine.Config{Size: 1})
 	first := make(chan error, 1)
 	go func() {
-		_, err := pool.Do(context.Background(), engine.Job{Name: "spin", Account: "a", Time: 2 * limit})
+		_, err := pool.Do(context.Background(), engine.Job{Name: "stay", Account: "a", Time: 2 * limit})
 		first <- err
 	}()
 	eventually(t, "the queue", func() bool { return pool.Load().Busy == 1 })
@@ -68,7 +68,7 @@ func TestAccountThatMissesDeadlinesIsTold(t *testing.T) {
 	pool := start(t, engine.Config{Size: 2})
 	var late *engine.TimeoutError
 	for range 3 {
-		_, err := pool.Do(context.Background(), engine.Job{Name: "spin", Account: "late", Time: 50 * time.Millisecond})
+		_, err := pool.Do(context.Background(), engine.Job{Name: "stay", Account: "late", Time: 50 * time.Millisecond})
 		if !errors.As(err, &late) {
 			t.Fatalf("a job beyond its own time: %v", err)
 		}
@@ -84,7 +84,7 @@ func TestFullQueueOfEngines(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for range 2 {
-		go func() { _, _ = pool.Do(ctx, engine.Job{Name: "spin", Account: "a"}) }()
+		go func() { _, _ = pool.Do(ctx, engine.Job{Name: "stay", Account: "a"}) }()
 	}
 	eventually(t, "the queue", func() bool { now := pool.Load(); return now.Busy == 1 && now.Waiting == 1 })
 	var busy *queue.BusyError

@@ -97,7 +97,7 @@ func TestFilesOfOthersAreClosed(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		defer close(done)
-		_, _ = pool.Do(ctx, engine.Job{Name: "spin", Files: begin.files()})
+		_, _ = pool.Do(ctx, engine.Job{Name: "stay", Files: begin.files()})
 	}()
 	<-begin.begun
 	others, err := filepath.Glob(filepath.Join(dir, "relaypdf-engine-*", "child-*"))
