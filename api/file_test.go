@@ -229,7 +229,7 @@ func lockFiles(t *testing.T, db storetest.DB) (release func()) {
 	t.Helper()
 	driver, source, lock := "pgx", db.URL, []string{"BEGIN", "LOCK TABLE files IN SHARE MODE"}
 	if path, ok := strings.CutPrefix(db.URL, "sqlite://"); ok {
-		driver, source, lock = "sqlite", "file:"+path, []string{"BEGIN IMMEDIATE"}
+		driver, source, lock = "sqlite", "file:"+path+"?_pragma=busy_timeout(60000)", []string{"BEGIN IMMEDIATE"} // The server may be writing.
 	}
 	pool, err := sql.Open(driver, source)
 	if err != nil {
