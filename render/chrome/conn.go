@@ -30,6 +30,10 @@ const eventOversize = "oversize:"
 // of the protocol: a page that waits for an event would otherwise wait for ever.
 const eventLost = "connectionLost"
 
+// eventEnded is told to a session whose target has gone, which the browser says to
+// its own session (Target.detachedFromTarget).
+const eventEnded = "sessionEnded"
+
 // request is a command of the DevTools protocol. The types of rod's proto
 // package implement it.
 type request interface{ ProtoReq() string }
@@ -201,6 +205,15 @@ func (c *conn) dispatch(data []byte) bool {
 		return false
 	}
 	if msg.ID == 0 {
+		if msg.SessionID == "" && msg.Method == "Target.detachedFromTarget" {
+			var gone struct {
+				SessionID string `json:"sessionId"`
+			}
+			if json.Unmarshal(msg.Params, &gone) != nil {
+				return false
+			}
+			msg.SessionID, msg.Method = gone.SessionID, eventEnded
+		}
 		c.mu.Lock()
 		fn := c.handlers[msg.SessionID]
 		c.mu.Unlock()

@@ -99,23 +99,32 @@ func (g *gate) crash(t *testing.T, p *Pool) {
 // reports whether it found one.
 func (g *gate) crashIn(t *testing.T, root session) bool {
 	t.Helper()
+	target := g.targetIn(t, root)
+	if target == "" {
+		return false
+	}
+	var attached proto.TargetAttachToTargetResult
+	if err := root.call(t.Context(), proto.TargetAttachToTarget{TargetID: target, Flatten: true}, &attached); err != nil {
+		t.Fatal(err)
+	}
+	g.crashed = append(g.crashed, target)
+	root.conn.session(string(attached.SessionID)).post(proto.PageCrash{})
+	return true
+}
+
+// targetIn finds the target that shows the gate's page in a browser, or none.
+func (g *gate) targetIn(t *testing.T, root session) proto.TargetTargetID {
+	t.Helper()
 	var list proto.TargetGetTargetsResult
 	if err := root.call(t.Context(), proto.TargetGetTargets{}, &list); err != nil {
 		t.Fatal(err)
 	}
 	for _, info := range list.TargetInfos {
-		if info.URL != g.url || slices.Contains(g.crashed, info.TargetID) {
-			continue
+		if info.URL == g.url && !slices.Contains(g.crashed, info.TargetID) {
+			return info.TargetID
 		}
-		var attached proto.TargetAttachToTargetResult
-		if err := root.call(t.Context(), proto.TargetAttachToTarget{TargetID: info.TargetID, Flatten: true}, &attached); err != nil {
-			t.Fatal(err)
-		}
-		g.crashed = append(g.crashed, info.TargetID)
-		root.conn.session(string(attached.SessionID)).post(proto.PageCrash{})
-		return true
 	}
-	return false
+	return ""
 }
 
 func TestCrashedRendererIsRetriedOnce(t *testing.T) {
@@ -182,6 +191,59 @@ func idlePage(t *testing.T, p *Pool, name string, k kind) (pg *page) {
 		return pg != nil
 	})
 	return pg
+}
+
+// TestDocumentsThatCloseTheirWindow prints those that want to be printed and gone.
+func TestDocumentsThatCloseTheirWindow(t *testing.T) {
+	t.Parallel()
+	p := startPool(t, nil)
+	for _, lane := range []Lane{Realm, Once} {
+		for _, script := range []string{
+			"onload = () => { print(); close() }; self.close()",
+			"const f = document.createElement('iframe'); document.body.append(f); f.contentWindow.close.call(window)",
+		} {
+			if got := textOf(t, p, Job{Account: "a", Lane: lane, HTML: "<p>kept<script>" + script + "</script>"}); !strings.Contains(got, "kept") {
+				t.Errorf("%s, %s: %q, want what it shows", lane, script, got)
+			}
+		}
+	}
+}
+
+// TestClosedWindowEndsItsJob closes a window from outside: nothing else would be heard
+// of it until the job's deadline.
+func TestClosedWindowEndsItsJob(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	g := newGate(s, "closed")
+	p := startWithSite(t, s)
+	job := printLater(t.Context(), p, Job{Account: "a", URL: g.url})
+	g.await(t, job)
+	eventually(t, "a target shows "+g.url, func() bool {
+		return slices.ContainsFunc(p.fleet.all(), func(b *browser) bool {
+			target := g.targetIn(t, b.root)
+			if target != "" {
+				b.root.post(proto.TargetCloseTarget{TargetID: target})
+			}
+			return target != ""
+		})
+	})
+	var harm *HarmError
+	if err := (<-job).err; !errors.As(err, &harm) || harm.What != "closed its window" {
+		t.Errorf("the job: %v, want a *HarmError that says so", err)
+	}
+	if got := textOf(t, p, Job{Account: "a", HTML: "<p>next"}); !strings.Contains(got, "next") {
+		t.Errorf("the next document: %q", got)
+	}
+}
+
+func TestPrintingThatFailsIsACrash(t *testing.T) {
+	beyond := &protocolError{Method: "Page.printToPDF", Code: -32000, Message: "Page range exceeds page count"}
+	if got := printFailure(beyond); !errors.Is(got, beyond) {
+		t.Errorf("%v became %v", beyond, got)
+	}
+	if got := printFailure(&protocolError{Method: "Page.printToPDF", Code: -32000, Message: "Printing failed"}); !errors.Is(got, errTargetCrashed) {
+		t.Errorf("printing that failed is %v, want a crash", got)
+	}
 }
 
 func TestWarmPageIsReplacedAfterACrash(t *testing.T) {

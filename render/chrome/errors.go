@@ -40,6 +40,7 @@ var (
 	errTargetCrashed = errors.New("chrome: the renderer crashed")
 	errNeedsNetwork  = errors.New("chrome: a document in a lane without network uses the network")
 	errOversize      = fmt.Errorf("chrome: a message of the browser is over %d MiB", maxMessage>>20)
+	errWindowClosed  = errors.New("chrome: the document closed its window")
 	errDeadline      = errors.New("chrome: deadline")
 	errStill         = fmt.Errorf("chrome: nothing in the document changes: %w", errDeadline)
 )

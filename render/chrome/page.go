@@ -113,14 +113,23 @@ func (p *page) setup() []request {
 	case Realm:
 		// Reports workers, whose traffic this session would not see, and what
 		// scripts throw.
-		reqs = append(reqs, proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true}, proto.RuntimeEnable{})
+		reqs = append(reqs, proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true}, proto.RuntimeEnable{}, early(stayScript))
 		if !p.still {
-			reqs = append(reqs, proto.PageAddScriptToEvaluateOnNewDocument{Source: watchScript, RunImmediately: true})
+			reqs = append(reqs, early(watchScript))
 		}
 	case Once:
-		reqs = append(reqs, proto.RuntimeEnable{}, proto.PageAddScriptToEvaluateOnNewDocument{Source: watchScript, RunImmediately: true})
+		reqs = append(reqs, proto.RuntimeEnable{}, early(stayScript), early(watchScript))
 	}
 	return reqs
+}
+
+// stayScript keeps documents from closing their window: many print themselves when
+// they have loaded, and then close it.
+const stayScript = `Object.defineProperty(window, 'close', {value: function close() {}, writable: true, enumerable: true, configurable: true})`
+
+// early has a script run before those of each document.
+func early(script string) request {
+	return proto.PageAddScriptToEvaluateOnNewDocument{Source: script, RunImmediately: true}
 }
 
 // close ends the target, even one whose script never ends. The browser kills
@@ -260,6 +269,8 @@ func (p *page) event(method string, params json.RawMessage) {
 		p.spoil(errTargetCrashed)
 	case eventLost:
 		p.spoil(errConnClosed)
+	case eventEnded:
+		p.spoil(errWindowClosed)
 	case "Target.attachedToTarget", "Network.webSocketCreated", "Network.webTransportCreated":
 		if p.lane != Once {
 			p.spoil(errNeedsNetwork)

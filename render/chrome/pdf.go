@@ -208,7 +208,7 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 		if errors.Is(err, spool.ErrTooLarge) {
 			err = &LimitError{What: "bytes", Max: p.opt.MaxBytes}
 		}
-		return Document{}, err
+		return Document{}, printFailure(err)
 	}
 	pages, err := countPages(body)
 	if err != nil {
@@ -219,6 +219,16 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 		return Document{}, &LimitError{What: "pages", Max: int64(p.opt.MaxPages)}
 	}
 	return Document{Body: body, Pages: pages}, nil
+}
+
+// printFailure makes a crash of what Chromium answers where the renderer could not
+// print what it was asked for: it has no memory left, and dies a moment later.
+func printFailure(err error) error {
+	var refused *protocolError
+	if errors.As(err, &refused) && refused.Message == "Printing failed" {
+		return errTargetCrashed
+	}
+	return err
 }
 
 // countPages returns the number of pages of what was printed.

@@ -46,7 +46,7 @@ func spin(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 // stay never ends either, and leaves the processors to others.
 func stay(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 	for {
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	}
 }
 
