@@ -17,6 +17,9 @@ import (
 // page.
 const quiet = 500 * time.Millisecond
 
+// blankURL is where documents stand that are given as HTML.
+const blankURL = "about:blank"
+
 // loadState is what is known about the document being loaded.
 type loadState struct {
 	loader    string // of the main frame's document
@@ -27,6 +30,7 @@ type loadState struct {
 	status    map[string]int    // HTTP status by loader
 	address   map[string]string // URL of the main document by loader, after its redirects
 	broken    string            // the URL in whose place Chromium shows its own error page
+	emptied   bool              // the document left itself for about:blank
 	reason    map[string]string
 	troubles  troubles
 }
@@ -74,7 +78,7 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		}
 	case "Page.frameNavigated":
 		if e.Frame.ID == main {
-			s.broken = e.Frame.UnreachableURL
+			s.broken, s.emptied = e.Frame.UnreachableURL, e.Frame.URL == blankURL
 		}
 	case "Network.requestWillBeSent":
 		if e.Type == "Document" && e.FrameID == main {
@@ -306,6 +310,9 @@ func (p *page) loadError(url string) error {
 	}
 	if status := p.load.status[p.load.loader]; status >= 400 {
 		return &LoadError{URL: p.load.addressOf(p.load.loader, url), Status: status}
+	}
+	if p.load.emptied {
+		return &HarmError{What: "reloads itself, or leads to " + blankURL + ", and nothing of it is left"}
 	}
 	return nil
 }

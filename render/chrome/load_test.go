@@ -114,6 +114,31 @@ func TestDocumentThatLeadsItselfAway(t *testing.T) {
 	}
 }
 
+// HTML that is loaded again is gone: it has no address that it could come from.
+func TestDocumentThatReloadsItself(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.page("site.test/away", `<p>before<script>location = 'about:blank'</script>`)
+	p := startWithSite(t, s)
+	for _, job := range []Job{
+		{HTML: `<p>before<script>onload = () => location.reload()</script>`, Lane: Once},
+		{HTML: `<p>before<script>onload = () => location.reload()</script>`, Lane: Realm},
+		{HTML: `<meta http-equiv="refresh" content="0"><p>before`, Lane: Once},
+		{URL: "http://site.test/away", Lane: Once},
+	} {
+		job.Account, job.WaitForTimeout = "a", time.Second
+		doc, err := p.PDF(t.Context(), job, PDF{})
+		for err == nil && job.WaitForTimeout < 10*time.Second { // It was printed before it went.
+			contains(t, pdfText(t, doc), "before")
+			job.WaitForTimeout *= 3
+			doc, err = p.PDF(t.Context(), job, PDF{})
+		}
+		if !errors.Is(err, ErrCrashed) {
+			t.Errorf("%s, %s%s: %v, want a *HarmError", job.Lane, job.HTML, job.URL, err)
+		}
+	}
+}
+
 // Documents whose server withholds a part until the test says so.
 func TestWaitUntil(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ type emulation struct {
 func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID, k kind) (*page, error) {
 	var target proto.TargetCreateTargetResult
 	// Full Chromium does not know this control and draws as ever.
-	create := proto.TargetCreateTarget{URL: "about:blank", BrowserContextID: id, EnableBeginFrameControl: k.still}
+	create := proto.TargetCreateTarget{URL: blankURL, BrowserContextID: id, EnableBeginFrameControl: k.still}
 	if err := root.call(ctx, create, &target); err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (p *page) renew() {
 	p.mu.Lock()
 	p.load = newLoadState()
 	p.mu.Unlock()
-	if call, err := p.conn.send(p.id, proto.PageNavigate{URL: "about:blank"}); err == nil {
+	if call, err := p.conn.send(p.id, proto.PageNavigate{URL: blankURL}); err == nil {
 		p.blank, p.dirty = &call, false
 	}
 }
