@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -31,7 +32,7 @@ func (w manuals) contents(open string) views.Docs {
 	}
 	reference := views.DocsGroup{Title: "Reference", Links: []views.Link{{URL: referencePath, Text: "All operations"}}}
 	for _, group := range w.referenceGroups() {
-		reference.Links = append(reference.Links, views.Link{URL: referencePath + "#" + strings.ToLower(group.Title), Text: group.Title})
+		reference.Links = append(reference.Links, views.Link{URL: partOfReference(group.Title), Text: group.Title})
 	}
 	d.Groups = []views.DocsGroup{guides, reference}
 	return d
@@ -68,13 +69,16 @@ func (w manuals) guide(v *visit, slug, path string) error {
 // groupTitles are those of the reference's groups that are no words as they are.
 var groupTitles = map[string]string{"pdf": "PDF", "zip": "ZIP", "mcp": "MCP", "email": "Email"}
 
+// groupTitle is the title of the group that operations of a tag are in.
+func groupTitle(tag string) string { return cmp.Or(groupTitles[tag], categoryName(tag)) }
+
+// partOfReference is the address of a group.
+func partOfReference(title string) string { return referencePath + "#" + strings.ToLower(title) }
+
 func (w manuals) referenceGroups() []views.ReferenceGroup {
 	var groups []views.ReferenceGroup
 	for _, o := range w.docs.Operations {
-		title := groupTitles[o.Tag]
-		if title == "" {
-			title = categoryName(o.Tag)
-		}
+		title := groupTitle(o.Tag)
 		if len(groups) == 0 || groups[len(groups)-1].Title != title {
 			groups = append(groups, views.ReferenceGroup{Title: title})
 		}
@@ -95,7 +99,7 @@ func (w manuals) showOperation(v *visit) error {
 		return errNotFound
 	}
 	path := referencePath + "/" + o.ID
-	return v.show(http.StatusOK, views.OperationPage(w.publicPage(o.Summary, o.About(), docsPath, path), w.contents(referencePath), o))
+	return v.show(http.StatusOK, views.OperationPage(w.publicPage(o.Summary, o.About(), docsPath, path), w.contents(partOfReference(groupTitle(o.Tag))), o))
 }
 
 // searchEntry is a part of the documentation that can be found.

@@ -13,8 +13,17 @@ import (
 func AnswerSchema(answer reflect.Type) *jsonschema.Schema { return describe(answer, true) }
 
 // InputSchema derives the schema of a JSON input, which has no members but those
-// that it names.
-func InputSchema(input reflect.Type) *jsonschema.Schema { return describe(input, false) }
+// that it names. Those that every operation takes come after its own.
+func InputSchema(input reflect.Type) *jsonschema.Schema {
+	doc := describe(input, false)
+	if common, embeds := input.FieldByName("Common"); embeds && common.Type == reflect.TypeFor[Common]() {
+		for name := range members(describe(common.Type, false)) {
+			member, _ := doc.Properties.Delete(name)
+			doc.Properties.Set(name, member)
+		}
+	}
+	return doc
+}
 
 // describe derives a schema from the tags of a struct type. It stands alone,
 // without references, so that it can be put into an OpenAPI document and an
