@@ -24,7 +24,7 @@ type Shape[In any] struct {
 func NewShape[In any]() (*Shape[In], error) { return once(compileShape[In]) }
 
 func compileShape[In any]() (*Shape[In], error) {
-	doc := describe(reflect.TypeFor[In](), false)
+	doc := InputSchema(reflect.TypeFor[In]())
 	rules, err := newRule(doc)
 	if err != nil {
 		return nil, err
