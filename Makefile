@@ -65,29 +65,16 @@ LONGEST := ./cmd/relaypdf ./api ./render ./render/chrome
 GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format standard-quiet --hide-summary skipped \
 	--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report bin/reruns.txt
 
-# What `make longtest` runs and `make test` does not (ADR 36), by package. TestLongTestsAreThere knows them.
-LONG_PACKAGES := ./cmd/relaypdf ./api ./render ./render/chrome ./render/pdf ./cmd/bench
-LONG := @LONG@
-# These have targets of their own.
-LASTING := TestChaos TestFleet
+# Whether `make test` runs what internal/slow marks, as CI does.
+SLOW     ?= off
 
-space  := $(subst ,, )
-one-of  = '^($(subst $(space),|,$(strip $(1))))$$'
-
-# tests PACKAGES FLAGS: runs them with the race detector.
-define tests
-	@rm -f bin/reruns.txt
-	$(GOTESTSUM) --packages '$(1)' -- $(RACE) -timeout $(TEST_TIMEOUT) $(2) $(TEST_FLAGS)
-	@test ! -s bin/reruns.txt || { echo 'run twice:'; cat bin/reruns.txt; }
-endef
-
+# TestChaos and TestFleet have targets of their own.
 .PHONY: test
-test: setup build ## Run the tests with the race detector.
-	$(call tests,$(LONGEST) ./... ./.ci/licenses,-skip $(call one-of,$(LONG) $(LASTING)))
-
-.PHONY: longtest
-longtest: setup build ## Run the tests that take minutes: attacks, outages, whole pages of commands.
-	$(call tests,$(LONG_PACKAGES),-run $(call one-of,$(LONG)))
+test: setup build ## Run the tests with the race detector; with SLOW=on those too that take minutes, as CI does.
+	@rm -f bin/reruns.txt
+	SLOW_TESTS=$(SLOW) .ci/in-memory $(GOTESTSUM) --packages '$(LONGEST) ./... ./.ci/licenses' -- $(RACE) -timeout $(TEST_TIMEOUT) -skip '^Test(Chaos|Fleet)$$' $(TEST_FLAGS)
+	@test ! -s bin/reruns.txt || { echo 'run twice:'; cat bin/reruns.txt; }
+	@test '$(SLOW)' = on || echo 'Tests that take minutes were left out: make test SLOW=on, or .ci/run'
 
 .PHONY: quick
 quick: ## Vet, and run the tests that start no browser, office or server: after each edit, in a minute or two.
@@ -104,18 +91,18 @@ soak: setup build ## Render for long, and compare memory at the start and at the
 
 .PHONY: chaos
 chaos: setup assets ## Kill servers under load again and again, and check that nothing was lost.
-	$(GO) test -count=1 -timeout 60m -run TestChaos -parallel 4 -v ./cmd/relaypdf -args -chaos $(CHAOS_TIME)
+	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestChaos -parallel 4 -v ./cmd/relaypdf -args -chaos $(CHAOS_TIME)
 
 # How long `make fleet` hurts the parts of a fleet. CI takes one minute.
 FLEET_TIME   ?= 10m
 
 .PHONY: fleet
 fleet: setup assets ## Kill, freeze, cut off and slow each part of a fleet in two regions, and check that nothing was lost.
-	$(GO) test -count=1 -timeout 60m -run TestFleet -v ./cmd/relaypdf -args -fleet $(FLEET_TIME)
+	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestFleet -v ./cmd/relaypdf -args -fleet $(FLEET_TIME)
 
 .PHONY: fuzz
 fuzz: setup assets ## Send mutated files to every operation, and run Go's fuzz tests.
-	@GO='$(GO)' FUZZTIME=$(FUZZTIME) .ci/fuzz
+	@GO='$(GO)' FUZZTIME=$(FUZZTIME) .ci/in-memory .ci/fuzz
 
 .PHONY: golden
 golden: setup assets ## Rewrite the golden files from what the tests see now. Read the diff.
@@ -151,11 +138,12 @@ gallery: setup assets ## Draw the thumbnails of changed layouts, and a contact s
 # The tests that look at pages, and keep a picture of each where SCREENSHOTS says so.
 LOOKS := FromSignUpToTheFirstDocument PagesOfABusyAccount PublicPagesInABrowser FailedDeliveriesAreReplayed LogInWithAProvider SessionThatEndsInAFormLosesNothing \
 	MemberComesAndGoes AutoReload TemplateFromTheGalleryToTheAPI
+space := $(subst ,, )
 
 .PHONY: screenshots
 screenshots: setup build ## Take pictures of every page, light, dark and on a telephone, into bin/screenshots, and the README's into docs/pictures.
 	SCREENSHOTS='$(CURDIR)/bin/screenshots' PICTURES='$(CURDIR)/docs/pictures' \
-		$(GO) test ./cmd/relaypdf -count=1 -timeout $(TEST_TIMEOUT) -run $(call one-of,$(addprefix Test,$(LOOKS)))
+		$(GO) test ./cmd/relaypdf -count=1 -timeout $(TEST_TIMEOUT) -run '^Test($(subst $(space),|,$(strip $(LOOKS))))$$'
 
 .PHONY: generate
 generate: ## Rewrite generated source.

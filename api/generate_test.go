@@ -16,6 +16,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -283,6 +284,7 @@ func TestGenerateQuoteOnce(t *testing.T) {
 
 // TestGenerateRepair shows the model what is wrong, once, and charges both answers.
 func TestGenerateRepair(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
 		broken := says("<p>\n{{#each items}}{{formatDat when}}</p>", object{}, object{}, 100, 10)

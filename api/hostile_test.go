@@ -18,6 +18,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 )
 
 // hostilePatience is the longest that an answer to a hostile file may take:
@@ -29,9 +30,7 @@ const hostilePatience = 4 * time.Minute
 // Meanwhile the calls of another account are answered as always, and nobody
 // hears from the files.
 func TestHostileFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hundreds of calls take long")
-	}
+	slow.Test(t)
 	var heard atomic.Int64
 	canary := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	defer canary.Close()
@@ -282,9 +281,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestZeros gives each operation a file of the largest size that holds nothing.
 func TestZeros(t *testing.T) {
-	if testing.Short() {
-		t.Skip("large files take long")
-	}
+	slow.Test(t)
 	s := toolServer(t)
 	content := base64.StdEncoding.EncodeToString(make([]byte, labMaxFile))
 	for path, bodies := range fileBodies(t, s) {

@@ -25,6 +25,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/store/credit"
 )
@@ -39,6 +40,7 @@ var (
 // files, for as long as it is told. No answer is a failure of ours, all that
 // was billed is what the answers name, and nothing is left running.
 func TestMutatedFiles(t *testing.T) {
+	slow.Test(t)
 	seed := *mutationSeed
 	if seed == 0 {
 		seed = rand.Uint64()

@@ -23,6 +23,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
 	"relaypdf/client"
+	"relaypdf/internal/slow"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -512,6 +513,7 @@ func TestClientThatLeavesBeforeTheHold(t *testing.T) {
 // that is larger than what the network holds back: it was paid for, so it waits
 // a day for its owner.
 func TestUndeliveredResultIsKept(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		const size = 40_000_000

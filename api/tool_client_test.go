@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"relaypdf/api/apitest"
+	"relaypdf/internal/slow"
 )
 
 // asDouble is how Java writes a whole number of a field that may have a fraction.
@@ -66,6 +67,7 @@ func (d described) withNulls(as describedType, value any) any {
 // an empty map as an empty array; Java writes every field that it has no value for as null,
 // in objects within objects, too, and whole numbers with a fraction.
 func TestRowsOfPublishedClients(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	var interfaces described

@@ -12,6 +12,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 	"relaypdf/render"
 )
 
@@ -64,6 +65,7 @@ func TestConvert(t *testing.T) {
 // TestConvertTakesAssets: a page finds the files that were sent with it, and what it
 // lacks is told, whatever prints it.
 func TestConvertTakesAssets(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	convert := func(body, warnings string) apitest.Response {

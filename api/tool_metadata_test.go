@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"relaypdf/api/apitest"
+	"relaypdf/internal/slow"
 )
 
 // information is what pdfinfo says of a PDF.
@@ -28,6 +29,7 @@ func information(t *testing.T, document, password string) string {
 // TestMetadataOfEveryPDF gives the example of every operation that makes a PDF
 // a title, an author and keywords.
 func TestMetadataOfEveryPDF(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	metadata := map[string]any{"title": "Rechnung für 株式会社", "author": "Ana", "keywords": []string{"a", "b"}}

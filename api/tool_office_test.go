@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"relaypdf/api/apitest"
+	"relaypdf/internal/slow"
 )
 
 // TestRowsOnOfficeDocuments does what came last to PDFs that an office made of a text with
 // a table, a link and a picture, and of a sheet: they say afterwards what they said before.
 func TestRowsOnOfficeDocuments(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	send := func(path, body string) apitest.Response {

@@ -17,6 +17,7 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/internal/slow"
 	"relaypdf/render"
 )
 
@@ -58,6 +59,7 @@ func TestExamplesRun(t *testing.T) {
 // TestExamplesRunOnUploads sends the examples with uploads in the place of their
 // files.
 func TestExamplesRunOnUploads(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	uploads := 0

@@ -21,6 +21,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/edge"
+	"relaypdf/internal/slow"
 	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
@@ -465,6 +466,7 @@ func TestDeliveriesOfOthersAreFound(t *testing.T) {
 // TestDeliveriesAtADistance has a database that is 80 ms away: everything is
 // claimed, sent once, and recorded.
 func TestDeliveriesAtADistance(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	const calls, jobs = 24, 6
 	db := storetest.FarPostgres(t, 80*time.Millisecond)

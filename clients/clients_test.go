@@ -19,6 +19,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 	"relaypdf/webhook"
 )
 
@@ -190,6 +191,7 @@ const strict = `{"compilerOptions":{"strict":true,"target":"ES2022","module":"ES
 // TestGeneratedTypeScript generates clients with two programs, compiles them, and
 // calls every operation. Nothing that has a default has to be given.
 func TestGeneratedTypeScript(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, generated := range map[string]struct {
 		command []string

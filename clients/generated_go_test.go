@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"relaypdf/api"
+	"relaypdf/internal/slow"
 )
 
 // TestGeneratedGo makes a client with oapi-codegen, compiles it and calls every
 // operation with it. What is pinned of the generator and its runtime is a module of its own, in
 // testdata/go.
 func TestGeneratedGo(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s, calls := serveEverything(t)
 	dir := t.TempDir()

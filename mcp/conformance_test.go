@@ -15,6 +15,7 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 )
 
 // newerNode is the node that the programs of the protocol's authors ask for, which
@@ -174,6 +175,7 @@ func failedOf(checks []check) []check {
 // it who writes an agent, in the protocol's two eras, and over standard input and
 // output.
 func TestInspector(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newServer(t, open)
 	program := filepath.Join(modules(t), "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")

@@ -14,6 +14,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -404,6 +405,7 @@ func TestKeysThatMayLess(t *testing.T) {
 }
 
 func TestMessagesAreBounded(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newServer(t, open)
 	long := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("a", 16<<20) + `"}}`

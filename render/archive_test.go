@@ -6,12 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 // TestArchiveOfFigures makes an archive of an invoice as the browser prints it, with
 // figures of equal width, which it tells beside what it draws: they can be copied from the
 // archive as from the invoice.
 func TestArchiveOfFigures(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	r := start(t, Config{})
 	for name, source := range map[string]Source{

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/priority"
 )
 
@@ -74,6 +75,7 @@ func processors(t *testing.T, pid int) int {
 // when it is wanted, with all that it starts at a low priority, gives the same pages,
 // and ends with the Renderer.
 func TestBackground(t *testing.T) {
+	slow.Test(t)
 	own, err := syscall.Getpriority(syscall.PRIO_PROCESS, os.Getpid())
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/office"
 	"relaypdf/render/spool"
 )
@@ -85,6 +86,7 @@ func noise(t *testing.T) string {
 
 // TestConvertPrint converts documents to PDFs in every way that there is.
 func TestConvertPrint(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	r := start(t, Config{OfficeSlots: 1})
 	account := r.For("acct_1")

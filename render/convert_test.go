@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/image/tiff"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/spool"
 )
 
@@ -137,6 +138,7 @@ func convertBytes(t *testing.T, r *Renderer, name string, content []byte, to Con
 // TestConvertPairs converts a document of every kind to every target. What is
 // not possible names what is.
 func TestConvertPairs(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	r := start(t, Config{})
 	documents := sources(t)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render"
 )
 
@@ -130,6 +131,7 @@ func secretFile(t *testing.T) (path, marker string) {
 // No spelling of an inward address is opened as a page, as what a page
 // redirects to, or inside a document.
 func TestAddressesAreRefused(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	f := newField(t)
 	secret, marker := secretFile(t)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render"
 )
 
@@ -109,6 +110,7 @@ func (r *refusals) has(host string) bool {
 // No way in which a document can load something reaches the inner network, and
 // each is seen to be refused.
 func TestNothingReachesTheCanary(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	f := newField(t)
 	var refused refusals
@@ -138,6 +140,7 @@ func TestNothingReachesTheCanary(t *testing.T) {
 // The same documents do reach the canary where the operator opened it: the
 // silence above is not the silence of documents that never try.
 func TestCanaryIsReachedWhereOpen(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	f := newField(t)
 	open := append(ownAddresses(t), f.siteHost(), "127.0.0.1", "::1")
@@ -161,6 +164,7 @@ func TestCanaryIsReachedWhereOpen(t *testing.T) {
 
 // What is offline reaches nothing, although the operator has opened everything.
 func TestOfflineDocumentsReachNothing(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	f := newField(t)
 	open := append(ownAddresses(t), f.siteHost(), "127.0.0.1", "::1")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/render/spool"
 )
@@ -170,6 +171,7 @@ for word in text.split():
 // TestEmailsOfOthers makes PDFs of emails from the wild, and has them say what
 // another reader finds in them.
 func TestEmailsOfOthers(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	a := start(t, Config{Slots: 1}).For("a")
 	same := 0

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render"
 	"relaypdf/render/markup"
 )
@@ -66,6 +67,7 @@ func relations() map[string][2]string {
 }
 
 func TestPagesLeaveNothing(t *testing.T) { //nolint:tparallel // The subtests follow each other on the same warm pages.
+	slow.Test(t)
 	t.Parallel()
 	m := newRoom(t)
 
@@ -195,6 +197,7 @@ setTimeout(() => {
 // Inline documents with script get nothing from those before them, and give
 // nothing to those without.
 func TestInlineDocumentsLeaveNothing(t *testing.T) { //nolint:tparallel // The subtests follow each other on the same warm pages.
+	slow.Test(t)
 	t.Parallel()
 	m := newRoom(t)
 	for name, text := range map[string]string{"plant": plantHere, "read": readHere} {
@@ -263,6 +266,7 @@ func TestTimersEnd(t *testing.T) {
 
 // Cookies and headers that a request brought reach its own page and no other.
 func TestCredentialsEnd(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	m := newRoom(t)
 	got := make(chan http.Header, 10)

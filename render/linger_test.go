@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/chrome"
 )
 
@@ -33,6 +34,7 @@ var nextDocuments = []string{
 // HTML standard, and after each another of the same account: not a byte of that
 // may differ from what it is alone.
 func TestNothingLingers(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "linger-") //nolint:usetesting // The browser's user must pass through.
 	if err == nil {

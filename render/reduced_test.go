@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render"
 	"relaypdf/render/hostile"
 )
@@ -28,10 +29,8 @@ const atLevel = "^(TestPagesLeaveNothing|TestPagesDoNotHearEachOther|TestInlineD
 // TestIsolationWithoutNamespaces runs the tests of isolation again as an ordinary
 // user who may make no namespaces, as in many containers.
 func TestIsolationWithoutNamespaces(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts browsers")
-	}
 	if os.Getenv(withoutNamespaces) != "" {
 		t.Skip("it is running already")
 	}

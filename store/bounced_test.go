@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
@@ -14,6 +15,7 @@ import (
 // TestStartThroughPooler starts more processes at once than the pooler has
 // connections, with a way for sessions and without one, and leaves no lock.
 func TestStartThroughPooler(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	db := storetest.Bounced(t)
 	alone := store.Config{URL: db.URL + "&default_query_exec_mode=exec", DataDir: db.DataDir}

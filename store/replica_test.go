@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -17,6 +18,7 @@ import (
 // nearer. Where it is late, dead, frozen or no replica, they come from the primary,
 // which is said once; what may not be late always does.
 func TestReplica(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	db, replica := storetest.Replicated(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

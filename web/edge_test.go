@@ -27,6 +27,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/edge"
+	"relaypdf/internal/slow"
 	"relaypdf/static"
 	"relaypdf/store"
 	"relaypdf/store/seal"
@@ -352,6 +353,7 @@ func (o *origin) upload(t *testing.T) string {
 // is signed in, and with a key. What is public is asked of the service once, and
 // nothing else is ever kept.
 func TestCachesInFront(t *testing.T) {
+	slow.Test(t)
 	o := newOrigin(t)
 	upload := o.upload(t)
 	routes := o.walk(t, upload)

@@ -19,6 +19,7 @@ import (
 
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web"
@@ -172,6 +173,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 // sends it back as a browser would, and finds the operation's example in what it
 // comes to.
 func TestPlaygroundFormsSayWhatTheyWereFilledWith(t *testing.T) {
+	slow.Test(t)
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
 	list := v.sees("/dashboard/playground", "POST /v1/pdf/merge", "Merge PDFs in order")
@@ -394,6 +396,7 @@ func TestPlaygroundSaysFaultsAtTheirFields(t *testing.T) {
 // TestPlaygroundShowsTextsAsTexts puts markup into every field of every form, and
 // runs it where nothing has to be drawn.
 func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
+	slow.Test(t)
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
 	const attack = `"></textarea><script>alert(1)</script><img src=x onerror=alert(1)>'`

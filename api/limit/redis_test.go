@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store/storetest"
 )
 
@@ -329,6 +330,7 @@ func TestRedisGone(t *testing.T) {
 // when Redis is back it holds what the two have allowed, each event once and nothing
 // else, and goes by it.
 func TestRedisComesBack(t *testing.T) {
+	slow.Test(t)
 	socket := socketPath(t)
 	current := startRedis(t, socket)
 	admin := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ReadTimeout: time.Minute})

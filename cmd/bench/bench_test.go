@@ -16,14 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/rendertest"
 )
 
 // TestShortRun measures the real program for a moment.
 func TestShortRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures the whole program")
-	}
+	slow.Test(t)
 	binary, err := rendertest.Program(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

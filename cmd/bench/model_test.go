@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 // erlangC is the mean wait of M/M/c, and of M/M/1 with one server.
@@ -69,6 +71,7 @@ func TestModelKnowsQueues(t *testing.T) {
 
 // TestFleetPredicts: processes add up while there are processors, and not beyond.
 func TestFleetPredicts(t *testing.T) {
+	slow.Test(t)
 	f := fleet{cores: 4, slots: 1, cpu: 0.020}.calibrated(20) // 30 ms of 50 are spent waiting
 	near(t, "what was measured", f.jobs(1), 20, 0.01)
 	near(t, "the rest of a job", f.other, 0.030, 0.03)

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -160,6 +161,7 @@ func (got agentAnswer) colorAt(y float64) string {
 // TestAgentsSeeResults asks for pictures of results, as agents do that can see. They
 // cost nothing.
 func TestAgentsSeeResults(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startOpen(t)
 	account, err := app.Store.CreateAccount(t.Context(), "agent@example.com", 100*credit.Dollar)

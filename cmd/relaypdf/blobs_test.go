@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"relaypdf/client"
+	"relaypdf/internal/slow"
 	"relaypdf/store/blob"
 	"relaypdf/store/blob/blobtest"
 	"relaypdf/store/blob/s3/s3test"
@@ -39,6 +40,7 @@ func fileOf(ctx context.Context, c *client.Client, id string) ([]byte, error) {
 // to the bucket can be read before, while and after they are moved; then the
 // folder is empty and the setting is not needed any more.
 func TestFilesMoveToABucketWhileTheServiceRuns(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	server := s3test.Start(t)
 	folder := filepath.Join(t.TempDir(), "before")

@@ -14,6 +14,7 @@ import (
 
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -206,6 +207,7 @@ func (b *busy) deliver() {
 // full lists, long names and every state. PICTURES names the folder for those of
 // the README, which `make screenshots` sets.
 func TestPagesOfABusyAccount(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	var b *busy
 	app, browser := startPages(t, func(c *Config) { c.Dev, b = true, newBusy(t, *c) }), openBrowser(t)

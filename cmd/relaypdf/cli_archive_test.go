@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -12,6 +13,7 @@ import (
 
 // TestArchiveCommand shows what would go, lets it go, and finds nothing left.
 func TestArchiveCommand(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	db := storetest.BarePostgres(t)
 	// A process that ran half a year ago.

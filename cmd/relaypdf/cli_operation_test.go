@@ -29,6 +29,7 @@ import (
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
+	"relaypdf/internal/slow"
 	"relaypdf/render/spool"
 	"relaypdf/store/credit"
 )
@@ -725,6 +726,7 @@ func TestInterrupted(t *testing.T) {
 // TestDocumentsFromARealService makes a PDF and an image with the product's
 // own commands, a whole App and a real browser.
 func TestDocumentsFromARealService(t *testing.T) {
+	slow.Test(t)
 	dir, data := dataDir(t)
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
 	config, err := loadConfig(flagsOf(t, data, "--listen=127.0.0.1:0", "--render-slots=1"), user("RELAYPDF_METRICS_LISTEN=", "RELAYPDF_RATE_LIMITS=off"))

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"relaypdf/client"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -222,6 +223,7 @@ func setsUp(t *testing.T, post func(string, url.Values) string, decision, stdin 
 
 // TestSetup gets a key from a running service, by a person on its pages.
 func TestSetup(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startPages(t)
 	post := pagesAs(t, app, "maya@example.com")
@@ -342,6 +344,7 @@ func TestSetupOpensTheAddress(t *testing.T) {
 // TestDevicePages goes through the pages of the device flow in a browser, and has
 // each looked at.
 func TestDevicePages(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startPages(t)
 	maya := openScreen(t, openBrowser(t), app)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 
 	"relaypdf/client"
+	"relaypdf/internal/slow"
 )
 
 // TestFilesOfTemplates goes from a folder to the service and back, and loses nobody's
@@ -154,9 +155,7 @@ func TestOutputLive(t *testing.T) {
 // TestLivePageInABrowser follows what becomes of a document: a fault is shown above the
 // last one that could be made, on pages that are opened later, too.
 func TestLivePageInABrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a browser")
-	}
+	slow.Test(t)
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
 	live := newLivePage("bill", server.Listener.Addr().String())

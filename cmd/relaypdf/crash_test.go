@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -21,6 +22,7 @@ import (
 // TestKilledServerLosesNoMoney kills a real server with SIGKILL after each
 // step of a paid call, restarts it and repeats the call with its key.
 func TestKilledServerLosesNoMoney(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
@@ -31,6 +33,7 @@ func TestKilledServerLosesNoMoney(t *testing.T) {
 // TestKilledWorkerLosesNoJob does the same to jobs: whatever step their process
 // dies at, they are completed once, and charged once.
 func TestKilledWorkerLosesNoJob(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)

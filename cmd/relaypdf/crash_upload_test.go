@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/storetest"
@@ -16,6 +17,7 @@ import (
 // TestKilledServerLeavesNoUpload kills a real server that has written the bytes
 // of an upload and not yet its row: the next start removes them.
 func TestKilledServerLeavesNoUpload(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"relaypdf/api/wire"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 	"relaypdf/webhook"
@@ -21,6 +22,7 @@ import (
 // TestKilledServerLosesNoEvent kills a real server while it sends an event; the
 // next one sends it again, as the same event.
 func TestKilledServerLosesNoEvent(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)

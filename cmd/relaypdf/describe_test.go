@@ -10,6 +10,7 @@ import (
 
 	"relaypdf/ai"
 	"relaypdf/ai/aitest"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 )
 
@@ -39,6 +40,7 @@ func (s *screen) inEditor(label, text string) {
 // a template of a model, which one step takes back and brings again. What fails is
 // told, and costs nothing.
 func TestTemplateFromADescription(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	provider := aitest.New(t, func(aitest.Asked) aitest.Reply { return aitest.Reply{Status: http.StatusBadRequest} })
 	app := startPages(t, func(c *Config) {
@@ -113,6 +115,7 @@ func TestTemplateFromADescription(t *testing.T) {
 
 // TestNobodyWritesTemplates: without a provider the box says so, and asks nothing.
 func TestNobodyWritesTemplates(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startPages(t)
 	maya := openScreen(t, openBrowser(t), app)

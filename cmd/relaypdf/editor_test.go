@@ -14,6 +14,7 @@ import (
 	"github.com/go-rod/rod/lib/input"
 	"github.com/go-rod/rod/lib/proto"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 )
 
@@ -85,6 +86,7 @@ func (s *screen) firstPage() string {
 // makes a mistake and mends it, publishes it, and gets a PDF by the API that has
 // the change. A second tab is told of what the first has saved.
 func TestTemplateFromTheGalleryToTheAPI(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-rod/rod/lib/input"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 )
 
@@ -75,6 +76,7 @@ func (s *screen) clickPage(page int, x, y float64) {
 // HTML without pages in a frame that may do nothing, formats, and tells what only
 // some items of a list have.
 func TestEditorFindsPlaces(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startPages(t)
 	maya := openScreen(t, openBrowser(t), app)
@@ -132,6 +134,7 @@ func TestEditorFindsPlaces(t *testing.T) {
 // nothing of it; the options have a form beside their JSON; the PDF is a paid call;
 // and a telephone reads.
 func TestEditorKeepsWhatWasTyped(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startPages(t)
 	maya := openScreen(t, openBrowser(t), app)

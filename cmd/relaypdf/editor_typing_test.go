@@ -8,6 +8,8 @@ import (
 	"github.com/go-rod/rod"
 	"github.com/go-rod/rod/lib/input"
 	"github.com/go-rod/rod/lib/proto"
+
+	"relaypdf/internal/slow"
 )
 
 // previewsSeen notes every preview that the editor shows: how much was typed when it was
@@ -176,6 +178,7 @@ func (w *typist) seen() []seenPreview {
 // watches every preview that is shown, pages and the HTML that stands in for them: none
 // is older than the one before, although answers come late and in another order.
 func TestTypingNeverShowsAnOlderPreview(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startPages(t)
 	maya := openScreen(t, openBrowser(t), app)

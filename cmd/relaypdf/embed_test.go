@@ -18,6 +18,7 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 
 	"relaypdf/api/wire"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -127,6 +128,7 @@ func (s *screen) complains(words string) {
 // another site, whose frames have no cookies, and leaves it. Neither a third site
 // nor a tab of its own shows the editor, and it closes with its key.
 func TestEditorInAFrameOfAnotherSite(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startPages(t)
 	account, err := app.Store.CreateAccount(t.Context(), "host@example.com", 5*credit.Dollar)

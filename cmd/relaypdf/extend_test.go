@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 // edit is one change of the source: a new file, or text put before a place in
@@ -47,10 +49,8 @@ var additions = map[string][]edit{
 // TestAdditionsTakeAFewEdits adds one of each to a copy of the source, and
 // builds that: nothing else has to change.
 func TestAdditionsTakeAFewEdits(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the program again")
-	}
 	dir := copySource(t)
 	for what, edits := range additions {
 		for _, e := range edits {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"relaypdf/api/apitest"
+	"relaypdf/internal/slow"
 	"relaypdf/store/storetest"
 )
 
@@ -65,6 +66,7 @@ func startFailing(t *testing.T, data string, settings ...string) (*App, *apitest
 
 // TestDatabaseGone cuts every connection to the database for a time.
 func TestDatabaseGone(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	through, cutter := storetest.BehindCutter(t, storetest.Postgres(t))
 	_, data := dataDir(t)
@@ -80,6 +82,7 @@ func TestDatabaseGone(t *testing.T) {
 // TestLostSecretKey has a job carried out, and an endpoint told of it, by a server that
 // does not know the key under which the job's input and the endpoint's secret were sealed.
 func TestLostSecretKey(t *testing.T) { //nolint:tparallel // the server that accepts the job has ended when the other one starts
+	slow.Test(t)
 	t.Parallel()
 	_, data := dataDir(t)
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
@@ -108,6 +111,7 @@ func TestLostSecretKey(t *testing.T) { //nolint:tparallel // the server that acc
 // TestBrowsersCannotStart kills the browser of a server when no other can be started, and
 // lets one start again.
 func TestBrowsersCannotStart(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	browser, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {
@@ -153,6 +157,7 @@ func TestBrowsersCannotStart(t *testing.T) {
 // TestQueueIsFull has more documents asked for, all the time, than there are places, of
 // which the first waits for a picture that does not come.
 func TestQueueIsFull(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	_, data := dataDir(t)
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))

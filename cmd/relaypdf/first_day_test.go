@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 // beginnings are those of the files that commands make, by extension.
@@ -58,6 +60,7 @@ func (c commands) run(name, script string) string {
 // TestFirstDay runs the commands of docs/first-day.md as they stand, one task after
 // another in one folder.
 func TestFirstDay(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "first-day.md"))
 	if err != nil {
@@ -100,6 +103,7 @@ func authorityOf(t *testing.T, server *httptest.Server) (path string) {
 // TestCommandsOfTheReadme runs those that call a server or work on its data. What they
 // take from the web stands in their own folder.
 func TestCommandsOfTheReadme(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {

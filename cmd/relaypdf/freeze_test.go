@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
@@ -17,6 +18,7 @@ import (
 // It needs PostgreSQL: a process that is frozen while it writes to SQLite holds
 // the file's lock, and nobody else can take anything on.
 func TestFrozenWorkerHurtsNoOtherJob(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	c := newCrashBench(t, storetest.Postgres(t))
 	c.async = true

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/hostile"
 	"relaypdf/store/storetest"
 )
@@ -26,6 +27,7 @@ const smallMachine = 2 << 30
 // control group where the test may make one. The server survives, and makes all
 // of another account's documents.
 func TestAttacksOnASmallMachine(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	c := newChaos(t, storetest.SQLite(t), 1)
 	server := c.servers[0]

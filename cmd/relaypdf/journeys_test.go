@@ -16,6 +16,7 @@ import (
 	"github.com/go-rod/rod/lib/input"
 	"github.com/go-rod/rod/lib/proto"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web"
@@ -160,6 +161,7 @@ func failAll(t *testing.T, app *App, accountID string) {
 // TestFailedDeliveriesAreReplayed adds an endpoint whose program is down, sends
 // events there until they have failed, and replays first one and then the rest.
 func TestFailedDeliveriesAreReplayed(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	const events = 3
 	program := newProgram(t)
@@ -214,6 +216,7 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 // TestLogInWithAProvider logs in with an outside identity, from the button to a
 // page that was asked for, and links one under Settings.
 func TestLogInWithAProvider(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	provider := identitytest.New(t, time.Now)
 	provider.People = map[string]identitytest.Person{
@@ -278,6 +281,7 @@ func (s *screen) follow(words string) {
 // TestTopUpOnTheTestPage pays on the page that stands for Stripe's: first with a
 // card that is declined. The signed event fills the wallet, and is told on.
 func TestTopUpOnTheTestPage(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	program := newProgram(t)
 	program.comeUp()
@@ -317,6 +321,7 @@ func TestTopUpOnTheTestPage(t *testing.T) {
 // TestSessionThatEndsInAFormLosesNothing lets the session end between the typing
 // and the sending.
 func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t, func(c *Config) { c.AllowHosts = []string{"hooks.example"} }), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -354,6 +359,7 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 // TestFiltersLeaveThePageStanding: with a script, a filter fetches the list alone,
 // its address is one that can be kept, and the way back leads back.
 func TestFiltersLeaveThePageStanding(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -398,6 +404,7 @@ func TestFiltersLeaveThePageStanding(t *testing.T) {
 // TestMemberComesAndGoes invites somebody, who joins, gets another role, and is
 // removed: each as both see it.
 func TestMemberComesAndGoes(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya, tom := openScreen(t, browser, app), openScreen(t, browser, app)
@@ -483,6 +490,7 @@ func (s *screen) withoutScript() {
 // TestEverythingWorksWithoutScript signs in, makes and revokes a key, adds an
 // endpoint, filters its deliveries, and pays, with scripts turned off.
 func TestEverythingWorksWithoutScript(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	program := newProgram(t)
 	program.comeUp()
@@ -609,6 +617,7 @@ func (s *screen) types(text string) {
 // TestFromLogInToAKeyByKeyboard uses nothing but the tabulator, letters and
 // Enter.
 func TestFromLogInToAKeyByKeyboard(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

@@ -16,6 +16,7 @@ import (
 	"github.com/benbjohnson/litestream"
 	"github.com/benbjohnson/litestream/file"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -25,6 +26,7 @@ import (
 // the README says. The server is killed and its folder lost. What is restored is
 // what there was at each moment: wallets, ledger and files; and a server serves it.
 func TestLitestreamGoesBackToAnyMoment(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	c := newCrashBench(t, storetest.SQLite(t))
 	server := c.start("none")

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store/storetest"
 )
 
@@ -22,10 +23,8 @@ import (
 // real server: its memory must not grow by more than one and a half of them.
 // What it does not expect, it does not keep.
 func TestLargeFilesAreStreamed(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("large files take long")
-	}
 	const (
 		size    = 50 << 20
 		forFile = size * 3 / 2

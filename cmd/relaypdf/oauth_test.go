@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store/credit"
 )
 
@@ -50,6 +51,7 @@ type agentResult struct {
 // TestAgentSignsIn has an agent that knows only the address go the whole way, with
 // the protocol's own client and a person in a browser; each page is looked at.
 func TestAgentSignsIn(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startPages(t)
 	modules, err := filepath.Abs("../../.ci/node/node_modules")

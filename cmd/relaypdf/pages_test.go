@@ -25,6 +25,7 @@ import (
 	"github.com/go-rod/rod/lib/input"
 	"github.com/go-rod/rod/lib/proto"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render"
 	"relaypdf/store"
 )
@@ -376,6 +377,7 @@ func shell(t *testing.T, line string) string {
 // page shows, and sees the document appear; then an operator suspends the
 // account, and the same line is refused.
 func TestFromSignUpToTheFirstDocument(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

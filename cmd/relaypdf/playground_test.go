@@ -15,6 +15,7 @@ import (
 	"relaypdf/ai/aitest"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -54,6 +55,7 @@ func (s *screen) result() string {
 // that stands there, and looks at what is shown of its result. Each is a call like
 // any other.
 func TestPlaygroundRunsEveryExample(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -114,6 +116,7 @@ func TestPlaygroundRunsEveryExample(t *testing.T) {
 // TestPlaygroundIsPlayed types, uploads, makes mistakes, follows a link, and does
 // without script.
 func TestPlaygroundIsPlayed(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

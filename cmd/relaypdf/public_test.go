@@ -27,6 +27,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/gallery"
 	"relaypdf/guides"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -86,6 +87,7 @@ func try(t *testing.T, app *App, source string) (status int, body string) {
 // real page of a real document, and loads nothing, although the operator has
 // opened the address.
 func TestVisitorsDocumentsReachNothing(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	var reached atomic.Int64
 	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
@@ -180,6 +182,7 @@ func runs(t *testing.T, key, dir string, command ...string) (string, error) {
 
 // TestExamplesOfTheGuidesRun runs every command line of the guides as it stands.
 func TestExamplesOfTheGuidesRun(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startOpen(t)
 	key := keyOf(t, app)
@@ -245,6 +248,7 @@ var everywhere = []string{"pdf_create", "templates_update", "files_upload"}
 // TestSamplesOfTheReferenceRun runs the curl sample of every operation, and some in
 // every language. Where readers put an id of their own is one of the account.
 func TestSamplesOfTheReferenceRun(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	gone := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	defer gone.Close()
@@ -390,6 +394,7 @@ func links(t *testing.T, page string) (addresses []string, ids map[string]bool) 
 // TestEveryLinkLeadsSomewhere goes from page to page, and to the parts of pages.
 // What is drawn when it is asked for is asked for once of each kind.
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startOpen(t)
 	base := app.BaseURL()
@@ -576,6 +581,7 @@ func (s *screen) paintsSoon(path string) {
 // TestPublicPagesInABrowser looks at the public pages: axe, both themes, three
 // widths, nothing on the console, nothing that moves, and little to load.
 func TestPublicPagesInABrowser(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	axe, err := os.ReadFile(filepath.Join("..", "..", ".ci", "node", "node_modules", "axe-core", "axe.min.js"))

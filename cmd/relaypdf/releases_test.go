@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -85,6 +86,7 @@ func previousProgram(t *testing.T) string {
 // takes jobs that the other one completes, knows the other's keys, idempotency keys
 // and files, and may be started anew. Each call is charged once.
 func TestReleasesSideBySide(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	previous, current := previousProgram(t), plainProgram(t)
 	storetest.EachBareDB(t, func(t *testing.T, db storetest.DB) {

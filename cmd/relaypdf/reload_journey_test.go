@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/payments"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -67,6 +68,7 @@ func (s *screen) changesCard(words, shown string) {
 // TestAutoReload refills a wallet from its saved card: that works, then the card is
 // declined until it is switched off, then the bank asks the owner.
 func TestAutoReload(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	program := newProgram(t)
 	program.comeUp()

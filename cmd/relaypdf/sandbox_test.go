@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"relaypdf/internal/slow"
 )
 
 // withoutCalls has this program, acting as itself, refused what it names: what
@@ -90,10 +92,8 @@ func refuseCalls(what string) error {
 // through every engine, where less and less is permitted. The browser is hostile:
 // before it starts, it reads what belongs to the service.
 func TestSandboxLevels(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts all engines")
-	}
 	program := plainProgram(t)
 	for _, tt := range []struct {
 		name, without, least string

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 // devServer is `relaypdf serve --dev` as a process of its own.
@@ -148,6 +150,7 @@ func TestEachSideSpeaksItsLanguage(t *testing.T) {
 // delay is long enough to be watched on a machine that stalls, and the render
 // goes on when it is over.
 func TestServerStopsInOrder(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	server := startDev(t, "RELAYPDF_DRAIN_DELAY=20s")
 	server.awaitStatus(t, http.StatusOK) // The browser may take longer at first than a check waits.

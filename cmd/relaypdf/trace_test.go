@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"relaypdf/api/apitest"
+	"relaypdf/internal/slow"
 	"relaypdf/trace"
 )
 
@@ -19,6 +20,7 @@ import (
 // file and of an office, and finds in the collector what each of them waited for
 // and did.
 func TestTracesOfTheProgram(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	collector := apitest.NewCollector(t)
 	server := startDev(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL)
@@ -65,10 +67,8 @@ func TestTracesOfTheProgram(t *testing.T) {
 // TestCollectorHangs: a collector that takes traces and never answers costs the traces,
 // and neither a request nor the end of the program.
 func TestCollectorHangs(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts the whole program")
-	}
 	asked, release := make(chan struct{}, 1), make(chan struct{})
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		select {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"relaypdf/api/apitest"
+	"relaypdf/internal/slow"
 )
 
 // elsewhere are metrics of other programs, which the rules ask for as well.
@@ -22,6 +23,7 @@ var elsewhere = []string{"probe_ssl_earliest_cert_expiry"}
 // service shows whose Redis and bucket do not answer. It runs a call, a job and a
 // delivery before.
 func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {

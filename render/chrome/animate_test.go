@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"relaypdf/internal/slow"
 )
 
 // shot photographs a job's document.
@@ -124,6 +126,7 @@ const standstill = `<script>(ask => {
 // the last one moves as its columns and their labels do. Its own (13.1, November 2026)
 // is what it is after 8 seconds, too.
 func TestAnimatedChartsShowTheirValues(t *testing.T) {
+	slow.Test(t)
 	p := startUnhurried(t)
 	charts := map[string]struct{ file, script string }{
 		"Chart.js": {"chart.js/dist/chart.umd.min.js", `new Chart(document.querySelector('#c').appendChild(document.createElement('canvas')),

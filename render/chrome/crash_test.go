@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-rod/rod/lib/proto"
+
+	"relaypdf/internal/slow"
 )
 
 // logs collects what several goroutines write.
@@ -295,6 +297,7 @@ func TestIdleBrowserIsReplacedWhenItDies(t *testing.T) {
 }
 
 func TestEndlessScripts(t *testing.T) { //nolint:tparallel // beside other tests, but its documents one after another: their pool has three places
+	slow.Test(t)
 	t.Parallel()
 	p := startPool(t, func(c *Config) { c.Slots = 3 })
 	cases := map[string]struct {
@@ -466,6 +469,7 @@ func TestWarmPagesAreBounded(t *testing.T) {
 }
 
 func TestHangingBrowserIsReplaced(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	var log logs
 	p := startPool(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/hostile"
 	"relaypdf/render/priority"
 	"relaypdf/render/queue"
@@ -36,14 +37,14 @@ func TestLongJobsStepBack(t *testing.T) {
 	}
 	wait("a")
 	eventually(t, "a job is under way for long", func() bool { return p.longest() > slowAfter+4*guardEvery })
-	if slow(t, p) {
+	if stepsBack(t, p) {
 		t.Error("a document that is alone has lost its priority")
 	}
 	wait("b")
-	eventually(t, "documents of two accounts step back", func() bool { return slow(t, p) })
+	eventually(t, "documents of two accounts step back", func() bool { return stepsBack(t, p) })
 	cancel()
 	jobs.Wait()
-	eventually(t, "browsers that stepped back are replaced", func() bool { return !slow(t, p) })
+	eventually(t, "browsers that stepped back are replaced", func() bool { return !stepsBack(t, p) })
 }
 
 // longest returns the age of the oldest job under way.
@@ -60,8 +61,8 @@ func (p *Pool) longest() time.Duration {
 	return now.Sub(oldest)
 }
 
-// slow reports that a renderer of a browser in service has stepped back.
-func slow(t *testing.T, p *Pool) bool {
+// stepsBack reports that a renderer of a browser in service has stepped back.
+func stepsBack(t *testing.T, p *Pool) bool {
 	t.Helper()
 	return slices.ContainsFunc(p.fleet.all(), func(b *browser) bool {
 		return slices.ContainsFunc(renderers(t, b.proc.cmd.Process.Pid), func(pid int) bool {
@@ -128,6 +129,7 @@ func TestCrowdsStepBack(t *testing.T) {
 // gives none of their processes more than its bound, and others are served. All
 // processes of a browser have the bound.
 func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // beside other tests, but its documents one after another: each takes what memory it may
+	slow.Test(t)
 	t.Parallel()
 	const most = 512 << 20
 	p := startPool(t, func(c *Config) { c.RendererBytes, c.unguarded = most, true })

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"relaypdf/internal/slow"
 )
 
 // A trace is something that one document could leave for the next: write
@@ -132,6 +134,7 @@ func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
 
 // What an inline document does to its realm never reaches the next one.
 func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	p := startPool(t, nil)
 	for _, lane := range []Lane{Realm, Once} {

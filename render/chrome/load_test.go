@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"relaypdf/internal/slow"
 )
 
 func TestURL(t *testing.T) {
@@ -141,6 +143,7 @@ func TestDocumentThatReloadsItself(t *testing.T) {
 
 // Documents whose server withholds a part until the test says so.
 func TestWaitUntil(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newSite(t)
 	release := make(chan struct{})

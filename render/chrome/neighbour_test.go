@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/hostile"
 )
 
@@ -42,6 +43,7 @@ const (
 // TestAttacksHurtNobodyElse prints an account's small documents beside
 // another's attack of each kind.
 func TestAttacksHurtNobodyElse(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	for i, a := range hostile.Attacks() {
 		for _, lane := range attackLanes(a, i) {
@@ -150,6 +152,7 @@ func peakMemory(t *testing.T) int64 {
 // TestHostileHTML renders generated documents, and after each that the browsers
 // still serve another account.
 func TestHostileHTML(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	seed := *hostileSeed
 	if seed == 0 {

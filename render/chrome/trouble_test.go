@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"relaypdf/internal/slow"
 )
 
 // printedWith prints a job and returns what was said of it, and its text.
@@ -69,6 +71,7 @@ func TestWaitForFunction(t *testing.T) {
 
 // What a job waited for when its time was over is told with its error.
 func TestTimeoutsSayWhatWasMissing(t *testing.T) {
+	slow.Test(t)
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/hangs.svg", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	s.page("site.test/", `<p>text<img src="/hangs.svg">`)
@@ -135,6 +138,7 @@ func faultySite(t *testing.T) *site {
 }
 
 func TestFaultsOfADocument(t *testing.T) {
+	slow.Test(t)
 	p := startWithSite(t, faultySite(t))
 	faults := map[string]struct {
 		code  string

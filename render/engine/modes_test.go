@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"relaypdf/internal/slow"
 )
 
 // withoutNamespaces is set where the kernel refuses namespaces.
@@ -20,10 +22,8 @@ const again = "ENGINE_TEST_AGAIN"
 // TestModes runs the tests of this package again: as an ordinary user, and as
 // one who may not make namespaces, as in many containers.
 func TestModes(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs all tests of the package twice")
-	}
 	if os.Getenv(again) != "" {
 		t.Skip("it is running already")
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/queue"
 )
@@ -44,6 +45,7 @@ func TestAccountDoesNotHoldEveryEngine(t *testing.T) {
 
 // TestWaitingIsNotTheJobsOwnTime lets a job wait longer than it may take.
 func TestWaitingIsNotTheJobsOwnTime(t *testing.T) {
+	slow.Test(t)
 	const limit = 5 * time.Second
 	pool := start(t, engine.Config{Size: 1})
 	first := make(chan error, 1)

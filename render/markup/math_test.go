@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 func TestFormulas(t *testing.T) {
@@ -40,6 +42,7 @@ func TestFormulas(t *testing.T) {
 // Text is looked through for the ends of formulas once, and not from each beginning:
 // 100 kB took more than a minute, with the race detector.
 func TestFormulasWithoutEndsAreReadInTimeOfTheirLength(t *testing.T) {
+	slow.Test(t)
 	const bytes = 1 << 20
 	for _, src := range []string{
 		strings.Repeat(`\(`, bytes/2), strings.Repeat(`]\(`, bytes/3) + `\)`, strings.Repeat(`\*`, bytes/2),

@@ -14,6 +14,7 @@ import (
 	"github.com/go-text/typesetting/font"
 	"github.com/go-text/typesetting/font/opentype"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdffile"
 )
@@ -71,6 +72,7 @@ func where(page image.Image, channel int) (found image.Rectangle) {
 
 // TestEmojiAreInColour has sequences of many kinds, and squares in red and blue.
 func TestEmojiAreInColour(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	const text = "party 🎉 family 👩‍🚀 flag 🇯🇵 tone 👍🏽 key 1️⃣ face 🥹 日本語 "
 	squares := []string{"🟥", "🟦"}

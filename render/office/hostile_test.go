@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/spool"
 )
@@ -138,10 +139,8 @@ func TestMacrosMayNotRun(t *testing.T) {
 // TestBombsEnd converts documents that are small and take for ever, while
 // another one is converted beside them.
 func TestBombsEnd(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts an office")
-	}
 	p := New(Config{Engine: engine.Config{Size: 2}})
 	t.Cleanup(func() { _ = p.Close() })
 	const times = 3_000_000

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/queue"
 	"relaypdf/render/spool"
@@ -35,6 +36,7 @@ func only(t *testing.T) (*Pool, int) {
 // TestKilledOfficeIsReplaced kills the office during a job, which is then done
 // by another one.
 func TestKilledOfficeIsReplaced(t *testing.T) {
+	slow.Test(t)
 	p, pid := only(t)
 	type result struct {
 		made []byte

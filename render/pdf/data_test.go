@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -30,6 +31,7 @@ func markdownOf(t *testing.T, args MarkdownArgs, document []byte) (MarkdownText,
 // TestMarkdownMixed reads a document whose first page has text, whose second is a
 // crooked scan, and whose third is empty.
 func TestMarkdownMixed(t *testing.T) {
+	slow.Test(t)
 	english := letterIn["eng"]
 	scan := scanOf(t, 90, 1.5, english)
 	empty := make1(t, ExtractJob, Selection{Input: input(""), Pages: "1"}, []byte(blankPDF))
@@ -93,6 +95,7 @@ const blankPDF = "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n
 // TestMarkdownReal holds the words that are read of documents that others have made to
 // those that poppler finds in them.
 func TestMarkdownReal(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	paths := realDocuments(t)
 	const every = 12

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/spool"
 )
@@ -88,9 +89,7 @@ func attempt(t *testing.T, job string, args any, content []byte) (engine.Result,
 // TestHostileDocuments gives them to every job. Each ends in time, with a
 // result or in words, and leaves the engines in order.
 func TestHostileDocuments(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
+	slow.Test(t)
 	t.Run("jobs", func(t *testing.T) {
 		for name, content := range hostile() {
 			t.Run(name, func(t *testing.T) {

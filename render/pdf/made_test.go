@@ -9,16 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
 // TestVariants does everything to the same document in the ways in which it can
 // be written: the results have its pages and its text.
 func TestVariants(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
 	plain := linked().Write()
 	encrypt := func(options ...string) []string {
 		return append([]string{"--allow-weak-crypto", "--encrypt", "u", "o"}, append(options, "--")...)

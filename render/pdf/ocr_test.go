@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -115,6 +116,7 @@ const fewestRight = 0.97
 // are skewed. What was read can be found where it is seen, and the pictures are as
 // they were.
 func TestOCR(t *testing.T) {
+	slow.Test(t)
 	for _, test := range []struct {
 		language string
 		turned   int

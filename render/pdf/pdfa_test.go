@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/render/pdffile"
 )
@@ -48,10 +49,8 @@ func TestArchivedIsChecked(t *testing.T) {
 // TestArchiveRealDocuments makes PDF/A of documents from the wild: their pages look as
 // they did and say what they said, or the document is refused in words.
 func TestArchiveRealDocuments(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
 	dir := pdftest.Corpus(t)
 	var paths []string
 	for _, pattern := range []string{"pkg/testdata/*.pdf", "pkg/testdata/pdf20/*.pdf"} {

@@ -8,12 +8,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
 // TestRealPages looks at the pages of documents from the wild, stamps them and
 // fills their forms. Of those with forms it takes more.
 func TestRealPages(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	paths := realDocuments(t)
 	done := 0

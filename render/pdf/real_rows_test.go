@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -49,6 +50,7 @@ func rowsOnReal() []rowOnReal {
 // TestRowsOnRealDocuments does each row to at least twenty documents that others have
 // made, signed ones, forms and such of PDF 2.0 among them, and to a form of an office.
 func TestRowsOnRealDocuments(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	chosen := someDocuments(t, realDocuments(t), *realRows)
 	const fewest = 20

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -42,6 +43,7 @@ func realDocuments(t *testing.T) (paths []string) {
 // is sound and has the right pages, and what cannot be done is refused in
 // words.
 func TestRealDocuments(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	paths := realDocuments(t)
 	done := 0

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/render/pdffile"
@@ -113,6 +114,7 @@ func TestReadersAgree(t *testing.T) {
 // TestReadersAgreeOnRealDocuments compares them on documents from the wild, most
 // of which need nobody else.
 func TestReadersAgreeOnRealDocuments(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	paths := realDocuments(t)
 	var read atomic.Int32

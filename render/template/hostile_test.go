@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"relaypdf/internal/slow"
 )
 
 // TestHostileTemplates fills what would take for ever, or all of the memory.
 func TestHostileTemplates(t *testing.T) {
+	slow.Test(t)
 	many := `{"a":[` + strings.Repeat("1,", 999) + `1]}`
 	for _, test := range []struct {
 		name, source, data string

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/spool"
 	"relaypdf/render/template"
@@ -91,6 +92,7 @@ func TestEngineFills(t *testing.T) {
 // TestEngineKeepsItsMemory fills hundreds of different templates in one process,
 // which another would take over from after a thousand.
 func TestEngineKeepsItsMemory(t *testing.T) {
+	slow.Test(t)
 	pool := newPool(t)
 	fill := func(from, to int) {
 		for i := from; i < to; i++ {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 // specCase is a case of Handlebars' own specification, as the npm package
@@ -162,6 +164,7 @@ func (w *randomTemplate) part(depth int) {
 
 // TestRandomTemplates fills templates that are made at random, here and in node.
 func TestRandomTemplates(t *testing.T) {
+	slow.Test(t)
 	random := rand.New(rand.NewPCG(11, 2026))
 	var items []reference
 	for range 600 {

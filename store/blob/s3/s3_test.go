@@ -15,6 +15,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store/blob"
 	"relaypdf/store/blob/blobtest"
 	"relaypdf/store/blob/s3"
@@ -40,6 +41,7 @@ func put(t *testing.T, b blob.Store, key string, content []byte) {
 
 // TestStore: a bucket keeps the contract of blobs, with a prefix and without.
 func TestStore(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	server := s3test.Start(t)
 	cfg := server.Config()
@@ -61,6 +63,7 @@ func TestStore(t *testing.T) {
 // TestFaults: what passes is tried again; what does not is an error and leaves
 // nothing, whatever part of the work it hits.
 func TestFaults(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	server := s3test.Start(t)
 	b := open(t, server.Config())

@@ -1,0 +1,16 @@
+// Package slow marks the tests that CI runs and `make test` leaves out (ADR 36).
+package slow
+
+import (
+	"os"
+	"testing"
+)
+
+// Test skips t where the environment has SLOW_TESTS=off, as `make test` sets it, and
+// with -short. It comes first in a test that takes more than five seconds.
+func Test(t testing.TB) {
+	t.Helper()
+	if testing.Short() || os.Getenv("SLOW_TESTS") == "off" {
+		t.Skip("takes long: make test SLOW=on")
+	}
+}
