@@ -10,7 +10,11 @@ import (
 // of another, and its work waits in a line of its own, so that no account keeps
 // another from the slots. It is safe for concurrent use, and costs nothing to
 // make.
-type Account struct {
+type Account struct{ Tools }
+
+// Tools is what engines do for an account: they work on files, and fill
+// templates.
+type Tools struct {
 	render *Renderer
 	id     string
 }
@@ -20,7 +24,7 @@ func (r *Renderer) For(account string) *Account {
 	if r == nil {
 		return nil
 	}
-	return &Account{render: r, id: account}
+	return &Account{Tools{render: r, id: account}}
 }
 
 // Guests returns the Renderer as those use it who have no account, such as
@@ -34,8 +38,8 @@ func (a *Account) Admit() error { return a.render.browser.Admit(a.id) }
 
 // AdmitTool returns the *BusyError that work on files would return at this
 // moment because the queue is full, or nil.
-func (a *Account) AdmitTool() error {
-	err := a.render.engines.Admit(a.id)
+func (t *Tools) AdmitTool() error {
+	err := t.render.engines.Admit(t.id)
 	if err != nil && !errors.Is(err, ErrBusy) {
 		return ErrClosed
 	}

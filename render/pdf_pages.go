@@ -41,10 +41,10 @@ type Raster struct {
 
 // RasterPages draws pages of a PDF, and returns one image, or a ZIP archive of
 // several and true.
-func (a *Account) RasterPages(ctx context.Context, file PDFFile, how Raster) (_ *spool.File, archive bool, err error) {
+func (t *Tools) RasterPages(ctx context.Context, file PDFFile, how Raster) (_ *spool.File, archive bool, err error) {
 	files, input := file.input()
 	args := pdf.RasterArgs{Input: input, Pages: how.Pages, JPEG: how.JPEG, DPI: how.DPI}
-	result, err := a.runTool(ctx, engine.Job{Name: pdf.RasterJob, Args: args, Files: files})
+	result, err := t.runTool(ctx, engine.Job{Name: pdf.RasterJob, Args: args, Files: files})
 	if err != nil {
 		return nil, false, err
 	}
@@ -76,7 +76,7 @@ func OmittedPictures(file string) Warning {
 
 // PDFFromImages makes a PDF of images, each a page. Omitted are those, from 0, that move:
 // their first picture is the page.
-func (a *Account) PDFFromImages(ctx context.Context, images []FileContent, pages ImagePages) (_ *spool.File, omitted []int, err error) {
+func (t *Tools) PDFFromImages(ctx context.Context, images []FileContent, pages ImagePages) (_ *spool.File, omitted []int, err error) {
 	args := pdf.FromImagesArgs{Width: pages.Width, Height: pages.Height, Margin: pages.Margin, Fit: pdf.Fit(pages.Fit)}
 	job := engine.Job{Name: pdf.FromImagesJob}
 	for i, image := range images {
@@ -85,7 +85,7 @@ func (a *Account) PDFFromImages(ctx context.Context, images []FileContent, pages
 		args.Inputs = append(args.Inputs, pdf.Input{Name: name})
 	}
 	job.Args = args
-	result, err := a.runTool(ctx, job)
+	result, err := t.runTool(ctx, job)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,16 +201,16 @@ func (a *Account) printStamp(ctx context.Context, s Stamp) (*spool.File, error) 
 // PDFText reads the text of a PDF. The result is JSON: with merge an object of
 // pageCount and text, where form feeds stand between pages; or else of
 // pageCount and pages, each an object of page and text.
-func (a *Account) PDFText(ctx context.Context, file PDFFile, merge bool) (*spool.File, error) {
+func (t *Tools) PDFText(ctx context.Context, file PDFFile, merge bool) (*spool.File, error) {
 	files, input := file.input()
-	return a.runPDF(ctx, engine.Job{Name: pdf.TextJob, Args: pdf.TextArgs{Input: input, Merge: merge}, Files: files})
+	return t.runPDF(ctx, engine.Job{Name: pdf.TextJob, Args: pdf.TextArgs{Input: input, Merge: merge}, Files: files})
 }
 
 // PDFFormFields lists the fields of a PDF's form, none where it has no form.
-func (a *Account) PDFFormFields(ctx context.Context, file PDFFile) (PDFForm, error) {
+func (t *Tools) PDFFormFields(ctx context.Context, file PDFFile) (PDFForm, error) {
 	var form PDFForm
 	files, input := file.input()
-	result, err := a.runTool(ctx, engine.Job{Name: pdf.FormFieldsJob, Args: pdf.FormFieldsArgs{Input: input}, Files: files})
+	result, err := t.runTool(ctx, engine.Job{Name: pdf.FormFieldsJob, Args: pdf.FormFieldsArgs{Input: input}, Files: files})
 	if err != nil {
 		return form, err
 	}
@@ -227,10 +227,10 @@ func (e *FormError) Error() string { return fmt.Sprintf("values do not fit the f
 // FillPDFForm fills the form of a PDF. Values are by the names of the fields,
 // as JSON decodes them; nil clears a field. Flatten draws them on the pages and
 // removes the form. The error is a *FormError where values do not fit.
-func (a *Account) FillPDFForm(ctx context.Context, file PDFFile, values map[string]any, flatten bool) (*spool.File, error) {
+func (t *Tools) FillPDFForm(ctx context.Context, file PDFFile, values map[string]any, flatten bool) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.FormFillArgs{Input: input, Values: values, Flatten: flatten}
-	result, err := a.runTool(ctx, engine.Job{Name: pdf.FormFillJob, Args: args, Files: files})
+	result, err := t.runTool(ctx, engine.Job{Name: pdf.FormFillJob, Args: args, Files: files})
 	if err != nil {
 		return nil, err
 	}

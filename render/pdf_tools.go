@@ -59,9 +59,9 @@ type PDFFile struct {
 // runTool runs a job of render/pdf or of another engine in a child. The caller
 // closes the result. Errors are *BusyError, *ToolTimeoutError, *PDFError,
 // *LimitError and that of ctx.
-func (a *Account) runTool(ctx context.Context, job engine.Job) (engine.Result, error) {
-	job.MaxOutput, job.Account, job.Time, job.Observe = MaxBytes, a.id, timeLimit(job.Name), a.render.observer(ctx)
-	result, err := a.render.engines.Run(ctx, job)
+func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, error) {
+	job.MaxOutput, job.Account, job.Time, job.Observe = MaxBytes, t.id, timeLimit(job.Name), t.render.observer(ctx)
+	result, err := t.render.engines.Run(ctx, job)
 	var failed *PDFError
 	var late *ToolTimeoutError
 	switch {
@@ -94,8 +94,8 @@ func (f PDFFile) input() ([]engine.File, pdf.Input) {
 }
 
 // runPDF runs a job whose result is one PDF.
-func (a *Account) runPDF(ctx context.Context, job engine.Job) (*spool.File, error) {
-	result, err := a.runTool(ctx, job)
+func (t *Tools) runPDF(ctx context.Context, job engine.Job) (*spool.File, error) {
+	result, err := t.runTool(ctx, job)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ type MergeInput struct {
 
 // MergePDFs joins PDFs in their order. Where one of them has an outline, so has
 // the result, with an entry for each file. The result is not encrypted.
-func (a *Account) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, error) {
+func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, error) {
 	var args pdf.Merge
 	job := engine.Job{Name: pdf.MergeJob}
 	for i, in := range inputs {
@@ -129,28 +129,28 @@ func (a *Account) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.Fi
 		args.Inputs = append(args.Inputs, pdf.MergeInput{Input: pdf.Input{Name: name, Password: in.Password}, Title: in.Title})
 	}
 	job.Args = args
-	return a.runPDF(ctx, job)
+	return t.runPDF(ctx, job)
 }
 
 // ExtractPages makes a PDF of pages of another, in the order in which they are
 // selected, repeats included. Empty pages are all.
-func (a *Account) ExtractPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
+func (t *Tools) ExtractPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
 	files, input := file.input()
-	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
+	return t.runPDF(ctx, engine.Job{Name: pdf.ExtractJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
 }
 
 // DeletePages makes a PDF without some of its pages. At least one must stay.
-func (a *Account) DeletePages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
+func (t *Tools) DeletePages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
 	files, input := file.input()
-	return a.runPDF(ctx, engine.Job{Name: pdf.DeletePagesJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
+	return t.runPDF(ctx, engine.Job{Name: pdf.DeletePagesJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
 }
 
 // RotatePages turns pages clockwise by a multiple of 90 degrees. Empty pages
 // are all.
-func (a *Account) RotatePages(ctx context.Context, file PDFFile, degrees int, pages string) (*spool.File, error) {
+func (t *Tools) RotatePages(ctx context.Context, file PDFFile, degrees int, pages string) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.Rotation{Selection: pdf.Selection{Input: input, Pages: pages}, Degrees: degrees}
-	return a.runPDF(ctx, engine.Job{Name: pdf.RotateJob, Args: args, Files: files})
+	return t.runPDF(ctx, engine.Job{Name: pdf.RotateJob, Args: args, Files: files})
 }
 
 // PDFProtection says how a PDF is encrypted.
@@ -162,38 +162,38 @@ type PDFProtection struct {
 
 // ProtectPDF encrypts a PDF with AES-256. An encryption that it has already is
 // replaced.
-func (a *Account) ProtectPDF(ctx context.Context, file PDFFile, protection PDFProtection) (*spool.File, error) {
+func (t *Tools) ProtectPDF(ctx context.Context, file PDFFile, protection PDFProtection) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.Protection{
 		Input: input, UserPassword: protection.UserPassword, OwnerPassword: protection.OwnerPassword, Allow: protection.Allow,
 	}
-	return a.runPDF(ctx, engine.Job{Name: pdf.ProtectJob, Args: args, Files: files})
+	return t.runPDF(ctx, engine.Job{Name: pdf.ProtectJob, Args: args, Files: files})
 }
 
 // UnlockPDF takes the encryption off a PDF.
-func (a *Account) UnlockPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+func (t *Tools) UnlockPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
-	return a.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: input, Files: files})
+	return t.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: input, Files: files})
 }
 
 // CompressPDF makes a PDF smaller without losing anything. Where it cannot, the
 // result is the PDF as it was.
-func (a *Account) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+func (t *Tools) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
-	return a.runPDF(ctx, engine.Job{Name: pdf.CompressJob, Args: input, Files: files})
+	return t.runPDF(ctx, engine.Job{Name: pdf.CompressJob, Args: input, Files: files})
 }
 
 // AddBookmarks adds entries to the end of a PDF's outline.
-func (a *Account) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []PDFBookmark) (*spool.File, error) {
+func (t *Tools) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []PDFBookmark) (*spool.File, error) {
 	files, input := file.input()
-	return a.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
+	return t.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
 }
 
 // DescribePDF reads what a PDF says of itself.
-func (a *Account) DescribePDF(ctx context.Context, file PDFFile) (PDFInfo, error) {
+func (t *Tools) DescribePDF(ctx context.Context, file PDFFile) (PDFInfo, error) {
 	var info PDFInfo
 	files, input := file.input()
-	result, err := a.runTool(ctx, engine.Job{Name: pdf.InfoJob, Args: input, Files: files})
+	result, err := t.runTool(ctx, engine.Job{Name: pdf.InfoJob, Args: input, Files: files})
 	if err != nil {
 		return info, err
 	}

@@ -162,9 +162,9 @@ func (a *Account) convert(ctx context.Context, source string, style markup.Markd
 // template, in the children that are kept for these: they take milliseconds,
 // and nothing that is done to files keeps them waiting. Errors are those of
 // engine.Pool.Run.
-func (a *Account) runMarkup(ctx context.Context, job engine.Job) ([]byte, error) {
-	job.Account = a.id
-	return a.render.markup.Do(ctx, job)
+func (t *Tools) runMarkup(ctx context.Context, job engine.Job) ([]byte, error) {
+	job.Account = t.id
+	return t.render.markup.Do(ctx, job)
 }
 
 // ExecBrowser makes this process a browser that is locked in from outside. It is

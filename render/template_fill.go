@@ -73,22 +73,22 @@ const templateTime = 30 * time.Second
 // FillTemplate makes HTML of a template and its data, in an engine's process. The
 // errors are a *TemplateError, *TemplateMissingError or *TemplateLimitError, what
 // images returned, a *BusyError, or that of ctx.
-func (a *Account) FillTemplate(ctx context.Context, call Template, images TemplateImages) (string, error) {
-	defer func(start time.Time) { a.render.seen(ctx, "template", time.Since(start)) }(time.Now())
-	html, err := template.Render(ctx, a.runTemplate, a.id, call, images)
+func (t *Tools) FillTemplate(ctx context.Context, call Template, images TemplateImages) (string, error) {
+	defer func(start time.Time) { t.render.seen(ctx, "template", time.Since(start)) }(time.Now())
+	html, err := template.Render(ctx, t.runTemplate, t.id, call, images)
 	return html, templateFailure(ctx, err)
 }
 
 // ValidateTemplate says what is wrong with a template, and what it uses. The
 // errors are a *TemplateLimitError, a *BusyError, or that of ctx.
-func (a *Account) ValidateTemplate(ctx context.Context, call Template) (TemplateReport, error) {
-	report, err := template.Validate(ctx, a.runTemplate, call)
+func (t *Tools) ValidateTemplate(ctx context.Context, call Template) (TemplateReport, error) {
+	report, err := template.Validate(ctx, t.runTemplate, call)
 	return report, templateFailure(ctx, err)
 }
 
-func (a *Account) runTemplate(ctx context.Context, job engine.Job) (engine.Result, error) {
-	job.Account, job.Time, job.Retry = a.id, templateTime, true
-	return a.render.markup.Run(ctx, job)
+func (t *Tools) runTemplate(ctx context.Context, job engine.Job) (engine.Result, error) {
+	job.Account, job.Time, job.Retry = t.id, templateTime, true
+	return t.render.markup.Run(ctx, job)
 }
 
 // templateFailure turns the end of an engine's process into the limit that ended

@@ -27,7 +27,7 @@ type agents struct{ *lab }
 // without its run, with a stored result, over HTTP, on SQLite.
 func (l agents) above(ctx context.Context, r *report) (err error) {
 	l.say("agents")
-	b, err := l.startBare(ctx, bareConfig{outbound: noWayOut{}})
+	b, err := startBare(ctx, l.lab, bareConfig{outbound: noWayOut{}})
 	if err != nil {
 		return err
 	}

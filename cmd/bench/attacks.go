@@ -35,7 +35,7 @@ func (l *lab) attacks(ctx context.Context, r *report) error {
 	call := pdfRequest("<p>small</p>")
 	for _, a := range hostile.Attacks() {
 		l.say("attack: %s", a.Name)
-		f, err := l.attack(ctx, a, call)
+		f, err := measureAttack(ctx, l, a, call)
 		if err != nil {
 			return fmt.Errorf("beside the attack %q: %w", a.Name, err)
 		}
@@ -44,7 +44,7 @@ func (l *lab) attacks(ctx context.Context, r *report) error {
 	return nil
 }
 
-func (l *lab) attack(ctx context.Context, a hostile.Attack, call request) (attackFigures, error) {
+func measureAttack(ctx context.Context, l *lab, a hostile.Attack, call request) (attackFigures, error) {
 	if err := repeat(ctx, 1, 3, func(ctx context.Context, _ int) error { return l.client.make(ctx, l.keys[1], call) }); err != nil {
 		return attackFigures{}, err
 	}

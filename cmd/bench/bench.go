@@ -130,7 +130,7 @@ func (s *side) figures() figures {
 
 // compare measures both sides of a row in alternating rounds, so that a drift
 // of the machine meets both.
-func (l *lab) compare(ctx context.Context, row comparison) (comparisonResult, error) {
+func compare(ctx context.Context, l *lab, row comparison) (comparisonResult, error) {
 	l.say("%s, %d at once", row.name, row.c)
 	floorWork, done, err := row.prepare(ctx, row.c)
 	if err != nil {
@@ -160,7 +160,7 @@ func (l *lab) compare(ctx context.Context, row comparison) (comparisonResult, er
 func (l *lab) bench(ctx context.Context) (*report, error) {
 	r := &report{Machine: describeMachine(l.floor.product, l.dir)}
 	for _, row := range l.comparisons() {
-		result, err := l.compare(ctx, row)
+		result, err := compare(ctx, l, row)
 		if err != nil {
 			return nil, fmt.Errorf("%s, %d at once: %w", row.name, row.c, err)
 		}

@@ -166,7 +166,7 @@ func (l databases) onDatabase(ctx context.Context, database string, do func(stri
 		}
 		defer func() { err = errors.Join(err, drop()) }()
 	}
-	b, err := l.startBare(ctx, cfg)
+	b, err := startBare(ctx, l.lab, cfg)
 	if err != nil {
 		return err
 	}

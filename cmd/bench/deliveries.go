@@ -76,7 +76,7 @@ func (l *lab) deliveries(ctx context.Context, r *report) (err error) {
 	to := newReceiver()
 	defer to.Close()
 	ended := make(chan struct{}, 1<<16)
-	b, err := l.startBare(ctx, bareConfig{outbound: localOut{to.Client()}, afterStep: func(step string) {
+	b, err := startBare(ctx, l, bareConfig{outbound: localOut{to.Client()}, afterStep: func(step string) {
 		if step == "settle" {
 			ended <- struct{}{}
 		}
@@ -148,7 +148,7 @@ func (b *bare) pileUp(ctx context.Context, n int, ended <-chan struct{}) error {
 // idempotency measures what a key costs.
 func (l *lab) idempotency(ctx context.Context, r *report) (err error) {
 	l.say("idempotency keys")
-	b, err := l.startBare(ctx, bareConfig{outbound: noWayOut{}})
+	b, err := startBare(ctx, l, bareConfig{outbound: noWayOut{}})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (l databases) hotAccount(ctx context.Context, r *report) (err error) {
 	}
 	defer func() { err = errors.Join(err, drop()) }()
 	l.say("one hot account on PostgreSQL")
-	b, err := l.startBare(ctx, bareConfig{outbound: noWayOut{}, database: database})
+	b, err := startBare(ctx, l.lab, bareConfig{outbound: noWayOut{}, database: database})
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (l databases) stepsAt(ctx context.Context, rtt time.Duration) (means map[st
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, far.Close()) }()
-	b, err := l.startBare(ctx, bareConfig{outbound: noWayOut{}, database: far.URL})
+	b, err := startBare(ctx, l.lab, bareConfig{outbound: noWayOut{}, database: far.URL})
 	if err != nil {
 		return nil, err
 	}

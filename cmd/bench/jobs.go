@@ -53,7 +53,7 @@ func (l *lab) jobs(ctx context.Context, r *report) (err error) {
 		for _, job := range []jobFigures{{Job: jobNothing}, {Job: jobInvoice}} {
 			job.Database = database
 			l.say("jobs on %s: %s", database, job.Job)
-			if err := l.measureJobs(ctx, &job, renderer); err != nil {
+			if err := measureJobs(ctx, l, &job, renderer); err != nil {
 				return fmt.Errorf("%s: %w", database, err)
 			}
 			r.Jobs = append(r.Jobs, job)
@@ -62,12 +62,12 @@ func (l *lab) jobs(ctx context.Context, r *report) (err error) {
 	return nil
 }
 
-func (l *lab) measureJobs(ctx context.Context, job *jobFigures, renderer *render.Renderer) (err error) {
+func measureJobs(ctx context.Context, l *lab, job *jobFigures, renderer *render.Renderer) (err error) {
 	n := choose(l, 600, 20)
 	if job.Job == jobNothing {
 		renderer, n = nil, choose(l, 2000, 100)
 	}
-	job.Ours, err = l.ownJobs(ctx, job.Database, renderer, n)
+	job.Ours, err = ownJobs(ctx, l, job.Database, renderer, n)
 	return err
 }
 
@@ -84,8 +84,8 @@ func newQueueUnderTest() queueUnderTest {
 	return queueUnderTest{begun: make(chan time.Time, 1<<16), done: make(chan time.Time, 1<<16)}
 }
 
-// measure inserts n jobs, as fast as the queue takes them, and then single ones.
-func (l *lab) measure(ctx context.Context, q queueUnderTest, n int) (speed queueSpeed, err error) {
+// measureQueue inserts n jobs, as fast as the queue takes them, and then single ones.
+func measureQueue(ctx context.Context, l *lab, q queueUnderTest, n int) (speed queueSpeed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, jobPatience)
 	defer cancel()
 	await := func(times <-chan time.Time) (time.Time, error) {
@@ -140,7 +140,7 @@ func (l *lab) measure(ctx context.Context, q queueUnderTest, n int) (speed queue
 
 // ownJobs measures the service, with an account for each client. Without a
 // renderer its jobs do nothing.
-func (l *lab) ownJobs(ctx context.Context, database string, renderer *render.Renderer, n int) (speed queueSpeed, err error) {
+func ownJobs(ctx context.Context, l *lab, database string, renderer *render.Renderer, n int) (speed queueSpeed, err error) {
 	cfg := bareConfig{outbound: noWayOut{}, accounts: inTurn, render: renderer}
 	if database == store.Postgres {
 		var drop func() error
@@ -158,7 +158,7 @@ func (l *lab) ownJobs(ctx context.Context, database string, renderer *render.Ren
 			q.done <- time.Now()
 		}
 	}
-	b, err := l.startBare(ctx, cfg)
+	b, err := startBare(ctx, l, cfg)
 	if err != nil {
 		return speed, err
 	}
@@ -175,7 +175,7 @@ func (l *lab) ownJobs(ctx context.Context, database string, renderer *render.Ren
 		stop()
 		err = errors.Join(err, <-done)
 	}()
-	return l.measure(ctx, q, n)
+	return measureQueue(ctx, l, q, n)
 }
 
 // accept makes calls that must be accepted as jobs.

@@ -63,13 +63,13 @@ func (l *lab) office(ctx context.Context, r *report) (err error) {
 	defer raw.stop()
 	call := toolRequest("/v1/convert", with(f.pdf(docxName), "sourceFilename", docxName), pdfMagic)
 	figures := &officeFigures{Goal: officeParallelGoal}
-	figures.Warm, err = l.measureTool(ctx, tool{
+	figures.Warm, err = measureTool(ctx, l, tool{
 		name: "docx to pdf, office running", factor: officeFactor, operation: convertOperation, call: call, hand: raw.convert,
 	})
 	if err != nil {
 		return err
 	}
-	figures.Cold, err = l.measureTool(ctx, tool{
+	figures.Cold, err = measureTool(ctx, l, tool{
 		name: "docx to pdf, office started", operation: convertOperation, call: call,
 		hand: f.program("soffice", cold, "--headless", "--convert-to", "pdf", docxName),
 	})
@@ -77,11 +77,11 @@ func (l *lab) office(ctx context.Context, r *report) (err error) {
 		return err
 	}
 	r.Office = figures
-	return l.scaleOffice(ctx, figures, l.own(call))
+	return scaleOffice(ctx, l, figures, l.own(call))
 }
 
 // scaleOffice compares two documents at once with one at a time.
-func (l *lab) scaleOffice(ctx context.Context, figures *officeFigures, ours work) error {
+func scaleOffice(ctx context.Context, l *lab, figures *officeFigures, ours work) error {
 	if err := repeat(ctx, 2, 4, ours); err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (l *lab) overload(ctx context.Context, r *report) error {
 	parties, call := parties(l.keys), pdfRequest(invoice())
 	atOnce := fullPerSlot * l.slots
 	l.say("capacity, %d at once", atOnce)
-	closed, err := l.capacity(ctx, parties, []request{call})
+	closed, err := measureCapacity(ctx, l, parties, []request{call})
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (l *lab) overload(ctx context.Context, r *report) error {
 	return ctx.Err()
 }
 
-// capacity finds out how many calls a second the service makes of a mixture, of
+// measureCapacity finds out how many calls a second the service makes of a mixture, of
 // which the parties send the same number.
-func (l *lab) capacity(ctx context.Context, parties []party, calls []request) (sample, error) {
+func measureCapacity(ctx context.Context, l *lab, parties []party, calls []request) (sample, error) {
 	var next atomic.Int64
 	return closedLoop(ctx, fullPerSlot*l.slots, choose(l, 8*time.Second, time.Second), func(ctx context.Context, _ int) error {
 		i := int(next.Add(1))
@@ -130,7 +130,7 @@ type mixedFigures struct {
 
 // mixedOverload offers twice what the service can make of documents and tools.
 func (l *lab) mixedOverload(ctx context.Context, r *report) (err error) {
-	f, err := l.newFixtures(ctx)
+	f, err := newFixtures(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (l *lab) mixedOverload(ctx context.Context, r *report) (err error) {
 		}
 	}
 	l.say("capacity with tools")
-	closed, err := l.capacity(ctx, parties, calls)
+	closed, err := measureCapacity(ctx, l, parties, calls)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ const (
 // SQLite. The means of the real program's steps stand beside that.
 func (l *lab) paidPath(ctx context.Context, r *report) (err error) {
 	l.say("the paid path")
-	b, err := l.startBare(ctx, bareConfig{outbound: noWayOut{}})
+	b, err := startBare(ctx, l, bareConfig{outbound: noWayOut{}})
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (l *lab) paidPath(ctx context.Context, r *report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, paid.conn.Close()) }()
-	floor, stop, err := l.startPaidFloor(ctx, call)
+	floor, stop, err := startPaidFloor(ctx, l, call)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (l *lab) paidPath(ctx context.Context, r *report) (err error) {
 	}
 	p50 := func(i int) float64 { return ms(percentile(took[i], 50)) }
 	r.Paid = &paidFigures{P50: p50(0), P95: ms(percentile(took[0], 95)), Goal: paidPathGoal, Client: p50(1), Floor: p50(2)}
-	r.Paid.Steps, err = l.stepMeans(ctx, choose(l, 200, 20))
+	r.Paid.Steps, err = stepMeans(ctx, l, choose(l, 200, 20))
 	return err
 }
 
@@ -118,7 +118,7 @@ const (
 
 // startPaidFloor serves what no paid path can do without: it reads the request, writes
 // to the disk what a call writes there, waits for it, and answers.
-func (l *lab) startPaidFloor(ctx context.Context, r request) (call work, stop func() error, err error) {
+func startPaidFloor(ctx context.Context, l *lab, r request) (call work, stop func() error, err error) {
 	log, err := os.CreateTemp(l.dir, "relaypdf-bench-")
 	if err != nil {
 		return nil, nil, err
@@ -201,7 +201,7 @@ func (b *bare) make(r request) work {
 }
 
 // startBare starts one.
-func (l *lab) startBare(ctx context.Context, cfg bareConfig) (_ *bare, err error) {
+func startBare(ctx context.Context, l *lab, cfg bareConfig) (_ *bare, err error) {
 	b := &bare{registry: prometheus.NewRegistry(), database: cfg.database}
 	defer func() {
 		if err != nil {
@@ -296,15 +296,15 @@ var stepNames = [...]string{"limit", "decode", "authorize", "quote", "admit", "h
 
 // stepMeans renders n invoices and returns what the program's own metrics say
 // about their steps.
-func (l *lab) stepMeans(ctx context.Context, n int) ([]stepMean, error) {
-	before, err := l.scrape(ctx)
+func stepMeans(ctx context.Context, l *lab, n int) ([]stepMean, error) {
+	before, err := scrape(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	if err := repeat(ctx, 1, n, l.own(pdfRequest(invoice()))); err != nil {
 		return nil, err
 	}
-	after, err := l.scrape(ctx)
+	after, err := scrape(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +317,7 @@ func (l *lab) stepMeans(ctx context.Context, n int) ([]stepMean, error) {
 }
 
 // scrape reads the program's metrics, by name with labels.
-func (l *lab) scrape(ctx context.Context) (map[string]float64, error) {
+func scrape(ctx context.Context, l *lab) (map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.server.private+"/metrics", http.NoBody)
 	if err != nil {
 		return nil, err

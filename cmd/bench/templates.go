@@ -62,10 +62,10 @@ func (l *lab) templates(ctx context.Context, r *report) error {
 	l.say("templates")
 	html, data, ready := templateInvoice()
 	slug := fmt.Sprintf("bench-%d", time.Now().UnixNano())
-	if err := l.postJSON(ctx, "/v1/templates", map[string]any{"name": "bench", "slug": slug, "html": html}); err != nil {
+	if err := postJSON(ctx, l, "/v1/templates", map[string]any{"name": "bench", "slug": slug, "html": html}); err != nil {
 		return err
 	}
-	if err := l.postJSON(ctx, "/v1/templates/"+slug+"/publish", map[string]any{}); err != nil {
+	if err := postJSON(ctx, l, "/v1/templates/"+slug+"/publish", map[string]any{}); err != nil {
 		return err
 	}
 	filled := l.own(toolRequest("/v1/pdf", map[string]any{"templateId": slug, "templateData": json.RawMessage(data)}, pdfMagic))
@@ -90,14 +90,14 @@ func (l *lab) templates(ctx context.Context, r *report) error {
 	}
 	f.Ratio = rates[1] / rates[0]
 	r.Templates = f
-	if err := l.fillAlone(ctx, f, html, data); err != nil {
+	if err := fillAlone(ctx, l, f, html, data); err != nil {
 		return err
 	}
-	return l.different(ctx, f)
+	return fillDifferent(ctx, l, f)
 }
 
 // fillAlone measures the engine, and Handlebars in Node.js.
-func (l *lab) fillAlone(ctx context.Context, f *templateFigures, html, data string) error {
+func fillAlone(ctx context.Context, l *lab, f *templateFigures, html, data string) error {
 	rounds := choose(l, 300, 20)
 	fill := template.Local()
 	var took []time.Duration
@@ -146,9 +146,9 @@ took.sort((a, b) => a - b);
 console.log(took[took.length >> 1]);
 `
 
-// different fills templates of which no two are alike, so that nothing that was
+// fillDifferent fills templates of which no two are alike, so that nothing that was
 // compiled is of use again, and looks what that leaves behind.
-func (l *lab) different(ctx context.Context, f *templateFigures) error {
+func fillDifferent(ctx context.Context, l *lab, f *templateFigures) error {
 	var next atomic.Int64
 	fill := func(ctx context.Context, _ int) error {
 		i := next.Add(1)
@@ -171,7 +171,7 @@ func (l *lab) different(ctx context.Context, f *templateFigures) error {
 }
 
 // postJSON sends what is no operation.
-func (l *lab) postJSON(ctx context.Context, path string, body any) error {
+func postJSON(ctx context.Context, l *lab, path string, body any) error {
 	return l.client.sendJSON(ctx, l.keys[0], path, body, nil)
 }
 

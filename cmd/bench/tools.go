@@ -46,7 +46,7 @@ type toolFigures struct {
 
 // tools measures the operations on files.
 func (l *lab) tools(ctx context.Context, r *report) (err error) {
-	f, err := l.newFixtures(ctx)
+	f, err := newFixtures(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (l *lab) tools(ctx context.Context, r *report) (err error) {
 		if !l.wants("tools/" + row.name) {
 			continue
 		}
-		figures, err := l.measureTool(ctx, row)
+		figures, err := measureTool(ctx, l, row)
 		if err != nil {
 			return fmt.Errorf("%s: %w", row.name, err)
 		}
@@ -218,14 +218,14 @@ func (f *fixtures) addFirst(ctx context.Context, name string, pages int) error {
 }
 
 // measureTool measures both sides in turn.
-func (l *lab) measureTool(ctx context.Context, row tool) (toolFigures, error) {
+func measureTool(ctx context.Context, l *lab, row tool) (toolFigures, error) {
 	l.say("%s, by hand and by the service", row.name)
 	f := toolFigures{Name: row.name}
 	ours := l.own(row.call)
 	if err := errors.Join(row.hand(ctx, 0), ours(ctx, 0)); err != nil { // Warm files, children and code.
 		return f, err
 	}
-	before, err := l.scrape(ctx)
+	before, err := scrape(ctx, l)
 	if err != nil {
 		return f, err
 	}
@@ -242,7 +242,7 @@ func (l *lab) measureTool(ctx context.Context, row tool) (toolFigures, error) {
 			*side.took = append(*side.took, ms(time.Since(begin)))
 		}
 	}
-	after, err := l.scrape(ctx)
+	after, err := scrape(ctx, l)
 	if err != nil {
 		return f, err
 	}
@@ -311,7 +311,7 @@ type fixtures struct {
 
 // newFixtures makes the files. The PDFs are ones that the service makes. What is
 // merged differs: qpdf reads a file once that it is given twice.
-func (l *lab) newFixtures(ctx context.Context) (_ *fixtures, err error) {
+func newFixtures(ctx context.Context, l *lab) (_ *fixtures, err error) {
 	l.say("files for the tools")
 	f := &fixtures{pages: 400, files: map[string][]byte{}}
 	if l.short {

@@ -69,7 +69,7 @@ func listAttachments(ctx context.Context, w *engine.Work, args Input) (Attachmen
 // attachmentsOf are the files of a document, by their names, and after them those that are
 // pinned on its pages. One that is both is the document's.
 func attachmentsOf(ctx context.Context, d *document, s *structure) ([]Attachment, error) {
-	list, err := d.namedAttachments(ctx)
+	list, err := readAttachments(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +82,8 @@ func attachmentsOf(ctx context.Context, d *document, s *structure) ([]Attachment
 	return list, nil
 }
 
-// namedAttachments are those that the document's names lead to, by their names.
-func (d *document) namedAttachments(ctx context.Context) ([]Attachment, error) {
+// readAttachments are those that the document's names lead to, by their names.
+func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"attachments"}})
 	if err != nil {
 		return nil, err
@@ -129,8 +129,8 @@ func (t *attachTime) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// find returns the attachments of some names, each once, or all. Every name is that of one.
-func (d *document) find(ctx context.Context, s *structure, names []string) ([]Attachment, error) {
+// findAttachments returns the attachments of some names, each once, or all. Every name is that of one.
+func findAttachments(ctx context.Context, d *document, s *structure, names []string) ([]Attachment, error) {
 	all, err := attachmentsOf(ctx, d, s)
 	switch {
 	case err != nil:
@@ -180,7 +180,7 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	found, err := doc.find(ctx, s, args.Names)
+	found, err := findAttachments(ctx, doc, s, args.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachment
 	if err := checkPages(doc.pages); err != nil {
 		return nil, err
 	}
-	found, err := doc.find(ctx, s, args.Names)
+	found, err := findAttachments(ctx, doc, s, args.Names)
 	if err != nil {
 		return nil, err
 	}

@@ -31,10 +31,10 @@ func addBookmarks(ctx context.Context, w *engine.Work, args Outline) ([]byte, er
 	if err := checkPages(doc.pages); err != nil {
 		return nil, err
 	}
-	if err := doc.checkBookmarks(nil, args.Bookmarks); err != nil {
+	if err := checkBookmarks(doc, nil, args.Bookmarks); err != nil {
 		return nil, err
 	}
-	nodes, catalog, err := doc.outline(s)
+	nodes, catalog, err := readOutline(doc, s)
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +48,13 @@ func addBookmarks(ctx context.Context, w *engine.Work, args Outline) ([]byte, er
 }
 
 // checkBookmarks names the first bookmark that leads beyond the end.
-func (d *document) checkBookmarks(above []int, bookmarks []Bookmark) error {
+func checkBookmarks(d *document, above []int, bookmarks []Bookmark) error {
 	for i, b := range bookmarks {
 		way := append(slices.Clone(above), i)
 		if b.Page > d.pages {
 			return &Error{Kind: BeyondEnd, Input: d.number, Pages: d.pages, Bookmark: way}
 		}
-		if err := d.checkBookmarks(way, b.Children); err != nil {
+		if err := checkBookmarks(d, way, b.Children); err != nil {
 			return err
 		}
 	}

@@ -144,7 +144,7 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 		return about, err
 	}
 	numbers = withoutRepeats(numbers)
-	if _, err := doc.plain(ctx); err != nil {
+	if _, err := decrypt(ctx, doc); err != nil {
 		return about, err
 	}
 	d := &describer{reader: reader{document: doc, args: OCRArgs{Languages: args.Languages, Text: true}}, linked: doc.name}
@@ -267,7 +267,7 @@ func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*he
 		return err
 	}
 	var err error
-	if d.sizes, err = d.pageSizes(ctx, slices.Min(numbers), slices.Max(numbers)); err != nil {
+	if d.sizes, err = readPageSizes(ctx, d.document, slices.Min(numbers), slices.Max(numbers)); err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)

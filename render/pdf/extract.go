@@ -39,7 +39,7 @@ func extract(ctx context.Context, w *engine.Work, args Selection) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	return nil, doc.keep(ctx, s, numbers)
+	return nil, keepPages(ctx, doc, s, numbers)
 }
 
 // deletePages makes a document without some pages of another.
@@ -65,7 +65,7 @@ func deletePages(ctx context.Context, w *engine.Work, args Selection) ([]byte, e
 	if len(rest) == 0 {
 		return nil, &Error{Kind: AllPages, Pages: doc.pages}
 	}
-	return nil, doc.keep(ctx, s, rest)
+	return nil, keepPages(ctx, doc, s, rest)
 }
 
 // maxKeptFrom is how many pages a document may have that some are kept of. qpdf
@@ -75,11 +75,11 @@ const maxKeptFrom = 10_000
 
 var errNoCatalog = errors.New("no catalog")
 
-// keep writes the document with the given pages only. What is left of the
+// keepPages writes the document with the given pages only. What is left of the
 // others where links, the outline or the structure tree refer to them is an
 // empty page outside the document: their content would otherwise still be in
 // the file, for whoever looks.
-func (d *document) keep(ctx context.Context, s *structure, numbers []int) error {
+func keepPages(ctx context.Context, d *document, s *structure, numbers []int) error {
 	if err := checkPages(len(numbers)); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (d *document) keep(ctx context.Context, s *structure, numbers []int) error 
 		}
 	}
 	if len(s.Outlines) > 0 {
-		nodes, catalog, err := d.outline(s)
+		nodes, catalog, err := readOutline(d, s)
 		if err != nil {
 			return err
 		}

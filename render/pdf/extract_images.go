@@ -40,7 +40,7 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := doc.plain(ctx); err != nil {
+	if _, err := decrypt(ctx, doc); err != nil {
 		return nil, err
 	}
 	images := imageTaker{doc}

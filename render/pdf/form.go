@@ -67,10 +67,10 @@ func formFields(ctx context.Context, w *engine.Work, args FormFieldsArgs) (Form,
 	if err := checkPages(doc.pages); err != nil {
 		return Form{}, err
 	}
-	if _, err := doc.plain(ctx); err != nil {
+	if _, err := decrypt(ctx, doc); err != nil {
 		return Form{}, err
 	}
-	fields, err := doc.fields(ctx)
+	fields, err := askFields(ctx, doc)
 	return Form{Fields: fields}, err
 }
 
@@ -107,8 +107,8 @@ const (
 	flagMultiSelect = 1 << 21
 )
 
-// fields reads the form of a document that opens without a password.
-func (d *document) fields(ctx context.Context) ([]Field, error) {
+// askFields reads the form of a document that opens without a password.
+func askFields(ctx context.Context, d *document) ([]Field, error) {
 	const script = "form_fields.js"
 	raw, err := runScript[[]rawField](ctx, d, script, fieldsScript, struct {
 		Input string `json:"input"`

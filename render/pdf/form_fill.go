@@ -40,11 +40,11 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 		return nil, err
 	}
 	original := *doc
-	encrypted, err := doc.plain(ctx)
+	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
-	fields, err := doc.fields(ctx)
+	fields, err := askFields(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
@@ -57,21 +57,21 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 	if err != nil || len(faults) > 0 {
 		return faults, err
 	}
-	name, err := doc.fill(ctx, entries, args.Flatten)
+	name, err := fillFields(ctx, doc, entries, args.Flatten)
 	if err != nil {
 		return nil, err
 	}
-	if name, err = doc.tidyCatalog(ctx, name, args.Flatten); err != nil {
+	if name, err = tidyFormCatalog(ctx, doc, name, args.Flatten); err != nil {
 		return nil, err
 	}
 	return nil, finish(ctx, &original, encrypted, name)
 }
 
-// tidyCatalog removes what filling leaves in the catalog to no purpose, and
+// tidyFormCatalog removes what filling leaves in the catalog to no purpose, and
 // returns the name of the result: Adobe's signature that lets its free reader save
 // a form, which what is filled in breaks, and of which the reader then complains at
 // every opening; and, of a flattened document, a form that has no fields any more.
-func (d *document) tidyCatalog(ctx context.Context, name string, flattened bool) (string, error) {
+func tidyFormCatalog(ctx context.Context, d *document, name string, flattened bool) (string, error) {
 	const rights, form = "/UR3", "/AcroForm"
 	signed, err := contains(d.work.Path(name), rights)
 	if err != nil || !signed && !flattened {
@@ -188,8 +188,8 @@ func undrawn(fields []Field, filled map[string]any) []entry {
 	return entries
 }
 
-// fill runs pdftk and returns the name of its result.
-func (d *document) fill(ctx context.Context, entries []entry, flatten bool) (string, error) {
+// fillFields runs pdftk and returns the name of its result.
+func fillFields(ctx context.Context, d *document, entries []entry, flatten bool) (string, error) {
 	const values, filled = "values.xfdf", "filled.pdf"
 	if err := os.WriteFile(d.work.Path(values), xfdf(entries), 0o600); err != nil {
 		return "", fmt.Errorf("values: %w", err)

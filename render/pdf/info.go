@@ -81,15 +81,15 @@ func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 	if err := doc.checkHeader(); err != nil {
 		return Info{}, err
 	}
-	result, file, err := doc.readInfo()
+	result, file, err := readInfo(doc)
 	if err != nil {
-		result, file, err = doc.askInfo(ctx)
+		result, file, err = askInfo(ctx, doc)
 	}
 	if err != nil {
 		return Info{}, err
 	}
 	result.PageCount = len(result.Pages)
-	if err := doc.describeCatalog(file, &result); err != nil {
+	if err := describeCatalog(doc, file, &result); err != nil {
 		return Info{}, err
 	}
 	result.Linearized, result.SizeBytes, err = linearized(w.Path(args.Name))
@@ -97,17 +97,17 @@ func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 }
 
 // askInfo asks qpdf and poppler what there is to say of a document.
-func (d *document) askInfo(ctx context.Context) (Info, *pdffile.File, error) {
-	f, err := d.openFacts(ctx)
+func askInfo(ctx context.Context, d *document) (Info, *pdffile.File, error) {
+	f, err := openFacts(ctx, d)
 	if err != nil {
 		return Info{}, nil, err
 	}
 	result := f.info()
 	// pdfinfo takes passwords on its command line only.
-	if _, err := d.plain(ctx); err != nil {
+	if _, err := decrypt(ctx, d); err != nil {
 		return Info{}, nil, err
 	}
-	if result.Pages, err = d.measurePages(ctx); err != nil {
+	if result.Pages, err = measurePages(ctx, d); err != nil {
 		return Info{}, nil, err
 	}
 	file, err := d.soundFile(ctx)
@@ -115,9 +115,9 @@ func (d *document) askInfo(ctx context.Context) (Info, *pdffile.File, error) {
 }
 
 // openFacts reads what qpdf says, and repairs a document where that fails.
-func (d *document) openFacts(ctx context.Context) (*facts, error) {
+func openFacts(ctx context.Context, d *document) (*facts, error) {
 	var f facts
-	err := d.readFacts(ctx, &f)
+	err := readFacts(ctx, d, &f)
 	var failed *Error
 	if err == nil || errors.As(err, &failed) && failed.Kind == Exhausted {
 		return &f, err
@@ -126,12 +126,12 @@ func (d *document) openFacts(ctx context.Context) (*facts, error) {
 		return nil, err
 	}
 	f = facts{}
-	err = d.readFacts(ctx, &f)
+	err = readFacts(ctx, d, &f)
 	return &f, err
 }
 
 // readFacts reads what qpdf says.
-func (d *document) readFacts(ctx context.Context, f *facts) error {
+func readFacts(ctx context.Context, d *document, f *facts) error {
 	out, err := d.ask(ctx, qpdfJob{
 		"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"acroform", "attachments", "encrypt"},
 	})
@@ -164,7 +164,7 @@ func (f *facts) info() Info {
 }
 
 // describeCatalog reads the catalog and the document information.
-func (d *document) describeCatalog(f *pdffile.File, result *Info) error {
+func describeCatalog(d *document, f *pdffile.File, result *Info) error {
 	catalog := f.Catalog()
 	if catalog == nil {
 		return d.fail(Damaged, errNoCatalog)
@@ -246,7 +246,7 @@ var pagePattern = regexp.MustCompile(`(?m)^Page +(\d+) (?:size: +([\d.e+-]+) x (
 var countPattern = regexp.MustCompile(`(?m)^Pages: +(\d+)$`)
 
 // measurePages asks poppler for the number of pages and the sizes of all.
-func (d *document) measurePages(ctx context.Context) ([]PageInfo, error) {
+func measurePages(ctx context.Context, d *document) ([]PageInfo, error) {
 	out, err := d.work.Exec(ctx, engine.Program{
 		Name: "pdfinfo", Args: []string{"-f", "1", "-l", strconv.Itoa(maxInputPages), engine.PathArg(d.name)},
 	})

@@ -10,7 +10,7 @@ import (
 // readInfo reads what qpdf and poppler would say of a document, where the
 // document is one that can be read without them: see readSelf. It returns the
 // document's objects as well. The error is pdffile.ErrUnread where they have to be asked.
-func (d *document) readInfo() (Info, *pdffile.File, error) {
+func readInfo(d *document) (Info, *pdffile.File, error) {
 	f, err := d.readSelf()
 	if err != nil {
 		return Info{}, nil, err

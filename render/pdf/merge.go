@@ -212,7 +212,7 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 	if err := join(ctx, w, frame, files(parts), doc.name); err != nil {
 		return doc.damaged(err)
 	}
-	if err := doc.placeMarks(m); err != nil {
+	if err := placeMarks(doc, m); err != nil {
 		return err
 	}
 	if packed {
@@ -257,7 +257,7 @@ func flatPages(content []byte) ([]string, error) {
 }
 
 // placeMarks puts pages in the place of their marks.
-func (d *document) placeMarks(m mark) error {
+func placeMarks(d *document, m mark) error {
 	content, err := d.content()
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) ([]byte, error) {
 		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("are %d pages, and at most %d are read at once; choose some of them", len(numbers), MaxOCRPages)}
 	}
 	original := *doc
-	encrypted, err := doc.plain(ctx)
+	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (r *reader) readAll(ctx context.Context, numbers []int) ([]*readPage, error
 		first, last = min(first, n), max(last, n)
 	}
 	var err error
-	if r.sizes, err = r.pageSizes(ctx, first, last); err != nil {
+	if r.sizes, err = readPageSizes(ctx, r.document, first, last); err != nil {
 		return nil, err
 	}
 	pages := make([]*readPage, len(numbers))
@@ -260,7 +260,7 @@ func (r *reader) checkLaid(ctx context.Context, name string, pages []*readPage) 
 		if p.file == "" {
 			continue
 		}
-		texts, err := made.readText(ctx, p.Page, p.Page)
+		texts, err := extractTexts(ctx, made, p.Page, p.Page)
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ type outlineNode struct {
 	kids  []outlineNode
 }
 
-// outline returns the document's own outline. catalog is read beside it.
-func (d *document) outline(s *structure) (nodes []outlineNode, catalog pdffile.Dict, err error) {
+// readOutline returns the document's own outline. catalog is read beside it.
+func readOutline(d *document, s *structure) (nodes []outlineNode, catalog pdffile.Dict, err error) {
 	if catalog = s.Catalog(); catalog == nil {
 		return nil, nil, d.fail(Damaged, errNoCatalog)
 	}

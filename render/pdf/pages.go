@@ -44,10 +44,10 @@ func PageHandlers() engine.Handlers {
 	}
 }
 
-// plain makes a document one that opens without a password, for programs that
+// decrypt makes a document one that opens without a password, for programs that
 // take passwords on their command line only. It reports whether the document
 // was encrypted, which it then is no more.
-func (d *document) plain(ctx context.Context) (encrypted bool, err error) {
+func decrypt(ctx context.Context, d *document) (encrypted bool, err error) {
 	// The entry is never within what is compressed or encrypted. Where it is
 	// but means nothing, the copy does no harm.
 	if encrypted, err = contains(d.work.Path(d.name), "/Encrypt"); !encrypted || err != nil {

@@ -39,7 +39,7 @@ func layWords(ctx context.Context, source, made *document, pictures []int) error
 		return made.fail(Damaged, err)
 	}
 	from := &reader{document: source}
-	if from.sizes, err = source.pageSizes(ctx, pictures[0], pictures[len(pictures)-1]); err != nil {
+	if from.sizes, err = readPageSizes(ctx, source, pictures[0], pictures[len(pictures)-1]); err != nil {
 		return err
 	}
 	a := &archiveWords{structure: s, changes: s.NewUpdate(), codes: map[rune]int{}}

@@ -58,7 +58,7 @@ func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult,
 	if err := checkPages(len(pages)); err != nil {
 		return RasterResult{}, err
 	}
-	if _, err := doc.plain(ctx); err != nil {
+	if _, err := decrypt(ctx, doc); err != nil {
 		return RasterResult{}, err
 	}
 	r := &rasterizer{document: doc, args: args, digits: max(3, len(strconv.Itoa(doc.pages)))}
@@ -109,7 +109,7 @@ func (r *rasterizer) file(page int) string {
 // checkSizes refuses pages whose image would be over the limits, before
 // anything is drawn.
 func (r *rasterizer) checkSizes(ctx context.Context, pages []int) (err error) {
-	if r.sizes, err = r.pageSizes(ctx, slices.Min(pages), slices.Max(pages)); err != nil {
+	if r.sizes, err = readPageSizes(ctx, r.document, slices.Min(pages), slices.Max(pages)); err != nil {
 		return err
 	}
 	for _, page := range pages {
@@ -137,9 +137,9 @@ type size struct {
 	turn          int // clockwise, in degrees
 }
 
-// pageSizes returns the sizes of a run of pages by their numbers: those of the
+// readPageSizes returns the sizes of a run of pages by their numbers: those of the
 // crop boxes, which is what is drawn.
-func (d *document) pageSizes(ctx context.Context, first, last int) (map[int]size, error) {
+func readPageSizes(ctx context.Context, d *document, first, last int) (map[int]size, error) {
 	out, err := d.work.Exec(ctx, engine.Program{Name: "pdfinfo", Args: []string{
 		"-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name),
 	}})

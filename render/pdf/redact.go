@@ -68,7 +68,7 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 		}
 	}
 	original := *doc
-	encrypted, err := doc.plain(ctx)
+	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
 		return Changed{}, err
 	}
@@ -458,7 +458,7 @@ func (r *redaction) verify(ctx context.Context, found looked, open string) error
 		return r.left("MuPDF")
 	}
 	made := &document{work: r.work, name: open, pages: r.pages}
-	texts, err := made.texts(ctx)
+	texts, err := allTexts(ctx, made)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) ([]byte, error) 
 		})
 	}
 	original := *doc
-	encrypted, err := doc.plain(ctx)
+	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
 		return nil, err
 	}

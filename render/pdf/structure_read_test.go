@@ -43,7 +43,7 @@ func compareReaders(t *testing.T, content []byte) (here readHere) {
 		}
 	}
 	d := &document{work: &engine.Work{Dir: filepath.Dir(path)}, name: filepath.Base(path)}
-	if got, _, err := d.readInfo(); err == nil {
+	if got, _, err := readInfo(d); err == nil {
 		here.info = true
 		var f facts
 		said := askQPDF(t, path, "acroform", "attachments", "encrypt")
@@ -235,7 +235,7 @@ func FuzzInfo(f *testing.F) {
 			}
 		}
 		d := &document{}
-		if err := d.describeCatalog(file, &about); err != nil {
+		if err := describeCatalog(d, file, &about); err != nil {
 			t.Errorf("its catalog: %v", err)
 		}
 	})

@@ -50,10 +50,10 @@ func extractText(ctx context.Context, w *engine.Work, args TextArgs) ([]byte, er
 	if err := checkPages(doc.pages); err != nil {
 		return nil, err
 	}
-	if _, err := doc.plain(ctx); err != nil {
+	if _, err := decrypt(ctx, doc); err != nil {
 		return nil, err
 	}
-	texts, err := doc.texts(ctx)
+	texts, err := allTexts(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +83,11 @@ func inRuns(ctx context.Context, pages int, read func(ctx context.Context, run, 
 	return group.Wait()
 }
 
-// texts returns the text of each page.
-func (d *document) texts(ctx context.Context) ([]string, error) {
+// allTexts returns the text of each page.
+func allTexts(ctx context.Context, d *document) ([]string, error) {
 	texts, size := make([]string, d.pages), 0
 	err := inRuns(ctx, d.pages, func(ctx context.Context, _, from, to int) error {
-		run, err := d.runTexts(ctx, from+1, to)
+		run, err := textsOfRun(ctx, d, from+1, to)
 		copy(texts[from:to], run)
 		return err
 	})
@@ -103,9 +103,9 @@ func (d *document) texts(ctx context.Context) ([]string, error) {
 	return texts, nil
 }
 
-// runTexts returns the text of each page of a run.
-func (d *document) runTexts(ctx context.Context, first, last int) ([]string, error) {
-	texts, err := d.readText(ctx, first, last)
+// textsOfRun returns the text of each page of a run.
+func textsOfRun(ctx context.Context, d *document, first, last int) ([]string, error) {
+	texts, err := extractTexts(ctx, d, first, last)
 	if err != nil || len(texts) == last-first+1 {
 		return texts, err
 	}
@@ -113,7 +113,7 @@ func (d *document) runTexts(ctx context.Context, first, last int) ([]string, err
 	// which one ends a page.
 	texts = texts[:0]
 	for page := first; page <= last; page++ {
-		parts, err := d.readText(ctx, page, page)
+		parts, err := extractTexts(ctx, d, page, page)
 		if err != nil {
 			return nil, err
 		}
@@ -125,12 +125,12 @@ func (d *document) runTexts(ctx context.Context, first, last int) ([]string, err
 // maxTextBytes bounds the text of a document as poppler writes it.
 const maxTextBytes = 100 << 20
 
-// readText returns the text of a run of pages: one string for each, and more
+// extractTexts returns the text of a run of pages: one string for each, and more
 // where a page holds form feeds.
 //
 // Poppler's default mode puts the columns of a page one after the other;
 // "-layout" would weave their lines together.
-func (d *document) readText(ctx context.Context, first, last int) ([]string, error) {
+func extractTexts(ctx context.Context, d *document, first, last int) ([]string, error) {
 	out, err := d.work.Exec(ctx, engine.Program{
 		Name: "pdftotext", MaxStdout: maxTextBytes,
 		Args: []string{"-q", "-enc", "UTF-8", "-eol", "unix", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name), "-"},
