@@ -61,8 +61,12 @@ func (a nowhere) unknown(code fault.Code) func(http.ResponseWriter, *http.Reques
 	}
 }
 
-// unknownText names the path that was probably meant.
+// unknownText names the path that was probably meant, or the methods that a
+// path takes.
 func (a nowhere) unknownText(code fault.Code, path string) string {
+	if code == fault.MethodNotAllowed {
+		return code.Text() + " It takes " + strings.ReplaceAll(edge.Allowed(a.handler, path), ", ", " or ") + "."
+	}
 	near := edge.Nearest(path, a.paths)
 	if code != fault.NotFound || near == "" {
 		return ""

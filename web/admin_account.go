@@ -1,11 +1,11 @@
 package web
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -95,7 +95,11 @@ func (w operators) fillMoves(v *visit, m *views.AdminAccount) error {
 		return err
 	}
 	for _, p := range postings.Items {
-		m.Ledger = append(m.Ledger, views.LedgerLine{What: postingWords[p.Kind], Note: cmp.Or(p.Reason, p.Kind), At: p.CreatedAt, Amount: p.Wallet - p.Owed})
+		line := views.LedgerLine{What: postingWords[p.Kind], Note: p.Reason, At: p.CreatedAt, Amount: p.Wallet - p.Owed}
+		if strings.EqualFold(line.What, line.Note) {
+			line.Note = ""
+		}
+		m.Ledger = append(m.Ledger, line)
 	}
 	entries, err := w.audit.Of(v.ctx(), m.ID, "", adminRows)
 	for _, e := range entries {

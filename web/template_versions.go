@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/go-chi/chi/v5"
@@ -152,7 +154,11 @@ func (w publications) showVersion(v *visit) error {
 	}
 	m := views.VersionDetail{
 		Card: cardOf(found), Version: views.Version{Number: version.Version, Comment: version.Comment, At: version.PublishedAt},
+		InUse:   found.PublishedVersion != nil && *found.PublishedVersion == version.Version,
 		Content: versionContent(version), Diffs: diffsOf(versionContent(version), contentOf(found)),
+	}
+	for _, name := range slices.Sorted(maps.Keys(version.Partials)) {
+		m.Partials = append(m.Partials, views.PartialContent{Name: name, HTML: version.Partials[name]})
 	}
 	return v.show(http.StatusOK, views.VersionPage(v.page(fmt.Sprintf("%s, version %d", found.Name, version.Version), templatesPath), m))
 }
