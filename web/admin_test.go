@@ -192,7 +192,9 @@ func TestOperatorsFindJobsAndDeliveries(t *testing.T) {
 
 func TestOperatorsSeeTheProcess(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Settings = []views.Setting{{Name: "RELAYPDF_DATABASE_URL", Value: "********", From: "environment"}}
+		c.Settings = []views.Setting{
+			{Name: "RELAYPDF_REDIS_URL", From: "default", Doc: "`redis://` address"}, {Name: "RELAYPDF_DATABASE_URL", Value: "********", From: "environment"},
+		}
 		c.Engines = func() views.Engines {
 			return views.Engines{Pools: []views.EnginePool{{Name: "browser", Slots: 2, Busy: 2, Waiting: 64, Limit: 64}, {Name: "office", Slots: 1}}, Restarts: 3, Sandbox: "full"}
 		}
@@ -202,7 +204,7 @@ func TestOperatorsSeeTheProcess(t *testing.T) {
 	op.sees("/admin", "64 / 64", "3 restarts", "Office")
 	op.sees("/admin/engine", "Full", "full", "level in force")
 	op.sees("/admin/edge", "429", "1,234")
-	op.sees("/admin/settings", "RELAYPDF_DATABASE_URL", "********", "environment")
+	op.sees("/admin/settings", "Set here Setting Value From RELAYPDF_DATABASE_URL ******** environment", "RELAYPDF_REDIS_URL redis:// address not set")
 	op.sees("/admin/audit", "Nothing yet")
 	if err := h.Audit().Add(t.Context(), store.AuditEntry{Who: "command line", Action: "operator.named", Object: "tom@example.com", Operator: true}); err != nil {
 		t.Fatal(err)

@@ -214,6 +214,29 @@ func TestEditorKeepsWhatIsWrong(t *testing.T) {
 	v.post(path+"/settings", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "slug": {"Not A Slug"}})
 }
 
+func TestVersionSaysWhatItHolds(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.join(t, "maya@example.com")
+	path := v.newTemplate("Letter")
+	account := h.mayas(t).ID
+	v.post(path, http.StatusSeeOther, url.Values{"etag": {etagOf(t, v.sees(path))}, "html": {"{{> head}} <p>first</p>"}, "sampleData": {"{}"}, "options": {`{"format":"A5"}`}})
+	if _, err := h.PublishTemplate(t.Context(), account, "letter", 0, "for the fair", map[string]string{"head": "<h1>of then</h1>"}); err != nil {
+		t.Fatal(err)
+	}
+	a := v.sees(path+"/versions/1", "Version 1", "for the fair", "Published", "in use", "Nothing: the template is as it was published here.", "Partial head", "of then", "A5")
+	if strings.Contains(a.body, "Restore") || strings.Contains(a.body, "Sample data") {
+		t.Errorf("it offers what changes nothing, or shows what is empty: %s", textOf(a.body))
+	}
+	v.post(path, http.StatusSeeOther, url.Values{"etag": {etagOf(t, v.sees(path))}, "html": {"<p>second</p>"}, "sampleData": {"{}"}, "options": {"{}"}})
+	v.sees(path+"/versions/1", "in use", "Restore", "second")
+	if _, err := h.PublishTemplate(t.Context(), account, "letter", 0, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if a := v.sees(path+"/versions/1", "Restore"); strings.Contains(textOf(a.body), "in use") {
+		t.Error("a version that another one followed is said to be in use")
+	}
+}
+
 func TestTemplatesOfAccountsAreApart(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	path := h.join(t, "maya@example.com").newTemplate("Hers")
