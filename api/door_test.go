@@ -212,6 +212,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		{"POST", "/v1/unknown", "", fault.NotFound},
 		{"GET", "/v1/unknown", "", fault.NotFound},
 		{"GET", "/v1/files/file_unknown", "", fault.NotFound},
+		{"GET", "/v1/jobs/job_unknown", "", fault.NotFound},
 		{"POST", "/v1/account", "GET", fault.MethodNotAllowed},
 		{"PUT", "/v1/billing/limits", "GET, PATCH", fault.MethodNotAllowed},
 		{"GET", echo, "POST", fault.MethodNotAllowed},
@@ -518,5 +519,25 @@ func TestAccountAndHealth(t *testing.T) {
 	got := s.Send(t, apitest.Request{Method: "GET", Path: "/health/ready"})
 	if got.Status != http.StatusServiceUnavailable || !strings.Contains(got.Body, `"process":"stopping"`) {
 		t.Errorf("ready while stopping: %d %s, want 503 and stopping", got.Status, got.Body)
+	}
+}
+
+func TestMissingThingsAreNamed(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	for _, q := range []struct{ method, path, want string }{
+		{"GET", "/v1/files/file_unknown", "There is no file with this id; a file lasts 24 hours."},
+		{"DELETE", "/v1/files/file_unknown", "There is no file with this id; a file lasts 24 hours."},
+		{"GET", "/v1/jobs/job_unknown", "There is no job with this id."},
+		{"DELETE", "/v1/webhooks/wh_unknown", "There is no webhook with this id."},
+		{"GET", "/v1/webhooks/deliveries/dlv_unknown", "There is no delivery with this id."},
+		{"GET", "/v1/templates/unknown", "There is no template with this id."},
+		{"GET", "/v1/templates/unknown/versions/1", "There is no template with this id, or it has no such version."},
+		{"GET", "/v1/templates/partials/unknown", "There is no partial with this name."},
+	} {
+		got := s.Send(t, apitest.Request{Method: q.method, Path: q.path}).Refused(t, fault.NotFound)
+		if got.Message != q.want {
+			t.Errorf("%s %s: got %q, want %q", q.method, q.path, got.Message, q.want)
+		}
 	}
 }

@@ -244,7 +244,11 @@ func addErrors(e *endpoint, r route) {
 		slices.Sort(group)
 		var text strings.Builder
 		for _, code := range slices.Compact(group) {
-			fmt.Fprintf(&text, "`%s`: %s\n\n", code, code.Text())
+			says := code.Text()
+			if code == fault.NotFound {
+				says = r.none()
+			}
+			fmt.Fprintf(&text, "`%s`: %s\n\n", code, says)
 		}
 		answer := responseDoc{
 			Description: strings.TrimSpace(text.String()), Headers: headerRefs(),
@@ -299,16 +303,6 @@ func (r route) tag() string {
 		return "service"
 	}
 	return strings.Split(r.pattern, "/")[2]
-}
-
-// resource names, in the singular, what the route's id is of.
-func (r route) resource() string {
-	before, _, _ := strings.Cut(r.pattern, "/{")
-	name := before[strings.LastIndexByte(before, '/')+1:]
-	if stem, ok := strings.CutSuffix(name, "ies"); ok {
-		return stem + "y"
-	}
-	return strings.TrimSuffix(name, "s")
 }
 
 // operationID names a route the way tools are named: resource_verb.

@@ -23,6 +23,7 @@ import (
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/edge"
+	"relaypdf/store"
 )
 
 // access says who may call a route.
@@ -71,6 +72,41 @@ type facts struct {
 
 // maxBody bounds the body of a request, in bytes.
 func (f facts) maxBody() int64 { return cmp.Or(f.body, maxPatch) }
+
+// resource names, in the singular, what the route's id is of.
+func (f facts) resource() string {
+	before, _, _ := strings.Cut(f.pattern, "/{")
+	name := before[strings.LastIndexByte(before, '/')+1:]
+	if stem, ok := strings.CutSuffix(name, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(name, "s")
+}
+
+// none says what there is none of where the route's path leads to nothing.
+func (f facts) none() string {
+	names := pathParameters(f.pattern)
+	if len(names) == 0 {
+		return fault.NotFound.Text()
+	}
+	text := "There is no " + f.resource() + " with this " + names[0]
+	for _, name := range names[1:] {
+		text += ", or it has no such " + name
+	}
+	if f.resource() == "file" {
+		text += "; a file lasts 24 hours"
+	}
+	return text + "."
+}
+
+// absent lets an error say what there is none of.
+func (f facts) absent(err error) error {
+	var known *fault.Error
+	if errors.Is(err, store.ErrNotFound) && !errors.As(err, &known) {
+		return &fault.Error{Code: fault.NotFound, Message: f.none(), Cause: err}
+	}
+	return err
+}
 
 // route is one line of the interface.
 type route struct {
@@ -126,10 +162,10 @@ func plain[In, Out any](a *API, f facts, run func(context.Context, call.Caller, 
 				return err
 			}
 			out, err := run(r.Context(), callerFrom(r.Context()), *in)
-			if err != nil {
-				return err
+			if err == nil {
+				err = sendAnswer(w, r, f.status, out)
 			}
-			return sendAnswer(w, r, f.status, out)
+			return f.absent(err)
 		},
 	}
 }
