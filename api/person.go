@@ -110,7 +110,7 @@ func (a people) showPreview(w http.ResponseWriter, r *http.Request) error {
 func (a people) showLook(w http.ResponseWriter, r *http.Request) error {
 	look, err := a.Calls.Look(r.Context(), callerFrom(r.Context()).Account, chi.URLParam(r, "id"))
 	if err != nil {
-		return err
+		return facts{pattern: LookPath}.absent(err)
 	}
 	return writeJSON(w, http.StatusOK, look)
 }

@@ -51,6 +51,7 @@ type decoder struct {
 	buffers *buffers
 	scratch []byte // of buffers
 	root    *rule
+	listed  bool // the known fields, to who gave an unknown one
 }
 
 // watched ends with its context.
@@ -309,6 +310,17 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	return nil
 }
 
+// meant says which field was probably meant by an unknown one, or, once for each
+// input, which there are beside it.
+func (d *decoder) meant(name string) string {
+	at := d.path[:len(d.path)-1]
+	near := hint(d.root.doc, at, name)
+	if near == "" && !d.listed {
+		near, d.listed = listed(d.root.doc, at), true
+	}
+	return near
+}
+
 func (d *decoder) memberValue(r *rule, object map[string]any, name string) error {
 	c, err := d.peek()
 	if err != nil {
@@ -323,7 +335,7 @@ func (d *decoder) memberValue(r *rule, object map[string]any, name string) error
 		keep = false // which is faulted as a whole
 	}
 	if object != nil && !taken {
-		if err := d.fault("is not a known field%s", hint(d.root.doc, d.path[:len(d.path)-1], name)); err != nil {
+		if err := d.fault("is not a known field%s", d.meant(name)); err != nil {
 			return err
 		}
 	}

@@ -38,6 +38,9 @@ func below(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 // maxHinted is the longest name that a known one is looked for.
 const maxHinted = 64
 
+// minEnding is the shortest name that may stand for a known one that ends with it.
+const minEnding = 4
+
 // hint names the known field that was probably meant: one of the same name
 // elsewhere in the input, or the nearest name beside it.
 func hint(doc *jsonschema.Schema, at []string, name string) string {
@@ -51,6 +54,10 @@ func hint(doc *jsonschema.Schema, at []string, name string) string {
 	}
 	best, distance := "", len(name)/2+1
 	for member := range members(schemaAt(doc, at)) {
+		if len(name) >= minEnding && strings.HasSuffix(strings.ToLower(member), strings.ToLower(name)) {
+			best = joinField(append(slices.Clone(at), member))
+			break
+		}
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(member)); d < distance {
 			best, distance = joinField(append(slices.Clone(at), member)), d
 		}
@@ -59,6 +66,22 @@ func hint(doc *jsonschema.Schema, at []string, name string) string {
 		return ""
 	}
 	return "; did you mean " + best + "?"
+}
+
+// maxListed is the most fields that are listed to who gives an unknown one.
+const maxListed = 20
+
+// listed lists the fields that an object may have, as a message goes on with them;
+// empty where there are too many to read.
+func listed(doc *jsonschema.Schema, at []string) string {
+	var names []string
+	for name := range members(schemaAt(doc, at)) {
+		names = append(names, name)
+	}
+	if len(names) == 0 || len(names) > maxListed {
+		return ""
+	}
+	return "; known are " + strings.Join(names, ", ")
 }
 
 // Near says which field of an input was probably meant by a name; empty where none

@@ -103,7 +103,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"html":"x","templateId":"a"}`, []string{"templateId cannot stand beside html: give exactly one of html, url, markdown, templateId, file, fileId"}},
 		{"pdf.create", `{"html":"x","strict":true,"templateData":{}}`, []string{"templateData can only stand beside templateId", "strict can only stand beside templateId"}},
 		{"images.create", `{"markdown":"x"}`, []string{
-			"markdown is not a known field", "html is required, or another source in its place: give exactly one of html, url, templateId, file, fileId"}},
+			"markdown is not a known field; known are html, url, assets, file, fileId, templateId, templateVersion, templateData, strict, options, filename, response, callbackUrl", "html is required, or another source in its place: give exactly one of html, url, templateId, file, fileId"}},
 		// Conversions.
 		{"convert.create", `{"html":"x","to":"docx","options":{"pageRanges":"1","sheets":["a"]}}`, []string{
 			"options.pageRanges can only stand beside to: pdf", "options.sheets can only stand beside to: pdf"}},
@@ -147,7 +147,7 @@ func TestInputsRefuse(t *testing.T) {
 			"options.margin.bottom leaves no room: top and bottom are 11in together, the page is 11in high"}},
 		{"pdf.create", with(`"width":200,"margin":{"left":"1in","right":"2in"}`), []string{
 			"options.margin.right leaves no room: left and right are 3in together, the page is 2.083in wide"}},
-		{"pdf.create", with(`"margin":{"middle":"1in"}`), []string{"options.margin.middle is not a known field"}},
+		{"pdf.create", with(`"margin":{"middle":"1in"}`), []string{"options.margin.middle is not a known field; known are top, right, bottom, left"}},
 		{"pdf.create", with(`"margin":"1in"`), []string{`options.margin must be an object; got "1in"`}},
 		{"pdf.create", with(`"scale":9`), []string{"options.scale must be between 0.1 and 2; got 9"}},
 		{"pdf.create", with(`"scale":0`), []string{"options.scale must be between 0.1 and 2; got 0"}},

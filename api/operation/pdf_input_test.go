@@ -69,7 +69,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 			"file cannot stand beside url: " + sources, "fileId cannot stand beside url: " + sources}},
 		{"pdf.info", `{"fileId":""}`, []string{`fileId must be a string of 1 to 255 characters; got ""`}},
 		{"pdf.info", `{` + aPDF + `,"password":"a\nb"}`, []string{"password must not contain line breaks or NUL characters"}},
-		{"pdf.info", `{` + aPDF + `,"pages":"1"}`, []string{"pages is not a known field"}},
+		{"pdf.info", `{` + aPDF + `,"pages":"1"}`, []string{"pages is not a known field; known are url, file, fileId, password, filename, response, callbackUrl"}},
 		{"pdf.merge", `{}`, []string{"files is required"}},
 		{"pdf.merge", `{"files":[{` + aPDF + `}]}`, []string{"files must be an array of 2 to 20 items; got an array of 1 item"}},
 		{"pdf.merge", `{"files":[{` + aPDF + `},{},{"url":"x",` + aPDF + `},{"fileId":"x","password":"\u0000"}]}`, []string{
@@ -132,14 +132,14 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","ownerPassword":"x"}`, []string{
 			"ownerPassword must differ from userPassword, or every reader is the owner"}},
 		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","permissions":{"print":false,"highres":true,"edit":true}}`, []string{
-			"permissions.edit is not a known field", "permissions.highres cannot be true while permissions.print is false"}},
+			"permissions.edit is not a known field; known are print, highres, copy, modify, annotate, fill, assemble", "permissions.highres cannot be true while permissions.print is false"}},
 		{"pdf.unlock", `{` + aPDF + `}`, []string{"password is required"}},
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[]}`, []string{"bookmarks must be an array of 1 to 2000 items; got an array of 0 items"}},
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"","page":0},{"title":"x","page":1e20},{"page":1,"children":[{"title":"x","level":2}]}]}`, []string{
 			"bookmarks[0].page must be between 1 and 999999; got 0",
 			`bookmarks[0].title must be a string of 1 to 1000 characters; got ""`,
 			"bookmarks[1].page must be between 1 and 999999; got 1e+20",
-			"bookmarks[2].children[0].level is not a known field", "bookmarks[2].children[0].page is required", "bookmarks[2].title is required"}},
+			"bookmarks[2].children[0].level is not a known field; known are title, page, children", "bookmarks[2].children[0].page is required", "bookmarks[2].title is required"}},
 	} {
 		if got := bind(t, test.name, test.body); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s %.200s:\n got  %q\n want %q", test.name, test.body, got, test.want)
