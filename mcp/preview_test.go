@@ -119,7 +119,7 @@ func TestPicturesOfResults(t *testing.T) {
 		}
 		return a.Error.Message
 	}
-	const none = "There is no file with this id; a file lasts 24 hours."
+	const none = "There is nothing at this address."
 	before := s.Effects(t)
 	if got := why(made.ID); got != "This process draws no pages." {
 		t.Errorf("a result: %q", got)
