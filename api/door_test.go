@@ -534,6 +534,8 @@ func TestMissingThingsAreNamed(t *testing.T) {
 		{"GET", "/v1/templates/unknown", "There is no template with this id."},
 		{"GET", "/v1/templates/unknown/versions/1", "There is no template with this id, or it has no such version."},
 		{"GET", "/v1/templates/partials/unknown", "There is no partial with this name."},
+		{"GET", "/v1/html-to-pdf", "There is nothing at this address. GET /openapi.json lists what there is."},
+		{"POST", "/v1/file", "There is nothing at this address. Did you mean /v1/files?"},
 	} {
 		got := s.Send(t, apitest.Request{Method: q.method, Path: q.path}).Refused(t, fault.NotFound)
 		if got.Message != q.want {

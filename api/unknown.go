@@ -67,11 +67,10 @@ func (a nowhere) unknownText(code fault.Code, path string) string {
 	if code == fault.MethodNotAllowed {
 		return code.Text() + " It takes " + strings.ReplaceAll(edge.Allowed(a.handler, path), ", ", " or ") + "."
 	}
-	near := edge.Nearest(path, a.paths)
-	if code != fault.NotFound || near == "" {
-		return ""
+	if near := edge.Nearest(path, a.paths); near != "" {
+		return code.Text() + " Did you mean " + near + "?"
 	}
-	return code.Text() + " Did you mean " + near + "?"
+	return code.Text() + " GET /openapi.json lists what there is."
 }
 
 // missing is the page that stands for one that there is none of, in a process

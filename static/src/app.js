@@ -188,6 +188,12 @@ const awaitsPicture = (picture) => {
   for (const end of ["load", "error"]) picture.addEventListener(end, () => picture.classList.remove("waits"), { once: true });
 };
 
+// The tab of a page is in sight, also where the strip of them scrolls.
+const showsTab = (tab) => {
+  const strip = tab.parentElement;
+  strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
+};
+
 const each = (scope, selector, does) => scope.querySelectorAll(selector).forEach(does);
 
 const prepare = (scope) => {
@@ -202,6 +208,7 @@ const prepare = (scope) => {
   each(scope, "[data-first-document]", awaitsFirst);
   each(scope, "[data-editor]", loadsEditor);
   each(scope, ".mat img", awaitsPicture);
+  each(scope, ".tabs [aria-current]", showsTab);
   each(scope, ".pages a[href]", leafs);
   each(scope, "form.filters[method=get]", narrows);
 };
