@@ -59,11 +59,8 @@ build: assets ## Build bin/relaypdf.
 # What takes longest begins first: otherwise it is still at work, alone, when all else is done.
 LONGEST := ./cmd/relaypdf ./api ./render ./render/chrome
 
-# A test that fails is run once more, when all others have ended: one that fails twice, a data race,
-# and more than a few that fail are failures. What passes at its second run only is listed at the end, and
-# in bin/reruns.txt: a fault of that test, to be mended as any other.
-GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format standard-quiet --hide-summary skipped \
-	--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report bin/reruns.txt
+# A test that fails fails the run: a test that passes only at times is a defect, and no run hides it.
+GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format standard-quiet --hide-summary skipped
 
 # Whether `make test` runs what internal/slow marks, as CI does.
 SLOW     ?= off
@@ -71,9 +68,7 @@ SLOW     ?= off
 # TestChaos and TestFleet have targets of their own.
 .PHONY: test
 test: setup build ## Run the tests with the race detector; with SLOW=on those too that take minutes, as CI does.
-	@rm -f bin/reruns.txt
 	SLOW_TESTS=$(SLOW) .ci/in-memory $(GOTESTSUM) --packages '$(LONGEST) ./... ./.ci/licenses' -- $(RACE) -timeout $(TEST_TIMEOUT) -skip '^Test(Chaos|Fleet)$$' $(TEST_FLAGS)
-	@test ! -s bin/reruns.txt || { echo 'run twice:'; cat bin/reruns.txt; }
 	@test '$(SLOW)' = on || echo 'Tests that take minutes were left out: make test SLOW=on, or .ci/run'
 
 .PHONY: quick
