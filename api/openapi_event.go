@@ -45,11 +45,11 @@ func eventSchema(kind string) *jsonschema.Schema {
 	if strings.HasPrefix(kind, "wallet.") {
 		data = reflect.TypeFor[store.WalletNews]()
 	}
-	schema := op.AnswerSchema(reflect.TypeFor[store.Envelope]())
-	named, _ := schema.Properties.Get("type")
+	envelope := op.AnswerSchema(reflect.TypeFor[store.Envelope]())
+	named, _ := envelope.Properties.Get("type")
 	named.Const = kind
 	described := op.AnswerSchema(data)
 	described.Description = "What happened."
-	schema.Properties.Set("data", described)
-	return schema
+	envelope.Properties.Set("data", described)
+	return envelope
 }

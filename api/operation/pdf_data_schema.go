@@ -33,11 +33,11 @@ const (
 // digest sums up what a quote is bound to. Of the document it is bound to the length of
 // what that says: see runSchema.
 func (in *DataInput) digest() ([]byte, error) {
-	var schema bytes.Buffer
-	if err := json.Compact(&schema, in.Schema.RawMessage); err != nil {
+	var wanted bytes.Buffer
+	if err := json.Compact(&wanted, in.Schema.RawMessage); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal([]any{"pdf.data", schema.String(), in.how(&Env{})})
+	text, err := json.Marshal([]any{"pdf.data", wanted.String(), in.how(&Env{})})
 	sum := sha256.Sum256(text)
 	return sum[:], err
 }
@@ -47,7 +47,7 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (op.Result, error) 
 	if env.AI == nil {
 		return op.Result{}, errNoAI
 	}
-	schema, err := newDataSchema(in.Schema.RawMessage)
+	wanted, err := newDataSchema(in.Schema.RawMessage)
 	if err != nil {
 		return op.Result{}, fault.Invalid("schema", err.Error())
 	}
@@ -73,7 +73,7 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (op.Result, error) 
 	}
 	var made foundData
 	used, err := env.ask(ctx, c, func(_ context.Context, answer ai.Answer) (faults []string, err error) {
-		made, faults = readData(answer, schema, said.texts)
+		made, faults = readData(answer, wanted, said.texts)
 		return faults, nil
 	})
 	if err != nil {
