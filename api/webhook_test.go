@@ -499,3 +499,52 @@ func TestDeliveriesAtADistance(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkGoesOnAfterItsConnectionsDied: all connections to PostgreSQL swallow what is
+// sent from one moment on, and none is closed. New ones work: jobs of another
+// process are found and run, and deliveries are sent, without a restart.
+func TestWorkGoesOnAfterItsConnectionsDied(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	near := storetest.Postgres(t)
+	link, err := storetest.NewFar(context.WithoutCancel(t.Context()), near.URL, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := link.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	through := near
+	through.URL = link.URL
+	s := apitest.New(t, apitest.Options{DB: &through, Change: quiet})
+	receiver := apitest.NewReceiver(t, nil)
+	endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
+	s.Work(t)
+	s.Deliver(t)
+	other := near.Open(t, s.Clock)
+	notify := func() string {
+		t.Helper()
+		d, err := other.TestWebhook(t.Context(), s.Account.ID, endpoint.ID, map[string]string{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.EventID
+	}
+	for _, when := range []string{"before", "after"} {
+		id := notify()
+		if event := verify(t, s, endpoint.Secret, receiver.Next(t)); event.ID != id {
+			t.Errorf("%s: got event %s, want %s", when, event.ID, id)
+		}
+		job := s.Enqueue(t, apitest.Request{Path: echo, Body: `{"text":"` + when + `","response":"async"}`})
+		if job = s.Await(t, job.ID); job.Status != "completed" {
+			t.Errorf("%s: got job %+v, want it completed", when, job)
+		}
+		receiver.Next(t) // of the job
+		s.AwaitRecorded(t)
+		if when == "before" {
+			link.Lose()
+		}
+	}
+}

@@ -173,7 +173,7 @@ func (s *core) connectPostgres(ctx context.Context, c Config) error {
 		}
 	}
 	db := openPostgres(cfg, conns)
-	s.write = bun.NewDB(db, pgdialect.New())
+	s.write = bun.NewDB(db, pgdialect.New()).WithQueryHook(deadlines{})
 	s.read = s.write
 	s.reports = bun.NewDB(openPostgres(cfg, reportConns), pgdialect.New())
 	err = reach(ctx, db)
@@ -205,7 +205,7 @@ func openPostgres(cfg *pgx.ConnConfig, conns int) *sql.DB {
 	// equal and a cache of prepared statements would only fill up.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
-	db := stdlib.OpenDB(*cfg)
+	db := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(probe))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(postgresIdleTime)

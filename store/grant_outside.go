@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -39,7 +38,7 @@ func (g *Grants) Outside(ctx context.Context, o Outsider, tell TellingGrant) (Gr
 	}
 	now := toMicros(g.store.now())
 	args := []any{o.Email, o.ClientID, o.Resource, RoleOwner, RoleDeveloper}
-	found, err := foundOutside(g.store.queryRead(ctx, outsideQuery, args...))
+	found, err := foundOutside(func(places ...any) error { return g.store.readRow(ctx, places, outsideQuery, args...) })
 	if errors.Is(err, ErrNotFound) || err == nil && found.key.over(now) {
 		err = g.store.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 			found, err = g.letOutside(ctx, tx, o, args, tell)
@@ -88,9 +87,9 @@ type outsideRow struct {
 	account accountRow
 }
 
-func foundOutside(row *sql.Row) (found outsideRow, err error) {
+func foundOutside(scan func(places ...any) error) (found outsideRow, err error) {
 	places := append(append([]any{&found.scopes}, keysTable.places(&found.key)...), accountsTable.places(&found.account)...)
-	return found, notFound(row.Scan(places...))
+	return found, notFound(scan(places...))
 }
 
 // letOutside makes the grant of a program, unless somebody else has made it.
@@ -103,7 +102,7 @@ func (g *Grants) letOutside(ctx context.Context, tx txn, o Outsider, args []any,
 	}
 	now := toMicros(g.store.now())
 	ends, limit := toMicros(g.store.now().AddDate(0, 0, GrantDays)), GrantLimit
-	found, err := foundOutside(g.store.queryRow(ctx, tx, outsideQuery, args...))
+	found, err := foundOutside(g.store.queryRow(ctx, tx, outsideQuery, args...).Scan)
 	switch {
 	case err == nil && !found.key.over(now):
 		return found, nil
@@ -126,5 +125,5 @@ func (g *Grants) letOutside(ctx context.Context, tx txn, o Outsider, args []any,
 	if err != nil {
 		return outsideRow{}, err
 	}
-	return foundOutside(g.store.queryRow(ctx, tx, outsideQuery, args...))
+	return foundOutside(g.store.queryRow(ctx, tx, outsideQuery, args...).Scan)
 }

@@ -124,7 +124,7 @@ func (g *Grants) Access(ctx context.Context, secret, resource string) (GrantAcce
 	var scopes string
 	now := g.store.now()
 	found := append(append([]any{&scopes}, keysTable.places(&key)...), accountsTable.places(&account)...)
-	err := g.store.queryRead(ctx, accessQuery, hashSecret(secret), resource, toMicros(now), RoleOwner, RoleDeveloper).Scan(found...)
+	err := g.store.readRow(ctx, found, accessQuery, hashSecret(secret), resource, toMicros(now), RoleOwner, RoleDeveloper)
 	if err != nil {
 		return GrantAccess{}, wrapped("read token", notFound(err))
 	}

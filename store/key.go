@@ -219,7 +219,7 @@ func (s KeyStore) keyAndAccount(ctx context.Context, query string, args ...any) 
 	var row keyRow
 	var account accountRow
 	found := append(keysTable.places(&row), accountsTable.places(&account)...)
-	if err := s.queryRead(ctx, query, args...).Scan(found...); err != nil {
+	if err := s.readRow(ctx, found, query, args...); err != nil {
 		return Key{}, Account{}, fmt.Errorf("read key: %w", notFound(err))
 	}
 	return row.key(), account.account(s.now()), nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 )
 
@@ -92,11 +93,19 @@ func (s QueueStore) tellOthers(ctx context.Context) {
 			return
 		case <-s.idle.tell:
 		}
-		if _, err := s.write.DB.ExecContext(ctx, tellOne, s.idle.untold.Swap(0)); err != nil && ctx.Err() == nil {
+		if err := s.tellIdle(ctx, s.idle.untold.Swap(0)); err != nil && ctx.Err() == nil {
 			s.log.Warn("notify of job failed; other processes find it by looking", "error", err)
 		}
 		pause(ctx, notifyPause)
 	}
+}
+
+// tellIdle notifies as many idle processes as there are jobs.
+func (s QueueStore) tellIdle(ctx context.Context, jobs int64) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	_, err := s.write.DB.ExecContext(ctx, tellOne, jobs)
+	return err
 }
 
 // sayIdle has this process told of the next job that no other takes, if it listens.
@@ -106,6 +115,8 @@ func (s QueueStore) sayIdle(ctx context.Context) error {
 	if name == nil || !s.idle.said.CompareAndSwap(false, true) {
 		return nil
 	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	_, err := s.write.DB.ExecContext(ctx, "INSERT INTO idle_processes (name, since) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET since = EXCLUDED.since",
 		*name, toMicros(s.now()))
 	if err != nil {
@@ -121,7 +132,7 @@ func (s QueueStore) sayGone(ctx context.Context) {
 	if name == nil || !s.idle.said.Swap(false) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx, cancel := bounded(context.WithoutCancel(ctx))
 	defer cancel()
 	result, err := s.write.DB.ExecContext(ctx, "DELETE FROM idle_processes WHERE name = $1", *name)
 	if err != nil {
@@ -139,6 +150,8 @@ func (s QueueStore) forgetIdle(ctx context.Context) error {
 	if s.dialect != Postgres {
 		return nil
 	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	_, err := s.write.DB.ExecContext(ctx, "DELETE FROM idle_processes WHERE since < $1", toMicros(s.now().Add(-idleLeft)))
 	return wrapped("forget idle processes", err)
 }
@@ -235,20 +248,11 @@ func (s QueueStore) listen(ctx context.Context, g *gate) {
 }
 
 func (s QueueStore) listenOnce(ctx context.Context, name string, g *gate, listening func()) error {
-	conn, err := pgx.ConnectConfig(ctx, s.session)
+	conn, err := s.openListener(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenPause)
-		defer cancel()
-		_ = conn.Close(closing)
-	}()
-	for _, channel := range []string{name, jobsChannel} {
-		if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
-			return err
-		}
-	}
+	defer closeListener(ctx, conn)
 	listening()
 	s.idle.name.Store(&name)
 	// What was said on a connection that broke may be lost. A worker that finds no job
@@ -256,9 +260,12 @@ func (s QueueStore) listenOnce(ctx context.Context, name string, g *gate, listen
 	s.idle.said.Store(false)
 	g.wake()
 	for {
-		n, err := conn.WaitForNotification(ctx)
+		n, err := hear(ctx, conn)
 		if err != nil {
 			return err
+		}
+		if n == nil {
+			continue
 		}
 		if n.Channel == name {
 			s.idle.said.Store(false)
@@ -267,4 +274,41 @@ func (s QueueStore) listenOnce(ctx context.Context, name string, g *gate, listen
 			s.idle.ask(1) // All have become busy meanwhile.
 		}
 	}
+}
+
+// openListener opens a connection that listens for this process.
+func (s QueueStore) openListener(ctx context.Context, name string) (*pgx.Conn, error) {
+	begin, cancel := bounded(ctx)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(begin, s.session)
+	if err != nil {
+		return nil, err
+	}
+	for _, channel := range []string{name, jobsChannel} {
+		if _, err := conn.Exec(begin, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+			closeListener(ctx, conn)
+			return nil, err
+		}
+	}
+	return conn, nil
+}
+
+func closeListener(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenPause)
+	defer cancel()
+	_ = conn.Close(ctx) // It may be dead.
+}
+
+// hear returns the next notification, or nil where none came for listenQuiet and the
+// connection is alive.
+func hear(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+	quiet, cancel := context.WithTimeout(ctx, listenQuiet)
+	defer cancel()
+	n, err := conn.WaitForNotification(quiet)
+	if err == nil || quiet.Err() == nil || ctx.Err() != nil {
+		return n, err
+	}
+	asked, cancelAsked := context.WithTimeout(ctx, probeTimeout)
+	defer cancelAsked()
+	return nil, conn.Ping(asked)
 }

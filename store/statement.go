@@ -98,15 +98,19 @@ func (s *core) queryAll(ctx context.Context, tx txn, text string, args ...any) (
 	return tx.direct.QueryContext(ctx, text, args...)
 }
 
-// queryRead runs a reading statement of the paid path that returns a row, or none.
+// readRow runs a reading statement of the paid path, and scans its row into places.
 // On SQLite it is over before anybody could cut it short: what watches a context that
 // may end costs two goroutines there, and as much as the reading.
-func (s *core) queryRead(ctx context.Context, text string, args ...any) *sql.Row {
-	if s.dialect == SQLite && ctx.Err() == nil {
+func (s *core) readRow(ctx context.Context, places []any, text string, args ...any) error {
+	if s.dialect == Postgres {
+		deadline, cancel := bounded(ctx)
+		defer cancel()
+		ctx = deadline
+	} else if ctx.Err() == nil {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if stmt := s.reading[text]; stmt != nil {
-		return stmt.QueryRowContext(ctx, args...)
+		return stmt.QueryRowContext(ctx, args...).Scan(places...)
 	}
-	return s.read.DB.QueryRowContext(ctx, text, args...)
+	return s.read.DB.QueryRowContext(ctx, text, args...).Scan(places...)
 }

@@ -293,7 +293,7 @@ func (s TemplateStore) PinnedVersion(ctx context.Context, accountID, id string, 
 
 func (s TemplateStore) version(ctx context.Context, query, ref, accountID string, version int) (id string, found TemplateVersion, err error) {
 	var row templateVersionRow
-	if err := s.queryRead(ctx, query, ref, accountID, version).Scan(versionsTable.places(&row)...); err != nil {
+	if err := s.readRow(ctx, versionsTable.places(&row), query, ref, accountID, version); err != nil {
 		return "", found, fmt.Errorf("read version: %w", notFound(err))
 	}
 	found = TemplateVersion{Version: row.Version, Comment: row.Comment, PublishedAt: fromMicros(row.PublishedAt), Content: row.content()}

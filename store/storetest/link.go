@@ -19,8 +19,9 @@ type Link struct {
 	mu    sync.Mutex
 	delay time.Duration // of what is sent, in either direction
 	cut   bool
-	clear chan struct{} // closed: nothing stalls
-	conns map[net.Conn]bool
+	clear chan struct{}     // closed: nothing stalls
+	ended chan struct{}     // closed: the link is
+	conns map[net.Conn]bool // whether it is lost
 }
 
 // NewLink opens a way to a server, until ctx ends or it is closed.
@@ -32,7 +33,7 @@ func NewLink(ctx context.Context, network, address string, delay time.Duration) 
 	}
 	l := &Link{
 		Address: listener.Addr().String(), listener: listener, to: [2]string{network, address}, delay: delay,
-		clear: make(chan struct{}), conns: map[net.Conn]bool{},
+		clear: make(chan struct{}), ended: make(chan struct{}), conns: map[net.Conn]bool{},
 	}
 	close(l.clear)
 	l.running.Go(func() {
@@ -82,9 +83,28 @@ func (l *Link) Stall(stall bool) {
 	}
 }
 
+// Lose swallows all that is sent on the present connections from now on, in either
+// direction and for good, and does not close them: a firewall that has forgotten them
+// does so. New ones work.
+func (l *Link) Lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for conn := range l.conns {
+		l.conns[conn] = true
+	}
+}
+
+// lost reports whether a connection swallows what is sent.
+func (l *Link) lost(near net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conns[near]
+}
+
 // Close ends the link, when the connections through it have been closed.
 func (l *Link) Close() error {
 	err := l.listener.Close()
+	close(l.ended)
 	l.running.Wait()
 	return err
 }
@@ -97,7 +117,7 @@ func (l *Link) keep(conn net.Conn) bool {
 		_ = conn.Close()
 		return false
 	}
-	l.conns[conn] = true
+	l.conns[conn] = false
 	return true
 }
 
@@ -118,13 +138,14 @@ func (l *Link) carry(ctx context.Context, near net.Conn) {
 		return
 	}
 	var both sync.WaitGroup
-	both.Go(func() { l.late(there, near) })
-	both.Go(func() { l.late(near, there) })
+	both.Go(func() { l.late(there, near, near) })
+	both.Go(func() { l.late(near, there, near) })
 	both.Wait()
 }
 
-// late copies with the delay, and ends both sides when there is no more.
-func (l *Link) late(to, from net.Conn) {
+// late copies with the delay, and ends both sides when there is no more, unless the
+// connection of near is lost.
+func (l *Link) late(to, from, near net.Conn) {
 	type part struct {
 		data []byte
 		due  time.Time
@@ -152,9 +173,15 @@ func (l *Link) late(to, from net.Conn) {
 		passable := l.clear
 		l.mu.Unlock()
 		<-passable
+		if l.lost(near) {
+			continue
+		}
 		if _, err := to.Write(p.data); err != nil {
 			break
 		}
+	}
+	if l.lost(near) {
+		<-l.ended
 	}
 	_, _ = to.Close(), from.Close()
 	for range parts { // Its reader ends with the connection.

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+)
+
+// A connection can die without a word: a proxy or a firewall that has forgotten it
+// swallows what is sent, and nothing closes it. Only a deadline finds that out. All
+// deadlines of PostgreSQL that no caller brings are here.
+const (
+	// queryTimeout bounds each statement that is not part of a report, the wait for a
+	// connection included. It is a writing transaction's: what these statements read,
+	// they find by an index within milliseconds.
+	queryTimeout = writeTimeout
+	// probeTimeout bounds the probe of a connection. It is longer than any healthy round trip,
+	// and short enough to try several dead connections within queryTimeout.
+	probeTimeout = 3 * time.Second
+	// probeIdle is how long a connection of a pool is idle before it is probed.
+	probeIdle = time.Second
+	// listenQuiet is how long a listening connection hears nothing before it is probed.
+	// Until then, jobs of other processes are found by looking (lookEvery).
+	listenQuiet = 10 * time.Second
+)
+
+// bounded returns ctx with the deadline of a statement.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, queryTimeout)
+}
+
+// deadlines is a hook that bounds every statement on a pool whose context has no
+// earlier deadline.
+type deadlines struct{}
+
+// BeforeQuery implements bun.QueryHook.
+func (d deadlines) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
+	// A transaction would end with the context in which it began. inTx bounds it.
+	if at, ok := ctx.Deadline(); ok && time.Until(at) <= queryTimeout || event.Query == "BEGIN" {
+		return ctx
+	}
+	ctx, cancel := bounded(ctx)
+	event.Stash = map[any]any{d: cancel}
+	return ctx
+}
+
+// AfterQuery implements bun.QueryHook.
+func (d deadlines) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+	if cancel, ok := event.Stash[d].(context.CancelFunc); ok {
+		cancel()
+	}
+}
+
+// probe pings a pooled connection that was idle, within probeTimeout, before it is used. One that
+// does not answer is closed, which the pool finds when it pings that again at once.
+func probe(ctx context.Context, p stdlib.ShouldPingParams) (again bool) {
+	if p.IdleDuration <= probeIdle {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return p.Conn.Ping(ctx) != nil
+}

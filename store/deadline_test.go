@@ -1,0 +1,59 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"relaypdf/internal/slow"
+	"relaypdf/store"
+	"relaypdf/store/storetest"
+)
+
+// TestListeningGoesOnAfterItsConnectionDied: the connection on which a process listens
+// swallows what is sent and is not closed. The process finds that out, and listens on
+// another.
+func TestListeningGoesOnAfterItsConnectionDied(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	near := storetest.Postgres(t)
+	link, err := storetest.NewFar(context.WithoutCancel(t.Context()), near.URL, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
+	through := near
+	through.URL = link.URL
+	f := newFixture(t, through)
+	watching := near.Open(t, nil)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		done <- f.RunQueue(ctx, store.QueueConfig{Workers: 1, Work: func(life context.Context, _ <-chan struct{}) {
+			_, _ = f.ClaimJob(life, f.lease) // There is none.
+		}})
+	}()
+	listeners := func() (n int) {
+		t.Helper()
+		const query = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'"
+		if err := watching.DB().NewRaw(query).Scan(t.Context(), &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for listeners() == 0 && ctx.Err() == nil {
+		<-time.After(10 * time.Millisecond)
+	}
+	link.Lose() // The session of the lost connection stays, and has listened last.
+	for listeners() < 2 && ctx.Err() == nil {
+		<-time.After(100 * time.Millisecond)
+	}
+	if ctx.Err() != nil {
+		t.Error("the process does not listen again")
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
