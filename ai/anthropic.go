@@ -1,105 +1,167 @@
 package ai
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 )
 
 // claude speaks Anthropic's messages.
 type claude struct {
-	messages anthropic.MessageService
-	model    string
+	endpoint
+
+	model string
+}
+
+// messageRequest is a request for one message. Its fields, and those of the answer,
+// are described at docs.anthropic.com/en/api/messages.
+type messageRequest struct {
+	Model     string        `json:"model"`
+	MaxTokens int           `json:"max_tokens"`
+	System    string        `json:"system,omitempty"`
+	Messages  []messageTurn `json:"messages"`
+	Stream    bool          `json:"stream,omitempty"`
+}
+
+type messageTurn struct {
+	Role    string         `json:"role"`
+	Content []messageBlock `json:"content"`
+}
+
+type messageBlock struct {
+	Type   string         `json:"type"`
+	Text   string         `json:"text,omitempty"`
+	Source *messageSource `json:"source,omitempty"`
+}
+
+type messageSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+}
+
+// message is an answer.
+type message struct {
+	Type       string         `json:"type"`
+	Content    []messageBlock `json:"content"`
+	StopReason string         `json:"stop_reason"`
+	Usage      messageUsage   `json:"usage"`
+}
+
+// messageUsage counts tokens. Streams count them so far, and leave out those that
+// did not change.
+type messageUsage struct {
+	InputTokens              int64 `json:"input_tokens"`
+	CacheCreationInputTokens int64 `json:"cache_creation_input_tokens"`
+	CacheReadInputTokens     int64 `json:"cache_read_input_tokens"`
+	OutputTokens             int64 `json:"output_tokens"`
+}
+
+// messageEvent is one event of a streamed answer.
+type messageEvent struct {
+	Type    string  `json:"type"`
+	Message message `json:"message"`
+	Delta   struct {
+		Text       string `json:"text"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage messageUsage   `json:"usage"`
+	Error *providerError `json:"error"`
 }
 
 func newAnthropic(c Config) *claude {
-	// The service and not the client, which would read the environment.
-	options := []option.RequestOption{option.WithHTTPClient(newClient()), option.WithMaxRetries(retries), option.WithAPIKey(c.Key)}
-	if c.BaseURL == "" {
-		options = append(options, option.WithEnvironmentProduction())
-	} else {
-		options = append(options, option.WithBaseURL(c.BaseURL))
-	}
-	return &claude{messages: anthropic.NewMessageService(options...), model: c.Model}
+	header := http.Header{}
+	header.Set("X-Api-Key", c.Key)
+	header.Set("Anthropic-Version", "2023-06-01")
+	return &claude{endpoint: newEndpoint(c.BaseURL, "https://api.anthropic.com", "/v1/messages", header), model: c.Model}
 }
 
 // Answer asks for one message.
 func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
-	request := anthropic.MessageNewParams{
-		Model: m.model, MaxTokens: int64(c.MaxTokens), System: []anthropic.TextBlockParam{{Text: c.System}},
-	}
+	request := messageRequest{Model: m.model, MaxTokens: c.MaxTokens, System: c.System}
 	for i, text := range c.Turns {
-		turn := anthropic.NewUserMessage
-		if i%2 == 1 {
-			turn = anthropic.NewAssistantMessage
-		}
-		blocks := []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(text)}
+		blocks := []messageBlock{{Type: "text", Text: text}}
 		if i == 0 {
 			for _, picture := range c.Pictures {
-				blocks = append(blocks, anthropic.NewImageBlockBase64("image/jpeg", base64.StdEncoding.EncodeToString(picture.JPEG)))
+				data := base64.StdEncoding.EncodeToString(picture.JPEG)
+				blocks = append(blocks, messageBlock{Type: "image", Source: &messageSource{Type: "base64", MediaType: "image/jpeg", Data: data}})
 			}
 		}
-		request.Messages = append(request.Messages, turn(blocks...))
+		request.Messages = append(request.Messages, messageTurn{Role: roleOf(i), Content: blocks})
 	}
-	var options []option.RequestOption
-	if deadline, ok := ctx.Deadline(); ok {
-		// Without one of its own the library refuses answers that may take long.
-		options = append(options, option.WithRequestTimeout(until(deadline)))
-	}
-	var response *anthropic.Message
+	var response message
 	var err error
 	if hear := listenerOf(ctx); hear != nil {
-		response, err = m.stream(ctx, request, hear, options)
+		response, err = m.hear(ctx, request, hear)
 	} else {
-		response, err = m.messages.New(ctx, request, options...)
+		err = m.ask(ctx, request, &response)
+	}
+	if err == nil && response.Type != "message" {
+		err = errors.New("it is no message")
 	}
 	if err != nil {
 		return Answer{}, unavailable(ctx, err)
 	}
-	if response == nil || response.Type != "message" {
-		return Answer{}, unavailable(ctx, errors.New("it is no message"))
-	}
+	return response.answer(), nil
+}
+
+func (m message) answer() Answer {
 	var text strings.Builder
-	for _, block := range response.Content {
+	for _, block := range m.Content {
 		if block.Type == "text" {
 			text.WriteString(block.Text)
 		}
 	}
-	used := response.Usage
+	used := m.Usage
 	return Answer{
-		Text: text.String(), Cut: response.StopReason == anthropic.StopReasonMaxTokens,
+		Text: text.String(), Cut: m.StopReason == "max_tokens",
 		Usage: usageOf(used.InputTokens+used.CacheCreationInputTokens+used.CacheReadInputTokens, used.OutputTokens),
-	}, nil
+	}
 }
 
-// stream asks for one message, and hears it.
-func (m *claude) stream(ctx context.Context, request anthropic.MessageNewParams, hear Listener, options []option.RequestOption) (*anthropic.Message, error) {
-	stream := m.messages.NewStreaming(ctx, request, options...)
-	defer func() { _ = stream.Close() }() // what it said is read, or the request has failed
-	var message anthropic.Message
+// hear asks for one message, and hears it while it is written.
+func (m *claude) hear(ctx context.Context, request messageRequest, hear Listener) (message, error) {
+	request.Stream = true
+	var whole message
 	var text strings.Builder
 	done := false
-	for stream.Next() {
-		event := stream.Current()
-		if err := message.Accumulate(event); err != nil {
-			return nil, err
+	err := m.stream(ctx, request, func(data []byte) error {
+		var event messageEvent
+		if err := json.Unmarshal(data, &event); err != nil {
+			return err
 		}
-		switch said := event.AsAny().(type) {
-		case anthropic.ContentBlockDeltaEvent:
-			hear.heard(&text, said.Delta.Text)
-		case anthropic.MessageStopEvent:
+		switch event.Type {
+		case "message_start":
+			whole = event.Message
+		case "content_block_delta":
+			hear.heard(&text, event.Delta.Text)
+		case "message_delta":
+			whole.StopReason = event.Delta.StopReason
+			whole.Usage.add(event.Usage)
+		case "message_stop":
 			done = true
 		}
-	}
-	if err := stream.Err(); err != nil {
-		return nil, err
+		return event.Error.asError()
+	})
+	if !errors.Is(err, io.EOF) {
+		return message{}, err
 	}
 	if !done {
-		return nil, errBroken
+		return message{}, errBroken
 	}
-	return &message, nil
+	whole.Content = []messageBlock{{Type: "text", Text: text.String()}}
+	return whole, nil
+}
+
+// add takes over the counts of a later event.
+func (u *messageUsage) add(later messageUsage) {
+	u.InputTokens = cmp.Or(later.InputTokens, u.InputTokens)
+	u.CacheCreationInputTokens = cmp.Or(later.CacheCreationInputTokens, u.CacheCreationInputTokens)
+	u.CacheReadInputTokens = cmp.Or(later.CacheReadInputTokens, u.CacheReadInputTokens)
+	u.OutputTokens = cmp.Or(later.OutputTokens, u.OutputTokens)
 }

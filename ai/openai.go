@@ -4,109 +4,157 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 )
 
 // openAI speaks chat completions, as do most servers of models.
 type openAI struct {
-	chat  openai.ChatCompletionService
+	endpoint
+
 	model string
 	own   bool // it is OpenAI's own service
 }
 
+// completionRequest is a request for one completion. Its fields, and those of the
+// answer, are described at platform.openai.com/docs/api-reference/chat.
+type completionRequest struct {
+	Model               string              `json:"model"`
+	Messages            []completionMessage `json:"messages"`
+	MaxTokens           int                 `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int                 `json:"max_completion_tokens,omitempty"`
+	Stream              bool                `json:"stream,omitempty"`
+	StreamOptions       *streamOptions      `json:"stream_options,omitempty"`
+}
+
+type completionMessage struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"` // a string, or a list of completionPart
+}
+
+type completionPart struct {
+	Type     string         `json:"type"`
+	Text     string         `json:"text,omitempty"`
+	ImageURL *completionURL `json:"image_url,omitempty"`
+}
+
+type completionURL struct {
+	URL string `json:"url"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// completion is an answer, or one part of a streamed answer, whose text is in Delta.
+type completion struct {
+	Choices []struct {
+		FinishReason string            `json:"finish_reason"`
+		Message      completionContent `json:"message"`
+		Delta        completionContent `json:"delta"`
+	} `json:"choices"`
+	Usage completionUsage `json:"usage"`
+	Error *providerError  `json:"error"`
+}
+
+type completionContent struct {
+	Content string `json:"content"`
+}
+
+type completionUsage struct {
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+}
+
 func newOpenAI(c Config) *openAI {
-	// The service and not the client, which would read the environment.
-	options := []option.RequestOption{
-		option.WithHTTPClient(newClient()), option.WithMaxRetries(retries), option.WithMaxRetryDelay(maxRetryDelay),
-	}
+	header := http.Header{}
 	if c.Key != "" {
-		options = append(options, option.WithAPIKey(c.Key))
+		header.Set("Authorization", "Bearer "+c.Key)
 	}
-	if c.BaseURL == "" {
-		options = append(options, option.WithEnvironmentProduction())
-	} else {
-		options = append(options, option.WithBaseURL(c.BaseURL))
+	return &openAI{
+		endpoint: newEndpoint(c.BaseURL, "https://api.openai.com/v1", "/chat/completions", header),
+		model:    c.Model, own: c.BaseURL == "",
 	}
-	return &openAI{chat: openai.NewChatCompletionService(options...), model: c.Model, own: c.BaseURL == ""}
 }
 
 // Answer asks for one completion.
 func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
-	messages := []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(c.System)}
+	request := completionRequest{Model: m.model, Messages: []completionMessage{{Role: "system", Content: c.System}}}
 	for i, text := range c.Turns {
-		switch {
-		case i == 0 && len(c.Pictures) > 0:
-			messages = append(messages, openai.UserMessage(withPictures(text, c.Pictures)))
-		case i%2 == 0:
-			messages = append(messages, openai.UserMessage(text))
-		default:
-			messages = append(messages, openai.AssistantMessage(text))
+		message := completionMessage{Role: roleOf(i), Content: text}
+		if i == 0 && len(c.Pictures) > 0 {
+			message.Content = withPictures(text, c.Pictures)
 		}
+		request.Messages = append(request.Messages, message)
 	}
-	request := openai.ChatCompletionNewParams{Model: m.model, Messages: messages}
 	if m.own {
-		request.MaxCompletionTokens = openai.Int(int64(c.MaxTokens))
+		request.MaxCompletionTokens = c.MaxTokens
 	} else {
 		// The older name is the one that all others know.
-		request.MaxTokens = openai.Int(int64(c.MaxTokens))
+		request.MaxTokens = c.MaxTokens
 	}
 	if hear := listenerOf(ctx); hear != nil {
-		return m.stream(ctx, request, hear)
+		return m.hear(ctx, request, hear)
 	}
-	response, err := m.chat.New(ctx, request)
-	if err != nil {
+	var response completion
+	if err := m.ask(ctx, request, &response); err != nil {
 		return Answer{}, unavailable(ctx, err)
 	}
-	if response == nil || len(response.Choices) == 0 {
+	if len(response.Choices) == 0 {
 		return Answer{}, unavailable(ctx, errors.New("it has no choice in it"))
 	}
 	choice := response.Choices[0]
-	return Answer{
-		Text: choice.Message.Content, Cut: choice.FinishReason == "length",
-		Usage: usageOf(response.Usage.PromptTokens, response.Usage.CompletionTokens),
-	}, nil
+	return Answer{Text: choice.Message.Content, Cut: choice.FinishReason == "length", Usage: response.Usage.usage()}, nil
+}
+
+// roleOf returns who speaks in a turn.
+func roleOf(turn int) string {
+	if turn%2 == 0 {
+		return "user"
+	}
+	return "assistant"
 }
 
 // withPictures is a turn with pictures behind its text.
-func withPictures(text string, pictures []Picture) []openai.ChatCompletionContentPartUnionParam {
-	parts := []openai.ChatCompletionContentPartUnionParam{openai.TextContentPart(text)}
+func withPictures(text string, pictures []Picture) []completionPart {
+	parts := []completionPart{{Type: "text", Text: text}}
 	for _, picture := range pictures {
-		parts = append(parts, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{
-			URL: "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(picture.JPEG),
-		}))
+		data := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(picture.JPEG)
+		parts = append(parts, completionPart{Type: "image_url", ImageURL: &completionURL{data}})
 	}
 	return parts
 }
 
-// stream asks for one completion, and hears it.
-func (m *openAI) stream(ctx context.Context, request openai.ChatCompletionNewParams, hear Listener) (Answer, error) {
-	request.StreamOptions.IncludeUsage = openai.Bool(true)
-	stream := m.chat.NewStreaming(ctx, request)
-	defer func() { _ = stream.Close() }() // what it said is read, or the request has failed
+func (u completionUsage) usage() Usage { return usageOf(u.PromptTokens, u.CompletionTokens) }
+
+// hear asks for one completion, and hears it while it is written.
+func (m *openAI) hear(ctx context.Context, request completionRequest, hear Listener) (Answer, error) {
+	request.Stream, request.StreamOptions = true, &streamOptions{IncludeUsage: true}
 	var text strings.Builder
 	var reason string
-	var used openai.CompletionUsage
-	for stream.Next() {
-		chunk := stream.Current()
-		if chunk.Usage.PromptTokens+chunk.Usage.CompletionTokens > 0 {
-			used = chunk.Usage
+	var used completionUsage
+	err := m.stream(ctx, request, func(data []byte) error {
+		var part completion
+		if err := json.Unmarshal(data, &part); err != nil {
+			return err
 		}
-		if len(chunk.Choices) == 0 {
-			continue
+		if part.Usage != (completionUsage{}) {
+			used = part.Usage
 		}
-		hear.heard(&text, chunk.Choices[0].Delta.Content)
-		reason = cmp.Or(chunk.Choices[0].FinishReason, reason)
-	}
-	err := stream.Err()
-	if err == nil && reason == "" {
+		if len(part.Choices) > 0 {
+			hear.heard(&text, part.Choices[0].Delta.Content)
+			reason = cmp.Or(part.Choices[0].FinishReason, reason)
+		}
+		return part.Error.asError()
+	})
+	if errors.Is(err, io.EOF) && reason == "" {
 		err = errBroken
 	}
-	if err != nil {
+	if !errors.Is(err, io.EOF) {
 		return Answer{}, unavailable(ctx, err)
 	}
-	return Answer{Text: text.String(), Cut: reason == "length", Usage: usageOf(used.PromptTokens, used.CompletionTokens)}, nil
+	return Answer{Text: text.String(), Cut: reason == "length", Usage: used.usage()}, nil
 }
