@@ -348,6 +348,7 @@ func (d *describer) text(numbers []int, pages []*heldPage, apart bool) (text Mar
 	set := make([]pagetext.Page, len(pages))
 	for i, p := range pages {
 		set[i] = p.Page
+		set[i].Number, set[i].Of = numbers[i], d.pages
 	}
 	parts := pagetext.Markdown(set)
 	text.Pages = []MarkdownPage{}

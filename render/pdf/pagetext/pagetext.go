@@ -35,6 +35,9 @@ func (b Box) holds(x, y float64) bool {
 
 // Page is what is on a page, as it is shown.
 type Page struct {
+	// Number is the page's number in its document, from 1; 0 is its place among the
+	// pages that are given. Of is how many pages the document has; 0 is how many are given.
+	Number, Of    int
 	Width, Height float64
 	Words         []Word
 	// Rules are level and upright lines, Dots are small spots: bullets of lists may be
@@ -72,13 +75,14 @@ type Link struct {
 	URL string
 }
 
-// Markdown returns the text of each page as GitHub's Markdown. Lines that run through
-// the document, such as its name at the top of each page, are there once, and the
-// numbers of pages are not.
+// Markdown returns the text of each page as GitHub's Markdown. A line at the top or the
+// bottom that is equal on many pages is there once, and the numbers of pages are not.
+// No page loses all of its text that way.
 func Markdown(pages []Page) []string {
 	d := &document{pages: make([]*page, len(pages)), known: map[string]bool{}}
 	for i := range pages {
 		d.pages[i] = newPage(&pages[i])
+		d.pages[i].number, d.pages[i].of = cmp.Or(pages[i].Number, i+1), cmp.Or(pages[i].Of, len(pages))
 	}
 	d.learn()
 	d.dropRunning()
@@ -105,6 +109,7 @@ type document struct {
 
 // page is a page, its words put together.
 type page struct {
+	number, of    int
 	width, height float64
 	runs          []*run
 	tables        []*table
