@@ -1,8 +1,11 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/png"
 	"reflect"
 	"strconv"
 	"strings"
@@ -96,9 +99,12 @@ func TestConvertTakesAssets(t *testing.T) {
 	if plain.Body == styled.Body || !strings.HasPrefix(styled.Body, "\x89PNG") {
 		t.Error("the image of a page is the same with and without its style sheet")
 	}
+	picture := `,"assets":[{"filename":"a.png","file":` + inline(onePixel(t)) + `}]`
+	if made := convert(`{"html":"<p><img src=a.png> alpha","to":"docx"`+picture+`}`, ""); !strings.Contains(made.Body, "word/media/") {
+		t.Error("the document lacks the image of the assets")
+	}
 	for _, test := range []struct{ body, message string }{
 		{`{"html":"x","engine":"wkhtmltopdf"` + asset + `}`, "cannot stand beside the engine wkhtmltopdf, which loads from public addresses only"},
-		{`{"html":"x","to":"docx"` + asset + `}`, "cannot stand beside to: docx, which no browser makes; they are for HTML and Markdown that becomes pdf or png"},
 		{`{"file":` + inline([]byte("a,b")) + `,"sourceFilename":"a.csv"` + asset + `}`, "are for HTML and Markdown; the source is neither"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, fault.InvalidRequest)
@@ -230,4 +236,14 @@ func TestConvertUnavailable(t *testing.T) {
 	if balance, held := s.Balance(t); balance != int64(apitest.Trial) || held != 0 {
 		t.Errorf("balance %d, held %d", balance, held)
 	}
+}
+
+// onePixel is an image.
+func onePixel(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }

@@ -71,8 +71,7 @@ type Conversion struct {
 	// Markdown is how Markdown is printed that becomes a PDF or images; nil takes
 	// its own size of paper, else Letter.
 	Markdown *MarkdownPrint
-	// Assets are what HTML and Markdown refer to by relative links. Only what a
-	// browser draws takes them: conversions of these to PDF and PNG.
+	// Assets are what HTML and Markdown refer to by relative links.
 	Assets []Asset
 }
 
@@ -127,14 +126,14 @@ func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) 
 	if err := source.Check(c.To); err != nil {
 		return Converted{}, err
 	}
-	if drawn := isPage(source) && (c.To == ConvertPDF || c.To == ConvertPNG); len(c.Assets) > 0 && !drawn {
+	if len(c.Assets) > 0 && !isPage(source) {
 		return Converted{}, &ConvertError{Reason: ConvertNotPage}
 	}
 	if c.To == ConvertPDF {
 		return convertToPDF(ctx, a, c, source)
 	}
-	if source.Format == office.FormatMarkdown && c.To != ConvertPNG {
-		return a.convertMarkdown(ctx, c)
+	if isPage(source) && c.To != ConvertPNG {
+		return convertWeb(ctx, a, c, source)
 	}
 	if c.To == ConvertPNG || c.To == ConvertHTML && source.Kind.Drawn() {
 		return a.convertPages(ctx, c, source)
@@ -345,23 +344,39 @@ func (a *Account) drawHTML(ctx context.Context, file PDFFile, name string) (_ *s
 	return html, convertError(err)
 }
 
-// convertMarkdown converts Markdown by way of HTML.
-func (a *Account) convertMarkdown(ctx context.Context, c Conversion) (Converted, error) {
-	source, err := io.ReadAll(c.Content.Open())
-	if err != nil {
-		return Converted{}, fmt.Errorf("read the source: %w", err)
+// convertWeb converts HTML or Markdown by way of HTML that holds all it refers to.
+func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Source) (made Converted, err error) {
+	if a.render.behind.cfg.NoOffice && c.To != ConvertHTML {
+		return made, ErrConvertUnavailable
 	}
-	html, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: markup.MarkdownOptions{}, Body: source})
-	if err == nil && c.To == ConvertHTML {
-		if html, err = a.runMarkup(ctx, engine.Job{Name: office.DetachJob, Body: html}); err == nil {
-			return Converted{Body: spool.FromBytes(html)}, nil
+	if source.Format == office.FormatMarkdown {
+		text, err := io.ReadAll(c.Content.Open())
+		if err != nil {
+			return made, fmt.Errorf("read the source: %w", err)
 		}
+		doc, err := a.convert(ctx, string(text), markup.MarkdownOptions{}, a.render.timeout)
+		if err != nil {
+			return made, err
+		}
+		if made.Warnings = faultsOf(doc); c.To != ConvertHTML {
+			doc.HTML = office.SimplifyHTML(doc.HTML)
+		}
+		c.Content = spool.FromBytes(doc.HTML)
 	}
+	whole, warnings, err := a.embed(ctx, c)
+	made.Warnings = append(made.Warnings, warnings...)
 	if err != nil {
-		return Converted{}, convertError(err)
+		return made, err
 	}
-	c.Content, c.Name = spool.FromBytes(office.SimplifyHTML(html)), "document.html"
-	return a.Convert(ctx, c)
+	if c.To == ConvertHTML {
+		made.Body = whole
+		return made, nil
+	}
+	defer func() { err = errors.Join(err, whole.Close()) }()
+	c.Content = whole
+	document, err := a.convertFile(ctx, c, office.Source{Kind: office.KindWeb, Format: office.FormatHTML})
+	made.Body = document.Body
+	return made, err
 }
 
 // convertError turns the errors of the offices into those of this package.

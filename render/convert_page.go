@@ -82,6 +82,44 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 	return made, err
 }
 
+// embed makes one file of HTML: images and style sheets come into it, those of the
+// assets included.
+func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warnings []Warning, err error) {
+	p := pageFetch{account: a, content: c.Content, assets: c.Assets, fetchUntil: time.Now().Add(maxFetchTime), args: office.PageArgs{
+		Files: map[string]string{}, Office: c.To != ConvertHTML,
+	}}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if len(c.Assets) > 0 {
+		p.args.Address = chrome.AssetOrigin + "/"
+	}
+	// Spreadsheets have no images.
+	if c.To != ConvertXLSX {
+		if err := p.fetchReferences(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	result, err := a.runTool(ctx, engine.Job{Name: office.EmbedJob, Args: p.args, Files: p.files()})
+	if err != nil {
+		return nil, nil, convertError(err)
+	}
+	var about office.EmbedResult
+	if err := json.Unmarshal(result.Body, &about); err != nil {
+		return nil, nil, errors.Join(err, result.Close())
+	}
+	switch {
+	case c.To != ConvertXLSX:
+		for _, reference := range about.Nowhere {
+			p.lacks(reference, chrome.LooseLink)
+		}
+		for _, reference := range about.Omitted {
+			p.lacks(reference, "was left out: the document would become too large")
+		}
+	case about.Images > 0:
+		p.lacking = []Warning{{Code: PicturesOmitted, Message: fmt.Sprintf("%d images were left out: HTML and Markdown become sheets of text and tables", about.Images)}}
+	}
+	return result.Output(0), p.lacking[:min(len(p.lacking), chrome.MaxWarnings)], nil
+}
+
 // lacks notes what is left out of a page.
 func (p *pageFetch) lacks(address, why string) {
 	p.lacking = append(p.lacking, Warning{Code: chrome.ResourceFailed, Message: why, URL: address}.Bounded())
@@ -93,6 +131,8 @@ func lacksBecause(err error) string {
 	switch {
 	case errors.As(err, &failed):
 		return "could not be loaded: " + failed.Error()
+	case errors.Is(err, errNoAsset):
+		return fmt.Sprintf("was answered with status %d", http.StatusNotFound) // as pages have it
 	case errors.Is(err, ErrRefused):
 		return "could not be loaded: only public addresses are"
 	case errors.Is(err, ErrFileTooLarge):
@@ -135,6 +175,7 @@ type pageFetch struct {
 	owned   []io.Closer
 	bytes   int64
 	lacking []Warning
+	assets  []Asset
 	// fetchUntil bounds everything that is fetched.
 	fetchUntil time.Time
 }
@@ -245,12 +286,19 @@ func (p *pageFetch) present() office.PageArgs {
 func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference) error {
 	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
 	defer cancel()
-	files, faults := make([]*spool.File, len(references)), make([]error, len(references))
+	files, faults, taken := make([]*spool.File, len(references)), make([]error, len(references)), make([]FileContent, len(references))
 	group := new(errgroup.Group)
 	group.SetLimit(referencesAtOnce)
 	for i, reference := range references {
 		if len(p.fetched)+i >= maxReferences {
 			break
+		}
+		if file, ok := p.asset(reference); ok {
+			if file == nil {
+				faults[i] = errNoAsset
+			}
+			taken[i] = file
+			continue
 		}
 		group.Go(func() error {
 			files[i], faults[i] = p.account.Fetch(bounded, reference.Address, maxReferenceBytes)
@@ -265,6 +313,8 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 		switch {
 		case faults[i] != nil:
 			p.lacks(reference.Address, lacksBecause(faults[i]))
+		case taken[i] != nil:
+			name = p.add(reference, taken[i])
 		case files[i] == nil:
 			p.lacks(reference.Address, fmt.Sprintf("was not loaded: a page may refer to %d files", maxReferences))
 		default:
@@ -273,12 +323,35 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 				p.lacks(reference.Address, fmt.Sprintf("was left out: a page may refer to files of %d MiB", maxReferenceBytes>>20))
 				break
 			}
-			name = referenceName(len(p.fetched), reference)
-			p.fetched = append(p.fetched, engine.File{Name: name, Content: files[i]})
+			name = p.add(reference, files[i])
 		}
 		p.args.Files[reference.Address] = name
 	}
 	return ctx.Err()
+}
+
+// add gives the document a file, and returns its name.
+func (p *pageFetch) add(reference office.Reference, content FileContent) string {
+	name := referenceName(len(p.fetched), reference)
+	p.fetched = append(p.fetched, engine.File{Name: name, Content: content})
+	return name
+}
+
+var errNoAsset = errors.New("no asset has this name")
+
+// asset returns the asset that a reference means, or nil where there is none of its
+// name, and whether the reference means an asset at all.
+func (p *pageFetch) asset(reference office.Reference) (FileContent, bool) {
+	if len(p.assets) == 0 {
+		return nil, false
+	}
+	name, ok := chrome.AssetName(reference.Address)
+	for _, asset := range p.assets {
+		if ok && asset.Name == name {
+			return asset.Content, true
+		}
+	}
+	return nil, ok
 }
 
 // referenceName names a file so that the printer, which goes by extensions,

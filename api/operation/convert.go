@@ -33,7 +33,7 @@ type ConvertInput struct {
 	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file and fileId."`
 	SourceFilename string         `json:"sourceFilename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the source. What it is shows in its content; of text the extension tells csv, md, html and txt apart. Default: txt."`
 	Password       string         `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Opens a protected source."`
-	To             string         `json:"to,omitempty" jsonschema:"enum=pdf,enum=docx,enum=xlsx,enum=html,enum=png,default=pdf" jsonschema_description:"What to make. html is one file with its images in it; png is one image of a document of one page, else a ZIP archive of page-001.png and so on. Texts become pdf, docx, html and png; spreadsheets pdf, xlsx, html and png; presentations and images pdf, html and png; HTML and Markdown all but what they are; PDFs docx, html and png."`
+	To             string         `json:"to,omitempty" jsonschema:"enum=pdf,enum=docx,enum=xlsx,enum=html,enum=png,default=pdf" jsonschema_description:"What to make. html is one file with its images in it; png is one image of a document of one page, else a ZIP archive of page-001.png and so on. Texts become pdf, docx, html and png; spreadsheets pdf, xlsx, html and png; presentations and images pdf, html and png; HTML and Markdown all but what they are, with the images that they refer to, xlsx without images; PDFs docx, html and png."`
 	Engine         string         `json:"engine,omitempty" jsonschema:"enum=libreoffice,enum=wkhtmltopdf,default=libreoffice" jsonschema_description:"What converts. libreoffice takes any source; url is a file then. wkhtmltopdf makes a pdf of html, of the https page at url, or of a file that holds HTML."`
 	Options        ConvertOptions `json:"options,omitzero" jsonschema_description:"How the result is made."`
 }
@@ -152,11 +152,8 @@ func (in *ConvertInput) Validate() error {
 
 // noAssets names what keeps assets from being of use, or is empty.
 func (in *ConvertInput) noAssets() string {
-	switch to := in.target(); {
-	case in.Engine == engineWebKit:
+	if in.Engine == engineWebKit {
 		return "the engine " + engineWebKit + ", which loads from public addresses only"
-	case to != render.ConvertPDF && to != render.ConvertPNG:
-		return "to: " + string(to) + ", which no browser makes; they are for HTML and Markdown that becomes pdf or png"
 	}
 	return ""
 }

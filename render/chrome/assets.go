@@ -21,15 +21,15 @@ type Asset struct {
 	}
 }
 
-// assetOrigin is where a document with assets seems to come from. No request for
+// AssetOrigin is where a document with assets seems to come from. No request for
 // it leaves the browser: the name cannot exist (RFC 2606). It is not https, so that
 // the document may load what any other inline document may.
-const assetOrigin = "http://assets.invalid"
+const AssetOrigin = "http://assets.invalid"
 
 // serve answers a request for a document with assets, or for one of them.
 func serve(p *page, e proto.FetchRequestPaused, job *Job) {
 	answer := proto.FetchFulfillRequest{RequestID: e.RequestID, ResponseCode: http.StatusOK}
-	name, ok := assetName(e.Request.URL)
+	name, ok := AssetName(e.Request.URL)
 	header := "text/html; charset=utf-8"
 	switch {
 	case ok && name == job.Index:
@@ -59,10 +59,10 @@ func (j *Job) asset(name string) (content []byte, mediaType string, found bool) 
 	return nil, "", false
 }
 
-// assetName returns the name that an address of an asset means.
-func assetName(raw string) (string, bool) {
+// AssetName returns the name that an address of an asset means.
+func AssetName(raw string) (string, bool) {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme+"://"+u.Host != assetOrigin {
+	if err != nil || u.Scheme+"://"+u.Host != AssetOrigin {
 		return "", false
 	}
 	return strings.TrimPrefix(path.Clean("/"+u.Path), "/"), true
@@ -98,7 +98,7 @@ func paused(p *page, params json.RawMessage) {
 		p.spoil(err)
 		return
 	}
-	if p.assets != nil && e.Request != nil && strings.HasPrefix(e.Request.URL, assetOrigin+"/") {
+	if p.assets != nil && e.Request != nil && strings.HasPrefix(e.Request.URL, AssetOrigin+"/") {
 		job := p.assets
 		p.serving.Go(func() { serve(p, e, job) })
 		return

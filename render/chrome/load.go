@@ -218,7 +218,7 @@ func (p *page) setDocument(ctx context.Context, job Job) (loader string, err err
 	}
 	address := job.URL
 	if address == "" {
-		address = assetOrigin + "/" + (&url.URL{Path: job.Index}).EscapedPath()
+		address = AssetOrigin + "/" + (&url.URL{Path: job.Index}).EscapedPath()
 	}
 	var nav proto.PageNavigateResult
 	if err := p.call(ctx, proto.PageNavigate{URL: address}, &nav); err != nil {
@@ -345,7 +345,7 @@ func (p *page) credentials(ctx context.Context, job Job) error {
 		p.assets = &job
 		p.mu.Unlock()
 		if len(job.Headers) == 0 {
-			reqs = append(reqs, proto.FetchEnable{Patterns: []*proto.FetchRequestPattern{{URLPattern: assetOrigin + "/*"}}})
+			reqs = append(reqs, proto.FetchEnable{Patterns: []*proto.FetchRequestPattern{{URLPattern: AssetOrigin + "/*"}}})
 		}
 	}
 	if len(reqs) == 0 {

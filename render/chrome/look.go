@@ -138,6 +138,9 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 	return nil
 }
 
+// LooseLink is what is wrong with relative links of a document without assets.
+const LooseLink = "could not be loaded: what is sent as text has no address that relative links could start from; send the file in assets, or write its whole address"
+
 // lookAt warns of what the document itself shows when it is drawn, on pages that cut
 // what is wider than the limit, in CSS pixels; 0 cuts nothing.
 func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
@@ -150,7 +153,7 @@ func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
 		return ignoreStale(ctx, err)
 	}
 	for _, link := range seen.Links {
-		warn(p, Warning{Code: ResourceFailed, URL: link, Message: "could not be loaded: what is sent as text has no address that relative links could start from; send the file in assets, or write its whole address"})
+		warn(p, Warning{Code: ResourceFailed, URL: link, Message: LooseLink})
 	}
 	if seen.Width > 0 {
 		room := r.task.emulated.viewport.Width

@@ -34,7 +34,7 @@ func Handlers() engine.Handlers {
 		PageJob:       handle(makePage),
 		PagesHTMLJob:  handle(pagesHTML),
 		ResolutionJob: handle(resolution),
-		DetachJob:     engine.Handle(detach),
+		EmbedJob:      handle(embedWhole),
 	}
 }
 

@@ -38,6 +38,8 @@ type PageArgs struct {
 	// TOC asks for a table of contents in front.
 	TOC      bool
 	MaxPages int
+	// Office means that an office program reads the document, which runs no scripts.
+	Office bool
 }
 
 // Reference is an address that a document or a style sheet refers to.
@@ -68,7 +70,7 @@ type Heading struct {
 
 // references reads a document and its style sheets.
 func references(_ context.Context, w *engine.Work, args PageArgs) ([]byte, error) {
-	page, err := readPage(w, args)
+	page, err := readEmbedded(w, args)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func references(_ context.Context, w *engine.Work, args PageArgs) ([]byte, error
 
 // makePage makes the PDF of a document.
 func makePage(ctx context.Context, w *engine.Work, args PageArgs) ([]byte, error) {
-	page, err := readPage(w, args)
+	page, err := readEmbedded(w, args)
 	if err != nil {
 		return nil, err
 	}

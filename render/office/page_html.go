@@ -2,7 +2,6 @@ package office
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -29,6 +28,8 @@ type page struct {
 	nowhere  []string // of PageResult
 	scripts  bool
 	headings []markedHeading
+	// whole is set where the document becomes one file.
+	whole *whole
 }
 
 // markedHeading is a heading and the mark in it.
@@ -43,7 +44,7 @@ type markedHeading struct {
 //go:embed page.css
 var pageStyle string
 
-// readPage parses the document of a job, with what it refers to put into it.
+// readPage parses the document of a job.
 func readPage(w *engine.Work, args PageArgs) (*page, error) {
 	content, err := os.ReadFile(w.Path(PageInput))
 	if err != nil {
@@ -58,13 +59,24 @@ func readPage(w *engine.Work, args PageArgs) (*page, error) {
 		return nil, &Error{Reason: Damaged, Detail: err.Error()}
 	}
 	p := &page{work: w, root: root, files: args.Files}
+	if args.Office {
+		p.simplify()
+	}
 	if args.Address != "" {
 		if p.base, err = url.Parse(args.Address); err != nil {
 			return nil, fmt.Errorf("address: %w", err)
 		}
 	}
-	err = p.embed()
-	return p, err
+	return p, nil
+}
+
+// readEmbedded is readPage for a document whose references become those to files.
+func readEmbedded(w *engine.Work, args PageArgs) (*page, error) {
+	p, err := readPage(w, args)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.embed()
 }
 
 // each calls f with every element, before its children. It follows no element
@@ -111,10 +123,16 @@ func (p *page) embed() error {
 			p.scripts = true
 			p.embedAttribute(n, "src")
 		case atom.A, atom.Area:
-			return // mark sees to links
+			if p.whole != nil {
+				p.completeLink(n)
+			}
+			return // else mark sees to links
 		}
 		p.embedElement(n)
 	})
+	if p.whole != nil {
+		return p.whole.failed
+	}
 	return p.embedSheets()
 }
 
@@ -127,6 +145,11 @@ func (p *page) setBase(address string) {
 
 // embedElement sees to the attributes that any element may have.
 func (p *page) embedElement(n *html.Node) {
+	if n.DataAtom == atom.Img && attribute(n, "src") == "" {
+		if first := strings.Fields(attribute(n, "srcset")); len(first) > 0 {
+			n.Attr = append(n.Attr, html.Attribute{Key: "src", Val: strings.TrimSuffix(first[0], ",")})
+		}
+	}
 	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "srcset" || a.Key == "ping" })
 	for i, a := range n.Attr {
 		switch {
@@ -153,6 +176,10 @@ func (p *page) embedAttribute(n *html.Node, name string) {
 func (p *page) embedLink(n *html.Node) {
 	if !slices.Contains(strings.Fields(strings.ToLower(attribute(n, "rel"))), "stylesheet") {
 		n.Parent.RemoveChild(n)
+		return
+	}
+	if p.whole != nil {
+		p.inlineSheet(n)
 		return
 	}
 	for i, a := range n.Attr {
@@ -188,7 +215,7 @@ const nothing = "data:,"
 // embedAddress returns the name of the file that was fetched from an address.
 func (p *page) embedAddress(reference string, base *url.URL, style bool) string {
 	trimmed := strings.TrimSpace(reference)
-	if len(trimmed) >= 5 && strings.EqualFold(trimmed[:5], "data:") || strings.HasPrefix(trimmed, "#") {
+	if isData(trimmed) || strings.HasPrefix(trimmed, "#") {
 		return trimmed
 	}
 	resolved := p.resolve(trimmed, base)
@@ -200,8 +227,11 @@ func (p *page) embedAddress(reference string, base *url.URL, style bool) string 
 	}
 	address := resolved.String()
 	if name, known := p.files[address]; known {
-		if name == "" {
+		switch {
+		case name == "":
 			return nothing
+		case p.whole != nil:
+			return p.dataAddress(address, name)
 		}
 		return name
 	}
@@ -280,24 +310,6 @@ func (p *page) render(head *html.Node) ([]byte, error) {
 		return nil, &Error{Reason: Damaged, Detail: err.Error()}
 	}
 	return out.Bytes(), nil
-}
-
-// DetachJob takes out of an HTML document in UTF-8 what it would load from
-// elsewhere, for engine.Job. The body is the document before and after. Links
-// stay.
-const DetachJob = "office.detach"
-
-func detach(_ context.Context, w *engine.Work, _ struct{}, document []byte) ([]byte, error) {
-	root, err := html.Parse(bytes.NewReader(document))
-	if err != nil {
-		return nil, toJob(&Error{Reason: Damaged, Detail: err.Error()})
-	}
-	p := &page{work: w, root: root}
-	if err := p.embed(); err != nil {
-		return nil, err
-	}
-	content, err := p.render(first(root, atom.Head)) // The parser makes one.
-	return content, toJob(err)
 }
 
 // language returns what the document says it is written in, or "".

@@ -1,0 +1,137 @@
+package render
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"relaypdf/internal/slow"
+	"relaypdf/render/spool"
+)
+
+// dot is an image of one colour.
+func dot(t *testing.T, c color.Color) []byte {
+	t.Helper()
+	picture := image.NewRGBA(image.Rect(0, 0, 8, 8))
+	for i := range 64 {
+		picture.Set(i%8, i/8, c)
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, picture); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// unpacked returns all that an office document or an HTML document says, and the images
+// in it.
+func unpacked(t *testing.T, content []byte) (text string, images int) {
+	t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		return string(content), strings.Count(string(content), `src="data:image/`)
+	}
+	var all strings.Builder
+	for _, f := range archive.File {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(f.Name, "/media/") {
+			images++
+			continue
+		}
+		all.WriteString(f.Name + ":\n" + string(part) + "\n")
+	}
+	return all.String(), images
+}
+
+// TestConvertEmbeds: HTML and Markdown become documents that hold their images, those of
+// the assets and those of public addresses. What cannot be had is reported as for PDFs.
+// No path of the server is in the result.
+func TestConvertEmbeds(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	red, blue, green := dot(t, color.RGBA{255, 0, 0, 255}), dot(t, color.RGBA{0, 0, 255, 255}), dot(t, color.RGBA{0, 255, 0, 255})
+	site := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path != "/red.png" {
+			http.NotFound(w, q)
+			return
+		}
+		_, _ = w.Write(red)
+	}), "site.test")
+	_, port, _ := net.SplitHostPort(site.server.Listener.Addr().String())
+	r := start(t, Config{ExtraCA: site.ca, AllowHosts: []string{"site.test:" + port}, Resolver: names{"site.test": "127.0.0.1"}})
+	remote, gone := site.url("site.test", "/red.png"), site.url("site.test", "/gone.png")
+	assets := []Asset{{Name: "img/blue.png", Content: spool.FromBytes(blue)}, {Name: "style.css", Content: spool.FromBytes([]byte(`h1 { color: #123456 } p { background: url(green.png) }`))}, {Name: "green.png", Content: spool.FromBytes(green)}}
+	svg := `data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><rect width='9' height='9' fill='lime'/></svg>`
+	markdown := fmt.Sprintf("# Lovelace\n\n![far](%s) ![near](img/blue.png) ![lost](%s) ![none](none.png)\n\n[in](other.md) [root](/root.md) [out](https://example.com/y)\n", remote, gone)
+	page := fmt.Sprintf(`<html><head><link rel="stylesheet" href="style.css"></head><body background="tile.png"><h1>Lovelace</h1><p><img src="%s"><img src="img/blue.png"><img src="%s" alt="lost"><img src="none.png" alt="none"><img src="%s">
+<a href="other.html">in</a> <a href="/root.html">root</a> <a href="file:///etc/passwd">file</a></p><form action="send.cgi"><input type="image" src="none.png"></form><iframe src="frame.html"></iframe><script src="act.js"></script></body></html>`, remote, gone, svg)
+	ours := regexp.MustCompile(`/work/|file:|/tmp/|assets\.invalid|etc/passwd|\.\./root|^\{\}|>\{\}`)
+	for _, test := range []struct {
+		name, content string
+		to            ConvertTarget
+		assets        []Asset
+		images        int
+		code          string
+		lacking       []string
+	}{
+		{"source.md", markdown, ConvertHTML, assets, 2, "resource_failed", []string{gone, "http://assets.invalid/none.png"}},
+		{"source.md", markdown, ConvertHTML, nil, 1, "resource_failed", []string{gone, "img/blue.png", "none.png"}},
+		{"source.md", markdown, ConvertDOCX, assets, 2, "resource_failed", []string{gone, "http://assets.invalid/none.png"}},
+		{"source.md", markdown, ConvertXLSX, assets, 0, "pictures_omitted", []string{""}},
+		{"source.html", page, ConvertDOCX, assets, 3, "resource_failed", []string{"http://assets.invalid/tile.png", gone, "http://assets.invalid/none.png"}},
+		{"source.html", page, ConvertDOCX, nil, 2, "resource_failed", []string{gone, "style.css", "tile.png", "img/blue.png", "none.png"}},
+		{"source.html", page, ConvertXLSX, nil, 0, "pictures_omitted", []string{""}},
+	} {
+		what := fmt.Sprintf("%s to %s with %d assets", test.name, test.to, len(test.assets))
+		made, err := r.For("acct_1").Convert(t.Context(), Conversion{Content: spool.FromBytes([]byte(test.content)), Name: test.name, To: test.to, Assets: test.assets})
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		content, err := io.ReadAll(made.Body.Open())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, images := unpacked(t, content)
+		if images != test.images {
+			t.Errorf("%s: %d images, want %d", what, images, test.images)
+		}
+		for _, found := range ours.FindAllStringIndex(text, -1) {
+			t.Errorf("%s: it has %q", what, text[max(0, found[0]-100):min(len(text), found[1]+60)])
+		}
+		if !strings.Contains(text, "Lovelace") || test.to == ConvertDOCX && !strings.Contains(text, "lost") {
+			t.Errorf("%s: its text is missing", what)
+		}
+		var lacking []string
+		for _, w := range made.Warnings {
+			if lacking = append(lacking, w.URL); w.Code != test.code {
+				t.Errorf("%s: warned of %+v", what, w)
+			}
+		}
+		slices.Sort(lacking)
+		slices.Sort(test.lacking)
+		if !reflect.DeepEqual(lacking, test.lacking) {
+			t.Errorf("%s: warned of %q, want %q", what, lacking, test.lacking)
+		}
+		if err := made.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
