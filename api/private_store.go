@@ -51,7 +51,9 @@ func watchStore(a *API) {
 		task:   desc("relaypdf_tasks_lag_seconds", "How long the most overdue periodic task has been due, reaping among them, of all processes."),
 	}, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "relaypdf_ledger_problems", Help: "Contradictions that the last check of a closed month has found, by the process that did it.",
-	}, func() float64 { return float64(a.store.LedgerProblems()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	}, func() float64 { return float64(a.store.LedgerProblems()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "relaypdf_payment_errors_total", Help: "Payments, refunds and disputes at Stripe that this process could not apply and that need an operator.",
+	}, func() float64 { return float64(a.store.CountPaymentErrors()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "relaypdf_clock_error_seconds", Help: "How far the clock of this machine is ahead of PostgreSQL's, or behind it where negative. 0 with SQLite.",
 	}, func() float64 { return a.store.ClockOff().Seconds() }))
 	if _, ok := a.store.Replica(); ok {

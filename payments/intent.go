@@ -2,9 +2,11 @@ package payments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/stripe/stripe-go/v76"
 
@@ -21,12 +23,16 @@ func (p *Payments) intent(ctx context.Context, id string) (*stripe.PaymentIntent
 }
 
 // refundsOf asks for all refunds of a PaymentIntent. Events tell of one, or of a
-// sum: neither says what of it has failed.
+// sum: neither says what of it has failed. The error is an errForeign for a refund in
+// another currency, whose amount would be taken for dollars.
 func (p *Payments) refundsOf(ctx context.Context, intent string) (all []store.Refund, err error) {
 	params := &stripe.RefundListParams{ListParams: list(ctx), PaymentIntent: &intent}
 	refunds := p.refunds.List(params)
 	for refunds.Next() {
 		r := refunds.Refund()
+		if err := p.foreign(p.live, string(r.Currency)); err != nil {
+			return nil, fmt.Errorf("refund %s of %s: %w", r.ID, intent, err)
+		}
 		all = append(all, refundOf(r.ID, string(r.Status), r.Amount))
 	}
 	if err := refunds.Err(); err != nil {
@@ -38,12 +44,30 @@ func (p *Payments) refundsOf(ctx context.Context, intent string) (all []store.Re
 // paymentOf returns which payment of ours a thing of Stripe's says it is.
 func paymentOf(metadata map[string]string) string { return metadata[metadataPayment] }
 
+// originOf returns whose a payment of ours is, as a thing of Stripe's says. Things of
+// releases before say nothing of the kind, which their description names.
+func originOf(metadata map[string]string, description, customer string, created int64) store.Origin {
+	o := store.Origin{AccountID: metadata[metadataAccount], Kind: metadata[metadataKind], Customer: customer}
+	if o.Kind == "" && description == reloadText {
+		o.Kind = store.PaymentAutoReload
+	}
+	if created > 0 {
+		o.At = time.Unix(created, 0)
+	}
+	return o
+}
+
 // noticeOf says what a PaymentIntent tells of a payment.
 func noticeOf(i *stripe.PaymentIntent) store.PaymentNotice {
 	n := store.PaymentNotice{PaymentID: paymentOf(i.Metadata), Intent: i.ID}
 	switch i.Status {
 	case stripe.PaymentIntentStatusSucceeded:
 		n.State, n.Amount = store.PaymentPaid, fromCents(i.AmountReceived)
+		customer := ""
+		if i.Customer != nil {
+			customer = i.Customer.ID
+		}
+		n.Origin = originOf(i.Metadata, i.Description, customer, i.Created)
 	case stripe.PaymentIntentStatusCanceled:
 		n.State, n.Reason = store.PaymentFailed, "The payment was cancelled."
 	case stripe.PaymentIntentStatusRequiresPaymentMethod:
@@ -90,13 +114,16 @@ func chargeText(c *stripe.Charge) string {
 	return methodName(string(details.Type))
 }
 
+// errForeign means that a thing of Stripe's is in another currency than dollars.
+var errForeign = errors.New("this service accepts usd only")
+
 // foreign says why a thing of Stripe's cannot be a payment of this service.
 func (p *Payments) foreign(live bool, currency string) error {
 	switch {
 	case live != p.live:
 		return fmt.Errorf("it is of Stripe's %s mode, and the secret key of the other", mode(live))
 	case currency != "" && !strings.EqualFold(currency, "usd"):
-		return fmt.Errorf("its currency is %s, and this service takes usd", currency)
+		return fmt.Errorf("its currency is %s; %w", strings.ToLower(currency), errForeign)
 	}
 	return nil
 }
@@ -123,6 +150,10 @@ func (p *Payments) apply(ctx context.Context, n store.PaymentNotice) (store.Paym
 	change, err := p.store.ApplyPayment(ctx, n)
 	if err != nil {
 		return change, err
+	}
+	if change.Rebuilt {
+		p.log.LogAttrs(ctx, slog.LevelWarn, "rebuilt a payment without a row from Stripe's metadata", slog.String("payment", change.Payment.ID),
+			slog.String("account", change.Payment.AccountID), slog.String("intent", change.Payment.Intent))
 	}
 	if change.Credited || change.Taken != 0 || change.Failed || change.Action {
 		p.log.LogAttrs(ctx, slog.LevelInfo, "payment", slog.String("payment", change.Payment.ID), slog.String("account", change.Payment.AccountID),

@@ -41,6 +41,7 @@ const (
 	// metadataPayment and metadataAccount name what is ours in Stripe's objects.
 	metadataPayment = "relaypdf_payment"
 	metadataAccount = "relaypdf_account"
+	metadataKind    = "relaypdf_kind"
 )
 
 // Config says how Stripe is reached.
@@ -134,7 +135,7 @@ func (p *Payments) TopUp(ctx context.Context, account store.Account, amount cred
 	if err != nil {
 		return "", err
 	}
-	metadata := map[string]string{metadataPayment: payment.ID, metadataAccount: account.ID}
+	metadata := metadataOf(payment)
 	params := &stripe.CheckoutSessionParams{
 		Mode: stripe.String(string(stripe.CheckoutSessionModePayment)), Customer: &buyer.ID, ClientReferenceID: &payment.ID, Metadata: metadata,
 		LineItems: []*stripe.CheckoutSessionLineItemParams{{
@@ -150,6 +151,8 @@ func (p *Payments) TopUp(ctx context.Context, account store.Account, amount cred
 		SuccessURL: stripe.String(p.cfg.BaseURL + walletPath + "?payment=" + payment.ID), CancelURL: stripe.String(p.cfg.BaseURL + walletPath),
 	}
 	params.Context = ctx
+	// Stripe would offer the page in the buyer's currency, and the wallet is in dollars.
+	params.AddExtra("adaptive_pricing[enabled]", "false")
 	params.SetIdempotencyKey(payment.ID)
 	session, err := again(ctx, func() (*stripe.CheckoutSession, error) { return p.sessions.New(params) })
 	if err != nil {
@@ -159,6 +162,11 @@ func (p *Payments) TopUp(ctx context.Context, account store.Account, amount cred
 		return "", err
 	}
 	return session.URL, nil
+}
+
+// metadataOf is what Stripe's objects hold of a payment of ours.
+func metadataOf(p store.Payment) map[string]string {
+	return map[string]string{metadataPayment: p.ID, metadataAccount: p.AccountID, metadataKind: p.Kind}
 }
 
 // again asks once more where the answer was lost or Stripe stumbled. What is

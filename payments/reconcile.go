@@ -21,6 +21,8 @@ const (
 	firstLook = 30 * 24 * time.Hour
 	// sessionTerm is when a page of Stripe's has surely expired.
 	sessionTerm = 25 * time.Hour
+	// disputeTerm is how far back disputes are read, decided ones included.
+	disputeTerm = 120 * 24 * time.Hour
 	// eventTerm is how long events are remembered: longer than Stripe sends them.
 	eventTerm = 60 * 24 * time.Hour
 	// lookBatch bounds what one round asks for by name.
@@ -49,9 +51,10 @@ func (p reconciling) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	since := began.Add(-firstLook)
-	if mark.After(since) {
-		since = mark.Add(-clockSkew)
+	// A backup that was restored has an old mark: what came since is read again.
+	since := mark.Add(-clockSkew)
+	if mark.IsZero() {
+		since = began.Add(-firstLook)
 	}
 	err = errors.Join(p.reconcileIntents(ctx, since), p.reconcileRefunds(ctx, since), p.reconcileDisputes(ctx, since))
 	if err == nil {
@@ -82,26 +85,41 @@ func (p reconciling) reconcileIntents(ctx context.Context, since time.Time) erro
 	return errors.Join(append(failures, intents.Err())...)
 }
 
-// reconcileIntent carries out what a PaymentIntent tells. One that contradicts
-// its payment is told of in the log, and keeps no other from being looked at.
+// reconcileIntent carries out what a PaymentIntent tells. One that cannot be applied
+// is reported, and keeps no other from being looked at.
 func (p reconciling) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent) error {
 	change, err := p.applyIntent(ctx, i)
-	if errors.Is(err, store.ErrOtherPayment) {
-		p.log.LogAttrs(ctx, slog.LevelError, "reconcile payment failed; Stripe's list contradicts it", slog.Any("error", err))
-		return nil
+	if lasting(err) {
+		_, err = p.reportIntent(ctx, i, err)
+		return err
 	}
 	if err != nil || !change.Known || change.Payment.State != store.PaymentPaid {
 		return err
 	}
 	if change.Credited {
 		p.log.LogAttrs(ctx, slog.LevelWarn, "credited a payment of which no event came", slog.String("payment", change.Payment.ID))
-		return p.describe(ctx, change.Payment)
+		return p.describePaid(ctx, change.Payment)
 	}
 	// The card of the first payment may not have been read when it came.
-	if buyer, err := p.store.Customer(ctx, change.Payment.AccountID); err != nil || buyer.Method != "" {
+	buyer, err := p.store.Customer(ctx, change.Payment.AccountID)
+	if err != nil || buyer.Method != "" {
+		if errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
 		return err
 	}
-	return p.describe(ctx, change.Payment)
+	return p.describePaid(ctx, change.Payment)
+}
+
+// describePaid is describe where the money has come: what Stripe says will never be
+// there, such as a deleted card, is done without.
+func (p reconciling) describePaid(ctx context.Context, payment store.Payment) error {
+	err := p.describe(ctx, payment)
+	if err != nil && (!uncertain(err) || errors.Is(err, store.ErrNotFound)) {
+		p.log.LogAttrs(ctx, slog.LevelWarn, "read receipt failed", slog.String("payment", payment.ID), slog.Any("error", err))
+		return nil
+	}
+	return err
 }
 
 // reconcileRefunds looks at refunds that are new, and at those that have failed:
@@ -135,10 +153,17 @@ func (p reconciling) reconcileRefund(ctx context.Context, i *stripe.PaymentInten
 	if err == nil {
 		_, err = p.apply(ctx, store.PaymentNotice{Intent: i.ID, Refunds: all})
 	}
+	if lasting(err) {
+		_, err = p.reportMove(ctx, store.PaymentNotice{Intent: i.ID}, err)
+	}
 	return err
 }
 
 func (p reconciling) reconcileDisputes(ctx context.Context, since time.Time) error {
+	// A decision may change without an event, months later.
+	if recent := p.now().Add(-disputeTerm); recent.Before(since) {
+		since = recent
+	}
 	params := &stripe.DisputeListParams{ListParams: list(ctx), CreatedRange: from(since)}
 	var failures []error
 	disputes := p.disputes.List(params)
@@ -161,12 +186,18 @@ func (p reconciling) reconcileDisputes(ctx context.Context, since time.Time) err
 }
 
 func (p reconciling) reconcileDispute(ctx context.Context, d *stripe.Dispute) error {
-	told := disputeOf(d.ID, string(d.Status), d.Amount)
-	ours := p.foreign(d.Livemode, string(d.Currency)) == nil
-	if told == nil || d.PaymentIntent == nil || !ours {
+	told := disputeOf(d.ID, string(d.Status), d.Amount, p.now())
+	if told == nil || d.PaymentIntent == nil || d.Livemode != p.live {
 		return nil // It is not about money that came to us.
 	}
-	_, err := p.apply(ctx, store.PaymentNotice{Intent: d.PaymentIntent.ID, Dispute: told})
+	n := store.PaymentNotice{Intent: d.PaymentIntent.ID, Dispute: told}
+	err := p.foreign(d.Livemode, string(d.Currency))
+	if err == nil {
+		_, err = p.apply(ctx, n)
+	}
+	if lasting(err) {
+		_, err = p.reportMove(ctx, n, err)
+	}
 	return err
 }
 

@@ -20,6 +20,8 @@ const (
 	unknownPause = 5 * time.Minute
 	// keyTerm is how long Stripe surely knows a key of ours again.
 	keyTerm = 20 * time.Hour
+	// reloadText is what an attempt is called at Stripe.
+	reloadText = "Auto-reload"
 	// afterwards bounds writing down what has happened, when the request that
 	// caused it is gone.
 	afterwards = 15 * time.Second
@@ -135,7 +137,7 @@ func (p reloading) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 		Amount: cents(r.Amount), Currency: stripe.String("usd"), Customer: &r.Customer, PaymentMethod: &r.Method,
 		Confirm: stripe.Bool(true), OffSession: stripe.Bool(true), ReturnURL: stripe.String(p.cfg.BaseURL + walletPath),
 		AutomaticPaymentMethods: &stripe.PaymentIntentAutomaticPaymentMethodsParams{Enabled: stripe.Bool(true)},
-		Description:             stripe.String("Auto-reload"), Metadata: map[string]string{metadataPayment: r.ID, metadataAccount: r.AccountID},
+		Description:             stripe.String(reloadText), Metadata: metadataOf(r.Payment),
 	}
 	params.Context = ctx
 	params.SetIdempotencyKey(r.ID)

@@ -62,7 +62,7 @@ func (p *Payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch err := p.handle(r.Context(), event); {
 	case err == nil, errors.Is(err, errIgnored):
 		w.WriteHeader(http.StatusOK)
-	case errors.As(err, &bad), errors.Is(err, store.ErrOtherPayment):
+	case errors.As(err, &bad):
 		p.log.LogAttrs(r.Context(), slog.LevelError, "event of Stripe's refused", slog.String("event", event.ID), slog.String("type", string(event.Type)), slog.Any("error", err))
 		http.Error(w, "The event contradicts the payment or the settings; the log says how.", http.StatusBadRequest)
 	default:
@@ -78,13 +78,25 @@ func (p *Payments) handle(ctx context.Context, event stripe.Event) error {
 	if err := p.foreign(event.Livemode, ""); err != nil {
 		return &badEvent{err}
 	}
-	n, err := p.read(event)
-	if err != nil {
-		return err
-	}
-	n.Event, n.EventType = event.ID, string(event.Type)
 	// Stripe may hang up; the money has come all the same.
 	ctx = context.WithoutCancel(ctx)
+	n, err := p.read(event)
+	if err == nil {
+		n.Event, n.EventType = event.ID, string(event.Type)
+		err = p.carryOut(ctx, n)
+	}
+	if event.Type == "charge.refunded" && event.Data.Object["refunded"] == true {
+		// Nothing is left of a payment that could not be applied.
+		err = errors.Join(err, p.store.ResolvePaymentError(ctx, n.Intent))
+	}
+	if lasting(err) {
+		return p.refuse(ctx, n, err)
+	}
+	return err
+}
+
+// carryOut applies what an event tells.
+func (p *Payments) carryOut(ctx context.Context, n store.PaymentNotice) error {
 	if n.Refunded > 0 || len(n.Refunds) > 0 {
 		asking, cancel := context.WithTimeout(ctx, describeTimeout)
 		all, err := p.refundsOf(asking, n.Intent)
@@ -138,6 +150,9 @@ type object struct {
 	AmountReceived    int64             `json:"amount_received"`
 	Amount            int64             `json:"amount"`
 	AmountRefunded    int64             `json:"amount_refunded"`
+	Customer          ref               `json:"customer"`
+	Description       string            `json:"description"`
+	Created           int64             `json:"created"`
 	ReceiptURL        string            `json:"receipt_url"`
 	Status            string            `json:"status"`
 	LastPaymentError  *stripe.Error     `json:"last_payment_error"`
@@ -155,17 +170,24 @@ func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
 		live = *o.Livemode
 	}
 	n := store.PaymentNotice{PaymentID: paymentOf(o.Metadata), Intent: string(o.PaymentIntent)}
-	if err := p.foreign(live, o.Currency); err != nil {
-		if n.PaymentID == "" && live == p.live {
-			return n, errIgnored // Another business of the same account at Stripe.
-		}
+	if err := p.foreign(live, ""); err != nil {
 		return n, &badEvent{err}
 	}
+	n, err := readObject(event, o, n)
+	if moves := n.State == store.PaymentPaid || n.Refunded > 0 || len(n.Refunds) > 0 || n.Dispute != nil; err == nil && moves {
+		err = p.foreign(live, o.Currency)
+	}
+	return n, err
+}
+
+// readObject makes a notice of the object that an event is about, begun with n.
+func readObject(event stripe.Event, o object, n store.PaymentNotice) (store.PaymentNotice, error) {
 	switch event.Type {
 	case "checkout.session.completed", "checkout.session.async_payment_succeeded", "checkout.session.async_payment_failed", "checkout.session.expired":
 		return readSession(string(event.Type), o, n)
 	case "payment_intent.succeeded":
 		n.Intent, n.State, n.Amount = o.ID, store.PaymentPaid, fromCents(o.AmountReceived)
+		n.Origin = originOf(o.Metadata, o.Description, string(o.Customer), o.Created)
 	case "payment_intent.payment_failed":
 		n.Intent, n.State, n.Reason = o.ID, store.PaymentDeclined, "The card was refused."
 		if o.LastPaymentError != nil {
@@ -176,7 +198,7 @@ func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
 	case "charge.refund.updated", "refund.created", "refund.updated", "refund.failed":
 		n.Refunds = []store.Refund{refundOf(o.ID, o.Status, o.Amount)}
 	case "charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated", "charge.dispute.funds_withdrawn", "charge.dispute.funds_reinstated":
-		n.Dispute = disputeOf(o.ID, o.Status, o.Amount)
+		n.Dispute = disputeOf(o.ID, o.Status, o.Amount, time.Unix(event.Created, 0))
 		if n.Dispute == nil {
 			return n, errIgnored
 		}
@@ -213,19 +235,21 @@ func readSession(kind string, o object, n store.PaymentNotice) (store.PaymentNot
 		// A page may be completed before a slow payment is made.
 		if o.PaymentStatus == string(stripe.CheckoutSessionPaymentStatusPaid) || kind == "checkout.session.async_payment_succeeded" {
 			n.State, n.Amount = store.PaymentPaid, fromCents(o.AmountTotal)
+			n.Origin = originOf(o.Metadata, "", string(o.Customer), o.Created)
 		}
 	}
 	return n, nil
 }
 
-// disputeOf returns what a dispute's status says of the money; nil is nothing,
-// such as a bank's question before a dispute.
-func disputeOf(id, status string, amount int64) *store.Dispute {
-	d := &store.Dispute{ID: id, Amount: fromCents(amount)}
+// disputeOf returns what a dispute's status says of the money at a time of Stripe's;
+// nil is nothing, such as a bank's question before a dispute. The money of a dispute
+// that ended by a refund is the refund's.
+func disputeOf(id, status string, amount int64, at time.Time) *store.Dispute {
+	d := &store.Dispute{ID: id, Amount: fromCents(amount), At: at}
 	switch stripe.DisputeStatus(status) {
 	case stripe.DisputeStatusNeedsResponse, stripe.DisputeStatusUnderReview:
 		d.State = store.DisputeOpen
-	case stripe.DisputeStatusWon:
+	case stripe.DisputeStatusWon, "charge_refunded":
 		d.State = store.DisputeWon
 	case stripe.DisputeStatusLost:
 		d.State = store.DisputeLost

@@ -14,13 +14,6 @@ import (
 // that was taken without its owner, who may otherwise try another card.
 const PaymentDeclined = "declined"
 
-// States of a dispute.
-const (
-	DisputeOpen = "open" // the bank has taken the money
-	DisputeWon  = "won"  // the money is back, or was never taken
-	DisputeLost = "lost"
-)
-
 // PaymentNotice is what the provider has told of a payment, in an event or when
 // it was asked. Notices may come twice, late, and in any order.
 type PaymentNotice struct {
@@ -39,6 +32,9 @@ type PaymentNotice struct {
 	Reason    string
 	ActionURL string
 	Details   PaymentDetails
+	// Origin is what the provider's metadata says of the payment, with PaymentPaid:
+	// a payment whose row is missing is rebuilt from it.
+	Origin Origin
 	// Tell writes to those who pay what the notice has changed; nil writes nobody.
 	Tell Telling
 }
@@ -51,16 +47,10 @@ type Refund struct {
 	Failed bool
 }
 
-// Dispute is a payment that the bank takes back.
-type Dispute struct {
-	ID     string
-	State  string
-	Amount credit.Amount
-}
-
 // PaymentChange is what a notice has changed.
 type PaymentChange struct {
 	Known     bool // the payment is one of ours
+	Rebuilt   bool // its row was missing, and was made of the notice
 	Payment   Payment
 	Credited  bool          // by this notice
 	Taken     credit.Amount // from the wallet; below zero is given back
@@ -81,8 +71,9 @@ var ErrOtherPayment = errors.New("the notice contradicts the payment")
 
 // ApplyPayment carries a notice out, once: it credits what was paid, takes back
 // what was refunded or disputed, and ends what failed. What concerns a payment
-// that is not known yet waits for it. It returns ErrOtherPayment where the
-// amount is not the payment's.
+// that is not known yet waits for it; one that was paid and has no row is rebuilt
+// from its Origin. It returns ErrOtherPayment where the amount is not the
+// payment's, and ErrNoOrigin for one that was paid and cannot be rebuilt.
 func (s PaymentStore) ApplyPayment(ctx context.Context, n PaymentNotice) (change PaymentChange, err error) {
 	for _, name := range []string{n.Event, n.PaymentID, n.Session, n.Intent} {
 		if len(name) > 255 || !storable(name) {
@@ -127,6 +118,11 @@ func (a *applying) do(ctx context.Context) error {
 		return err
 	}
 	err = a.findPayment(ctx)
+	if errors.Is(err, ErrNotFound) && a.notice.State == PaymentPaid && a.notice.PaymentID != "" {
+		if err = a.rebuild(ctx); err == nil {
+			err = a.findPayment(ctx)
+		}
+	}
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -152,6 +148,11 @@ func (a *applying) do(ctx context.Context) error {
 		return err
 	}
 	a.change.Payment = a.row.payment()
+	if a.change.Credited {
+		if err := resolvePaymentError(ctx, a.tx, a.row.Intent); err != nil {
+			return err
+		}
+	}
 	if !a.change.told() {
 		return nil
 	}
@@ -186,25 +187,6 @@ func (a *applying) writeRefunds(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// writeDispute notes a dispute. One that is decided stays so.
-func (a *applying) writeDispute(ctx context.Context) error {
-	d := a.notice.Dispute
-	if d == nil {
-		return nil
-	}
-	if a.notice.Intent == "" || d.ID == "" || d.Amount < 0 || d.Amount > maxAmount {
-		return errors.New("a dispute needs an id, a payment and an amount")
-	}
-	fresh, err := changed(a.tx.NewRaw(`INSERT INTO stripe_disputes (id, intent, state, amount, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO NOTHING`, d.ID, a.notice.Intent, d.State, int64(d.Amount), toMicros(a.now)).Exec(ctx))
-	if err != nil || fresh {
-		a.change.Disputed = fresh && d.State != DisputeWon
-		return err
-	}
-	_, err = a.tx.NewRaw("UPDATE stripe_disputes SET state = ? WHERE id = ? AND state = ?", d.State, d.ID, DisputeOpen).Exec(ctx)
-	return err
 }
 
 // findPayment locks the payment that is meant, and learns what it is called.
@@ -323,59 +305,13 @@ func (a *applying) takeRefund(ctx context.Context, refunded credit.Amount) error
 	}, "")
 }
 
-// takeDisputes takes from the wallet what banks have taken, and gives back what
-// they gave back.
-func (a *applying) takeDisputes(ctx context.Context) error {
-	if a.row.Intent == "" {
-		return nil
-	}
-	var disputes []struct {
-		ID, State     string
-		Amount, Taken credit.Amount
-	}
-	err := a.tx.NewRaw("SELECT id, state, amount, taken FROM stripe_disputes WHERE intent = ? ORDER BY id", a.row.Intent).Scan(ctx, &disputes)
-	if err != nil {
-		return err
-	}
-	for _, d := range disputes {
-		due, reference, reason := d.Amount, "stripe "+d.ID, "Dispute of a payment"
-		if d.State == DisputeWon {
-			due, reference, reason = 0, reference+" won", "Dispute won"
-		}
-		more := due - d.Taken
-		if more == 0 {
-			continue
-		}
-		p := Posting{AccountID: a.row.AccountID, Kind: KindChargeback, Amount: more, Reference: reference, Reason: reason}
-		if err := a.ledger.credit(ctx, a.tx, p, ""); err != nil {
-			return err
-		}
-		if _, err := a.tx.NewRaw("UPDATE stripe_disputes SET taken = ? WHERE id = ?", int64(due), d.ID).Exec(ctx); err != nil {
-			return err
-		}
-		a.row.Disputed += more
-		a.change.Taken += more
-		if more > 0 {
-			if a.change.SwitchOff, err = a.reloads.switchOff(ctx, a.tx, &a.row, "A payment is disputed at the bank.", a.now); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// OpenDisputes returns disputes that nobody has decided yet, at most limit.
-func (s PaymentStore) OpenDisputes(ctx context.Context, limit int) (ids []string, err error) {
-	err = s.read.NewRaw("SELECT id FROM stripe_disputes WHERE state = ? ORDER BY created_at LIMIT ?", DisputeOpen, limit).Scan(ctx, &ids)
-	return ids, wrapped("read open disputes", err)
-}
-
-// ForgetPaymentEvents deletes what is known of events from before a time, when
-// they come no more, and of intents that have turned out to be nobody's.
+// ForgetPaymentEvents deletes what is known of events and errors from before a time,
+// when they come no more, and of intents that have turned out to be nobody's.
 func (s PaymentStore) ForgetPaymentEvents(ctx context.Context, before time.Time) error {
 	return wrapped("forget events", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		for _, statement := range []string{
 			"DELETE FROM stripe_events WHERE created_at < ?",
+			"DELETE FROM payment_errors WHERE last_at < ?",
 			"DELETE FROM stripe_disputes WHERE created_at < ? AND taken = 0 AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')",
 			"DELETE FROM stripe_refunds WHERE created_at < ? AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')",
 			"DELETE FROM stripe_intents WHERE created_at < ? AND payment_id = ''",

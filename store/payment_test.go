@@ -164,8 +164,8 @@ func TestTopUpRefusals(t *testing.T) {
 		}
 		unknown := paid
 		unknown.PaymentID, unknown.Intent = "pay_none", "pi_none"
-		if change := f.apply(t, unknown); change.Known {
-			t.Errorf("an unknown payment is known: %+v", change)
+		if change, err := f.ApplyPayment(t.Context(), unknown); !errors.Is(err, store.ErrNoOrigin) || change.Known {
+			t.Errorf("an unknown payment: got %+v, %v; want ErrNoOrigin", change, err)
 		}
 		f.wallet(t, trial, 0, 0)
 		f.events(t)
@@ -541,5 +541,34 @@ func TestReloadNeedsConsent(t *testing.T) {
 			t.Error("what was taken was not credited")
 		}
 		f.due(t, false)
+	})
+}
+
+// TestDisputeAndRefund: a refund and a dispute each move money at the provider, so
+// that both are taken; a dispute that changes its decision moves its own part only.
+func TestDisputeAndRefund(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		paid := f.topUp(t)
+		f.apply(t, paid)
+		at := f.clock.Now()
+		dispute := func(state string) {
+			t.Helper()
+			at = at.Add(time.Minute)
+			f.apply(t, store.PaymentNotice{Intent: paid.Intent, Dispute: &store.Dispute{ID: "du_1", State: state, Amount: 6 * credit.Dollar, At: at}})
+		}
+		f.apply(t, store.PaymentNotice{Intent: paid.Intent, Refunded: 4 * credit.Dollar})
+		for _, step := range []struct {
+			state   string
+			balance credit.Amount
+		}{
+			{store.DisputeOpen, 0}, {store.DisputeLost, 0}, {store.DisputeWon, 6}, {store.DisputeWon, 6}, {store.DisputeLost, 0}, {store.DisputeOpen, 0}, {store.DisputeWon, 6}, {store.DisputeLost, 0},
+		} {
+			dispute(step.state)
+			f.wallet(t, trial+step.balance*credit.Dollar, 0, 0)
+		}
+		report, err := f.CheckLedger(t.Context())
+		if err != nil || !report.OK() {
+			t.Errorf("the ledger: %+v, %v", report, err)
+		}
 	})
 }

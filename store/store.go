@@ -124,8 +124,10 @@ type core struct {
 	retention  int           // months that stay; 0 is all
 	due        chan struct{} // tells that a transaction has written deliveries
 	drift      atomic.Int64  // contradictions that the last check of a month found
-	stop       context.CancelFunc
-	workers    sync.WaitGroup
+	// paymentErrors counts those that this process has recorded.
+	paymentErrors atomic.Int64
+	stop          context.CancelFunc
+	workers       sync.WaitGroup
 }
 
 // Open connects to the database, creates or migrates its schema and prepares

@@ -17,6 +17,9 @@ const (
 	regionSpan = time.Hour
 	// runningShown is how many running calls stand on the page.
 	runningShown = 50
+	// paymentErrorsShown is how many payments that were not applied stand above the
+	// accounts.
+	paymentErrorsShown = 20
 )
 
 // adminPage is a page of the operator's: all of them open the same section.
@@ -48,6 +51,13 @@ func (w operators) showAccounts(v *visit) error {
 	m.Pager = pager(v, adminPath, page.Next, views.Plural(len(m.List), "account", "accounts"))
 	if m.Tiles, err = w.tiles(v); err != nil {
 		return err
+	}
+	failed, err := w.store.PaymentErrors(v.ctx(), paymentErrorsShown)
+	if err != nil {
+		return err
+	}
+	for _, e := range failed {
+		m.Payments = append(m.Payments, views.AdminPaymentError{Subject: e.Subject, Account: e.AccountID, Error: e.Text, At: e.LastAt})
 	}
 	return v.show(http.StatusOK, views.AdminAccountsPage(v.adminPage("Accounts"), m))
 }

@@ -42,6 +42,28 @@ func (h *house) signedIn(t *testing.T, person store.Person) *visitor {
 	return v
 }
 
+// TestOperatorsSeePaymentErrors: money that could not be applied is above the accounts.
+func TestOperatorsSeePaymentErrors(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		op := h.operator(t)
+		if text := op.get("/admin").body; strings.Contains(text, "not applied") {
+			t.Error("the page tells of payments although there are none")
+		}
+		h.join(t, "maya@example.com")
+		for range 2 {
+			if _, err := h.NotePaymentError(t.Context(), store.PaymentError{Subject: "pi_1", AccountID: h.mayas(t).ID, Text: "its currency is eur"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text := op.get("/admin").body
+		for _, want := range []string{"Payments that were not applied", "pi_1", "its currency is eur", "/admin/accounts/" + h.mayas(t).ID} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the page lacks %q", want)
+			}
+		}
+	})
+}
+
 var reference = regexp.MustCompile(`name="reference" value="([^"]+)"`)
 
 func TestOperatorsSearchAccounts(t *testing.T) {

@@ -55,6 +55,9 @@ type Server struct {
 	// Fault, if set, is asked before a request is carried out (done is false)
 	// and before it is answered; true breaks the connection off.
 	Fault func(r *http.Request, done bool) bool
+	// BuyersCurrency is what buyers pay in on pages with Adaptive Pricing; empty is
+	// the page's own.
+	BuyersCurrency string
 
 	cfg      Config
 	client   *http.Client

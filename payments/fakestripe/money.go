@@ -54,7 +54,7 @@ func (s api) newSession(r *http.Request) (Object, error) {
 	o := s.add("cs_test", "checkout.session", Object{
 		"amount_total": amount, "currency": "usd", "mode": "payment", "status": "open", "payment_status": "unpaid", "payment_intent": nil,
 		"customer": r.Form.Get("customer"), "client_reference_id": r.Form.Get("client_reference_id"), "metadata": fields(r.Form, "metadata"),
-		"success_url": r.Form.Get("success_url"), "cancel_url": r.Form.Get("cancel_url"),
+		"adaptive_pricing": r.Form.Get("adaptive_pricing[enabled]"), "success_url": r.Form.Get("success_url"), "cancel_url": r.Form.Get("cancel_url"),
 		"intent_metadata": fields(r.Form, "payment_intent_data[metadata]"), "setup_future_usage": r.Form.Get("payment_intent_data[setup_future_usage]"),
 	})
 	o["url"] = s.cfg.PageURL + "/pay/" + text(o, "id")
@@ -79,6 +79,9 @@ func (s *Server) Pay(session, method string) bool {
 	}
 	intent := s.inside(o, "payment_intent")
 	if intent == nil {
+		if s.BuyersCurrency != "" && o["adaptive_pricing"] != "false" {
+			o["currency"] = s.BuyersCurrency
+		}
 		intent = s.add("pi", "payment_intent", Object{
 			"amount": o["amount_total"], "amount_received": int64(0), "currency": o["currency"], "customer": o["customer"], "metadata": o["intent_metadata"],
 			"status": "requires_payment_method", "setup_future_usage": o["setup_future_usage"], "latest_charge": nil,
@@ -243,4 +246,23 @@ func (s *Server) CloseDispute(id string, won bool) {
 		o["status"] = "won"
 	}
 	s.happen("charge.dispute.closed", o)
+}
+
+// Reprice makes a page one of before Adaptive Pricing was switched off, whose buyer
+// pays in another currency.
+func (s *Server) Reprice(session, currency string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[session]["currency"] = currency
+}
+
+// Recurrency makes charges and disputes so far those of another currency.
+func (s *Server) Recurrency(currency string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.objects {
+		if kind := text(o, "object"); kind == "charge" || kind == "dispute" {
+			o["currency"] = currency
+		}
+	}
 }
