@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
+
+	"relaypdf/internal/guard"
 )
 
 // The table of jobs says what to do; the queue wakes workers to look. A process that
@@ -184,7 +186,11 @@ type QueueConfig struct {
 func (s QueueStore) RunQueue(ctx context.Context, cfg QueueConfig) error {
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	g := &gate{limit: cfg.Workers, work: func() { cfg.Work(life, ctx.Done()) }}
+	g := &gate{limit: cfg.Workers, work: func() {
+		if err := guard.Do(func() { cfg.Work(life, ctx.Done()) }); err != nil {
+			s.log.Error("worker panicked", "error", err)
+		}
+	}}
 	s.local.Store(g)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { s.lookForJobs(ctx, cfg.Kinds, g) })
@@ -205,7 +211,11 @@ func (s QueueStore) RunQueue(ctx context.Context, cfg QueueConfig) error {
 func (s QueueStore) lookForJobs(ctx context.Context, known []string, g *gate) {
 	again := s.now().Add(idleAgain)
 	for ctx.Err() == nil {
-		waiting, err := s.jobsWait(ctx, known)
+		var waiting bool
+		err := guard.Try(func() (err error) {
+			waiting, err = s.jobsWait(ctx, known)
+			return err
+		})
 		stale := s.now().After(again)
 		if stale {
 			again = s.now().Add(idleAgain)
@@ -238,7 +248,7 @@ func (s QueueStore) listen(ctx context.Context, g *gate) {
 	defer s.sayGone(ctx)
 	name := s.NewID("worker")
 	for told := false; ctx.Err() == nil; {
-		err := s.listenOnce(ctx, name, g, func() { told = false })
+		err := guard.Try(func() error { return s.listenOnce(ctx, name, g, func() { told = false }) })
 		if err != nil && ctx.Err() == nil && !told {
 			told = true
 			s.log.Warn("listen for jobs failed; they are found by looking", "error", err)

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"relaypdf/internal/guard"
 )
 
 // Task is periodic work that one process at a time does for all.
@@ -66,18 +67,8 @@ func (s TaskStore) RunTask(ctx context.Context, task Task) (done bool, err error
 	}
 	bounded, cancel := context.WithTimeout(ctx, term)
 	defer cancel()
-	fault := guarded(func() error { return task.Do(bounded) })
+	fault := guard.Try(func() error { return task.Do(bounded) })
 	return true, errors.Join(fault, s.endTask(context.WithoutCancel(ctx), task, lease, fault))
-}
-
-// guarded turns a panic into an error.
-func guarded(do func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return do()
 }
 
 // claimTask takes a task that is due, for its term. Whoever looks first makes its row.

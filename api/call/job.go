@@ -13,6 +13,7 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/internal/guard"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -64,9 +65,26 @@ func (p *Pipeline) workOff(ctx context.Context, stopping <-chan struct{}) {
 			}
 			return
 		}
+		p.runGuarded(ctx, job)
+	}
+}
+
+// runGuarded is runJob, whose panic fails the job and nothing else. Where that cannot be
+// written either, the reaper finds the job lost.
+func (p *Pipeline) runGuarded(ctx context.Context, job store.Job) {
+	err := guard.Do(func() {
 		p.reached("claimed")
 		p.runJob(ctx, job)
+	})
+	if err == nil {
+		return
 	}
+	p.log.LogAttrs(ctx, slog.LevelError, "run job panicked", slog.String("call", job.Call.ID), slog.Any("error", err))
+	c := &paidCall{Pipeline: p, job: &job, id: job.Call.ID, result: job.Call.ResultID}
+	if err := guard.Do(func() { c.giveUp(ctx, err) }); err != nil {
+		p.log.LogAttrs(ctx, slog.LevelError, "release of job panicked", slog.String("call", job.Call.ID), slog.Any("error", err))
+	}
+	p.underWay.Delete(job.Call.ID)
 }
 
 // runJob carries a job out, from the step at which its request left off.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"relaypdf/internal/guard"
 	"relaypdf/store"
 )
 
@@ -37,7 +38,7 @@ func (w *wallets) soon(ctx context.Context, account store.Account) {
 	w.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, refillTimeout)
 		defer cancel()
-		if err := w.payments.Refill(ctx, account.ID); err != nil {
+		if err := guard.Try(func() error { return w.payments.Refill(ctx, account.ID) }); err != nil {
 			w.log.LogAttrs(ctx, slog.LevelError, "refill wallet failed", slog.String("account", account.ID), slog.Any("error", err))
 		}
 	})

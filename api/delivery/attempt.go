@@ -27,6 +27,9 @@ const (
 	keptResponse = 1 << 10
 )
 
+// sendPanicked is what the owner reads of an attempt that failed in the server.
+const sendPanicked = "The attempt failed on our side. It is repeated as after any other failure."
+
 // send makes one attempt.
 func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Attempt {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)

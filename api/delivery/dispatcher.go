@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"relaypdf/internal/guard"
 	"relaypdf/store"
 	"relaypdf/store/seal"
 	"relaypdf/trace"
@@ -95,7 +96,9 @@ func (d *Dispatcher) Run(ctx context.Context, grace time.Duration) {
 	ticker := time.NewTicker(deliverEvery)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		r.dispatch(ctx)
+		if err := guard.Do(func() { r.dispatch(ctx) }); err != nil {
+			r.log.LogAttrs(ctx, slog.LevelError, "dispatch panicked", slog.Any("error", err))
+		}
 		select {
 		case <-ctx.Done():
 		case <-d.store.NewDeliveries():
@@ -128,7 +131,7 @@ func (r *round) dispatch(ctx context.Context) {
 		for _, delivery := range due {
 			r.slots <- struct{}{}
 			r.running.Go(func() {
-				r.attempt(r.life, delivery)
+				r.attemptGuarded(r.life, delivery)
 				<-r.slots
 				select {
 				case r.freed <- struct{}{}:
@@ -139,11 +142,22 @@ func (r *round) dispatch(ctx context.Context) {
 	}
 }
 
-// attempt makes one attempt and records what came of it.
+// attemptGuarded is attempt, whose panic costs only this delivery its lease: the attempt
+// is made again when that has run out.
+func (d *Dispatcher) attemptGuarded(ctx context.Context, due store.DueDelivery) {
+	if err := guard.Do(func() { d.attempt(ctx, due) }); err != nil {
+		d.log.LogAttrs(ctx, slog.LevelError, "record attempt panicked", slog.String("delivery", due.ID), slog.Any("error", err))
+	}
+}
+
+// attempt makes one attempt and records what came of it. One that panics has failed.
 func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 	ctx, span := d.goOn(ctx, due)
 	defer span.End()
-	outcome := d.send(ctx, due)
+	outcome := store.Attempt{Error: sendPanicked}
+	if err := guard.Do(func() { outcome = d.send(ctx, due) }); err != nil {
+		d.log.LogAttrs(ctx, slog.LevelError, "delivery panicked", slog.String("delivery", due.ID), slog.Any("error", err))
+	}
 	span.SetInt("http.response.status_code", outcome.StatusCode)
 	if !outcome.Delivered {
 		span.Fail(failureOf(outcome))

@@ -10,6 +10,7 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
+	"relaypdf/internal/guard"
 	"relaypdf/render"
 	"relaypdf/store"
 )
@@ -121,8 +122,11 @@ func (env *Env) openSources(ctx context.Context, sources []placed) (_ []openFile
 	var group sync.WaitGroup
 	for i, source := range sources {
 		group.Go(func() {
-			body, err := env.openSource(ctx, source)
-			files[i] = openFile{Body: body, field: source.field(source.at)}
+			err := guard.Try(func() error {
+				body, err := env.openSource(ctx, source)
+				files[i] = openFile{Body: body, field: source.field(source.at)}
+				return err
+			})
 			if failures[i] = err; err != nil && !errors.As(err, new(op.Faults)) {
 				cancel()
 			}

@@ -23,6 +23,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/edge"
 	"relaypdf/guides"
+	"relaypdf/internal/guard"
 	"relaypdf/mail"
 	"relaypdf/mcp"
 	"relaypdf/payments"
@@ -345,46 +346,50 @@ func (a *App) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	group.Go(func() error {
-		a.API.Calls.Reaper().Run(ctx)
-		return nil
-	})
+	group.Go(a.background(ctx, "reaper", a.API.Calls.Reaper().Run))
 	if cache, ok := blob.As[*blob.Cache](a.Store.Blobs()); ok {
-		group.Go(func() error {
-			cache.Run(ctx)
-			return nil
-		})
-		group.Go(func() error {
-			pruneCache(ctx, cache, a.Store, a.log)
-			return nil
-		})
+		group.Go(a.background(ctx, "cache", cache.Run))
+		group.Go(a.background(ctx, "prune of cache", func(ctx context.Context) { pruneCache(ctx, cache, a.Store, a.log) }))
 	}
 	if a.post != nil {
-		group.Go(func() error {
-			a.post.Run(ctx)
-			return nil
-		})
+		group.Go(a.background(ctx, "mail", a.post.Run))
 	}
 	if a.money != nil {
-		group.Go(func() error {
-			a.Store.RunTasks(ctx, a.money.Tasks())
-			return nil
-		})
+		group.Go(a.background(ctx, "tasks of payments", func(ctx context.Context) { a.Store.RunTasks(ctx, a.money.Tasks()) }))
 	}
 	if a.has(roleWorker) {
 		group.Go(func() error {
 			return a.API.Calls.Work(ctx, a.config.Workers, a.config.ShutdownTimeout)
 		})
-		group.Go(func() error {
-			a.API.Deliveries.Run(ctx, a.config.ShutdownTimeout)
-			return nil
-		})
+		group.Go(a.background(ctx, "deliveries", func(ctx context.Context) { a.API.Deliveries.Run(ctx, a.config.ShutdownTimeout) }))
 	}
 	group.Go(func() error {
 		<-ctx.Done()
 		return a.stop(context.WithoutCancel(ctx))
 	})
 	return group.Wait()
+}
+
+// restartPause is how long background work rests that panicked.
+const restartPause = time.Second
+
+// background returns work that runs until ctx ends. Where it panics, it begins again
+// instead of ending the server.
+func (a *App) background(ctx context.Context, name string, work func(context.Context)) func() error {
+	return func() error {
+		for {
+			err := guard.Do(func() { work(ctx) })
+			if err == nil {
+				return nil
+			}
+			a.log.Error("background work panicked and begins again", "work", name, "error", err)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(restartPause):
+			}
+		}
+	}
 }
 
 func (a *App) stop(ctx context.Context) error {

@@ -239,3 +239,32 @@ func (s *devServer) await(t *testing.T, done func(readyAnswer, int) bool) {
 		}
 	}
 }
+
+// TestServerStartsWithAnyMemory starts a server with each amount of memory, renders and
+// ends it. How much there is decides how many browsers start beside each other.
+func TestServerStartsWithAnyMemory(t *testing.T) {
+	slow.Test(t)
+	for _, memory := range []string{"1GB", "2GB", "4GB", "8GB"} {
+		t.Run(memory, func(t *testing.T) {
+			server := startDev(t, "RELAYPDF_MEMORY="+memory)
+			paste := exec.CommandContext(t.Context(), "sh", "-c", server.curl)
+			paste.Dir = t.TempDir()
+			if out, err := paste.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", server.curl, err, out)
+			}
+			pdf, err := os.ReadFile(filepath.Join(paste.Dir, "hello.pdf"))
+			if err != nil || !bytes.HasPrefix(pdf, []byte("%PDF-")) {
+				t.Errorf("got %.200q, %v; want a PDF", pdf, err)
+			}
+			if err := server.process.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, server.out); err != nil {
+				t.Error(err)
+			}
+			if err := server.process.Wait(); err != nil {
+				t.Errorf("the server left with %v, want code 0", err)
+			}
+		})
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-rod/rod/lib/proto"
+
+	"relaypdf/internal/guard"
 )
 
 // Asset is a file that came with a document, which finds it at its name.
@@ -94,13 +96,18 @@ func mediaTypeOf(name string, content []byte) string {
 // connection's reading goroutine, which nothing large may keep.
 func paused(p *page, params json.RawMessage) {
 	var e proto.FetchRequestPaused
-	if err := json.Unmarshal(params, &e); err != nil {
-		p.spoil(err)
+	if json.Unmarshal(params, &e) != nil {
+		p.spoil(errMessage)
 		return
 	}
 	if p.assets != nil && e.Request != nil && strings.HasPrefix(e.Request.URL, AssetOrigin+"/") {
 		job := p.assets
-		p.serving.Go(func() { serve(p, e, job) })
+		p.serving.Go(func() {
+			if err := guard.Do(func() { serve(p, e, job) }); err != nil {
+				p.conn.log.Error("asset panicked", "error", err)
+				p.event(eventBroken, nil)
+			}
+		})
 		return
 	}
 	p.resume(e)

@@ -13,11 +13,15 @@ const (
 	// reservedCore is so much more for each core: a process has up to two threads
 	// for it, each with a stack of 8 MiB.
 	reservedCore = 16 << 20
+	// boundUnit is what the bound is a multiple of. With one such as 1607294976 bytes, a
+	// multiple of a page, every renderer of Chromium 156 crashes at its start.
+	boundUnit = 1 << 20
 )
 
 // mostMemory is what the kernel lets a process of a browser map.
 func (c Config) mostMemory() int64 {
-	return c.RendererBytes + reservedBytes + int64(runtime.NumCPU())*reservedCore
+	bytes := c.RendererBytes + reservedBytes + int64(runtime.NumCPU())*reservedCore
+	return (bytes + boundUnit - 1) / boundUnit * boundUnit
 }
 
 // bound returns the program that has the kernel refuse a process more memory than

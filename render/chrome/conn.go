@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"relaypdf/internal/guard"
 )
 
 // writeTimeout bounds the wait for a browser that no longer reads its pipe. Its
@@ -29,6 +32,14 @@ const eventOversize = "oversize:"
 // eventLost is told to every session when the connection ends. It is not part
 // of the protocol: a page that waits for an event would otherwise wait for ever.
 const eventLost = "connectionLost"
+
+// errMessage means that a message of the browser could not be read or taken in. The
+// page that it was for is treated like one whose renderer has crashed.
+var errMessage = fmt.Errorf("chrome: a message of the browser is broken: %w", errTargetCrashed)
+
+// eventBroken is told to the session of a message that could not be read, or that its
+// handler panicked on.
+const eventBroken = "messageBroken"
 
 // eventEnded is told to a session whose target has gone, which the browser says to
 // its own session (Target.detachedFromTarget).
@@ -56,6 +67,7 @@ func (e *protocolError) Error() string {
 // process that runs strangers' documents.
 type conn struct {
 	in, out *os.File
+	log     *slog.Logger
 	writeMu sync.Mutex
 	posts   sync.WaitGroup
 
@@ -76,15 +88,15 @@ type waiting struct {
 }
 
 type reply struct {
-	result   json.RawMessage
-	err      *protocolError
-	oversize bool
+	result json.RawMessage
+	err    *protocolError
+	fault  error // why the answer could not be read
 }
 
 // newConn starts reading from in. The connection owns both files.
-func newConn(in, out *os.File) *conn {
+func newConn(in, out *os.File, log *slog.Logger) *conn {
 	c := &conn{
-		in: in, out: out,
+		in: in, out: out, log: log,
 		pending:  map[int]waiting{},
 		handlers: map[string]func(string, json.RawMessage){},
 		done:     make(chan struct{}),
@@ -148,6 +160,8 @@ func (c *conn) shut() {
 	_ = c.out.Close()
 }
 
+// readLoop hands on messages until the browser is gone. One message that is broken, or
+// that its handler panics on, fails what it was for and nothing else.
 func (c *conn) readLoop() {
 	defer c.tellLost()
 	defer close(c.done)
@@ -157,36 +171,58 @@ func (c *conn) readLoop() {
 		if err != nil {
 			return
 		}
-		if f.cut {
-			c.dispatchCut(f)
-		} else if !c.dispatch(f.data) {
-			return
+		switch {
+		case f.cut:
+			c.fail(f, eventOversize+f.method(), errOversize)
+		case !c.dispatch(f.data):
+			c.log.Warn("message of the browser is broken", "bytes", len(f.data))
+			f.tail = f.data[max(0, len(f.data)-messageTail):]
+			c.fail(f, eventBroken, errMessage)
 		}
 	}
 }
 
-// dispatchCut tells whom a message concerns that it was too long.
-func (c *conn) dispatchCut(f frame) {
+// fail reports to whom a message concerns that it cannot be read: to the caller of the
+// command that it answers, or to its session as an event.
+func (c *conn) fail(f frame, event string, fault error) {
 	id := answers(f.data)
 	c.mu.Lock()
 	to := c.pending[id]
 	delete(c.pending, id)
-	fn := c.handlers[f.session()]
 	c.mu.Unlock()
 	switch {
 	case to.answer != nil:
-		to.answer <- reply{oversize: true}
-	case id == 0 && fn != nil:
-		fn(eventOversize+f.method(), nil)
+		to.answer <- reply{fault: fault}
+	case id == 0:
+		c.deliver(f.session(), event, nil)
+	}
+}
+
+// deliver hands an event to the handler of a session. A handler that panics is told so,
+// and the connection goes on.
+func (c *conn) deliver(session, event string, params json.RawMessage) {
+	c.mu.Lock()
+	fn := c.handlers[session]
+	c.mu.Unlock()
+	if fn == nil {
+		return
+	}
+	err := guard.Do(func() { fn(event, params) })
+	if err == nil {
+		return
+	}
+	c.log.Error("event of the browser panicked", "event", event, "error", err)
+	if err := guard.Do(func() { fn(eventBroken, nil) }); err != nil {
+		c.log.Error("event of the browser panicked", "event", eventBroken, "error", err)
 	}
 }
 
 func (c *conn) tellLost() {
 	c.mu.Lock()
-	handlers := slices.Collect(maps.Values(c.handlers))
+	sessions := slices.Collect(maps.Keys(c.handlers))
 	c.mu.Unlock()
-	for _, fn := range handlers {
-		fn(eventLost, nil)
+	for _, session := range sessions {
+		c.deliver(session, eventLost, nil)
 	}
 }
 
@@ -214,12 +250,7 @@ func (c *conn) dispatch(data []byte) bool {
 			}
 			msg.SessionID, msg.Method = gone.SessionID, eventEnded
 		}
-		c.mu.Lock()
-		fn := c.handlers[msg.SessionID]
-		c.mu.Unlock()
-		if fn != nil {
-			fn(msg.Method, msg.Params)
-		}
+		c.deliver(msg.SessionID, msg.Method, msg.Params)
 		return true
 	}
 	c.mu.Lock()
@@ -310,8 +341,8 @@ func (p pendingCall) wait(ctx context.Context, result any) error {
 }
 
 func (p pendingCall) read(r reply, result any) error {
-	if r.oversize {
-		return fmt.Errorf("%w (%s)", errOversize, p.method)
+	if r.fault != nil {
+		return fmt.Errorf("%w (%s)", r.fault, p.method)
 	}
 	if r.err != nil {
 		r.err.Method = p.method

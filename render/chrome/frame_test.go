@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -26,7 +27,7 @@ func pipes(t *testing.T) (c *conn, commands *os.File, answers *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = newConn(in, out)
+	c = newConn(in, out, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { c.close(); commands.Close(); answers.Close() })
 	return c, commands, answers
 }

@@ -77,24 +77,53 @@ func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID
 		root.post(proto.TargetCloseTarget{TargetID: made})
 		return nil, err
 	}
-	p := &page{
-		session: root.conn.session(string(attached.SessionID)),
-		kind:    k,
-		target:  made,
-		frame:   proto.PageFrameID(made), // The main frame of a target has its id.
-		context: id,
-		changed: make(chan struct{}, 1),
-	}
-	root.conn.handle(p.id, p.event)
-	err := p.batch(ctx, p.setup()...)
-	if err == nil && k.lane == Realm {
-		err = p.call(ctx, proto.BrowserGetWindowForTarget{}, &p.window)
-	}
+	p := preparePage(root.conn.session(string(attached.SessionID)), k, made, id)
+	err := p.prepare(ctx)
 	if err != nil {
 		p.close(root)
 		return nil, err
 	}
 	return p, nil
+}
+
+// prepare sets a new target up for its lane. It ends at once when the renderer crashes,
+// because what was asked of it is never answered.
+func (p *page) prepare(ctx context.Context) error {
+	ctx, cancel := p.tie(ctx)
+	defer cancel(nil)
+	err := p.batch(ctx, p.setup()...)
+	if err == nil && p.lane == Realm {
+		err = p.call(ctx, proto.BrowserGetWindowForTarget{}, &p.window)
+	}
+	return err
+}
+
+// tie makes the returned context end with ctx, and with the use of the page.
+func (p *page) tie(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cancel = cancel
+	if p.spoiled != nil {
+		cancel(p.spoiled)
+	}
+	return ctx, cancel
+}
+
+// preparePage returns the page of a target that was attached to. From then on it takes
+// the target's events.
+func preparePage(s session, k kind, target proto.TargetTargetID, id proto.BrowserBrowserContextID) *page {
+	p := &page{
+		session: s,
+		kind:    k,
+		target:  target,
+		frame:   proto.PageFrameID(target), // The main frame of a target has its id.
+		context: id,
+		load:    newLoadState(),
+		changed: make(chan struct{}, 1),
+	}
+	s.conn.handle(s.id, p.event)
+	return p
 }
 
 // setup lists the commands that prepare a new target.
@@ -149,20 +178,15 @@ func (p *page) spent() bool {
 // begin ties the page to a job: the returned context ends with ctx, and with
 // the page's crash or attempt to use a network that its lane does not have.
 func (p *page) begin(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cancel = cancel
 	p.documents++
 	p.dirty = true
 	if p.blank == nil { // Else the state belongs to the navigation under way.
 		p.load = newLoadState()
 	}
 	p.headers = nil
-	if p.spoiled != nil {
-		cancel(p.spoiled)
-	}
-	return ctx, cancel
+	p.mu.Unlock()
+	return p.tie(ctx)
 }
 
 // end unties the page from its job, and starts the next realm in advance, so
@@ -269,6 +293,8 @@ func (p *page) event(method string, params json.RawMessage) {
 		p.spoil(errTargetCrashed)
 	case eventLost:
 		p.spoil(errConnClosed)
+	case eventBroken:
+		p.spoil(errMessage)
 	case eventEnded:
 		p.spoil(errWindowClosed)
 	case "Target.attachedToTarget", "Network.webSocketCreated", "Network.webTransportCreated":

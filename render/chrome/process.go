@@ -66,7 +66,7 @@ func (p *process) start(cfg Config, h home) error {
 		priority.Aside(p.cmd.Process.Pid)
 	}
 	p.share.Set(p.cmd.Process.Pid, priority.Of(cfg.Background))
-	p.conn = newConn(ourIn, ourOut)
+	p.conn = newConn(ourIn, ourOut, cfg.Logger)
 	go func() {
 		defer close(p.exited)
 		_ = p.cmd.Wait() // How it ended does not matter: its end is the news.

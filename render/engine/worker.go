@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"relaypdf/internal/guard"
 )
 
 // The pause after a child could not be started doubles between these bounds.
@@ -45,7 +47,7 @@ func (w *worker) run() {
 		}
 		select {
 		case r := <-jobs:
-			w.serve(r)
+			w.take(r)
 		case s := <-w.next:
 			_ = w.adopt(s) // logged, and tried again
 		case <-retry:
@@ -75,8 +77,13 @@ func (w *worker) begin() {
 	next := make(chan started, 1)
 	w.next = next
 	go func() {
-		c, err := startChild(w.pool.ctx, w.pool)
-		next <- started{c, err}
+		var s started
+		err := guard.Try(func() (err error) {
+			s.child, err = startChild(w.pool.ctx, w.pool)
+			return err
+		})
+		s.err = err
+		next <- s
 	}()
 }
 
@@ -99,6 +106,20 @@ func (w *worker) adopt(s started) error {
 	w.child, w.pause = s.child, minPause
 	w.pool.cfg.Logger.Debug("engine ready", "pid", s.child.cmd.Process.Pid, "uid", s.child.report.UID)
 	return nil
+}
+
+// take is serve, whose panic fails the one job and costs the child.
+func (w *worker) take(r *request) {
+	err := guard.Do(func() { w.serve(r) })
+	if err == nil {
+		return
+	}
+	w.pool.cfg.Logger.Error("engine worker panicked", "job", r.job.Name, "error", err)
+	w.drop()
+	select {
+	case r.reply <- outcome{err: fmt.Errorf("%w: %w", ErrCrashed, err)}:
+	default: // It was answered before.
+	}
 }
 
 // serve runs one job and answers it, before anything slow is cleaned up.
