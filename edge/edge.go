@@ -25,8 +25,10 @@ type Config struct {
 	// TrustedIPHeader names the one header that carries the client's address, as
 	// ParseAddressHeader reads it; empty takes the socket's.
 	TrustedIPHeader string
-	Logger          *slog.Logger
-	Registry        prometheus.Registerer
+	// MaxDiscard bounds, in bytes, what is read of a request after its answer.
+	MaxDiscard int64
+	Logger     *slog.Logger
+	Registry   prometheus.Registerer
 	// Tracer begins the traces of requests, or goes on with their clients'.
 	Tracer *trace.Tracer
 }
@@ -44,7 +46,7 @@ func New(c Config) http.Handler {
 		})
 	}
 	trusted, _ := ParseAddressHeader(c.TrustedIPHeader)
-	return chi.Chain(Identify(trusted), noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer), Keep, Recover(c.Fail), Guard(c.Fail)).Handler(sides)
+	return chi.Chain(discardRest(c.MaxDiscard, discardTime), Identify(trusted), noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer), Keep, Recover(c.Fail), Guard(c.Fail)).Handler(sides)
 }
 
 // Methods are those that a route may take.

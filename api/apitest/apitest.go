@@ -113,7 +113,7 @@ func New(t testing.TB, o Options) *Server {
 		t.Fatalf("make the API: %v", err)
 	}
 	s.Handler = edge.New(edge.Config{
-		API: s.API.Handler(), Fail: s.API.Fail, TrustedIPHeader: o.TrustedIPHeader, Logger: cfg.Logger, Registry: s.Registry, Tracer: cfg.Tracer,
+		API: s.API.Handler(), Fail: s.API.Fail, TrustedIPHeader: o.TrustedIPHeader, MaxDiscard: 2 * max(cfg.MaxBody, cfg.MaxFile), Logger: cfg.Logger, Registry: s.Registry, Tracer: cfg.Tracer,
 	})
 	server.Config.Handler = s.Handler
 	server.Start()

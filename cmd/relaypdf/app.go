@@ -154,7 +154,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	}
 	a.public.Handler = edge.New(edge.Config{
 		API: a.API.Handler(), Serves: a.API.Serves, Fail: a.API.Fail, Pages: outside.before(pages, a.API.Handler()),
-		TrustedIPHeader: config.TrustedIPHeader, Logger: log, Registry: a.registry, Tracer: a.tracer,
+		TrustedIPHeader: config.TrustedIPHeader, MaxDiscard: 2 * max(config.MaxBody, config.MaxFile), Logger: log, Registry: a.registry, Tracer: a.tracer,
 	})
 	a.private.Handler = privateHandler(a.registry, a.public.Handler)
 	return a, nil

@@ -1,0 +1,117 @@
+package edge
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+const (
+	// discardTime bounds how long the rest of one request is read.
+	discardTime = 10 * time.Second
+	// maxDiscards bounds how many are read at once; others are closed with their answer.
+	maxDiscards = 64
+	// smallRest is what net/http reads by itself before it answers, and keeps the
+	// connection for the next request.
+	smallRest = 256 << 10
+)
+
+// discardRest reads, after an answer, what its handler left of a request's body: at most
+// so many bytes, and for a time. Most clients read no answer before they have sent
+// everything, and lose it where the connection is closed first. It belongs outside of
+// everything that may answer.
+func discardRest(most int64, timeout time.Duration) func(http.Handler) http.Handler {
+	places := make(chan struct{}, maxDiscards)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ContentLength == 0 || r.ProtoMajor != 1 { // HTTP/2 refuses one stream and keeps the connection
+				next.ServeHTTP(w, r)
+				return
+			}
+			body := &countedBody{ReadCloser: r.Body, left: r.ContentLength, waits: r.Header.Get("Expect") != ""}
+			answer := &earlyAnswer{ResponseWriter: w, body: body}
+			seen := *r
+			seen.Body = body
+			next.ServeHTTP(answer, &seen)
+			if !answer.early {
+				return
+			}
+			select {
+			case places <- struct{}{}:
+				defer func() { <-places }()
+			default:
+				return
+			}
+			line := http.NewResponseController(w)
+			// The deadline stays: closing the body must not wait for more of it either.
+			if line.Flush() == nil && line.SetReadDeadline(time.Now().Add(timeout)) == nil {
+				_, _ = io.CopyN(io.Discard, body.ReadCloser, most)
+			}
+		})
+	}
+}
+
+// countedBody knows how much of a request has not been read.
+type countedBody struct {
+	io.ReadCloser
+
+	left  int64 // negative where the request does not say
+	waits bool  // for 100 Continue, which the first read sends
+	ended bool
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.waits = false
+	if b.left > 0 {
+		b.left -= int64(n)
+	}
+	b.ended = b.ended || b.left == 0 || errors.Is(err, io.EOF)
+	return n, err
+}
+
+// long reports whether the rest is more than net/http reads by itself. A client that
+// waits to be asked for its body sends none.
+func (b *countedBody) long() bool {
+	return !b.ended && !b.waits && (b.left < 0 || b.left >= smallRest)
+}
+
+// earlyAnswer sends an answer before its request has been read.
+type earlyAnswer struct {
+	http.ResponseWriter
+
+	body    *countedBody
+	decided bool
+	early   bool
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *earlyAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *earlyAnswer) Write(p []byte) (int, error) {
+	a.decide()
+	return a.ResponseWriter.Write(p)
+}
+
+// WriteHeader sends the status.
+func (a *earlyAnswer) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		a.decide()
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// decide tells net/http to answer at once where much of the body is left, and to take no
+// further request from the connection.
+func (a *earlyAnswer) decide() {
+	if a.decided {
+		return
+	}
+	a.decided = true
+	if !a.body.long() || http.NewResponseController(a.ResponseWriter).EnableFullDuplex() != nil {
+		return
+	}
+	a.early = true
+	a.Header().Set("Connection", "close")
+}
