@@ -233,7 +233,7 @@ func scopeOf(pattern string) string {
 // Body reads a request's body, of most bytes, as that of any route: one that comes
 // too slowly is given up.
 func (d *AgentDoor) Body(w http.ResponseWriter, r *http.Request, most int64) io.Reader {
-	return http.MaxBytesReader(w, pace(w, r.Body), most)
+	return newBody(w, r, most)
 }
 
 // CountRead counts what a caller asks for that is no call of a tool.

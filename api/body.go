@@ -1,10 +1,13 @@
 package api
 
 import (
+	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"relaypdf/api/fault"
@@ -16,6 +19,81 @@ const (
 	bodyGrace  = 30 * time.Second // before the rate counts, and between two parts
 	bodyMinPer = 32 << 10         // bytes a second, at least, on average after the grace
 )
+
+// bodyReader reads the body of a request, of most bytes as it is sent and as it is
+// unpacked. What its headers say is looked at with the first byte: a wrong one is not
+// for a caller who has not shown a key.
+type bodyReader struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	max     int64
+	content io.Reader // nil before the first byte
+	paced   *pacedBody
+}
+
+func newBody(w http.ResponseWriter, r *http.Request, maxBytes int64) *bodyReader {
+	return &bodyReader{w: w, r: r, max: maxBytes}
+}
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	if b.content == nil {
+		if err := b.open(); err != nil {
+			return 0, err
+		}
+	}
+	return b.content.Read(p)
+}
+
+// Close closes the body as it is sent.
+func (b *bodyReader) Close() error { return b.r.Body.Close() }
+
+// end takes the deadline off, where the body was not read to its end.
+func (b *bodyReader) end() {
+	if b.paced != nil {
+		b.paced.end()
+	}
+}
+
+func (b *bodyReader) open() error {
+	if b.r.ContentLength > b.max {
+		return &http.MaxBytesError{Limit: b.max}
+	}
+	b.paced = pace(b.w, b.r.Body)
+	sent := http.MaxBytesReader(b.w, b.paced, b.max)
+	encoding := strings.Join(b.r.Header.Values("Content-Encoding"), ", ")
+	switch strings.ToLower(encoding) {
+	case "", "identity":
+		b.content = sent
+	case "gzip", "x-gzip":
+		b.content = http.MaxBytesReader(b.w, &gzippedBody{sent: sent}, b.max)
+	default:
+		return fault.Invalid("Content-Encoding", fmt.Sprintf("must be gzip or identity; got %.40q", encoding))
+	}
+	return nil
+}
+
+// gzippedBody unpacks what a client has packed, and words what is wrong with it.
+type gzippedBody struct {
+	sent     io.ReadCloser
+	unpacked *gzip.Reader
+}
+
+func (g *gzippedBody) Read(p []byte) (n int, err error) {
+	if g.unpacked == nil {
+		g.unpacked, err = gzip.NewReader(g.sent)
+	}
+	if err == nil {
+		n, err = g.unpacked.Read(p)
+	}
+	var known *fault.Error
+	var over *http.MaxBytesError
+	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &known) && !errors.As(err, &over) || errors.Is(err, io.EOF) && g.unpacked == nil {
+		err = &fault.Error{Code: fault.InvalidRequest, Cause: err, Message: "The request body is not valid gzip. Send it as the header Content-Encoding says, or leave the header out."}
+	}
+	return n, err
+}
+
+func (g *gzippedBody) Close() error { return g.sent.Close() }
 
 // pacedBody reads the body of a request with a deadline that moves on with what
 // has come, and words what is wrong with the way it came.

@@ -179,7 +179,7 @@ func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request
 	case r.ContentLength == 0 && len(request.Body.Required) == 0:
 		body = strings.NewReader("{}") // what asks for nothing needs no body
 	default:
-		body = &httpBody{r: r, limit: http.MaxBytesReader(w, pace(w, r.Body), f.maxBody())}
+		body = &httpBody{r: r, limit: newBody(w, r, f.maxBody())}
 	}
 	in, err := request.Bind(r.Context(), values, body)
 	var found op.Faults

@@ -56,7 +56,7 @@ func runOperation(a *API, operation *op.Operation[*operation.Env], who func(*htt
 		}
 		refuseQuery(query, &request)
 		request.Form = formBoundary(r.Header)
-		request.Body = &httpBody{r: r, limit: http.MaxBytesReader(w, pace(w, r.Body), a.maxBody)}
+		request.Body = &httpBody{r: r, limit: newBody(w, r, a.maxBody)}
 		outcome, verdict, err := a.Calls.Do(r.Context(), request)
 		setRateHeaders(w.Header(), verdict)
 		if err != nil {

@@ -42,12 +42,9 @@ type uploadInput struct {
 
 // receive finds the file in the request, whose body the route's function reads.
 func (in *uploadInput) receive(a *API, w http.ResponseWriter, r *http.Request) (err error) {
-	if r.ContentLength > a.maxFile+maxFormOverhead {
-		return &op.SizeError{Field: call.UploadField, Limit: a.maxFile}
-	}
-	paced := pace(w, r.Body)
-	in.done = paced.end
-	r.Body = http.MaxBytesReader(w, paced, a.maxFile+maxFormOverhead)
+	whole := *r
+	body := newBody(w, &whole, a.maxFile+maxFormOverhead)
+	r.Body, in.done = body, body.end
 	if in.upload, err = openUpload(r); err != nil {
 		in.done()
 		return uploadFault(err, a.maxFile)

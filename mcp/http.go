@@ -194,6 +194,7 @@ func (d *Door) one(ctx context.Context, r *http.Request, m message) Answer {
 	q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(m.text)), int64(len(m.text))
 	q.Header.Set("Accept", "application/json, text/event-stream")
 	q.Header.Set("Content-Type", "application/json")
+	q.Header.Del("Content-Encoding")
 	q.Header.Del("Last-Event-Id")
 	q.Header.Del("Mcp-Session-Id")
 	w := &edge.Recorder{}
