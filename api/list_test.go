@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/wire"
+	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
 
@@ -153,4 +155,36 @@ func TestOperationsRefuseQueryParameters(t *testing.T) {
 		}
 	}
 	s.Send(t, apitest.Request{Path: "/v1/test/echo?", Body: `{"text":"x"}`}).OK(t)
+}
+
+// TestNoListTakesAnotherCursor asks every list for the page after what no page ends with.
+func TestNoListTakesAnotherCursor(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	var description struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal([]byte(s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/openapi.json"}).OK(t).Body), &description); err != nil {
+		t.Fatal(err)
+	}
+	lists := 0
+	for path, methods := range description.Paths {
+		for _, parameter := range methods["get"].Parameters {
+			if parameter.Name != "cursor" || path == "/v1/fonts" { // which has a renderer: TestFonts
+				continue
+			}
+			lists++
+			for _, cursor := range []string{"x", "file_x", "00000000-0000-0000-0000-00000000000", store.NewID("acc"), "%00", "a%20b"} {
+				got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path + "?cursor=" + cursor}).Refused(t, fault.InvalidRequest)
+				if len(got.Details) != 1 || got.Details[0].Field != "cursor" {
+					t.Errorf("%s?cursor=%s: the details are %v", path, cursor, got.Details)
+				}
+			}
+		}
+	}
+	if lists < 4 {
+		t.Errorf("%d lists have a cursor, want those of files, jobs, deliveries and templates at least", lists)
+	}
 }

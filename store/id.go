@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // An id is its kind, an underscore and 39 lower-case characters of Crockford's
@@ -98,6 +100,17 @@ func timeOf(id string) (time.Time, bool) {
 		ms = ms*32 + int64(digit)
 	}
 	return time.UnixMilli(ms), true
+}
+
+// isID reports whether a text has the form of the ids of a kind; of UUIDs where the kind
+// is empty.
+func isID(kind, text string) bool {
+	if kind == "" {
+		_, err := uuid.Parse(text)
+		return err == nil
+	}
+	body, ok := strings.CutPrefix(text, kind+"_")
+	return ok && len(body) == idChars && strings.Trim(body, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
 // CallID returns the id of the call whose result has the id. Nobody can tell the

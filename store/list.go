@@ -42,7 +42,8 @@ type listed[Item any] interface {
 	item(now time.Time) Item
 }
 
-// readPage reads the rows that meet the filter. Kind is that of their ids.
+// readPage reads the rows that meet the filter. Kind is that of their ids, empty where
+// these are UUIDs.
 func readPage[Item any, Row any, PtrRow interface {
 	*Row
 	listed[Item]
@@ -50,7 +51,7 @@ func readPage[Item any, Row any, PtrRow interface {
 	if l.Limit == 0 {
 		l.Limit = DefaultList
 	}
-	if l.Limit < 1 || l.Limit > MaxList || !storable(l.Cursor) {
+	if l.Limit < 1 || l.Limit > MaxList || l.Cursor != "" && !isID(kind, l.Cursor) {
 		return Page[Item]{}, fmt.Errorf("%w: a list has a limit of 1 to %d and a cursor of its own", ErrBadList, MaxList)
 	}
 	var rows []Row

@@ -193,7 +193,7 @@ func TestListsOfAccountsAndDeliveries(t *testing.T) {
 				t.Errorf("%s: got %d deliveries, want %d", name, len(got), test.want)
 			}
 		}
-		for _, l := range []store.List{{Limit: -1}, {Limit: 101}, {Cursor: "a\x00"}} {
+		for _, l := range []store.List{{Limit: -1}, {Limit: 101}, {Cursor: "a\x00"}, {Cursor: "x"}, {Cursor: "call_x"}, {Cursor: store.NewID("file")}} {
 			if _, err := f.Calls(t.Context(), store.CallFilter{AccountID: f.acc.ID, List: l}); !errors.Is(err, store.ErrBadList) {
 				t.Errorf("%+v: got %v, want ErrBadList", l, err)
 			}

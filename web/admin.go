@@ -29,9 +29,6 @@ func (w operators) showAccounts(v *visit) error {
 	m := views.AdminAccounts{Text: v.value("q"), State: v.value("state")}
 	f := store.AccountSearch{Text: m.Text, State: m.State, List: store.List{Cursor: v.value("cursor")}}
 	page, err := w.all.Accounts(v.ctx(), f)
-	if errors.Is(err, store.ErrBadList) {
-		err = store.ErrNotFound
-	}
 	if err != nil {
 		return err
 	}

@@ -47,9 +47,6 @@ func (w deliveries) showDeliveries(v *visit) error {
 	page, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{
 		AccountID: v.account.ID, EndpointID: m.Filter.Endpoint, Status: m.Filter.Status, EventType: m.Filter.Event, List: store.List{Cursor: v.value("cursor")},
 	})
-	if errors.Is(err, store.ErrBadList) {
-		err = store.ErrNotFound
-	}
 	if err != nil {
 		return err
 	}

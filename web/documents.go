@@ -63,11 +63,7 @@ func (w documents) showDocuments(v *visit) error {
 // looked for.
 func (w documents) calls(v *visit, text string, f store.CallFilter) (store.Page[store.Call], error) {
 	if text == "" {
-		page, err := w.store.Calls(v.ctx(), f)
-		if errors.Is(err, store.ErrBadList) {
-			err = store.ErrNotFound
-		}
-		return page, err
+		return w.store.Calls(v.ctx(), f)
 	}
 	call, err := w.store.Call(v.ctx(), text)
 	if errors.Is(err, store.ErrNotFound) {
