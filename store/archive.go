@@ -164,7 +164,7 @@ func (s ArchiveStore) archiveOrKeep(ctx context.Context, p oldPart, stays string
 		stays = ""
 	}
 	a := Archived{Month: p.month.String(), Table: p.table, Kept: stays}
-	if err := s.read.NewRaw("SELECT COUNT(*) FROM "+p.name()).Scan(ctx, &a.Rows); err != nil {
+	if err := s.reports.NewRaw("SELECT COUNT(*) FROM "+p.name()).Scan(ctx, &a.Rows); err != nil {
 		return err
 	}
 	tell(a)
@@ -218,7 +218,7 @@ func (s ArchiveStore) monthStays(ctx context.Context, m month) (string, error) {
 	}
 	for _, c := range openCounts {
 		var n int
-		if err := s.read.NewRaw(c.query, m.firstID(c.kind), (m+1).firstID(c.kind), (m+1).firstID("dlv")).Scan(ctx, &n); err != nil {
+		if err := s.reports.NewRaw(c.query, m.firstID(c.kind), (m+1).firstID(c.kind), (m+1).firstID("dlv")).Scan(ctx, &n); err != nil {
 			return "", err
 		}
 		if n > 0 {

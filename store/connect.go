@@ -10,12 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
@@ -104,7 +101,7 @@ func (s *core) connectSQLite(ctx context.Context, path string) error {
 	}
 	s.write.SetMaxOpenConns(2) // One is the writer's for good.
 	// Switching to WAL needs the file for itself, so it happens under the lock too.
-	err = withFileLock(ctx, path+".lock", func() error { return migrateSchema(ctx, s.write, SQLite, s.now()) })
+	err = withFileLock(ctx, path+".lock", func() error { return migrateSchema(ctx, s.log, s.write, SQLite, s.now()) })
 	if err != nil {
 		return errors.Join(err, s.write.Close())
 	}
@@ -140,48 +137,46 @@ func openSQLite(path string, params ...string) (*bun.DB, error) {
 	return bun.NewDB(db, sqlitedialect.New()), nil
 }
 
-const (
-	// DefaultConns bounds the connections of a process to PostgreSQL.
-	DefaultConns = 16
-	// reportConns bounds those of reports besides.
-	reportConns = 4
-	// minConns are needed: one holds the lock while another migrates.
-	minConns         = 2
-	postgresIdleTime = 5 * time.Minute
-)
-
 func (s *core) connectPostgres(ctx context.Context, c Config) error {
 	s.dialect = Postgres
-	cfg, err := pgx.ParseConfig(c.URL) // its errors leave the password out
+	way, err := parseRoute(c.URL)
 	if err != nil {
 		return err
 	}
-	conns := poolSize(cfg, cmp.Or(c.Conns, DefaultConns))
+	conns := poolSize(way.ConnConfig, cmp.Or(c.Conns, DefaultConns))
 	// A pooler of connections in between may not know of what was prepared: there
 	// is a second URL then, or the URL has default_query_exec_mode=exec.
-	prepare := cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && c.SessionURL == ""
-	s.session = cfg.Copy()
+	prepare := way.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && c.SessionURL == ""
+	session := way
 	if c.SessionURL != "" {
-		if s.session, err = pgx.ParseConfig(c.SessionURL); err != nil {
+		if session, err = parseRoute(c.SessionURL); err != nil {
 			return fmt.Errorf("the address for sessions: %w", err)
 		}
-		poolSize(s.session, 0)
+		poolSize(session.ConnConfig, 0)
 	}
 	if c.ReadURL != "" {
 		if s.replica, err = openReplica(c.ReadURL, conns); err != nil {
 			return fmt.Errorf("the address of the replica: %w", err)
 		}
 	}
-	db := openPostgres(cfg, conns)
-	s.write = bun.NewDB(db, pgdialect.New()).WithQueryHook(deadlines{})
+	way, session = way.writable(), session.writable()
+	if way, err = way.reach(ctx, s.log); err != nil {
+		return err
+	}
+	if c.SessionURL == "" {
+		session = way
+	} else if session, err = session.reach(ctx, s.log); err != nil {
+		return fmt.Errorf("the address for sessions: %w", err)
+	}
+	s.session = session.config(migrationBounds)
+	s.write = bun.NewDB(way.open(workBounds, conns), pgdialect.New()).WithQueryHook(deadlines{})
 	s.read = s.write
-	s.reports = bun.NewDB(openPostgres(cfg, reportConns), pgdialect.New())
-	err = reach(ctx, db)
-	if err == nil && s.clock != nil {
-		_, err = s.clock.compare(ctx, db)
+	s.reports = bun.NewDB(way.open(reportBounds, reportConns), pgdialect.New())
+	if s.clock != nil {
+		_, err = s.clock.compare(ctx, s.write.DB)
 	}
 	if err == nil {
-		err = migratePostgres(ctx, s.session, s.now())
+		err = s.migratePostgres(ctx, session)
 	}
 	if err == nil && prepare {
 		err = s.compilePaidPath(ctx)
@@ -193,43 +188,8 @@ func (s *core) connectPostgres(ctx context.Context, c Config) error {
 }
 
 // migratePostgres brings the schema up to date, on connections of its own.
-func migratePostgres(ctx context.Context, session *pgx.ConnConfig, now time.Time) error {
-	db := bun.NewDB(openPostgres(session.Copy(), minConns), pgdialect.New())
-	err := withAdvisoryLock(ctx, db, func() error { return migrateSchema(ctx, db, Postgres, now) })
+func (s *core) migratePostgres(ctx context.Context, session route) error {
+	db := bun.NewDB(session.open(migrationBounds, minConns), pgdialect.New())
+	err := withAdvisoryLock(ctx, db, func() error { return migrateSchema(ctx, s.log, db, Postgres, s.now()) })
 	return errors.Join(err, db.Close())
-}
-
-// openPostgres returns a pool of at most so many connections.
-func openPostgres(cfg *pgx.ConnConfig, conns int) *sql.DB {
-	// bun writes the arguments into the statement, so that no two texts are
-	// equal and a cache of prepared statements would only fill up.
-	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
-	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
-	db := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(probe))
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	db.SetConnMaxIdleTime(postgresIdleTime)
-	return db
-}
-
-// reach waits for the first connection.
-func reach(ctx context.Context, db *sql.DB) error {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	return db.PingContext(ctx)
-}
-
-// poolSize takes the options of pools out of the URL's, which the server does
-// not know, and returns the bound of connections among them, or size.
-func poolSize(cfg *pgx.ConnConfig, size int) int {
-	for name, text := range cfg.RuntimeParams {
-		if !strings.HasPrefix(name, "pool_") {
-			continue
-		}
-		delete(cfg.RuntimeParams, name)
-		if n, err := strconv.Atoi(text); name == "pool_max_conns" && err == nil && n > 0 {
-			size = n
-		}
-	}
-	return max(size, minConns)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +47,7 @@ func columnTypesFor(dialect string) columnTypes {
 
 // migrateSchema brings the schema up to date. The caller holds the lock that
 // keeps other processes out.
-func migrateSchema(ctx context.Context, db *bun.DB, dialect string, now time.Time) error {
+func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect string, now time.Time) error {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return err
@@ -55,22 +56,72 @@ func migrateSchema(ctx context.Context, db *bun.DB, dialect string, now time.Tim
 	if err := set.Discover(files); err != nil {
 		return err
 	}
-	m := migrate.NewMigrator(db, set,
-		migrate.WithTemplateData(columnTypesFor(dialect)),
-		migrate.WithMarkAppliedOnSuccess(true))
+	options := []migrate.MigratorOption{migrate.WithTemplateData(columnTypesFor(dialect)), migrate.WithMarkAppliedOnSuccess(true)}
+	if dialect == Postgres {
+		options = append(options, migrate.BeforeMigration(boundMigration), migrate.AfterMigration(unboundMigration))
+	}
+	m := migrate.NewMigrator(db, set, options...)
 	if err := m.Init(ctx); err != nil {
 		return err
 	}
-	if _, err = m.Migrate(ctx); err != nil {
-		return err
-	}
-	if err := addColumns(ctx, db, dialect); err != nil {
-		return err
-	}
-	if err := makePartitions(ctx, db, dialect, now); err != nil {
-		return err
+	for _, step := range []func() error{
+		func() error { _, err := m.Migrate(ctx); return err },
+		func() error { return addColumns(ctx, db, dialect) },
+		func() error { return makePartitions(ctx, db, dialect, now) },
+	} {
+		if err := untilUnlocked(ctx, log, step); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// A migration that waits for the lock of a table keeps everyone waiting who comes
+// after it, readers included. It therefore waits for lockTimeout only, lets the others
+// pass, and is tried again.
+const (
+	// migrationTimeout bounds the attempts of a migration.
+	migrationTimeout = 10 * time.Minute
+	// unlockPause is how long others pass between two attempts.
+	unlockPause = time.Second
+)
+
+// boundLocks bounds the wait for a lock in the transaction under way.
+var boundLocks = fmt.Sprintf("SET LOCAL lock_timeout = %d", lockTimeout.Milliseconds())
+
+// boundMigration bounds the locks of a migration that is a transaction. Another makes
+// indexes concurrently: it waits for old transactions, and nobody waits for it.
+func boundMigration(ctx context.Context, db bun.IConn, _ *migrate.Migration) error {
+	bound := "SET lock_timeout = 0"
+	if _, isTx := db.(bun.Tx); isTx {
+		bound = boundLocks
+	}
+	_, err := db.ExecContext(ctx, bound)
+	return err
+}
+
+// unboundMigration undoes boundMigration, as the connection stays.
+func unboundMigration(ctx context.Context, db bun.IConn, _ *migrate.Migration) error {
+	if _, isTx := db.(bun.Tx); isTx {
+		return nil
+	}
+	_, err := db.ExecContext(ctx, "RESET lock_timeout")
+	return err
+}
+
+// untilUnlocked does a step of a migration, again where a lock was not free in time.
+func untilUnlocked(ctx context.Context, log *slog.Logger, step func() error) error {
+	for begin := time.Now(); ; {
+		err := step()
+		if !locked(err) || time.Since(begin) > migrationTimeout {
+			return err
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, "a migration waits for a lock; find long transactions in pg_stat_activity",
+			slog.Duration("waited", time.Since(begin).Round(time.Second)), slog.Any("error", err))
+		if pause(ctx, unlockPause); ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // addedColumns are columns that tables got after they had been made. SQLite can
@@ -104,11 +155,19 @@ func addColumns(ctx context.Context, db *bun.DB, dialect string) error {
 			continue
 		}
 		definition := strings.NewReplacer("{{.ID}}", types.ID, "{{.Int}}", types.Int).Replace(c.definition)
-		if _, err := db.ExecContext(ctx, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", c.table, c.column, definition)); err != nil {
+		if err := addColumn(ctx, db, dialect, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", c.table, c.column, definition)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func addColumn(ctx context.Context, db *bun.DB, dialect, statement string) error {
+	if dialect == Postgres {
+		statement = boundLocks + "; " + statement // one transaction
+	}
+	_, err := db.ExecContext(ctx, statement)
+	return err
 }
 
 // migrationLock is the PostgreSQL advisory lock under which the schema is

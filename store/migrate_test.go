@@ -1,8 +1,14 @@
 package store_test
 
 import (
+	"context"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
+	"relaypdf/internal/slow"
+	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
 
@@ -15,5 +21,57 @@ func TestMigrationLockEndsWithItsTransaction(t *testing.T) {
 	err := s.DB().NewRaw("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(t.Context(), &held)
 	if err != nil || held != 0 {
 		t.Errorf("got %d advisory locks after the start, %v; want none", held, err)
+	}
+}
+
+// TestMigrationLetsReadersPass: a migration that waits for a long reader of a table
+// keeps no other reader waiting, and succeeds when the long one ends.
+func TestMigrationLetsReadersPass(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	for name, undo := range map[string]string{
+		"a column":    "ALTER TABLE webhooks DROP COLUMN failed_day",
+		"a migration": "DELETE FROM bun_migrations WHERE name = '0020'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := storetest.Postgres(t)
+			raw := operator(t, db)
+			db.Open(t, nil) // where the server was given, it has no tables before
+			execute(t, raw, undo)
+			release := hold(t, raw, "SELECT (SELECT count(*) FROM webhooks) + (SELECT count(*) FROM jobs)")
+			var logged storetest.Log
+			opened := make(chan error, 1)
+			go func() {
+				s, err := store.Open(context.WithoutCancel(t.Context()), store.Config{URL: db.URL, DataDir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+				if err == nil {
+					err = s.Close()
+				}
+				opened <- err
+			}()
+			awaitLocked(t, raw, 1)
+			for range 3 {
+				var n int
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				err := raw.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM webhooks) + (SELECT count(*) FROM jobs)").Scan(&n)
+				cancel()
+				if err != nil {
+					t.Fatalf("a reader beside the migration: %v", err)
+				}
+			}
+			select {
+			case err := <-opened:
+				t.Fatalf("the migration did not wait for the long reader: %v", err)
+			default:
+			}
+			release()
+			if err := <-opened; err != nil {
+				t.Errorf("the migration after the reader's end: %v", err)
+			}
+			execute(t, raw, "SELECT failed_day FROM webhooks")
+			if !strings.Contains(logged.String(), "a migration waits for a lock") {
+				t.Errorf("nobody is told of the wait: %q", logged.String())
+			}
+		})
 	}
 }

@@ -68,7 +68,7 @@ func makePartitions(ctx context.Context, db *bun.DB, dialect string, now time.Ti
 	}
 	return transactOnce(ctx, poolTx(db), func(ctx context.Context, tx txn) error {
 		// What waits for a lock keeps others waiting behind it.
-		lock := fmt.Sprintf("SET LOCAL lock_timeout = '5s'; SELECT pg_advisory_xact_lock(%d)", int64(partitionLock))
+		lock := fmt.Sprintf("%s; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(%d)", boundLocks, int64(partitionLock))
 		if _, err := tx.direct.ExecContext(ctx, lock); err != nil {
 			return err
 		}
@@ -144,7 +144,8 @@ func waitingMonths(ctx context.Context, tx txn, table, kind string, now month) (
 // MakePartitions makes the partitions of the next months, and of those before of
 // which rows wait for theirs.
 func (s UpkeepStore) MakePartitions(ctx context.Context) error {
-	if err := makePartitions(ctx, s.write, s.dialect, s.now()); err != nil {
+	err := untilUnlocked(ctx, s.log, func() error { return makePartitions(ctx, s.write, s.dialect, s.now()) })
+	if err != nil {
 		return fmt.Errorf("make partitions: %w", err)
 	}
 	return nil

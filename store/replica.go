@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 )
@@ -57,13 +56,14 @@ type logEnd struct {
 
 // openReplica returns the replica at the address, which need not be there yet.
 func openReplica(address string, conns int) (*replica, error) {
-	cfg, err := pgx.ParseConfig(address)
+	way, err := parseRoute(address)
 	if err != nil {
 		return nil, err
 	}
-	cfg.ConnectTimeout = replicaPatience
+	way.ConnectTimeout = replicaPatience
+	way.pooled = true // What is read there is short and locks nothing.
 	return &replica{
-		db: bun.NewDB(openPostgres(cfg, poolSize(cfg, conns)), pgdialect.New()), most: MaxReplicaLag,
+		db: bun.NewDB(way.open(workBounds, poolSize(way.ConnConfig, conns)), pgdialect.New()), most: MaxReplicaLag,
 		trouble: errUnseen,
 	}, nil
 }

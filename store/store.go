@@ -233,16 +233,27 @@ func (s *core) closeConnections() error {
 	return err
 }
 
-// Ping reports whether the database answers and can be read, and whether SQLite's disk
-// has room for what is to be written.
+// Ping reports whether the database answers, can be read and accepts writes, and
+// whether SQLite's disk has room for them.
 func (s *core) Ping(ctx context.Context) error {
-	if s.dialect == SQLite {
-		if err := durable.CheckRoom(filepath.Dir(s.path)); err != nil {
-			return err
-		}
+	if s.dialect == Postgres {
+		return s.checkPostgres(ctx)
+	}
+	if err := durable.CheckRoom(filepath.Dir(s.path)); err != nil {
+		return err
 	}
 	var one int
-	return s.read.NewRaw("SELECT 1 FROM accounts UNION ALL SELECT 1 LIMIT 1").Scan(ctx, &one)
+	if err := s.read.NewRaw("SELECT 1 FROM accounts UNION ALL SELECT 1 LIMIT 1").Scan(ctx, &one); err != nil {
+		return err
+	}
+	// It writes a page, and need not bring it to the disk.
+	err := s.inTx(context.WithValue(ctx, unsynced{}, true), func(ctx context.Context, tx txn) error {
+		return execTx(ctx, tx, "PRAGMA user_version = 0")
+	})
+	if err != nil {
+		return fmt.Errorf("the database %s accepts no writes: %w", s.path, err)
+	}
+	return nil
 }
 
 // Dialect returns SQLite or Postgres.

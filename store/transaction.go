@@ -69,7 +69,8 @@ func (s *core) transact(ctx context.Context, fn transaction, may func(error) boo
 }
 
 // untilKnown does something until it succeeds or fails for good: again at once
-// where PostgreSQL asks for it, and after a pause where the connection is lost.
+// where PostgreSQL asks for it or a lock was not free in time, and after a pause
+// where the connection is lost.
 func untilKnown(ctx context.Context, do func() error, may func(error) bool) (err error) {
 	rest := lostPause
 	var unknown *UnknownError
@@ -81,6 +82,7 @@ func untilKnown(ctx context.Context, do func() error, may func(error) bool) (err
 		switch {
 		case again && asked < writeAttempts:
 			asked++
+		case locked(err) && ctx.Err() == nil: // It has waited already.
 		case !again && (lost(err) || errors.As(err, &unknown)) && ctx.Err() == nil:
 			if pause(ctx, rest); ctx.Err() != nil {
 				return err
@@ -154,10 +156,29 @@ func committed(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &pg) && !lost(err), errors.Is(err, sql.ErrTxDone), DiskFull(err):
+	case errors.As(err, &pg) && (!lost(err) || pg.Code == codeIdle), errors.Is(err, sql.ErrTxDone), DiskFull(err):
 		return err
 	}
 	return &UnknownError{Cause: err}
+}
+
+// Codes of PostgreSQL for what a new connection or another attempt mends.
+const (
+	// codeReadOnly is read_only_sql_transaction: the server is not the primary any
+	// more, or was told to accept no writes.
+	codeReadOnly = "25006"
+	// codeIdle is idle_in_transaction_session_timeout: the server has ended the
+	// transaction, as this process did nothing in it for too long.
+	codeIdle = "25P03"
+	// codeLocked is lock_not_available: lock_timeout has passed.
+	codeLocked = "55P03"
+)
+
+// locked reports whether a transaction was rolled back because it waited too long
+// for a lock.
+func locked(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == codeLocked
 }
 
 // retryable reports whether PostgreSQL rolled a transaction back for reasons
@@ -176,9 +197,13 @@ func retryable(err error) bool {
 func lost(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		// Class 08: connections; class 57: the server shuts down, has crashed,
-		// or does not take connections yet.
-		return strings.HasPrefix(pg.Code, "08") || pg.Code == "57P01" || pg.Code == "57P02" || pg.Code == "57P03"
+		switch pg.Code {
+		case "57P01", "57P02", "57P03": // The server shuts down, has crashed, or does not take connections yet.
+			return true
+		case codeReadOnly, codeIdle:
+			return true
+		}
+		return strings.HasPrefix(pg.Code, "08")
 	}
 	var network net.Error
 	var connecting *pgconn.ConnectError

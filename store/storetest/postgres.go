@@ -231,6 +231,9 @@ var theBouncer = sync.OnceValues(func() (server, error) {
 // there are processes in some tests.
 const bouncerConns = 5
 
+// bouncerQuery is what docs/runbook.md has the pooler run on each of its connections.
+const bouncerQuery = "SET lock_timeout = 2000; SET idle_in_transaction_session_timeout = 5000; SET statement_timeout = 30000"
+
 // bouncerScript starts the pooler $2 with the settings in $3, says "ready" when
 // it listens in $1, and ends it as clusterScript does.
 const bouncerScript = `
@@ -264,7 +267,7 @@ func startBouncer(srv server) (server, error) {
 	if behind.Password != "" {
 		password = " password='" + behind.Password + "'"
 	}
-	settings := fmt.Sprintf("[databases]\n* = host=%s port=%d user=%s%s\n[pgbouncer]\nlisten_port = 6432\nauth_type = any\n"+
+	settings := fmt.Sprintf("[databases]\n* = host=%s port=%d user=%s%s connect_query='"+bouncerQuery+"'\n[pgbouncer]\nlisten_port = 6432\nauth_type = any\n"+
 		"pool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 1000", behind.Host, behind.Port, behind.User, password, bouncerConns)
 	dir, alive, err := startScript("pgbouncer", bouncerScript, program, settings)
 	if err != nil {
