@@ -90,6 +90,9 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := settle(ctx, doc); err != nil {
+		return nil, err
+	}
 	r := &reader{document: doc, args: args}
 	pages, err := r.readAll(ctx, numbers)
 	if err != nil {

@@ -110,6 +110,9 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := settle(ctx, doc); err != nil {
+		return nil, err
+	}
 	input.Input = doc.name
 	if _, err = runScript[bool](ctx, doc, "stamp.js", []byte(drawScript+stampScript), input); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"strings"
 	"testing"
 
 	"relaypdf/render/pdf/pdftest"
@@ -194,5 +195,27 @@ func TestStampTiles(t *testing.T) {
 	args.Marks[1].Position, args.Marks[1].Pages = new("bottom-right"), "1"
 	if got, want := extent(draw(t, make1(t, StampJob, args, colored(0), stamp), 1), green), image.Rect(24, 24, 176, 76); !close1(got, want) {
 		t.Errorf("two stamps are at %v, want %v", got, want)
+	}
+}
+
+// TestStampMisplacedObject: a table that has an object elsewhere, as that of some scanners
+// and editors has, costs neither the stamp nor the page.
+func TestStampMisplacedObject(t *testing.T) {
+	source := pdftest.Source{
+		Pages: []string{"alpha"}, Annots: map[int]string{0: "100 0 R"},
+		Objects: []string{"<< /Type /Annot /Subtype /Square /Rect [10 10 20 20] /Border [0 0 1] /Popup 101 0 R >>", "<< /Type /Annot /Subtype /Popup /Rect [10 10 20 20] /Parent 100 0 R >>"},
+	}
+	document := source.Write()
+	place := fmt.Sprintf("%010d 00000 n", bytes.Index(document, []byte("101 0 obj")))
+	if !bytes.Contains(document, []byte(place)) {
+		t.Fatal("the object is not in the table")
+	}
+	document = bytes.Replace(document, []byte(place), []byte("0000000015 00000 n"), 1)
+	stamped := make1(t, StampJob, stampArgs(nil), document, plate(t, green, 40, 20))
+	if out := pdftest.Tool(t, "qpdf", "--check", pdftest.Save(t, stamped)); strings.Contains(out, "WARNING") {
+		t.Errorf("qpdf says %s", out)
+	}
+	if extent(draw(t, stamped, 1), green).Empty() || !strings.Contains(pdftest.Tool(t, "pdftotext", pdftest.Save(t, stamped), "-"), "alpha") {
+		t.Error("the stamp or the text is missing")
 	}
 }
