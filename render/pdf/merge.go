@@ -32,14 +32,16 @@ const openAtOnce = 4
 type part struct {
 	*document
 	title string
-	// rich means that it may have an outline or links. Of one that surely has
-	// neither, reading all objects would be a waste of time.
+	// rich means that it may have an outline, links, layers or files. Of one that surely
+	// has none, reading all objects would be a waste of time.
 	rich  bool
 	first int // the number of its first page in the result, from 0
 	// structure is nil where neither outline nor links are to be carried over.
 	structure *structure
 	// outline is its own, with the marks of pages in the result.
 	outline []outlineNode
+	// carried means that its first page holds what is to come into the catalog.
+	carried bool
 }
 
 // merge joins documents. Where one of them has an outline, the result has one
@@ -127,7 +129,7 @@ func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 			return nil, false, err
 		}
 		p.packed = bytes.Contains(content, []byte("/ObjStm"))
-		p.rich = p.packed || slices.ContainsFunc([]string{"/Annots", "/Outlines", "/Encrypt"}, func(sign string) bool {
+		p.rich = p.packed || slices.ContainsFunc([]string{"/Annots", "/Outlines", "/Encrypt", "/OCProperties", "/EmbeddedFiles"}, func(sign string) bool {
 			return bytes.Contains(content, []byte(sign))
 		})
 		parts, rich = append(parts, p), rich || p.rich
@@ -170,6 +172,12 @@ func (p *part) carry(m mark) error {
 	p.outline = movedOutline(s.outlineNodes(s.Outlines), number)
 	changes := s.NewUpdate()
 	s.rewriteDests(changes, outlineObjects(s.Outlines), number)
+	if carried := s.carriedOf(); carried != nil {
+		if page, ok := changes.Value(s.Pages[0].Object).(pdffile.Dict); ok {
+			page[carriedKey], p.carried = carried, true
+			changes.Set(s.Pages[0].Object, page)
+		}
+	}
 	if tail, err := changes.Replace("/StructTreeRoot", "/Outlines"); err == nil {
 		return p.append(tail)
 	}
@@ -201,11 +209,11 @@ func join(ctx context.Context, w *engine.Work, frame []byte, inputs []qpdfJob, n
 // pages are replaced where they are.
 func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m mark) error {
 	doc := &document{work: w, name: "joined.pdf", pages: total}
-	packed := false
+	packed, carried := false, hasCarried(parts)
 	for _, p := range parts {
 		packed = packed || p.packed
 	}
-	if !packed {
+	if !packed && !carried {
 		doc.name = output
 	}
 	frame := newFrame(joinedOutline(parts, m), firstInfo(parts[0]))
@@ -215,8 +223,14 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 	if err := placeMarks(doc, m); err != nil {
 		return err
 	}
-	if packed {
-		return doc.write(ctx, qpdfJob{"objectStreams": "generate"})
+	if carried {
+		if err := placeCarried(doc, parts); err != nil {
+			return err
+		}
+	}
+	if packed || carried {
+		doc.packed = packed
+		return doc.write(ctx, qpdfJob{})
 	}
 	w.Output(output)
 	return nil

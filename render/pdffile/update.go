@@ -30,6 +30,18 @@ func (u *Update) Reserve() string {
 // Set gives an object its value.
 func (u *Update) Set(reference string, value any) { u.changed[reference] = value }
 
+// Value returns what an object is after the update.
+func (u *Update) Value(reference string) any {
+	if value, ok := u.changed[reference]; ok {
+		return value
+	}
+	value, body, err := u.file.Object(reference)
+	if err != nil || body != 0 {
+		return nil
+	}
+	return value
+}
+
 // SetInfo gives the document its information.
 func (u *Update) SetInfo(entries Dict) {
 	u.info = u.Reserve()

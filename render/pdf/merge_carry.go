@@ -1,0 +1,166 @@
+package pdf
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"relaypdf/render/pdffile"
+)
+
+// carriedKey is an entry of the first page of a part. It holds what the part's catalog has
+// for the whole document and qpdf copies with pages only: layers and attachments.
+const carriedKey = "/RelaypdfCarried"
+
+// carriedOf is what of a part's catalog is to be carried over; nil is nothing.
+func (s *structure) carriedOf() pdffile.Dict {
+	catalog, carried := s.Catalog(), pdffile.Dict{}
+	if layers := catalog["/OCProperties"]; layers != nil {
+		carried["/OCProperties"] = layers
+	}
+	if files := s.Entry(catalog["/Names"])["/EmbeddedFiles"]; files != nil {
+		carried["/EmbeddedFiles"] = files
+	}
+	if len(carried) == 0 {
+		return nil
+	}
+	return carried
+}
+
+// hasCarried reports whether one of the parts has something to be carried over.
+func hasCarried(parts []part) bool {
+	return slices.ContainsFunc(parts, func(p part) bool { return p.carried })
+}
+
+// placeCarried puts what the parts' first pages carry into the catalog of the result.
+func placeCarried(d *document, parts []part) error {
+	f, err := d.readSelf()
+	if err != nil {
+		return d.fail(Damaged, err)
+	}
+	pages, err := f.FlatPages()
+	if err != nil || len(pages) != d.pages {
+		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.pages, err))
+	}
+	changes, catalog := f.NewUpdate(), f.Catalog()
+	var layers []any
+	var files attachedFiles
+	for _, p := range parts {
+		if !p.carried {
+			continue
+		}
+		page := f.Dict(pages[p.first])
+		carried := f.Entry(page[carriedKey])
+		delete(page, carriedKey)
+		changes.Set(pages[p.first], page)
+		if v := carried["/OCProperties"]; v != nil {
+			layers = append(layers, v)
+		}
+		files.add(f, carried["/EmbeddedFiles"], 0)
+	}
+	if len(layers) > 0 {
+		catalog["/OCProperties"] = joinedLayers(f, layers)
+	}
+	if len(files.list) > 0 {
+		catalog["/Names"] = pdffile.Dict{"/EmbeddedFiles": files.tree()}
+	}
+	changes.Set(f.Root(), catalog)
+	return d.change(changes)
+}
+
+// joinedLayers makes one of the layers of several documents: each is shown or hidden as it
+// was in its own.
+func joinedLayers(f *pdffile.File, all []any) any {
+	if len(all) == 1 {
+		return all[0]
+	}
+	list := func(v any) []any {
+		items, _ := f.Target(v).([]any)
+		return items
+	}
+	groups, hidden := []any{}, []any{}
+	shown := pdffile.Dict{}
+	for _, v := range all {
+		layers := f.Entry(v)
+		own, usual := list(layers["/OCGs"]), f.Entry(layers["/D"])
+		groups = append(groups, own...)
+		switch f.Target(usual["/BaseState"]) {
+		case "/OFF":
+			on := map[string]bool{}
+			for _, group := range list(usual["/ON"]) {
+				on[pdffile.Reference(group)] = true
+			}
+			for _, group := range own {
+				if !on[pdffile.Reference(group)] {
+					hidden = append(hidden, group)
+				}
+			}
+		default:
+			hidden = append(hidden, list(usual["/OFF"])...)
+		}
+		for _, key := range []string{"/Order", "/RBGroups", "/Locked", "/AS"} {
+			if items := list(usual[key]); len(items) > 0 {
+				before, _ := shown[key].([]any)
+				shown[key] = slices.Concat(before, items)
+			}
+		}
+	}
+	shown["/OFF"] = hidden
+	return pdffile.Dict{"/OCGs": groups, "/D": shown}
+}
+
+// attachedFiles are the files of several documents, with names of their own.
+type attachedFiles struct {
+	list []attachedFile
+	used map[string]bool
+	seen map[string]bool // nodes
+}
+
+type attachedFile struct {
+	name string
+	spec any
+}
+
+// maxJoinedFiles bounds the files that a merge carries over.
+const maxJoinedFiles = 10_000
+
+// add adds the files at and below a node of a tree of names.
+func (a *attachedFiles) add(f *pdffile.File, node any, depth int) {
+	ref := pdffile.Reference(node)
+	if node == nil || depth > pdffile.MaxDepth || ref != "" && a.seen[ref] {
+		return
+	}
+	if a.used == nil {
+		a.used, a.seen = map[string]bool{}, map[string]bool{}
+	}
+	a.seen[ref] = ref != ""
+	entries := f.Entry(node)
+	names, _ := f.Target(entries["/Names"]).([]any)
+	for i := 0; i+1 < len(names) && len(a.list) < maxJoinedFiles; i += 2 {
+		name := pdffile.Text(f.Target(names[i]))
+		stem, extension := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name)
+		for n := 2; a.used[name]; n++ {
+			name = fmt.Sprintf("%s (%d)%s", stem, n, extension)
+		}
+		a.used[name] = true
+		a.list = append(a.list, attachedFile{name, names[i+1]})
+	}
+	kids, _ := f.Target(entries["/Kids"]).([]any)
+	for _, kid := range kids {
+		a.add(f, kid, depth+1)
+	}
+}
+
+// tree is a tree of names of all files, which are sorted as readers look for them.
+func (a *attachedFiles) tree() pdffile.Dict {
+	slices.SortFunc(a.list, func(x, y attachedFile) int {
+		return slices.Compare(utf16.Encode([]rune(x.name)), utf16.Encode([]rune(y.name)))
+	})
+	names := []any{}
+	for _, file := range a.list {
+		names = append(names, "u:"+file.name, file.spec)
+	}
+	return pdffile.Dict{"/Names": names}
+}
