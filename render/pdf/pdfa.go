@@ -44,8 +44,17 @@ var archiveLayersScript string
 //go:embed pdfa_open.js
 var archiveOpenScript string
 
+//go:embed pdfa_fonts.js
+var archiveFontsScript string
+
 //go:embed pdfa_texts.js
 var archiveTextsScript string
+
+//go:embed pdfa_code.js
+var archiveCodeScript string
+
+//go:embed pdfa_decode.js
+var archiveDecodeScript string
 
 //go:embed pdfa_close.js
 var archiveCloseScript string
@@ -73,6 +82,7 @@ type archiveInput struct {
 	Before   string            `json:"before,omitempty"`   // the document as it was drawn
 	XMP      string            `json:"xmp,omitempty"`
 	Info     map[string]string `json:"info,omitempty"`
+	Meanings []string          `json:"meanings,omitempty"` // of letters in fonts
 }
 
 // archiveFound is what the first script took out, or found.
@@ -156,7 +166,7 @@ func (a *archiver) run(ctx context.Context) error {
 	if err := flattenComments(ctx, &document{work: a.work, name: open}, flat, "all"); err != nil {
 		return err
 	}
-	if _, err := runScript[bool](ctx, a.document, "texts.js", []byte(drawScript+archiveTextsScript), archiveInput{Input: flat, Output: told}); err != nil {
+	if _, err := runScript[bool](ctx, a.document, "texts.js", []byte(drawScript+archiveFontsScript+archiveTextsScript), archiveInput{Input: flat, Output: told}); err != nil {
 		return err
 	}
 	// Ghostscript draws every page that is in the tree, however many that says there are.
@@ -167,7 +177,7 @@ func (a *archiver) run(ctx context.Context) error {
 	if err != nil {
 		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A: its list of pages contradicts itself", cause: err}
 	}
-	if err := a.draw(ctx, told, drawn); err != nil {
+	if err := a.drawCoded(ctx, told, drawn); err != nil {
 		return err
 	}
 	if err := a.keepWords(ctx, told, drawn); err != nil {
@@ -190,6 +200,25 @@ func (a *archiver) run(ctx context.Context) error {
 	}
 	a.work.Output(output)
 	return nil
+}
+
+// drawCoded draws a document whose fonts say what Ghostscript keeps, and puts back what
+// they said.
+func (a *archiver) drawCoded(ctx context.Context, name, drawn string) error {
+	const coded, raw = "coded.pdf", "raw.pdf"
+	meanings, err := runScript[[]string](ctx, a.document, "code.js", []byte(drawScript+archiveFontsScript+archiveCodeScript), archiveInput{Input: name, Output: coded})
+	if err != nil {
+		return err
+	}
+	if len(meanings) == 0 {
+		return a.draw(ctx, coded, drawn)
+	}
+	if err := a.draw(ctx, coded, raw); err != nil {
+		return err
+	}
+	input := archiveInput{Input: raw, Output: drawn, Meanings: meanings}
+	_, err = runScript[bool](ctx, a.document, "decode.js", []byte(drawScript+archiveFontsScript+archiveDecodeScript), input)
+	return err
 }
 
 // draw has Ghostscript write a document anew. It goes on without PDF/A where it finds
