@@ -53,7 +53,9 @@ func watchStore(a *API) {
 		Name: "relaypdf_ledger_problems", Help: "Contradictions that the last check of a closed month has found, by the process that did it.",
 	}, func() float64 { return float64(a.store.LedgerProblems()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "relaypdf_payment_errors_total", Help: "Payments, refunds and disputes at Stripe that this process could not apply and that need an operator.",
-	}, func() float64 { return float64(a.store.CountPaymentErrors()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	}, func() float64 { return float64(a.store.CountPaymentErrors()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "relaypdf_failed_deletions_total", Help: "Stored files whose time was over and that could not be deleted, each try by itself. They are tried again for as long as it takes.",
+	}, func() float64 { return float64(a.store.FailedDeletions()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "relaypdf_clock_error_seconds", Help: "How far the clock of this machine is ahead of PostgreSQL's, or behind it where negative. 0 with SQLite.",
 	}, func() float64 { return a.store.ClockOff().Seconds() }))
 	if _, ok := a.store.Replica(); ok {

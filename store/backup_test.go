@@ -134,7 +134,7 @@ func TestBackupCarriesWaitingJobs(t *testing.T) {
 	}
 	ended := f.begin(t, f.newJob(t))
 	f.release(t, ended.ID)
-	if err := f.DropInput(t.Context(), ended.ID, ended.Job.InputKey); err != nil {
+	if err := f.DropInput(t.Context(), ended.Job.InputKey); err != nil {
 		t.Fatal(err)
 	}
 	var backup bytes.Buffer

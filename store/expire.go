@@ -6,52 +6,68 @@ import (
 	"fmt"
 )
 
-// DeleteExpired removes what has had its time: the bytes and rows of expired
-// files, inputs of ended jobs, inputs that were kept, accounts whose owner wanted that, jobs and events that are older than JobRetention, and idle processes that were killed.
-// What a live job needs stays. It takes on at most limit of a kind at once, so
-// that others have their turn in between, until nothing is left or ctx ends. A
-// kind that fails keeps no other from being removed.
+// DeleteExpired removes what has had its time: rows first (deleteRows), then the bytes
+// and rows of expired files and of the inputs of ended jobs. What a live job needs
+// stays. It takes on at most limit of a kind at once, until nothing is left or ctx
+// ends. A kind that fails keeps no other from being removed.
 func (s UpkeepStore) DeleteExpired(ctx context.Context, limit int) error {
-	steps := []func(context.Context, int) (int, error){s.deleteExpiredFiles, s.deleteSpentInputs, s.deleteKeptInputs, s.endAccounts}
+	return errors.Join(s.deleteRows(ctx, limit), rounds(ctx, limit, s.deleteExpiredFiles, s.deleteSpentInputs),
+		s.deleteRows(ctx, limit)) // The rows of old jobs stay until their inputs have gone.
+}
+
+// deleteRows removes what has had its time and is in the database alone: inputs that
+// were kept, accounts whose owner wanted that, jobs and events that are older than
+// JobRetention, and idle processes that were killed.
+func (s UpkeepStore) deleteRows(ctx context.Context, limit int) error {
+	steps := []expiryStep{s.endAccounts, s.deleteKeptInputs}
 	for _, query := range oldRows {
 		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
 	}
-	faults := []error{s.queue.forgetIdle(ctx)}
-	for _, step := range steps {
-		faults = append(faults, repeat(ctx, limit, step))
+	return errors.Join(s.queue.forgetIdle(ctx), rounds(ctx, limit, steps...))
+}
+
+// expiryStep removes at most limit of a kind, and returns how many it found.
+type expiryStep func(ctx context.Context, limit int) (int, error)
+
+// rounds carries out steps in turn, one batch of each in a round. A step has ended when it
+// finds fewer than limit, or fails.
+func rounds(ctx context.Context, limit int, steps ...expiryStep) error {
+	var faults []error
+	for len(steps) > 0 {
+		var again []expiryStep
+		for _, step := range steps {
+			n, err := step(ctx, limit)
+			if err != nil {
+				faults = append(faults, err)
+			} else if n == limit {
+				again = append(again, step)
+			}
+		}
+		steps = again
+		if err := ctx.Err(); err != nil && len(steps) > 0 {
+			return errors.Join(append(faults, err)...)
+		}
 	}
 	return errors.Join(faults...)
 }
 
-// repeat carries out a step until it finds fewer than limit.
-func repeat(ctx context.Context, limit int, step func(context.Context, int) (int, error)) error {
-	for {
-		n, err := step(ctx, limit)
-		if err != nil || n < limit {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-}
-
 func (s UpkeepStore) deleteExpiredFiles(ctx context.Context, limit int) (int, error) {
-	keys, err := s.files.DeleteExpiredFiles(ctx, limit)
-	return len(keys), err
+	found, _, err := s.files.deleteExpired(ctx, limit)
+	return found, err
 }
 
 func (s UpkeepStore) deleteSpentInputs(ctx context.Context, limit int) (int, error) {
 	spent, err := s.jobs.spentInputs(ctx, limit)
-	for callID, key := range spent {
-		err = errors.Join(err, s.jobs.DropInput(ctx, callID, key))
+	if err != nil {
+		return 0, err
 	}
-	return len(spent), err
+	return len(spent), s.jobs.dropInputs(ctx, spent)
 }
 
 // oldRows delete rows whose time has passed, children before their parents.
 // ?0 the time before which they are old, ?1 how many.
 var oldRows = []string{
+	`DELETE FROM undeleted_blobs WHERE blob_key IN (SELECT blob_key FROM undeleted_blobs WHERE retry_at < ?0 LIMIT ?1)`,
 	`DELETE FROM device_codes WHERE id IN (SELECT id FROM device_codes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM oauth_tokens WHERE hash IN (SELECT hash FROM oauth_tokens WHERE expires_at < ?0 LIMIT ?1)`,

@@ -62,14 +62,6 @@ func (r *fileRow) file() File {
 	return f
 }
 
-// dropResult deletes what a process that died had written for a call. What
-// fails is made good by DeleteOrphanBlobs.
-func (s FileStore) dropResult(ctx context.Context, callID string, try int) {
-	if err := s.blobs.Delete(ctx, ResultKey(callID, try)); err != nil {
-		s.log.Warn("delete result of dead process failed", "call", callID, "error", err)
-	}
-}
-
 // AddFile keeps the result of a call that is settled already, because it did
 // not reach its caller. Adding the same file again is harmless. It returns
 // ErrNotFound for an unknown call and ErrCallEnded for one that is not done.

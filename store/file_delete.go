@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -28,7 +27,7 @@ func (s FileStore) DeleteFile(ctx context.Context, accountID, id string) error {
 	if err != nil {
 		return fmt.Errorf("delete file: %w", err)
 	}
-	if _, err := s.removeFiles(ctx, 1, "f.id = ?", id); err != nil {
+	if _, _, err := s.removeFiles(ctx, 1, "f.id = ?", id); err != nil {
 		// It is gone for everybody, and DeleteExpiredFiles tries again.
 		s.log.Warn("delete blob of deleted file failed", "error", err)
 	}
@@ -52,7 +51,7 @@ func (s FileStore) TakeDownFile(ctx context.Context, id string) (File, error) {
 		return err
 	})
 	if err == nil {
-		_, err = s.removeFiles(ctx, 1, "f.id = ?", id)
+		_, _, err = s.removeFiles(ctx, 1, "f.id = ?", id)
 	}
 	if err != nil {
 		return File{}, fmt.Errorf("take file down: %w", err)
@@ -64,31 +63,38 @@ func (s FileStore) TakeDownFile(ctx context.Context, id string) (File, error) {
 // have expired or been deleted and that no job needs, and returns the keys of
 // the blobs it removed.
 func (s FileStore) DeleteExpiredFiles(ctx context.Context, limit int) ([]string, error) {
-	keys, err := s.removeFiles(ctx, limit, "f.expires_at <= ?", toMicros(s.now()))
-	if err != nil {
-		return keys, fmt.Errorf("delete expired files: %w", err)
-	}
-	return keys, nil
+	_, keys, err := s.deleteExpired(ctx, limit)
+	return keys, err
+}
+
+// deleteExpired is DeleteExpiredFiles, and returns how many files it found besides. A
+// blob that cannot be deleted is passed over for a while.
+func (s FileStore) deleteExpired(ctx context.Context, limit int) (found int, keys []string, err error) {
+	found, keys, err = s.removeFiles(ctx, limit, "f.expires_at <= ?0 AND "+notPostponed("f.blob_key"), toMicros(s.now()))
+	return found, keys, wrapped("delete expired files", err)
 }
 
 // removeFiles removes blobs first and rows after, so that a crash in between
-// leaves a row to repeat with and not a blob that nobody knows of.
-func (s FileStore) removeFiles(ctx context.Context, limit int, where string, args ...any) ([]string, error) {
+// leaves a row to repeat with and not a blob that nobody knows of. It returns how many
+// files it found, and the keys of the blobs that have gone.
+func (s FileStore) removeFiles(ctx context.Context, limit int, where string, args ...any) (found int, gone []string, err error) {
 	rows, err := s.condemn(ctx, limit, where, args...)
-	var keys, ids []string
-	for _, row := range rows {
-		if err = s.blobs.Delete(ctx, row.BlobKey); err != nil {
-			break
+	if err != nil {
+		return 0, nil, err
+	}
+	keys, ids := make([]string, len(rows)), make(map[string]string, len(rows))
+	for i, row := range rows {
+		keys[i], ids[row.BlobKey] = row.BlobKey, row.ID
+	}
+	gone, err = s.discard(ctx, keys, func(ctx context.Context, tx txn, gone []string) error {
+		removed := make([]string, len(gone))
+		for i, key := range gone {
+			removed[i] = ids[key]
 		}
-		keys, ids = append(keys, row.BlobKey), append(ids, row.ID)
-	}
-	if len(ids) == 0 {
-		return nil, err
-	}
-	return keys, errors.Join(err, s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewDelete().Model((*fileRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx)
+		_, err := tx.NewDelete().Model((*fileRow)(nil)).Where("id IN (?)", bun.List(removed)).Exec(ctx)
 		return err
-	}))
+	})
+	return len(rows), gone, err
 }
 
 // condemn marks files whose time is over, and returns those whose bytes nobody

@@ -280,36 +280,35 @@ func (s JobStore) Job(ctx context.Context, accountID, resultID string) (Call, er
 	return call, nil
 }
 
-// spentInputs returns the keys of inputs that no job needs any more, with the
-// ids of their calls, at most limit.
-func (s JobStore) spentInputs(ctx context.Context, limit int) (map[string]string, error) {
+// spentInputs returns the keys of inputs that no job needs any more and whose deletion is
+// not postponed, at most limit.
+func (s JobStore) spentInputs(ctx context.Context, limit int) ([]string, error) {
 	var rows []jobRow
-	query := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded)
+	query := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded).Where(notPostponed("j.input_key"), toMicros(s.now()))
 	if s.ownFiles {
 		query = query.Where("region IN ('', ?)", s.region)
 	}
 	if err := query.Limit(int64(limit)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read spent inputs: %w", err)
 	}
-	keys := make(map[string]string, len(rows))
-	for _, row := range rows {
-		keys[row.CallID] = row.InputKey
+	keys := make([]string, len(rows))
+	for i := range rows {
+		keys[i] = rows[i].InputKey
 	}
 	return keys, nil
 }
 
-// DropInput deletes the blob of an ended job's input: first the bytes, then
-// the key, so that a crash in between is made good by the next call.
-func (s JobStore) DropInput(ctx context.Context, callID, key string) error {
-	if err := s.blobs.Delete(ctx, key); err != nil {
-		return fmt.Errorf("drop input: %w", err)
-	}
-	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("UPDATE jobs SET input_key = '' WHERE call_id = ? AND state = ?", callID, jobEnded).Exec(ctx)
+// DropInput deletes the blob of an ended job's input.
+func (s JobStore) DropInput(ctx context.Context, key string) error {
+	return s.dropInputs(ctx, []string{key})
+}
+
+// dropInputs deletes the blobs of ended jobs' inputs: first the bytes, then the keys,
+// so that a crash in between is made good by the next call.
+func (s JobStore) dropInputs(ctx context.Context, keys []string) error {
+	_, err := s.files.discard(ctx, keys, func(ctx context.Context, tx txn, gone []string) error {
+		_, err := tx.NewRaw("UPDATE jobs SET input_key = '' WHERE input_key IN (?) AND input_key <> '' AND state = ?", bun.List(gone), jobEnded).Exec(ctx)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("drop input: %w", err)
-	}
-	return nil
+	return wrapped("drop inputs", err)
 }

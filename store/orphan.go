@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -149,30 +150,47 @@ func (w *sweep) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var orphans []string
+	place, enough := w.place, false
 	for _, b := range w.batch {
-		if w.removed == w.limit {
-			return errEnough
+		if enough = w.removed+len(orphans) == w.limit; enough {
+			break
 		}
 		orphan := false
 		if !known[b.Key] {
-			orphan, err = w.isOrphan(ctx, b)
+			if orphan, err = w.isOrphan(ctx, b); err != nil {
+				return err
+			}
 		}
-		if err == nil && orphan {
-			err = w.blobs.Delete(ctx, b.Key)
-		}
-		if err != nil {
-			return err
-		}
-		if w.place = b.Place; orphan {
-			w.removed++
+		if place = b.Place; orphan {
+			orphans = append(orphans, b.Key)
 		}
 	}
-	w.batch, w.batches = w.batch[:0], w.batches+1
-	if w.left <= 0 {
+	if err := w.remove(ctx, orphans); err != nil {
+		return err
+	}
+	w.place, w.batch, w.batches = place, w.batch[:0], w.batches+1
+	if enough || w.left <= 0 {
 		return errEnough
 	}
 	if w.batches%sweepNote == 0 {
 		return w.noteSwept(ctx, w.place)
+	}
+	return nil
+}
+
+// remove removes orphans. One that fails is passed over until the next sweep comes to it.
+func (w *sweep) remove(ctx context.Context, orphans []string) error {
+	tried, failed := blob.DeleteAll(ctx, w.blobs, orphans)
+	w.removed += tried - len(failed)
+	w.failedDeletions.Add(int64(len(failed)))
+	for key, err := range failed {
+		w.log.LogAttrs(ctx, slog.LevelError, "delete orphaned blobs failed; the next sweep tries again",
+			slog.Int("blobs", len(failed)), slog.String("example", key), slog.Any("error", err))
+		break
+	}
+	if tried < len(orphans) {
+		return ctx.Err()
 	}
 	return nil
 }

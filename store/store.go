@@ -126,8 +126,11 @@ type core struct {
 	drift      atomic.Int64  // contradictions that the last check of a month found
 	// paymentErrors counts those that this process has recorded.
 	paymentErrors atomic.Int64
-	stop          context.CancelFunc
-	workers       sync.WaitGroup
+	// failedDeletions counts blobs that could not be deleted; dropFailed is when the last
+	// of them was a dead process's result, by this machine's clock.
+	failedDeletions, dropFailed atomic.Int64
+	stop                        context.CancelFunc
+	workers                     sync.WaitGroup
 }
 
 // Open connects to the database, creates or migrates its schema and prepares

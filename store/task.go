@@ -113,7 +113,10 @@ func (s UpkeepStore) Upkeep() []Task {
 		return err
 	}
 	tasks := []Task{
-		{Name: "expire", Every: time.Minute, Do: func(ctx context.Context) error { return s.DeleteExpired(ctx, batch) }},
+		// A place of files that hangs stops only what deletes files: each kind has a task of its own.
+		{Name: "expire", Every: time.Minute, Do: func(ctx context.Context) error { return s.deleteRows(ctx, batch) }},
+		{Name: "delete expired files", Every: time.Minute, Do: func(ctx context.Context) error { return rounds(ctx, batch, s.deleteExpiredFiles) }},
+		{Name: "delete inputs of ended jobs", Every: time.Minute, Do: func(ctx context.Context) error { return rounds(ctx, batch, s.deleteSpentInputs) }},
 		{Name: "sweep orphaned blobs", Every: time.Hour, Do: sweep},
 		{Name: "make partitions", Every: 6 * time.Hour, Do: s.MakePartitions},
 		{Name: "close months", Every: time.Hour, Do: s.ledger.CloseMonths},
@@ -122,7 +125,7 @@ func (s UpkeepStore) Upkeep() []Task {
 	if s.ownFiles { // No region reaches what another keeps.
 		tasks = append(tasks,
 			Task{Name: "expire files in " + s.region, Every: time.Minute, Do: func(ctx context.Context) error {
-				return errors.Join(repeat(ctx, batch, s.deleteExpiredFiles), repeat(ctx, batch, s.deleteSpentInputs))
+				return rounds(ctx, batch, s.deleteExpiredFiles, s.deleteSpentInputs)
 			}},
 			Task{Name: "sweep orphaned blobs in " + s.region, Every: time.Hour, Do: sweep},
 			Task{Name: "look for bound jobs that wait", Every: time.Minute, Do: s.tellBound},

@@ -242,7 +242,7 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 	defer cancel()
 	call, err := p.store.Call(ctx, job.Call.ID)
 	if err == nil && call.Status != store.CallRunning {
-		err = p.store.DropInput(ctx, call.ID, job.InputKey)
+		err = p.store.DropInput(ctx, job.InputKey)
 	}
 	if err != nil {
 		p.log.LogAttrs(ctx, slog.LevelWarn, "delete input failed", slog.String("call", job.Call.ID), slog.Any("error", err))

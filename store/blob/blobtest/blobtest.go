@@ -140,6 +140,24 @@ func roundTrip(t *testing.T, b blob.Store) {
 	if _, _, err := b.Open(ctx, "file_a.pdf"); !errors.Is(err, blob.ErrMissing) {
 		t.Errorf("Open after Delete: got %v, want ErrMissing", err)
 	}
+	many := []string{"many_a", "many_b", "missing"}
+	for _, key := range many[:2] {
+		if _, err := b.Put(ctx, key, strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Put(ctx, "stays", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	if tried, failed := blob.DeleteAll(ctx, b, many); tried != len(many) || len(failed) > 0 {
+		t.Errorf("DeleteAll tried %d, and failed for %v", tried, failed)
+	}
+	if left := List(t, b); len(left) != 1 || left[0].Key != "stays" {
+		t.Errorf("after DeleteAll there are %v, want what was not named", left)
+	}
+	if err := b.Delete(ctx, "stays"); err != nil {
+		t.Error(err)
+	}
 }
 
 // sizes reaches into every way of sending and reading: at once, by chunks, in

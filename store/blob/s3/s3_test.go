@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -360,3 +361,63 @@ func TestParse(t *testing.T) {
 }
 
 var _ blob.Store = (*s3.Store)(nil)
+
+// TestManyAreDeletedByOneRequest: one that the server refuses to delete is reported, and
+// stops no other. A server that knows no such request is asked one by one, and one that
+// does not answer has deleted nothing.
+func TestManyAreDeletedByOneRequest(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	server := s3test.Start(t)
+	cfg := server.Config()
+	cfg.Prefix = "p"
+	b := open(t, cfg)
+	var keys []string
+	fill := func() {
+		t.Helper()
+		keys = keys[:0]
+		for n := range 30 {
+			keys = append(keys, fmt.Sprintf("key-%d", n))
+			put(t, b, keys[n], []byte("x"))
+		}
+	}
+	left := func() int { return len(blobtest.List(t, b)) }
+
+	fill()
+	before := server.Requests()
+	if failed := b.DeleteBatch(t.Context(), keys); len(failed) > 0 || server.Requests() != before+1 || left() != 0 {
+		t.Errorf("got %v by %d requests, and %d blobs are left; want none by one request", failed, server.Requests()-before, left())
+	}
+
+	fill()
+	server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method != http.MethodPost {
+			next.ServeHTTP(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `<DeleteResult><Error><Key>p/key-7</Key><Code>AccessDenied</Code><Message>legal hold</Message></Error></DeleteResult>`)
+	})
+	if failed := b.DeleteBatch(t.Context(), keys); len(failed) != 1 || failed["key-7"] == nil || !strings.Contains(failed["key-7"].Error(), "legal hold") {
+		t.Errorf("got %v, want the one that the server refuses", failed)
+	}
+
+	server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method != http.MethodPost {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusNotImplemented)
+		_, _ = io.WriteString(w, `<Error><Code>NotImplemented</Code></Error>`)
+	})
+	if failed := b.DeleteBatch(t.Context(), keys); len(failed) > 0 || left() != 0 {
+		t.Errorf("one by one: got %v, and %d blobs are left", failed, left())
+	}
+
+	fill()
+	server.Break(s3test.Down)
+	failed := b.DeleteBatch(t.Context(), keys)
+	server.Break(nil)
+	if len(failed) != len(keys) || left() != len(keys) {
+		t.Errorf("without an answer %d failed, and %d blobs are left; want all", len(failed), left())
+	}
+}

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"relaypdf/store/blob"
+)
+
+// A blob that cannot be deleted, as under a legal hold, is tried again after retryPause
+// for each time that it failed, retryPauses of them at most. Meanwhile it keeps no other
+// from being deleted.
+const (
+	retryPause  = time.Minute
+	retryPauses = 60
+)
+
+// discardLast bounds the writing of what a batch has come to.
+const discardLast = writeTimeout
+
+// notPostponed is the condition of blobs, by a column with their keys, whose deletion is
+// not postponed; ?0 is now.
+func notPostponed(column string) string {
+	return "NOT EXISTS (SELECT 1 FROM undeleted_blobs AS u WHERE u.blob_key = " + column + " AND u.retry_at > ?0)"
+}
+
+// discard deletes blobs. forget removes what refers to those that have gone, in one
+// transaction with the notes about them; those that failed are postponed and logged.
+// The error says that the database failed, that ctx ended, or that not one of the
+// blobs could be deleted.
+func (s FileStore) discard(ctx context.Context, keys []string, forget func(ctx context.Context, tx txn, gone []string) error) (gone []string, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	tried, failed := blob.DeleteAll(ctx, s.blobs, keys)
+	for _, key := range keys[:tried] {
+		if failed[key] == nil {
+			gone = append(gone, key)
+		}
+	}
+	late := ctx.Err()
+	// What has gone is noted although ctx ends.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLast)
+	defer cancel()
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
+		if len(gone) > 0 {
+			if err := forget(ctx, tx, gone); err != nil {
+				return err
+			}
+			if _, err := tx.NewRaw("DELETE FROM undeleted_blobs WHERE blob_key IN (?)", bun.List(gone)).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return s.postpone(ctx, tx, failed)
+	})
+	s.failedDeletions.Add(int64(len(failed)))
+	example, cause := "", error(nil)
+	for example, cause = range failed {
+		break
+	}
+	if cause != nil {
+		s.log.LogAttrs(ctx, slog.LevelError, "delete blobs failed; they are tried again later", slog.Int("blobs", len(failed)),
+			slog.Int("deleted", len(gone)), slog.String("example", example), slog.Any("error", cause))
+	}
+	if len(gone) > 0 {
+		cause = nil // It is those blobs, and not their place.
+	}
+	return gone, errors.Join(err, cause, late)
+}
+
+// postpone notes blobs that could not be deleted.
+func (s FileStore) postpone(ctx context.Context, tx txn, failed map[string]error) error {
+	now := s.now()
+	for key, err := range failed {
+		_, err = tx.NewRaw(`INSERT INTO undeleted_blobs AS u (blob_key, failures, retry_at, error) VALUES (?0, 1, ?1 + ?2, ?4)
+			ON CONFLICT (blob_key) DO UPDATE SET failures = u.failures + 1, error = EXCLUDED.error,
+			retry_at = ?1 + ?2 * CASE WHEN u.failures < ?3 THEN u.failures + 1 ELSE ?3 END`,
+			key, toMicros(now), retryPause.Microseconds(), retryPauses, clean(err.Error(), 500)).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FailedDeletions is how many deletions of blobs have failed in this process.
+func (s FileStore) FailedDeletions() int64 { return s.failedDeletions.Load() }
+
+// dropPause is how long results of dead processes are left to DeleteOrphanBlobs after
+// one of them could not be deleted: a place that hangs must not keep the reaper from
+// its calls.
+const dropPause = time.Minute
+
+// dropResult deletes what a process that died had written for a call. What
+// fails is made good by DeleteOrphanBlobs.
+func (s FileStore) dropResult(ctx context.Context, callID string, try int) {
+	if last := s.dropFailed.Load(); last != 0 && time.Since(fromMicros(last)) < dropPause {
+		return
+	}
+	if _, failed := blob.DeleteAll(ctx, s.blobs, []string{ResultKey(callID, try)}); len(failed) > 0 {
+		s.dropFailed.Store(toMicros(time.Now()))
+		s.log.Warn("delete result of dead process failed", "call", callID, "error", fmt.Sprint(failed))
+	}
+}
