@@ -394,20 +394,34 @@ func settleRefusal(ctx context.Context, tx bun.IDB, end Settlement) error {
 // writes what is told of it, where n is not nil. It has no effect on a call
 // that has ended. It returns ErrNotFound for an unknown call.
 func (s CallStore) Release(ctx context.Context, callID string, f Failure, n *Outbox) error {
-	return s.releaseIf(ctx, ending{callID, f, n}, "TRUE")
+	return s.releaseFor(ctx, ending{callID, f, n}, nil)
 }
 
 // ReleaseJob is Release for the worker that has the job. It has no effect on a
 // job that is not this worker's any more, because its lease ended and another
 // has taken it on.
 func (s CallStore) ReleaseJob(ctx context.Context, job Job, f Failure, n *Outbox) error {
-	return s.releaseIf(ctx, ending{job.Call.ID, f, n}, `EXISTS (SELECT 1 FROM jobs AS j
-		WHERE j.call_id = c.id AND j.state = 'running' AND j.lease = ? AND j.tries = ?)`, job.lease, job.Tries)
+	return s.releaseFor(ctx, ending{job.Call.ID, f, n}, &job)
+}
+
+// releaseFor releases a call that is running, and the job's, where there is one.
+func (s CallStore) releaseFor(ctx context.Context, end ending, job *Job) error {
+	var err error
+	switch {
+	case s.dialect == Postgres:
+		err = s.releasePostgres(ctx, end, job)
+	case job != nil:
+		err = s.releaseIf(ctx, end, `EXISTS (SELECT 1 FROM jobs AS j
+			WHERE j.call_id = c.id AND j.state = 'running' AND j.lease = ? AND j.tries = ?)`, job.lease, job.Tries)
+	default:
+		err = s.releaseIf(ctx, end, "TRUE")
+	}
+	return wrapped("release call", err)
 }
 
 // releaseIf releases a call if it is running and meets the condition.
 func (s CallStore) releaseIf(ctx context.Context, end ending, condition string, args ...any) error {
-	err := s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
 		released, err := s.release(ctx, tx, end, condition, args...)
 		if err != nil || released {
 			return err
@@ -418,10 +432,6 @@ func (s CallStore) releaseIf(ctx context.Context, end ending, condition string, 
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("release call: %w", err)
-	}
-	return nil
 }
 
 // ending is the failure of a call.

@@ -12,8 +12,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// On PostgreSQL a call is begun and settled by one statement each, a function in
-// the database (migrations/0002_functions, 0075_regions, 0079_bound): the distance to the database counts
+// On PostgreSQL a call is begun, settled and released by one statement each, a function in
+// the database (migrations/0002_functions, 0075_regions, 0079_bound, 0082_release): the distance to the database counts
 // once, and the account's row is locked only until the commit.
 
 const (
@@ -25,6 +25,8 @@ const (
 	// boundFunction is tracedFunction for a job that one region may have to run.
 	boundFunction  = `SELECT begin_bound($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`
 	settleFunction = `SELECT settle_kept($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
+	// releaseFunction releases a call (migrations/0082_release).
+	releaseFunction = `SELECT release_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 )
 
 // Codes of the errors with which begin_call undoes what it has done.
@@ -67,8 +69,11 @@ func (s CallStore) beginPostgres(ctx context.Context, c NewCall) error {
 		case c.Job != nil:
 			function, args = jobFunction, append(args, job.Kind)
 		}
-		verdict, err := s.callFunction(ctx, function, args...)
+		verdict, err := s.callFunction(ctx, c.AccountID, function, args...)
 		if err == nil && verdict == "begun" {
+			if c.Job == nil {
+				s.accountSlots.begun(c.ID, c.AccountID)
+			}
 			return nil
 		}
 		if err == nil {
@@ -126,7 +131,7 @@ func (s CallStore) settlePostgres(ctx context.Context, end Settlement) error {
 	if err != nil {
 		return err
 	}
-	told, err := s.tells(end, now)
+	told, err := s.tells(end.Outbox, now)
 	if err != nil {
 		return err
 	}
@@ -138,12 +143,43 @@ func (s CallStore) settlePostgres(ctx context.Context, end Settlement) error {
 		told.kind, told.event, told.body, told.callback, told.data, told.deliveries,
 		clean(file.Warnings, maxWarnings), s.region,
 	}
-	verdict, err := s.callFunction(ctx, settleFunction, args...)
+	verdict, err := s.callFunction(ctx, s.accountOf(end.CallID, end.Job), settleFunction, args...)
 	switch {
 	case err != nil:
 		return err
 	case verdict == "refused":
 		return settleRefusal(ctx, s.write, end)
+	case verdict == "told":
+		s.dueNow()
+	}
+	return nil
+}
+
+// accountOf returns whose a call is that ends, where this process knows.
+func (s CallStore) accountOf(call string, job *Job) string {
+	if job != nil {
+		return job.Call.AccountID
+	}
+	return s.accountSlots.ends(call)
+}
+
+// releasePostgres is releaseIf in one statement, for the worker that has the job
+// where it is one.
+func (s CallStore) releasePostgres(ctx context.Context, end ending, job *Job) error {
+	now := s.now()
+	told, err := s.tells(end.outbox, now)
+	if err != nil {
+		return err
+	}
+	lease, try := Settlement{Job: job}.by()
+	verdict, err := s.callFunction(ctx, s.accountOf(end.callID, job), releaseFunction,
+		end.callID, clean(end.failure.Code, 100), clean(end.failure.Message, 2000), toMicros(now), string(end.failure.Steps),
+		s.postings.next(s.region, now), lease, try, told.kind, told.event, told.body, told.callback, told.data, told.deliveries)
+	switch {
+	case err != nil:
+		return err
+	case verdict == "unknown":
+		return ErrNotFound
 	case verdict == "told":
 		s.dueNow()
 	}
@@ -167,19 +203,19 @@ type telling struct {
 	deliveries  []string
 }
 
-// tells prepares what is told of a settlement: whom, the database knows.
-func (s CallStore) tells(end Settlement, now time.Time) (t telling, err error) {
-	if end.Outbox == nil {
+// tells prepares what is told of a call's end, if anything: whom, the database knows.
+func (s CallStore) tells(outbox *Outbox, now time.Time) (t telling, err error) {
+	if outbox == nil {
 		return t, nil
 	}
-	if end.Outbox.Event != "" {
-		event, err := s.events.event(newEvent{kind: end.Outbox.Event, data: end.Outbox.Data, at: now})
+	if outbox.Event != "" {
+		event, err := s.events.event(newEvent{kind: outbox.Event, data: outbox.Data, at: now})
 		if err != nil {
 			return t, err
 		}
 		t.kind, t.event, t.body = event.Type, event.ID, event.Body
 	}
-	if t.data, err = json.Marshal(end.Outbox.Data); err != nil {
+	if t.data, err = json.Marshal(outbox.Data); err != nil {
 		return t, err
 	}
 	t.callback = s.NewID("evt")
@@ -191,10 +227,16 @@ func (s CallStore) tells(end Settlement, now time.Time) (t telling, err error) {
 
 // callFunction runs a function that is a transaction by itself, and finds out
 // itself whether it has happened before: again where PostgreSQL asks for it, and
-// where the answer is lost.
-func (s CallStore) callFunction(ctx context.Context, text string, args ...any) (verdict string, err error) {
+// where the answer is lost. It waits for the account's other calls before it takes a
+// connection.
+func (s CallStore) callFunction(ctx context.Context, account, text string, args ...any) (verdict string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	giveBack, err := s.accountSlots.take(ctx, account)
+	if err != nil {
+		return "", err
+	}
+	defer giveBack()
 	err = untilKnown(ctx, func() error {
 		err := s.queryAlone(ctx, text, args...).Scan(&verdict)
 		if err != nil && (lost(err) || ctx.Err() != nil) {

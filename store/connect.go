@@ -144,6 +144,7 @@ func (s *core) connectPostgres(ctx context.Context, c Config) error {
 		return err
 	}
 	conns := poolSize(way.ConnConfig, cmp.Or(c.Conns, DefaultConns))
+	s.accountSlots = newAccountSlots(conns)
 	// A pooler of connections in between may not know of what was prepared: there
 	// is a second URL then, or the URL has default_query_exec_mode=exec.
 	prepare := way.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && c.SessionURL == ""

@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -55,17 +58,22 @@ type Attempt struct {
 // of each: neither a long queue for one, nor many receivers, nor many deliveries
 // that wait for their next attempt cost time. Whoever is among the first with one
 // of its receivers is among the first with its best.
+//
+// On PostgreSQL it is a transaction by itself, which waits for nobody: whatever
+// another has locked is passed over. Its locks are taken in the order of all
+// (migrations/0020_turns): sender, receiver, delivery.
 // ?0 lease, ?1 its end, ?2 attempts per account, ?3 how many.
 const (
-	takeSenders = `
+	sendersWithRoom = `
 WITH who AS (
-	SELECT account_id, under_way, began FROM senders WHERE open > 0 AND under_way < ?2 ORDER BY under_way, began, account_id LIMIT ?3
+	SELECT account_id, under_way, began FROM senders WHERE open > 0 AND under_way < ?2 ORDER BY under_way, began, account_id LIMIT ?3`
+	takePlaces = `
 ), places AS (
 	SELECT r.receiver, who.account_id, who.began,
 		who.under_way + ROW_NUMBER() OVER (PARTITION BY who.account_id ORDER BY r.began, r.receiver) AS place
 	FROM who `
 	receiversOf       = `SELECT receiver, began FROM receivers WHERE account_id = who.account_id AND ready > 0 AND under_way < 2 ORDER BY began, receiver LIMIT ?3`
-	receiversPostgres = `CROSS JOIN LATERAL (` + receiversOf + `) AS r`
+	receiversPostgres = `CROSS JOIN LATERAL (` + receiversOf + passLocked + `) AS r`
 	// SQLite knows no LATERAL; PostgreSQL would look at every receiver here.
 	receiversSQLite = `CROSS JOIN receivers AS r ON r.receiver IN (SELECT receiver FROM (` + receiversOf + `))`
 	takeHeads       = `
@@ -74,10 +82,11 @@ WITH who AS (
 )
 UPDATE deliveries SET lease = ?0, leased_until = ?1, next_attempt_at = ?1, ready = FALSE
 WHERE status = 'pending' AND ready AND id `
-	headsOf = `SELECT (SELECT d.id FROM deliveries AS d WHERE d.status = 'pending' AND d.ready AND d.receiver = chosen.receiver
-		ORDER BY d.next_attempt_at LIMIT 1) FROM chosen`
-	takePostgres = takeSenders + receiversPostgres + takeHeads + `= ANY (ARRAY(` + headsOf + `)) RETURNING *`
-	takeSQLite   = takeSenders + receiversSQLite + takeHeads + `IN (` + headsOf + `) RETURNING *`
+	headOf = `SELECT d.id FROM deliveries AS d WHERE d.status = 'pending' AND d.ready AND d.receiver = chosen.receiver
+		ORDER BY d.next_attempt_at LIMIT 1`
+	passLocked   = ` FOR UPDATE SKIP LOCKED`
+	takePostgres = sendersWithRoom + passLocked + takePlaces + receiversPostgres + takeHeads + `= ANY (ARRAY(SELECT (` + headOf + passLocked + `) FROM chosen)) RETURNING *`
+	takeSQLite   = sendersWithRoom + takePlaces + receiversSQLite + takeHeads + `IN (SELECT (` + headOf + `) FROM chosen) RETURNING *`
 )
 
 // waitIsOver is the condition of deliveries whose time has come: that of their
@@ -109,15 +118,28 @@ const endWait = `UPDATE deliveries SET
 	lease = '', leased_until = NULL
 	WHERE id IN (?1) AND ` + waitIsOver
 
+// endWaitsPostgres ends waits in one statement, which waits for nobody, as
+// takePostgres. An account that has no row among the senders has nothing to lock.
+// ?0 to ?4 as of endWait, but ?1 is how many.
+var endWaitsPostgres = `
+WITH over AS MATERIALIZED (
+	SELECT id, account_id FROM deliveries WHERE ` + waitIsOver + ` ORDER BY next_attempt_at LIMIT ?1
+), who AS MATERIALIZED (
+	SELECT account_id FROM senders WHERE account_id IN (SELECT account_id FROM over)` + passLocked + `
+), mine AS MATERIALIZED (
+	SELECT id FROM deliveries WHERE id IN (SELECT over.id FROM over WHERE over.account_id IN (SELECT account_id FROM who)
+		OR NOT EXISTS (SELECT 1 FROM senders WHERE senders.account_id = over.account_id)) AND ` + waitIsOver + passLocked + `
+), kept AS (` + strings.Replace(keepLost, "?1", "SELECT id FROM mine", 1) + `)` + strings.Replace(endWait, "?1", "SELECT id FROM mine", 1)
+
 // lostAttempt is the error of an attempt whose outcome nobody knows.
 const lostAttempt = "The server stopped during the attempt; whether the event arrived is not known."
 
 // wakeBatch bounds the deliveries whose wait is ended at once.
 const wakeBatch = 500
 
-// claimLock is the PostgreSQL advisory lock under which deliveries are claimed,
-// so that two processes do not see the same room ("delivery" in ASCII).
-const claimLock = 0x64656c6976657279
+// lookAgain bounds how often ClaimDeliveries looks again, after claimPause, because
+// another was at all that has room.
+const lookAgain = 5
 
 // ClaimDeliveries takes on attempts that are due, at most limit and at most one
 // for each receiver, so that calling it until it returns none serves all in
@@ -126,36 +148,75 @@ func (s DeliveryStore) ClaimDeliveries(ctx context.Context, limit int) ([]DueDel
 	if err := s.endWaits(ctx); err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
-	// Where nothing can be claimed, nothing is written.
-	if some, err := s.read.NewSelect().Table("senders").Where("open > 0 AND under_way < ?", accountAttempts).Exists(ctx); err != nil || !some {
-		if err != nil {
-			err = fmt.Errorf("claim deliveries: %w", err)
+	for range lookAgain {
+		// Where nothing can be claimed, nothing is written.
+		if some, err := s.read.NewSelect().Table("senders").Where("open > 0 AND under_way < ?", accountAttempts).Exists(ctx); err != nil || !some {
+			return nil, wrapped("claim deliveries", err)
 		}
-		return nil, err
+		found, claimed, err := s.claimOnce(ctx, limit)
+		if err != nil {
+			return nil, fmt.Errorf("claim deliveries: %w", err)
+		}
+		if found {
+			return claimed, nil
+		}
+		pause(ctx, claimPause)
 	}
-	var claimed []DueDelivery
-	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-		claimed, err = s.claim(ctx, tx, limit)
+	return nil, nil
+}
+
+// claimOnce takes deliveries on, and reports whether there were any. On SQLite that
+// is one transaction with what is read for them. On PostgreSQL the deliveries are
+// taken first, by a statement alone: no process that is frozen holds their locks.
+func (s DeliveryStore) claimOnce(ctx context.Context, limit int) (found bool, claimed []DueDelivery, err error) {
+	take := func(ctx context.Context, db bun.IDB, text string) (rows []deliveryRow, err error) {
+		until := toMicros(s.now().Add(AttemptLease))
+		err = db.NewRaw(text, s.NewID("attempt"), until, accountAttempts, limit).Scan(ctx, &rows)
+		return rows, err
+	}
+	if s.dialect == SQLite {
+		err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
+			rows, err := take(ctx, tx, takeSQLite)
+			if err == nil {
+				claimed, err = s.prepareAll(ctx, tx, rows)
+			}
+			found = len(rows) > 0
+			return err
+		})
+		return found, claimed, err
+	}
+	rows, err := take(ctx, s.write, takePostgres)
+	if err != nil || len(rows) == 0 {
+		return false, nil, err
+	}
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
+		claimed, err = s.prepareAll(ctx, tx, slices.Clone(rows))
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("claim deliveries: %w", err)
+		for i := range rows {
+			err = errors.Join(err, s.ReturnAttempt(ctx, DueDelivery{Delivery: rows[i].delivery(), lease: rows[i].Lease}))
+		}
 	}
-	return claimed, nil
+	return true, claimed, err
 }
 
 // endWaits makes the deliveries ready whose time has come.
 func (s DeliveryStore) endWaits(ctx context.Context) error {
 	now := toMicros(s.now())
+	if s.dialect == Postgres {
+		some, err := s.read.NewSelect().TableExpr("deliveries").Where(waitIsOver, now).Exists(ctx)
+		if err == nil && some {
+			_, err = s.write.NewRaw(endWaitsPostgres, now, wakeBatch, MaxAttempts, lostAttempt, AttemptLease.Microseconds()).Exec(ctx)
+		}
+		return err
+	}
 	var ids []string
 	err := s.read.NewRaw("SELECT id FROM deliveries WHERE "+waitIsOver+" ORDER BY next_attempt_at LIMIT ?1", now, wakeBatch).Scan(ctx, &ids)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		if err := s.lockClaims(ctx, tx); err != nil {
-			return err
-		}
 		if _, err := tx.NewRaw(keepLost, now, bun.List(ids)).Exec(ctx); err != nil {
 			return err
 		}
@@ -164,29 +225,10 @@ func (s DeliveryStore) endWaits(ctx context.Context) error {
 	})
 }
 
-// lockClaims keeps other processes from claiming deliveries, or ending their
-// waits, until the end of the transaction.
-func (s DeliveryStore) lockClaims(ctx context.Context, tx txn) error {
-	if s.dialect != Postgres {
-		return nil
-	}
-	_, err := tx.NewRaw("SELECT pg_advisory_xact_lock(?)", int64(claimLock)).Exec(ctx)
-	return err
-}
-
-func (s DeliveryStore) claim(ctx context.Context, tx txn, limit int) ([]DueDelivery, error) {
-	if err := s.lockClaims(ctx, tx); err != nil {
-		return nil, err
-	}
-	take := takePostgres
-	if s.dialect == SQLite {
-		take = takeSQLite
-	}
-	now := s.now()
-	var rows []deliveryRow
-	err := tx.NewRaw(take, s.NewID("attempt"), toMicros(now.Add(AttemptLease)), accountAttempts, limit).Scan(ctx, &rows)
-	if err != nil || len(rows) == 0 {
-		return nil, err
+// prepareAll puts together what the attempts need.
+func (s DeliveryStore) prepareAll(ctx context.Context, tx txn, rows []deliveryRow) ([]DueDelivery, error) {
+	if len(rows) == 0 {
+		return nil, nil
 	}
 	events, endpoints, err := readAddressed(ctx, tx, rows)
 	if err != nil {

@@ -40,7 +40,7 @@ var writingTexts = []string{
 // compilePaidPath prepares what every paid call runs.
 func (s *core) compilePaidPath(ctx context.Context) (err error) {
 	if s.dialect == Postgres {
-		s.writing, err = compile(ctx, s.write.DB, append([]string{claimPostgres, beginFunction, jobFunction, settleFunction}, writingTexts...)...)
+		s.writing, err = compile(ctx, s.write.DB, append([]string{claimPostgres, beginFunction, jobFunction, settleFunction, releaseFunction}, writingTexts...)...)
 	} else {
 		err = s.writer.connect(ctx)
 	}

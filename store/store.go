@@ -96,26 +96,27 @@ type Config struct {
 type core struct {
 	parts
 
-	dialect  string
-	path     string // of the SQLite database; empty with PostgreSQL
-	dataDir  string
-	region   string
-	ownFiles bool     // regions reach their own files only; PostgreSQL only
-	write    *bun.DB  // SQLite: the writer's connection, and one for what is read beside it
-	read     *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
-	reports  *bun.DB  // a small pool for what reads much
-	replica  *replica // nil where there is none
-	writer   *writer  // SQLite only
-	writing  compiled
-	reading  compiled
-	postings postingIDs
-	local    atomic.Pointer[gate] // of the workers of this process, while it works
-	idle     idleness
-	session  *pgx.ConnConfig // PostgreSQL only: how a connection for a session is made
-	blobs    blob.Store
-	now      func() time.Time
-	clock    *clock // PostgreSQL only, where no other stands in
-	log      *slog.Logger
+	dialect      string
+	path         string // of the SQLite database; empty with PostgreSQL
+	dataDir      string
+	region       string
+	ownFiles     bool     // regions reach their own files only; PostgreSQL only
+	write        *bun.DB  // SQLite: the writer's connection, and one for what is read beside it
+	read         *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
+	reports      *bun.DB  // a small pool for what reads much
+	replica      *replica // nil where there is none
+	writer       *writer  // SQLite only
+	writing      compiled
+	reading      compiled
+	postings     postingIDs
+	accountSlots *accountSlots        // PostgreSQL only
+	local        atomic.Pointer[gate] // of the workers of this process, while it works
+	idle         idleness
+	session      *pgx.ConnConfig // PostgreSQL only: how a connection for a session is made
+	blobs        blob.Store
+	now          func() time.Time
+	clock        *clock // PostgreSQL only, where no other stands in
+	log          *slog.Logger
 
 	keyUses   chan string
 	downloads tally // not written yet

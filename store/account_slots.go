@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// accountSlots bounds how many connections of this process the calls of one account
+// may take at once. They follow each other at the account's row anyway: where it is
+// locked, the others would wait for it on every connection that there is.
+type accountSlots struct {
+	most int
+
+	mu    sync.Mutex
+	slots map[string]*slots // of the accounts that have a call at the database
+	// running holds the account of each call that this process has begun and not ended.
+	running sync.Map
+}
+
+type slots struct {
+	free  chan struct{} // one token for each that is taken
+	users int           // that have one or wait for one
+}
+
+func newAccountSlots(conns int) *accountSlots {
+	return &accountSlots{most: max(1, conns/4), slots: map[string]*slots{}}
+}
+
+// take waits for one of the account's slots, and returns what gives it back. An
+// account that is not known has as many as it likes.
+func (a *accountSlots) take(ctx context.Context, account string) (giveBack func(), err error) {
+	if account == "" {
+		return func() {}, nil
+	}
+	a.mu.Lock()
+	mine := a.slots[account]
+	if mine == nil {
+		mine = &slots{free: make(chan struct{}, a.most)}
+		a.slots[account] = mine
+	}
+	mine.users++
+	a.mu.Unlock()
+	leave := func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if mine.users--; mine.users == 0 {
+			delete(a.slots, account)
+		}
+	}
+	select {
+	case mine.free <- struct{}{}:
+		return func() { <-mine.free; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, fmt.Errorf("wait for other calls of the account: %w", ctx.Err())
+	}
+}
+
+// begun notes whose a call is that this process runs.
+func (a *accountSlots) begun(call, account string) { a.running.Store(call, account) }
+
+// ends returns whose a call is that ends here, and forgets it; "" where this process
+// has not begun it.
+func (a *accountSlots) ends(call string) string {
+	account, _ := a.running.LoadAndDelete(call)
+	id, _ := account.(string)
+	return id
+}
