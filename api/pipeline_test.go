@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,7 +99,7 @@ func TestFailedRunsAreReleased(t *testing.T) {
 			{context.DeadlineExceeded, fault.InternalError},
 		}
 		for _, code := range fault.Codes() {
-			failures = append(failures, failure{&fault.Error{Code: code, RetryAfter: 7}, code})
+			failures = append(failures, failure{&fault.Error{Code: code, RetryAfter: 7}, code}, failure{&fault.Error{Code: code}, code})
 		}
 		want := []string{}
 		for _, f := range failures {
@@ -108,8 +109,12 @@ func TestFailedRunsAreReleased(t *testing.T) {
 			if strings.Contains(refused.Message, "secret") {
 				t.Errorf("%v: the client reads %q", f.err, refused.Message)
 			}
-			if wait := got.Header.Get("Retry-After"); f.want == fault.RateLimited && wait == "" {
-				t.Errorf("%v: no Retry-After", f.err)
+			busy := got.Status == http.StatusTooManyRequests || got.Status == http.StatusServiceUnavailable
+			if wait, err := strconv.Atoi(got.Header.Get("Retry-After")); busy && (err != nil || wait < 1) {
+				t.Errorf("%v: Retry-After is %q, want seconds", f.err, got.Header.Get("Retry-After"))
+			}
+			if strings.Contains(refused.Message, "net::") {
+				t.Errorf("%v: the client reads %q", f.err, refused.Message)
 			}
 			if h := got.Header; h.Get("x-service-id") != "" || h.Get("x-service-charged-microdollars") != "" || h.Get("Content-Disposition") != "" {
 				t.Errorf("%v: the answer has headers of a success: %v", f.err, h)

@@ -263,8 +263,8 @@ func TestToolsFail(t *testing.T) {
 		{"crop", `{` + source + `,"box":{"x":10000,"y":0,"width":3,"height":3},"pages":[2]}`, fault.InvalidRequest, "box", "leaves nothing of page 2"},
 		{"crop", `{` + source + `,"margins":{"top":"100in","bottom":"100in"}}`, fault.InvalidRequest, "margins", "leaves nothing of page 1"},
 		{"crop", `{` + source + `,"margins":{}}`, fault.InvalidRequest, "margins", "cut nothing off: at least one of top, right, bottom, left must be more than 0"},
-		{"attachments", `{` + source + `,"action":"extract"}`, fault.ProcessingFailed, "file", "has no attachments"},
-		{"extract-images", `{` + source + `}`, fault.ProcessingFailed, "file", "has no such images on these pages"},
+		{"attachments", `{` + source + `,"action":"extract"}`, fault.InvalidRequest, "file", "has no attachments"},
+		{"extract-images", `{` + source + `}`, fault.InvalidRequest, "file", "has no such images on these pages"},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, fault.InvalidRequest, "bookmarks[0].page", "goes beyond the end; the document's page count is 3"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)

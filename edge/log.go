@@ -31,10 +31,18 @@ type Answer struct {
 	fields []slog.Attr
 }
 
-// WriteHeader sends the status, and remembers it.
+// retryAfter is the Retry-After of an answer that asks the client to come back and does
+// not say when, in seconds.
+const retryAfter = "5"
+
+// WriteHeader sends the status, and remembers it. Each 429 and 503 has a Retry-After in
+// whole seconds, whichever handler wrote it.
 func (a *Answer) WriteHeader(status int) {
 	if a.Status == 0 {
 		a.Status = status
+		if h := a.Header(); (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) && h.Get("Retry-After") == "" {
+			h.Set("Retry-After", retryAfter)
+		}
 	}
 	a.ResponseWriter.WriteHeader(status)
 }

@@ -64,6 +64,9 @@ type (
 	SizeError = chrome.SizeError
 )
 
+// ReasonText words LoadError.Reason for the customer, who never reads Chromium's names.
+func ReasonText(reason string) string { return chrome.ReasonText(reason) }
+
 // PageRangesSyntax describes page ranges in a few words.
 const PageRangesSyntax = pagerange.Syntax
 

@@ -46,16 +46,18 @@ func (a PDFPages) Resize(ctx context.Context, file PDFFile, pages string, width,
 // PDFOptimization says how a PDF is made smaller.
 type PDFOptimization struct {
 	Linearize bool // for who reads the first page before the rest has come
-	Quality   int  // of JPEGs; 0 leaves images as they are
-	MaxDPI    int  // the most pixels per inch that images keep; 0 is all
-	Gray      bool // makes images grey
+	// AlwaysLinearize does so although the result is not smaller than its source.
+	AlwaysLinearize bool
+	Quality         int  // of JPEGs; 0 leaves images as they are
+	MaxDPI          int  // the most pixels per inch that images keep; 0 is all
+	Gray            bool // makes images grey
 }
 
-// Optimize makes a PDF smaller. A result is not larger than its source, unless images
-// had to become grey.
+// Optimize makes a PDF smaller. A result is not larger than its source, unless it had to
+// be linearized or images had to become grey.
 func (a PDFPages) Optimize(ctx context.Context, file PDFFile, how PDFOptimization) (*spool.File, error) {
 	files, input := file.input()
-	args := pdf.OptimizeArgs{Input: input, Linearize: how.Linearize, Quality: how.Quality, MaxDPI: how.MaxDPI, Gray: how.Gray}
+	args := pdf.OptimizeArgs{Input: input, Linearize: how.Linearize, AlwaysLinearize: how.AlwaysLinearize, Quality: how.Quality, MaxDPI: how.MaxDPI, Gray: how.Gray}
 	return a.runPDF(ctx, engine.Job{Name: pdf.OptimizeJob, Args: args, Files: files})
 }
 

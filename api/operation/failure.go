@@ -109,7 +109,7 @@ func renderError(err error) *fault.Error {
 	case errors.As(err, &load) && load.Status != 0:
 		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: its server answered with status %d.", load.Status)}
 	case errors.As(err, &load):
-		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", reasonText(load.Reason))}
+		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", render.ReasonText(load.Reason))}
 	case errors.As(err, &harm):
 		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The document could not be rendered: it %s.", harm.What)}
 	case errors.Is(err, render.ErrCrashed):
@@ -123,25 +123,6 @@ func renderError(err error) *fault.Error {
 		return &fault.Error{Code: fault.ProcessingFailed, Message: "The result is over its size limit."}
 	}
 	return nil
-}
-
-// certificateFaults words what the browser says of a server's certificate.
-var certificateFaults = map[string]string{
-	"net::ERR_CERT_DATE_INVALID":             "its certificate has expired, or is not valid yet",
-	"net::ERR_CERT_AUTHORITY_INVALID":        "its certificate is self-signed, or signed by an authority that is not trusted",
-	"net::ERR_CERT_COMMON_NAME_INVALID":      "its certificate is for another host name",
-	"net::ERR_CERT_REVOKED":                  "its certificate has been revoked",
-	"net::ERR_CERT_INVALID":                  "its certificate is malformed",
-	"net::ERR_CERT_WEAK_SIGNATURE_ALGORITHM": "its certificate is signed with a weak algorithm",
-	"net::ERR_CERT_VALIDITY_TOO_LONG":        "its certificate is valid for longer than may be",
-}
-
-// reasonText is a reason of the browser with what it means, where that helps.
-func reasonText(reason string) string {
-	if meaning := certificateFaults[reason]; meaning != "" {
-		return meaning + " (" + reason + ")"
-	}
-	return reason
 }
 
 // shownWant is how much of the function that was waited for is told, in bytes.

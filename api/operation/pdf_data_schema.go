@@ -138,7 +138,7 @@ func (in *DataInput) read(ctx context.Context, env *Env) (*saidDocument, error) 
 			}
 		}
 		if err == nil && len(said.texts) == 0 && said.assumed == 0 {
-			err = &fault.Error{Code: fault.ProcessingFailed, Message: "The document has no text that could be read."}
+			err = &fault.Error{Code: fault.InvalidRequest, Message: "There is nothing to do: the document has no text that can be read."}
 		}
 		return said, err
 	})

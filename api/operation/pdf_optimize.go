@@ -13,14 +13,17 @@ type OptimizeInput struct {
 	PDFFileInput
 	Described
 
-	Linearize    *bool `json:"linearize,omitempty" jsonschema:"default=true" jsonschema_description:"For quick display. The first page is then shown before the rest has come, if the server sends parts of files as readers ask for them. It is left out where that would make a PDF larger than its source was."`
+	Linearize    *bool `json:"linearize,omitempty" jsonschema:"default=true" jsonschema_description:"For quick display. The first page is then shown before the rest has come, if the server sends parts of files as readers ask for them. Where the request does not say true, it is left out if it would make a PDF larger than its source was."`
 	ImageQuality int   `json:"imageQuality,omitempty" jsonschema:"minimum=1,maximum=100" jsonschema_description:"Quality of JPEGs, which images become where those are smaller. Default: images keep theirs, and 80 where maxImageDpi takes pixels off a JPEG."`
 	MaxImageDPI  int   `json:"maxImageDpi,omitempty" jsonschema:"minimum=36,maximum=1200" jsonschema_description:"Most pixels per inch. It counts where an image is drawn largest, wherever else in the document it may be drawn besides. Default: images keep all of their pixels."`
 	Grayscale    bool  `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"Makes images grey, not text and drawings. The result may then be larger than the source was before it became grey."`
 }
 
 func (in *OptimizeInput) optimization() render.PDFOptimization {
-	return render.PDFOptimization{Linearize: either(in.Linearize, true), Quality: in.ImageQuality, MaxDPI: in.MaxImageDPI, Gray: in.Grayscale}
+	return render.PDFOptimization{
+		Linearize: either(in.Linearize, true), AlwaysLinearize: either(in.Linearize, false),
+		Quality: in.ImageQuality, MaxDPI: in.MaxImageDPI, Gray: in.Grayscale,
+	}
 }
 
 func runOptimize(ctx context.Context, env *Env, in *OptimizeInput) (op.Result, error) {

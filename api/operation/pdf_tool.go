@@ -199,6 +199,10 @@ func toolError(err error) *fault.Error {
 	switch {
 	case errors.As(err, &document) && document.cause.Kind == render.PDFNoProgram:
 		return &fault.Error{Code: fault.ConvertUnavailable, Message: "This server does not have the program that " + document.cause.Text + ". Its operator can install it; relaypdf doctor says how."}
+	case errors.As(err, &document) && document.cause.Kind == render.PDFNothing:
+		// The same file fails again, so that no client is to repeat the request.
+		detail := document.detail()
+		return &fault.Error{Code: fault.InvalidRequest, Message: "There is nothing to do: " + detail.Field + " " + detail.Message + ".", Details: []fault.Detail{detail}}
 	case errors.As(err, &document):
 		detail := document.detail()
 		return &fault.Error{

@@ -51,6 +51,16 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 	if list := textOf(t, server.url+"/docs/api"); strings.Count(list, "not offered here") != 2 {
 		t.Errorf("the reference tells %d times that something is not offered, want 2", strings.Count(list, "not offered here"))
 	}
+	for path, body := range map[string]string{"/v1/convert": `{"html":"<p>x"}`, "/v1/pdf/ocr": `{"url":"https://example.org/a.pdf"}`} {
+		response, err := c.send(t.Context(), server.url+path, "", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait := response.Header.Get("Retry-After")
+		if text := bodyOf(t, response); response.StatusCode != http.StatusServiceUnavailable || strings.Trim(wait, "0123456789") != "" || wait == "" {
+			t.Errorf("%s: %d, Retry-After %q, %s; want 503 and seconds", path, response.StatusCode, wait, text)
+		}
+	}
 	var ready struct{ Checks map[string]string }
 	if err := json.Unmarshal([]byte(textOf(t, server.url+"/health/ready")), &ready); err != nil || ready.Checks["office"] != "off" || ready.Checks["ocr"] != "off" || ready.Checks["ghostscript"] != "" {
 		t.Errorf("ready says %v, %v", ready.Checks, err)

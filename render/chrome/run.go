@@ -226,7 +226,7 @@ func (r *running) settle(ctx context.Context, pg *page) error {
 // settling says how to settle, and whether there is anything to wait for: the
 // text of a document without network can show that there is not.
 func (r *running) settling() (opt settleOptions, needed bool) {
-	opt = settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy}
+	opt = settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy, Patient: r.job.WaitUntil != WaitDOMContentLoaded}
 	switch r.job.Lane {
 	case Inline:
 		opt.Draw = false

@@ -16,8 +16,10 @@ const scrollSteps = 60
 // settleScript waits until the document looks as it should: it loads what is
 // lazy, walks down the page so that whatever waits to be seen is drawn, and
 // waits for fonts, images and two frames. Images that were loading before that
-// are left alone: the job's own wait condition did not ask for them.
-const settleScript = `async ({lazy, draw, steps}) => {
+// are left alone: the job's own wait condition did not ask for them. Where it did not ask
+// for the load event either, only fonts under way are waited for: fonts.ready would wait
+// for that event.
+const settleScript = `async ({lazy, draw, steps, patient}) => {
   const frame = () => new Promise(done => requestAnimationFrame(done));
   const root = document.scrollingElement || document.documentElement;
   const loading = new Set([...document.images].filter(i => !i.complete && i.loading !== 'lazy'));
@@ -35,7 +37,8 @@ const settleScript = `async ({lazy, draw, steps}) => {
     scrollTo({top, behavior: 'instant'});
   }
   root.getBoundingClientRect();
-  await document.fonts.ready;
+  if (patient) await document.fonts.ready;
+  else await Promise.allSettled([...document.fonts].filter(f => f.status === 'loading').map(f => f.loaded));
   await Promise.allSettled([...document.images].filter(i => !loading.has(i)).map(i => i.decode()));
   if (draw) { await frame(); await frame(); }
 }`
@@ -45,6 +48,8 @@ type settleOptions struct {
 	Lazy  bool `json:"lazy"`
 	Draw  bool `json:"draw"`
 	Steps int  `json:"steps"`
+	// Patient waits for the load event, which a job may do without.
+	Patient bool `json:"patient"`
 }
 
 // settle waits for what the load event does not cover, up to a limit.

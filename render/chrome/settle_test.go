@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -107,5 +108,28 @@ func TestLazyImagesAreLoaded(t *testing.T) {
 	}
 	if got := len(s.requests("/box.svg")); got != 1 {
 		t.Errorf("the picture was asked for %d times, want once", got)
+	}
+}
+
+// TestDOMContentLoadedDoesNotWaitForTheLoadEvent has parts of a page that never end.
+func TestDOMContentLoadedDoesNotWaitForTheLoadEvent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.mux.HandleFunc("site.test/never", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	s.page("site.test/", `<p>there<img src="/never"><iframe src="/never"></iframe><script async src="/never"></script>`)
+	p := startWithSite(t, s)
+	// Less than settling may take, and no deadline, of which settling would take a part.
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(patience/4, cancel).Stop()
+	for _, job := range []Job{
+		{URL: "http://site.test/"},
+		{HTML: `<p>there<img src="http://site.test/never">`, Lane: Once},
+	} {
+		job.Account, job.WaitUntil, job.Timeout = "a", WaitDOMContentLoaded, patience
+		doc, err := p.PDF(ctx, job, PDF{})
+		if err != nil {
+			t.Fatalf("%s%s: %v", job.URL, job.HTML, err)
+		}
+		contains(t, pdfText(t, doc), "there")
 	}
 }

@@ -123,7 +123,7 @@ func (t *troubles) failed(f flight, reason string) {
 }
 
 func failedToLoad(f flight, reason string) Warning {
-	return Warning{Code: ResourceFailed, Message: "could not be loaded: " + reason, URL: f.url}.Bounded()
+	return Warning{Code: ResourceFailed, Message: "could not be loaded: " + ReasonText(reason), URL: f.url}.Bounded()
 }
 
 // unsay takes back that something could not be loaded, where more is known of it now.

@@ -145,7 +145,7 @@ func TestFaultsOfADocument(t *testing.T) {
 		words []string
 	}{
 		"/status":  {ResourceFailed, []string{"http://site.test/absent.png", "status 404"}},
-		"/network": {ResourceFailed, []string{"http://site.test/cut", "net::ERR_"}},
+		"/network": {ResourceFailed, []string{"http://site.test/cut", "closed the connection without an answer"}},
 		"/frame":   {ResourceFailed, []string{"http://site.test/teapot", "status 418"}},
 		"/script":  {ResourceFailed, []string{"http://site.test/cut"}},
 		"/throws":  {ScriptError, []string{"ReferenceError", "nothing", "line 1"}},

@@ -16,8 +16,9 @@ import (
 type OptimizeArgs struct {
 	Input Input
 	// Linearize writes the document so that its first page is shown before the rest
-	// of it has come.
-	Linearize bool
+	// of it has come, where that makes it smaller than its source; AlwaysLinearize in
+	// any case.
+	Linearize, AlwaysLinearize bool
 	// Quality is that of JPEGs, from 1 to 100; 0 leaves images as they are.
 	Quality int
 	// MaxDPI is the most pixels per inch that images keep; 0 is all.
@@ -26,8 +27,9 @@ type OptimizeArgs struct {
 	Gray bool
 }
 
-// optimize writes a document as small as it gets. A result is never larger than its
-// source: the source itself is the result then, unless images had to become grey.
+// optimize writes a document as small as it gets. A result is not larger than its
+// source, which is the result itself then, unless the document was to be linearized or
+// images had to become grey.
 func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, error) {
 	source := w.Path(args.Input.Name)
 	before, err := os.Stat(source)
@@ -47,7 +49,7 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, e
 	}
 	w.Output(output)
 	for _, linearize := range []bool{true, false} {
-		if linearize && !args.Linearize {
+		if linearize && !args.Linearize && !args.AlwaysLinearize {
 			continue
 		}
 		// Level 9 takes twice as long on a scan, and saves half a percent.
@@ -62,7 +64,7 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, e
 		if err != nil {
 			return nil, err
 		}
-		if after.Size() < before.Size() || grayed {
+		if after.Size() < before.Size() || grayed || args.AlwaysLinearize {
 			return nil, nil
 		}
 	}

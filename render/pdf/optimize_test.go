@@ -145,6 +145,10 @@ func TestOptimizeNeverEnlarges(t *testing.T) {
 			t.Errorf("%+v: %d bytes became %d", args, len(small), len(got))
 		}
 	}
+	linear := make1(t, OptimizeJob, OptimizeArgs{Input: input(""), AlwaysLinearize: true}, small)
+	if about := unmarshal[Info](t, result(t, InfoJob, input(""), linear)); !about.Linearized {
+		t.Errorf("%d bytes became %d that are not linearized", len(small), len(linear))
+	}
 	locked := pdftest.Transform(t, album(t), "--encrypt", "u", "o", "256", "--")
 	got := make1(t, OptimizeJob, OptimizeArgs{Input: input("u"), Quality: 50, Linearize: true}, locked)
 	sound(t, got, "u", 8)

@@ -1,0 +1,24 @@
+package operation
+
+import (
+	"testing"
+
+	"relaypdf/api/fault"
+	"relaypdf/render"
+)
+
+// TestNothingToDoIsNotRepeated: clients repeat a 502, and the same file would fail again.
+func TestNothingToDoIsNotRepeated(t *testing.T) {
+	for _, test := range []struct {
+		cause render.PDFError
+		want  fault.Code
+	}{
+		{render.PDFError{Kind: render.PDFNothing, Text: "has text on all of these pages already"}, fault.InvalidRequest},
+		{render.PDFError{Kind: render.PDFRemains, Text: "cannot be redacted"}, fault.ProcessingFailed},
+	} {
+		got := Failure(&documentError{field: "file", cause: &test.cause})
+		if got == nil || got.Code != test.want || len(got.Details) != 1 || got.Details[0].Field != "file" {
+			t.Errorf("%s: %+v, want %s", test.cause.Kind, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package edge
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+)
+
+// TestBusyAnswersSayWhenToComeBack holds for whoever writes the answer: each 429 and 503
+// has a Retry-After in whole seconds.
+func TestBusyAnswersSayWhenToComeBack(t *testing.T) {
+	for _, test := range []struct {
+		status int
+		set    string
+		want   bool
+	}{
+		{http.StatusServiceUnavailable, "", true}, {http.StatusTooManyRequests, "", true}, {http.StatusTooManyRequests, "17", true},
+		{http.StatusBadGateway, "", false}, {http.StatusOK, "", false},
+	} {
+		recorder := httptest.NewRecorder()
+		answer := &Answer{ResponseWriter: recorder}
+		if test.set != "" {
+			answer.Header().Set("Retry-After", test.set)
+		}
+		http.Error(answer, "x", test.status)
+		got := recorder.Header().Get("Retry-After")
+		if seconds, err := strconv.Atoi(got); (err == nil && seconds > 0) != test.want || test.set != "" && got != test.set {
+			t.Errorf("status %d, Retry-After %q: got %q", test.status, test.set, got)
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package chrome
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestReasonsAreWords walks the table of reasons, and what is in none of its lines: no
+// name of Chromium's reaches a customer, and every text goes on from a colon.
+func TestReasonsAreWords(t *testing.T) {
+	codes := []string{"net::ERR_SOMETHING_NEW", "net::ERR_CERT_NEW", "net::ERR_SSL_NEW", "net::", "went wrong: net::ERR_X", withheld}
+	for code := range reasons {
+		codes = append(codes, code)
+	}
+	for _, code := range codes {
+		warning := failedToLoad(flight{url: "https://a.test/"}, code)
+		for _, text := range []string{ReasonText(code), warning.Message} {
+			if text == "" || strings.Contains(text, "net::") || strings.Contains(text, "ERR_") || strings.HasSuffix(text, ".") || len(text) > 120 {
+				t.Errorf("%s is told as %q", code, text)
+			}
+		}
+	}
+	if got := ReasonText("the address is not valid"); got != "the address is not valid" {
+		t.Errorf("words became %q", got)
+	}
+}
