@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 			beEngine()
 		case "server":
 			doomedServer(os.Args[2], os.Args[3])
+		case "noise":
+			noise(os.Args[2])
 		case "liar":
 			lie(os.Args[2])
 		}
