@@ -30,9 +30,9 @@ func (a *API) routes() []route {
 		plain(a, facts{method: "GET", pattern: "/v1/billing/usage", access: withFullKey, summary: "Sum up calls and spending"}, money.usage),
 		plain(a, facts{method: "GET", pattern: "/v1/billing/limits", access: withKey, summary: "Show the spending limits"}, money.limits),
 		plain(a, facts{method: "PATCH", pattern: "/v1/billing/limits", access: withFullKey, summary: "Change the spending limits", example: `{"maxDayMicrodollars":4000000}`}, money.setLimits),
-		plain(a, facts{method: "GET", pattern: "/v1/jobs", access: withFullKey, summary: "List the jobs", verb: "list"}, work.list),
-		plain(a, facts{method: "GET", pattern: "/v1/jobs/{id}", access: withFullKey, summary: "Show what has become of a job"}, work.get),
-		plain(a, facts{method: "GET", pattern: "/v1/files", access: withFullKey, summary: "List uploads and results", verb: "list"}, stored.list),
+		plain(a, facts{method: "GET", pattern: "/v1/jobs", access: withKey, summary: "List the jobs", verb: "list"}, work.list),
+		plain(a, facts{method: "GET", pattern: "/v1/jobs/{id}", access: withKey, summary: "Show what has become of a job"}, work.get),
+		plain(a, facts{method: "GET", pattern: "/v1/files", access: withKey, summary: "List uploads and results", verb: "list"}, stored.list),
 		plain(a, facts{
 			method: "POST", pattern: "/v1/files", access: withKey, summary: "Upload a file", verb: "upload", status: http.StatusCreated, upload: uploadBodies(),
 			codes: []fault.Code{fault.InvalidRequest, fault.PayloadTooLarge, fault.StorageUnavailable},

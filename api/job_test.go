@@ -382,3 +382,43 @@ func filesWith(t *testing.T, dir, text string) (found []string) {
 	}
 	return found
 }
+
+// TestKeysReadWhatTheyMade: a key that may not use all operations reads its own jobs and
+// results, and no other's.
+func TestKeysReadWhatTheyMade(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		narrow := func() http.Header {
+			_, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Operations: []string{"test.echo"}})
+			return bearerOf(secret)
+		}
+		own, other := narrow(), narrow()
+		theirs := s.Enqueue(t, apitest.Request{Path: echo, Body: async}).ID
+		mine := s.Enqueue(t, apitest.Request{Path: echo, Body: async, Header: own}).ID
+		s.Work(t)
+		s.Await(t, mine)
+		s.Await(t, theirs)
+		get := func(path string, header http.Header) apitest.Response {
+			return s.Send(t, apitest.Request{Method: http.MethodGet, Path: path, Header: header})
+		}
+		if got := get("/v1/jobs/"+mine, own).OK(t); !strings.Contains(got.Body, `"completed"`) {
+			t.Errorf("the key's own job is %s", got.Body)
+		}
+		get("/v1/jobs/"+theirs, own).Refused(t, fault.NotFound)
+		get("/v1/jobs/"+mine, other).Refused(t, fault.NotFound)
+		get("/v1/jobs/"+mine, nil).OK(t)
+		for path, member := range map[string]string{"/v1/jobs": `"pollUrl"`, "/v1/files": `"contentType"`} {
+			for name, q := range map[string]struct {
+				header http.Header
+				want   int
+			}{"own": {own, 1}, "other": {other, 0}, "full": {nil, 2}} {
+				got := get(path, q.header).OK(t)
+				if n := strings.Count(got.Body, member); n != q.want || q.want == 1 && !strings.Contains(got.Body, mine) {
+					t.Errorf("%s by the %s key lists %d, want %d: %s", path, name, n, q.want, got.Body)
+				}
+			}
+		}
+		s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/files/" + mine, Header: own}).Refused(t, fault.Unauthorized)
+	})
+}

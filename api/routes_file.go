@@ -160,7 +160,7 @@ func (f files) remove(ctx context.Context, caller call.Caller, in byID) (wire.Ac
 }
 
 func (f files) list(ctx context.Context, caller call.Caller, in listQuery) (wire.FileList, error) {
-	page, err := f.store.Files(ctx, store.FileFilter{List: in.list(), AccountID: caller.Account.ID})
+	page, err := f.store.Files(ctx, store.FileFilter{List: in.list(), AccountID: caller.Account.ID, KeyID: caller.Reads()})
 	answer := wire.FileList{Files: make([]wire.FileEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, file := range page.Items {
 		kind := "result"

@@ -28,11 +28,15 @@ func (j jobStatus) head(h http.Header) int {
 	return 0
 }
 
-// get tells an account what has become of its job.
+// get tells an account what has become of its job, and a key that may not use all
+// operations what has become of its own.
 func (j jobs) get(ctx context.Context, caller call.Caller, in byID) (jobStatus, error) {
 	done, err := j.store.Job(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return jobStatus{}, err
+	}
+	if only := caller.Reads(); only != "" && done.KeyID != only {
+		return jobStatus{}, store.ErrNotFound
 	}
 	links := j.Calls.Links
 	switch done.Status {
@@ -75,7 +79,7 @@ var storedStatus = map[string]string{
 
 func (j jobs) list(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
 	page, err := j.store.Jobs(ctx, store.CallFilter{
-		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status],
+		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status], KeyID: caller.Reads(),
 	})
 	answer := wire.JobList{Jobs: make([]wire.JobEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, done := range page.Items {

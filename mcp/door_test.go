@@ -388,10 +388,18 @@ func TestKeysThatMayLess(t *testing.T) {
 	s := newServer(t, open)
 	_, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Name: "less", Operations: []string{"test.json"}})
 	s.Secret = secret
-	for tool, want := range map[string]bool{"test_json": true, "account_get": true, "jobs_list": false, "files_list": false} {
+	for tool, want := range map[string]bool{"test_json": true, "account_get": true, "jobs_list": true, "files_list": true, "billing_usage": false} {
 		if r := use(t, s, tool, `{}`); r.IsError == want {
 			t.Errorf("%s: %+v, want that it is allowed is %v", tool, r, want)
 		}
+	}
+	var job struct{ ID string }
+	use(t, s, "test_json", `{"async":true}`).into(t, &job)
+	for _, tool := range []string{"jobs_get", "jobs_wait"} {
+		if r := use(t, s, tool, `{"id":"`+job.ID+`"}`); r.IsError {
+			t.Errorf("%s: %+v, want the key's own job", tool, r)
+		}
+		s.Work(t)
 	}
 	if f := use(t, s, "test_echo", `{"text":"a"}`).failure(t); f.Code != fault.Unauthorized {
 		t.Errorf("an operation that the key may not use: %+v", f)
