@@ -625,3 +625,50 @@ type discard struct{}
 func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
+
+// TestRefusedAddressesBesideOtherFaults lists addresses with all else that is wrong.
+func TestRefusedAddressesBesideOtherFaults(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	for body, want := range map[string]struct {
+		code   fault.Code
+		fields string
+	}{
+		`{"url":"http://10.0.0.1/","callbackUrl":"https://10.0.0.2/","options":{"scale":9},"lable":1}`: {fault.InvalidRequest, "[callbackUrl lable options.scale url]"},
+		`{"url":"http://10.0.0.1/","callbackUrl":"https://10.0.0.2/"}`:                                 {fault.URLNotAllowed, "[callbackUrl url]"},
+		`{"url":"http://10.0.0.1/"}`:                                    {fault.URLNotAllowed, "[url]"},
+		`{"html":"a","callbackUrl":"http://example.com/"}`:              {fault.URLNotAllowed, "[callbackUrl]"},
+		`{"html":"a","callbackUrl":"http://example.com/","filename":1}`: {fault.InvalidRequest, "[callbackUrl filename]"},
+	} {
+		var fields []string
+		for _, detail := range s.Send(t, apitest.Request{Path: "/v1/pdf", Body: body}).Refused(t, want.code).Details {
+			fields = append(fields, detail.Field)
+		}
+		slices.Sort(fields)
+		if fmt.Sprint(fields) != want.fields {
+			t.Errorf("%s: the details are of %v, want %s", body, fields, want.fields)
+		}
+	}
+	answer := s.Send(t, apitest.Request{Path: "/v1/pdf?a=1", Body: `{"html":"a","callbackUrl":"http://example.com/"}`}).Refused(t, fault.InvalidRequest)
+	if len(answer.Details) != 2 {
+		t.Errorf("beside a parameter: the details are %v", answer.Details)
+	}
+}
+
+// TestFaultsBeyondAHundredAreCounted sends more faults than are listed.
+func TestFaultsBeyondAHundredAreCounted(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	var body strings.Builder
+	body.WriteString(`{"text":"a"`)
+	for i := range 250 {
+		fmt.Fprintf(&body, `,"unknown%d":1`, i)
+	}
+	got := s.Send(t, apitest.Request{Path: echo, Body: body.String() + "}"}).Refused(t, fault.InvalidRequest)
+	if last := got.Details[len(got.Details)-1].Message; len(got.Details) != 101 || last != "has 150 more validation errors than these 100" {
+		t.Errorf("%d details, the last is %q", len(got.Details), last)
+	}
+	if !strings.Contains(got.Message, "(and 247 more)") {
+		t.Errorf("the message is %q", got.Message)
+	}
+}

@@ -208,17 +208,26 @@ func (c *paidCall) limit(ctx context.Context) (err error) {
 func (c *paidCall) decode(ctx context.Context) (err error) {
 	files := c.files
 	files.Share = c.inputs.Share(c.Caller.Account.ID)
+	var refused op.Faults
+	files.Check = func(input any) op.Faults {
+		refused = c.refusedAddresses(input)
+		return refused
+	}
 	if c.Form != "" {
 		c.call, err = c.Operation.BindForm(ctx, c.Body, c.Form, files)
 	} else {
 		c.call, err = c.Operation.Bind(ctx, c.Body, files)
 	}
 	var faults op.Faults
-	if len(c.Faults) > 0 && (err == nil || errors.As(err, &faults)) {
+	switch {
+	case len(c.Faults) > 0 && err == nil:
+		return slices.Concat(c.Faults, refused)
+	case len(c.Faults) > 0 && errors.As(err, &faults):
 		return slices.Concat(c.Faults, faults)
-	}
-	if err != nil {
+	case err != nil:
 		return err
+	case len(refused) > 0:
+		return notAllowed(refused)
 	}
 	if c.call.Response == "" {
 		c.call.Response = op.Binary
@@ -228,19 +237,33 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return c.checkCallback(c.call.CallbackURL)
+	return nil
 }
 
-// checkCallback refuses a callback that could not be sent to. What its name
-// resolves to is looked at when it is dialled.
-func (p *Pipeline) checkCallback(address string) error {
-	if address == "" {
-		return nil
+// refusedAddresses lists the addresses of an input that could not be sent to or loaded
+// as a page. What their names resolve to is looked at when they are dialled.
+func (p *Pipeline) refusedAddresses(input any) (refused op.Faults) {
+	check := func(by Callbacks, field, address string) {
+		if address != "" && by.CheckURL(address) != nil {
+			refused.Add(field, "%s", operation.NotAllowed)
+		}
 	}
-	if err := p.callbacks.CheckURL(address); err != nil {
-		return &operation.URLError{Field: "callbackUrl", Cause: err}
+	if page, ok := input.(interface{ PageURL() string }); ok && p.render != nil {
+		check(p.render, "url", page.PageURL())
 	}
-	return nil
+	if calling, ok := input.(interface{ Callback() string }); ok {
+		check(p.callbacks, "callbackUrl", calling.Callback())
+	}
+	return refused
+}
+
+// notAllowed refuses addresses where nothing else is wrong.
+func notAllowed(refused op.Faults) error {
+	e := &operation.URLError{Field: refused[0].Field, Cause: errors.New("refused before the call")}
+	for _, other := range refused[1:] {
+		e.Others = append(e.Others, other.Field)
+	}
+	return e
 }
 
 // authorize holds the caller to what the account's owner allowed it.

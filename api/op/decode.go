@@ -105,8 +105,10 @@ func (d *decoder) read() (any, error) {
 			err = nil
 		}
 	}
+	var busy *BusyError
 	switch syntax := (*syntaxError)(nil); {
-	case errors.Is(err, errEnough):
+	case d.faults.full() && (errors.Is(err, errStructure) || errors.As(err, &busy)):
+		d.faults.atLeast()
 		return nil, nil
 	case errors.Is(err, errCut):
 		return nil, Faults{{Message: err.Error()}}
@@ -122,15 +124,13 @@ func (d *decoder) read() (any, error) {
 // field is the path of the value that is being read.
 func (d *decoder) field() string { return joinField(d.path) }
 
-// fault notes that the value is not what is taken. Its error ends the reading.
+// fault notes that the value is not what is taken, and returns no error: reading goes on.
 func (d *decoder) fault(format string, args ...any) error {
 	return d.faultAt(d.field(), format, args...)
 }
 
 func (d *decoder) faultAt(field, format string, args ...any) error {
-	if !d.faults.Add(field, format, args...) {
-		return errEnough
-	}
+	d.faults.Add(field, format, args...)
 	return nil
 }
 
@@ -313,6 +313,9 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 // meant says which field was probably meant by an unknown one, or, once for each
 // input, which there are beside it.
 func (d *decoder) meant(name string) string {
+	if d.faults.full() {
+		return "" // It takes long, and is not shown.
+	}
 	at := d.path[:len(d.path)-1]
 	near := hint(d.root.doc, at, name)
 	if near == "" && !d.listed {

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,10 +15,13 @@ type Fault struct {
 	Field string `json:"field"`
 	// Message goes on from the field's name: "must be between 0.1 and 2; got 9".
 	Message string `json:"message"`
+
+	// more counts the faults that are not listed, in the one behind the last that is.
+	more int
 }
 
 // Faults is the error of an invalid input: what is wrong with it, up to a
-// hundred faults. One more says that there are others.
+// hundred faults. One more says how many others there are.
 type Faults []Fault
 
 const (
@@ -30,21 +32,28 @@ const (
 	maxField, maxMessage = 200, 2000
 )
 
-// errEnough ends the reading of an input with more faults than are listed.
-var errEnough = errors.New("more faults than are listed")
-
-// Add appends a fault, and reports whether another one is of use.
-func (f *Faults) Add(field, format string, args ...any) bool {
-	switch {
-	case len(*f) > maxFaults:
-		return false
-	case len(*f) == maxFaults:
-		*f = append(*f, Fault{Message: fmt.Sprintf("has more faults than these %d", maxFaults)})
-		return false
+// Add appends a fault, or counts it where the list is full.
+func (f *Faults) Add(field, format string, args ...any) {
+	if !f.full() {
+		*f = append(*f, Fault{Field: shorten(field, maxField), Message: shorten(fmt.Sprintf(format, args...), maxMessage)})
+		return
 	}
-	*f = append(*f, Fault{Field: shorten(field, maxField), Message: shorten(fmt.Sprintf(format, args...), maxMessage)})
-	return true
+	if len(*f) == maxFaults {
+		*f = append(*f, Fault{})
+	}
+	rest := &(*f)[len(*f)-1]
+	rest.more++
+	rest.Message = "has " + strconv.Itoa(rest.more) + " more validation errors than these " + strconv.Itoa(maxFaults)
 }
+
+// atLeast notes that the reading ended before all faults were counted.
+func (f *Faults) atLeast() {
+	last := &(*f)[len(*f)-1]
+	last.Message = strings.Replace(last.Message, "has ", "has at least ", min(last.more, 1))
+}
+
+// full reports whether further faults are counted only.
+func (f *Faults) full() bool { return len(*f) >= maxFaults }
 
 // OrNil returns the faults as an error, which is nil where there are none.
 func (f Faults) OrNil() error {
@@ -89,11 +98,12 @@ func within(inner, outer string) bool {
 const shown = 3
 
 // rest counts the faults that Error does not spell out.
-func (f Faults) rest() string {
-	if len(f) > maxFaults {
-		return fmt.Sprintf("more than %d", maxFaults-shown)
+func (f Faults) rest() int {
+	rest := len(f) - shown
+	if last := f[len(f)-1]; last.more > 0 {
+		rest += last.more - 1
 	}
-	return strconv.Itoa(len(f) - shown)
+	return rest
 }
 
 // Error joins the first faults into sentences.
@@ -101,7 +111,7 @@ func (f Faults) Error() string {
 	var b strings.Builder
 	for i, fault := range f {
 		if i == shown {
-			fmt.Fprintf(&b, " (and %s more)", f.rest())
+			fmt.Fprintf(&b, " (and %d more)", f.rest())
 			break
 		}
 		if i > 0 {

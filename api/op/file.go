@@ -23,6 +23,10 @@ type Files struct {
 	// Share is what the rest of the input is counted against while the call
 	// lasts; nil counts nothing.
 	Share *Share
+	// Check returns what is wrong with an input beside its shape, nil where nothing may
+	// be. It is listed with what is wrong with the shape; otherwise it is for the
+	// caller to say.
+	Check func(input any) Faults
 }
 
 // memory is a Sink in memory.

@@ -162,6 +162,9 @@ type Common struct {
 
 func (c *Common) common() *Common { return c }
 
+// Callback is the callbackUrl of the input.
+func (c *Common) Callback() string { return c.CallbackURL }
+
 // The values of Common.Response.
 const (
 	Binary = "binary"

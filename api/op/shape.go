@@ -98,6 +98,11 @@ func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files) (_ *b
 			}
 		}
 	}
+	if tree != nil && files.Check != nil {
+		if beside := files.Check(in); len(d.faults) > 0 {
+			_ = merge(&d.faults, beside) // which are faults, all of them
+		}
+	}
 	if len(d.faults) > 0 {
 		return nil, d.faults
 	}
@@ -113,8 +118,8 @@ func merge(faults *Faults, err error) error {
 	}
 	found := *faults
 	for _, fault := range more {
-		if !found.has(fault.Field) && !faults.Add(fault.Field, "%s", fault.Message) {
-			break
+		if !found.has(fault.Field) {
+			faults.Add(fault.Field, "%s", fault.Message)
 		}
 	}
 	return nil

@@ -13,10 +13,15 @@ import (
 	"relaypdf/render"
 )
 
+// NotAllowed says of a field that its address is refused.
+const NotAllowed = "must be an https address of a public host"
+
 // URLError refuses an address that a field holds.
 type URLError struct {
 	Field string
 	Cause error
+	// Others are further fields with such an address.
+	Others []string
 }
 
 func (e *URLError) Error() string { return e.Field + ": " + e.Cause.Error() }
@@ -59,8 +64,13 @@ func inputError(err error) *fault.Error {
 	case errors.As(err, &full):
 		return &fault.Error{Code: fault.RateLimited, Message: "Too many large requests are under way.", RetryAfter: fault.Seconds(full.RetryAfter)}
 	case errors.As(err, &address):
-		text := "must be an https address of a public host"
-		return &fault.Error{Code: fault.URLNotAllowed, Message: address.Field + " " + text + ".", Details: []fault.Detail{{Field: address.Field, Message: text}}}
+		e := &fault.Error{Code: fault.URLNotAllowed}
+		for _, field := range append([]string{address.Field}, address.Others...) {
+			e.Message += field + " " + NotAllowed + ". "
+			e.Details = append(e.Details, fault.Detail{Field: field, Message: NotAllowed})
+		}
+		e.Message = strings.TrimSpace(e.Message)
+		return e
 	}
 	return nil
 }

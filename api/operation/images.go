@@ -171,3 +171,11 @@ func runImage(ctx context.Context, env *Env, in *ImageInput) (op.Result, error) 
 	}
 	return op.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body, Warnings: warnings(image.Warnings)}, nil
 }
+
+// PageURL is the address of the page, empty where there is none.
+func (in *ImageInput) PageURL() string {
+	if in.URL == nil {
+		return ""
+	}
+	return *in.URL
+}

@@ -234,3 +234,11 @@ func warnings(found []render.Warning) []op.Warning {
 	}
 	return told
 }
+
+// PageURL is the address of the page, empty where there is none.
+func (in *PDFInput) PageURL() string {
+	if in.URL == nil {
+		return ""
+	}
+	return *in.URL
+}
