@@ -1,8 +1,11 @@
 package edge
 
 import (
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -34,6 +37,33 @@ func Answered(registry prometheus.Gatherer) (map[string]int64, error) {
 		}
 	}
 	return counts, err
+}
+
+// OwnHost refuses requests that were sent to a name which anyone may point at this
+// address (DNS rebinding). It accepts IP addresses, names without a dot, those of the
+// loopback, and the given hosts, with or without a port.
+func OwnHost(next http.Handler, hosts ...string) http.Handler {
+	own := map[string]bool{}
+	for _, host := range hosts {
+		own[hostname(host)] = true
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := hostname(r.Host)
+		_, notIP := netip.ParseAddr(host)
+		if notIP != nil && strings.Contains(host, ".") && !strings.HasSuffix(host, ".localhost") && !own[host] {
+			http.Error(w, "The host of the request is not this server's. Use its IP address, or name the host in RELAYPDF_OWN_HOSTS.", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostname is a host in lower case, without its port, brackets and last dot.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
 // Private serves metrics and profiles. It has no authentication and belongs on

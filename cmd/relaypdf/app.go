@@ -156,7 +156,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 		API: a.API.Handler(), Serves: a.API.Serves, Fail: a.API.Fail, Pages: outside.before(pages, a.API.Handler()),
 		TrustedIPHeader: config.TrustedIPHeader, MaxDiscard: 2 * max(config.MaxBody, config.MaxFile), Logger: log, Registry: a.registry, Tracer: a.tracer,
 	})
-	a.private.Handler = privateHandler(a.registry, a.public.Handler)
+	a.private.Handler = edge.OwnHost(privateHandler(a.registry, a.public.Handler), append(config.ownHosts(), config.MetricsListen)...)
 	return a, nil
 }
 
