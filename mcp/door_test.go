@@ -81,8 +81,6 @@ func TestMessages(t *testing.T) {
 		"a number":                 {`1`, nil, 400, `{"error":{"code":-32600`},
 		"another JSON-RPC":         {`{"jsonrpc":"1.0","id":1,"method":"ping"}`, nil, 400, `{"error":{"code":-32600`},
 		"no method":                {`{"jsonrpc":"2.0","id":1}`, nil, 400, `{"error":{"code":-32600`},
-		"an id that is null":       {`{"jsonrpc":"2.0","id":null,"method":"ping"}`, nil, 400, `{"error":{"code":-32600`},
-		"an id that is an object":  {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, nil, 400, `{"error":{"code":-32600`},
 		"a notification with id":   {`{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}`, nil, 400, `{"error":{"code":-32600`},
 		"an unknown method":        {`{"jsonrpc":"2.0","id":1,"method":"tools/none"}`, nil, 200, `{"error":{"code":-32601,"message":"there is no method \"tools/none\""},"id":1`},
 		"params that are a list":   {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`, nil, 200, `{"error":{"code":-32602`},

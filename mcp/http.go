@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -190,8 +191,12 @@ func (d *Door) one(ctx context.Context, r *http.Request, m message) Answer {
 	if answer, ok := m.refused(); ok {
 		return answer
 	}
+	text, other := m.text, m.ID != nil && !plainID(m.ID)
+	if other {
+		text = withID(text, json.RawMessage("0"))
+	}
 	q := r.Clone(ctx)
-	q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(m.text)), int64(len(m.text))
+	q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	q.Header.Set("Accept", "application/json, text/event-stream")
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Del("Content-Encoding")
@@ -202,6 +207,9 @@ func (d *Door) one(ctx context.Context, r *http.Request, m message) Answer {
 	answer := answerOf(w)
 	if answer.Status >= http.StatusBadRequest && !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
 		answer.Body = problem(m.ID, codeInvalidRequest, strings.TrimSpace(string(answer.Body)))
+	}
+	if other {
+		answer.Body = withID(answer.Body, m.ID)
 	}
 	return answer
 }

@@ -104,8 +104,6 @@ func (m message) refused() (Answer, bool) {
 		return Answer{Status: http.StatusAccepted}, true // nothing was asked of the client
 	case m.Method == "":
 		text = "method is required"
-	case m.ID != nil && !validID(m.ID):
-		text = "id must be a string or a whole number"
 	case m.Params != nil && m.Params[0] != '{':
 		status, code, text = http.StatusOK, codeInvalidParams, "params must be an object"
 	case m.ID == nil:
@@ -145,16 +143,30 @@ func (m message) scope(ofTools map[string]string) string {
 // notices are the notifications that the protocol's server knows.
 var notices = []string{"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
 
-// validID tells whether an id is one that an answer can repeat.
-func validID(id json.RawMessage) bool {
+// plainID reports whether the protocol's server takes an id: a string or a whole number.
+func plainID(id json.RawMessage) bool {
 	var text string
 	var number int64
 	return json.Unmarshal(id, &text) == nil && id[0] == '"' || json.Unmarshal(id, &number) == nil && id[0] != 'n'
 }
 
+// withID returns a message or an answer with another id.
+func withID(text []byte, id json.RawMessage) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil {
+		return text
+	}
+	members["id"] = id
+	changed, err := json.Marshal(members)
+	if err != nil {
+		return text // cannot be: its parts are JSON
+	}
+	return changed
+}
+
 // problem is an error of JSON-RPC.
 func problem(id json.RawMessage, code int, text string) []byte {
-	if id == nil || !validID(id) {
+	if id == nil {
 		id = json.RawMessage("null")
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}})
