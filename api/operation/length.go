@@ -82,7 +82,7 @@ func (l Length) check(faults *op.Faults, field string, within bounds, otherwise 
 	case err != nil:
 		faults.Add(field, "%s", err)
 	case n < within.low || n > within.high:
-		faults.Add(field, "must be between %s and %s; got %s", inchText(within.low), inchText(within.high), inchText(n))
+		faults.Add(field, "must be between %s and %s; got %s", l.text(within.low), l.text(within.high), l.text(n))
 	default:
 		return n
 	}
@@ -92,13 +92,20 @@ func (l Length) check(faults *op.Faults, field string, within bounds, otherwise 
 // bounds are the least and the greatest length a field takes, in inches.
 type bounds struct{ low, high float64 }
 
-// inchText writes a length in inches with the decimals it needs, three at most;
-// a senseless one in powers of ten.
-func inchText(n float64) string {
+// text writes a length of so many inches in the unit that the client gave, with the
+// decimals it needs, three at most; a senseless one in powers of ten.
+func (l Length) text(n float64) string {
 	const readable = 1_000_000
-	if math.Abs(n) > readable {
-		return strconv.FormatFloat(n, 'g', 4, 64) + "in"
+	unit := "px"
+	if text, ok := l.raw.(string); ok {
+		if part := lengthPattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); part != nil && part[2] != "" {
+			unit = part[2]
+		}
 	}
-	text := strings.TrimRight(strconv.FormatFloat(n, 'f', 3, 64), "0")
-	return strings.TrimSuffix(text, ".") + "in"
+	n *= unitsPerInch[unit]
+	if math.Abs(n) > readable {
+		return strconv.FormatFloat(n, 'g', 4, 64) + unit
+	}
+	decimals := strings.TrimRight(strconv.FormatFloat(n, 'f', 3, 64), "0")
+	return strings.TrimSuffix(decimals, ".") + unit
 }

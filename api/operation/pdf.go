@@ -172,15 +172,21 @@ func (m *Margin) fit(faults *op.Faults, size paper, landscape bool) render.Margi
 		n := l.check(faults, "options.margin."+name, bounds{high: room}, 0)
 		return &n
 	}
+	unit := func(own, other Length) Length {
+		if own.IsZero() {
+			return other
+		}
+		return own
+	}
 	margin := render.Margin{
 		Top: side("top", m.Top, size.height), Right: side("right", m.Right, size.width),
 		Bottom: side("bottom", m.Bottom, size.height), Left: side("left", m.Left, size.width),
 	}
 	if sum := either(margin.Top, 0) + either(margin.Bottom, 0); sum >= size.height {
-		faults.Add("options.margin.bottom", "leaves no room: top and bottom are %s together, the page is %s high", inchText(sum), inchText(size.height))
+		faults.Add("options.margin.bottom", "leaves no room: top and bottom are %s together, the page is %s high", unit(m.Bottom, m.Top).text(sum), unit(m.Bottom, m.Top).text(size.height))
 	}
 	if sum := either(margin.Left, 0) + either(margin.Right, 0); sum >= size.width {
-		faults.Add("options.margin.right", "leaves no room: left and right are %s together, the page is %s wide", inchText(sum), inchText(size.width))
+		faults.Add("options.margin.right", "leaves no room: left and right are %s together, the page is %s wide", unit(m.Right, m.Left).text(sum), unit(m.Right, m.Left).text(size.width))
 	}
 	return margin
 }

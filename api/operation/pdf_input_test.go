@@ -108,7 +108,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":"wide"}}`, []string{"margins.top must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"wide\""}},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":-1,"left":"1 inch"},"pages":"x"}`, []string{
 			"pages has a part that is not a page: \"x\"; give " + render.PageRangesSyntax + ", or an array of page numbers",
-			"margins.top must be between 0in and 200in; got -0.01in", "margins.left must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"1 inch\""}},
+			"margins.top must be between 0px and 19200px; got -1px", "margins.left must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"1 inch\""}},
 		{"images.convert", `{"to":"bmp","background":"no colour","width":16385}`, []string{"to must be one of png, jpeg, webp, tiff, gif; got \"bmp\"", "width must be between 1 and 16384; got 16385", "file is required, or another source in its place: " + sources, "background must be a CSS colour such as #c00, #cc0000 or crimson; got \"no colour\""}},
 		{"pdf.optimize", `{` + aPDF + `,"imageQuality":101,"maxImageDpi":35}`, []string{"imageQuality must be between 1 and 100; got 101", "maxImageDpi must be between 36 and 1200; got 35"}},
 		{"pdf.compress-advanced", `{` + aPDF + `,"level":"max"}`, []string{"level must be one of low, medium, high; got \"max\""}},
@@ -117,7 +117,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.resize", `{` + aPDF + `}`, []string{"format is required, or width and height in its place"}},
 		{"pdf.resize", `{` + aPDF + `,"width":"201in","pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + render.PageRangesSyntax + ", or an array of page numbers", "height is required beside width"}},
 		{"pdf.resize", `{` + aPDF + `,"format":"B9","height":1}`, []string{"format cannot stand beside width and height", "format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got \"B9\""}},
-		{"pdf.resize", `{` + aPDF + `,"width":"201in","height":1}`, []string{"width must be between 0.1in and 200in; got 201in", "height must be between 0.1in and 200in; got 0.01in"}},
+		{"pdf.resize", `{` + aPDF + `,"width":"201in","height":1}`, []string{"width must be between 0.1in and 200in; got 201in", "height must be between 9.6px and 19200px; got 1px"}},
 		{"pdf.attachments", `{` + aPDF + `,"names":["a"],"files":[{` + aPDF + `,"filename":"a"}]}`, []string{
 			"names is for extract and remove only; action is list", "files is for add only; action is list"}},
 		{"pdf.attachments", `{` + aPDF + `,"action":"remove"}`, []string{"names is required to remove attachments"}},
