@@ -213,11 +213,11 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		{"GET", "/v1/unknown", "", fault.NotFound},
 		{"GET", "/v1/files/file_unknown", "", fault.NotFound},
 		{"GET", "/v1/jobs/job_unknown", "", fault.NotFound},
-		{"POST", "/v1/account", "GET", fault.MethodNotAllowed},
-		{"PUT", "/v1/billing/limits", "GET, PATCH", fault.MethodNotAllowed},
+		{"POST", "/v1/account", "GET, HEAD", fault.MethodNotAllowed},
+		{"PUT", "/v1/billing/limits", "GET, HEAD, PATCH", fault.MethodNotAllowed},
 		{"GET", echo, "POST", fault.MethodNotAllowed},
 		{"DELETE", "/health", "GET, HEAD, OPTIONS", fault.MethodNotAllowed},
-		{"OPTIONS", "/v1/account", "GET", fault.MethodNotAllowed},
+		{"OPTIONS", "/v1/account", "GET, HEAD", fault.MethodNotAllowed},
 	} {
 		got := s.Send(t, apitest.Request{Method: q.method, Path: q.path})
 		got.Refused(t, q.want)
@@ -265,8 +265,12 @@ func TestCORS(t *testing.T) {
 func TestHEADIsGETWithoutABody(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})
-	for _, path := range []string{"/health", "/openapi.json", "/v1/billing/prices"} {
+	for _, path := range []string{"/health", "/openapi.json", "/v1/billing/prices", "/v1/account", "/v1/jobs", "/v1/files", "/v1/templates", "/v1/webhooks/deliveries"} {
+		get := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path}).OK(t)
 		got := s.Send(t, apitest.Request{Method: http.MethodHead, Path: path}).OK(t)
+		if a, b := got.Header.Get("Content-Length"), get.Header.Get("Content-Length"); a != b {
+			t.Errorf("HEAD %s: Content-Length %s, that of GET is %s", path, a, b)
+		}
 		if got.Body != "" || got.Header.Get("Content-Length") == "" {
 			t.Errorf("HEAD %s: body %q, Content-Length %q", path, got.Body, got.Header.Get("Content-Length"))
 		}

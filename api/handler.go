@@ -108,8 +108,10 @@ func (a *API) router() *chi.Mux {
 			handle = crossOrigin(handle)
 		}
 		r.Method(route.method, route.pattern, a.serve(handle))
-		if route.method == http.MethodGet && route.access == public {
+		if route.method == http.MethodGet {
 			r.Method(http.MethodHead, route.pattern, a.serve(handle))
+		}
+		if route.method == http.MethodGet && route.access == public {
 			r.Method(http.MethodOptions, route.pattern, preflight("GET, HEAD", "Content-Type, Range"))
 		}
 	}

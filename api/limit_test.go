@@ -359,3 +359,20 @@ func TestLimitsWithoutTheirRedis(t *testing.T) {
 		t.Errorf("%d checks without Redis, and the metrics do not have %q", limiter.Alone(), line)
 	}
 }
+
+// TestRefusingWindowIsInTheHeaders: who guesses keys is told of the window that refuses.
+func TestRefusingWindowIsInTheHeaders(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{})
+	var got apitest.Response
+	for range 61 {
+		got = s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/account", Header: bearerOf("pdf_live_nobody")})
+	}
+	retryAfter(t, got)
+	if limits := got.Header.Values("RateLimit"); len(limits) != 1 || !strings.HasPrefix(limits[0], `"minute";r=0;t=`) {
+		t.Errorf("RateLimit is %q, want the window that refused", limits)
+	}
+	if policies := got.Header.Values("RateLimit-Policy"); len(policies) != 1 || policies[0] != `"minute";q=60;w=60` {
+		t.Errorf("RateLimit-Policy is %q", policies)
+	}
+}

@@ -80,6 +80,10 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	var body wire.ErrorBody
 	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), edge.RequestID(r.Context())
 	body.Error.Details = append([]fault.Detail{}, e.Details...)
+	var over *call.RateError
+	if errors.As(err, &over) {
+		setRefusingWindow(w.Header(), over.Verdict)
+	}
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
@@ -120,6 +124,18 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	w.WriteHeader(http.StatusOK)
 	_, err := io.Copy(w, outcome.Body.Open())
 	return undelivered(err)
+}
+
+// setRefusingWindow puts the windows of a refusal before those of other limits.
+func setRefusingWindow(h http.Header, verdict limit.Verdict) {
+	if others := h.Values("RateLimit"); len(others) > 0 && strings.HasPrefix(others[0], strconv.Quote(verdict.Refused)+";") {
+		return
+	}
+	limits, policies := h.Values("RateLimit"), h.Values("RateLimit-Policy")
+	h.Del("RateLimit")
+	h.Del("RateLimit-Policy")
+	setRateHeaders(h, verdict)
+	h["Ratelimit"], h["Ratelimit-Policy"] = append(h["Ratelimit"], limits...), append(h["Ratelimit-Policy"], policies...)
 }
 
 // setRateHeaders tells the client where it stands, in the IETF's fields. What

@@ -126,12 +126,17 @@ func (p *Pipeline) LimitKey(scope ...string) string {
 	return "rl:" + p.region + ":" + strings.Join(scope, ":")
 }
 
+// RateError is the cause of a refusal by a window.
+type RateError struct{ Verdict limit.Verdict }
+
+func (e *RateError) Error() string { return "the window " + e.Verdict.Refused + " is full" }
+
 // OverRate is the refusal of a verdict, or the error with which there is none.
 func OverRate(verdict limit.Verdict, err error) error {
 	if err != nil {
 		return err
 	}
-	refusal := &fault.Error{Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter)}
+	refusal := &fault.Error{Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter), Cause: &RateError{verdict}}
 	if text := spentOf(verdict, "requests"); text != "" {
 		refusal.Message = fmt.Sprintf("Too many requests: the limit %q allows %s.", verdict.Refused, text)
 		refusal.Details = []fault.Detail{{Field: verdict.Refused, Message: "allows " + text}}

@@ -115,7 +115,7 @@ func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render
 	}
 	if !verdict.Allowed {
 		return nil, nil, &fault.Error{
-			Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter),
+			Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
 			Message: "No pages are drawn: an account has " + spentOf(verdict, "previews") + ".",
 		}
 	}

@@ -93,7 +93,7 @@ func overPreviews(verdict limit.Verdict, err error) error {
 		return err
 	}
 	return &fault.Error{
-		Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter),
+		Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
 		Message: "An account has " + spentOf(verdict, "previews") + ". The template is saved all the same; a call of POST /v1/templates/preview still prints it.",
 	}
 }
