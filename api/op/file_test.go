@@ -102,7 +102,6 @@ func TestBindRefusesBadFiles(t *testing.T) {
 		`{"file":"!!!"}`:                           "file must be Base64, with or without a data URI before it.",
 		`{"file":"a"}`:                             "file must be Base64, with or without a data URI before it.",
 		`{"file":"data:text/plain,hello"}`:         "file must be Base64, with or without a data URI before it.",
-		`{"file":""}`:                              "file must not be empty.",
 		`{"files":[{"file":"aQ=="},{"file":"{"}]}`: "files[1].file must be Base64, with or without a data URI before it.",
 		`{"file":7}`:                               "file must be a string; got 7.",
 		`{"file":"aQ==","file":"aQ=="}`:            "file is given twice.",

@@ -150,8 +150,6 @@ func (d *decoder) file() (any, error) {
 		return nil, err
 	case size > d.keep.Limit:
 		return nil, &SizeError{Field: d.field(), Limit: d.keep.Limit}
-	case size == 0:
-		return file, d.fault("must not be empty")
 	}
 	return file, nil
 }

@@ -63,6 +63,7 @@ func (in *AssetInput) validate(faults *op.Faults, beside string) {
 
 // validate faults a site or assets that cannot be.
 func (in *SiteInput) validate(faults *op.Faults, hasURL bool) {
+	checkContent(faults, "file", in.File)
 	beside := ""
 	switch {
 	case hasURL:

@@ -126,6 +126,7 @@ const engineWebKit = "wkhtmltopdf"
 // Validate checks what the schema cannot state.
 func (in *ConvertInput) Validate() error {
 	var faults op.Faults
+	checkContent(&faults, "file", in.File)
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"file", nil}, {"fileId", in.FileID}}
 	if !in.File.IsZero() {
 		sources[2].value = new("given")

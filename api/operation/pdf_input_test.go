@@ -63,6 +63,11 @@ func TestPDFInputsRefuse(t *testing.T) {
 		// Sources.
 		{"pdf.info", `{}`, []string{missing}},
 		{"pdf.info", `{"file":""}`, []string{"file must not be empty"}},
+		{"convert.create", `{"file":""}`, []string{"file must not be empty"}},
+		{"pdf.stamp", `{` + aPDF + `,"image":{"file":""}}`, []string{"image.file must not be empty"}},
+		{"pdf.create", `{"file":""}`, []string{"file must not be empty"}},
+		{"pdf.merge", `{"files":[{"file":""},{"file":"` + "JVBERg==" + `"}]}`, []string{"files[0].file must not be empty"}},
+		{"zip.create", `{"files":[{"file":"","filename":"a"}]}`, nil},
 		{"pdf.info", `{"file":"%%%"}`, []string{"file must be Base64, with or without a data URI before it"}},
 		{"pdf.info", `{"url":""}`, []string{"url must not be empty"}},
 		{"pdf.info", `{` + aPDF + `,"url":"https://a.example","fileId":"x"}`, []string{

@@ -46,9 +46,22 @@ type PDFSource struct {
 	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens the PDF, where it is encrypted: the user's or the owner's."`
 }
 
-// check faults a source that is not exactly one. at is the path before its
-// fields: empty, or such as "files[2].".
+// check faults a source that is not exactly one, or a file without content. at is the
+// path before its fields: empty, or such as "files[2].".
 func (s *FileSource) check(faults *op.Faults, at string) {
+	s.checkOne(faults, at)
+	checkContent(faults, at+"file", s.File)
+}
+
+// checkContent faults a file without content.
+func checkContent(faults *op.Faults, field string, file op.File) {
+	if file.Inline != nil && file.Size() == 0 {
+		faults.Add(field, "must not be empty")
+	}
+}
+
+// checkOne faults a source that is not exactly one.
+func (s *FileSource) checkOne(faults *op.Faults, at string) {
 	const names = "give exactly one of url, file, fileId"
 	var given []string
 	for _, field := range []struct {

@@ -29,7 +29,7 @@ type NamedFile struct {
 func (in *ZipInput) Validate() error {
 	var faults op.Faults
 	for i := range in.Files {
-		in.Files[i].check(&faults, fileAt(i))
+		in.Files[i].checkOne(&faults, fileAt(i))
 	}
 	return failures(faults)
 }
