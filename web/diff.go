@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"relaypdf/views"
@@ -13,8 +14,12 @@ const (
 	// maxDiffCells bounds the table that changes are found with; texts that differ
 	// in more than that are shown as one change.
 	maxDiffCells = 4 << 20
-	// maxDiffLines bounds what is shown of one file.
+	// maxDiffLines bounds what is shown of one file, maxDiffLine what is shown of one
+	// line, in bytes.
 	maxDiffLines = 2000
+	maxDiffLine  = 4 << 10
+	// maxCompared bounds the lines of a text that are taken apart and compared.
+	maxCompared = 20_000
 )
 
 // diffsOf shows what has changed between two contents, file by file. What is the
@@ -24,7 +29,13 @@ func diffsOf(before, after views.Content) []views.Diff {
 	for _, file := range []struct{ name, before, after string }{
 		{"HTML", before.HTML, after.HTML}, {"Data", before.Sample, after.Sample}, {"Options", before.Options, after.Options},
 	} {
-		if d := diff(lines(file.before), lines(file.after)); d.Added+d.Removed > 0 {
+		before, moreBefore := lines(file.before)
+		after, moreAfter := lines(file.after)
+		d, cut := diff(before, after), moreBefore != moreAfter
+		if cut {
+			d.Lines = append(d.Lines, views.DiffLine{Kind: "gap", Text: "… the lines from " + strconv.Itoa(maxCompared+1) + " on differ, and are not compared one by one"})
+		}
+		if cut || d.Added+d.Removed > 0 {
 			d.Name = file.name
 			list = append(list, d)
 		}
@@ -32,12 +43,17 @@ func diffsOf(before, after views.Content) []views.Diff {
 	return list
 }
 
-func lines(text string) []string {
+// lines returns the lines of a text that are compared, and the text after them.
+func lines(text string) (list []string, more string) {
 	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if text == "" {
-		return nil
+		return nil, ""
 	}
-	return strings.Split(text, "\n")
+	list = strings.SplitN(text, "\n", maxCompared+1)
+	if len(list) > maxCompared {
+		list, more = list[:maxCompared], list[maxCompared]
+	}
+	return list, more
 }
 
 // edit is one line of a comparison: in both texts, or only in one.
@@ -145,13 +161,21 @@ func shownDiff(edits []edit) views.Diff {
 		}
 		d.Lines = append(d.Lines, gapOf(gap)...)
 		gap = 0
-		d.Lines = append(d.Lines, views.DiffLine{Kind: e.kind, Number: e.number, Text: e.text})
+		d.Lines = append(d.Lines, views.DiffLine{Kind: e.kind, Number: e.number, Text: shownLine(e.text)})
 	}
 	d.Lines = append(d.Lines, gapOf(gap)...)
 	if len(d.Lines) > maxDiffLines {
 		d.Lines = append(slices.Clone(d.Lines[:maxDiffLines]), views.DiffLine{Kind: "gap", Text: "… and more than can be shown"})
 	}
 	return d
+}
+
+// shownLine is a line, or how it begins.
+func shownLine(text string) string {
+	if len(text) > maxDiffLine {
+		return strings.ToValidUTF8(text[:maxDiffLine], "") + "…"
+	}
+	return text
 }
 
 func gapOf(lines int) []views.DiffLine {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,5 +71,35 @@ func TestPairedLinesStandBesideEachOther(t *testing.T) {
 	}
 	if want := "+new same -a +x -b +y -c same -d +z same -e"; strings.Join(got, " ") != want {
 		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
+	}
+}
+
+// TestDiffOfManyLinesIsBounded compares texts of 36 MB of ends of lines, and lines of
+// many megabytes: what that takes depends on what is shown, and not on the texts.
+func TestDiffOfManyLinesIsBounded(t *testing.T) {
+	many := strings.Repeat("\n", 36<<20)
+	long := strings.Repeat("x", 16<<20)
+	mine, theirs := views.Content{HTML: many + "a", Sample: "same" + many, Options: long}, views.Content{HTML: "b" + many + "c", Sample: "same" + many + "\n", Options: long + "y"}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	all := diffsOf(mine, theirs)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 32<<20 {
+		t.Errorf("allocated %d bytes", used)
+	}
+	if len(all) != 2 || all[0].Name != "HTML" || all[1].Name != "Options" {
+		t.Fatalf("got %d files", len(all))
+	}
+	last := all[0].Lines[len(all[0].Lines)-1]
+	if !strings.Contains(last.Text, "not compared one by one") || len(all[0].Lines) > maxDiffLines+2 {
+		t.Errorf("of %d lines, the last is %q", len(all[0].Lines), last.Text)
+	}
+	for _, line := range all[1].Lines {
+		if len(line.Text) > maxDiffLine+len("…") {
+			t.Errorf("a line of %d bytes is shown", len(line.Text))
+		}
+	}
+	if same := diffsOf(views.Content{HTML: many + "a"}, views.Content{HTML: many + "a"}); len(same) != 0 {
+		t.Errorf("equal texts differ: %d files", len(same))
 	}
 }
