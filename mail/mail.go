@@ -23,7 +23,7 @@ import (
 
 // Letter is one mail: its text and its page say the same.
 type Letter struct {
-	To      string   `json:"to"`
+	To      string   `json:"to"` // empty is nobody: it is stored like others, and not sent
 	Subject string   `json:"subject"`
 	Lines   []string `json:"lines"` // the paragraphs
 	// Link is the one thing to do; without an address there is none.
@@ -173,7 +173,7 @@ func (p *Post) deliver(ctx context.Context, kept store.Letter) error {
 	if err == nil {
 		err = json.Unmarshal(text, &letter)
 	}
-	if err == nil {
+	if err == nil && letter.To != "" {
 		err = p.send(ctx, letter)
 	}
 	if err == nil {

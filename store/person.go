@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Person is somebody who can sign in. What they may do depends on their role
 // in each account.
 type Person struct {
 	ID            string
-	Email         string // unique, lower-case
+	Email         string // unique, as NormalAddress returns it
 	Name          string
 	Password      string // its hash; empty is none
 	PasswordSetAt *time.Time
@@ -71,10 +72,17 @@ func (s *Store) People() *People { return &People{s} }
 // expired, or never existed.
 var ErrUsed = errors.New("the link or code was used before, or has expired")
 
+// NormalAddress returns the one spelling of an email address by which people are found
+// and attempts are counted: in Unicode's composed form, lower-case, without the space
+// around it.
+func NormalAddress(text string) string {
+	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(text)))
+}
+
 // MailAddress returns an email address as it is stored, or an error that says
 // what is wrong with it.
 func MailAddress(text string) (string, error) {
-	address := strings.ToLower(strings.TrimSpace(text))
+	address := NormalAddress(text)
 	at := strings.LastIndexByte(address, '@')
 	if !storable(text) || at < 1 || at == len(address)-1 || len(address) > 254 || strings.ContainsAny(address, " \t\r\n<>,;:\"\\") {
 		return "", errors.New("must be an email address such as maya@example.com")
@@ -121,9 +129,9 @@ func (p *People) ByID(ctx context.Context, id string) (Person, error) {
 	return p.where(ctx, "id = ?", id)
 }
 
-// ByEmail returns the person with an address in any case, or ErrNotFound.
+// ByEmail returns the person with an address in any spelling, or ErrNotFound.
 func (p *People) ByEmail(ctx context.Context, email string) (Person, error) {
-	return p.where(ctx, "email = ?", strings.ToLower(strings.TrimSpace(email)))
+	return p.where(ctx, "email = ?", NormalAddress(email))
 }
 
 // ByIdentity returns the person linked to an outside identity, or ErrNotFound.
@@ -155,52 +163,23 @@ func (p *People) All(ctx context.Context) ([]Person, error) {
 	return list, nil
 }
 
-// SetPassword stores the hash of a new password. Links to set another end, and
-// so does every session but the one whose stored token is kept.
-func (p *People) SetPassword(ctx context.Context, id, hash, keepSession string) error {
-	return p.update(ctx, "set password", func(ctx context.Context, tx txn) error {
-		if err := p.set(ctx, tx, id, "password = ?, password_set_at = ?", hash, toMicros(p.store.now())); err != nil {
-			return err
-		}
-		if _, err := tx.NewDelete().Table("tokens").Where("person_id = ? AND purpose IN (?)", id, bun.List([]string{TokenReset, TokenSignIn})).Exec(ctx); err != nil {
-			return err
-		}
-		_, err := endSessions(tx, p.store.now()).Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx)
-		return err
-	})
-}
-
 // SetName changes a person's name.
 func (p *People) SetName(ctx context.Context, id, name string) error {
 	return p.change(ctx, "set name", id, "name = ?", clean(name, 100))
 }
 
-// SetEmail changes a person's address, which they have shown to be theirs. It
-// returns ErrExists when another person has it.
-func (p *People) SetEmail(ctx context.Context, id, email string) error {
-	email, err := MailAddress(email)
-	if err != nil {
-		return err
-	}
-	return p.update(ctx, "set email", func(ctx context.Context, tx txn) error {
-		taken, err := tx.NewSelect().Table("people").Where("email = ? AND id <> ?", email, id).Exists(ctx)
-		switch {
-		case err != nil:
-			return err
-		case taken:
-			return ErrExists
-		}
-		return p.set(ctx, tx, id, "email = ?, verified_at = ?", email, toMicros(p.store.now()))
-	})
-}
-
-// Verify records that a person's address is theirs, and reports whether that
-// was not known before.
-func (p *People) Verify(ctx context.Context, id string) (first bool, err error) {
+// Verify records that a person's address is theirs, and reports whether that was not
+// known before. If so, every other session of the person ends, and every link. It is
+// for who has signed up in the same browser or is known by other means: Claim is for
+// everyone else.
+func (p *People) Verify(ctx context.Context, id, keepSession string) (first bool, err error) {
 	err = p.update(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
 		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(p.store.now())).
 			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
-		return err
+		if err != nil || !first {
+			return err
+		}
+		return p.endAll(ctx, tx, id, keepSession)
 	})
 	return first, err
 }
@@ -208,45 +187,6 @@ func (p *People) Verify(ctx context.Context, id string) (first bool, err error) 
 // SetOperator makes a person an operator of the installation, or ends that.
 func (p *People) SetOperator(ctx context.Context, id string, operator bool) error {
 	return p.change(ctx, "set operator", id, "operator = ?", operator)
-}
-
-// SetIdentity links a person to an outside identity; empty ends that. It
-// returns ErrExists when the identity is another person's.
-func (p *People) SetIdentity(ctx context.Context, id, identity string) error {
-	return p.update(ctx, "set identity", func(ctx context.Context, tx txn) error {
-		if identity == "" {
-			return p.set(ctx, tx, id, "identity = NULL")
-		}
-		taken, err := tx.NewSelect().Table("people").Where("identity = ? AND id <> ?", identity, id).Exists(ctx)
-		switch {
-		case err != nil:
-			return err
-		case taken:
-			return ErrExists
-		}
-		return p.set(ctx, tx, id, "identity = ?", identity)
-	})
-}
-
-// SetFactor stores the sealed secret of a person's authenticator and the
-// recovery codes that replace those before; an empty secret ends both.
-func (p *People) SetFactor(ctx context.Context, id string, sealed []byte, codes []string) error {
-	return p.update(ctx, "set second factor", func(ctx context.Context, tx txn) error {
-		if err := p.set(ctx, tx, id, "factor = ?", sealed); err != nil {
-			return err
-		}
-		if _, err := tx.NewDelete().Table("recovery_codes").Where("person_id = ?", id).Exec(ctx); err != nil {
-			return err
-		}
-		for _, code := range codes {
-			hash := sha256.Sum256([]byte(code))
-			row := map[string]any{"person_id": id, "hash": hash[:]}
-			if _, err := tx.NewInsert().Model(&row).TableExpr("recovery_codes").Exec(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // UseFactorStep records the time step of a code, so that the code works once.
@@ -282,18 +222,20 @@ func (p *People) RecoveryCodes(ctx context.Context, id string) (int, error) {
 // Remove deletes a person with all that is theirs alone: memberships, sessions,
 // links and second factor. It returns ErrNotFound for nobody.
 func (p *People) Remove(ctx context.Context, id string) error {
-	return p.update(ctx, "remove person", func(ctx context.Context, tx txn) error {
-		for _, table := range []string{"members", "sessions", "tokens", "recovery_codes", "device_codes", "oauth_codes"} {
-			if _, err := tx.NewDelete().Table(table).Where("person_id = ?", id).Exec(ctx); err != nil {
-				return err
-			}
+	return p.update(ctx, "remove person", func(ctx context.Context, tx txn) error { return p.remove(ctx, tx, id) })
+}
+
+func (p *People) remove(ctx context.Context, tx txn, id string) error {
+	for _, table := range []string{"members", "sessions", "tokens", "recovery_codes", "device_codes", "oauth_codes"} {
+		if _, err := tx.NewDelete().Table(table).Where("person_id = ?", id).Exec(ctx); err != nil {
+			return err
 		}
-		ok, err := changed(tx.NewDelete().Table("people").Where("id = ?", id).Exec(ctx))
-		if err == nil && !ok {
-			err = ErrNotFound
-		}
-		return err
-	})
+	}
+	ok, err := changed(tx.NewDelete().Table("people").Where("id = ?", id).Exec(ctx))
+	if err == nil && !ok {
+		err = ErrNotFound
+	}
+	return err
 }
 
 func (p *People) change(ctx context.Context, doing, id, set string, args ...any) error {

@@ -37,15 +37,15 @@ func TestPeople(t *testing.T) {
 			}
 		}
 		for _, want := range []bool{true, false} {
-			if first, err := people.Verify(ctx, made.ID); err != nil || first != want {
+			if first, err := people.Verify(ctx, made.ID, ""); err != nil || first != want {
 				t.Errorf("verify: got %v, %v; want %v", first, err, want)
 			}
 		}
 		f.newPerson(t, "mallory@example.com")
-		if err := people.SetEmail(ctx, made.ID, "mallory@example.com"); !errors.Is(err, store.ErrExists) {
+		if err := people.ChangeCredentials(ctx, made.ID, store.CredentialChange{Email: new("mallory@example.com")}); !errors.Is(err, store.ErrExists) {
 			t.Errorf("another's address: got %v, want ErrExists", err)
 		}
-		if err := people.SetIdentity(ctx, made.ID, "https://id.example 1"); err != nil {
+		if err := people.ChangeCredentials(ctx, made.ID, store.CredentialChange{Identity: new("https://id.example 1")}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := people.ByIdentity(ctx, "https://id.example 1"); err != nil || got.ID != made.ID {
@@ -55,7 +55,7 @@ func TestPeople(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := people.SetIdentity(ctx, mallory.ID, "https://id.example 1"); !errors.Is(err, store.ErrExists) {
+		if err := people.ChangeCredentials(ctx, mallory.ID, store.CredentialChange{Identity: new("https://id.example 1")}); !errors.Is(err, store.ErrExists) {
 			t.Errorf("another's identity: got %v, want ErrExists", err)
 		}
 		if _, err := people.ByID(ctx, "per_unknown"); !errors.Is(err, store.ErrNotFound) {
@@ -103,7 +103,7 @@ func TestSecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f.People()
 		p := f.newPerson(t, "eve@example.com")
-		if err := people.SetFactor(ctx, p.ID, []byte("sealed"), []string{"AAAA", "BBBB"}); err != nil {
+		if err := people.ChangeCredentials(ctx, p.ID, store.CredentialChange{Factor: &store.Factor{Sealed: []byte("sealed"), Codes: []string{"AAAA", "BBBB"}}}); err != nil {
 			t.Fatal(err)
 		}
 		for i, step := range []struct {
@@ -122,7 +122,7 @@ func TestSecondFactor(t *testing.T) {
 		if n, err := people.RecoveryCodes(ctx, p.ID); err != nil || n != 1 {
 			t.Errorf("got %d codes left, %v; want 1", n, err)
 		}
-		if err := people.SetFactor(ctx, p.ID, nil, nil); err != nil {
+		if err := people.ChangeCredentials(ctx, p.ID, store.CredentialChange{Factor: &store.Factor{}}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := people.ByID(ctx, p.ID); err != nil || len(got.Factor) != 0 {
@@ -189,7 +189,7 @@ func TestSessions(t *testing.T) {
 		if err != nil || len(again) != 1 || again[0].ID != list[1].ID || !again[0].CreatedAt.Equal(noon) || !again[0].SeenAt.Equal(noon.Add(2*time.Minute)) {
 			t.Errorf("seen again: got %+v, %v", again, err)
 		}
-		if err := f.People().SetPassword(ctx, eve.ID, "new", "kept"); err != nil {
+		if err := f.People().ChangeCredentials(ctx, eve.ID, store.CredentialChange{Password: new("new"), KeepSession: "kept"}); err != nil {
 			t.Fatal(err)
 		}
 		if left := f.sessionTokens(t, eve.ID); len(left) != 0 {

@@ -16,6 +16,7 @@ const (
 	TokenReset  = "reset"   // sets a new password
 	TokenEmail  = "email"   // changes a person's address to the one in its data
 	TokenSignIn = "sign-in" // signs in, and verifies the address
+	TokenUndo   = "undo"    // undoes a change of credentials, which its data holds
 )
 
 // Token is a link that works once.
@@ -56,6 +57,31 @@ func (p *People) NewToken(ctx context.Context, t Token) (secret string, err erro
 		return err
 	})
 	return secret, err
+}
+
+// RequestReset makes a link of TokenReset for the person with an address, if there is
+// one, and stores the email that tell makes of the link. For an address that nobody has
+// it does the same work, so that the time it takes does not reveal whether the address
+// is known: tell is given no address then, and its email goes nowhere. Links that were
+// requested before still work, so that nobody else's requests end a person's link.
+func (p *People) RequestReset(ctx context.Context, email string, until time.Time, tell func(to, secret string) ([]Letter, error)) error {
+	return p.update(ctx, "make link", func(ctx context.Context, tx txn) error {
+		secret, now := rand.Text(), p.store.now()
+		known, err := changed(tx.NewRaw("INSERT INTO tokens (hash, purpose, person_id, data, created_at, expires_at) SELECT ?, ?, id, '', ?, ? FROM people WHERE email = ?",
+			tokenHash(secret), TokenReset, toMicros(now), toMicros(until), NormalAddress(email)).Exec(ctx))
+		if err != nil {
+			return err
+		}
+		to := ""
+		if known {
+			to = NormalAddress(email)
+		}
+		letters, err := tell(to, secret)
+		if err != nil || len(letters) == 0 {
+			return err
+		}
+		return keepLetters(ctx, tx, letters, now)
+	})
 }
 
 // Token returns a link that still works, without using it, or ErrUsed.

@@ -53,7 +53,7 @@ func tooMany(wait time.Duration) error {
 func (w devices) serveProgram(p page) http.Handler {
 	return edge.Recover(w.failProgram)(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		v := &visit{web: w.Web, w: rw, r: r}
-		err := readForm(v, rw)
+		err := readForm(v, rw, maxStranger)
 		if errors.Is(err, errForm) {
 			err = refuseProgram("invalid_request", "The form cannot be read.")
 		}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -51,12 +52,17 @@ func (w factors) checkCode(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := w.allow(v.ctx(), "code:person:"+person.ID, triesPerPerson, triesWindow); !ok {
+	counter := "code:person:" + person.ID
+	if device := w.knownDevice(v, person.ID); device != "" {
+		counter = "code:device:" + device
+	}
+	_, allowed := w.allow(v.ctx(), counter, triesPerPerson, triesWindow)
+	err = w.useCode(v, person, v.value("code")) // A code that is refused is spent, too.
+	if !allowed {
 		return errTooMany
 	}
-	err = w.useCode(v, person, v.value("code"))
 	if errors.Is(err, store.ErrUsed) {
-		m := views.SecondFactor{Form: views.Form{Errors: map[string]string{"code": "This code is not right. Use the one that is shown now."}}, Next: ownPath(v.value("next"))}
+		m := views.SecondFactor{Form: views.Form{Errors: map[string]string{"code": wrongCode}}, Next: ownPath(v.value("next"))}
 		return v.show(http.StatusUnprocessableEntity, views.SecondFactorPage(v.page("Enter your code", ""), m))
 	}
 	if err != nil {
@@ -68,7 +74,7 @@ func (w factors) checkCode(v *visit) error {
 // useCode takes a code of a person's authenticator, or one of their recovery
 // codes, or returns store.ErrUsed. Either works once.
 func (w factors) useCode(v *visit, person store.Person, code string) error {
-	code = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(code))
+	code = plainCode(code)
 	secret, err := w.box.Open(factorPurpose+person.ID, person.Factor)
 	if err != nil {
 		return err
@@ -77,6 +83,14 @@ func (w factors) useCode(v *visit, person store.Person, code string) error {
 		return w.people.UseFactorStep(v.ctx(), person.ID, step)
 	}
 	return w.people.UseRecoveryCode(v.ctx(), person.ID, code)
+}
+
+// wrongCode is said of a code that is wrong, and of one that was used.
+const wrongCode = "This code is not right. Use the one that is shown now."
+
+// plainCode returns a code as it is compared.
+func plainCode(typed string) string {
+	return strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(typed))
 }
 
 // matchStep returns the time step of a code, which may be the one before or
@@ -95,6 +109,9 @@ func matchStep(secret, code string, now time.Time) (step int64, ok bool) {
 const setupKey = "factor" // the secret that is being set up, in the session
 
 func (w factors) showFactorSetup(v *visit) error {
+	if w.proofOf(v) == views.ProofElsewhere {
+		return w.showConfirm(v)
+	}
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: "relaypdf", AccountName: v.person.Email})
 	if err != nil {
 		return err
@@ -112,7 +129,7 @@ func (w factors) factorSetup(v *visit, status int, address string, form views.Fo
 	if err != nil {
 		return err
 	}
-	m := views.FactorSetup{Form: form, Secret: key.Secret(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())}
+	m := views.FactorSetup{Form: form, Proof: w.proofOf(v), Secret: key.Secret(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())}
 	return v.show(status, views.FactorSetupPage(v.page("Set up a second factor", settingsPath), m))
 }
 
@@ -126,12 +143,24 @@ func (w factors) startFactor(v *visit) error {
 	if err != nil || address == "" {
 		return v.redirect("/dashboard/settings/factor")
 	}
+	refuse := func(field, wrong string) error {
+		return w.factorSetup(v, http.StatusUnprocessableEntity, address, views.Form{Errors: map[string]string{field: wrong}})
+	}
+	wrong, ok, err := w.prove(v, "password")
+	switch {
+	case err != nil:
+		return err
+	case !ok && w.proofOf(v) == views.ProofElsewhere:
+		return w.showConfirm(v)
+	case !ok:
+		return refuse("password", cmp.Or(wrong, "This is required to set up a second factor."))
+	}
 	if _, ok := w.allow(v.ctx(), "code:person:"+v.person.ID, triesPerPerson, triesWindow); !ok {
 		return errTooMany
 	}
 	step, ok := matchStep(key.Secret(), v.value("code"), w.now())
 	if !ok {
-		return w.factorSetup(v, http.StatusUnprocessableEntity, address, views.Form{Errors: map[string]string{"code": "This code is not right. Use the one that is shown now."}})
+		return refuse("code", wrongCode)
 	}
 	sealed, err := w.box.Seal(factorPurpose+v.person.ID, []byte(key.Secret()))
 	if err != nil {
@@ -146,7 +175,8 @@ func (w factors) startFactor(v *visit) error {
 // giveCodes stores a second factor with new recovery codes, and shows those.
 func (w factors) giveCodes(v *visit, sealed []byte) error {
 	shown, plain := newRecoveryCodes()
-	if err := w.people.SetFactor(v.ctx(), v.person.ID, sealed, plain); err != nil {
+	change := store.CredentialChange{Factor: &store.Factor{Sealed: sealed, Codes: plain}}
+	if err := w.changeCredentials(v, v.person.ID, change, true, "Your second factor was changed", "The authenticator app or the recovery codes of your account were changed."); err != nil {
 		return err
 	}
 	w.scs.Remove(v.ctx(), setupKey)
@@ -160,40 +190,17 @@ func (w factors) giveCodes(v *visit, sealed []byte) error {
 var (
 	sureOff = views.Sure{
 		Title: "Turn the second factor off?", Text: "From then on the password is all it takes to log in.",
-		Action: "/dashboard/settings/factor/off", Button: "Turn off", Back: settingsPath, Danger: true,
+		Action: "/dashboard/settings/factor/off", Button: "Turn off", Back: settingsPath, Crumb: "Second factor", Danger: true,
 	}
 	sureCodes = views.Sure{
 		Title: "Make new recovery codes?", Text: "Those you have stop working.",
-		Action: "/dashboard/settings/factor/recovery", Button: "Make new codes", Back: settingsPath,
+		Action: "/dashboard/settings/factor/recovery", Button: "Make new codes", Back: settingsPath, Crumb: "Second factor",
 	}
 )
 
-func (w factors) ask(m views.Sure) func(*visit) error {
-	return func(v *visit) error {
-		return v.show(http.StatusOK, views.SurePage(v.page(m.Title, settingsPath), m))
-	}
-}
-
-// sure does something once the password was given again.
-func (w factors) sure(m views.Sure, do func(*visit) error) func(*visit) error {
-	return func(v *visit) error {
-		if _, ok := w.allow(v.ctx(), "login:person:"+v.person.Email, triesPerPerson, triesWindow); !ok {
-			return errTooMany
-		}
-		ok, err := matchPassword(v.person.Password, v.r.FormValue("password"))
-		if err != nil {
-			return err
-		}
-		if !ok {
-			m.Form = views.Form{Errors: map[string]string{"password": "This is not your password."}}
-			return v.show(http.StatusUnprocessableEntity, views.SurePage(v.page(m.Title, settingsPath), m))
-		}
-		return do(v)
-	}
-}
-
 func (w factors) stopFactor(v *visit) error {
-	if err := w.people.SetFactor(v.ctx(), v.person.ID, nil, nil); err != nil {
+	change := store.CredentialChange{Factor: &store.Factor{}}
+	if err := w.changeCredentials(v, v.person.ID, change, true, "Your second factor was turned off", "Your account has no second factor any more."); err != nil {
 		return err
 	}
 	if err := v.record("factor.off", v.person.Email, ""); err != nil {

@@ -42,6 +42,8 @@ var troubles = []struct {
 	{errLinkSuspended, http.StatusForbidden, "This editor is closed for now", "The account that it belongs to is suspended."},
 	{errLinkDenies, http.StatusForbidden, "The link does not allow this", "Whoever made the link to this editor chose what it is for."},
 	{errUnframed, http.StatusForbidden, "This editor opens inside of another page", "The link is for a frame of the site that it was made for. Go there."},
+	{errOtherPerson, http.StatusForbidden, "This link belongs to another member", "Log out, log in as the member who asked for the new address, then open the link again."},
+	{errFormsBusy, http.StatusServiceUnavailable, "Too many large forms at once", "The server reads other forms just now, and has not read this one. Send it again in 10 seconds."},
 	{errTooMany, http.StatusTooManyRequests, "Too many attempts", "Wait a few minutes, then try again."},
 	{store.ErrUsed, http.StatusGone, "This link does not work any more", "Links work once and for a short time. Ask for a new one."},
 }
@@ -56,6 +58,9 @@ func (w *Web) fail(v *visit, err error) {
 	t := views.Trouble{
 		Status: http.StatusInternalServerError, Title: "Something failed on our side",
 		Text: "It is in the log under the id below. Try again; quote the id if it persists.",
+	}
+	if errors.Is(err, errFormsBusy) {
+		v.w.Header().Set("Retry-After", "10")
 	}
 	known := false
 	for _, trouble := range troubles {

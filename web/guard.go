@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 type nonceKey struct{}
@@ -35,9 +37,21 @@ func (w *Web) headers(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin refuses what another site's page sends.
+// sameOrigin refuses what another site's page sends. The service's own pages under
+// another scheme are another site: whoever is on the way can write unencrypted ones.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
+	deny := w.serve(page{need: anybody, handle: func(*visit) error { return errCrossOrigin }})
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(w.serve(page{need: anybody, handle: func(*visit) error { return errCrossOrigin }}))
-	return protection.Handler(next)
+	protection.SetDenyHandler(deny)
+	protected := protection.Handler(next)
+	scheme, _, _ := strings.Cut(w.cfg.BaseURL, ":")
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		// Sec-Fetch-Site, where a browser sends it, is about the scheme as well.
+		if origin != "" && r.Header.Get("Sec-Fetch-Site") == "" && !strings.HasPrefix(origin, scheme+"://") && !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method) {
+			deny.ServeHTTP(rw, r)
+			return
+		}
+		protected.ServeHTTP(rw, r)
+	})
 }

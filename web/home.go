@@ -25,7 +25,9 @@ const (
 // What visitors may try without an account: how long the HTML may be, and how
 // many pages are made for one address, and for all together.
 const (
-	liveMost    = 64 << 10
+	liveMost = 64 << 10
+	// maxLiveForm bounds the form with it: some letters are written as three.
+	maxLiveForm = 4 * liveMost
 	livePerHour = 20
 	liveAll     = 600
 	liveWindow  = time.Hour

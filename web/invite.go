@@ -11,32 +11,40 @@ import (
 	"relaypdf/views"
 )
 
-// invitation returns the invitation of a link and what its page shows.
-func (w entrance) invitation(v *visit) (store.Invite, views.Invitation, error) {
+// invitation returns the invitation of a link, who has its address if anybody has, and
+// what its page shows.
+func (w entrance) invitation(v *visit) (store.Invite, store.Person, views.Invitation, error) {
 	secret := chi.URLParam(v.r, "token")
 	invite, err := w.members.Invite(v.ctx(), secret)
 	if err != nil {
-		return invite, views.Invitation{}, err
+		return invite, store.Person{}, views.Invitation{}, err
 	}
 	inviter, err := w.people.ByID(v.ctx(), invite.InviterID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return invite, views.Invitation{}, err
+		return invite, store.Person{}, views.Invitation{}, err
 	}
-	_, err = w.people.ByEmail(v.ctx(), invite.Email)
+	person, err := w.people.ByEmail(v.ctx(), invite.Email)
 	known := err == nil
+	if known && w.mail != nil { // Without email the inviter has the link, which shows nothing of the address.
+		claimable, err := w.claimable(v.ctx(), person)
+		if err != nil {
+			return invite, person, views.Invitation{}, err
+		}
+		known = !claimable
+	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return invite, views.Invitation{}, err
+		return invite, store.Person{}, views.Invitation{}, err
 	}
 	path := "/invite/" + url.PathEscape(secret)
-	return invite, views.Invitation{
+	return invite, person, views.Invitation{
 		Form:    views.Form{Values: map[string]string{"name": v.value("name")}, Errors: map[string]string{}},
 		Account: invite.AccountName, Inviter: inviter.Email, Role: invite.Role, Email: invite.Email,
-		Action: path, Known: known, Here: v.person != nil && v.person.Email == invite.Email, Next: url.QueryEscape(path),
+		Action: path, Known: known, Here: known && v.person != nil && v.person.Email == invite.Email, Next: url.QueryEscape(path),
 	}, nil
 }
 
 func (w entrance) showInvite(v *visit) error {
-	_, m, err := w.invitation(v)
+	_, _, m, err := w.invitation(v)
 	if err != nil {
 		return err
 	}
@@ -47,14 +55,14 @@ func (w entrance) showInvite(v *visit) error {
 // the invited address, or a new one. The link came to that address, which is
 // therefore theirs.
 func (w entrance) acceptInvite(v *visit) error {
-	invite, m, err := w.invitation(v)
+	invite, known, m, err := w.invitation(v)
 	if err != nil {
 		return err
 	}
 	if !m.Here && m.Known {
 		return v.redirect("/login?next=" + m.Next)
 	}
-	if !m.Here && w.cfg.SignUp == SignUpClosed {
+	if !m.Here && known.ID == "" && w.cfg.SignUp == SignUpClosed {
 		return v.show(http.StatusForbidden, views.SignUpClosedPage(v.page("Sign-up is closed", "")))
 	}
 	if !m.Here {
@@ -63,7 +71,7 @@ func (w entrance) acceptInvite(v *visit) error {
 			m.Errors["password"] = wrong
 			return v.show(http.StatusUnprocessableEntity, views.InvitationPage(v.page("Join "+m.Account, ""), m))
 		}
-		person, err := w.people.Create(v.ctx(), store.NewPerson{Email: invite.Email, Name: v.value("name"), Password: hashPassword(password), Verified: true})
+		person, err := w.join(v.ctx(), known, store.NewPerson{Email: invite.Email, Name: v.value("name"), Password: hashPassword(password), Verified: true})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -9,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
 	"relaypdf/web/identity"
@@ -17,13 +17,14 @@ import (
 
 // Identities is a provider that says who somebody is.
 type Identities interface {
-	Begin(ctx context.Context) (identity.Flow, string, error)
+	Begin(ctx context.Context, again bool) (identity.Flow, string, error)
 	Finish(ctx context.Context, flow identity.Flow, state, code string) (identity.Claims, error)
 }
 
 const (
 	// OIDCPath is where the provider leads back to.
 	OIDCPath         = "/login/oidc/callback"
+	identityPath     = "/dashboard/settings/identity"
 	oidcCookie       = "relaypdf_oidc"
 	secureOIDCCookie = "__Host-" + oidcCookie
 	oidcPurpose      = "identity flow"
@@ -48,6 +49,7 @@ type outward struct {
 
 	Next   string    `json:"next"`
 	Person string    `json:"person"` // whom the identity is to be linked with; empty signs in
+	Sure   bool      `json:"sure"`   // nothing is linked: the person confirms that it is them
 	At     time.Time `json:"at"`
 }
 
@@ -80,7 +82,7 @@ func (w identities) leave(v *visit, out outward) error {
 	if _, ok := w.allow(v.ctx(), "oidc:address:"+w.cfg.ClientIP(v.r), oidcPerAddress, triesWindow); !ok {
 		return errTooMany
 	}
-	flow, address, err := w.cfg.Identities.Begin(v.ctx())
+	flow, address, err := w.cfg.Identities.Begin(v.ctx(), out.Sure)
 	if err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelError, "provider of identities", slog.Any("error", err))
 		return errNoProvider
@@ -103,8 +105,21 @@ func (w identities) signIn(v *visit) error {
 	return w.leave(v, outward{Next: ownPath(v.value("next"))})
 }
 
+// link begins to link an identity, once the member has shown that it is them.
 func (w identities) link(v *visit) error {
-	return w.leave(v, outward{Next: settingsPath, Person: v.person.ID})
+	if w.cfg.Identities == nil {
+		return errNotFound
+	}
+	return factors(w).sure(views.Sure{
+		Title: "Link " + w.cfg.IdentityName + "?", Text: "From then on your account there logs you in here.", Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: settingsPath, Crumb: "Log in with " + w.cfg.IdentityName,
+	}, func(v *visit) error {
+		return w.leave(v, outward{Next: settingsPath, Person: v.person.ID})
+	})(v)
+}
+
+// confirm sends a member to the provider to confirm that it is them.
+func (w identities) confirm(v *visit) error {
+	return w.leave(v, outward{Next: settingsPath, Person: v.person.ID, Sure: true})
 }
 
 // comeBack goes on after the provider.
@@ -120,6 +135,12 @@ func (w identities) comeBack(v *visit) error {
 	if err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "provider of identities", slog.String("said", v.value("error")), slog.Any("error", err))
 		return errIdentity
+	}
+	if out.Sure {
+		if v.person == nil || v.person.ID != out.Person || v.person.Identity != claims.Identity {
+			return errIdentity
+		}
+		return w.confirmed(v)
 	}
 	if out.Person != "" {
 		return w.linkTo(v, out, claims)
@@ -158,16 +179,14 @@ func (w identities) linkTo(v *visit, out outward, claims identity.Claims) error 
 	if v.person == nil || v.person.ID != out.Person {
 		return errIdentity
 	}
-	err := w.people.SetIdentity(v.ctx(), v.person.ID, claims.Identity)
+	change := store.CredentialChange{Identity: &claims.Identity}
+	err := w.changeCredentials(v, v.person.ID, change, true, "Log-in with "+w.cfg.IdentityName+" was changed", "Your account can now be opened with "+w.cfg.IdentityName+".")
 	if errors.Is(err, store.ErrExists) {
 		v.tell("That identity belongs to another person here, so nothing was changed.")
 		return v.redirect(settingsPath)
 	}
 	if err == nil {
 		err = v.record("identity.linked", w.cfg.IdentityName, claims.Email)
-	}
-	if err == nil {
-		err = w.send(v.ctx(), identityLetter(*v.person, w.cfg.IdentityName, "Your account can now be opened with "+w.cfg.IdentityName+"."))
 	}
 	if err != nil {
 		return err
@@ -176,16 +195,10 @@ func (w identities) linkTo(v *visit, out outward, claims identity.Claims) error 
 	return v.redirect(settingsPath)
 }
 
-func identityLetter(person store.Person, provider, line string) mail.Letter {
-	return mail.Letter{
-		To: person.Email, Subject: "Log-in with " + provider + " was changed",
-		Lines: []string{line, "If it was not you, change your password and look at your settings now."},
-	}
-}
-
 // stranger makes an account for somebody whom nobody here is linked with, where
 // anybody may sign up and the address is new. An address that is known stays its
-// person's: who has it logs in as before, and links the identity then.
+// person's: who has it logs in as before, and links the identity then. One that somebody
+// has signed up with, and not shown to be theirs, is the stranger's.
 func (w identities) stranger(v *visit, out outward, claims identity.Claims) error {
 	m := views.Stranger{Provider: w.cfg.IdentityName, Email: claims.Email}
 	email, err := store.MailAddress(claims.Email)
@@ -198,19 +211,26 @@ func (w identities) stranger(v *visit, out outward, claims identity.Claims) erro
 		m.Why = why
 		return v.show(status, views.StrangerPage(v.page("Not linked yet", ""), m))
 	}
-	_, err = w.people.ByEmail(v.ctx(), email)
-	switch {
-	case err == nil:
-		return refuse(http.StatusForbidden, views.StrangerKnown)
-	case !errors.Is(err, store.ErrNotFound):
+	known, err := w.people.ByEmail(v.ctx(), email)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
+	}
+	claimable := false
+	if err == nil {
+		if claimable, err = w.claimable(v.ctx(), known); err != nil {
+			return err
+		}
+	}
+	switch {
+	case known.ID != "" && !claimable:
+		return refuse(http.StatusForbidden, views.StrangerKnown)
 	case !w.signUpOpen():
 		return refuse(http.StatusForbidden, views.StrangerClosed)
 	}
 	if _, ok := w.allow(v.ctx(), "signup:address:"+w.cfg.ClientIP(v.r), signUpsPerAddress, signUpsWindow); !ok {
 		return errTooMany
 	}
-	person, err := w.people.Create(v.ctx(), store.NewPerson{Email: email, Name: claims.Name, Verified: true, Identity: claims.Identity})
+	person, err := w.join(v.ctx(), known, store.NewPerson{Email: email, Name: claims.Name, Verified: true, Identity: claims.Identity})
 	if errors.Is(err, store.ErrExists) {
 		return refuse(http.StatusForbidden, views.StrangerKnown)
 	}
@@ -236,14 +256,18 @@ func (w identities) unlink(v *visit) error {
 		v.tell("Set a password first: without one, nobody could log in as you any more.")
 		return v.redirect(settingsPath)
 	}
-	if err := w.people.SetIdentity(v.ctx(), v.person.ID, ""); err != nil {
-		return err
+	name := cmp.Or(w.cfg.IdentityName, "another service")
+	return factors(w).sure(views.Sure{
+		Title: "Unlink " + name + "?", Text: "From then on only your password logs you in.", Action: identityPath + "/end", Button: "Unlink", Back: settingsPath, Crumb: "Log in with " + name, Danger: true,
+	}, func(v *visit) error { return w.unlinkNow(v, name) })(v)
+}
+
+func (w identities) unlinkNow(v *visit, name string) error {
+	none := ""
+	err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Identity: &none}, true, "Log-in with "+name+" was changed", "Your account cannot be opened with "+name+" any more.")
+	if err == nil {
+		err = v.record("identity.unlinked", name, "")
 	}
-	name := w.cfg.IdentityName
-	if name == "" {
-		name = "an outside identity"
-	}
-	err := errors.Join(v.record("identity.unlinked", name, ""), w.send(v.ctx(), identityLetter(*v.person, name, "Your account cannot be opened with "+name+" any more.")))
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ var leaving = regexp.MustCompile(`<a class="btn primary block" href="([^"]+)" re
 // returns the address that they are led back to.
 func (d *desk) goes(v *visitor, form, who string) (back string) {
 	v.t.Helper()
-	page := v.post(form, http.StatusOK, url.Values{"next": {"/dashboard/keys"}})
+	page := v.post(form, http.StatusOK, url.Values{"next": {"/dashboard/keys"}, "password": {password}})
 	link := leaving.FindStringSubmatch(page.body)
 	if link == nil {
 		v.t.Fatalf("no link leads to the provider: %s", textOf(page.body))
@@ -147,7 +147,12 @@ func TestNobodyIsTakenOver(t *testing.T) {
 	d.join(t, "maya@example.com")
 	v := d.visitor(t)
 	wantNobody(t, v, "a known address", d.comes(v, "maya"), "maya@example.com has an account here. Log in as before")
-	if _, err := d.People().Create(t.Context(), store.NewPerson{Email: "tom@example.com"}); err != nil {
+	// An address that the operator has made a member of an account.
+	made, err := d.People().Create(t.Context(), store.NewPerson{Email: "tom@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Members().Add(t.Context(), d.mayas(t).ID, made.ID, store.RoleViewer); err != nil {
 		t.Fatal(err)
 	}
 	wantNobody(t, v, "an address that is not verified here", d.comes(v, "tom"), "has an account here")
@@ -202,7 +207,7 @@ func TestIdentitiesAreLinkedBySignedInPeopleOnly(t *testing.T) {
 		}
 		return code
 	}
-	v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}})
+	v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}, "password": {password}})
 	third := d.visitor(t)
 	if a := d.comes(third, "tom"); !strings.HasPrefix(a.header.Get("Location"), "/login/code") {
 		t.Fatalf("with a second factor: got status %d, %q", a.status, a.header.Get("Location"))
@@ -220,7 +225,9 @@ func TestIdentitiesAreLinkedBySignedInPeopleOnly(t *testing.T) {
 	}
 	nina.sees("/dashboard/settings", "belongs to another person here")
 
-	v.post("/dashboard/settings/identity/end", http.StatusSeeOther, url.Values{})
+	v.post("/dashboard/settings/identity/end", http.StatusOK, url.Values{}) // asks for the password
+	v.post("/dashboard/settings/identity/end", http.StatusUnprocessableEntity, url.Values{"password": {"wrong password"}})
+	v.post("/dashboard/settings/identity/end", http.StatusSeeOther, url.Values{"password": {password}})
 	v.sees("/dashboard/settings", "with your password only", "Log-in no more linked with Example ID")
 	gone := d.visitor(t)
 	d.provider.People["tom"] = identitytest.Person{Subject: tom.Subject, Email: "maya@example.com", Verified: true}

@@ -31,7 +31,7 @@ func (w publics) serveAll(p page) http.Handler {
 		v := &visit{web: w.Web, w: made, r: r, public: true}
 		var failed error
 		edge.Recover(func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			failed = readForm(v, rw)
+			failed = readForm(v, rw, maxLiveForm)
 			if failed == nil {
 				failed = p.handle(v)
 			}
@@ -46,12 +46,12 @@ func (w publics) serveAll(p page) http.Handler {
 	})
 }
 
-// readForm reads what a form sent.
-func readForm(v *visit, rw http.ResponseWriter) error {
+// readForm reads what a form sent, by whoever.
+func readForm(v *visit, rw http.ResponseWriter, most int64) error {
 	if v.r.Method != http.MethodPost {
 		return nil
 	}
-	v.r.Body = http.MaxBytesReader(rw, v.r.Body, maxForm)
+	v.r.Body = http.MaxBytesReader(rw, v.r.Body, most)
 	if err := v.r.ParseForm(); err != nil {
 		return errForm
 	}

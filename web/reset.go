@@ -23,7 +23,7 @@ func (w entrance) showResetRequest(v *visit) error {
 }
 
 // requestReset sends a link that sets a new password. The answer is the same
-// for unknown addresses.
+// for unknown addresses, and takes the same time.
 func (w entrance) requestReset(v *visit) error {
 	email := v.value("email")
 	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": email}, Errors: map[string]string{}}, Mail: w.mail != nil}
@@ -31,11 +31,19 @@ func (w entrance) requestReset(v *visit) error {
 		m.Errors["email"] = "This must be an email address such as maya@example.com."
 		return v.show(http.StatusUnprocessableEntity, views.ResetRequestPage(v.page("Reset the password", ""), m))
 	}
-	if _, ok := w.allow(v.ctx(), "reset:address:"+w.cfg.ClientIP(v.r), resetsPerAddress, resetsWindow); !ok {
+	person, err := w.people.ByEmail(v.ctx(), email)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	counter := "reset:person:" + store.NormalAddress(email)
+	if device := w.knownDevice(v, person.ID); device != "" {
+		counter = "reset:device:" + device
+	} else if _, ok := w.allow(v.ctx(), "reset:address:"+w.cfg.ClientIP(v.r), resetsPerAddress, resetsWindow); !ok {
 		return errTooMany
 	}
 	m.Sent = true
-	if _, ok := w.allow(v.ctx(), "reset:person:"+email, resetsPerPerson, resetsWindow); ok {
+	// Beyond the limit no email goes out: the links of those before still work.
+	if _, ok := w.allow(v.ctx(), counter, resetsPerPerson, resetsWindow); ok {
 		if err := w.sendReset(v, email); err != nil {
 			return err
 		}
@@ -43,23 +51,22 @@ func (w entrance) requestReset(v *visit) error {
 	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Look into your mail", ""), m))
 }
 
+// sendReset emails a link. For an address that nobody has it takes the same time.
 func (w entrance) sendReset(v *visit, email string) error {
-	person, err := w.people.ByEmail(v.ctx(), email)
-	if errors.Is(err, store.ErrNotFound) {
+	if w.mail == nil {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	secret, err := w.people.NewToken(v.ctx(), store.Token{Purpose: store.TokenReset, PersonID: person.ID, ExpiresAt: w.now().Add(resetLife)})
-	if err != nil {
-		return err
-	}
-	return w.send(v.ctx(), mail.Letter{
-		To: person.Email, Subject: "Set a new password",
-		Lines: []string{"Somebody, probably you, asked for a new password. The link works once, for an hour.", "If it was not you, there is nothing to do: nothing has changed."},
-		Link:  mail.Link{Text: "Set a new password", URL: w.cfg.BaseURL + "/password/new?token=" + secret},
+	err := w.people.RequestReset(v.ctx(), email, w.now().Add(resetLife), func(to, secret string) ([]store.Letter, error) {
+		return sealAll(w.mail, []string{to}, mail.Letter{
+			Subject: "Set a new password",
+			Lines:   []string{"Somebody, probably you, asked for a new password. The link works once, for an hour.", "If it was not you, there is nothing to do: nothing has changed."},
+			Link:    mail.Link{Text: "Set a new password", URL: w.cfg.BaseURL + "/password/new?token=" + secret},
+		})
 	})
+	if err == nil {
+		w.mail.Wake()
+	}
+	return err
 }
 
 func (w entrance) newPasswordModel(v *visit, token store.Token) (views.NewPassword, error) {
@@ -101,25 +108,32 @@ func (w entrance) setNewPassword(v *visit) error {
 	if token, err = w.people.UseToken(v.ctx(), store.TokenReset, v.value("token")); err != nil {
 		return err
 	}
-	if err := w.people.SetPassword(v.ctx(), token.PersonID, hashPassword(password), ""); err != nil {
+	hash := hashPassword(password)
+	err = w.people.Claim(v.ctx(), token.PersonID, store.NewPerson{Password: hash})
+	if errors.Is(err, store.ErrExists) { // The address was verified before.
+		err = w.changeCredentials(v, token.PersonID, store.CredentialChange{Password: &hash}, false, passwordSubject, passwordLine)
+	}
+	if err != nil {
 		return err
+	}
+	if w.scs.GetString(v.ctx(), joinedKey) != token.PersonID {
+		// Somebody else may have signed up with the address, with a password of theirs.
+		if err := w.people.Claim(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
+			return err
+		}
 	}
 	person, err := w.welcome(v.ctx(), token.PersonID)
 	if err != nil {
 		return err
 	}
-	if err := w.send(v.ctx(), passwordChanged(person)); err != nil {
-		return err
-	}
 	return w.passed(v, person, "/dashboard", false)
 }
 
-func passwordChanged(person store.Person) mail.Letter {
-	return mail.Letter{
-		To: person.Email, Subject: "Your password was changed",
-		Lines: []string{"The password of your account was changed, and all other sessions ended.", "If it was not you, set a new one at once and look through your keys."},
-	}
-}
+// What the email about a new password says.
+const (
+	passwordSubject = "Your password was changed"
+	passwordLine    = "The password of your account was changed."
+)
 
 // showLink and useLink sign in with a link that the command line printed.
 func (w entrance) showLink(v *visit) error {
@@ -134,6 +148,12 @@ func (w entrance) useLink(v *visit) error {
 	token, err := w.people.UseToken(v.ctx(), store.TokenSignIn, v.value("token"))
 	if err != nil {
 		return err
+	}
+	if w.scs.GetString(v.ctx(), joinedKey) != token.PersonID {
+		// Somebody else may have signed up with the address, with a password of theirs.
+		if err := w.people.Claim(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
+			return err
+		}
 	}
 	person, err := w.welcome(v.ctx(), token.PersonID)
 	if err != nil {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -21,7 +22,7 @@ func (w settings) settingsModel(v *visit) (views.Settings, error) {
 		Profile:  views.Form{Values: map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}, Errors: map[string]string{}},
 		Password: views.Form{Errors: map[string]string{}}, Invite: views.Form{Values: map[string]string{"role": store.RoleDeveloper}, Errors: map[string]string{}},
 		Close: views.Form{Errors: map[string]string{}}, ClosesAt: v.account.ClosesAt, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0},
-		KeepInput: v.account.KeepInputs, Provider: w.cfg.provider(), Linked: v.person.Identity != "",
+		Proof: w.proofOf(v), KeepInput: v.account.KeepInputs, Provider: w.cfg.provider(), Linked: v.person.Identity != "",
 	}
 	if v.person.Password != "" {
 		m.Changed = v.person.PasswordSetAt
@@ -71,7 +72,7 @@ func (w settings) sessionLines(v *visit) ([]views.Session, error) {
 
 // auditWords say in words what was done.
 var auditWords = map[string]string{
-	"session.begun": "Logged in", "session.ended": "Logged out", "person.email": "Email changed to", "person.password": "Password changed", "person.name": "Profile changed",
+	"session.begun": "Logged in", "session.ended": "Logged out", "person.email": "Email changed to", "person.password": "Password changed", "person.undone": "Change of credentials undone for", "person.name": "Profile changed",
 	"account.name": "Account named", "device.approved": "Command line approved:", "grant.made": "App connected:", "grant.allowed": "App allowed:", "grant.denied": "App denied:", "grant.limited": "App limited:", "grant.revoked": "App revoked:", "device.denied": "Command line denied:", "factor.set": "Second factor set", "factor.off": "Second factor turned off", "key.made": "Key made:", "key.rolled": "Key rolled:",
 	"key.revoked": "Key revoked:", "member.invited": "Invited", "member.joined": "Joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
 	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Suspended", "account.resumed": "Suspension lifted",
@@ -100,7 +101,7 @@ func auditLine(e store.AuditEntry) views.AuditLine {
 	if strings.HasSuffix(e.Action, "revoked") || strings.HasSuffix(e.Action, "removed") || strings.HasSuffix(e.Action, "suspended") || strings.HasSuffix(e.Action, "off") {
 		state = views.StateWarn
 	}
-	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || strings.HasSuffix(words, " with") || words == "Invited" || strings.HasSuffix(words, " made for") || words == "Account named" || words == "Credited" || words == "Debited" {
+	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || strings.HasSuffix(words, " for") || strings.HasSuffix(words, " with") || words == "Invited" || strings.HasSuffix(words, " made for") || words == "Account named" || words == "Credited" || words == "Debited" {
 		words += " " + e.Object
 	}
 	return views.AuditLine{What: words, Who: e.Who, Note: e.Note, Is: state, At: e.At}
@@ -123,6 +124,12 @@ func (w settings) settingsPage(v *visit, change func(*views.Settings)) error {
 	return v.show(status, views.SettingsPage(v.page("Settings", settingsPath), m))
 }
 
+// sureEmail asks for the password before a change of the email.
+var sureEmail = views.Sure{
+	Title: "Change your email?", Text: "It is changed once the link that goes to the new address is opened.",
+	Action: settingsPath + "/profile", Button: "Change email", Back: settingsPath, Crumb: "Email",
+}
+
 func (w settings) saveProfile(v *visit) error {
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
@@ -130,6 +137,15 @@ func (w settings) saveProfile(v *visit) error {
 			m.Profile.Values = map[string]string{"account": v.value("account"), "name": v.value("name"), "email": v.value("email")}
 			m.Profile.Errors["email"] = "This must be an email address such as maya@example.com."
 		})
+	}
+	if email != v.person.Email {
+		wrong, ok, err := w.prove(v, "password")
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return factors(w).askSure(v, sureEmail, wrong)
+		}
 	}
 	if name := v.value("name"); name != v.person.Name {
 		if err := w.people.SetName(v.ctx(), v.person.ID, name); err != nil {
@@ -187,30 +203,28 @@ func (w settings) saveKept(v *visit) error {
 }
 
 func (w settings) savePassword(v *visit) error {
-	if _, ok := w.allow(v.ctx(), "login:person:"+v.person.Email, triesPerPerson, triesWindow); !ok {
-		return errTooMany
-	}
 	wrong := func(field, text string) error {
 		return w.settingsPage(v, func(m *views.Settings) { m.Password.Errors[field] = text })
 	}
-	if v.person.Password != "" {
-		ok, err := matchPassword(v.person.Password, v.r.FormValue("current"))
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return wrong("current", "This is not your password.")
-		}
+	text, ok, err := w.prove(v, "current")
+	switch {
+	case err != nil:
+		return err
+	case !ok && w.proofOf(v) == views.ProofElsewhere:
+		return factors(w).showConfirm(v)
+	case !ok:
+		return wrong("current", cmp.Or(text, "This is required to change the password."))
 	}
 	password := v.r.FormValue("password")
 	if text := checkPassword(password); text != "" {
 		return wrong("password", text)
 	}
-	if err := w.people.SetPassword(v.ctx(), v.person.ID, hashPassword(password), storedToken(w.scs.Token(v.ctx()))); err != nil {
+	hash := hashPassword(password)
+	if err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Password: &hash}, true, passwordSubject, passwordLine); err != nil {
 		return err
 	}
 	v.tell("Your password is changed, and every other session has ended.")
-	if err := errors.Join(v.record("person.password", v.person.Email, ""), w.send(v.ctx(), passwordChanged(*v.person))); err != nil {
+	if err := v.record("person.password", v.person.Email, ""); err != nil {
 		return err
 	}
 	return v.redirect(settingsPath)

@@ -6,19 +6,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
-)
-
-// How often somebody may try to sign in: from one address, and for one person,
-// whoever tries.
-const (
-	triesPerAddress = 30
-	triesPerPerson  = 10
-	triesWindow     = 15 * time.Minute
 )
 
 // wrongPassword is said of a wrong password and of an unknown address alike.
@@ -55,14 +48,19 @@ func (w entrance) signIn(v *visit) error {
 		return v.show(status, views.SignInPage(v.page("Log in", ""), m))
 	}
 	email := v.value("email")
-	if wait, ok := w.mayTry(v, email); !ok {
-		return refuse(http.StatusTooManyRequests, "Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+", then try again.")
-	}
 	person, err := w.people.ByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	ok, err := matchPassword(person.Password, v.r.FormValue("password"))
+	ok, err := w.slowDown(v, email, person.ID)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		v.w.Header().Set("Retry-After", strconv.Itoa(int(maxDelay.Seconds())))
+		return refuse(http.StatusTooManyRequests, "Too many attempts wait for this account. Try again in 10 seconds, from a browser that you have logged in with before, or reset the password.")
+	}
+	ok, err = matchPassword(person.Password, v.r.FormValue("password"))
 	if err != nil {
 		return err
 	}
@@ -70,14 +68,6 @@ func (w entrance) signIn(v *visit) error {
 		return refuse(http.StatusUnprocessableEntity, wrongPassword)
 	}
 	return w.passed(v, person, m.Next, m.Checked("remember"))
-}
-
-// mayTry counts an attempt to sign in.
-func (w entrance) mayTry(v *visit, email string) (wait time.Duration, ok bool) {
-	if wait, ok := w.allow(v.ctx(), "login:address:"+w.cfg.ClientIP(v.r), triesPerAddress, triesWindow); !ok {
-		return wait, false
-	}
-	return w.allow(v.ctx(), "login:person:"+email, triesPerPerson, triesWindow)
 }
 
 // passed goes on after the password: to the second factor, if there is one.
@@ -104,6 +94,10 @@ func (w *Web) enter(v *visit, person store.Person, next string, remember bool) e
 		w.scs.Remove(v.ctx(), key)
 	}
 	w.scs.Put(v.ctx(), personKey, person.ID)
+	w.setProven(v)
+	if err := w.rememberDevice(v, person.ID); err != nil {
+		return err
+	}
 	w.scs.Put(v.ctx(), deviceKey, device(v.r.UserAgent()))
 	w.scs.Put(v.ctx(), addressKey, w.cfg.Place(v.r))
 	w.scs.RememberMe(v.ctx(), remember)

@@ -74,6 +74,7 @@ func (w joining) signUp(v *visit) error {
 	case errors.Is(err, store.ErrExists):
 		err = w.remindOfAccount(v.ctx(), email)
 	case err == nil:
+		w.scs.Put(v.ctx(), joinedKey, person.ID)
 		err = w.sendVerification(v.ctx(), person)
 	}
 	if err != nil {
@@ -83,8 +84,16 @@ func (w joining) signUp(v *visit) error {
 }
 
 // remindOfAccount tells the owner of an address that somebody, who did not
-// learn that it is known, tried to sign up with it.
+// learn that it is known, tried to sign up with it. An address that nobody has shown to
+// be theirs gets a link that does.
 func (w joining) remindOfAccount(ctx context.Context, email string) error {
+	person, err := w.people.ByEmail(ctx, email)
+	if err != nil {
+		return err
+	}
+	if person.VerifiedAt == nil {
+		return w.sendVerification(ctx, person)
+	}
 	return w.send(ctx, mail.Letter{
 		To: email, Subject: "You have an account already",
 		Lines: []string{"Somebody, probably you, tried to sign up with this address. It has an account already.", "If you have forgotten the password, set a new one. If it was not you, there is nothing to do."},
@@ -117,11 +126,89 @@ func (w joining) showVerify(v *visit) error {
 	if err != nil {
 		return err
 	}
+	switch own := w.scs.GetString(v.ctx(), joinedKey) == token.PersonID; {
+	case purpose == store.TokenEmail && v.person == nil:
+		return v.askToSignIn()
+	case purpose == store.TokenEmail && v.person.ID != token.PersonID:
+		return errOtherPerson
+	case purpose == store.TokenVerify && !own:
+		m, err := w.claimModel(v, token)
+		if err != nil {
+			return err
+		}
+		return v.show(http.StatusOK, views.NewPasswordPage(v.page(m.Title, ""), m))
+	}
 	m := views.Confirm{Title: "Confirm your address", Text: "One click, and the account is yours.", Action: "/verify?token=" + v.value("token"), Button: "Confirm and go on"}
 	if purpose == store.TokenEmail {
 		m.Text, m.Button = "From now on you log in with "+token.Data+".", "Use this address"
 	}
 	return v.show(http.StatusOK, views.ConfirmPage(v.page(m.Title, ""), m))
+}
+
+// claimModel asks whoever opens the link of a sign-up in another browser for a password:
+// somebody else may have signed up with the address.
+func (w joining) claimModel(v *visit, token store.Token) (views.NewPassword, error) {
+	person, err := w.people.ByID(v.ctx(), token.PersonID)
+	return views.NewPassword{
+		Form: views.Form{Errors: map[string]string{}}, Title: "Confirm your address", Email: person.Email, Action: "/verify?token=" + v.value("token"),
+		Note: "The sign-up for " + person.Email + " was in another browser, so choose the password here. It replaces the one of the sign-up.",
+	}, err
+}
+
+// claimAddress verifies an address in another browser than the one of its sign-up.
+func (w joining) claimAddress(v *visit, token store.Token) error {
+	m, err := w.claimModel(v, token)
+	if err != nil {
+		return err
+	}
+	password := v.r.FormValue("password")
+	if wrong := checkPassword(password); wrong != "" {
+		m.Errors["password"] = wrong
+		return v.show(http.StatusUnprocessableEntity, views.NewPasswordPage(v.page(m.Title, ""), m))
+	}
+	if _, err := w.people.UseToken(v.ctx(), store.TokenVerify, v.value("token")); err != nil {
+		return err
+	}
+	err = w.people.Claim(v.ctx(), token.PersonID, store.NewPerson{Password: hashPassword(password)})
+	if errors.Is(err, store.ErrExists) {
+		return store.ErrUsed
+	}
+	if err != nil {
+		return err
+	}
+	return w.open(v, token.PersonID)
+}
+
+// open signs a person in whose address was verified just now.
+func (w joining) open(v *visit, personID string) error {
+	person, err := w.welcome(v.ctx(), personID)
+	if err != nil {
+		return err
+	}
+	w.scs.Remove(v.ctx(), joinedKey)
+	return w.passed(v, person, "/dashboard", false)
+}
+
+// claimable reports whether whoever shows an address to be theirs may have the person who
+// was made with it: nobody else has shown that before, and there is nothing to take over.
+func (w *Web) claimable(ctx context.Context, person store.Person) (bool, error) {
+	if person.VerifiedAt != nil || person.Operator {
+		return false, nil
+	}
+	memberships, err := w.members.Of(ctx, person.ID)
+	return err == nil && len(memberships) == 0, err
+}
+
+// join makes a person whose address is theirs. If known is not empty, the new person
+// replaces it: somebody else may have signed up with the address.
+func (w *Web) join(ctx context.Context, known store.Person, n store.NewPerson) (store.Person, error) {
+	if known.ID == "" {
+		return w.people.Create(ctx, n)
+	}
+	if err := w.people.Claim(ctx, known.ID, n); err != nil {
+		return store.Person{}, err
+	}
+	return w.people.ByID(ctx, known.ID)
 }
 
 // verifyToken finds the link of a letter that shows an address to be theirs.
@@ -136,27 +223,30 @@ func (w joining) verifyToken(v *visit) (store.Token, string, error) {
 }
 
 func (w joining) verify(v *visit) error {
-	_, purpose, err := w.verifyToken(v)
-	if err != nil {
+	token, purpose, err := w.verifyToken(v)
+	switch {
+	case err != nil:
 		return err
+	case purpose == store.TokenEmail && v.person == nil:
+		return v.askToSignIn()
+	case purpose == store.TokenEmail && v.person.ID != token.PersonID:
+		return errOtherPerson
+	case purpose == store.TokenVerify && w.scs.GetString(v.ctx(), joinedKey) != token.PersonID:
+		return w.claimAddress(v, token)
 	}
-	token, err := w.people.UseToken(v.ctx(), purpose, v.value("token"))
-	if err != nil {
+	if token, err = w.people.UseToken(v.ctx(), purpose, v.value("token")); err != nil {
 		return err
 	}
 	if purpose == store.TokenEmail {
 		return w.changeEmail(v, token)
 	}
-	person, err := w.welcome(v.ctx(), token.PersonID)
-	if err != nil {
-		return err
-	}
-	return w.passed(v, person, "/dashboard", false)
+	return w.open(v, token.PersonID)
 }
 
 // changeEmail puts an address into use that was shown to be the person's.
 func (w joining) changeEmail(v *visit, token store.Token) error {
-	err := w.people.SetEmail(v.ctx(), token.PersonID, token.Data)
+	change := store.CredentialChange{Email: &token.Data}
+	err := w.changeCredentials(v, token.PersonID, change, true, "Your email was changed", "From now on you log in with "+token.Data+", and not with this address.")
 	if errors.Is(err, store.ErrExists) {
 		v.tell("That address belongs to another person by now; yours is unchanged.")
 		return v.redirect("/dashboard/settings")
@@ -174,7 +264,7 @@ func (w joining) changeEmail(v *visit, token store.Token) error {
 // welcome records that a person's address is theirs. Whoever has no account
 // then gets one, with the trial credit.
 func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error) {
-	if _, err := w.people.Verify(ctx, personID); err != nil {
+	if _, err := w.people.Verify(ctx, personID, ""); err != nil {
 		return store.Person{}, err
 	}
 	person, err := w.people.ByID(ctx, personID)

@@ -84,8 +84,9 @@ func (w identities) pages() []page {
 	return []page{
 		{"POST", "/login/oidc", anybody, w.signIn},
 		{"GET", OIDCPath, anybody, w.comeBack},
-		{"POST", "/dashboard/settings/identity", signedIn, w.link},
-		{"POST", "/dashboard/settings/identity/end", signedIn, w.unlink},
+		{"POST", identityPath, signedIn, w.link},
+		{"POST", identityPath + "/end", signedIn, w.unlink},
+		{"POST", confirmPath + "/provider", signedIn, w.confirm},
 	}
 }
 
@@ -164,11 +165,16 @@ func (w *Web) memberPages() []page {
 		{"POST", "/password/reset", anybody, entrancePages.requestReset},
 		{"GET", "/password/new", anybody, entrancePages.showNewPassword},
 		{"POST", "/password/new", anybody, entrancePages.setNewPassword},
+		{"GET", undoPath, anybody, entrancePages.showUndo},
+		{"POST", undoPath, anybody, entrancePages.undo},
 		{"GET", "/invite/{token}", anybody, entrancePages.showInvite},
 		{"POST", "/invite/{token}", anybody, entrancePages.acceptInvite},
 
 		{"GET", resumePath, anybody, entrancePages.showKept},
 
+		{"GET", confirmPath, signedIn, factorsPages.showConfirm},
+		{"POST", confirmPath, signedIn, factorsPages.confirm},
+		{"POST", confirmPath + "/email", signedIn, factorsPages.emailCode},
 		{"GET", "/dashboard/settings/factor", signedIn, factorsPages.showFactorSetup},
 		{"POST", "/dashboard/settings/factor", signedIn, factorsPages.startFactor},
 		{"GET", "/dashboard/settings/factor/off", signedIn, factorsPages.ask(sureOff)},

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/wire"
+	"relaypdf/store"
 	"relaypdf/views"
 )
 
@@ -25,12 +27,17 @@ const (
 	zippedOptions = "options.json"
 	zippedAbout   = "about.json"
 	zippedPartial = "partials/"
-	// maxZip bounds the zip, maxZipped what one file of it may unpack to, in bytes.
-	maxZip    = 16 << 20
-	maxZipped = 10 << 20
+	// maxZip bounds the zip, maxZipped what one file of it may unpack to, maxUnpacked what
+	// all of them may together, in bytes.
+	maxZip      = 16 << 20
+	maxZipped   = 10 << 20
+	maxUnpacked = 24 << 20
 	// maxZippedFiles bounds how many files are looked at.
 	maxZippedFiles = 300
 )
+
+// errTooLarge means that a file of a zip unpacks to more than it may.
+var errTooLarge = errors.New("too large")
 
 // sentence is what is wrong with a file, as people are told.
 type sentence string
@@ -123,45 +130,64 @@ func (w templates) importTemplate(v *visit) error {
 
 // zippedFiles reads the zip of a form.
 func zippedFiles(v *visit) (map[string]string, error) {
-	file, _, err := v.r.FormFile("file")
+	file, about, err := v.r.FormFile("file")
 	if err != nil {
 		return nil, sentence("Choose a zip of at most 16 MiB that was exported here.")
 	}
-	data, err := io.ReadAll(file)
-	err = errors.Join(err, file.Close())
-	if err != nil {
-		return nil, sentence("The file did not arrive whole. Send it again.")
-	}
-	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	defer func() { _ = file.Close() }()
+	archive, err := zip.NewReader(file, about.Size)
 	if err != nil || len(archive.File) > maxZippedFiles {
 		return nil, sentence(fmt.Sprintf("This is no zip with at most %d files.", maxZippedFiles))
 	}
-	files := map[string]string{}
+	files, left := map[string]string{}, int64(maxUnpacked)
 	for _, f := range archive.File {
 		known := slices.Contains([]string{zippedHTML, zippedSample, zippedOptions, zippedAbout}, f.Name)
 		partial := strings.HasPrefix(f.Name, zippedPartial) && strings.HasSuffix(f.Name, ".html")
 		if !known && !partial {
 			continue
 		}
-		text, err := unzipped(f)
-		if err != nil {
-			return nil, sentence(fmt.Sprintf("The file %s in it is damaged, or larger than 10 MiB.", f.Name))
+		most := int64(maxZipped)
+		if partial {
+			most = store.MaxPartialBytes
 		}
+		if left < most && int64(min(f.UncompressedSize64, maxZipped)) > left {
+			return nil, sentence(fmt.Sprintf("The files in it have more than %d MiB together.", maxUnpacked>>20))
+		}
+		text, err := unzipped(f, min(most, left))
+		if err != nil {
+			return nil, sentence(fmt.Sprintf("The file %s in it is damaged, or larger than %s.", zippedName(f.Name), views.Bytes(most)))
+		}
+		left -= int64(len(text))
 		files[f.Name] = text
 	}
 	return files, nil
 }
 
-func unzipped(f *zip.File) (string, error) {
+// zippedName is the name of a file in a zip, as it can be shown.
+func zippedName(name string) string {
+	name = strings.ToValidUTF8(name, "?")
+	if short := []rune(name); len(short) > 100 {
+		return string(short[:100]) + "…"
+	}
+	return name
+}
+
+// unzipped unpacks a file of at most so many bytes.
+func unzipped(f *zip.File, most int64) (string, error) {
+	if f.UncompressedSize64 > uint64(most) { //nolint:gosec // It is positive.
+		return "", errTooLarge
+	}
 	content, err := f.Open()
 	if err != nil {
 		return "", err
 	}
-	data, err := io.ReadAll(io.LimitReader(content, maxZipped+1))
-	if err = errors.Join(err, content.Close()); err == nil && len(data) > maxZipped {
-		err = errors.New("too large")
+	var text strings.Builder
+	text.Grow(int(f.UncompressedSize64)) //nolint:gosec // It is at most the bound.
+	n, err := io.Copy(&text, io.LimitReader(content, most+1))
+	if err = errors.Join(err, content.Close()); err == nil && n > most {
+		err = errTooLarge
 	}
-	return string(data), err
+	return text.String(), err
 }
 
 // templateOf is what a template is made of, by the files of its zip.
@@ -214,7 +240,7 @@ func (w templates) importPartials(v *visit, files map[string]string) (kept []str
 			}
 			continue
 		}
-		if _, err := v.ask(http.MethodPut, templatesRoutes+"/partials/"+name, map[string]any{"html": text}, nil, ""); err != nil {
+		if _, err := v.ask(http.MethodPut, templatesRoutes+"/partials/"+url.PathEscape(name), map[string]any{"html": text}, nil, ""); err != nil {
 			return nil, err
 		}
 	}

@@ -20,8 +20,12 @@ import (
 	"relaypdf/views"
 )
 
-// maxForm bounds what a form may send, in bytes.
-const maxForm = 1 << 20
+// maxForm bounds what a form may send, in bytes. maxStranger bounds what is read of
+// visitors who are not signed in.
+const (
+	maxForm     = 1 << 20
+	maxStranger = 64 << 10
+)
 
 // maxDraft bounds a template with its data on its way, in bytes: some letters are
 // written as three or six.
@@ -49,13 +53,18 @@ var largeForms = map[string]int64{
 	partialsPath + "/{name}":             maxPartial,
 }
 
-// mostOf is what a form may send, in bytes. Those of the playground hold files, and
-// are as long as a request of the interface.
-func mostOf(cfg Config, pattern string) int64 {
-	if strings.HasPrefix(pattern, playgroundPath+"/") {
-		return cfg.MaxBody
+// mostOf is what a form may send, in bytes, and what of it is in memory at most. Forms
+// of the playground that hold files are as long as a request of the interface: their
+// files pass through.
+func mostOf(cfg Config, pattern string, files bool) (length, inMemory int64) {
+	length = max(maxForm, largeForms[pattern])
+	if !strings.HasPrefix(pattern, playgroundPath+"/") {
+		return length, length
 	}
-	return max(maxForm, largeForms[pattern])
+	if files {
+		return cfg.MaxBody, maxTyped
+	}
+	return maxTyped, maxTyped
 }
 
 // visit is one request for a page: who asks, for which account, and what is
@@ -256,10 +265,11 @@ func (w *Web) admit(v *visit, p page) error {
 		return err
 	}
 	if v.r.Method == http.MethodPost {
-		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, mostOf(w.cfg, p.pattern))
-		if err := v.r.ParseForm(); err != nil {
-			return errForm
+		leave, err := w.receive(v, p)
+		if err != nil {
+			return err
 		}
+		defer leave()
 	}
 	switch {
 	case v.may(p.need):
@@ -273,6 +283,33 @@ func (w *Web) admit(v *visit, p page) error {
 		return errNoAccount
 	}
 	return errForbidden
+}
+
+// receive reads the form of a visitor who may send it. Of others no more is read than
+// what may be resumed after the sign-in.
+func (w *Web) receive(v *visit, p page) (leave func(), err error) {
+	length, inMemory := int64(maxStranger), int64(maxStranger)
+	known := v.person != nil || v.embedded != nil
+	if known && v.may(p.need) {
+		length, inMemory = mostOf(w.cfg, p.pattern, strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/"))
+	}
+	if sent := v.r.ContentLength; sent >= 0 {
+		inMemory = min(inMemory, sent)
+	}
+	leave = func() {}
+	if inMemory > maxStranger {
+		if leave, err = w.forms.enter(v.ctx(), actorOf(v), inMemory); err != nil {
+			return nil, err
+		}
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, length)
+	err = v.r.ParseForm()
+	if err != nil && v.may(p.need) {
+		leave()
+		return nil, errForm
+	}
+	// What cannot be read of a visitor who may not send it is not resumed either.
+	return leave, nil
 }
 
 // askToSignIn sends a visitor to the sign-in and back: to the page they asked

@@ -50,6 +50,9 @@ type Config struct {
 	Prices     map[string]credit.Amount
 	// Paths are further addresses of the service that a visitor may have meant.
 	Paths []string
+	// Wait waits before an attempt to sign in is answered; nil means until the time has
+	// passed or the context ends.
+	Wait func(ctx context.Context, delay time.Duration) error
 	// ClientIP returns the address that limits count by, Place where people are told
 	// that a request came from, RequestID a request's id.
 	ClientIP  func(*http.Request) string
@@ -82,6 +85,10 @@ type Config struct {
 	// may have, in bytes; 0 stands for the defaults of the service.
 	Interface        func(account store.Account) http.Handler
 	MaxBody, MaxFile int64
+	// MaxForms bounds the bytes of forms in memory at once, FormWait is how long a form
+	// waits for its part of them; 0 stands for 96 MiB and 10 s.
+	MaxForms int64
+	FormWait time.Duration
 	// Helpers are the names that templates may call, OptionFields the options of
 	// documents that have a field in the editor.
 	Helpers      []string
@@ -155,6 +162,8 @@ type Web struct {
 	mail      Mailer
 	hooks     delivery.Endpoints
 	limiter   limit.Limiter
+	waiting   waitingRoom
+	forms     *formBudget
 	assets    *static.Files
 	gallery   *gallery.Gallery
 	pictures  *pictures
@@ -184,6 +193,15 @@ func New(cfg Config) (*Web, error) {
 	if cfg.Now == nil {
 		cfg.Now = cfg.Store.Now
 	}
+	if cfg.Wait == nil {
+		cfg.Wait = wait
+	}
+	if cfg.MaxForms == 0 {
+		cfg.MaxForms = defaultForms
+	}
+	if cfg.FormWait == 0 {
+		cfg.FormWait = formWait
+	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = defaultBody
 	}
@@ -197,7 +215,7 @@ func New(cfg Config) (*Web, error) {
 	w := &Web{
 		gallery: layouts, pictures: newPictures(),
 		store: cfg.Store, people: cfg.Store.People(), members: cfg.Store.Members(), sessions: cfg.Store.Sessions(), audit: cfg.Store.Audit(), all: cfg.Store.Installation(),
-		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
+		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),
 		paths: slices.Clone(cfg.Paths),
 	}

@@ -72,6 +72,16 @@ type house struct {
 	url   string
 	clock *storetest.Clock
 	mail  *letters
+	mu    sync.Mutex
+	waits []time.Duration // that attempts to sign in had
+}
+
+// wait notes how long an attempt to sign in would wait.
+func (h *house) wait(_ context.Context, delay time.Duration) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waits = append(h.waits, delay)
+	return nil
 }
 
 func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(*web.Config)) *house {
@@ -93,7 +103,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 			return nil
 		},
 		ClientIP: func(*http.Request) string { return "203.0.113.40" }, Place: func(*http.Request) string { return "203.0.113.40, Germany" }, RequestID: func(context.Context) string { return "req_test" },
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now, Wait: h.wait,
 	}
 	// Most tests ask for no template, and the interface takes a second to make.
 	door := sync.OnceValues(func() (*api.API, error) {
@@ -237,7 +247,7 @@ func (h *house) join(t *testing.T, email string) *visitor {
 	v.post("/signup", http.StatusOK, url.Values{"name": {"Maya Lind"}, "email": {email}, "password": {password}})
 	link := strings.TrimPrefix(h.mail.last(t, email).Link.URL, h.url)
 	v.sees(link, "Confirm your address")
-	v.post(link, http.StatusSeeOther, url.Values{})
+	v.post(link, http.StatusSeeOther, url.Values{"password": {password}})
 	return v
 }
 
@@ -357,17 +367,45 @@ func TestSignInAnswersAlikeForUnknownAddresses(t *testing.T) {
 
 var nonces = regexp.MustCompile(`nonce="[^"]*"`)
 
-func TestSignInIsLimited(t *testing.T) {
+// TestSignInIsSlowedDown tries wrong passwords in every spelling of an address: they are
+// counted together, and the owner gets in all the same.
+func TestSignInIsSlowedDown(t *testing.T) {
 	h := sqliteHouse(t, nil)
-	h.join(t, "maya@example.com")
+	owner := h.join(t, "maya@example.com")
 	v := h.visitor(t)
-	for range 10 {
-		v.post("/login", http.StatusUnprocessableEntity, url.Values{"email": {"maya@example.com"}, "password": {"wrong password"}})
+	for i := range 12 {
+		spelling := []string{"maya@example.com", "MAYA@example.com", " Maya@Example.COM ", "\uff4daya@example.com"}[i%4]
+		v.post("/login", http.StatusUnprocessableEntity, url.Values{"email": {spelling}, "password": {"wrong password"}})
+	}
+	want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second, 10 * time.Second}
+	if !slices.Equal(h.waits, want) {
+		t.Errorf("the attempts after five waited %v, want %v", h.waits, want)
 	}
 	right := url.Values{"email": {"maya@example.com"}, "password": {password}}
-	v.post("/login", http.StatusTooManyRequests, right)
+	h.waits = nil
+	v.post("/login", http.StatusSeeOther, right) // slowed down, and not refused
+	if len(h.waits) != 1 {
+		t.Errorf("the owner at a new browser waited %v", h.waits)
+	}
+	owner.post("/logout", http.StatusSeeOther, url.Values{})
+	h.waits = nil
+	owner.post("/login", http.StatusUnprocessableEntity, url.Values{"email": {"maya@example.com"}, "password": {"wrong password"}})
+	owner.post("/login", http.StatusSeeOther, right)
+	if len(h.waits) != 0 {
+		t.Errorf("the owner at a browser that is known waited %v", h.waits)
+	}
+	for range 10 {
+		owner.post("/login", http.StatusUnprocessableEntity, url.Values{"email": {"maya@example.com"}, "password": {"wrong password"}})
+	}
+	if len(h.waits) == 0 {
+		t.Error("a browser that is known tries as often as it likes")
+	}
 	h.clock.Advance(16 * time.Minute)
-	v.post("/login", http.StatusSeeOther, right)
+	h.waits = nil
+	h.visitor(t).post("/login", http.StatusSeeOther, right)
+	if len(h.waits) != 0 {
+		t.Errorf("a quarter of an hour later an attempt waited %v", h.waits)
+	}
 }
 
 func TestNextLeadsToOwnPagesOnly(t *testing.T) {
@@ -463,8 +501,10 @@ func TestSecondFactor(t *testing.T) {
 			}
 			return code
 		}
-		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {"000000"}})
-		shown := v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}})
+		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {"000000"}, "password": {password}})
+		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {code()}})
+		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {code()}, "password": {"wrong password"}})
+		shown := v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}, "password": {password}})
 		codes := codeText.FindAllStringSubmatch(shown.body, -1)
 		if len(codes) != 10 {
 			t.Fatalf("got %d recovery codes: %s", len(codes), textOf(shown.body))
@@ -741,7 +781,12 @@ func TestSettings(t *testing.T) {
 		}
 		v.post("/dashboard/settings/password", http.StatusUnprocessableEntity, url.Values{"current": {"wrong"}, "password": {"a new password"}})
 		v.post("/dashboard/settings/password", http.StatusSeeOther, url.Values{"current": {password}, "password": {"a new password"}})
-		v.post("/dashboard/settings/profile", http.StatusSeeOther, url.Values{"account": {"Paper Lantern"}, "name": {"Maya"}, "email": {"new@example.com"}})
+		profile := url.Values{"account": {"Paper Lantern"}, "name": {"Maya"}, "email": {"new@example.com"}}
+		if a := v.post("/dashboard/settings/profile", http.StatusOK, profile); !strings.Contains(a.body, "Change your email?") || !strings.Contains(a.body, `name="email" value="new@example.com"`) {
+			t.Errorf("a change of the email without the password: %s", textOf(a.body))
+		}
+		profile.Set("password", "a new password")
+		v.post("/dashboard/settings/profile", http.StatusSeeOther, profile)
 		v.sees("/dashboard/settings", "Paper Lantern", "Password changed", "maya@example.com")
 		link := strings.TrimPrefix(h.mail.last(t, "new@example.com").Link.URL, h.url)
 		if letter := h.mail.last(t, "maya@example.com"); !strings.Contains(letter.Subject, "new address") {

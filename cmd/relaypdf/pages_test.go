@@ -500,7 +500,7 @@ func lookAtTheDoor(t *testing.T, app *App, s *screen) {
 	people := app.Store.People()
 	tom, err := people.Create(t.Context(), store.NewPerson{Email: "tom@example.com", Verified: true})
 	if err == nil {
-		err = people.SetFactor(t.Context(), tom.ID, []byte("sealed"), nil)
+		err = people.ChangeCredentials(t.Context(), tom.ID, store.CredentialChange{Factor: &store.Factor{Sealed: []byte("sealed")}})
 	}
 	if err != nil {
 		t.Fatal(err)

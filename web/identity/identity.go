@@ -94,14 +94,19 @@ func (p *Provider) oauth(found *oidc.Provider) *oauth2.Config {
 }
 
 // Begin returns the address at the provider to which a person goes, and what has
-// to be kept for when they come back.
-func (p *Provider) Begin(ctx context.Context) (Flow, string, error) {
+// to be kept for when they come back. If again is true, the provider asks for the
+// person's password although they are signed in there.
+func (p *Provider) Begin(ctx context.Context, again bool) (Flow, string, error) {
 	found, err := p.discover(ctx)
 	if err != nil {
 		return Flow{}, "", err
 	}
 	flow := Flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
-	return flow, p.oauth(found).AuthCodeURL(flow.State, oidc.Nonce(flow.Nonce), oauth2.S256ChallengeOption(flow.Verifier)), nil
+	options := []oauth2.AuthCodeOption{oidc.Nonce(flow.Nonce), oauth2.S256ChallengeOption(flow.Verifier)}
+	if again {
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
+	}
+	return flow, p.oauth(found).AuthCodeURL(flow.State, options...), nil
 }
 
 // Finish returns who has come back from the provider with a state and a code. It

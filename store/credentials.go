@@ -1,0 +1,302 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// UndoLife is how long a change of credentials can be undone.
+const UndoLife = 7 * 24 * time.Hour
+
+// CredentialChange is a change of how a person signs in. Fields that are nil stay.
+type CredentialChange struct {
+	Password *string // its hash
+	Email    *string // shown to be the person's
+	Identity *string // empty ends the link
+	Factor   *Factor
+	// KeepSession is the stored token of the one session that continues; empty is none.
+	KeepSession string
+	// Tell writes, sealed, the emails about the change. Undo is the secret of the link
+	// that undoes it. Tell runs within the transaction, which may run again.
+	Tell func(before Person, undo string) ([]Letter, error)
+}
+
+// Factor is a second factor: the sealed secret of an authenticator and the recovery
+// codes with it. The zero value is none.
+type Factor struct {
+	Sealed []byte
+	Codes  []string
+}
+
+// credentials are a person's credentials before a change, as a link that undoes it
+// holds them. The password is not among them: the link sets a new one.
+type credentials struct {
+	Email    string   `json:"email"`
+	Identity *string  `json:"identity,omitempty"`
+	Factor   []byte   `json:"factor,omitempty"`
+	Codes    [][]byte `json:"codes,omitempty"` // hashes of recovery codes
+}
+
+// ChangeCredentials changes how a person signs in. Every other session of the person
+// ends, and so does every link, code and pending change that was made before. It
+// returns ErrExists when the address or the identity is another person's.
+func (p *People) ChangeCredentials(ctx context.Context, id string, c CredentialChange) error {
+	if c.Email != nil {
+		email, err := MailAddress(*c.Email)
+		if err != nil {
+			return err
+		}
+		c.Email = &email
+	}
+	return p.update(ctx, "change credentials", func(ctx context.Context, tx txn) error {
+		before, saved, err := p.credentials(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := p.apply(ctx, tx, id, c); err != nil {
+			return err
+		}
+		if err := p.endAll(ctx, tx, id, c.KeepSession); err != nil {
+			return err
+		}
+		if c.Tell == nil {
+			return nil
+		}
+		undo, err := p.addUndo(ctx, tx, id, saved)
+		if err != nil {
+			return err
+		}
+		letters, err := c.Tell(before.person(), undo)
+		if err != nil || len(letters) == 0 {
+			return err
+		}
+		return keepLetters(ctx, tx, letters, p.store.now())
+	})
+}
+
+// credentials reads a person, whom nobody else changes until the transaction ends.
+func (p *People) credentials(ctx context.Context, tx txn, id string) (personRow, credentials, error) {
+	var row personRow
+	if err := notFound(tx.NewUpdate().Model(&row).Set("email = email").Where("id = ?", id).Returning("*").Scan(ctx)); err != nil {
+		return row, credentials{}, err
+	}
+	saved := credentials{Email: row.Email, Identity: row.Identity, Factor: row.Factor}
+	err := tx.NewSelect().Table("recovery_codes").Column("hash").Where("person_id = ?", id).Scan(ctx, &saved.Codes)
+	return row, saved, err
+}
+
+func (p *People) apply(ctx context.Context, tx txn, id string, c CredentialChange) error {
+	now := toMicros(p.store.now())
+	if c.Password != nil {
+		if err := p.set(ctx, tx, id, "password = ?, password_set_at = ?", *c.Password, now); err != nil {
+			return err
+		}
+	}
+	if c.Email != nil {
+		if err := p.free(ctx, tx, id, "email", *c.Email); err != nil {
+			return err
+		}
+		if err := p.set(ctx, tx, id, "email = ?, verified_at = ?", *c.Email, now); err != nil {
+			return err
+		}
+	}
+	if c.Identity != nil {
+		if err := p.setIdentity(ctx, tx, id, *c.Identity); err != nil {
+			return err
+		}
+	}
+	if c.Factor == nil {
+		return nil
+	}
+	hashes := make([][]byte, len(c.Factor.Codes))
+	for i, code := range c.Factor.Codes {
+		hash := sha256.Sum256([]byte(code))
+		hashes[i] = hash[:]
+	}
+	return p.setFactor(ctx, tx, id, c.Factor.Sealed, hashes)
+}
+
+// free returns ErrExists where another person has a value of a column.
+func (p *People) free(ctx context.Context, tx txn, id, column, value string) error {
+	taken, err := tx.NewSelect().Table("people").Where("? = ? AND id <> ?", bun.Ident(column), value, id).Exists(ctx)
+	if err == nil && taken {
+		err = ErrExists
+	}
+	return err
+}
+
+func (p *People) setIdentity(ctx context.Context, tx txn, id, identity string) error {
+	if identity == "" {
+		return p.set(ctx, tx, id, "identity = NULL")
+	}
+	if err := p.free(ctx, tx, id, "identity", identity); err != nil {
+		return err
+	}
+	return p.set(ctx, tx, id, "identity = ?", identity)
+}
+
+func (p *People) setFactor(ctx context.Context, tx txn, id string, sealed []byte, hashes [][]byte) error {
+	if err := p.set(ctx, tx, id, "factor = ?", sealed); err != nil {
+		return err
+	}
+	if _, err := tx.NewDelete().Table("recovery_codes").Where("person_id = ?", id).Exec(ctx); err != nil {
+		return err
+	}
+	for _, hash := range hashes {
+		row := map[string]any{"person_id": id, "hash": hash}
+		if _, err := tx.NewInsert().Model(&row).TableExpr("recovery_codes").Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endAll ends what lets somebody act as a person without a credential: sessions but
+// one, links of emails but those that undo, and codes that no app has exchanged.
+func (p *People) endAll(ctx context.Context, tx txn, id, keepSession string) error {
+	if _, err := endSessions(tx, p.store.now()).Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx); err != nil {
+		return err
+	}
+	if _, err := tx.NewDelete().Table("tokens").Where("person_id = ? AND purpose <> ?", id, TokenUndo).Exec(ctx); err != nil {
+		return err
+	}
+	if _, err := tx.NewDelete().Table("oauth_codes").Where("person_id = ? AND NOT used", id).Exec(ctx); err != nil {
+		return err
+	}
+	_, err := tx.NewUpdate().Table("device_codes").Set("state = ?", deviceDenied).Where("person_id = ? AND state IN (?, ?)", id, deviceWaiting, deviceApproved).Exec(ctx)
+	return err
+}
+
+func (p *People) addUndo(ctx context.Context, tx txn, id string, saved credentials) (secret string, err error) {
+	data, err := json.Marshal(saved)
+	if err != nil {
+		return "", err
+	}
+	now := p.store.now()
+	secret = rand.Text()
+	row := tokenRow{Hash: tokenHash(secret), Purpose: TokenUndo, PersonID: id, Data: string(data), CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(UndoLife))}
+	_, err = tx.NewInsert().Model(&row).Exec(ctx)
+	return secret, err
+}
+
+// UndoEmail returns the address that a link of TokenUndo restores, or ErrUsed.
+func (p *People) UndoEmail(ctx context.Context, secret string) (string, error) {
+	t, err := p.Token(ctx, TokenUndo, secret)
+	if err != nil {
+		return "", err
+	}
+	var saved credentials
+	err = json.Unmarshal([]byte(t.Data), &saved)
+	return saved.Email, wrapped("read link", err)
+}
+
+// Undo takes a link of TokenUndo: the person gets the address, identity and second
+// factor of before the change, and a new password. All sessions end, and with them
+// every link and pending change, also those that undo later changes. It returns
+// ErrUsed for a link that does not work, and ErrExists when another person has shown
+// the address to be theirs since.
+func (p *People) Undo(ctx context.Context, secret, passwordHash string) (personID string, err error) {
+	return personID, p.update(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
+		now := toMicros(p.store.now())
+		var row tokenRow
+		err := notFound(tx.NewRaw("DELETE FROM tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING *", tokenHash(secret), TokenUndo, now).Scan(ctx, &row))
+		if errors.Is(err, ErrNotFound) {
+			return ErrUsed
+		}
+		if err != nil {
+			return err
+		}
+		personID = row.PersonID
+		var saved credentials
+		if err := json.Unmarshal([]byte(row.Data), &saved); err != nil {
+			return err
+		}
+		if err := p.vacate(ctx, tx, personID, saved.Email); err != nil {
+			return err
+		}
+		if err := p.set(ctx, tx, personID, "email = ?, verified_at = COALESCE(verified_at, ?), password = ?, password_set_at = ?", saved.Email, now, passwordHash, now); err != nil {
+			return err
+		}
+		identity := ""
+		if saved.Identity != nil {
+			identity = *saved.Identity
+		}
+		err = p.setIdentity(ctx, tx, personID, identity)
+		if errors.Is(err, ErrExists) { // It was linked with another person since.
+			err = p.setIdentity(ctx, tx, personID, "")
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.setFactor(ctx, tx, personID, saved.Factor, saved.Codes); err != nil {
+			return err
+		}
+		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND created_at >= ?", personID, row.CreatedAt).Exec(ctx); err != nil {
+			return err
+		}
+		return p.endAll(ctx, tx, personID, "")
+	})
+}
+
+// vacate makes room for an address that is a person's again: who has signed up with
+// it since, and has not shown it to be theirs, goes. It returns ErrExists for others.
+func (p *People) vacate(ctx context.Context, tx txn, id, email string) error {
+	var others []personRow
+	if err := tx.NewSelect().Model(&others).Where("email = ? AND id <> ?", email, id).Scan(ctx); err != nil {
+		return err
+	}
+	for _, other := range others {
+		if other.VerifiedAt != nil {
+			return ErrExists
+		}
+		if err := p.remove(ctx, tx, other.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Claim gives a person whose address was not verified to who has shown the address to
+// be theirs. Whatever somebody else has set up before ends: password, identity, second
+// factor, sessions and links. It returns ErrExists when the address was verified
+// before, and when the identity is another person's.
+func (p *People) Claim(ctx context.Context, id string, n NewPerson) error {
+	return p.update(ctx, "claim person", func(ctx context.Context, tx txn) error {
+		now := toMicros(p.store.now())
+		first, err := changed(tx.NewUpdate().Table("people").Set("verified_at = ?, password = ?", now, n.Password).
+			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
+		switch {
+		case err != nil:
+			return err
+		case !first:
+			return ErrExists
+		}
+		if n.Password != "" {
+			err = p.set(ctx, tx, id, "password_set_at = ?", now)
+		} else {
+			err = p.set(ctx, tx, id, "password_set_at = NULL")
+		}
+		if err == nil && n.Name != "" {
+			err = p.set(ctx, tx, id, "name = ?", clean(n.Name, 100))
+		}
+		if err == nil {
+			err = p.setIdentity(ctx, tx, id, n.Identity)
+		}
+		if err == nil {
+			err = p.setFactor(ctx, tx, id, nil, nil)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ?", id).Exec(ctx); err != nil {
+			return err
+		}
+		return p.endAll(ctx, tx, id, "")
+	})
+}

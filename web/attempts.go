@@ -1,0 +1,118 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"relaypdf/api/limit"
+	"relaypdf/store"
+)
+
+// Attempts to sign in are slowed down, and not refused: wrong tries from elsewhere
+// would keep the owner out otherwise. A browser that the person has signed in with
+// before has a counter of its own.
+
+const (
+	triesWindow = 15 * time.Minute
+	// triesPerAddress bounds the codes of command lines that are typed from one address.
+	triesPerAddress = 30
+	// triesPerPerson bounds the tries of a known device, and those of codes and proofs.
+	triesPerPerson = 10
+	// freeTries and freeTriesPerAddress are how many attempts in triesWindow are answered
+	// at once: for one person, and from one IP address. Each further one takes twice as
+	// long as the one before, up to maxDelay.
+	freeTries           = 5
+	freeTriesPerAddress = 20
+	maxDelay            = 10 * time.Second
+	// How many attempts may wait at once, so that waiting costs the server little.
+	maxWaiting           = 64
+	maxWaitingPerPerson  = 4
+	maxWaitingPerAddress = 2
+)
+
+// waitingRoom bounds the attempts that wait.
+type waitingRoom struct{ all, person, address *limit.Gate }
+
+func newWaitingRoom() waitingRoom {
+	return waitingRoom{limit.NewGate(maxWaiting), limit.NewGate(maxWaitingPerPerson), limit.NewGate(maxWaitingPerAddress)}
+}
+
+func (r waitingRoom) enter(person, address string) (leave func(), ok bool) {
+	var leaves []func()
+	leave = func() {
+		for _, l := range leaves {
+			l()
+		}
+	}
+	for _, seat := range []struct {
+		gate *limit.Gate
+		key  string
+	}{{r.all, ""}, {r.person, person}, {r.address, address}} {
+		left, ok := seat.gate.Enter(seat.key)
+		if !ok {
+			leave()
+			return nil, false
+		}
+		leaves = append(leaves, left)
+	}
+	return leave, true
+}
+
+// delayOf is how long an attempt waits by how many there were beyond the free ones.
+func delayOf(beyond int) time.Duration {
+	if beyond <= 0 {
+		return 0
+	}
+	return min(time.Second<<min(beyond-1, 10), maxDelay)
+}
+
+// slowDown counts an attempt to sign in to an address, and waits before it may be made.
+// It reports false where too many attempts wait already.
+func (w entrance) slowDown(v *visit, email, personID string) (bool, error) {
+	if device := w.knownDevice(v, personID); device != "" {
+		if _, ok := w.allow(v.ctx(), "login:device:"+device, triesPerPerson, triesWindow); ok {
+			return true, nil
+		}
+	}
+	address, person := w.cfg.ClientIP(v.r), store.NormalAddress(email)
+	delay := max(delayOf(w.count(v.ctx(), "login:person:"+person)-freeTries), delayOf(w.count(v.ctx(), "login:address:"+address)-freeTriesPerAddress))
+	if delay == 0 {
+		return true, nil
+	}
+	leave, ok := w.waiting.enter(person, address)
+	if !ok {
+		return false, nil
+	}
+	defer leave()
+	return true, w.cfg.Wait(v.ctx(), delay)
+}
+
+// maxCounted is where counting stops: the delay grows no more.
+const maxCounted = freeTriesPerAddress + 10
+
+// count counts an attempt, and returns how many there were in triesWindow. A limiter
+// that fails counts as many as possible.
+func (w *Web) count(ctx context.Context, key string) int {
+	verdict, err := w.limiter.Take(ctx, "web:"+key, limit.Window{Name: "attempts", Limit: maxCounted, Length: triesWindow})
+	if err != nil {
+		w.log.LogAttrs(ctx, slog.LevelError, "count attempts failed", slog.Any("error", err))
+		return maxCounted
+	}
+	if !verdict.Allowed || len(verdict.States) == 0 {
+		return maxCounted
+	}
+	return maxCounted - verdict.States[0].Remaining
+}
+
+// wait waits for a delay, or until the visitor has left.
+func wait(ctx context.Context, delay time.Duration) error {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,285 @@
+package web
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/mail"
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+// Changes of credentials. A session alone makes none: the member gives the password, a
+// code of the second factor where there is no password, or confirms with the provider
+// of identities, with an emailed code or by a new sign-in where there is neither.
+
+const (
+	// confirmPath is the page on which members without password and second factor
+	// confirm that it is them, undoPath the one of links that undo a change.
+	confirmPath = "/dashboard/settings/confirm"
+	undoPath    = "/undo"
+	// provenLife is how long a new sign-in or a confirmation counts, for members who have
+	// neither password nor second factor.
+	provenLife = 10 * time.Minute
+	provenKey  = "proven"
+	// emailedKey holds the hash of an emailed code and its time, emailedLife is how long
+	// the code works.
+	emailedKey  = "emailed"
+	emailedLife = 10 * time.Minute
+	// joinedKey is the person who has signed up in this browser.
+	joinedKey = "joined"
+)
+
+// errOtherPerson means that a link belongs to another member than the one signed in.
+var errOtherPerson = errors.New("the link is another member's")
+
+// changeCredentials changes how a person signs in. The email about it goes to the
+// address of before, with a link that undoes the change. Of the person's sessions only
+// the visitor's own continues, under a new token, and only where stays is true.
+func (w *Web) changeCredentials(v *visit, id string, c store.CredentialChange, stays bool, subject, line string) error {
+	if stays {
+		if err := w.scs.RenewToken(v.ctx()); err != nil {
+			return err
+		}
+		c.KeepSession = storedToken(w.scs.Token(v.ctx()))
+	}
+	if w.mail == nil {
+		return w.people.ChangeCredentials(v.ctx(), id, c)
+	}
+	c.Tell = func(before store.Person, undo string) ([]store.Letter, error) {
+		return sealAll(w.mail, []string{before.Email}, mail.Letter{
+			Subject: subject,
+			Lines: []string{
+				line + " All other sessions have ended.",
+				fmt.Sprintf("If it was not you, undo the change within %d days: that restores %s and its second factor, sets a new password, and logs everyone out. Then check your API keys.", store.UndoLife/(24*time.Hour), before.Email),
+			},
+			Link: mail.Link{Text: "Undo this change", URL: w.cfg.BaseURL + undoPath + "?token=" + undo},
+		})
+	}
+	err := w.people.ChangeCredentials(v.ctx(), id, c)
+	if err == nil {
+		w.mail.Wake()
+	}
+	return err
+}
+
+// setProven records that the member of a session has shown just now that it is them.
+func (w *Web) setProven(v *visit) {
+	w.scs.Put(v.ctx(), provenKey, w.now().UTC().Format(time.RFC3339))
+}
+
+func (w *Web) proven(v *visit) bool {
+	at, err := time.Parse(time.RFC3339, w.scs.GetString(v.ctx(), provenKey))
+	return err == nil && w.now().Sub(at) <= provenLife
+}
+
+// proofOf returns the credential that a change of credentials asks for.
+func (w *Web) proofOf(v *visit) views.Proof {
+	switch {
+	case v.person.Password != "":
+		return views.ProofPassword
+	case len(v.person.Factor) > 0:
+		return views.ProofCode
+	case w.proven(v):
+		return views.ProofGiven
+	}
+	return views.ProofElsewhere
+}
+
+// prove checks the credential that a form holds in a field, and reports whether it is
+// the member's; if not, what is wrong with it. A code is spent whatever comes of the
+// rest of the form.
+func (w *Web) prove(v *visit, field string) (wrong string, ok bool, err error) {
+	given := v.r.FormValue(field)
+	proof := w.proofOf(v)
+	switch {
+	case proof == views.ProofGiven:
+		return "", true, nil
+	case proof == views.ProofElsewhere || given == "":
+		return "", false, nil
+	}
+	_, allowed := w.allow(v.ctx(), "proof:"+storedToken(w.scs.Token(v.ctx())), triesPerPerson, triesWindow)
+	if proof == views.ProofCode {
+		err := factors{w}.useCode(v, *v.person, given)
+		switch {
+		case !allowed:
+			return "", false, errTooMany
+		case errors.Is(err, store.ErrUsed):
+			return wrongCode, false, nil
+		}
+		return "", err == nil, err
+	}
+	if !allowed {
+		return "", false, errTooMany
+	}
+	ok, err = matchPassword(v.person.Password, given)
+	if err == nil && !ok {
+		wrong = "This is not your password."
+	}
+	return wrong, ok, err
+}
+
+// ask shows the page that asks for a credential before a change.
+func (w factors) ask(m views.Sure) func(*visit) error {
+	return func(v *visit) error { return w.askSure(v, m, "") }
+}
+
+// sure makes a change once the visitor has shown that it is them. The form that the
+// visitor sent is sent again with the proof.
+func (w factors) sure(m views.Sure, do func(*visit) error) func(*visit) error {
+	return func(v *visit) error {
+		wrong, ok, err := w.prove(v, "password")
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return w.askSure(v, m, wrong)
+		}
+		return do(v)
+	}
+}
+
+func (w factors) askSure(v *visit, m views.Sure, wrong string) error {
+	m.Proof = w.proofOf(v)
+	if m.Proof == views.ProofElsewhere {
+		return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}})
+	}
+	m.Form = views.Form{Errors: map[string]string{}}
+	for name, values := range v.r.Form {
+		if name != "password" && v.r.Method == http.MethodPost {
+			m.Fields = append(m.Fields, views.KeptField{Name: name, Value: values[0]})
+		}
+	}
+	slices.SortFunc(m.Fields, func(a, b views.KeptField) int { return strings.Compare(a.Name, b.Name) })
+	status := http.StatusOK
+	if wrong != "" {
+		status, m.Form.Errors["password"] = http.StatusUnprocessableEntity, wrong
+	}
+	return v.show(status, views.SurePage(v.page(m.Title, settingsPath), m))
+}
+
+// showConfirm asks a member without password and second factor to confirm that it is
+// them.
+func (w factors) showConfirm(v *visit) error {
+	if w.proofOf(v) != views.ProofElsewhere {
+		return v.redirect(settingsPath)
+	}
+	return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}})
+}
+
+func (w factors) confirmPage(v *visit, status int, m views.Confirmation) error {
+	m.Email, m.Mail = v.person.Email, w.mail != nil
+	if v.person.Identity != "" {
+		m.Provider = w.cfg.provider()
+	}
+	return v.show(status, views.ConfirmationPage(v.page("Confirm that it is you", settingsPath), m))
+}
+
+// emailCode sends a code to the member's address. It works in this session, once.
+func (w factors) emailCode(v *visit) error {
+	if w.mail == nil {
+		return errNotFound
+	}
+	if _, ok := w.allow(v.ctx(), "confirm:person:"+v.person.ID, resetsPerPerson, resetsWindow); !ok {
+		return errTooMany
+	}
+	code := rand.Text()[:8]
+	w.scs.Put(v.ctx(), emailedKey, codeHash(v.person.ID, code)+" "+w.now().UTC().Format(time.RFC3339))
+	err := w.send(v.ctx(), mail.Letter{
+		To: v.person.Email, Subject: "Your code is " + code[:4] + "-" + code[4:],
+		Lines: []string{"Type this code on the page that asked for it: " + code[:4] + "-" + code[4:] + ". It works once, for 10 minutes.", "If you did not ask for it, end your sessions in the settings."},
+	})
+	if err != nil {
+		return err
+	}
+	return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}, Sent: true})
+}
+
+func codeHash(personID, code string) string {
+	sum := sha256.Sum256([]byte(personID + " " + code))
+	return hex.EncodeToString(sum[:])
+}
+
+// confirm takes an emailed code. Five wrong ones end it.
+func (w factors) confirm(v *visit) error {
+	hash, at, _ := strings.Cut(w.scs.GetString(v.ctx(), emailedKey), " ")
+	sent, err := time.Parse(time.RFC3339, at)
+	if err != nil || w.now().Sub(sent) > emailedLife {
+		return v.redirect(confirmPath)
+	}
+	_, allowed := w.allow(v.ctx(), "confirm:code:"+hash, 5, emailedLife)
+	right := subtle.ConstantTimeCompare([]byte(hash), []byte(codeHash(v.person.ID, plainCode(v.value("code"))))) == 1
+	if right || !allowed {
+		w.scs.Remove(v.ctx(), emailedKey)
+	}
+	switch {
+	case !allowed:
+		return errTooMany
+	case !right:
+		return w.confirmPage(v, http.StatusUnprocessableEntity, views.Confirmation{Form: views.Form{Errors: map[string]string{"code": wrongCode}}, Sent: true})
+	}
+	return w.confirmed(v)
+}
+
+func (w *Web) confirmed(v *visit) error {
+	w.setProven(v)
+	v.tell("Confirmed. You can change your password, email and log-ins for 10 minutes.")
+	return v.redirect(settingsPath)
+}
+
+// showUndo and undo take the link of an email about a change of credentials.
+func (w entrance) showUndo(v *visit) error {
+	m, err := w.undoModel(v)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.NewPasswordPage(v.page(m.Title, ""), m))
+}
+
+func (w entrance) undoModel(v *visit) (views.NewPassword, error) {
+	email, err := w.people.UndoEmail(v.ctx(), v.value("token"))
+	return views.NewPassword{
+		Form: views.Form{Errors: map[string]string{}}, Title: "Undo the change", Email: email, Action: undoPath + "?token=" + v.value("token"),
+		Note: "You log in with " + email + " again, with the second factor that you had before. Everyone is logged out, and later changes are undone as well.",
+	}, err
+}
+
+func (w entrance) undo(v *visit) error {
+	m, err := w.undoModel(v)
+	if err != nil {
+		return err
+	}
+	password := v.r.FormValue("password")
+	if wrong := checkPassword(password); wrong != "" {
+		m.Errors["password"] = wrong
+		return v.show(http.StatusUnprocessableEntity, views.NewPasswordPage(v.page(m.Title, ""), m))
+	}
+	id, err := w.people.Undo(v.ctx(), v.value("token"), hashPassword(password))
+	if errors.Is(err, store.ErrExists) {
+		m.Errors[""] = m.Email + " belongs to another member since. Write to the operator of this service."
+		return v.show(http.StatusConflict, views.NewPasswordPage(v.page(m.Title, ""), m))
+	}
+	if err != nil {
+		return err
+	}
+	person, err := w.people.ByID(v.ctx(), id)
+	if err != nil {
+		return err
+	}
+	v.person = &person
+	if err := w.identifyMember(v); err != nil {
+		return err
+	}
+	if err := v.record("person.undone", person.Email, ""); err != nil {
+		return err
+	}
+	return w.passed(v, person, settingsPath, false)
+}

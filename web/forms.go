@@ -1,0 +1,59 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"relaypdf/api/limit"
+)
+
+const (
+	// defaultForms is how many bytes the forms of all pages may have in memory at once.
+	// A form takes about three times its length while it is read.
+	defaultForms = 96 << 20
+	// maxLargeForms is how many forms longer than maxStranger one member may send at once,
+	// formWait how long one waits for its bytes.
+	maxLargeForms = 4
+	formWait      = 10 * time.Second
+)
+
+// errFormsBusy means that other forms take all the memory there is for them.
+var errFormsBusy = errors.New("too many large forms at once")
+
+// formBudget bounds the bytes of forms in memory.
+type formBudget struct {
+	bytes  *semaphore.Weighted
+	actors *limit.Gate
+	total  int64
+	wait   time.Duration
+}
+
+func newFormBudget(total int64, wait time.Duration) *formBudget {
+	return &formBudget{semaphore.NewWeighted(total), limit.NewGate(maxLargeForms), total, wait}
+}
+
+// enter takes bytes of the budget until leave is called. It waits for them for a while,
+// then returns errFormsBusy.
+func (b *formBudget) enter(ctx context.Context, actor string, bytes int64) (leave func(), err error) {
+	left, ok := b.actors.Enter(actor)
+	if !ok {
+		return nil, errFormsBusy
+	}
+	bytes = min(bytes, b.total)
+	if !b.bytes.TryAcquire(bytes) {
+		bounded, cancel := context.WithTimeout(ctx, b.wait)
+		defer cancel()
+		if err := b.bytes.Acquire(bounded, bytes); err != nil {
+			left()
+			return nil, cmp.Or(ctx.Err(), errFormsBusy)
+		}
+	}
+	return func() {
+		b.bytes.Release(bytes)
+		left()
+	}, nil
+}
