@@ -126,7 +126,7 @@ func (s AccountStore) CreateAccount(ctx context.Context, email string, trial cre
 			return nil
 		}
 		return s.ledger.post(ctx, tx, &posting{
-			accountID: row.ID, kind: KindTrial, reference: "signup", reason: "trial credit", at: now, books: books{promotion: -trial, wallet: trial},
+			accountID: row.ID, kind: KindTrial, reference: "signup", reason: "trial credit", at: now, books: books{promotion: -trial, wallet: trial}, balance: trial,
 		})
 	})
 	if err != nil {

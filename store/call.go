@@ -244,10 +244,11 @@ func (s CallStore) begin(ctx context.Context, tx txn, c NewCall) error {
 		return err
 	}
 	row := c.row(now)
-	var err error
-	if row.Day, err = s.holdFunds(ctx, tx, &row, dayOf(now)); err != nil {
+	day, balance, err := s.holdFunds(ctx, tx, &row, dayOf(now))
+	if err != nil {
 		return err
 	}
+	row.Day = day
 	if err := s.spendKey(ctx, tx, &row, now); err != nil {
 		return err
 	}
@@ -255,7 +256,7 @@ func (s CallStore) begin(ctx context.Context, tx txn, c NewCall) error {
 		return err
 	}
 	held := row.held()
-	hold := posting{accountID: c.AccountID, kind: KindHold, cause: c.ID, at: now, books: books{wallet: -held, held: held}}
+	hold := posting{accountID: c.AccountID, kind: KindHold, cause: c.ID, at: now, books: books{wallet: -held, held: held}, balance: balance}
 	if err := s.ledger.post(ctx, tx, &hold); err != nil {
 		return err
 	}
@@ -348,9 +349,6 @@ func (s CallStore) settle(ctx context.Context, tx txn, end Settlement) error {
 	earned := posting{
 		accountID: row.AccountID, kind: KindSettle, cause: row.ID, at: now, books: books{held: -held, revenue: paid, wallet: held - paid},
 	}
-	if err := s.ledger.post(ctx, tx, &earned); err != nil {
-		return err
-	}
 	if end.File != nil {
 		if err := s.files.addFile(ctx, tx, &row, *end.File, now); err != nil {
 			return err
@@ -359,7 +357,7 @@ func (s CallStore) settle(ctx context.Context, tx txn, end Settlement) error {
 	if err := s.finish(ctx, tx, &row, end.Outbox, now); err != nil {
 		return err
 	}
-	if err := s.returnFunds(ctx, tx, &row, held-paid, row.Quote-end.Charge); err != nil {
+	if err := s.returnFunds(ctx, tx, &row, &earned, row.Quote-end.Charge); err != nil {
 		return err
 	}
 	return s.ledger.countUsage(ctx, tx, &row, end.Charge)
@@ -467,11 +465,8 @@ func (s CallStore) release(ctx context.Context, tx txn, end ending, condition st
 	returned := posting{
 		accountID: row.AccountID, kind: KindRelease, cause: row.ID, reason: row.ErrorCode, at: now, books: books{held: -held, wallet: held},
 	}
-	if err := s.ledger.post(ctx, tx, &returned); err != nil {
-		return false, err
-	}
 	if err := s.finish(ctx, tx, &row, end.outbox, now); err != nil {
 		return false, err
 	}
-	return true, s.returnFunds(ctx, tx, &row, held, row.Quote)
+	return true, s.returnFunds(ctx, tx, &row, &returned, row.Quote)
 }

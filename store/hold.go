@@ -28,26 +28,25 @@ const holdUpdate = `UPDATE accounts SET
 	WHERE id = $4 AND NOT suspended AND balance >= $1 AND (owed = 0 OR $1 = 0)
 	AND (max_job IS NULL OR $2 <= max_job)
 	AND (max_day IS NULL OR CASE WHEN day < $3 THEN 0 ELSE day_spent END + $2 <= max_day)
-	RETURNING day`
+	RETURNING day, balance`
 
 // holdFunds takes the call's hold from its account, within the account's
-// limits, and returns the day on which the call counts.
-func (s CallStore) holdFunds(ctx context.Context, tx txn, c *callRow, today int64) (int64, error) {
+// limits, and returns the day on which the call counts and what the wallet has left.
+func (s CallStore) holdFunds(ctx context.Context, tx txn, c *callRow, today int64) (day int64, balance credit.Amount, err error) {
 	held := c.held()
 	for range holdAttempts {
-		var day int64
-		err := notFound(s.queryRow(ctx, tx, holdUpdate, int64(held), int64(c.Quote), today, c.AccountID).Scan(&day))
+		err := notFound(s.queryRow(ctx, tx, holdUpdate, int64(held), int64(c.Quote), today, c.AccountID).Scan(&day, &balance))
 		if err == nil {
-			return day, nil
+			return day, balance, nil
 		}
 		if !errors.Is(err, ErrNotFound) {
-			return 0, err
+			return 0, 0, err
 		}
 		if err := holdRefusal(ctx, tx, c, today); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	return 0, errUnsteady
+	return 0, 0, errUnsteady
 }
 
 // holdRefusal says why the account refuses a hold; nil when it does not.
@@ -112,14 +111,17 @@ func spendRefusal(ctx context.Context, tx bun.IDB, c *callRow, now time.Time) er
 // fundsUpdate ends a hold in its account.
 // $1 refund, $2 held, $3 the call's day, $4 unspent, $5 account.
 const fundsUpdate = `UPDATE accounts SET balance = balance + $1, held = held - $2,
-	day_spent = day_spent - CASE WHEN day = $3 THEN $4 ELSE 0 END WHERE id = $5`
+	day_spent = day_spent - CASE WHEN day = $3 THEN $4 ELSE 0 END WHERE id = $5 RETURNING balance`
 
-// returnFunds ends the call's hold, as the last of its transaction: the calls of
-// an account wait for each other from here to the commit. refund goes back to
-// the wallet, and unspent leaves the counters of the limits. The day's counter is
-// left alone when a newer day has begun.
-func (s CallStore) returnFunds(ctx context.Context, tx txn, c *callRow, refund, unspent credit.Amount) error {
-	_, err := s.exec(ctx, tx, fundsUpdate, int64(refund), int64(c.held()), c.Day, int64(unspent), c.AccountID)
+// returnFunds ends the call's hold and posts that, late in its transaction: the calls
+// of an account wait for each other from here to the commit. What the posting gives
+// back goes to the wallet, and unspent leaves the counters of the limits. The day's
+// counter is left alone when a newer day has begun.
+func (s CallStore) returnFunds(ctx context.Context, tx txn, c *callRow, p *posting, unspent credit.Amount) error {
+	err := s.queryRow(ctx, tx, fundsUpdate, int64(p.books.wallet), int64(c.held()), c.Day, int64(unspent), c.AccountID).Scan(&p.balance)
+	if err == nil {
+		err = s.ledger.post(ctx, tx, p)
+	}
 	if err != nil || c.KeyID == nil || unspent == 0 {
 		return err
 	}

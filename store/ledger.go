@@ -49,12 +49,15 @@ type posting struct {
 	reason    string
 	at        time.Time
 	books     books
+	// balance is what the wallet has once the posting is made. It is read where the
+	// account's row is locked, so that it holds whatever other calls do.
+	balance credit.Amount
 }
 
 // journalInsert posts. $1 id, $2 account, $3 kind, $4 cause, $5 reference, $6
-// reason, $7 now, then the books.
-const journalInsert = `INSERT INTO journal (id, account_id, kind, cause, reference, reason, created_at, ` + bookNames + `)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+// reason, $7 now, $8 balance, then the books.
+const journalInsert = `INSERT INTO journal (id, account_id, kind, cause, reference, reason, created_at, balance, ` + bookNames + `)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 
 // referenceInsert claims a reference. $1 account, $2 kind, $3 reference, $4
 // amount, $5 posting.
@@ -80,7 +83,7 @@ func (s LedgerStore) post(ctx context.Context, tx txn, p *posting) error {
 			return err
 		}
 	}
-	args := []any{id, p.accountID, p.kind, p.cause, p.reference, clean(p.reason, 500), toMicros(p.at)}
+	args := []any{id, p.accountID, p.kind, p.cause, p.reference, clean(p.reason, 500), toMicros(p.at), int64(p.balance)}
 	var sum credit.Amount
 	for _, amount := range p.books.list() {
 		var err error

@@ -25,6 +25,7 @@ type Posted struct {
 	// call its operation and its key.
 	Balance          credit.Amount
 	Operation, KeyID string
+	balanced         bool // Balance was noted with the posting
 	CreatedAt        time.Time
 }
 
@@ -51,15 +52,20 @@ type journalRow struct {
 	Debt      credit.Amount
 	Wallet    credit.Amount
 	CreatedAt int64
+	Balance   *credit.Amount
 }
 
 func (r *journalRow) key() string { return r.ID }
 
 func (r *journalRow) item(time.Time) Posted {
-	return Posted{
+	p := Posted{
 		ID: r.ID, AccountID: r.AccountID, Kind: r.Kind, CallID: r.Cause, Reference: r.Reference, Reason: r.Reason, Currency: r.Currency,
-		Wallet: r.Wallet, Held: r.Held, Owed: -r.Debt, CreatedAt: fromMicros(r.CreatedAt),
+		Wallet: r.Wallet, Held: r.Held, Owed: -r.Debt, CreatedAt: fromMicros(r.CreatedAt), balanced: r.Balance != nil,
 	}
+	if p.balanced {
+		p.Balance = *r.Balance
+	}
+	return p
 }
 
 // outsideCalls is the condition of an index.

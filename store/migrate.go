@@ -67,6 +67,7 @@ func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect st
 	for _, step := range []func() error{
 		func() error { _, err := m.Migrate(ctx); return err },
 		func() error { return addColumns(ctx, db, dialect) },
+		func() error { return addIndexes(ctx, db, dialect) },
 		func() error { return makePartitions(ctx, db, dialect, now) },
 	} {
 		if err := untilUnlocked(ctx, log, step); err != nil {
@@ -135,6 +136,7 @@ var addedColumns = []struct{ table, column, definition string }{
 	{"files", "warnings", "TEXT NOT NULL DEFAULT ''"},  // what was wrong with what a result was made of, as a JSON array
 	{"jobs", "trace", "TEXT NOT NULL DEFAULT ''"},      // what the call's trace goes on from
 	{"callbacks", "trace", "TEXT NOT NULL DEFAULT ''"},
+	{journalTable, "balance", "{{.Int}}"},                           // of the wallet afterwards; NULL: posted before this was noted
 	{"stripe_disputes", "stated_at", "{{.Int}} NOT NULL DEFAULT 0"}, // when Stripe knew the state
 }
 

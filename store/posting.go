@@ -127,7 +127,7 @@ func (s LedgerStore) credit(ctx context.Context, tx txn, p Posting, event string
 	if a.Balance+wallet+a.Held > maxAmount || a.Owed-debt > maxAmount {
 		return fmt.Errorf("the balance would exceed %s: %w", maxAmount, credit.ErrOverflow)
 	}
-	entry := posting{accountID: p.AccountID, kind: p.Kind, reference: p.Reference, reason: p.Reason, at: now, books: books{wallet: wallet, debt: debt}}
+	entry := posting{accountID: p.AccountID, kind: p.Kind, reference: p.Reference, reason: p.Reason, at: now, books: books{wallet: wallet, debt: debt}, balance: a.Balance + wallet}
 	other := adds[p.Kind]
 	if worth < 0 || other == nil { // What a chargeback has taken goes back the way it came.
 		other = takes[p.Kind]

@@ -69,7 +69,8 @@ func openReplica(address string, conns int) (*replica, error) {
 }
 
 // readLate reads from the replica where that may be late and there is one, or from
-// the database. What read has read before it fails is read again.
+// the database: lists have the connections of reports, so that they take none of the
+// paid path's. What read has read before it fails is read again.
 func readLate(ctx context.Context, s *core, late bool, read func(context.Context, bun.IDB) error) error {
 	if r := s.replica; late && r != nil && r.State().Trouble == nil {
 		near, cancel := context.WithTimeout(ctx, replicaPatience)
@@ -84,7 +85,9 @@ func readLate(ctx context.Context, s *core, late bool, read func(context.Context
 		}
 		r.note(ctx, s.log, err)
 	}
-	return read(ctx, s.read)
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	return read(ctx, s.reports)
 }
 
 // ReplicaState is how the replica does.

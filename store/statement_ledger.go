@@ -5,30 +5,28 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
-
-	"relaypdf/store/credit"
 )
 
 // Statement lists the journal of an account as Postings does, with what the
-// wallet held after each posting, and what the calls were.
+// wallet held once each posting was made, and what the calls were.
 func (s LedgerStore) Statement(ctx context.Context, f PostingFilter) (Page[Posted], error) {
 	page, err := s.Postings(ctx, f)
 	if err != nil || len(page.Items) == 0 {
 		return page, err
 	}
 	items := page.Items
-	// Of what the wallet has now, what came later is taken away.
-	err = s.read.NewRaw(`SELECT a.balance - CAST(COALESCE((SELECT SUM(j.wallet) FROM journal AS j WHERE j.account_id = a.id AND j.id > ?), 0) AS BIGINT)
-		FROM accounts AS a WHERE a.id = ?`, items[0].ID, f.AccountID).Scan(ctx, &items[0].Balance)
-	for i := 1; i < len(items) && err == nil; i++ {
-		items[i].Balance = items[i-1].Balance - items[i-1].Wallet
-		if f.Kind == "" && !f.WithoutCalls {
-			continue // There is nothing between the two.
+	for i := range items {
+		switch {
+		case items[i].balanced:
+			continue
+		case i == 0 || f.Kind != "" || f.WithoutCalls:
+			err = s.findBalance(ctx, &items[i])
+		default: // There is nothing between the two.
+			items[i].Balance = items[i-1].Balance - items[i-1].Wallet
 		}
-		var between credit.Amount
-		err = s.read.NewRaw("SELECT CAST(COALESCE(SUM(wallet), 0) AS BIGINT) FROM journal WHERE account_id = ? AND id > ? AND id < ?",
-			f.AccountID, items[i].ID, items[i-1].ID).Scan(ctx, &between)
-		items[i].Balance -= between
+		if err != nil {
+			break
+		}
 	}
 	if err == nil {
 		err = s.nameCalls(ctx, items)
@@ -37,6 +35,23 @@ func (s LedgerStore) Statement(ctx context.Context, f PostingFilter) (Page[Poste
 		return Page[Posted]{}, fmt.Errorf("list postings: %w", err)
 	}
 	return page, nil
+}
+
+// balanceQuery is what the wallet held after a posting that does not say it: that of
+// the next one which does, or of the account, without what came in between. ?0
+// account, ?1 posting.
+const balanceQuery = `WITH next AS (
+		SELECT id, balance - wallet AS balance FROM journal WHERE account_id = ?0 AND id > ?1 AND balance IS NOT NULL ORDER BY id LIMIT 1
+	)
+	SELECT COALESCE((SELECT balance FROM next), (SELECT balance FROM accounts WHERE id = ?0), 0) - CAST(COALESCE((SELECT SUM(wallet) FROM journal
+		WHERE account_id = ?0 AND id > ?1 AND id < COALESCE((SELECT id FROM next), 'jrn` + "`" + `')), 0) AS BIGINT)`
+
+// findBalance fills in what the wallet held after a posting of before balances were
+// noted.
+func (s LedgerStore) findBalance(ctx context.Context, p *Posted) error {
+	return s.inReport(ctx, func(ctx context.Context, tx txn) error {
+		return tx.NewRaw(balanceQuery, p.AccountID, p.ID).Scan(ctx, &p.Balance)
+	})
 }
 
 // nameCalls fills in the operations and the keys of postings.
