@@ -44,7 +44,7 @@ func (s LedgerStore) Activity(ctx context.Context, accountID string, from, to ti
 		}
 		var failed []struct{ Day, Count int64 }
 		err = tx.NewSelect().TableExpr("calls").ColumnExpr("day, COUNT(*) AS count").
-			Where("account_id = ? AND status = 'failed' AND status <> 'done' AND id >= ?", accountID, "call_"+idTime(a.From)).
+			Where("account_id = ? AND status = 'failed' AND id >= ?", accountID, "call_"+idTime(a.From)).
 			Where("day BETWEEN ? AND ?", dayOf(from), dayOf(to)).Group("day").Scan(ctx, &failed)
 		if err != nil {
 			return err

@@ -177,23 +177,32 @@ func (s DeliveryStore) EventBody(ctx context.Context, accountID, id string) (bod
 // FailedDeliveries counts the account's deliveries that were made from since on
 // and have failed, up to most.
 func (s DeliveryStore) FailedDeliveries(ctx context.Context, accountID string, since time.Time, most int) (n int, err error) {
-	some := s.read.NewSelect().TableExpr("deliveries").ColumnExpr("1").
-		Where("account_id = ? AND status = ? AND id >= ?", accountID, DeliveryFailed, "dlv_"+idTime(since)).Limit(int64(most))
-	err = s.read.NewSelect().TableExpr("(?) AS failed", some).ColumnExpr("COUNT(*)").Scan(ctx, &n)
+	err = s.inReport(ctx, func(ctx context.Context, tx txn) error {
+		some := tx.NewSelect().TableExpr("deliveries").ColumnExpr("1").
+			Where("account_id = ? AND status = ? AND id >= ?", accountID, DeliveryFailed, "dlv_"+idTime(since)).Limit(int64(most))
+		return tx.NewSelect().TableExpr("(?) AS failed", some).ColumnExpr("COUNT(*)").Scan(ctx, &n)
+	})
 	return n, wrapped("count failed deliveries", err)
 }
 
 // DeliveryCounts is how deliveries stand.
 type DeliveryCounts struct{ Delivered, Failed, Pending int64 }
 
-// CountDeliveries counts the account's deliveries that were made from since on.
+// deliverySample is how many of the latest deliveries say how deliveries do.
+const deliverySample = 2000
+
+// CountDeliveries counts the account's deliveries that were made from since on, the
+// latest deliverySample of them.
 func (s DeliveryStore) CountDeliveries(ctx context.Context, accountID string, since time.Time) (DeliveryCounts, error) {
 	var rows []struct {
 		Status string
 		Count  int64
 	}
-	err := s.read.NewSelect().TableExpr("deliveries").ColumnExpr("status, COUNT(*) AS count").
-		Where("account_id = ? AND id >= ?", accountID, "dlv_"+idTime(since)).Group("status").Scan(ctx, &rows)
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
+		latest := tx.NewSelect().TableExpr("deliveries").Column("status").
+			Where("account_id = ? AND id >= ?", accountID, "dlv_"+idTime(since)).OrderExpr("id DESC").Limit(deliverySample)
+		return tx.NewSelect().TableExpr("(?) AS latest", latest).ColumnExpr("status, COUNT(*) AS count").Group("status").Scan(ctx, &rows)
+	})
 	var counts DeliveryCounts
 	for _, row := range rows {
 		switch row.Status {

@@ -80,8 +80,10 @@ func (i *Installation) Spent(ctx context.Context, accountIDs []string, since tim
 		AccountID string
 		Amount    credit.Amount
 	}
-	err := i.store.read.NewSelect().TableExpr("usage_days").ColumnExpr("account_id, CAST(SUM(amount) AS BIGINT) AS amount").
-		Where("account_id IN (?) AND day >= ?", bun.List(accountIDs), dayOf(since)).Group("account_id").Scan(ctx, &rows)
+	err := i.store.inReport(ctx, func(ctx context.Context, tx txn) error {
+		return tx.NewSelect().TableExpr("usage_days").ColumnExpr("account_id, CAST(SUM(amount) AS BIGINT) AS amount").
+			Where("account_id IN (?) AND day >= ?", bun.List(accountIDs), dayOf(since)).Group("account_id").Scan(ctx, &rows)
+	})
 	for _, row := range rows {
 		spent[row.AccountID] = row.Amount
 	}
@@ -102,7 +104,9 @@ func (i *Installation) Delivery(ctx context.Context, id string) (Delivery, error
 // oldest first, at most limit.
 func (i *Installation) Running(ctx context.Context, limit int) ([]Call, error) {
 	var rows []callRow
-	err := i.store.read.NewSelect().Model(&rows).Where("status = 'running'").Order("id").Limit(int64(limit)).Scan(ctx)
+	err := i.store.inReport(ctx, func(ctx context.Context, tx txn) error {
+		return tx.NewSelect().Model(&rows).Where("status = 'running'").Order("id").Limit(int64(limit)).Scan(ctx)
+	})
 	list := make([]Call, len(rows))
 	for n := range rows {
 		list[n] = rows[n].call()
@@ -120,9 +124,15 @@ type Backlog struct {
 // Backlog counts what waits.
 func (i *Installation) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
-	err := i.store.read.NewRaw(`SELECT (SELECT COUNT(*) FROM jobs WHERE state IN ('queued', 'bound')), (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
+	queued := "(SELECT COUNT(*) FROM jobs WHERE state = 'queued')" // each state has an index of its own
+	if i.store.dialect == Postgres {
+		queued += " + (SELECT COUNT(*) FROM jobs WHERE state = 'bound')"
+	}
+	err := i.store.inReport(ctx, func(ctx context.Context, tx txn) error {
+		return tx.NewRaw(`SELECT `+queued+`, (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
 		(SELECT COUNT(*) FROM letters), (SELECT COUNT(*) FROM leases WHERE expires_at > ?)`, toMicros(i.store.now())).
-		Scan(ctx, &b.Queued, &b.Running, &b.Letters, &b.Processes)
+			Scan(ctx, &b.Queued, &b.Running, &b.Letters, &b.Processes)
+	})
 	return b, wrapped("count what waits", err)
 }
 
@@ -136,11 +146,13 @@ type RegionCalls struct {
 // sorted by its name.
 func (i *Installation) Regions(ctx context.Context, since time.Time) ([]RegionCalls, error) {
 	var list []RegionCalls
-	err := i.store.read.NewSelect().TableExpr("calls").
-		ColumnExpr("SUBSTR(id, ?, ?) AS region", len("call_")+timeChars+1, regionChars).
-		ColumnExpr("SUM(CASE status WHEN 'done' THEN 1 ELSE 0 END) AS done").
-		ColumnExpr("SUM(CASE status WHEN 'failed' THEN 1 ELSE 0 END) AS failed").
-		ColumnExpr("SUM(CASE status WHEN 'running' THEN 1 ELSE 0 END) AS running").
-		Where("id >= ?", "call_"+idTime(since)).GroupExpr("1").OrderExpr("1").Scan(ctx, &list)
+	err := i.store.inReport(ctx, func(ctx context.Context, tx txn) error {
+		return tx.NewSelect().TableExpr("calls").
+			ColumnExpr("SUBSTR(id, ?, ?) AS region", len("call_")+timeChars+1, regionChars).
+			ColumnExpr("SUM(CASE status WHEN 'done' THEN 1 ELSE 0 END) AS done").
+			ColumnExpr("SUM(CASE status WHEN 'failed' THEN 1 ELSE 0 END) AS failed").
+			ColumnExpr("SUM(CASE status WHEN 'running' THEN 1 ELSE 0 END) AS running").
+			Where("id >= ?", "call_"+idTime(since)).GroupExpr("1").OrderExpr("1").Scan(ctx, &list)
+	})
 	return list, wrapped("count calls by region", err)
 }

@@ -66,7 +66,10 @@ func (s LedgerStore) nameCalls(ctx context.Context, items []Posted) error {
 		return nil
 	}
 	var calls []callRow
-	if err := s.read.NewSelect().Model(&calls).Column("id", "operation", "key_id").Where("id IN (?)", bun.List(ids)).Scan(ctx); err != nil {
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
+		return tx.NewSelect().Model(&calls).Column("id", "operation", "key_id").Where("id IN (?)", bun.List(ids)).Scan(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	named := make(map[string]*callRow, len(calls))

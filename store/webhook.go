@@ -148,12 +148,12 @@ func (s WebhookStore) Webhooks(ctx context.Context, accountID string) ([]Webhook
 
 // Traffic is what an endpoint was sent.
 type Traffic struct {
-	Count int64      // deliveries since a time, at most mostTraffic
+	Count int64      // deliveries since a time, at most MaxTraffic
 	Last  *time.Time // when the last one was made; nil is never
 }
 
-// mostTraffic bounds the deliveries of an endpoint that are counted.
-const mostTraffic = 100_000
+// MaxTraffic bounds the deliveries of an endpoint that are counted.
+const MaxTraffic = 1000
 
 // WebhookTraffic returns what the account's endpoints were sent since a time, by
 // their ids.
@@ -163,10 +163,12 @@ func (s WebhookStore) WebhookTraffic(ctx context.Context, accountID string, sinc
 		Count int64
 		Last  *int64
 	}
-	err := s.read.NewSelect().TableExpr("webhooks AS w").ColumnExpr("w.id").
-		ColumnExpr("(SELECT COUNT(*) FROM (SELECT 1 FROM deliveries AS d WHERE d.endpoint_id = w.id AND d.id >= ? LIMIT ?) AS sent) AS count", "dlv_"+idTime(since), mostTraffic).
-		ColumnExpr("(SELECT d.created_at FROM deliveries AS d WHERE d.endpoint_id = w.id ORDER BY d.id DESC LIMIT 1) AS last").
-		Where("w.account_id = ? AND w.deleted_at IS NULL", accountID).Scan(ctx, &rows)
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
+		return tx.NewSelect().TableExpr("webhooks AS w").ColumnExpr("w.id").
+			ColumnExpr("(SELECT COUNT(*) FROM (SELECT 1 FROM deliveries AS d WHERE d.endpoint_id = w.id AND d.id >= ? LIMIT ?) AS sent) AS count", "dlv_"+idTime(since), MaxTraffic).
+			ColumnExpr("(SELECT d.created_at FROM deliveries AS d WHERE d.endpoint_id = w.id ORDER BY d.id DESC LIMIT 1) AS last").
+			Where("w.account_id = ? AND w.deleted_at IS NULL", accountID).Scan(ctx, &rows)
+	})
 	traffic := make(map[string]Traffic, len(rows))
 	for _, r := range rows {
 		traffic[r.ID] = Traffic{r.Count, fromMicrosPtr(r.Last)}

@@ -28,7 +28,7 @@ type Endpoint struct {
 	State          Status // On, Failing, Paused, Disabled
 	Why            string // why it is disabled
 	Events         string // "all 6", "job.completed, job.failed"
-	Day            int64  // deliveries in 24 hours
+	Day            string // deliveries in 24 hours: "12", "1,000+"
 	Last           *time.Time
 	Enabled        bool
 	Rolling        *time.Time // until when the previous secret signs as well
@@ -445,9 +445,9 @@ func endpointList(p Page, list []Endpoint) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var19 string
-				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(e.Day))
+				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(e.Day)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 130, Col: 37}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 130, Col: 29}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 				if templ_7745c5c3_Err != nil {

@@ -84,7 +84,10 @@ func (w endpoints) webhooksPage(v *visit, secret *views.EndpointSecret) error {
 	m := views.Webhooks{Max: store.MaxWebhooks, Secret: secret, Events: eventKinds(), New: w.endpointForm(v)}
 	for _, e := range list {
 		shown := endpointOf(e)
-		shown.Day, shown.Last = traffic[e.ID].Count, traffic[e.ID].Last
+		shown.Day, shown.Last = views.Digits(traffic[e.ID].Count), traffic[e.ID].Last
+		if traffic[e.ID].Count == store.MaxTraffic {
+			shown.Day += "+"
+		}
 		m.List = append(m.List, shown)
 	}
 	return v.show(http.StatusOK, views.WebhooksPage(v.page("Webhook endpoints", webhooksPath), m))
