@@ -31,6 +31,7 @@ var troubles = []struct {
 }{
 	{errNotFound, http.StatusNotFound, "No page at this address", "The link may have lost a few characters on the way."},
 	{store.ErrNotFound, http.StatusNotFound, "Not there any more", "What this page was about does not exist, or belongs to another account."},
+	{store.ErrBadList, http.StatusNotFound, "Not there any more", "The list has no such page. Open it from its beginning."},
 	{errMethod, http.StatusMethodNotAllowed, "Nothing takes that form", "The page that sent it may be an old one. Load it again."},
 	{errForbidden, http.StatusForbidden, "Your role does not allow this", "Ask an owner of the account, who can change your role under Settings."},
 	{errNoAccount, http.StatusForbidden, "You are in no account", "You were removed from it, or have not joined one yet. Ask an owner for an invitation."},

@@ -338,7 +338,7 @@ func (w *Web) identify(v *visit) error {
 		return nil
 	}
 	person, err := w.people.ByID(v.ctx(), id)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrBadList) {
+	if errors.Is(err, store.ErrNotFound) {
 		return w.scs.Destroy(v.ctx())
 	}
 	if err != nil {
