@@ -163,6 +163,18 @@ func TestStatementOfOldPostings(t *testing.T) {
 			if got := read(f); !slices.Equal(got, want) {
 				t.Errorf("without the balances where %s: got %v, want %v", condition, got, want)
 			}
+			for range 4 {
+				if err := f.NoteBalances(t.Context(), 5); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var left int
+			if err := f.DB().NewRaw("SELECT COUNT(*) FROM journal WHERE balance IS NULL AND kind NOT IN ('hold', 'settle', 'release')").Scan(t.Context(), &left); err != nil || left != 0 {
+				t.Errorf("%d postings without calls have no balance (%v)", left, err)
+			}
+			if got := read(f); !slices.Equal(got, want) {
+				t.Errorf("after the balances were noted: got %v, want %v", got, want)
+			}
 		}
 	})
 }

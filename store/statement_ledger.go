@@ -19,8 +19,10 @@ func (s LedgerStore) Statement(ctx context.Context, f PostingFilter) (Page[Poste
 		switch {
 		case items[i].balanced:
 			continue
-		case i == 0 || f.Kind != "" || f.WithoutCalls:
+		case i == 0:
 			err = s.findBalance(ctx, &items[i])
+		case f.Kind != "" || f.WithoutCalls:
+			err = s.balanceBelow(ctx, &items[i], &items[i-1])
 		default: // There is nothing between the two.
 			items[i].Balance = items[i-1].Balance - items[i-1].Wallet
 		}
@@ -52,6 +54,36 @@ func (s LedgerStore) findBalance(ctx context.Context, p *Posted) error {
 	return s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewRaw(balanceQuery, p.AccountID, p.ID).Scan(ctx, &p.Balance)
 	})
+}
+
+// balanceBelow is findBalance for a posting before another one whose balance is known.
+func (s LedgerStore) balanceBelow(ctx context.Context, p, next *Posted) error {
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
+		return tx.NewRaw("SELECT CAST(COALESCE(SUM(wallet), 0) AS BIGINT) FROM journal WHERE account_id = ? AND id > ? AND id < ?",
+			p.AccountID, p.ID, next.ID).Scan(ctx, &p.Balance)
+	})
+	p.Balance = next.Balance - next.Wallet - p.Balance
+	return err
+}
+
+// NoteBalances fills in the balances of at most limit postings without calls of before
+// they were noted, the latest first, so that lists need not sum up what came since.
+// One posting is one short transaction, and the postings between two are read once.
+func (s LedgerStore) NoteBalances(ctx context.Context, limit int) error {
+	var old []struct{ ID, AccountID string }
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
+		return tx.NewRaw("SELECT id, account_id FROM journal WHERE balance IS NULL AND "+outsideCalls+" ORDER BY id DESC LIMIT ?", limit).Scan(ctx, &old)
+	})
+	for _, p := range old {
+		if err != nil {
+			break
+		}
+		err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
+			_, err := tx.NewRaw("UPDATE journal SET balance = ("+balanceQuery+") WHERE id = ?1 AND balance IS NULL", p.AccountID, p.ID).Exec(ctx)
+			return err
+		})
+	}
+	return wrapped("note balances", err)
 }
 
 // nameCalls fills in the operations and the keys of postings.

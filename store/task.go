@@ -120,6 +120,7 @@ func (s UpkeepStore) Upkeep() []Task {
 		{Name: "sweep orphaned blobs", Every: time.Hour, Do: sweep},
 		{Name: "make partitions", Every: 6 * time.Hour, Do: s.MakePartitions},
 		{Name: "close months", Every: time.Hour, Do: s.ledger.CloseMonths},
+		{Name: "note balances of old postings", Every: time.Hour, Do: func(ctx context.Context) error { return s.ledger.NoteBalances(ctx, 10*batch) }},
 		{Name: "check a closed month", Every: 24 * time.Hour, Do: s.checkSomeMonth},
 	}
 	if s.ownFiles { // No region reaches what another keeps.
