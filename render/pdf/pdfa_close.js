@@ -164,7 +164,21 @@ var place = opened(has(source, "OpenAction"));
 if (place) root.put("OpenAction", place);
 for (i = 0; i < doc.countPages(); i++) comments(i);
 if (args.level === "3b") attach();
-for (i = 1; i < doc.countObjects(); i++) profiled(doc.newIndirect(i, 0).resolve(), 0);
+// renamed gives fonts names in ASCII: names in other encodings than UTF-8 are none for an archive.
+function renamed(o) {
+	var keys = ["BaseFont", "FontName"];
+	for (var i = 0; o && o.isDictionary() && i < keys.length; i++) {
+		var name = has(o, keys[i]);
+		if (name && name.isName()) name = String(name).slice(1);
+		if (typeof name === "string" && /#[89A-F]|[^\x21-\x7e]/i.test(name)) o.put(keys[i], doc.newName(name.replace(/#[0-9A-F]{2}|[^\x21-\x7e]/gi, "_")));
+	}
+}
+
+for (i = 1; i < doc.countObjects(); i++) {
+	var object = doc.newIndirect(i, 0).resolve();
+	profiled(object, 0);
+	renamed(object);
+}
 // Another dictionary in its place would not be saved.
 var info = doc.getTrailer().get("Info"), about = doc.newDictionary();
 if (!info || !info.isDictionary()) doc.getTrailer().put("Info", info = doc.addObject(doc.newDictionary()));

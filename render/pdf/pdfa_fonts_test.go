@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -72,5 +73,16 @@ func TestArchiveKeepsWhatLettersMean(t *testing.T) {
 				t.Errorf("%s in %s: the text is %q, want %q (%q)", name, level, got, want, test.want)
 			}
 		}
+	}
+}
+
+// TestArchiveNamesFontsInUTF8: names of fonts in an encoding of a country make no archive.
+func TestArchiveNamesFontsInUTF8(t *testing.T) {
+	t.Parallel()
+	document := lettered(t, "0024", "1 beginbfchar <0024> <0061> endbfchar")
+	document = bytes.ReplaceAll(document, []byte("LiberationSans"), []byte("#ba#da#cc#e5ab"))
+	made, _ := madeArchive(t, Archive2B, document)
+	if name := regexp.MustCompile(`/(BaseFont|FontName) /\S*(#[89a-fA-F]|[\x80-\xff])\S*`).Find(pdftest.Transform(t, made, "--qdf", "--object-streams=disable")); name != nil {
+		t.Errorf("a font is called %q", name)
 	}
 }
