@@ -189,6 +189,48 @@ func TestJobOutlivesItsWorkers(t *testing.T) {
 	})
 }
 
+// TestJobOfAnUnknownKindFailsAfterADay: a job that no worker knows how to run does not hold
+// its money for good. Its owner reads why, and its endpoint is notified once.
+func TestJobOfAnUnknownKindFailsAfterADay(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		receiver := apitest.NewReceiver(t, nil)
+		endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
+		result := store.NewID("file")
+		err := s.Store.Begin(t.Context(), store.NewCall{
+			ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, KeyID: s.Key.ID,
+			Operation: "test.gone", Mode: op.Async, Quote: 2000, Job: &store.NewJob{Input: []byte("x"), Kind: "test.gone/1"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Work(t)
+		s.Deliver(t)
+		s.Clock.Advance(store.MaxJobWait - time.Second)
+		s.API.Calls.Reaper().Once(t.Context())
+		if job := s.Job(t, result); job.Status != "processing" {
+			t.Errorf("before the day is over the job is %+v, want it processing", job)
+		}
+		s.Clock.Advance(time.Second)
+		for range 2 {
+			s.API.Calls.Reaper().Once(t.Context())
+		}
+		job := s.Job(t, result)
+		if job.Status != "failed" || job.Error == nil || !strings.Contains(job.Error.Message, "within 24 hours. Nothing was charged.") {
+			t.Errorf("the job is %+v, want it failed with the reason", job)
+		}
+		if event := verify(t, s, endpoint.Secret, receiver.Next(t)); event.Type != store.EventJobFailed {
+			t.Errorf("got event %s, want %s", event.Type, store.EventJobFailed)
+		}
+		s.AwaitRecorded(t)
+		if n := receiver.Count(); n != 0 {
+			t.Errorf("%d more events came", n)
+		}
+		expectBalance(t, s, apitest.Trial)
+	})
+}
+
 // TestLostCalls: what carries a living process's lease, and is not worked on
 // because the database failed at the wrong moment, ends nevertheless.
 func TestLostCalls(t *testing.T) {

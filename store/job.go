@@ -35,6 +35,10 @@ type NewJob struct {
 	Kind string
 }
 
+// MaxJobWait is how long a job waits for a worker. One of a kind that no worker knows
+// would hold its money for good.
+const MaxJobWait = 24 * time.Hour
+
 // MaxJobInput is the longest Input of a NewJob, in bytes.
 const MaxJobInput = 64 << 10
 
@@ -129,6 +133,7 @@ type Orphan struct {
 	Call  Call
 	Tries int    // of a job; 0 of any other call
 	lease string // of the process that lives and has lost it
+	waits bool   // a job that no process has taken on
 }
 
 // OrphanedCalls returns running calls with a callback whose process is gone, at
@@ -182,6 +187,35 @@ func (s JobStore) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error)
 	return s.orphans(ctx, rows, "")
 }
 
+// OverdueJobs returns jobs that have waited for a worker for longer than MaxJobWait, at
+// most limit.
+func (s JobStore) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
+	var list []Orphan
+	for _, state := range []string{jobQueued, jobBound} { // Each has an index of its own.
+		var rows []jobRow
+		err := s.write.NewSelect().Model(&rows).Where("state = ?", state).Where("created_at <= ?", s.waitOver()).
+			Order("created_at").Limit(int64(limit - len(list))).Scan(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read overdue jobs: %w", err)
+		}
+		overdue, err := s.orphans(ctx, rows, "")
+		if err != nil {
+			return nil, fmt.Errorf("read overdue jobs: %w", err)
+		}
+		for _, job := range overdue {
+			job.waits = true
+			list = append(list, job)
+		}
+		if len(list) >= limit {
+			break
+		}
+	}
+	return list, nil
+}
+
+// waitOver is when jobs were queued whose wait is over now.
+func (s JobStore) waitOver() int64 { return toMicros(s.now().Add(-MaxJobWait)) }
+
 func (s JobStore) orphans(ctx context.Context, rows []jobRow, lease string) ([]Orphan, error) {
 	list := make([]Orphan, 0, len(rows))
 	for _, row := range rows {
@@ -196,7 +230,10 @@ func (s JobStore) orphans(ctx context.Context, rows []jobRow, lease string) ([]O
 
 // orphanedJob is the condition under which a job still is the orphaned one.
 func (s JobStore) orphanedJob(job Orphan) (condition string, args []any) {
-	if job.lease != "" {
+	switch {
+	case job.waits:
+		return "j.state IN ('queued', 'bound') AND j.created_at <= ?", []any{s.waitOver()}
+	case job.lease != "":
 		return "j.state = 'running' AND j.lease = ?", []any{job.lease}
 	}
 	return orphanedJobs, []any{toMicros(s.now())}

@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -66,7 +67,7 @@ func (r Reaper) reap(ctx context.Context) error {
 	if released > 0 {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "released holds of a process that is gone", slog.Int("calls", released))
 	}
-	return errors.Join(err, r.orphans(ctx))
+	return errors.Join(err, r.orphans(ctx), r.overdue(ctx))
 }
 
 // Once is one round. Its parts are independent: one that fails is tried
@@ -113,6 +114,23 @@ func (r Reaper) lost(ctx context.Context) error {
 var exhausted = store.Failure{
 	Code:    string(fault.InternalError),
 	Message: "The server stopped each time this job was run. Nothing was charged.",
+}
+
+// overdue fails jobs that no worker has taken on in time.
+func (r Reaper) overdue(ctx context.Context) error {
+	jobs, err := r.store.OverdueJobs(ctx, reapBatch)
+	faults := []error{err}
+	for _, job := range jobs {
+		r.log.LogAttrs(ctx, slog.LevelError, "job waited too long for a worker", slog.String("call", job.Call.ID), slog.String("operation", job.Call.Operation))
+		faults = append(faults, r.store.ReleaseOrphan(ctx, job, waitedTooLong, outbox(job.Call, r.Links.Failed(job.Call, waitedTooLong))))
+	}
+	return errors.Join(faults...)
+}
+
+// waitedTooLong is the failure of a job that no worker has taken on in time.
+var waitedTooLong = store.Failure{
+	Code:    string(fault.InternalError),
+	Message: fmt.Sprintf("No server could run this job within %d hours. Nothing was charged. Send it again.", int(store.MaxJobWait.Hours())),
 }
 
 func (r Reaper) orphan(ctx context.Context, orphan store.Orphan) error {
