@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
 )
 
 // RedactArgs are the arguments of a RedactJob. The output is the PDF, and the result is a
@@ -45,11 +47,12 @@ var redactApplyScript string
 var redactPictureScript string
 
 // redactRoom is how much is looked at around a page, in points: text may hide there.
-const redactRoom = 5000
+const redactRoom = 50_000
 
 // redact takes words and parts of pages out of a document. What annotations and fields
-// show becomes part of their pages first; metadata, attachments and scripts go. The
-// result is read again by two programs: it fails where one of them finds anything.
+// show becomes part of their pages first; metadata, attachments, scripts and all that no
+// page shows go. The result is read again by two programs, and each of its objects is
+// looked through: it fails where something is found.
 func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, error) {
 	secrets, err := newSecrets(args.Terms, args.Patterns)
 	if err != nil {
@@ -72,6 +75,11 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 	if err != nil {
 		return Changed{}, err
 	}
+	if encrypted {
+		if err := checkID(ctx, &original, secrets); err != nil {
+			return Changed{}, err
+		}
+	}
 	r := &redaction{document: doc, args: args, secrets: secrets}
 	if err := r.run(ctx); err != nil {
 		return Changed{}, err
@@ -92,6 +100,31 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 	return told, finish(ctx, &original, encrypted, r.name)
 }
 
+// checkID refuses an encrypted document whose ID has something that is to go: the key is
+// made of it, so the result has the same.
+func checkID(ctx context.Context, d *document, s secrets) error {
+	said, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "showObject": "trailer"})
+	if err != nil {
+		return d.damaged(err)
+	}
+	hit := false
+	pdffile.ReadContent(append(said, " end"...), func(op pdffile.Operation) {
+		for _, v := range op.Operands {
+			entries, _ := v.(pdffile.Dict)
+			parts, _ := entries["/ID"].([]any)
+			for _, part := range parts {
+				text, _ := part.(string)
+				_, found := s.cleanString(text)
+				hit = hit || found
+			}
+		}
+	})
+	if hit {
+		return &Error{Kind: Remains, Text: "cannot be redacted: the ID of the file, of which the key of its encryption is made, has something that is to go; unlock it first (pdf.unlock)"}
+	}
+	return nil
+}
+
 // redaction is the work on one document.
 type redaction struct {
 	*document
@@ -101,6 +134,10 @@ type redaction struct {
 	pictures []int // pages that have become some
 	// papers are the pages with areas as they are shown, by number.
 	papers map[int]paper
+	// touched are the images that something is taken out of, by their hashes, and gone the
+	// places on pages of what goes.
+	touched map[string]bool
+	gone    redactedPlaces
 }
 
 // run makes the document one without the secrets.
@@ -109,7 +146,7 @@ func (r *redaction) run(ctx context.Context) error {
 	if err := r.flattenPages(ctx, flat); err != nil {
 		return err
 	}
-	found, err := r.look(ctx, flat, open)
+	found, err := r.look(ctx, flat, open, true)
 	if err != nil {
 		return err
 	}
@@ -124,11 +161,17 @@ func (r *redaction) run(ctx context.Context) error {
 		return err
 	}
 	r.name = applied
+	if _, err := r.scrub(r.name); err != nil {
+		return err
+	}
 	if err := r.readPapers(); err != nil {
 		return err
 	}
+	if r.touched, r.gone, err = r.touchedImages(open, found); err != nil {
+		return err
+	}
 	const check = "check.pdf"
-	left, err := r.look(ctx, r.name, check)
+	left, err := r.look(ctx, r.name, check, false)
 	if err != nil {
 		return err
 	}
@@ -139,7 +182,10 @@ func (r *redaction) run(ctx context.Context) error {
 		return err
 	}
 	if r.name != applied {
-		if left, err = r.look(ctx, r.name, check); err != nil {
+		if _, err = r.scrub(r.name); err != nil {
+			return err
+		}
+		if left, err = r.look(ctx, r.name, check, false); err != nil {
 			return err
 		}
 	}
@@ -220,15 +266,55 @@ type looked struct {
 	beside bool
 }
 
+// scrub writes a file of the job's folder again, without what no page shows, and tells
+// whether something of that was to go.
+func (r *redaction) scrub(name string) (found bool, err error) {
+	content, err := os.ReadFile(r.work.Path(name))
+	if err != nil {
+		return false, fmt.Errorf("scrub: %w", err)
+	}
+	content, found, err = scrub(content, r.secrets)
+	if err != nil {
+		return false, r.fail(Damaged, fmt.Errorf("scrub: %w", err))
+	}
+	if err := os.WriteFile(r.work.Path(name), content, 0o600); err != nil {
+		return false, fmt.Errorf("scrub: %w", err)
+	}
+	return found, nil
+}
+
+// inspect returns where in a file of the job's folder something is found that is to go.
+func (r *redaction) inspect(name string, source bool) (where string, err error) {
+	content, err := os.ReadFile(r.work.Path(name))
+	if err != nil {
+		return "", fmt.Errorf("inspect: %w", err)
+	}
+	if where, err = inspect(content, r.secrets, source); err != nil {
+		return "", r.fail(Damaged, fmt.Errorf("inspect: %w", err))
+	}
+	return where, nil
+}
+
 // look opens a document as another file, in which nothing is hidden, and finds the
-// secrets in that.
-func (r *redaction) look(ctx context.Context, name, open string) (looked, error) {
+// secrets in that. The source loses first what no page shows.
+func (r *redaction) look(ctx context.Context, name, open string, source bool) (looked, error) {
 	found := looked{pages: map[int]foundPage{}, kept: make([]pageLetters, r.pages), texts: map[string]string{}}
 	const metadata = "metadata.xml"
 	var err error
 	found.beside, err = runScript[bool](ctx, r.document, "open.js", []byte(drawScript+redactOpenScript), openInput{name, open, redactRoom, metadata})
 	if err != nil {
 		return found, err
+	}
+	if source {
+		hidden, err := r.scrub(open)
+		if err != nil {
+			return found, err
+		}
+		where, err := r.inspect(name, true)
+		if err != nil {
+			return found, err
+		}
+		found.beside = found.beside || hidden || where != ""
 	}
 	said, err := os.ReadFile(r.work.Path(metadata))
 	if err != nil {
@@ -330,16 +416,9 @@ func (r *redaction) readPapers() error {
 	if len(numbers) == 0 {
 		return nil
 	}
-	f, err := r.readSelf()
+	f, pages, err := r.readPages(r.name)
 	if err != nil {
-		return r.fail(Damaged, err)
-	}
-	pages, err := f.Pages(MaxPages)
-	if err == nil && len(pages) != r.pages {
-		err = fmt.Errorf("%d of %d pages can be read", len(pages), r.pages)
-	}
-	if err != nil {
-		return r.fail(Damaged, err)
+		return err
 	}
 	s := &structure{File: f}
 	r.papers = make(map[int]paper, len(numbers))
@@ -360,13 +439,24 @@ func (p paper) resolution(dpi, pixels float64) int {
 // that is to be empty, such as lines: what covers them would hide them only.
 func (r *redaction) flatten(ctx context.Context, bare string) error {
 	var pages []picturePage
+	outlined, err := r.outlined(bare)
+	if err != nil {
+		return err
+	}
+	images, err := r.leftImages()
+	if err != nil {
+		return err
+	}
+	unsure := append(outlined, images...)
 	for _, page := range r.emptied() {
-		blank, err := r.blank(ctx, bare, page)
-		if err != nil {
-			return err
-		}
-		if blank {
-			continue
+		if !slices.Contains(unsure, page) {
+			blank, err := r.blank(ctx, bare, page)
+			if err != nil {
+				return err
+			}
+			if blank {
+				continue
+			}
 		}
 		name := fmt.Sprintf("picture-%d", page)
 		if err := drawPage(ctx, r.document, r.name, name, page, r.papers[page].resolution(pictureDPI, MaxPixels), "-png"); err != nil {
@@ -454,6 +544,12 @@ func (l looked) inPlace(before looked) error {
 // verify fails where MuPDF has found something in the result, or poppler does in the
 // file in which nothing of it is hidden.
 func (r *redaction) verify(ctx context.Context, found looked, open string) error {
+	if where, err := r.inspect(r.name, false); err != nil || where != "" {
+		return errors.Join(err, r.left(where))
+	}
+	if pages, err := r.leftImages(); err != nil || len(pages) > 0 {
+		return errors.Join(err, r.left("page "+rangeText(pages)+": an image that something is to be taken out of, where it cannot be seen"))
+	}
 	if len(found.pages) > 0 || len(found.texts) > 0 || found.beside {
 		return r.left("MuPDF")
 	}
@@ -498,5 +594,5 @@ func (r *redaction) verifyArea(ctx context.Context, a RedactArea) error {
 
 // left says that a result is none.
 func (r *redaction) left(where string) error {
-	return &Error{Kind: Remains, Text: "cannot be redacted: something that is to go can still be found in it", cause: fmt.Errorf("%s: %w", where, errLeft)}
+	return &Error{Kind: Remains, Text: "cannot be redacted: something that is to go is left: " + where, cause: fmt.Errorf("%s: %w", where, errLeft)}
 }

@@ -192,6 +192,15 @@ func (f *File) plainDict(ref string) Dict {
 	return entries
 }
 
+// References returns all objects of the tables.
+func (f *File) References() []string {
+	all := make([]string, 0, len(f.numbers))
+	for _, number := range f.numbers {
+		all = append(all, Refer(number, f.places[number].generation))
+	}
+	return all
+}
+
 // Trailer returns an entry of the file's trailer.
 func (f *File) Trailer(key string) any { return f.trailer[key] }
 

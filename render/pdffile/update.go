@@ -14,6 +14,7 @@ type Update struct {
 	kept    map[int]place // that are to be in the table besides; see Replace
 	next    int           // the number of the next new object
 	info    string        // the document information; empty is as the file has it
+	id      []any         // of a new document
 }
 
 // NewUpdate returns an update of the file without changes.
@@ -47,6 +48,9 @@ func (u *Update) SetInfo(entries Dict) {
 	u.info = u.Reserve()
 	u.Set(u.info, entries)
 }
+
+// SetID gives a new document the two strings that name it.
+func (u *Update) SetID(first, second string) { u.id = []any{first, second} }
 
 // Empty tells that nothing was set.
 func (u *Update) Empty() bool { return len(u.changed) == 0 }
@@ -125,6 +129,9 @@ func (u *Update) section(offset int, trailer Dict) []byte {
 		}
 	}
 	trailer["/Size"] = u.next
+	if u.id != nil {
+		trailer["/ID"] = u.id
+	}
 	if u.info != "" {
 		trailer["/Info"] = u.info
 	}

@@ -1,0 +1,313 @@
+package pdf
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"relaypdf/render/pdffile"
+)
+
+// dropped are entries that no page shows: what programs note, other versions of images, and
+// what is in other files.
+var dropped = map[string]bool{ //nolint:gochecknoglobals // never changed
+	"/Metadata": true, "/PieceInfo": true, "/LastModified": true, "/AF": true, "/Thumb": true, "/OPI": true, "/Alternates": true, "/CharSet": true, "/FFilter": true, "/FDecodeParms": true,
+	"/PA": true, "/AA": true, "/CreatorInfo": true, "/Length": true,
+}
+
+// name returns a name as the result has it: one that a user has chosen, and that has
+// something of what is to go, becomes another.
+func (s *scrubber) name(name string) string {
+	if better, known := s.names[name]; known {
+		return better
+	}
+	better := name
+	if s.secrets.inName(name) {
+		better = fmt.Sprintf("/N%d", len(s.names)+1)
+		s.found = true
+	}
+	s.names[name] = better
+	return better
+}
+
+// value copies a value that stands at a key.
+func (s *scrubber) value(v any, key string) any {
+	switch v := v.(type) {
+	case string:
+		switch {
+		case pdffile.Reference(v) != "":
+			return s.object(v, nil)
+		case strings.HasPrefix(v, "/"):
+			return s.name(v)
+		}
+		better, hit := s.secrets.cleanString(v)
+		s.found = s.found || hit
+		return better
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			if text, ok := item.(string); ok && i == 3 && v[0] == "/Indexed" && pdffile.Reference(text) == "" {
+				list[i] = item // colours
+				continue
+			}
+			list[i] = s.value(item, key)
+		}
+		return list
+	case pdffile.Dict:
+		return s.dict(v)
+	}
+	return v
+}
+
+// dict copies a dictionary without what is dropped.
+func (s *scrubber) dict(entries pdffile.Dict) pdffile.Dict {
+	kept := pdffile.Dict{}
+	for key, v := range entries {
+		if dropped[key] {
+			continue
+		}
+		if key == "/CIDSystemInfo" && pdffile.Reference(v) == "" {
+			kept[key] = s.dict(s.Entry(v))
+			continue
+		}
+		if better := s.value(v, key); better != nil {
+			kept[s.name(key)] = better
+		}
+	}
+	return kept
+}
+
+// object copies what a reference leads to, and returns its new reference. A form without
+// Resources takes those that are inherited.
+func (s *scrubber) object(v any, inherited pdffile.Dict) any {
+	ref := pdffile.Reference(v)
+	if ref == "" {
+		return s.value(v, "")
+	}
+	if made := s.refs[ref]; made != "" {
+		return made
+	}
+	value, body, err := s.Object(ref)
+	if err != nil || value == nil {
+		return nil
+	}
+	entries, _ := value.(pdffile.Dict)
+	if kind, _ := entries["/Subtype"].(string); entries["/Rect"] != nil && kind != "" && kind != "/Link" || entries["/Type"] == "/Page" || entries["/Type"] == "/Pages" {
+		return nil // a comment that was on a page, or a page that is in none
+	}
+	if entries["/Subtype"] == "/Type3" && entries["/CharProcs"] != nil {
+		var codes map[byte]bool
+		return s.font(v, codes, inherited)
+	}
+	made := s.update.Reserve()
+	s.refs[ref] = made
+	s.todo = append(s.todo, func() error {
+		if body != 0 {
+			return s.stream(ref, made, inherited)
+		}
+		if entries["/Subtype"] == "/Link" {
+			entries = pdffile.Without(entries, "/AP", "/T", "/Subj", "/NM", "/RC", "/Popup", "/M")
+		}
+		s.update.Set(made, s.value(value, ""))
+		return nil
+	})
+	return made
+}
+
+// stream copies a stream.
+func (s *scrubber) stream(ref, made string, inherited pdffile.Dict) error {
+	from, ok := s.Stream(ref)
+	if !ok {
+		return fmt.Errorf("stream %s: %w", ref, pdffile.ErrUnread)
+	}
+	if from.Entries["/F"] != nil {
+		from.Entries = pdffile.Without(from.Entries, "/F") // in another file
+		from.Content = nil
+	}
+	entries, content := pdffile.Without(from.Entries, "/Resources"), from.Content
+	plain, rest, err := plainStream(s.File, from)
+	switch {
+	case isContent(from.Entries):
+		if err != nil || rest != "" {
+			return fmt.Errorf("content %s: %w", ref, errFilter)
+		}
+		resources := s.Entry(from.Entries["/Resources"])
+		if resources == nil {
+			resources = inherited
+		}
+		better, used, err := s.own(plain, resources)
+		if err != nil {
+			return err
+		}
+		entries["/Resources"] = used
+		content = s.plain(entries, better)
+	case err == nil && rest == "/DCTDecode" && bytes.HasPrefix(plain, []byte("\xff\xd8")):
+		better := bareJPEG(plain)
+		if len(better) < len(plain) {
+			entries["/Filter"], content = "/DCTDecode", better
+			if list, ok := s.Target(from.Entries["/DecodeParms"]).([]any); ok && len(list) > 0 {
+				entries["/DecodeParms"] = list[len(list)-1]
+			}
+		}
+	case err == nil && rest == "" && from.Entries["/Subtype"] != "/Image":
+		if better := s.text(plain, from.Entries); !bytes.Equal(better, plain) {
+			s.found = true
+			content = s.plain(entries, better)
+		}
+	}
+	resources := entries["/Resources"]
+	delete(entries, "/Resources")
+	entries = s.dict(entries)
+	if resources != nil {
+		entries["/Resources"] = resources
+	}
+	s.update.Set(made, pdffile.Stream{Entries: entries, Content: content})
+	return nil
+}
+
+// plain makes entries those of a stream with a content, and returns that as it is written.
+func (s *scrubber) plain(entries pdffile.Dict, content []byte) []byte {
+	entries["/Filter"] = "/FlateDecode"
+	delete(entries, "/DecodeParms")
+	return packed(content)
+}
+
+// isContent tells the entries of a form or of the tile of a pattern.
+func isContent(entries pdffile.Dict) bool {
+	return entries["/Subtype"] == "/Form" || entries["/PatternType"] == 1.0 || entries["/Subtype"] == nil && entries["/FormType"] != nil
+}
+
+var (
+	mapStrings  = regexp.MustCompile(`<[0-9a-fA-F\s]*>|\([^()]*\)`)
+	mapComments = regexp.MustCompile(`(?m)%.*$`)
+)
+
+// text takes what is to go out of a stream that says something: what glyphs mean, and what a
+// font or a profile of colours says of itself.
+func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
+	if isMap(plain, entries) {
+		plain = mapComments.ReplaceAll(plain, nil)
+		return mapStrings.ReplaceAllFunc(plain, func(text []byte) []byte {
+			if _, raw, wide := mapString(text); s.secrets.in(wide) || s.secrets.long(fewestRaw).in(rawText(raw)) {
+				return []byte("<FFFD>")
+			}
+			return text
+		})
+	}
+	var spans [][2]int
+	for _, region := range saidRegions(plain, entries) {
+		for _, span := range s.secrets.binary(plain[region[0]:region[1]], fewestRegion) {
+			spans = append(spans, [2]int{region[0] + span[0], region[0] + span[1]})
+		}
+	}
+	if len(spans) == 0 {
+		return plain
+	}
+	plain = bytes.Clone(plain)
+	for _, span := range spans {
+		for i := span[0]; i < span[1]; i++ {
+			if plain[i] != 0 {
+				plain[i] = 'x'
+			}
+		}
+	}
+	return plain
+}
+
+// isMap tells what says which letters the glyphs of a font are.
+func isMap(plain []byte, entries pdffile.Dict) bool {
+	return entries["/Type"] == "/CMap" || bytes.Contains(plain, []byte("begincmap"))
+}
+
+// mapString reads a string of such a map.
+func mapString(text []byte) (v string, raw []byte, wide string) {
+	if text[0] == '(' {
+		raw = text[1 : len(text)-1]
+		return "", raw, string(raw)
+	}
+	v = "b:" + strings.Join(strings.Fields(string(text[1:len(text)-1])), "")
+	raw, _ = rawBytes(v)
+	if len(raw) > 2 || len(raw) == 2 {
+		wide = wideText(raw)
+	}
+	return v, raw, wide
+}
+
+// fewestRegion is the fewest letters of a term that is looked for where there is text
+// beside other bytes.
+const fewestRegion = 3
+
+// saidRegions are the parts of a font or profile that say something of it: changing letters
+// there does not change what is drawn.
+func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
+	number := func(at, size int) (n int) {
+		if at < 0 || at+size > len(plain) {
+			return 0
+		}
+		for _, c := range plain[at : at+size] {
+			n = n<<8 | int(c)
+		}
+		return n
+	}
+	table := func(entry, offset, length int) {
+		if start, size := number(entry+offset, 4), number(entry+length, 4); start > 0 && size > 0 && start+size <= len(plain) {
+			regions = append(regions, [2]int{start, start + size})
+		}
+	}
+	const profileHeader = 128
+	switch {
+	case len(plain) < 12:
+	case bytes.HasPrefix(plain, []byte("%!")): // a font of Type 1: up to what is encrypted
+		end := bytes.Index(plain, []byte("eexec"))
+		if end < 0 {
+			end = len(plain)
+		}
+		regions = append(regions, [2]int{0, end})
+	case bytes.HasPrefix(plain, []byte("\x00\x01\x00\x00")) || bytes.HasPrefix(plain, []byte("true")) || bytes.HasPrefix(plain, []byte("OTTO")):
+		for i := range number(4, 2) {
+			entry := 12 + 16*i
+			if entry+16 > len(plain) {
+				break
+			}
+			if tag := string(plain[entry : entry+4]); tag == "name" || tag == "meta" || tag == "DSIG" {
+				table(entry, 8, 12)
+			}
+		}
+	case entries["/Subtype"] == "/Type1C" || entries["/Subtype"] == "/CIDFontType0C":
+		regions = append(regions, compactRegions(plain, number)...)
+	case entries["/N"] != nil && entries["/Type"] == nil && len(plain) > profileHeader: // a profile of colours
+		for i := range min(number(profileHeader, 4), 100) {
+			entry := profileHeader + 4 + 12*i
+			if entry+12 > len(plain) {
+				break
+			}
+			if tag := string(plain[entry : entry+4]); tag == "desc" || tag == "cprt" || tag == "dmnd" || tag == "dmdd" || tag == "vued" {
+				table(entry, 4, 8)
+			}
+		}
+	}
+	return regions
+}
+
+// compactRegions are the name and the strings of a font in CFF.
+func compactRegions(plain []byte, number func(at, size int) int) (regions [][2]int) {
+	at := int(plain[2])
+	for index := range 3 { // names, dictionaries, strings
+		count, size := number(at, 2), number(at+2, 1)
+		if count == 0 {
+			at += 2
+			continue
+		}
+		data := at + 3 + (count+1)*size - 1
+		end := data + number(at+3+count*size, size)
+		if size < 1 || size > 4 || end > len(plain) || data > end || data < 0 {
+			return regions
+		}
+		if index != 1 {
+			regions = append(regions, [2]int{data + 1, max(end, data+1)})
+		}
+		at = end
+	}
+	return regions
+}

@@ -1,0 +1,424 @@
+package pdf
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"relaypdf/render/pdffile"
+)
+
+// inspector looks through all objects of a document for what is to go: strings in all
+// writings, names, what content shows and what other streams have in them.
+type inspector struct {
+	*pdffile.File
+
+	secrets secrets
+	// seen are forms and contents that are on pages, where two programs have read all text
+	// as it stands there: other content is read as one text.
+	seen  map[string]bool
+	known map[string]bool // strings in which there is nothing
+	fonts map[string]*fontMeaning
+	page  map[string]int // the page of content
+}
+
+// inspect returns where something is found in a document; nothing is what there should be.
+// The ID of a source counts, and that of a result is random.
+func inspect(content []byte, s secrets, source bool) (where string, err error) {
+	f, err := pdffile.Read(content)
+	if err != nil {
+		return "", err
+	}
+	in := &inspector{File: f, secrets: s, seen: map[string]bool{}, known: map[string]bool{}, fonts: map[string]*fontMeaning{}, page: map[string]int{}}
+	pages, err := f.Pages(MaxPages)
+	if err != nil {
+		return "", err
+	}
+	if id := in.value(f.Trailer("/ID"), "/ID"); id != "" && source {
+		return id, nil
+	}
+	for i, page := range pages {
+		if where := in.pageContent(i+1, page); where != "" {
+			return where, nil
+		}
+	}
+	for _, ref := range f.References() {
+		value, body, err := f.Object(ref)
+		if err != nil {
+			return "", err
+		}
+		if entries, _ := value.(pdffile.Dict); body != 0 && (entries["/Type"] == "/XRef" || entries["/Type"] == "/ObjStm") {
+			continue
+		}
+		if what := in.value(value, ""); what != "" {
+			return what, nil
+		}
+		if body == 0 {
+			continue
+		}
+		stream, ok := f.Stream(ref)
+		if !ok {
+			return "", fmt.Errorf("stream %s: %w", ref, pdffile.ErrUnread)
+		}
+		if what := in.stream(ref, stream); what != "" {
+			return what, nil
+		}
+	}
+	return "", nil
+}
+
+// pageContent looks at what a page shows, and notes the forms that it draws.
+func (in *inspector) pageContent(number int, page pdffile.Page) string {
+	node := page.Entries
+	for depth := 0; node["/Resources"] == nil && node["/Parent"] != nil && depth < pdffile.MaxDepth; depth++ {
+		node = in.Entry(node["/Parent"])
+	}
+	resources := in.Entry(node["/Resources"])
+	content, err := (&scrubber{File: in.File}).content(page.Entries["/Contents"])
+	list, ok := in.Target(page.Entries["/Contents"]).([]any)
+	if !ok {
+		list = []any{page.Entries["/Contents"]}
+	}
+	for _, v := range list {
+		in.seen[pdffile.Reference(v)] = true
+	}
+	if err != nil {
+		return fmt.Sprintf("page %d: its content cannot be read", number)
+	}
+	if in.shows(content, resources, false) {
+		return fmt.Sprintf("page %d: text that cannot be seen, or that readers take for another", number)
+	}
+	in.draws(number, resources, 0)
+	return ""
+}
+
+// draws notes the forms that Resources have. Those of the result are drawn.
+func (in *inspector) draws(number int, resources pdffile.Dict, depth int) {
+	for _, v := range in.Entry(resources["/XObject"]) {
+		ref := pdffile.Reference(v)
+		entries := in.Entry(v)
+		if ref == "" || in.seen[ref] || entries["/Subtype"] != "/Form" || depth > pdffile.MaxDepth {
+			continue
+		}
+		in.seen[ref], in.page[ref] = true, number
+		in.draws(number, in.Entry(entries["/Resources"]), depth+1)
+	}
+}
+
+// value looks at strings and names, and returns what they are part of.
+func (in *inspector) value(v any, key string) string {
+	switch v := v.(type) {
+	case string:
+		if pdffile.Reference(v) != "" || in.known[v] {
+			return ""
+		}
+		in.known[v] = true
+		if strings.HasPrefix(v, "/") {
+			if in.secrets.inName(v) {
+				return "a name at " + quotable(key, in.secrets)
+			}
+			return ""
+		}
+		if _, hit := in.secrets.cleanString(v); hit {
+			return "a text at " + quotable(key, in.secrets)
+		}
+	case []any:
+		for i, item := range v {
+			if i == 3 && v[0] == "/Indexed" {
+				continue
+			}
+			if what := in.value(item, key); what != "" {
+				return what
+			}
+		}
+	case pdffile.Dict:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if what := in.value(name, key); what != "" {
+				return what
+			}
+			if what := in.value(v[name], name); what != "" {
+				return what
+			}
+		}
+	}
+	return ""
+}
+
+// quotable is a key, where it is no secret.
+func quotable(key string, s secrets) string {
+	if key == "" || !knownNames()[strings.TrimPrefix(key, "/")] || s.in(key) {
+		return "an object"
+	}
+	return key
+}
+
+// stream looks at what a stream has in it.
+func (in *inspector) stream(ref string, s pdffile.Stream) string {
+	if in.seen[ref] && !isContent(s.Entries) {
+		return "" // a page's, which was looked at
+	}
+	plain, rest, err := plainStream(in.File, s)
+	image := s.Entries["/Subtype"] == "/Image"
+	switch {
+	case err != nil:
+		return "a stream with a filter that is not read"
+	case rest != "" || image:
+		if len(in.secrets.binary(plain, fewestBinary)) > 0 {
+			return "the data of an image"
+		}
+		return ""
+	case isContent(s.Entries):
+		resources := in.Entry(s.Entries["/Resources"])
+		if in.shows(plain, resources, !in.seen[ref]) {
+			if n := in.page[ref]; n > 0 {
+				return fmt.Sprintf("page %d: text of a form", n)
+			}
+			return "the text of a pattern or a soft mask"
+		}
+		return ""
+	case isMap(plain, s.Entries):
+		for _, text := range mapStrings.FindAll(plain, -1) {
+			if _, raw, wide := mapString(text); in.secrets.in(wide) || in.secrets.long(fewestRaw).in(rawText(raw)) {
+				return "what a glyph means"
+			}
+		}
+		return ""
+	case s.Entries["/Length1"] != nil || s.Entries["/Subtype"] == "/Type1C" || s.Entries["/Subtype"] == "/CIDFontType0C" || s.Entries["/Subtype"] == "/OpenType" || s.Entries["/N"] != nil:
+		if len(in.secrets.binary(plain, fewestBinary)) > 0 {
+			return "the data of a font or of a colour space"
+		}
+		return ""
+	}
+	return in.other(plain)
+}
+
+// other looks at a stream that may be the glyph of a font, or anything: as content and as it
+// is.
+func (in *inspector) other(plain []byte) string {
+	if in.shows(plain, nil, true) {
+		return "the text of a glyph"
+	}
+	if len(in.secrets.binary(plain, fewestBinary)) > 0 {
+		return "a stream that is no part of a page"
+	}
+	return ""
+}
+
+// shows tells whether content has something of what is to go: line by line, or also as one
+// text.
+func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) bool {
+	fonts := in.Entry(resources["/Font"])
+	all, line := newShownText(), newShownText()
+	found, font := false, &fontMeaning{}
+	flush := func() {
+		if !found {
+			found = line.have(in.secrets)
+		}
+		all.add(line)
+		line = newShownText()
+	}
+	pdffile.ReadContent(content, func(op pdffile.Operation) {
+		switch op.Operator {
+		case "Tf":
+			if len(op.Operands) > 1 {
+				name, _ := op.Operands[len(op.Operands)-2].(string)
+				font = in.meaning(fonts[name])
+			}
+		case "Td", "TD", "Tm", "T*", "BT", "'", `"`:
+			flush()
+		}
+		for _, v := range op.Operands {
+			switch {
+			case op.Operator == "TJ" || op.Operator == "Tj" || op.Operator == "'" || op.Operator == `"`:
+				line.show(v, font)
+			case op.Operator == "BDC" || op.Operator == "DP" || op.Operator == "BI":
+				found = found || in.value(v, "") != ""
+			default:
+				text, _ := v.(string)
+				found = found || (whole || strings.HasPrefix(text, "b:")) && in.value(v, "") != ""
+			}
+		}
+		if op.Operator == "BI" && len(in.secrets.binary(op.Image, fewestBinary)) > 0 {
+			found = true
+		}
+	})
+	flush()
+	return found || whole && all.have(in.secrets)
+}
+
+// shownText is a text as it means something by its font, and by its bytes.
+type shownText struct{ meant, encoded, raw strings.Builder }
+
+func newShownText() *shownText { return &shownText{} }
+
+func (r *shownText) add(other *shownText) {
+	r.meant.WriteString(other.meant.String())
+	r.encoded.WriteString(other.encoded.String())
+	r.raw.WriteString(other.raw.String())
+}
+
+// show adds what is shown: a string, or a list of strings with how far they are apart.
+func (r *shownText) show(v any, font *fontMeaning) {
+	const space = -200 // thousandths of the font's size
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, item := range list {
+		if n, ok := item.(pdffile.Number); ok {
+			var apart float64
+			if _, err := fmt.Sscan(string(n), &apart); err == nil && apart < space {
+				r.meant.WriteByte(' ')
+				r.encoded.WriteByte(' ')
+			}
+			continue
+		}
+		raw, ok := rawBytes(item)
+		if !ok {
+			continue
+		}
+		r.meant.WriteString(font.meant(raw))
+		r.encoded.WriteString(font.encoded(raw))
+		r.raw.Write(raw)
+	}
+}
+
+func (r *shownText) have(s secrets) bool {
+	if s.in(r.meant.String()) {
+		return true
+	}
+	most, raw := s.long(fewestRaw), []byte(r.raw.String())
+	return len(most.terms) > 0 && (most.in(r.encoded.String()) || most.in(rawText(raw)) || most.in(wideText(raw)))
+}
+
+// fontMeaning is which letters the codes of a font are.
+type fontMeaning struct {
+	unicode map[string]string // by the bytes of codes
+	wide    bool              // codes have two bytes
+	names   map[byte]string
+}
+
+var mapSections = regexp.MustCompile(`(?s)begin(bfchar|bfrange)(.*?)end`)
+
+// meaning reads a font.
+func (in *inspector) meaning(v any) *fontMeaning {
+	ref := pdffile.Reference(v)
+	if known := in.fonts[ref]; known != nil && ref != "" {
+		return known
+	}
+	entries := in.Entry(v)
+	m := &fontMeaning{unicode: map[string]string{}, wide: entries["/Subtype"] == "/Type0", names: map[byte]string{}}
+	in.fonts[ref] = m
+	differences, _ := in.Target(in.Entry(entries["/Encoding"])["/Differences"]).([]any)
+	code := 0
+	for _, item := range differences {
+		switch item := item.(type) {
+		case float64:
+			code = int(item)
+		case string:
+			if name := strings.TrimPrefix(item, "/"); len(name) == 1 && code < 256 && code >= 0 {
+				m.names[byte(code)] = name
+			}
+			code++
+		}
+	}
+	stream, ok := in.Stream(pdffile.Reference(entries["/ToUnicode"]))
+	if !ok {
+		return m
+	}
+	plain, _, err := plainStream(in.File, stream)
+	if err != nil {
+		return m
+	}
+	for _, section := range mapSections.FindAllSubmatch(plain, -1) {
+		m.section(string(section[1]), section[2])
+	}
+	return m
+}
+
+// section reads a part of a map: pairs of codes and letters, or ranges of them.
+func (m *fontMeaning) section(kind string, text []byte) {
+	pdffile.ReadContent(append(text, " end"...), func(op pdffile.Operation) {
+		step := 2
+		if kind == "bfrange" {
+			step = 3
+		}
+		for i := 0; i+step <= len(op.Operands); i += step {
+			first, _ := rawBytes(op.Operands[i])
+			if step == 2 {
+				letters, _ := rawBytes(op.Operands[i+1])
+				m.unicode[string(first)] = wideText(letters)
+				continue
+			}
+			last, _ := rawBytes(op.Operands[i+1])
+			m.span(first, last, op.Operands[i+2])
+		}
+	})
+}
+
+func (m *fontMeaning) span(first, last []byte, to any) {
+	if len(first) == 0 || len(first) > 2 || len(first) != len(last) {
+		return
+	}
+	number := func(b []byte) (n int) {
+		for _, c := range b {
+			n = n<<8 | int(c)
+		}
+		return n
+	}
+	list, isList := to.([]any)
+	letters, _ := rawBytes(to)
+	from := number(first)
+	for n := from; n <= number(last); n++ {
+		code := []byte{byte(n)}
+		if len(first) == 2 {
+			code = []byte{byte(n >> 8), byte(n)}
+		}
+		switch {
+		case isList && n-from < len(list):
+			item, _ := rawBytes(list[n-from])
+			m.unicode[string(code)] = wideText(item)
+		case len(letters) == 2:
+			m.unicode[string(code)] = string(rune(number(letters) + n - from))
+		}
+	}
+}
+
+// meant reads what is shown as readers do.
+func (m *fontMeaning) meant(raw []byte) string {
+	if len(m.unicode) == 0 {
+		return m.encoded(raw)
+	}
+	var out strings.Builder
+	for len(raw) > 0 {
+		n := 1
+		if m.wide {
+			n = min(2, len(raw))
+		}
+		letters, ok := m.unicode[string(raw[:n])]
+		if !ok && !m.wide {
+			letters = m.letter(raw[0])
+		}
+		out.WriteString(letters)
+		raw = raw[n:]
+	}
+	return out.String()
+}
+
+// encoded reads what is shown by the names of glyphs.
+func (m *fontMeaning) encoded(raw []byte) string {
+	var out strings.Builder
+	for _, c := range raw {
+		out.WriteString(m.letter(c))
+	}
+	return out.String()
+}
+
+func (m *fontMeaning) letter(c byte) string {
+	if name := m.names[c]; name != "" {
+		return name
+	}
+	return string(rune(c))
+}

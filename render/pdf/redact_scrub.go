@@ -1,0 +1,284 @@
+package pdf
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"relaypdf/render/pdffile"
+)
+
+// scrubber writes a document again, from its pages and what they and the catalog need: every
+// page, form, pattern and glyph gets Resources of its own, with the names that its content
+// uses, and content is only what is drawn. What is to go is taken out of strings and names.
+type scrubber struct {
+	*pdffile.File
+
+	update  *pdffile.Update
+	secrets secrets
+	refs    map[string]string // those of the result, by those of the source
+	todo    []func() error
+	type3   []*glyphs
+	names   map[string]string // that have become others
+	found   bool              // something was taken out
+}
+
+// glyphs is a Type 3 font, of which the result has the glyphs that are shown.
+type glyphs struct {
+	ref       string // in the result
+	entries   pdffile.Dict
+	inherited pdffile.Dict // Resources of the page that shows it
+	codes     map[byte]bool
+	done      bool
+}
+
+// scrub returns the document again, and whether it had what is to go.
+func scrub(content []byte, s secrets) (out []byte, found bool, err error) {
+	f, err := pdffile.Read(content)
+	if err != nil {
+		return nil, false, err
+	}
+	pages, err := f.Pages(MaxPages)
+	if err != nil {
+		return nil, false, err
+	}
+	u, root := pdffile.NewDocument()
+	sc := &scrubber{File: f, update: u, secrets: s, refs: map[string]string{f.Root(): root}, names: map[string]string{}}
+	tree, kids := u.Reserve(), []any{}
+	for _, page := range pages {
+		sc.refs[page.Ref] = u.Reserve()
+		kids = append(kids, sc.refs[page.Ref])
+	}
+	u.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": kids, "/Count": len(kids)})
+	for _, page := range pages {
+		if err := sc.page(page, tree); err != nil {
+			return nil, false, err
+		}
+	}
+	catalog := sc.picked(f.Catalog(), "/Type /Outlines /PageMode /PageLayout /PageLabels /Dests /ViewerPreferences /OCProperties /KeptOCProperties /Lang /MarkInfo /StructTreeRoot /OutputIntents")
+	if names := sc.picked(f.Entry(f.Catalog()["/Names"]), "/Dests"); len(names) > 0 {
+		catalog["/Names"] = names
+	}
+	catalog["/Pages"], catalog["/Version"] = tree, "/"+max(f.Version(), "1.4")
+	u.Set(root, catalog)
+	if info := sc.dict(f.Entry(f.Trailer("/Info"))); len(info) > 0 {
+		u.SetInfo(info)
+	}
+	if err := sc.work(); err != nil {
+		return nil, false, err
+	}
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	name := "b:" + hex.EncodeToString(id)
+	u.SetID(name, name)
+	return u.Document(root), sc.found, nil
+}
+
+// work copies what has been referred to, and the fonts of Type 3 when all their glyphs that
+// are shown are known.
+func (s *scrubber) work() error {
+	for {
+		for len(s.todo) > 0 {
+			next := s.todo[len(s.todo)-1]
+			s.todo = s.todo[:len(s.todo)-1]
+			if err := next(); err != nil {
+				return err
+			}
+		}
+		font := (*glyphs)(nil)
+		for _, g := range s.type3 {
+			if !g.done {
+				font = g
+			}
+		}
+		if font == nil {
+			return nil
+		}
+		if err := s.glyphs(font); err != nil {
+			return err
+		}
+	}
+}
+
+// picked returns the entries of a dictionary that are named.
+func (s *scrubber) picked(entries pdffile.Dict, keys string) pdffile.Dict {
+	kept := pdffile.Dict{}
+	for key := range strings.FieldsSeq(keys) {
+		if v := s.value(entries[key], key); v != nil {
+			kept[key] = v
+		}
+	}
+	return kept
+}
+
+// page writes a page.
+func (s *scrubber) page(page pdffile.Page, tree string) error {
+	entries := s.picked(page.Entries, "/Type /MediaBox /CropBox /BleedBox /TrimBox /ArtBox /Rotate /UserUnit /Group /StructParents /Tabs /Trans /Dur /KeptRotate /KeptUserUnit /KeptMediaBox /KeptCropBox")
+	var links []any
+	annots, _ := s.Target(page.Entries["/Annots"]).([]any)
+	for _, v := range annots {
+		if link := s.value(v, "/Annots"); link != nil {
+			links = append(links, link)
+		}
+	}
+	if len(links) > 0 {
+		entries["/Annots"] = links
+	}
+	content, err := s.content(page.Entries["/Contents"])
+	if err != nil {
+		return err
+	}
+	node := page.Entries
+	for depth := 0; node["/Resources"] == nil && node["/Parent"] != nil && depth < pdffile.MaxDepth; depth++ {
+		node = s.Entry(node["/Parent"])
+	}
+	content, resources, err := s.own(content, s.Entry(node["/Resources"]))
+	if err != nil {
+		return err
+	}
+	body := s.update.Reserve()
+	s.update.Set(body, pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/FlateDecode"}, Content: packed(content)})
+	entries["/Contents"], entries["/Resources"], entries["/Parent"] = body, resources, tree
+	s.update.Set(s.refs[page.Ref], entries)
+	return nil
+}
+
+// content returns the streams of a page's content in one.
+func (s *scrubber) content(v any) (all []byte, err error) {
+	list, ok := s.Target(v).([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, item := range list {
+		ref := pdffile.Reference(item)
+		if ref == "" {
+			continue
+		}
+		stream, ok := s.Stream(ref)
+		if !ok {
+			if s.Target(ref) == nil {
+				continue
+			}
+			return nil, fmt.Errorf("content %s: %w", ref, pdffile.ErrUnread)
+		}
+		plain, rest, err := plainStream(s.File, stream)
+		if err != nil || rest != "" {
+			return nil, fmt.Errorf("content %s: %w", ref, errFilter)
+		}
+		all = append(append(all, plain...), '\n')
+	}
+	return all, nil
+}
+
+// own returns content that has been rewritten, and Resources with what it uses of others.
+func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.Dict, error) {
+	r := s.rewrite(content)
+	kept := pdffile.Dict{}
+	for _, category := range []string{"/XObject", "/Font", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties"} {
+		entries, part := s.Entry(resources[category]), pdffile.Dict{}
+		for name, v := range entries {
+			if !r.used[category][name] && (category != "/ColorSpace" || !strings.HasPrefix(name, "/Default")) {
+				continue
+			}
+			var better any
+			switch category {
+			case "/Font":
+				better = s.font(v, r.codes[s.name(name)], resources)
+			case "/XObject", "/Pattern":
+				better = s.object(v, resources)
+			default:
+				better = s.value(v, category)
+			}
+			if better != nil {
+				part[s.name(name)] = better
+			}
+		}
+		if len(part) > 0 {
+			kept[category] = part
+		}
+	}
+	return r.out, kept, nil
+}
+
+// font copies a font, or notes one of Type 3.
+func (s *scrubber) font(v any, codes map[byte]bool, inherited pdffile.Dict) any {
+	entries := s.Entry(v)
+	if entries["/Subtype"] != "/Type3" {
+		return s.value(v, "/Font")
+	}
+	ref := pdffile.Reference(v)
+	if ref == "" || s.refs[ref] == "" {
+		made := s.update.Reserve()
+		s.type3 = append(s.type3, &glyphs{ref: made, entries: entries, inherited: inherited, codes: map[byte]bool{}})
+		if ref == "" {
+			ref = made + " of " + fmt.Sprint(len(s.type3)) // nothing else refers to it
+		}
+		s.refs[ref] = made
+	}
+	for _, g := range s.type3 {
+		if g.ref == s.refs[ref] {
+			for c := range codes {
+				g.codes[c] = true
+			}
+			if g.done {
+				g.done = false // another glyph of it is shown by one
+			}
+		}
+	}
+	return s.refs[ref]
+}
+
+// glyphs writes a font of Type 3, with those of its glyphs that are shown.
+func (s *scrubber) glyphs(g *glyphs) error {
+	g.done = true
+	shown := map[string]bool{}
+	differences, _ := s.Target(s.Entry(g.entries["/Encoding"])["/Differences"]).([]any)
+	code := 0
+	for _, v := range differences {
+		switch v := v.(type) {
+		case float64:
+			code = int(v)
+		case string:
+			if code >= 0 && code < 256 && g.codes[byte(code)] {
+				shown[v] = true
+			}
+			code++
+		}
+	}
+	resources := s.Entry(g.entries["/Resources"])
+	if resources == nil {
+		resources = g.inherited
+	}
+	entries := s.dict(pdffile.Without(g.entries, "/Resources", "/CharProcs"))
+	procs, all := pdffile.Dict{}, pdffile.Dict{}
+	for name, v := range s.Entry(g.entries["/CharProcs"]) {
+		if !shown[name] && differences != nil {
+			continue
+		}
+		content, err := s.content(v)
+		if err != nil {
+			return err
+		}
+		content, used, err := s.own(content, resources)
+		if err != nil {
+			return err
+		}
+		for category, part := range used {
+			if all[category] == nil {
+				all[category] = pdffile.Dict{}
+			}
+			of, _ := all[category].(pdffile.Dict)
+			names, _ := part.(pdffile.Dict)
+			for name, v := range names {
+				of[name] = v
+			}
+		}
+		body := s.update.Reserve()
+		s.update.Set(body, pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/FlateDecode"}, Content: packed(content)})
+		procs[s.name(name)] = body
+	}
+	entries["/CharProcs"], entries["/Resources"] = procs, all
+	s.update.Set(g.ref, entries)
+	return nil
+}

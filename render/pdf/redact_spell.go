@@ -1,0 +1,187 @@
+package pdf
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"relaypdf/render/pdffile"
+)
+
+//go:embed redact_names.txt
+var redactNames string
+
+// knownNames are the names that PDF gives a meaning, and those of glyphs: that a term is a
+// part of one says nothing.
+var knownNames = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for name := range strings.FieldsSeq(redactNames) {
+		names[name] = true
+	}
+	return names
+})
+
+// The fewest letters of terms that are looked for where bytes mean something else: they
+// would be there by chance.
+const (
+	fewestRaw    = 5
+	fewestBinary = 6
+)
+
+// long returns the terms of so many letters, without patterns.
+func (s secrets) long(fewest int) secrets {
+	var terms []string
+	for _, term := range s.terms {
+		if utf8.RuneCountInString(term) >= fewest {
+			terms = append(terms, term)
+		}
+	}
+	return secrets{terms: terms}
+}
+
+func (s secrets) in(text string) bool {
+	return text != "" && len(s.find(lettersOf(text))) > 0
+}
+
+// unpercent undoes the encoding of addresses, as often as it was done.
+func unpercent(text string) string {
+	const often = 3
+	for range often {
+		if !strings.Contains(text, "%") {
+			break
+		}
+		var out []byte
+		for i := 0; i < len(text); i++ {
+			if text[i] == '%' && i+2 < len(text) {
+				if c, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
+					out, i = append(out, c...), i+2
+					continue
+				}
+			}
+			out = append(out, text[i])
+		}
+		text = string(out)
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// repercent writes an address so that it has no letters which addresses have not.
+func repercent(text string) string {
+	var out strings.Builder
+	for _, c := range []byte(text) {
+		if c > ' ' && c < 0x7f {
+			out.WriteByte(c)
+			continue
+		}
+		out.WriteByte('%')
+		out.WriteString(strings.ToUpper(hex.EncodeToString([]byte{c})))
+	}
+	return out.String()
+}
+
+// rawText is the bytes of a string as letters of Latin-1.
+func rawText(raw []byte) string {
+	runes := make([]rune, len(raw))
+	for i, b := range raw {
+		runes[i] = rune(b)
+	}
+	return string(runes)
+}
+
+func wideText(raw []byte) string {
+	units := make([]uint16, len(raw)/2)
+	for i := range units {
+		units[i] = uint16(raw[2*i])<<8 | uint16(raw[2*i+1])
+	}
+	return string(utf16.Decode(units))
+}
+
+func rawBytes(v any) ([]byte, bool) {
+	text, _ := v.(string)
+	digits, ok := strings.CutPrefix(text, "b:")
+	if !ok {
+		return []byte(strings.TrimPrefix(text, "u:")), strings.HasPrefix(text, "u:")
+	}
+	raw, err := hex.DecodeString(digits)
+	return raw, err == nil
+}
+
+// plainStrings are what fonts say of themselves everywhere: they are no secrets.
+var plainStrings = map[string]bool{"Adobe": true, "Identity": true, "UCS": true, "Japan1": true, "GB1": true, "CNS1": true, "Korea1": true} //nolint:gochecknoglobals // never changed
+
+// cleanString returns a string without what is to go, and whether there was something.
+func (s secrets) cleanString(v string) (string, bool) {
+	raw, ok := rawBytes(v)
+	text := pdffile.Text(v)
+	if !ok || plainStrings[text] {
+		return v, false
+	}
+	better, hit := s.blacken(text)
+	if plain := unpercent(better); plain != better {
+		if best, coded := s.blacken(plain); coded {
+			better, hit = repercent(best), true
+		}
+	}
+	if !hit && s.inOddWritings(raw) {
+		better, hit = "█", true
+	}
+	if !hit {
+		return v, false
+	}
+	return "u:" + better, true
+}
+
+// inOddWritings tells whether a secret is in a string for those who read it in another way.
+func (s secrets) inOddWritings(raw []byte) bool {
+	most := s.long(fewestRaw)
+	return len(most.terms) > 0 && (most.in(rawText(raw)) || most.in(wideText(raw)) || len(raw) > 0 && most.in(wideText(raw[1:])))
+}
+
+// inName tells whether a name that a user has chosen has something of what is to go.
+func (s secrets) inName(name string) bool {
+	name = strings.TrimPrefix(name, "/")
+	if knownNames()[name] || len(name) < 2 {
+		return false
+	}
+	return s.in(strings.ToValidUTF8(name, "\uFFFD")) || s.in(rawText([]byte(name))) || s.in(unpercent(name))
+}
+
+// binary returns where terms are in bytes that are no text: in ASCII or UTF-16.
+func (s secrets) binary(content []byte, fewest int) (spans [][2]int) {
+	var upper []byte
+	for _, term := range s.long(fewest).terms {
+		if upper == nil {
+			upper = asciiUpper(content)
+		}
+		wide := []byte{}
+		for _, unit := range utf16.Encode([]rune(term)) {
+			wide = append(wide, byte(unit>>8), byte(unit))
+		}
+		little := append(bytes.Clone(wide[1:]), 0)
+		for _, writing := range [][]byte{[]byte(term), wide, little} {
+			for at := 0; ; {
+				next := bytes.Index(upper[at:], writing)
+				if next < 0 {
+					break
+				}
+				spans = append(spans, [2]int{at + next, at + next + len(writing)})
+				at += next + 1
+			}
+		}
+	}
+	return spans
+}
+
+func asciiUpper(content []byte) []byte {
+	upper := bytes.Clone(content)
+	for i, c := range upper {
+		if c >= 'a' && c <= 'z' {
+			upper[i] = c - 'a' + 'A'
+		}
+	}
+	return upper
+}
