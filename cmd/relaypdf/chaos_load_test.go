@@ -114,7 +114,7 @@ func (s *chaosServer) killAgain(ctx context.Context, t *testing.T, random *rand.
 		case <-time.After(time.Duration(200+random.IntN(1800)) * time.Millisecond):
 		}
 		if n%3 == 1 {
-			s.freeze(time.Duration(100+random.IntN(1900)) * time.Millisecond)
+			s.freeze(longFreeze(*chaosTime, random))
 			continue
 		}
 		s.end(syscall.SIGKILL)
@@ -140,6 +140,19 @@ func (s *chaosServer) startAnyhow(more ...string) (err error) {
 	}
 	return err
 }
+
+// longFreeze is how long a part is frozen in a run of some length: 5 s at least, as what
+// has deadlines only shows then, and 60 s at most. Runs of seconds have less.
+func longFreeze(run time.Duration, random *rand.Rand) time.Duration {
+	if run < longRun {
+		return time.Duration(100+random.IntN(1900)) * time.Millisecond
+	}
+	least, most := 5*time.Second, min(run/12, time.Minute)
+	return least + rand.N(max(most-least, 1))
+}
+
+// longRun is the least run with freezes of 5 s and more.
+const longRun = time.Minute
 
 // freeze stops the server for a time, as a machine does that is suspended.
 func (s *chaosServer) freeze(span time.Duration) {

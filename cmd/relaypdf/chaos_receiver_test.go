@@ -18,8 +18,9 @@ type chaosReceiver struct {
 	server *httptest.Server
 	calm   chan struct{} // closed: it answers well from now on, but for those that are gone
 
-	mu  sync.Mutex
-	got []chaosDelivery
+	mu     sync.Mutex
+	got    []chaosDelivery
+	frozen chan struct{} // closed when it goes on; nil while it is not frozen
 }
 
 // chaosDelivery is one request that the receiver got.
@@ -41,6 +42,13 @@ func newChaosReceiver(t *testing.T) *chaosReceiver {
 
 // ServeHTTP keeps a request and behaves as its path says.
 func (r *chaosReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if frozen := r.isFrozen(); frozen != nil {
+		select {
+		case <-frozen:
+		case <-request.Context().Done():
+			return
+		}
+	}
 	kind := strings.Trim(request.URL.Path, "/")
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
@@ -64,6 +72,24 @@ func (r *chaosReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) 
 		case <-time.After(crashPatience):
 		}
 	}
+}
+
+// freeze keeps all requests waiting, or lets them go on.
+func (r *chaosReceiver) freeze(freeze bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if freeze {
+		r.frozen = make(chan struct{})
+	} else {
+		close(r.frozen)
+		r.frozen = nil
+	}
+}
+
+func (r *chaosReceiver) isFrozen() chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.frozen
 }
 
 func (r *chaosReceiver) calmDown() { close(r.calm) }

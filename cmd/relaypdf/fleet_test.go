@@ -324,6 +324,7 @@ func (f *fleet) run(span time.Duration) {
 		f.hurtFor(fault, each)
 		<-time.After(each)
 	}
+	f.freezeLong(span)
 	cancel()
 	load.Wait()
 
