@@ -56,7 +56,7 @@ func (f *fixture) blobCount(t testing.TB) (n int) {
 }
 
 // runDue runs the upkeep whose names have the prefix.
-func (f *fixture) runDue(t testing.TB, ctx context.Context, prefix string) error {
+func (f *fixture) runDue(ctx context.Context, t testing.TB, prefix string) error {
 	t.Helper()
 	var faults []error
 	for _, task := range f.Upkeep() {
@@ -149,7 +149,7 @@ func TestStorageThatHangsStopsNoOtherTask(t *testing.T) {
 		f.begin(t, orphan)
 		f.clock.Advance(60 * 24 * time.Hour)
 		place.hangs.Store(true)
-		if err := f.runDue(t, t.Context(), "expire"); err != nil {
+		if err := f.runDue(t.Context(), t, "expire"); err != nil {
 			t.Errorf("expire: %v", err)
 		}
 		if a, err := f.Account(t.Context(), other.ID); err != nil || !a.Suspended {
@@ -157,7 +157,7 @@ func TestStorageThatHangsStopsNoOtherTask(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := f.runDue(t, short, "delete expired files"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := f.runDue(short, t, "delete expired files"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("delete expired files: got %v, want that its time is over", err)
 		}
 		brief, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -168,7 +168,7 @@ func TestStorageThatHangsStopsNoOtherTask(t *testing.T) {
 		}
 		place.hangs.Store(false)
 		f.clock.Advance(time.Hour)
-		if err := f.runDue(t, t.Context(), "delete expired files"); err != nil {
+		if err := f.runDue(t.Context(), t, "delete expired files"); err != nil {
 			t.Errorf("delete expired files: %v", err)
 		}
 		if n := f.blobCount(t); n != 0 {
