@@ -98,7 +98,7 @@ func (l Length) text(n float64) string {
 	const readable = 1_000_000
 	unit := "px"
 	if text, ok := l.raw.(string); ok {
-		if part := lengthPattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); part != nil && part[2] != "" {
+		if part := lengthPattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); len(part) > 2 && part[2] != "" {
 			unit = part[2]
 		}
 	}
