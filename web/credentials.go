@@ -161,7 +161,7 @@ func (w factors) askSure(v *visit, m views.Sure, wrong string) error {
 	slices.SortFunc(m.Fields, func(a, b views.KeptField) int { return strings.Compare(a.Name, b.Name) })
 	status := http.StatusOK
 	if wrong != "" {
-		status, m.Form.Errors["password"] = http.StatusUnprocessableEntity, wrong
+		status, m.Errors["password"] = http.StatusUnprocessableEntity, wrong
 	}
 	return v.show(status, views.SurePage(v.page(m.Title, settingsPath), m))
 }

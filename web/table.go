@@ -36,7 +36,7 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), grants{w}.pages(), consents{grants{w}}.pages(), apps{grants{w}}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), embeds{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), wallets{w}.pages(), operators{w}.pages())
+	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), grants{w}.pages(), consents{grants{w}}.pages(), apps{grants{w}}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), embeds{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), factors{w}.pages(), wallets{w}.pages(), operators{w}.pages())
 }
 
 // pages are those that everybody finds.
@@ -172,16 +172,6 @@ func (w *Web) memberPages() []page {
 
 		{"GET", resumePath, anybody, entrancePages.showKept},
 
-		{"GET", confirmPath, signedIn, factorsPages.showConfirm},
-		{"POST", confirmPath, signedIn, factorsPages.confirm},
-		{"POST", confirmPath + "/email", signedIn, factorsPages.emailCode},
-		{"GET", "/dashboard/settings/factor", signedIn, factorsPages.showFactorSetup},
-		{"POST", "/dashboard/settings/factor", signedIn, factorsPages.startFactor},
-		{"GET", "/dashboard/settings/factor/off", signedIn, factorsPages.ask(sureOff)},
-		{"POST", "/dashboard/settings/factor/off", signedIn, factorsPages.sure(sureOff, factorsPages.stopFactor)},
-		{"GET", "/dashboard/settings/factor/recovery", signedIn, factorsPages.ask(sureCodes)},
-		{"POST", "/dashboard/settings/factor/recovery", signedIn, factorsPages.sure(sureCodes, factorsPages.renewCodes)},
-
 		{"GET", "/dashboard", signedIn, overviewsPages.showOverview},
 		{"GET", "/dashboard/first", signedIn, overviewsPages.awaitFirst},
 
@@ -227,6 +217,21 @@ func (w *Web) memberPages() []page {
 		{"POST", "/dashboard/settings/delete", owns, endings{w}.endAccount},
 		{"POST", "/dashboard/settings/delete/undo", owns, endings{w}.keepAccount},
 		{"GET", "/dashboard/settings/audit.csv", signedIn, settingsPages.exportAudit},
+	}
+}
+
+// pages are those of second factors, and of who confirms that it is them.
+func (w factors) pages() []page {
+	return []page{
+		{"GET", confirmPath, signedIn, w.showConfirm},
+		{"POST", confirmPath, signedIn, w.confirm},
+		{"POST", confirmPath + "/email", signedIn, w.emailCode},
+		{"GET", "/dashboard/settings/factor", signedIn, w.showFactorSetup},
+		{"POST", "/dashboard/settings/factor", signedIn, w.startFactor},
+		{"GET", "/dashboard/settings/factor/off", signedIn, w.ask(sureOff)},
+		{"POST", "/dashboard/settings/factor/off", signedIn, w.sure(sureOff, w.stopFactor)},
+		{"GET", "/dashboard/settings/factor/recovery", signedIn, w.ask(sureCodes)},
+		{"POST", "/dashboard/settings/factor/recovery", signedIn, w.sure(sureCodes, w.renewCodes)},
 	}
 }
 

@@ -174,7 +174,7 @@ func zippedName(name string) string {
 
 // unzipped unpacks a file of at most so many bytes.
 func unzipped(f *zip.File, most int64) (string, error) {
-	if f.UncompressedSize64 > uint64(most) { //nolint:gosec // It is positive.
+	if f.UncompressedSize64 > uint64(most) {
 		return "", errTooLarge
 	}
 	content, err := f.Open()
@@ -182,7 +182,7 @@ func unzipped(f *zip.File, most int64) (string, error) {
 		return "", err
 	}
 	var text strings.Builder
-	text.Grow(int(f.UncompressedSize64)) //nolint:gosec // It is at most the bound.
+	text.Grow(int(f.UncompressedSize64))
 	n, err := io.Copy(&text, io.LimitReader(content, most+1))
 	if err = errors.Join(err, content.Close()); err == nil && n > most {
 		err = errTooLarge
