@@ -1,5 +1,6 @@
-# The container images of relaypdf: `full`, which is the default, and `slim`,
-# without office documents, without Java (filling in forms) and without OCR.
+# The container images of relaypdf: `full`, which is the default, `slim`, without
+# office documents, without Java (filling in forms) and without OCR, and `core`, which
+# is `slim` without the programs under the AGPL: see docs/licenses.md.
 #
 #   docker build --target full --build-arg VERSION="$(git describe --tags --always)" -t relaypdf .
 #   docker run --security-opt seccomp=deploy/seccomp.json -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf
@@ -21,12 +22,14 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}"
 
 FROM debian:12-slim AS base
 # What nothing here reads is not unpacked: documentation, translations, drivers
-# of graphics cards with their compiler, an archive of Java for huge heaps.
+# of graphics cards with their compiler, an archive of Java for huge heaps. The texts
+# of licences are.
 RUN printf 'path-exclude=%s\n' '/usr/share/doc/*' '/usr/share/man/*' '/usr/share/info/*' '/usr/share/locale/*' '/usr/share/lintian/*' \
 		'/usr/share/icons/*' '/usr/lib/*/dri/*' '/usr/lib/*/libLLVM*' '/usr/lib/chromium/libVkLayer_*' '/usr/lib/chromium/locales/*' \
 		'/usr/lib/jvm/*/lib/ct.sym' '/usr/lib/jvm/*/lib/server/classes_nocoops.jsa' \
 		'/usr/bin/muraster' '/usr/lib/libreoffice/share/gallery/*' '/usr/lib/libreoffice/share/template/*' \
-		'/usr/lib/libreoffice/CREDITS.fodt' >/etc/dpkg/dpkg.cfg.d/slim
+		'/usr/lib/libreoffice/CREDITS.fodt' >/etc/dpkg/dpkg.cfg.d/slim \
+	&& printf 'path-include=%s\n' '/usr/share/doc/*/copyright' '/usr/share/doc/*/LICENSE*' >>/etc/dpkg/dpkg.cfg.d/slim
 # What `.ci/setup run` installs. fonts-noto-core has Arabic and most other
 # scripts; Liberation, Carlito and Caladea stand in for Arial, Times, Courier,
 # Calibri and Cambria by their measures. Lato to Old Standard are the gallery's.
@@ -36,7 +39,7 @@ RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		ca-certificates curl \
 		chromium-headless-shell libnss3-tools \
-		poppler-utils qpdf mupdf-tools ghostscript webp fontconfig \
+		poppler-utils qpdf webp fontconfig \
 		fonts-liberation fonts-dejavu-core fonts-crosextra-carlito fonts-crosextra-caladea \
 		fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji fonts-symbola \
 		fonts-lato fonts-manrope fonts-jetbrains-mono fonts-open-sans fonts-roboto-unhinted \
@@ -65,11 +68,22 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
 ENTRYPOINT ["relaypdf"]
 CMD ["serve"]
 
-FROM base AS slim
+FROM base AS core
 COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
 USER 10001:10001
 
-FROM base AS full
+# The programs under the AGPL: stamps, redaction and PDF/A need them.
+FROM base AS agpl
+RUN apt-get update \
+	&& apt-get install -y --no-install-recommends \
+		mupdf-tools ghostscript \
+	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/*
+
+FROM agpl AS slim
+COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
+USER 10001:10001
+
+FROM agpl AS full
 RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		pdftk-java \

@@ -109,7 +109,8 @@ CONTAINER ?= $(shell command -v docker podman | head -n 1)
 IMAGE     ?= relaypdf
 
 .PHONY: image
-image: ## Build the container images relaypdf:full and relaypdf:slim, and print their sizes.
+image: ## Build the container images relaypdf:full, relaypdf:slim and relaypdf:core, and print their sizes.
+	$(CONTAINER) build --target core --build-arg VERSION='$(VERSION)' -t $(IMAGE):core $(CONTAINER_FLAGS) .
 	$(CONTAINER) build --target slim --build-arg VERSION='$(VERSION)' -t $(IMAGE):slim $(CONTAINER_FLAGS) .
 	$(CONTAINER) build --target full --build-arg VERSION='$(VERSION)' -t $(IMAGE):full -t $(IMAGE):latest $(CONTAINER_FLAGS) .
 	$(CONTAINER) images $(IMAGE)

@@ -51,6 +51,7 @@ var checkups = []checkup{
 	{"fonts", checkFonts},
 	{"ocr", checkOCR},
 	{"webp", checkWebP},
+	{"mupdf", checkMuPDF},
 	{"pdfa", checkPDFA},
 	{"extra CA", checkExtraCA},
 	{"clock", checkClock},

@@ -306,6 +306,15 @@ func checkWebP(ctx context.Context, _ Config) []finding {
 	return okay("libwebp %s", version)
 }
 
+// checkMuPDF looks for what edits the content of PDFs. The image core has no program
+// under the AGPL.
+func checkMuPDF(context.Context, Config) []finding {
+	if _, err := exec.LookPath("mutool"); err != nil {
+		return doubtful("apt-get install mupdf-tools, or the image slim or full", "stamps, redaction, form fields, OCR and PDF/A answer 503: %v", err)
+	}
+	return okay("MuPDF is installed")
+}
+
 // checkPDFA looks for what makes PDFs for archives, and for its profiles of colours.
 func checkPDFA(ctx context.Context, config Config) []finding {
 	if !slices.Contains(config.Engines, operation.EngineGhostscript) {

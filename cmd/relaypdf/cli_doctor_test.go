@@ -38,7 +38,7 @@ func TestDoctorFindsAHealthyMachine(t *testing.T) {
 	if r.code != 0 || !d.OK {
 		t.Fatalf("got %+v", r)
 	}
-	for _, check := range []string{"settings", "user", "data folder", "disk", "database", "ledger", "files", "chromium", "sandbox", "fonts", "ocr", "webp", "pdfa", "extra CA", "render", "templates", "office", "wkhtmltopdf", "engines"} {
+	for _, check := range []string{"settings", "user", "data folder", "disk", "database", "ledger", "files", "chromium", "sandbox", "fonts", "ocr", "webp", "mupdf", "pdfa", "extra CA", "render", "templates", "office", "wkhtmltopdf", "engines"} {
 		// Warnings depend on the machine: how much is free, how the clock is set.
 		if f := d.of(check); f.Verdict != good && (f.Verdict != warn || f.Remedy == "") {
 			t.Errorf("%s: got %+v, want ok", check, f)

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -148,6 +149,9 @@ func runScript[Result any](ctx context.Context, d *document, name string, script
 		}
 	}
 	out, err := d.work.Exec(ctx, engine.Program{Name: "mutool", Args: []string{"run", engine.PathArg(name)}})
+	if errors.Is(err, engine.ErrNoProgram) {
+		return result, &Error{Kind: NoProgram, Text: "edits the content of PDFs (MuPDF)", cause: err}
+	}
 	if err != nil {
 		return result, d.damaged(err)
 	}
