@@ -472,7 +472,7 @@ func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string)
 			"/dashboard", "/dashboard/playground", "/dashboard/playground/pdf_create", "/dashboard/playground/pdf_stamp",
 			"/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries",
 			"/dashboard/keys", "/dashboard/keys/new", "/dashboard/keys/" + keys[0].ID + "/revoke", "/dashboard/keys/" + keys[0].ID + "/roll",
-			"/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/factor",
+			"/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/factor", "/dashboard/settings/factor/off",
 			"/dashboard/templates", "/dashboard/templates?q=nothing-has-this", "/dashboard/templates/new", "/dashboard/templates/gallery", "/dashboard/templates/import",
 			letter, letter + "/versions", letter + "/versions/1", letter + "/publish", letter + "/settings",
 			"/dashboard/templates/partials", "/dashboard/templates/partials/new", "/dashboard/templates/partials/sign", "/dashboard/templates/partials/sign/delete",
@@ -499,8 +499,11 @@ func lookAtTheDoor(t *testing.T, app *App, s *screen) {
 	t.Helper()
 	people := app.Store.People()
 	tom, err := people.Create(t.Context(), store.NewPerson{Email: "tom@example.com", Verified: true})
+	undo := ""
 	if err == nil {
-		err = people.ChangeCredentials(t.Context(), tom.ID, store.CredentialChange{Factor: &store.Factor{Sealed: []byte("sealed")}})
+		err = people.ChangeCredentials(t.Context(), tom.ID, store.CredentialChange{
+			Factor: &store.Factor{Sealed: []byte("sealed")}, Tell: func(_ store.Person, secret string) ([]store.Letter, error) { undo = secret; return nil, nil },
+		})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -514,6 +517,8 @@ func lookAtTheDoor(t *testing.T, app *App, s *screen) {
 	s.signIn(tom.Email)
 	s.sees("Enter your code")
 	look("/login/code")
+	s.open("/undo?token=" + undo)
+	look("/undo")
 	for path, purpose := range map[string]string{"/verify": store.TokenVerify, "/password/new": store.TokenReset} {
 		secret, err := people.NewToken(t.Context(), store.Token{Purpose: purpose, PersonID: tom.ID, ExpiresAt: time.Now().Add(time.Hour)})
 		if err != nil {
