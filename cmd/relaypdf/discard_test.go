@@ -35,14 +35,15 @@ func TestEarlyAnswersReachTheirClients(t *testing.T) {
 		return secret
 	}
 	url := app.URL + "/v1/pdf"
-	spent := newKey()
 	for name, send := range map[string]func(t *testing.T, targets []string) string{
-		"go":     func(t *testing.T, targets []string) string { return sendByGo(t, size, targets) },
+		"go":     sendByGo(size),
 		"python": sendBy("python3", "testdata/senders/sender.py", size),
 		"node":   sendBy("node", "testdata/senders/sender.mjs", size),
 		"java":   sendBy("java", "testdata/senders/Sender.java", size),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spent := newKey()
 			want := "429 rate_limited\n429 rate_limited\n413 payload_too_large\n413 payload_too_large\n401 unauthorized\n401 unauthorized\n"
 			var got string
 			for tries := 0; got != want && tries < 5; tries++ { // the window may empty before a slow program has begun
@@ -74,17 +75,19 @@ func sendBy(program, script string, size int) func(*testing.T, []string) string 
 }
 
 // sendByGo does the same with net/http: with a length and in chunks.
-func sendByGo(t *testing.T, size int, targets []string) string {
-	t.Helper()
-	var lines strings.Builder
-	body := []byte(`{"html":"` + strings.Repeat("a", size) + `"}`)
-	for _, target := range targets {
-		key, url, _ := strings.Cut(target, "@")
-		for _, content := range []io.Reader{bytes.NewReader(body), io.MultiReader(bytes.NewReader(body))} {
-			lines.WriteString(postFrom(t, url, key, content) + "\n")
+func sendByGo(size int) func(*testing.T, []string) string {
+	return func(t *testing.T, targets []string) string {
+		t.Helper()
+		var lines strings.Builder
+		body := []byte(`{"html":"` + strings.Repeat("a", size) + `"}`)
+		for _, target := range targets {
+			key, url, _ := strings.Cut(target, "@")
+			for _, content := range []io.Reader{bytes.NewReader(body), io.MultiReader(bytes.NewReader(body))} {
+				lines.WriteString(postFrom(t, url, key, content) + "\n")
+			}
 		}
+		return lines.String()
 	}
-	return lines.String()
 }
 
 func post(t *testing.T, url, key string, body []byte) string {

@@ -114,7 +114,7 @@ func barcode(ctx context.Context, at *crashServer, secret, body string) int {
 	}
 	request.Header.Set("Authorization", "Bearer "+secret)
 	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
+	response, err := new(http.Client).Do(request)
 	if err != nil {
 		return 0
 	}

@@ -51,11 +51,11 @@ func TestImagesKeepLicenceTexts(t *testing.T) {
 	}
 	write(filepath.Join(pack, "DEBIAN", "control"), "Package: sample\nVersion: 1\nArchitecture: all\nMaintainer: A <a@example.com>\nDescription: sample\n")
 	for _, name := range []string{"copyright", "README", "examples/copyright-less"} {
-		write(filepath.Join(pack, "usr/share/doc/sample", name), name)
+		write(filepath.Join(pack, "usr", "share", "doc", "sample", name), name)
 	}
-	write(filepath.Join(into, "var/lib/dpkg/status"), "")
+	write(filepath.Join(into, "var", "lib", "dpkg", "status"), "")
 	for _, name := range []string{"info", "updates", "triggers"} {
-		if err := os.MkdirAll(filepath.Join(into, "var/lib/dpkg", name), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(into, "var", "lib", "dpkg", name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestImagesKeepLicenceTexts(t *testing.T) {
 	}
 	run("dpkg", append(args, "--unpack", deb)...)
 	for name, want := range map[string]bool{"copyright": true, "README": false, "examples/copyright-less": false} {
-		if _, err := os.Stat(filepath.Join(into, "usr/share/doc/sample", name)); (err == nil) != want {
+		if _, err := os.Stat(filepath.Join(into, "usr", "share", "doc", "sample", name)); (err == nil) != want {
 			t.Errorf("%s is unpacked: %v, want %v", name, err == nil, want)
 		}
 	}

@@ -4,7 +4,7 @@ import "strings"
 
 // reasons words Chromium's names of network errors, to go on from "could not be loaded: ".
 // Requests leave through our proxy, whose refusals are errors of the tunnel.
-var reasons = map[string]string{
+var reasons = map[string]string{ //nolint:gosec // words about certificates, and no credentials
 	"net::ERR_ABORTED":                           "its server answered with a download, or with nothing, instead of a page",
 	"net::ERR_ADDRESS_INVALID":                   "its address is not valid",
 	"net::ERR_ADDRESS_UNREACHABLE":               "its server cannot be reached",

@@ -21,7 +21,7 @@ func noise(seed string) {
 	if err != nil {
 		panic(err)
 	}
-	random := rand.New(rand.NewPCG(n, n)) //nolint:gosec // the same at each run
+	random := rand.New(rand.NewPCG(n, n)) // the same at each run
 	out := frames(`{"private":true}`, "")
 	switch n % 4 {
 	case 0: // random from the start
@@ -51,7 +51,7 @@ func noise(seed string) {
 // frames is a message as engines write it.
 func frames(header, body string) (out []byte) {
 	for _, part := range []string{header, body} {
-		out = append(binary.BigEndian.AppendUint32(out, uint32(len(part))), part...) //nolint:gosec // they are short
+		out = append(binary.BigEndian.AppendUint32(out, uint32(len(part))), part...)
 	}
 	return out
 }
@@ -59,6 +59,7 @@ func frames(header, body string) (out []byte) {
 // TestPoolSurvivesAnyEngine runs engines that send anything: each job ends, and so does
 // the pool.
 func TestPoolSurvivesAnyEngine(t *testing.T) {
+	t.Parallel()
 	for seed := range 12 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

@@ -76,7 +76,8 @@ func readEmbedded(w *engine.Work, args PageArgs) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, p.embed()
+	err = p.embed()
+	return p, err
 }
 
 // each calls f with every element, before its children. It follows no element

@@ -84,9 +84,6 @@ func deflated(entries, content string) string {
 	return streamText("/Filter /FlateDecode "+entries, b.String())
 }
 
-// page returns the reference of a page, from 0.
-func (c *crafted) page(i int) string { return fmt.Sprintf("%d 0 R", 10+2*i) }
-
 // write makes the file.
 func (c *crafted) write() []byte {
 	objects := maps.Clone(c.objects)

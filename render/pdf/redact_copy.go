@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"relaypdf/render/pdffile"
@@ -31,8 +32,8 @@ func (s *scrubber) name(name string) string {
 	return better
 }
 
-// value copies a value that stands at a key.
-func (s *scrubber) value(v any, key string) any {
+// value copies a value.
+func (s *scrubber) value(v any) any {
 	switch v := v.(type) {
 	case string:
 		switch {
@@ -51,7 +52,7 @@ func (s *scrubber) value(v any, key string) any {
 				list[i] = item // colours
 				continue
 			}
-			list[i] = s.value(item, key)
+			list[i] = s.value(item)
 		}
 		return list
 	case pdffile.Dict:
@@ -71,7 +72,7 @@ func (s *scrubber) dict(entries pdffile.Dict) pdffile.Dict {
 			kept[key] = s.dict(s.Entry(v))
 			continue
 		}
-		if better := s.value(v, key); better != nil {
+		if better := s.value(v); better != nil {
 			kept[s.name(key)] = better
 		}
 	}
@@ -83,7 +84,7 @@ func (s *scrubber) dict(entries pdffile.Dict) pdffile.Dict {
 func (s *scrubber) object(v any, inherited pdffile.Dict) any {
 	ref := pdffile.Reference(v)
 	if ref == "" {
-		return s.value(v, "")
+		return s.value(v)
 	}
 	if made := s.refs[ref]; made != "" {
 		return made
@@ -109,7 +110,7 @@ func (s *scrubber) object(v any, inherited pdffile.Dict) any {
 		if entries["/Subtype"] == "/Link" {
 			entries = pdffile.Without(entries, "/AP", "/T", "/Subj", "/NM", "/RC", "/Popup", "/M")
 		}
-		s.update.Set(made, s.value(value, ""))
+		s.update.Set(made, s.value(value))
 		return nil
 	})
 	return made
@@ -136,10 +137,7 @@ func (s *scrubber) stream(ref, made string, inherited pdffile.Dict) error {
 		if resources == nil {
 			resources = inherited
 		}
-		better, used, err := s.own(plain, resources)
-		if err != nil {
-			return err
-		}
+		better, used := s.own(plain, resources)
 		entries["/Resources"] = used
 		content = s.plain(entries, better)
 	case err == nil && rest == "/DCTDecode" && bytes.HasPrefix(plain, []byte("\xff\xd8")):
@@ -189,7 +187,7 @@ func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
 	if isMap(plain, entries) {
 		plain = mapComments.ReplaceAll(plain, nil)
 		return mapStrings.ReplaceAllFunc(plain, func(text []byte) []byte {
-			if _, raw, wide := mapString(text); s.secrets.in(wide) || s.secrets.long(fewestRaw).in(rawText(raw)) {
+			if raw, wide := mapString(text); s.secrets.in(wide) || s.secrets.long(fewestRaw).in(rawText(raw)) {
 				return []byte("<FFFD>")
 			}
 			return text
@@ -221,17 +219,16 @@ func isMap(plain []byte, entries pdffile.Dict) bool {
 }
 
 // mapString reads a string of such a map.
-func mapString(text []byte) (v string, raw []byte, wide string) {
+func mapString(text []byte) (raw []byte, wide string) {
 	if text[0] == '(' {
 		raw = text[1 : len(text)-1]
-		return "", raw, string(raw)
+		return raw, string(raw)
 	}
-	v = "b:" + strings.Join(strings.Fields(string(text[1:len(text)-1])), "")
-	raw, _ = rawBytes(v)
-	if len(raw) > 2 || len(raw) == 2 {
+	raw, _ = rawBytes("b:" + strings.Join(strings.Fields(string(text[1:len(text)-1])), ""))
+	if len(raw) >= 2 {
 		wide = wideText(raw)
 	}
-	return v, raw, wide
+	return raw, wide
 }
 
 // fewestRegion is the fewest letters of a term that is looked for where there is text
@@ -240,21 +237,7 @@ const fewestRegion = 3
 
 // saidRegions are the parts of a font or profile that say something of it: changing letters
 // there does not change what is drawn.
-func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
-	number := func(at, size int) (n int) {
-		if at < 0 || at+size > len(plain) {
-			return 0
-		}
-		for _, c := range plain[at : at+size] {
-			n = n<<8 | int(c)
-		}
-		return n
-	}
-	table := func(entry, offset, length int) {
-		if start, size := number(entry+offset, 4), number(entry+length, 4); start > 0 && size > 0 && start+size <= len(plain) {
-			regions = append(regions, [2]int{start, start + size})
-		}
-	}
+func saidRegions(plain []byte, entries pdffile.Dict) [][2]int {
 	const profileHeader = 128
 	switch {
 	case len(plain) < 12:
@@ -263,44 +246,63 @@ func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
 		if end < 0 {
 			end = len(plain)
 		}
-		regions = append(regions, [2]int{0, end})
+		return [][2]int{{0, end}}
 	case bytes.HasPrefix(plain, []byte("\x00\x01\x00\x00")) || bytes.HasPrefix(plain, []byte("true")) || bytes.HasPrefix(plain, []byte("OTTO")):
-		for i := range number(4, 2) {
-			entry := 12 + 16*i
-			if entry+16 > len(plain) {
-				break
-			}
-			if tag := string(plain[entry : entry+4]); tag == "name" || tag == "meta" || tag == "DSIG" {
-				table(entry, 8, 12)
-			}
-		}
+		tables := tagTable{first: 12, count: bigEndian(plain, 4, 2), size: 16, offset: 8, length: 12}
+		return tables.regions(plain, "name", "meta", "DSIG")
 	case entries["/Subtype"] == "/Type1C" || entries["/Subtype"] == "/CIDFontType0C":
-		regions = append(regions, compactRegions(plain, number)...)
+		return compactRegions(plain)
 	case entries["/N"] != nil && entries["/Type"] == nil && len(plain) > profileHeader: // a profile of colours
-		for i := range min(number(profileHeader, 4), 100) {
-			entry := profileHeader + 4 + 12*i
-			if entry+12 > len(plain) {
-				break
-			}
-			if tag := string(plain[entry : entry+4]); tag == "desc" || tag == "cprt" || tag == "dmnd" || tag == "dmdd" || tag == "vued" {
-				table(entry, 4, 8)
-			}
+		tags := tagTable{first: profileHeader + 4, count: min(bigEndian(plain, profileHeader, 4), 100), size: 12, offset: 4, length: 8}
+		return tags.regions(plain, "desc", "cprt", "dmnd", "dmdd", "vued")
+	}
+	return nil
+}
+
+// bigEndian reads a number of so many bytes, or 0 where there are fewer.
+func bigEndian(plain []byte, at, size int) (n int) {
+	if at < 0 || at+size > len(plain) {
+		return 0
+	}
+	for _, c := range plain[at : at+size] {
+		n = n<<8 | int(c)
+	}
+	return n
+}
+
+// tagTable is a list of entries that begin with a tag, and say at offset and length where
+// what it names is.
+type tagTable struct{ first, count, size, offset, length int }
+
+// regions returns what entries with one of the tags name.
+func (t tagTable) regions(plain []byte, tags ...string) (regions [][2]int) {
+	for i := range t.count {
+		entry := t.first + t.size*i
+		if entry+t.size > len(plain) {
+			break
+		}
+		if !slices.Contains(tags, string(plain[entry:entry+4])) {
+			continue
+		}
+		start, size := bigEndian(plain, entry+t.offset, 4), bigEndian(plain, entry+t.length, 4)
+		if start > 0 && size > 0 && start+size <= len(plain) {
+			regions = append(regions, [2]int{start, start + size})
 		}
 	}
 	return regions
 }
 
 // compactRegions are the name and the strings of a font in CFF.
-func compactRegions(plain []byte, number func(at, size int) int) (regions [][2]int) {
+func compactRegions(plain []byte) (regions [][2]int) {
 	at := int(plain[2])
 	for index := range 3 { // names, dictionaries, strings
-		count, size := number(at, 2), number(at+2, 1)
+		count, size := bigEndian(plain, at, 2), bigEndian(plain, at+2, 1)
 		if count == 0 {
 			at += 2
 			continue
 		}
 		data := at + 3 + (count+1)*size - 1
-		end := data + number(at+3+count*size, size)
+		end := data + bigEndian(plain, at+3+count*size, size)
 		if size < 1 || size > 4 || end > len(plain) || data > end || data < 0 {
 			return regions
 		}

@@ -361,7 +361,7 @@ func hiddenPictures(t *testing.T) (all []hideout) {
 	c := one("q 50 0 0 50 200 20 cm /I Do Q "+visible, "", nil)
 	c.pages[0].resources = list(c.stream("/Type /XObject /Subtype /Image /Width 40 /Height 40 /ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /DCTDecode", withThumb))
 	all = append(all, hideout{name: "a remark of a photo that stays", content: c.write(), args: byTerm, pages: 1})
-	waves := pdftest.Load(t, filepath.Join(pdftest.Corpus(t), "pkg/testdata/resources/mountain.jpx"))
+	waves := pdftest.Load(t, filepath.Join(pdftest.Corpus(t), "pkg", "testdata", "resources", "mountain.jpx"))
 	add("an image in JPEG 2000", drawImage, func(c *crafted) {
 		c.pages[0].resources = list(c.stream("/Type /XObject /Subtype /Image /Width 1 /Height 1 /Filter /JPXDecode", string(waves)))
 	})

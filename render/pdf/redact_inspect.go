@@ -180,7 +180,7 @@ func (in *inspector) stream(ref string, s pdffile.Stream) string {
 		return ""
 	case isMap(plain, s.Entries):
 		for _, text := range mapStrings.FindAll(plain, -1) {
-			if _, raw, wide := mapString(text); in.secrets.in(wide) || in.secrets.long(fewestRaw).in(rawText(raw)) {
+			if raw, wide := mapString(text); in.secrets.in(wide) || in.secrets.long(fewestRaw).in(rawText(raw)) {
 				return "what a glyph means"
 			}
 		}
@@ -230,14 +230,11 @@ func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) b
 			flush()
 		}
 		for _, v := range op.Operands {
-			switch {
-			case op.Operator == "TJ" || op.Operator == "Tj" || op.Operator == "'" || op.Operator == `"`:
+			switch op.Operator {
+			case "TJ", "Tj", "'", `"`:
 				line.show(v, font)
-			case op.Operator == "BDC" || op.Operator == "DP" || op.Operator == "BI":
-				found = found || in.value(v, "") != ""
 			default:
-				text, _ := v.(string)
-				found = found || (whole || strings.HasPrefix(text, "b:")) && in.value(v, "") != ""
+				found = found || in.operand(op.Operator, v, whole)
 			}
 		}
 		if op.Operator == "BI" && len(in.secrets.binary(op.Image, fewestBinary)) > 0 {
@@ -246,6 +243,17 @@ func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) b
 	})
 	flush()
 	return found || whole && all.have(in.secrets)
+}
+
+// operand tells whether an operand that is not shown has something of what is to go. Names
+// are looked at where they are those of marked content, or all of them.
+func (in *inspector) operand(operator string, v any, names bool) bool {
+	switch operator {
+	case "BDC", "DP", "BI":
+		names = true
+	}
+	text, _ := v.(string)
+	return (names || strings.HasPrefix(text, "b:")) && in.value(v, "") != ""
 }
 
 // shownText is a text as it means something by its font, and by its bytes.

@@ -105,7 +105,7 @@ func (s *scrubber) work() error {
 func (s *scrubber) picked(entries pdffile.Dict, keys string) pdffile.Dict {
 	kept := pdffile.Dict{}
 	for key := range strings.FieldsSeq(keys) {
-		if v := s.value(entries[key], key); v != nil {
+		if v := s.value(entries[key]); v != nil {
 			kept[key] = v
 		}
 	}
@@ -118,7 +118,7 @@ func (s *scrubber) page(page pdffile.Page, tree string) error {
 	var links []any
 	annots, _ := s.Target(page.Entries["/Annots"]).([]any)
 	for _, v := range annots {
-		if link := s.value(v, "/Annots"); link != nil {
+		if link := s.value(v); link != nil {
 			links = append(links, link)
 		}
 	}
@@ -133,10 +133,7 @@ func (s *scrubber) page(page pdffile.Page, tree string) error {
 	for depth := 0; node["/Resources"] == nil && node["/Parent"] != nil && depth < pdffile.MaxDepth; depth++ {
 		node = s.Entry(node["/Parent"])
 	}
-	content, resources, err := s.own(content, s.Entry(node["/Resources"]))
-	if err != nil {
-		return err
-	}
+	content, resources := s.own(content, s.Entry(node["/Resources"]))
 	body := s.update.Reserve()
 	s.update.Set(body, pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/FlateDecode"}, Content: packed(content)})
 	entries["/Contents"], entries["/Resources"], entries["/Parent"] = body, resources, tree
@@ -172,7 +169,7 @@ func (s *scrubber) content(v any) (all []byte, err error) {
 }
 
 // own returns content that has been rewritten, and Resources with what it uses of others.
-func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.Dict, error) {
+func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.Dict) {
 	r := s.rewrite(content)
 	kept := pdffile.Dict{}
 	for _, category := range []string{"/XObject", "/Font", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties"} {
@@ -188,7 +185,7 @@ func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.
 			case "/XObject", "/Pattern":
 				better = s.object(v, resources)
 			default:
-				better = s.value(v, category)
+				better = s.value(v)
 			}
 			if better != nil {
 				part[s.name(name)] = better
@@ -198,14 +195,14 @@ func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.
 			kept[category] = part
 		}
 	}
-	return r.out, kept, nil
+	return r.out, kept
 }
 
 // font copies a font, or notes one of Type 3.
 func (s *scrubber) font(v any, codes map[byte]bool, inherited pdffile.Dict) any {
 	entries := s.Entry(v)
 	if entries["/Subtype"] != "/Type3" {
-		return s.value(v, "/Font")
+		return s.value(v)
 	}
 	ref := pdffile.Reference(v)
 	if ref == "" || s.refs[ref] == "" {
@@ -260,10 +257,7 @@ func (s *scrubber) glyphs(g *glyphs) error {
 		if err != nil {
 			return err
 		}
-		content, used, err := s.own(content, resources)
-		if err != nil {
-			return err
-		}
+		content, used := s.own(content, resources)
 		for category, part := range used {
 			if all[category] == nil {
 				all[category] = pdffile.Dict{}

@@ -93,7 +93,7 @@ func (p *parser) text() (any, error) {
 		if err != nil {
 			rest := p.data[start+1:]
 			p.at = len(p.data)
-			return "b:" + hex.EncodeToString(rest), nil
+			return "b:" + hex.EncodeToString(rest), nil //nolint:nilerr // what has no end is read to the end
 		}
 		return value, nil
 	}
@@ -122,10 +122,7 @@ func (p *parser) group(depth int) (any, bool) {
 	}
 	p.at += len(end)
 	items := []any{}
-	for {
-		if p.ended() {
-			break
-		}
+	for !p.ended() {
 		if bytes.HasPrefix(p.data[p.at:], []byte(end)) {
 			p.at += len(end)
 			break
