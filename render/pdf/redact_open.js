@@ -73,7 +73,8 @@ function isFile(o) {
 function strip(o, depth) {
 	if (!o || depth > 100) return;
 	if (o.isArray()) {
-		if (o.length && o.get(0).isNumber() && o.get(o.length - 1).isNumber()) return; // many
+		var first = o.get(0), last = o.get(o.length - 1); // none for null, as in places of pages that are gone
+		if (first && last && first.isNumber() && last.isNumber()) return; // many
 		for (var i = o.length - 1; i >= 0; i--) stripMember(o, i, depth);
 	} else if (o.isDictionary()) {
 		if (isSaid(o.get("Metadata"))) {

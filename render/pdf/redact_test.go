@@ -238,6 +238,18 @@ func TestRedactLeavesNamesOfPrograms(t *testing.T) {
 	}
 }
 
+// TestRedactPlacesOfNoPage reads documents with places on pages that are gone, as programs
+// leave them that take pages out.
+func TestRedactPlacesOfNoPage(t *testing.T) {
+	document := three()
+	document.Pages[0] = "Falkenberg"
+	document.Catalog = "/Dests << /gone [null /XYZ 0 300 null] /other [null] >>"
+	got := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
+	if found := traces(t, got, "falkenberg"); len(found) > 0 {
+		t.Errorf("it is still in %q", found)
+	}
+}
+
 // TestRedactLigatures takes out words that have letters which are drawn as one, and such
 // as begin or end in the middle of one, with the whole of that.
 func TestRedactLigatures(t *testing.T) {
