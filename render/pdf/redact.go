@@ -277,7 +277,7 @@ func (r *redaction) scrub(name string) (found bool, err error) {
 	if err != nil {
 		return false, r.fail(Damaged, fmt.Errorf("scrub: %w", err))
 	}
-	if err := os.WriteFile(r.work.Path(name), content, 0o600); err != nil { //nolint:gosec // names are our own, in the folder of this job
+	if err := os.WriteFile(r.work.Path(name), content, 0o600); err != nil { //nolint:gosec // The names are constants of this file.
 		return false, fmt.Errorf("scrub: %w", err)
 	}
 	return found, nil

@@ -225,10 +225,7 @@ func mapString(text []byte) (raw []byte, wide string) {
 		return raw, string(raw)
 	}
 	raw, _ = rawBytes("b:" + strings.Join(strings.Fields(string(text[1:len(text)-1])), ""))
-	if len(raw) >= 2 {
-		wide = wideText(raw)
-	}
-	return raw, wide
+	return raw, wideText(raw)
 }
 
 // fewestRegion is the fewest letters of a term that is looked for where there is text
@@ -237,8 +234,16 @@ const fewestRegion = 3
 
 // saidRegions are the parts of a font or profile that say something of it: changing letters
 // there does not change what is drawn.
-func saidRegions(plain []byte, entries pdffile.Dict) [][2]int {
-	const profileHeader = 128
+func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
+	number := func(at, size int) (n int) {
+		if at < 0 || at+size > len(plain) {
+			return 0
+		}
+		for _, c := range plain[at : at+size] {
+			n = n<<8 | int(c)
+		}
+		return n
+	}
 	switch {
 	case len(plain) < 12:
 	case bytes.HasPrefix(plain, []byte("%!")): // a font of Type 1: up to what is encrypted
@@ -246,46 +251,35 @@ func saidRegions(plain []byte, entries pdffile.Dict) [][2]int {
 		if end < 0 {
 			end = len(plain)
 		}
-		return [][2]int{{0, end}}
+		regions = append(regions, [2]int{0, end})
 	case bytes.HasPrefix(plain, []byte("\x00\x01\x00\x00")) || bytes.HasPrefix(plain, []byte("true")) || bytes.HasPrefix(plain, []byte("OTTO")):
-		tables := tagTable{first: 12, count: bigEndian(plain, 4, 2), size: 16, offset: 8, length: 12}
-		return tables.regions(plain, "name", "meta", "DSIG")
+		regions = tableRegions(plain, tables{first: 12, size: 16, count: number(4, 2), offset: 8, length: 12, tags: "name meta DSIG"}, number)
 	case entries["/Subtype"] == "/Type1C" || entries["/Subtype"] == "/CIDFontType0C":
-		return compactRegions(plain)
+		regions = append(regions, compactRegions(plain, number)...)
 	case entries["/N"] != nil && entries["/Type"] == nil && len(plain) > profileHeader: // a profile of colours
-		tags := tagTable{first: profileHeader + 4, count: min(bigEndian(plain, profileHeader, 4), 100), size: 12, offset: 4, length: 8}
-		return tags.regions(plain, "desc", "cprt", "dmnd", "dmdd", "vued")
+		regions = tableRegions(plain, tables{first: profileHeader + 4, size: 12, count: number(profileHeader, 4), offset: 4, length: 8, tags: "desc cprt dmnd dmdd vued"}, number)
 	}
-	return nil
+	return regions
 }
 
-// bigEndian reads a number of so many bytes, or 0 where there are fewer.
-func bigEndian(plain []byte, at, size int) (n int) {
-	if at < 0 || at+size > len(plain) {
-		return 0
-	}
-	for _, c := range plain[at : at+size] {
-		n = n<<8 | int(c)
-	}
-	return n
+// profileHeader is what a profile of colours begins with, in bytes.
+const profileHeader = 128
+
+// tables is the list of the parts of a font or profile: where it and its entries are, and
+// in those the offset and the length of a part, behind its tag.
+type tables struct {
+	first, size, count, offset, length int
+	tags                               string
 }
 
-// tagTable is a list of entries that begin with a tag, and say at offset and length where
-// what it names is.
-type tagTable struct{ first, count, size, offset, length int }
-
-// regions returns what entries with one of the tags name.
-func (t tagTable) regions(plain []byte, tags ...string) (regions [][2]int) {
-	for i := range t.count {
-		entry := t.first + t.size*i
-		if entry+t.size > len(plain) {
-			break
-		}
-		if !slices.Contains(tags, string(plain[entry:entry+4])) {
+// tableRegions are the parts with one of the tags.
+func tableRegions(plain []byte, t tables, number func(at, size int) int) (regions [][2]int) {
+	for entry := t.first; t.count > 0 && entry+t.size <= len(plain); entry += t.size {
+		t.count--
+		if tag := string(plain[entry : entry+4]); !slices.Contains(strings.Fields(t.tags), tag) {
 			continue
 		}
-		start, size := bigEndian(plain, entry+t.offset, 4), bigEndian(plain, entry+t.length, 4)
-		if start > 0 && size > 0 && start+size <= len(plain) {
+		if start, size := number(entry+t.offset, 4), number(entry+t.length, 4); start > 0 && size > 0 && start+size <= len(plain) {
 			regions = append(regions, [2]int{start, start + size})
 		}
 	}
@@ -293,16 +287,16 @@ func (t tagTable) regions(plain []byte, tags ...string) (regions [][2]int) {
 }
 
 // compactRegions are the name and the strings of a font in CFF.
-func compactRegions(plain []byte) (regions [][2]int) {
+func compactRegions(plain []byte, number func(at, size int) int) (regions [][2]int) {
 	at := int(plain[2])
 	for index := range 3 { // names, dictionaries, strings
-		count, size := bigEndian(plain, at, 2), bigEndian(plain, at+2, 1)
+		count, size := number(at, 2), number(at+2, 1)
 		if count == 0 {
 			at += 2
 			continue
 		}
 		data := at + 3 + (count+1)*size - 1
-		end := data + bigEndian(plain, at+3+count*size, size)
+		end := data + number(at+3+count*size, size)
 		if size < 1 || size > 4 || end > len(plain) || data > end || data < 0 {
 			return regions
 		}

@@ -230,12 +230,11 @@ func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) b
 			flush()
 		}
 		for _, v := range op.Operands {
-			switch op.Operator {
-			case "TJ", "Tj", "'", `"`:
+			if showsText(op.Operator) {
 				line.show(v, font)
-			default:
-				found = found || in.operand(op.Operator, v, whole)
+				continue
 			}
+			found = found || in.operandHas(op.Operator, v, whole)
 		}
 		if op.Operator == "BI" && len(in.secrets.binary(op.Image, fewestBinary)) > 0 {
 			found = true
@@ -245,15 +244,15 @@ func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) b
 	return found || whole && all.have(in.secrets)
 }
 
-// operand tells whether an operand that is not shown has something of what is to go. Names
-// are looked at where they are those of marked content, or all of them.
-func (in *inspector) operand(operator string, v any, names bool) bool {
-	switch operator {
-	case "BDC", "DP", "BI":
-		names = true
-	}
+func showsText(operator string) bool {
+	return operator == "TJ" || operator == "Tj" || operator == "'" || operator == `"`
+}
+
+// operandHas tells whether an operand that is not shown has something of what is to go.
+func (in *inspector) operandHas(operator string, v any, whole bool) bool {
 	text, _ := v.(string)
-	return (names || strings.HasPrefix(text, "b:")) && in.value(v, "") != ""
+	said := operator == "BDC" || operator == "DP" || operator == "BI"
+	return (said || whole || strings.HasPrefix(text, "b:")) && in.value(v, "") != ""
 }
 
 // shownText is a text as it means something by its font, and by its bytes.
@@ -294,6 +293,9 @@ func (r *shownText) show(v any, font *fontMeaning) {
 }
 
 func (r *shownText) have(s secrets) bool {
+	if len(r.raw.String()) == 0 {
+		return false
+	}
 	if s.in(r.meant.String()) {
 		return true
 	}

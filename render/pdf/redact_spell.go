@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf16"
@@ -43,8 +44,34 @@ func (s secrets) long(fewest int) secrets {
 	return secrets{terms: terms}
 }
 
+// in tells whether a text has something of what is to go.
 func (s secrets) in(text string) bool {
-	return text != "" && len(s.find(lettersOf(text))) > 0
+	if text == "" || len(s.terms)+len(s.patterns) == 0 {
+		return false
+	}
+	if folded, plain := foldPlain(text); plain && len(s.patterns) == 0 {
+		return slices.ContainsFunc(s.terms, func(term string) bool { return strings.Contains(folded, term) })
+	}
+	return len(s.find(lettersOf(text))) > 0
+}
+
+// foldPlain is fold for most texts, which takes much longer: those of ASCII without a hyphen
+// at the end of a line.
+func foldPlain(text string) (folded string, plain bool) {
+	out := make([]byte, 0, len(text))
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case c >= utf8.RuneSelf || c == '-' && i+1 < len(text) && text[i+1] == '\n':
+			return "", false
+		case c == ' ' || c >= '\t' && c <= '\r':
+		case c >= 'a' && c <= 'z':
+			out = append(out, c-'a'+'A')
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out), true
 }
 
 // unpercent undoes the encoding of addresses, as often as it was done.

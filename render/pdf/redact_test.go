@@ -242,10 +242,9 @@ func TestRedactLeavesNamesOfPrograms(t *testing.T) {
 // leave them that take pages out.
 func TestRedactPlacesOfNoPage(t *testing.T) {
 	document := three()
-	document.Pages[0] = "Falkenberg"
 	document.Catalog = "/Dests << /gone [null /XYZ 0 300 null] /other [null] >>"
-	got := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
-	if found := traces(t, got, "falkenberg"); len(found) > 0 {
+	got := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"alpha"}}, document.Write())
+	if found := traces(t, got, "alpha"); len(found) > 0 {
 		t.Errorf("it is still in %q", found)
 	}
 }

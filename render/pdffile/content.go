@@ -61,11 +61,11 @@ func (p *parser) operand(depth int) (any, bool) {
 	case c == '/':
 		return p.name(), true
 	case c == '(' || c == '<' && !bytes.HasPrefix(p.data[p.at:], []byte("<<")):
-		value, err := p.text()
-		if err != nil {
+		value, ok := p.text()
+		if !ok {
 			p.at = before
 		}
-		return value, err == nil
+		return value, ok
 	case c == '[' || c == '<':
 		return p.group(depth)
 	case c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.':
@@ -86,20 +86,18 @@ func (p *parser) operand(depth int) (any, bool) {
 }
 
 // text takes a string. One without an end has all that follows.
-func (p *parser) text() (any, error) {
+func (p *parser) text() (value any, ok bool) {
 	if p.data[p.at] == '(' {
 		start := p.at
-		value, err := p.literal()
-		if err != nil {
-			rest := p.data[start+1:]
-			p.at = len(p.data)
-			return "b:" + hex.EncodeToString(rest), nil //nolint:nilerr // what has no end is read to the end
+		if value, err := p.literal(); err == nil {
+			return value, true
 		}
-		return value, nil
+		p.at = len(p.data)
+		return "b:" + hex.EncodeToString(p.data[start+1:]), true
 	}
 	end := bytes.IndexByte(p.data[p.at:], '>')
 	if end < 0 {
-		return nil, errSyntax
+		return nil, false
 	}
 	var digits []byte
 	for _, c := range p.data[p.at+1 : p.at+end] {
@@ -111,7 +109,7 @@ func (p *parser) text() (any, error) {
 	if len(digits)%2 == 1 {
 		digits = append(digits, '0')
 	}
-	return "b:" + strings.ToLower(string(digits)), nil
+	return "b:" + strings.ToLower(string(digits)), true
 }
 
 // group takes a list or a dictionary. What stands in one and cannot be read is left out.
