@@ -125,7 +125,7 @@ func TestDataOfSchema(t *testing.T) {
 		before := len(l.provider.Asked())
 		l.askData(object{"file": bill()["file"]}).OK(l.t)
 		blank := base64.StdEncoding.EncodeToString(letters(""))
-		if got := l.askData(object{"file": blank, "schema": billSchema}).Refused(l.t, fault.ProcessingFailed); !strings.Contains(got.Message, "no text") {
+		if got := l.askData(object{"file": blank, "schema": billSchema}).Refused(l.t, fault.InvalidRequest); !strings.Contains(got.Message, "no text") {
 			l.t.Errorf("refused with %+v", got)
 		}
 		if asked := len(l.provider.Asked()); asked != before {
@@ -298,7 +298,7 @@ func TestDataVision(t *testing.T) {
 		}
 		// Who wants no pictures read has none shown.
 		body["ocr"] = false
-		l.askData(body).Refused(l.t, fault.ProcessingFailed)
+		l.askData(body).Refused(l.t, fault.InvalidRequest)
 	})
 }
 

@@ -256,7 +256,7 @@ func TestPageToolsFail(t *testing.T) {
 		{"from-images", `{"files":[{"file":` + inline([]byte("hello")) + `}]}`, fault.ProcessingFailed, "files[0].file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
 		{"from-images", `{"files":[{"file":` + inline(dot(t)[:50]) + `}]}`, fault.ProcessingFailed, "files[0].file", "is a damaged image, or of a kind that cannot be read"},
 		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"width":100}}`, fault.InvalidRequest, "options.height", "is required beside options.width"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"format":"A4","margin":{"top":"200mm","bottom":"100mm"}}}`, fault.InvalidRequest, "options.margin.bottom", "leaves no room: top and bottom are 11.811in together, the page is 11.693in high"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"format":"A4","margin":{"top":"200mm","bottom":"100mm"}}}`, fault.InvalidRequest, "options.margin.bottom", "leaves no room: top and bottom are 300mm together, the page is 297mm high"},
 		{"stamp", `{` + source + `}`, fault.InvalidRequest, "text", "is required, or another stamp in its place: give exactly one of text, image"},
 		{"stamp", `{` + source + `,"text":"x",` + picture + `}`, fault.InvalidRequest, "image", "cannot stand beside text: give exactly one of text, image"},
 		{"stamp", `{` + source + `,"text":"x","stamps":[{"text":"y"}]}`, fault.InvalidRequest, "stamps", "cannot stand beside text, image and what goes with them: give all of it in stamps"},

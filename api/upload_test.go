@@ -244,10 +244,11 @@ func TestJobKeepsItsFiles(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := copies(t, &db)
 		id := send(t, s, "content")
+		s.Clock.Advance(2 * time.Hour) // The job waits for less than a day, and the file expires.
 		body := `{"fileId":"` + id + `","response":"async","fields":{"fileId":"a name"}}`
 		job := s.Enqueue(t, apitest.Request{Path: copying, Body: body})
 		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).OK(t)
-		s.Clock.Advance(25 * time.Hour)
+		s.Clock.Advance(23 * time.Hour)
 		s.API.Calls.Reaper().Once(t.Context())
 		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).Refused(t, fault.NotFound)
 		s.Send(t, apitest.Request{Path: copying, Body: body}).Refused(t, fault.InvalidRequest)
