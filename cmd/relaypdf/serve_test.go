@@ -120,7 +120,7 @@ func TestEachSideSpeaksItsLanguage(t *testing.T) {
 		{http.MethodGet, "/login", http.StatusOK, "text/html; charset=utf-8", "", "<form"},
 		{http.MethodGet, "/v1/account?key=pdf_live_x", http.StatusUnauthorized, "application/json", "", "unauthorized"},
 		{http.MethodGet, "/v1/billing/price", http.StatusNotFound, "application/json", "", "Did you mean /v1/billing/prices?"},
-		{http.MethodPut, "/v1/account", http.StatusMethodNotAllowed, "application/json", "GET", "method_not_allowed"},
+		{http.MethodPut, "/v1/account", http.StatusMethodNotAllowed, "application/json", "GET, HEAD", "method_not_allowed"},
 		{http.MethodGet, "/dashbord", http.StatusNotFound, "text/html; charset=utf-8", "", `<a href="/dashboard"`},
 		{http.MethodGet, "/opnapi.json", http.StatusNotFound, "text/html; charset=utf-8", "", `<a href="/openapi.json"`},
 		{http.MethodPut, "/dashboard", http.StatusMethodNotAllowed, "text/html; charset=utf-8", "GET, HEAD", "Nothing takes that form"},
