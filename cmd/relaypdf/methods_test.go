@@ -13,13 +13,16 @@ const maxMethods = 25
 
 // largerTypes have more methods than that, at most so many.
 var largerTypes = map[string]int{
-	"render/chrome.page":    28,
+	"api/call.Pipeline":     26,
+	"render/chrome.page":    29,
 	"render/pdffile.File":   26,
 	"render/template.lexer": 30,
+	"store.CallStore":       28,
 	"store.FileStore":       26,
 	"store.People":          34,
 	"store.UpkeepStore":     26,
 	"store.core":            27,
+	"web.Web":               39,
 }
 
 func TestTypesHaveFewMethods(t *testing.T) {

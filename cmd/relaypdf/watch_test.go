@@ -44,8 +44,8 @@ func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"html":"<p>a</p>"}`: http.StatusOK,
 		// One job waits for the bucket for two minutes, and one fails at once.
-		`{"html":"<p>a</p>","response":"async"}`:                                             http.StatusAccepted,
-		`{"url":"https://127.0.0.1:1/","response":"async","callbackUrl":"` + receiver + `"}`: http.StatusAccepted,
+		`{"html":"<p>a</p>","response":"async"}`: http.StatusAccepted,
+		`{"html":"<img src='https://127.0.0.1/x.png'>","options":{"failOnResourceError":true},"response":"async","callbackUrl":"` + receiver + `"}`: http.StatusAccepted,
 	} {
 		response, err := paidPost{url: app.URL + "/v1/pdf", secret: key}.send(t.Context(), &http.Client{Timeout: pagePatience}, strings.NewReader(body))
 		if err != nil {
