@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
@@ -149,14 +150,14 @@ func DiskFull(err error) bool {
 const sqliteFull = 13
 
 // committed returns what the error of a commit tells: PostgreSQL's own word is
-// that it did not happen, as is SQLite's that the disk is full; anything else leaves
-// it open.
+// that it did not happen, as is SQLite's that the disk is full, and a broken pipe that
+// the COMMIT, which is one write, was never sent; anything else leaves it open.
 func committed(err error) error {
 	var pg *pgconn.PgError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &pg) && (!lost(err) || pg.Code == codeIdle), errors.Is(err, sql.ErrTxDone), DiskFull(err):
+	case errors.As(err, &pg) && (!lost(err) || pg.Code == codeIdle), errors.Is(err, sql.ErrTxDone), errors.Is(err, syscall.EPIPE), DiskFull(err):
 		return err
 	}
 	return &UnknownError{Cause: err}
