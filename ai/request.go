@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -149,5 +148,5 @@ func (e *providerError) asError() error {
 	if e == nil {
 		return nil
 	}
-	return errors.New(e.Error())
+	return *e
 }
