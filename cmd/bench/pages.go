@@ -79,12 +79,15 @@ func (l databases) pages(ctx context.Context, r *report) error {
 	})
 }
 
+// leadElsewhere are pages that show nothing to a member who needs no confirmation.
+var leadElsewhere = []string{"/dashboard/settings/confirm"}
+
 // paths are the pages that members look at: those of the table that need no id,
 // those of one thing, and lists that are narrowed or leafed through.
 func (a *large) paths(pages *web.Web) []string {
 	var paths []string
 	for _, page := range pages.Pages() {
-		if page.Method == http.MethodGet && !strings.ContainsAny(page.Pattern, "{.") && !strings.HasPrefix(page.Pattern, "/oauth/") && slices.Contains([]string{"signed in", "manages"}, page.Need) {
+		if page.Method == http.MethodGet && !strings.ContainsAny(page.Pattern, "{.") && !strings.HasPrefix(page.Pattern, "/oauth/") && slices.Contains([]string{"signed in", "manages"}, page.Need) && !slices.Contains(leadElsewhere, page.Pattern) {
 			paths = append(paths, page.Pattern)
 		}
 	}

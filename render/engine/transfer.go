@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"relaypdf/render/spool"
@@ -16,7 +17,8 @@ var errInput = errors.New("engine: read input")
 // do runs one job. Afterwards the child can take another unless it is spent.
 func (c *child) do(r *request, cfg Config) (Result, error) {
 	stop := context.AfterFunc(r.ctx, c.kill)
-	overgrown := c.watchFolder(cfg.Disk)
+	overgrown := sync.OnceValue(c.watchFolder(cfg.Disk))
+	defer overgrown() // a panic below must not leave the watch running
 	c.jobs++
 	c.stand(cfg)
 	result, err := c.converse(r, cfg.Dir)

@@ -33,7 +33,7 @@ var pool *engine.Pool
 
 func testMain(m *testing.M) int {
 	var err error
-	if pool, err = engine.Start(engine.Config{}); err != nil {
+	if pool, err = engine.Start(engine.Config{Memory: engineMemory}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
