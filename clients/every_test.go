@@ -15,11 +15,11 @@ import (
 	"relaypdf/ai/aitest"
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/mcp"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
 	"relaypdf/gallery"
-	"relaypdf/mcp"
 	"relaypdf/store/credit"
 )
 

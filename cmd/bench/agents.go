@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"relaypdf/api"
-	"relaypdf/mcp"
+	"relaypdf/api/mcp"
 )
 
 // agentGoal is what the door of agents may add to a call, in milliseconds.

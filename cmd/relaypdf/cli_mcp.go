@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"relaypdf/api"
+	"relaypdf/api/mcp"
 	"relaypdf/client"
-	"relaypdf/mcp"
 	"relaypdf/store/credit"
 )
 

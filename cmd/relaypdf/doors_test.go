@@ -11,10 +11,10 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/api/mcp"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
-	"relaypdf/mcp"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )

@@ -17,10 +17,10 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/api/mcp"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/client"
-	"relaypdf/mcp"
 )
 
 // TestMain makes this program the server of a client that starts one.

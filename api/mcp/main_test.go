@@ -8,9 +8,9 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/mcp"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
-	"relaypdf/mcp"
 )
 
 // documents are what the servers of these tests have to read.
