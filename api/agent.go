@@ -15,10 +15,10 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/issuer"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -188,7 +188,7 @@ func (d *AgentDoor) Local() bool { return d.local }
 // nobody is told where a person can let them in (RFC 9728).
 func (d *AgentDoor) Caller(w http.ResponseWriter, r *http.Request) (call.Caller, error) {
 	secret := bearer(r.Header)
-	caller, err := d.authenticate(r.Context(), secret, edge.ClientIP(r.Context()), d.agentOf)
+	caller, err := d.authenticate(r.Context(), secret, middleware.ClientIP(r.Context()), d.agentOf)
 	if err != nil && call.Fault(err).Code == fault.Unauthorized {
 		challenge := d.challenge()
 		if secret != "" {

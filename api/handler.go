@@ -7,10 +7,10 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 )
 
 // routes is the whole interface, on one screen.
@@ -150,7 +150,7 @@ type RouteLine struct{ Method, Path, Access, Summary string }
 func (a *API) serve(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if route := chi.RouteContext(r.Context()); route != nil && route.RoutePattern() != "" {
-			edge.SetRoute(w, route.RoutePattern())
+			middleware.SetRoute(w, route.RoutePattern())
 		}
 		if err := handle(w, r); err != nil {
 			a.Fail(w, r, err)

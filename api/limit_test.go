@@ -16,7 +16,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/store"
 )
 
@@ -354,7 +354,7 @@ func TestLimitsWithoutTheirRedis(t *testing.T) {
 		t.Errorf("without Redis, readiness is %s", got)
 	}
 	metrics := httptest.NewRecorder()
-	edge.Private(s.Registry).ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	middleware.Private(s.Registry).ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if line := "relaypdf_limits_alone_total " + strconv.FormatInt(limiter.Alone(), 10) + "\n"; limiter.Alone() < 6 || !strings.Contains(metrics.Body.String(), line) {
 		t.Errorf("%d checks without Redis, and the metrics do not have %q", limiter.Alone(), line)
 	}

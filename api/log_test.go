@@ -9,7 +9,7 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 )
 
 // TestLogsHoldNoSecrets: neither keys, nor queries, nor the ids of files, which
@@ -76,7 +76,7 @@ func TestMetrics(t *testing.T) {
 	s.Send(t, apitest.Request{Method: "INVENTED", Path: "/v1/account"})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	w := httptest.NewRecorder()
-	edge.Private(s.Registry).ServeHTTP(w, r)
+	middleware.Private(s.Registry).ServeHTTP(w, r)
 	for _, want := range []string{
 		`relaypdf_calls_total{operation="test.echo",outcome="ok"} 1`,
 		`relaypdf_calls_total{operation="test.echo",outcome="replayed"} 1`,

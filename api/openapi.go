@@ -16,10 +16,10 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/store"
 )
 
@@ -267,7 +267,7 @@ func addErrors(e *endpoint, r route) {
 // errors lists the errors that a route may answer with.
 func (r route) errors() []fault.Code {
 	list := append([]fault.Code{fault.InternalError}, r.codes...)
-	if edge.Versioned(r.pattern) {
+	if middleware.Versioned(r.pattern) {
 		list = append(list, fault.Unauthorized) // a key in the address is refused everywhere
 	}
 	if r.access != public {
@@ -299,7 +299,7 @@ func (r route) tag() string {
 	switch {
 	case r.pattern == AgentPath:
 		return "mcp"
-	case !edge.Versioned(r.pattern):
+	case !middleware.Versioned(r.pattern):
 		return "service"
 	}
 	return strings.Split(r.pattern, "/")[2]

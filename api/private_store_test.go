@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"relaypdf/api/apitest"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/store/storetest"
 )
 
@@ -21,7 +21,7 @@ func TestLagIsShown(t *testing.T) {
 		s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Clock.Advance(7 * time.Minute)
 		answer := httptest.NewRecorder()
-		edge.Private(s.Registry).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		middleware.Private(s.Registry).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 		shown := answer.Body.String()
 		waited := regexp.MustCompile(`(?m)^relaypdf_oldest_job_seconds (\S+)$`).FindStringSubmatch(shown)
 		if waited == nil {

@@ -5,7 +5,7 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/store"
 )
 
@@ -50,7 +50,7 @@ func (r Regions) pass(w http.ResponseWriter, asked *http.Request, away *call.Els
 	switch {
 	case sentHere(asked):
 	case r.Replay && asked.ContentLength >= 0 && asked.ContentLength <= replayLimit:
-		edge.PassOn(w, away.Region) // and nobody sees the error
+		middleware.PassOn(w, away.Region) // and nobody sees the error
 	case r.URLs[away.Region] != "":
 		w.Header().Set("Cache-Control", privately)
 		w.Header().Set("Location", r.URLs[away.Region]+asked.URL.Path+"?"+sentFrom+"="+r.Here)
@@ -76,7 +76,7 @@ func (r Regions) lostKey(asked *http.Request, refused error) error {
 func (r Regions) redirect(w http.ResponseWriter, file store.File) error {
 	w.Header().Set("Cache-Control", privately)
 	if r.Replay {
-		edge.PassOn(w, file.Region)
+		middleware.PassOn(w, file.Region)
 		// Nobody sees this where Fly's proxy is in front.
 		return &fault.Error{Code: fault.StorageUnavailable, Message: "The file is in another region, and no proxy has asked it."}
 	}

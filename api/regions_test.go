@@ -18,10 +18,10 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/render/spool"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
@@ -325,7 +325,7 @@ func TestPassedOnIsNoFailure(t *testing.T) {
 		there := far(api.Regions{Here: "iad", Replay: true}, func(c *api.Config) {
 			c.Logger, c.Registry = slog.New(slog.NewJSONHandler(log, nil)), registry
 		})
-		handler := edge.New(edge.Config{API: there.Handler(), Fail: there.Fail, Logger: slog.New(slog.NewJSONHandler(log, nil)), Registry: registry})
+		handler := middleware.New(middleware.Config{API: there.Handler(), Fail: there.Fail, Logger: slog.New(slog.NewJSONHandler(log, nil)), Registry: registry})
 		ask := func(method, path, body string) {
 			t.Helper()
 			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
@@ -357,7 +357,7 @@ func TestPassedOnIsNoFailure(t *testing.T) {
 			}
 		}
 		w := httptest.NewRecorder()
-		edge.Private(registry).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		middleware.Private(registry).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 		for _, want := range []string{
 			fmt.Sprintf(`relaypdf_request_seconds_count{method="POST",route="/v1/test/attach",status="%d"} 1`, q.status),
 			fmt.Sprintf(`relaypdf_request_seconds_count{method="GET",route="/v1/files/{id}",status="%d"} 1`, q.status),

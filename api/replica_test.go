@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"relaypdf/api/apitest"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/store/storetest"
 )
 
@@ -64,7 +64,7 @@ func TestOnlyListsComeFromTheReplica(t *testing.T) {
 		t.Errorf("readiness is %s", got)
 	}
 	metrics := httptest.NewRecorder()
-	edge.Private(s.Registry).ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	middleware.Private(s.Registry).ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, want := range []string{"relaypdf_replica_reads_total ", "relaypdf_replica_lag_seconds "} {
 		if !strings.Contains(metrics.Body.String(), want) {
 			t.Errorf("the metrics have no %s", want)

@@ -16,9 +16,9 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 )
 
 // setService sets a header of the service and its branded copy.
@@ -57,28 +57,28 @@ func undelivered(err error) error {
 
 // Fail answers with an error. It is the only place that writes one.
 func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
-	w := edge.AnswerOf(out)
+	w := middleware.AnswerOf(out)
 	var gone *errUndelivered
 	e := call.Fault(err)
 	switch {
 	// One that has only ended its side may still read what was wrong with its request.
 	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != fault.InvalidRequest:
-		edge.Note(w, slog.String("left", err.Error()))
-		edge.Left(w)
+		middleware.Note(w, slog.String("left", err.Error()))
+		middleware.Left(w)
 		return
 	case w.Status != 0:
 		// The status has gone out: only a broken connection can tell the client.
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", edge.RequestID(r.Context())), slog.Any("error", err))
+		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	case w.PassedOn:
 	case e.Code == fault.InternalError, e.Code == fault.StorageUnavailable:
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", edge.RequestID(r.Context())), slog.Any("error", cmp.Or(e.Cause, err)))
+		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", cmp.Or(e.Cause, err)))
 	}
 	if !w.PassedOn {
-		edge.Note(w, slog.String("code", string(e.Code)))
+		middleware.Note(w, slog.String("code", string(e.Code)))
 	}
 	var body wire.ErrorBody
-	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), edge.RequestID(r.Context())
+	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), middleware.RequestID(r.Context())
 	body.Error.Details = append([]fault.Detail{}, e.Details...)
 	var over *call.RateError
 	if errors.As(err, &over) {
@@ -91,7 +91,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
 	if err := writeJSON(w, e.Status(), body); err != nil {
-		edge.Note(w, slog.String("left", err.Error()))
+		middleware.Note(w, slog.String("left", err.Error()))
 	}
 }
 

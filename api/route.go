@@ -20,9 +20,9 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
-	"relaypdf/edge"
 	"relaypdf/store"
 )
 
@@ -238,7 +238,7 @@ func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) err
 			status = own
 		}
 	}
-	if _, shared := edge.Keepable(r); shared {
+	if _, shared := middleware.Keepable(r); shared {
 		body, err := json.Marshal(out)
 		if err != nil {
 			return err

@@ -8,8 +8,8 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 )
 
 type callerKey struct{}
@@ -17,7 +17,7 @@ type callerKey struct{}
 // authenticated lets only requests with a valid key through to a handler.
 func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()), a.callerOf)
+		caller, err := a.authenticate(r.Context(), bearer(r.Header), middleware.ClientIP(r.Context()), a.callerOf)
 		if err != nil {
 			return err
 		}

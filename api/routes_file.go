@@ -11,8 +11,8 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 )
@@ -47,7 +47,7 @@ type downloadInput struct {
 
 // receive keeps the key, which is of no matter for results.
 func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request) error { //nolint:unparam // as received asks for it
-	in.key, in.ip, in.sent, in.whole = bearer(r.Header), edge.ClientIP(r.Context()), sentHere(r), r.Method == http.MethodGet
+	in.key, in.ip, in.sent, in.whole = bearer(r.Header), middleware.ClientIP(r.Context()), sentHere(r), r.Method == http.MethodGet
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Security-Policy", "sandbox")
 	h.Set("ETag", `"`+d.file.ID+`"`)
 	http.ServeContent(w, r, "", d.file.CreatedAt, d.body.Content)
-	if answer := edge.AnswerOf(w); r.Method == http.MethodGet && (answer.Status == http.StatusOK || answer.Status == http.StatusPartialContent) {
+	if answer := middleware.AnswerOf(w); r.Method == http.MethodGet && (answer.Status == http.StatusOK || answer.Status == http.StatusPartialContent) {
 		d.store.CountDownload(d.file.ID)
 	}
 	return nil
@@ -144,7 +144,7 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 func (a *API) limitDownloads(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if a.rateLimits {
-			verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("files", edge.ClientIP(r.Context())), downloadWindow)
+			verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("files", middleware.ClientIP(r.Context())), downloadWindow)
 			if err != nil || !verdict.Allowed {
 				setRateHeaders(w.Header(), verdict)
 				return call.OverRate(verdict, err)

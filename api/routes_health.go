@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"relaypdf/api/call"
+	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 )
@@ -18,7 +18,7 @@ type health struct{ *API }
 
 // get touches nothing: it tells that the process runs, not that it works.
 func (h health) get(ctx context.Context, _ call.Caller, _ nothing) (wire.Health, error) {
-	return wire.Health{OK: true, Service: "relaypdf", Version: h.version, RequestID: edge.RequestID(ctx)}, nil
+	return wire.Health{OK: true, Service: "relaypdf", Version: h.version, RequestID: middleware.RequestID(ctx)}, nil
 }
 
 // readiness is unavailable where it says no.

@@ -15,16 +15,16 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
-	"relaypdf/edge"
 	"relaypdf/store/credit"
 )
 
 // postOperation is the HTTP door of one operation, for who has a key.
 func (a *API) postOperation(operation *op.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
 	run := runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
-		caller, err := a.authenticate(r.Context(), bearer(r.Header), edge.ClientIP(r.Context()), a.callerOf)
+		caller, err := a.authenticate(r.Context(), bearer(r.Header), middleware.ClientIP(r.Context()), a.callerOf)
 		if err != nil {
 			err = a.regions.lostKey(r, err)
 		}
@@ -48,7 +48,7 @@ func runOperation(a *API, operation *op.Operation[*operation.Env], who func(*htt
 			return err
 		}
 		a.reached("authenticate")
-		request := call.Request{Operation: operation, Caller: caller, RequestID: edge.RequestID(r.Context())}
+		request := call.Request{Operation: operation, Caller: caller, RequestID: middleware.RequestID(r.Context())}
 		readCallHeaders(r.Header, &request)
 		query := r.URL.Query()
 		if len(a.regions.URLs) > 0 {
@@ -62,7 +62,7 @@ func runOperation(a *API, operation *op.Operation[*operation.Env], who func(*htt
 		if err != nil {
 			return err
 		}
-		edge.Note(w, slog.String("call", outcome.CallID))
+		middleware.Note(w, slog.String("call", outcome.CallID))
 		return a.deliver(r.Context(), w, outcome)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"relaypdf/api/embedding"
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/store"
 )
 
@@ -104,7 +104,7 @@ func (s sessions) note(ctx context.Context, made embedding.Session, name, what s
 		return err
 	}
 	return s.store.Audit().Add(ctx, store.AuditEntry{
-		AccountID: made.AccountID, Who: "key " + made.KeyID, Action: "template.shared", Object: name, Note: what, Address: edge.ClientIP(ctx),
+		AccountID: made.AccountID, Who: "key " + made.KeyID, Action: "template.shared", Object: name, Note: what, Address: middleware.ClientIP(ctx),
 	})
 }
 

@@ -9,13 +9,13 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/fault"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 )
 
 // isService tells whether a path is the interface's, which speaks JSON, and not
 // that of a page.
 func isService(path string) bool {
-	return edge.Versioned(path) || path == "/openapi.json" || path == "/health" || strings.HasPrefix(path, "/health/") || strings.HasPrefix(path, "/mcp/")
+	return middleware.Versioned(path) || path == "/openapi.json" || path == "/health" || strings.HasPrefix(path, "/health/") || strings.HasPrefix(path, "/mcp/")
 }
 
 // Serves tells whether a path is for the interface to answer: one that speaks
@@ -36,7 +36,7 @@ func (a nowhere) serve(code fault.Code) http.HandlerFunc {
 	refuse := a.API.serve(a.unknown(code))
 	return func(w http.ResponseWriter, r *http.Request) {
 		if code == fault.MethodNotAllowed {
-			w.Header().Set("Allow", edge.Allowed(a.handler, r.URL.Path))
+			w.Header().Set("Allow", middleware.Allowed(a.handler, r.URL.Path))
 		}
 		if isService(r.URL.Path) {
 			refuse(w, r)
@@ -54,7 +54,7 @@ func (a nowhere) unknown(code fault.Code) func(http.ResponseWriter, *http.Reques
 	}
 	withKey := a.authenticated(a.limited(refuse))
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if r.Method == http.MethodPost && edge.Versioned(r.URL.Path) {
+		if r.Method == http.MethodPost && middleware.Versioned(r.URL.Path) {
 			return withKey(w, r)
 		}
 		return refuse(w, r)
@@ -65,9 +65,9 @@ func (a nowhere) unknown(code fault.Code) func(http.ResponseWriter, *http.Reques
 // path takes.
 func (a nowhere) unknownText(code fault.Code, path string) string {
 	if code == fault.MethodNotAllowed {
-		return code.Text() + " It takes " + strings.ReplaceAll(edge.Allowed(a.handler, path), ", ", " or ") + "."
+		return code.Text() + " It takes " + strings.ReplaceAll(middleware.Allowed(a.handler, path), ", ", " or ") + "."
 	}
-	if near := edge.Nearest(path, a.paths); near != "" {
+	if near := middleware.Nearest(path, a.paths); near != "" {
 		return code.Text() + " Did you mean " + near + "?"
 	}
 	return code.Text() + " GET /openapi.json lists what there is."
@@ -95,6 +95,6 @@ func (a nowhere) missingPage(w http.ResponseWriter, r *http.Request, code fault.
 	}
 	// A client that has gone is nothing to tell anybody.
 	_ = missing.Execute(w, map[string]any{
-		"Status": status, "Text": http.StatusText(status), "Near": edge.Nearest(r.URL.Path, a.paths), "Allow": h.Get("Allow"),
+		"Status": status, "Text": http.StatusText(status), "Near": middleware.Nearest(r.URL.Path, a.paths), "Allow": h.Get("Allow"),
 	})
 }

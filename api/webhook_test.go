@@ -19,8 +19,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/internal/slow"
 	"relaypdf/render/egress"
 	"relaypdf/store"
@@ -224,7 +224,7 @@ func TestRetriesCarryTheSameEvent(t *testing.T) {
 	}
 	stop() // An attempt is counted once it is recorded; the replay is another one.
 	shown := httptest.NewRecorder()
-	edge.Private(s.Registry).ServeHTTP(shown, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	middleware.Private(s.Registry).ServeHTTP(shown, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, want := range []string{`relaypdf_delivery_attempts_total{status="failed"} 1`, `relaypdf_delivery_attempts_total{status="pending"} 7`} {
 		if !strings.Contains(shown.Body.String(), want+"\n") {
 			t.Errorf("the metrics lack %s", want)

@@ -9,8 +9,8 @@ import (
 	"net/http"
 
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/store"
 )
 
@@ -19,7 +19,7 @@ import (
 
 // heard is an answer of the interface on its way to a page.
 type heard struct {
-	edge.Recorder
+	middleware.Recorder
 
 	from string // the request
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode"
 
+	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
@@ -51,7 +51,7 @@ func tooMany(wait time.Duration) error {
 
 // serveProgram makes a handler of what programs ask: it looks at no session.
 func (w devices) serveProgram(p page) http.Handler {
-	return edge.Recover(w.failProgram)(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	return middleware.Recover(w.failProgram)(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		v := &visit{web: w.Web, w: rw, r: r}
 		err := readForm(v, rw, maxStranger)
 		if errors.Is(err, errForm) {

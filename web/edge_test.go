@@ -26,7 +26,7 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/internal/slow"
 	"relaypdf/static"
 	"relaypdf/store"
@@ -83,7 +83,7 @@ func newOrigin(t *testing.T) *origin {
 	if _, o.key, err = o.CreateKey(t.Context(), store.NewKey{AccountID: o.mayas(t).ID, Name: "edge", Test: true}); err != nil {
 		t.Fatal(err)
 	}
-	whole := edge.New(edge.Config{
+	whole := middleware.New(middleware.Config{
 		API: o.api.Handler(), Pages: o.web.Handler(), Serves: o.api.Serves, Fail: o.api.Fail,
 		TrustedIPHeader: "X-Forwarded-For", Logger: log, Registry: prometheus.NewRegistry(),
 	})
@@ -485,7 +485,7 @@ func (f *front) keepsCopiesApart(t *testing.T, routes []asked) {
 // forget purges what is kept under keys.
 func (f *front) forget(t *testing.T, keys ...string) {
 	t.Helper()
-	if err := edge.Purge(t.Context(), f.client, f.purge, keys); err != nil {
+	if err := middleware.Purge(t.Context(), f.client, f.purge, keys); err != nil {
 		t.Errorf("purge %v: %v", keys, err)
 	}
 }
@@ -515,7 +515,7 @@ func (f *front) forgets(t *testing.T) {
 	if number(sheet) == before[sheet] {
 		t.Error("the assets are not forgotten")
 	}
-	if err := edge.Purge(t.Context(), f.client, f.purge, []string{"everything"}); err == nil {
+	if err := middleware.Purge(t.Context(), f.client, f.purge, []string{"everything"}); err == nil {
 		t.Error("a key that there is not is purged")
 	}
 	if got := f.ask("PURGE", "/pricing", "Surrogate-Key", `pages" || obj.status == 200`); got.status == http.StatusOK && got.header.Get(serial) == "" {
@@ -627,7 +627,7 @@ func TestKeptPagesAreThoseOfEverybody(t *testing.T) {
 	}
 	check := func(method, pattern string, want bool) {
 		t.Helper()
-		kept, ok := edge.Keepable(httptest.NewRequestWithContext(t.Context(), method, strings.NewReplacer("{", "", "}", "").Replace(pattern), nil))
+		kept, ok := middleware.Keepable(httptest.NewRequestWithContext(t.Context(), method, strings.NewReplacer("{", "", "}", "").Replace(pattern), nil))
 		if ok != want {
 			t.Errorf("%s %s may be kept: %v by %q, want %v", method, pattern, ok, kept.Pattern, want)
 		}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/store"
 	"relaypdf/views"
 )
@@ -53,7 +53,7 @@ var troubles = []struct {
 // shown.
 func (w *Web) fail(v *visit, err error) {
 	if v.ctx().Err() != nil {
-		edge.Left(v.w)
+		middleware.Left(v.w)
 		return
 	}
 	t := views.Trouble{
@@ -74,7 +74,7 @@ func (w *Web) fail(v *visit, err error) {
 		w.log.LogAttrs(v.ctx(), slog.LevelError, "page failed", slog.String("requestId", w.cfg.RequestID(v.ctx())), slog.Any("error", err))
 	}
 	if errors.Is(err, errNotFound) {
-		t.Near.URL = edge.Nearest(v.r.URL.Path, w.paths)
+		t.Near.URL = middleware.Nearest(v.r.URL.Path, w.paths)
 		t.Near.Text = t.Near.URL
 	}
 	t.Actions = []views.Link{{URL: "/login", Text: "Log in"}, {URL: "/", Text: "Home"}}

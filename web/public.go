@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"strings"
 
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/static"
 	"relaypdf/views"
 )
@@ -27,10 +27,10 @@ func (w publics) serveAll(p page) http.Handler {
 		w.serve(page{need: anybody, handle: func(*visit) error { return err }}).ServeHTTP(rw, r)
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		made := &edge.Recorder{}
+		made := &middleware.Recorder{}
 		v := &visit{web: w.Web, w: made, r: r, public: true}
 		var failed error
-		edge.Recover(func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		middleware.Recover(func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			failed = readForm(v, rw, maxLiveForm)
 			if failed == nil {
 				failed = p.handle(v)
@@ -59,7 +59,7 @@ func readForm(v *visit, rw http.ResponseWriter, most int64) error {
 }
 
 // sendPublic answers with what was made: 304 where the visitor has it already.
-func sendPublic(rw http.ResponseWriter, r *http.Request, made *edge.Recorder) error {
+func sendPublic(rw http.ResponseWriter, r *http.Request, made *middleware.Recorder) error {
 	h := rw.Header()
 	h.Set("Content-Security-Policy", publicPolicy)
 	for name, values := range made.Header() {

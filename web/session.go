@@ -8,7 +8,7 @@ import (
 
 	"github.com/alexedwards/scs/v2"
 
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/store"
 )
 
@@ -51,7 +51,7 @@ func newSessions(kept *store.Sessions, secure bool) *scs.SessionManager {
 // left, as the editor leaves pages that are out of date, is no failure of ours.
 func (w entrance) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		edge.Left(rw)
+		middleware.Left(rw)
 		return
 	}
 	w.log.LogAttrs(r.Context(), slog.LevelError, "session failed", slog.String("requestId", w.cfg.RequestID(r.Context())), slog.Any("error", err))

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"testing"
 
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/web"
 )
 
@@ -41,7 +41,7 @@ func TestVisitorsWhoLeave(t *testing.T) {
 		return w.Code
 	}
 	for _, left := range []bool{true, false} {
-		if got := status(left); got != edge.StatusClientClosed {
+		if got := status(left); got != middleware.StatusClientClosed {
 			t.Errorf("left before the session was read: %v; got status %d", left, got)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
-	"relaypdf/edge"
 	"relaypdf/static"
 )
 
@@ -277,7 +277,7 @@ func (w *Web) Handler() http.Handler {
 	}
 	r.NotFound(w.serve(page{need: anybody, handle: func(*visit) error { return errNotFound }}).ServeHTTP)
 	r.MethodNotAllowed(w.serve(page{need: anybody, handle: func(v *visit) error {
-		v.w.Header().Set("Allow", edge.Allowed(r, v.r.URL.Path))
+		v.w.Header().Set("Allow", middleware.Allowed(r, v.r.URL.Path))
 		return errMethod
 	}}).ServeHTTP)
 	return r
@@ -289,7 +289,7 @@ func routed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if pattern := chi.RouteContext(r.Context()).RoutePattern(); pattern != "" {
-				edge.SetRoute(w, pattern)
+				middleware.SetRoute(w, pattern)
 			}
 		}()
 		next.ServeHTTP(w, r)

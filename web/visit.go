@@ -15,7 +15,7 @@ import (
 	"github.com/a-h/templ"
 
 	"relaypdf/api/embedding"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/store"
 	"relaypdf/views"
 )
@@ -244,8 +244,8 @@ func (w *Web) serve(p page) http.Handler {
 
 // answer answers a visit, also where its page panics before it has begun to.
 func (w *Web) answer(v *visit, p page) {
-	edge.Recover(func(rw http.ResponseWriter, r *http.Request, err error) {
-		if edge.AnswerOf(rw).Status != 0 {
+	middleware.Recover(func(rw http.ResponseWriter, r *http.Request, err error) {
+		if middleware.AnswerOf(rw).Status != 0 {
 			panic(err) // The edge ends the connection: the visitor sees that it is not whole.
 		}
 		w.fail(v, err)

@@ -21,7 +21,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/limit"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -126,7 +126,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	if h.web, err = web.New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	server.Config.Handler = edge.Keep(h.web.Handler())
+	server.Config.Handler = middleware.Keep(h.web.Handler())
 	server.Start()
 	t.Cleanup(server.Close)
 	return h

@@ -18,10 +18,10 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/fault"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/client"
-	"relaypdf/edge"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/credit"
@@ -112,7 +112,7 @@ func New(t testing.TB, o Options) *Server {
 	if s.API, err = api.New(cfg); err != nil {
 		t.Fatalf("make the API: %v", err)
 	}
-	s.Handler = edge.New(edge.Config{
+	s.Handler = middleware.New(middleware.Config{
 		API: s.API.Handler(), Fail: s.API.Fail, TrustedIPHeader: o.TrustedIPHeader, MaxDiscard: 2 * max(cfg.MaxBody, cfg.MaxFile), Logger: cfg.Logger, Registry: s.Registry, Tracer: cfg.Tracer,
 	})
 	server.Config.Handler = s.Handler

@@ -18,7 +18,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 )
 
 const (
@@ -121,7 +121,7 @@ func (d *Door) answer(w http.ResponseWriter, r *http.Request, caller call.Caller
 	}
 	ctx := context.WithValue(r.Context(), exchangeKey{}, &exchange{r.Context(), caller, r.Header})
 	if !batch {
-		edge.Note(w, slog.String("message", messages[0].label()))
+		middleware.Note(w, slog.String("message", messages[0].label()))
 		if scope := messages[0].scope(d.scopes); scope != "" && !caller.Has(scope) {
 			d.api.StepUp(w, caller, scope)
 			reply(w, http.StatusForbidden, problem(messages[0].ID, codeInvalidRequest, "The token lacks the scope "+scope+": WWW-Authenticate says what to ask the person for"))
@@ -202,7 +202,7 @@ func (d *Door) one(ctx context.Context, r *http.Request, m message) Answer {
 	q.Header.Del("Content-Encoding")
 	q.Header.Del("Last-Event-Id")
 	q.Header.Del("Mcp-Session-Id")
-	w := &edge.Recorder{}
+	w := &middleware.Recorder{}
 	d.protocol.ServeHTTP(w, q)
 	answer := answerOf(w)
 	if answer.Status >= http.StatusBadRequest && !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
@@ -225,7 +225,7 @@ func (d *Door) carry(ctx context.Context, pattern string, q *http.Request) (Answ
 			q.Header[name] = values
 		}
 	}
-	w := &edge.Recorder{}
+	w := &middleware.Recorder{}
 	d.api.Serve(w, q.WithContext(x.ctx), pattern, x.caller)
 	if err := x.ctx.Err(); err != nil {
 		return Answer{}, err
@@ -253,7 +253,7 @@ func reply(w http.ResponseWriter, status int, body []byte) {
 }
 
 // answerOf is what a handler has answered.
-func answerOf(w *edge.Recorder) Answer {
+func answerOf(w *middleware.Recorder) Answer {
 	w.WriteHeader(http.StatusOK)
 	return Answer{w.Status, w.Header(), w.Body.Bytes()}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/api"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
-	"relaypdf/edge"
 	"relaypdf/render"
 	"relaypdf/render/spool"
 	"relaypdf/store"
@@ -259,7 +259,7 @@ func (b *bare) serve(ctx context.Context, bare bareConfig) error {
 	if b.api, err = api.New(cfg); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	server.Handler, b.client = edge.New(edge.Config{API: b.api.Handler(), Fail: b.api.Fail, Logger: cfg.Logger, Registry: b.registry}), newClient(cfg.BaseURL)
+	server.Handler, b.client = middleware.New(middleware.Config{API: b.api.Handler(), Fail: b.api.Fail, Logger: cfg.Logger, Registry: b.registry}), newClient(cfg.BaseURL)
 	go func() { _ = server.Serve(listener) }() // It ends with Close.
 	return nil
 }

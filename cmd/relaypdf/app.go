@@ -21,8 +21,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/limit"
 	"relaypdf/api/mcp"
+	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
-	"relaypdf/edge"
 	"relaypdf/guides"
 	"relaypdf/internal/guard"
 	"relaypdf/mail"
@@ -130,7 +130,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	if err != nil {
 		return nil, err
 	}
-	a.registry = edge.NewRegistry()
+	a.registry = middleware.NewRegistry()
 	apiConfig := api.Config{
 		AI: model, Limiter: limiter, Registry: a.registry,
 		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
@@ -152,11 +152,11 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	if err != nil {
 		return nil, err
 	}
-	a.public.Handler = edge.New(edge.Config{
+	a.public.Handler = middleware.New(middleware.Config{
 		API: a.API.Handler(), Serves: a.API.Serves, Fail: a.API.Fail, Pages: outside.before(pages, a.API.Handler()),
 		TrustedIPHeader: config.TrustedIPHeader, MaxDiscard: 2 * max(config.MaxBody, config.MaxFile), Logger: log, Registry: a.registry, Tracer: a.tracer,
 	})
-	a.private.Handler = edge.OwnHost(privateHandler(a.registry, a.public.Handler), append(config.ownHosts(), config.MetricsListen)...)
+	a.private.Handler = middleware.OwnHost(privateHandler(a.registry, a.public.Handler), append(config.ownHosts(), config.MetricsListen)...)
 	return a, nil
 }
 
@@ -164,7 +164,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 // there too: a worker has no other port, and no crowd of clients keeps probes away.
 func privateHandler(registry *prometheus.Registry, public http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", edge.Private(registry))
+	mux.Handle("/", middleware.Private(registry))
 	mux.Handle("GET /health", public)
 	mux.Handle("GET /health/ready", public)
 	return mux
@@ -236,7 +236,7 @@ func (a *App) bind(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("RELAYPDF_LISTEN: %w; stop what uses the address, or choose another", err)
 		}
-		a.bound[a.public], a.URL = edge.Listen(listener, maxConnections), "http://"+listener.Addr().String()
+		a.bound[a.public], a.URL = middleware.Listen(listener, maxConnections), "http://"+listener.Addr().String()
 		if err := a.nameBase(listener); err != nil {
 			return err
 		}

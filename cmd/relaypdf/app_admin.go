@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 	"relaypdf/views"
 )
 
@@ -52,7 +52,7 @@ func (a *App) counters() []views.Counter {
 	for i, answer := range answers {
 		list[i] = views.Counter{Name: answer.name, Note: answer.note}
 	}
-	counts, err := edge.Answered(a.registry)
+	counts, err := middleware.Answered(a.registry)
 	if err != nil {
 		a.log.Warn("count requests failed", "error", err)
 	}

@@ -15,9 +15,9 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/issuer"
 	"relaypdf/api/limit"
+	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
-	"relaypdf/edge"
 	"relaypdf/mail"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -105,9 +105,9 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	config := web.Config{
 		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.config.BaseURL, Version: version, SignUp: a.config.SignUp, Trial: a.config.Trial,
 		Prices: prices, Local: api.Loopback(a.config.BaseURL), Logger: a.log,
-		ClientIP:  func(r *http.Request) string { return edge.ClientIP(r.Context()) },
-		Place:     func(r *http.Request) string { return edge.Place(r, a.config.CountryHeader) },
-		RequestID: edge.RequestID, CheckURL: a.render.CheckURL, Paths: a.API.Paths(), Region: a.config.Region,
+		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
+		Place:     func(r *http.Request) string { return middleware.Place(r, a.config.CountryHeader) },
+		RequestID: middleware.RequestID, CheckURL: a.render.CheckURL, Paths: a.API.Paths(), Region: a.config.Region,
 		Settings: a.config.settings(), Counters: a.counters,
 	}
 	config.Input = func(ctx context.Context, accountID, callID string) ([]byte, error) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/edge"
+	"relaypdf/api/middleware"
 )
 
 // purgeTime bounds what one cache may take to forget.
@@ -20,7 +20,7 @@ func newEdgeCommand() *cobra.Command {
 	purge := &cobra.Command{
 		Use:   "purge [KEY...]",
 		Short: "Tell the caches in front of the service to forget what they keep, such as after a release or new prices",
-		Long: "Tell the caches of RELAYPDF_EDGE_PURGE_URL to forget what they keep under the keys: " + strings.Join(edge.Keys(), ", ") +
+		Long: "Tell the caches of RELAYPDF_EDGE_PURGE_URL to forget what they keep under the keys: " + strings.Join(middleware.Keys(), ", ") +
 			". Without a key it is `pages`, which is all but the assets: those have their content's hash in their address, and never need it. " +
 			"Run it when the last process has the new release or the new prices; what was asked of an older one until then is kept for minutes otherwise.",
 		RunE: func(cmd *cobra.Command, keys []string) error {
@@ -37,7 +37,7 @@ func newEdgeCommand() *cobra.Command {
 			client := &http.Client{Timeout: purgeTime}
 			var failed []error
 			for _, address := range config.EdgePurgeURLs {
-				if err := edge.Purge(cmd.Context(), client, address, keys); err != nil {
+				if err := middleware.Purge(cmd.Context(), client, address, keys); err != nil {
 					failed = append(failed, fmt.Errorf("%s: %w", address, err))
 				}
 			}

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"relaypdf/api"
+	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
-	"relaypdf/edge"
 	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -151,7 +151,7 @@ func parseSignUp(text string) (string, error) {
 }
 
 func parseHeaderName(text string) (string, error) {
-	header, ok := edge.ParseAddressHeader(text)
+	header, ok := middleware.ParseAddressHeader(text)
 	if !ok {
 		return "", errors.New("is not a header; write its name, or with the number of proxies that append to it, X-Forwarded-For:2")
 	}

@@ -20,8 +20,8 @@ import (
 	"testing"
 
 	"relaypdf/api/apitest"
+	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
-	"relaypdf/edge"
 	"relaypdf/render"
 	"relaypdf/render/egress"
 )
@@ -242,7 +242,7 @@ func checkAnswer(t *testing.T, port, public int, path string) {
 	})
 	handler := http.Handler(healthy)
 	if port != public {
-		handler = privateHandler(edge.NewRegistry(), healthy)
+		handler = privateHandler(middleware.NewRegistry(), healthy)
 	}
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))

@@ -1,7 +1,7 @@
-// Package edge is what every request passes before it is anybody's: its id, its
+// Package middleware is what every request passes before it is anybody's: its id, its
 // line in the log, panics, the address it comes from, what caches may keep of its
 // answer, and keys in addresses.
-package edge
+package middleware
 
 import (
 	"log/slog"
