@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"relaypdf/ai"
-	"relaypdf/ai/aitest"
+	"relaypdf/internal/fakellm"
 )
 
 // each runs a test with a model of either kind of provider.
-func each(t *testing.T, test func(t *testing.T, m ai.Model, p *aitest.Provider)) {
+func each(t *testing.T, test func(t *testing.T, m ai.Model, p *fakellm.Provider)) {
 	t.Helper()
 	for _, kind := range []string{ai.OpenAI, ai.Anthropic} {
 		t.Run(kind, func(t *testing.T) {
-			p := aitest.New(t, func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "hello", Input: 7, Output: 5} })
+			p := fakellm.New(t, func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "hello", Input: 7, Output: 5} })
 			m, err := ai.New(ai.Config{Provider: kind, Key: "the-key", BaseURL: p.URL, Model: "m"})
 			if err != nil {
 				t.Fatal(err)
@@ -29,7 +29,7 @@ func each(t *testing.T, test func(t *testing.T, m ai.Model, p *aitest.Provider))
 }
 
 func TestAnswer(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
+	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
 		got, err := m.Answer(t.Context(), ai.Conversation{System: "rules", Turns: []string{"one", "two", "three"}, MaxTokens: 900})
 		if want := (ai.Answer{Text: "hello", Usage: ai.Usage{Input: 7, Output: 5}}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
@@ -41,7 +41,7 @@ func TestAnswer(t *testing.T) {
 		if !strings.Contains(asked[0].Key, "the-key") {
 			t.Errorf("sent the key %q", asked[0].Key)
 		}
-		p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "he", Cut: true} })
+		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "he", Cut: true} })
 		if got, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || !got.Cut {
 			t.Errorf("what was cut off is %+v, %v", got, err)
 		}
@@ -51,7 +51,7 @@ func TestAnswer(t *testing.T) {
 // TestListen: a model that is heard while it writes says the same in the end, and
 // what breaks off is no answer.
 func TestListen(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
+	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
 		rest := make(chan struct{})
 		var parts []string
 		var firsts int
@@ -62,8 +62,8 @@ func TestListen(t *testing.T) {
 				close(rest) // The second half comes only when the first was heard.
 			}
 		})
-		p.Say(func(aitest.Asked) aitest.Reply {
-			return aitest.Reply{Text: "hello, world", Input: 7, Output: 5, Rest: rest}
+		p.Say(func(fakellm.Asked) fakellm.Reply {
+			return fakellm.Reply{Text: "hello, world", Input: 7, Output: 5, Rest: rest}
 		})
 		conversation := ai.Conversation{System: "rules", Turns: []string{"one"}, MaxTokens: 900}
 		got, err := m.Answer(ctx, conversation)
@@ -77,18 +77,18 @@ func TestListen(t *testing.T) {
 			t.Errorf("asked %+v", asked)
 		}
 		heard := ai.Listen(t.Context(), func(string, bool) {})
-		p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "he", Cut: true} })
+		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "he", Cut: true} })
 		if got, err := m.Answer(heard, conversation); err != nil || !got.Cut || got.Text != "he" {
 			t.Errorf("what was cut off is %+v, %v", got, err)
 		}
-		for _, reply := range []aitest.Reply{{Text: "broken", Broken: true}, {Status: http.StatusUnauthorized}, {Raw: "<html>"}, {Raw: "{}"}, {Raw: "data: " + strings.Repeat("x", 5<<20) + "\n\n"}} {
-			p.Say(func(aitest.Asked) aitest.Reply { return reply })
+		for _, reply := range []fakellm.Reply{{Text: "broken", Broken: true}, {Status: http.StatusUnauthorized}, {Raw: "<html>"}, {Raw: "{}"}, {Raw: "data: " + strings.Repeat("x", 5<<20) + "\n\n"}} {
+			p.Say(func(fakellm.Asked) fakellm.Reply { return reply })
 			var unavailable *ai.UnavailableError
 			if got, err := m.Answer(heard, conversation); !errors.As(err, &unavailable) || unavailable.Late {
 				t.Errorf("%.40v: got %+v, %v", reply, got, err)
 			}
 		}
-		p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Text: "later", Rest: make(chan struct{})} })
+		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "later", Rest: make(chan struct{})} })
 		late, cancel := context.WithTimeout(heard, 200*time.Millisecond)
 		defer cancel()
 		var unavailable *ai.UnavailableError
@@ -99,22 +99,22 @@ func TestListen(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
+	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
 		ask := func(ctx context.Context) error {
 			_, err := m.Answer(ctx, ai.Conversation{Turns: []string{"one"}, MaxTokens: 900})
 			return err
 		}
-		for _, reply := range []aitest.Reply{
+		for _, reply := range []fakellm.Reply{
 			{Status: http.StatusUnauthorized}, {Status: http.StatusTooManyRequests}, {Status: http.StatusInternalServerError},
 			{Raw: "<html>"}, {Raw: "{}"}, {Raw: `{"x":"` + strings.Repeat("x", 5<<20) + `"}`},
 		} {
-			p.Say(func(aitest.Asked) aitest.Reply { return reply })
+			p.Say(func(fakellm.Asked) fakellm.Reply { return reply })
 			var unavailable *ai.UnavailableError
 			if err := ask(t.Context()); !errors.As(err, &unavailable) || unavailable.Late || strings.Contains(err.Error(), "the-key") {
 				t.Errorf("%.40v: got %v", reply, err)
 			}
 		}
-		p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Hang: true} })
+		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Hang: true} })
 		late, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		var unavailable *ai.UnavailableError
@@ -132,10 +132,10 @@ func TestUnavailable(t *testing.T) {
 // TestRefusalThatPassesIsRetriedOnce: a busy provider is asked twice, one that refuses
 // the request for good once, and its own words are in the error.
 func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
+	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
 		for status, want := range map[int]int{http.StatusTooManyRequests: 2, http.StatusBadGateway: 2, http.StatusBadRequest: 1} {
 			before := len(p.Asked())
-			p.Say(func(aitest.Asked) aitest.Reply { return aitest.Reply{Status: status} })
+			p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Status: status} })
 			if _, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "refused by the fake provider") {
 				t.Errorf("%d: got %v", status, err)
 			}
@@ -144,12 +144,12 @@ func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
 			}
 		}
 		first := true
-		p.Say(func(aitest.Asked) aitest.Reply {
+		p.Say(func(fakellm.Asked) fakellm.Reply {
 			if first {
 				first = false
-				return aitest.Reply{Status: http.StatusServiceUnavailable}
+				return fakellm.Reply{Status: http.StatusServiceUnavailable}
 			}
-			return aitest.Reply{Text: "hello"}
+			return fakellm.Reply{Text: "hello"}
 		})
 		if got, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || got.Text != "hello" {
 			t.Errorf("a provider that was busy: got %+v, %v", got, err)
@@ -159,9 +159,9 @@ func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
 
 // TestErrorWithinAStream: a provider that fails after its first words gave no answer.
 func TestErrorWithinAStream(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *aitest.Provider) {
-		p.Say(func(aitest.Asked) aitest.Reply {
-			return aitest.Reply{Raw: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"}
+	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
+		p.Say(func(fakellm.Asked) fakellm.Reply {
+			return fakellm.Reply{Raw: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"}
 		})
 		ctx := ai.Listen(t.Context(), func(string, bool) {})
 		if got, err := m.Answer(ctx, ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "Overloaded") {

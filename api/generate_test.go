@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"relaypdf/ai"
-	"relaypdf/ai/aitest"
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/operation"
+	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -31,7 +31,7 @@ const generatePatience = 5 * time.Minute
 type generateLab struct {
 	*apitest.Server
 	t        *testing.T
-	provider *aitest.Provider
+	provider *fakellm.Provider
 }
 
 // Prices of a million tokens, in the labs: 3 and 15 dollars.
@@ -42,17 +42,17 @@ const (
 )
 
 // says makes a provider's answer of a template.
-func says(html string, sample, options object, input, output int64) aitest.Reply {
+func says(html string, sample, options object, input, output int64) fakellm.Reply {
 	text, err := json.Marshal(object{"html": html, "sampleData": sample, "options": options})
 	if err != nil {
 		panic(err)
 	}
-	return aitest.Reply{Text: string(text), Input: input, Output: output}
+	return fakellm.Reply{Text: string(text), Input: input, Output: output}
 }
 
 // always answers everything alike.
-func always(r aitest.Reply) func(aitest.Asked) aitest.Reply {
-	return func(aitest.Asked) aitest.Reply { return r }
+func always(r fakellm.Reply) func(fakellm.Asked) fakellm.Reply {
+	return func(fakellm.Asked) fakellm.Reply { return r }
 }
 
 var good = says("<h1>Bill for {{customer.name}}</h1>{{#each items}}<p>{{name}} {{formatCurrency price \"EUR\"}}</p>{{/each}}",
@@ -60,7 +60,7 @@ var good = says("<h1>Bill for {{customer.name}}</h1>{{#each items}}<p>{{name}} {
 
 func newGenerateLab(t *testing.T, db storetest.DB, kind string, timeout time.Duration) generateLab {
 	t.Helper()
-	provider := aitest.New(t, always(good))
+	provider := fakellm.New(t, always(good))
 	s := toolServerOn(t, &db, func(cfg *api.Config) { cfg.AI = generator(t, kind, provider, timeout) })
 	s.HTTP.Timeout = generatePatience
 	return generateLab{s, t, provider}
@@ -225,7 +225,7 @@ func TestGenerateQuote(t *testing.T) {
 		l.refusedField(l.ask(body, "Authorization", "Bearer "+secret), "quoteId", "not a quote of this account")
 		l.ask(body, "X-Service-Max-Charge-Microdollars", strconv.FormatInt(amount-1, 10)).Refused(l.t, fault.PaymentRequired)
 		// A call that fails gives it back.
-		l.provider.Say(always(aitest.Reply{Status: http.StatusBadRequest}))
+		l.provider.Say(always(fakellm.Reply{Status: http.StatusBadRequest}))
 		l.ask(body).Refused(l.t, fault.AIUnavailable)
 		if balance, held := l.Balance(l.t); balance != start || held != 0 {
 			l.t.Errorf("a failure took %d, held %d", start-balance, held)
@@ -288,7 +288,7 @@ func TestGenerateRepair(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
 		broken := says("<p>\n{{#each items}}{{formatDat when}}</p>", object{}, object{}, 100, 10)
-		for name, first := range map[string]aitest.Reply{
+		for name, first := range map[string]fakellm.Reply{
 			"did you mean":  says("<p>{{formatDat when}}</p>", object{}, object{}, 100, 10),
 			"line":          broken,
 			"JSON":          {Text: "Here is your template: {html", Input: 100, Output: 10},
@@ -300,7 +300,7 @@ func TestGenerateRepair(t *testing.T) {
 			"2 s":           says(`{{#each (range 1 9999)}}{{#each (range 1 9999)}}{{this}}{{/each}}{{/each}}`, object{}, object{}, 100, 10),
 		} {
 			before := len(l.provider.Asked())
-			l.provider.Say(func(a aitest.Asked) aitest.Reply {
+			l.provider.Say(func(a fakellm.Asked) fakellm.Reply {
 				if len(a.Turns) == 1 {
 					return first
 				}
@@ -366,11 +366,11 @@ func TestGenerateHostile(t *testing.T) {
 func TestGenerateFailuresOfADay(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
-		useless := always(aitest.Reply{Text: "no", Input: 1, Output: 1})
+		useless := always(fakellm.Reply{Text: "no", Input: 1, Output: 1})
 		start, _ := l.Balance(l.t)
 		for range store.MaxGenerationFailures {
 			// A provider that is down does not count.
-			l.provider.Say(always(aitest.Reply{Status: http.StatusUnauthorized}))
+			l.provider.Say(always(fakellm.Reply{Status: http.StatusUnauthorized}))
 			l.ask(object{"prompt": "a bill"}).Refused(l.t, fault.AIUnavailable)
 			l.provider.Say(useless)
 			l.ask(object{"prompt": "a bill"}).Refused(l.t, fault.ProcessingFailed)
@@ -396,7 +396,7 @@ func TestGenerateUnavailable(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
 		effects := len(l.Effects(l.t))
-		for name, reply := range map[string]aitest.Reply{
+		for name, reply := range map[string]fakellm.Reply{
 			"refuses the key": {Status: http.StatusUnauthorized},
 			"unknown model":   {Status: http.StatusNotFound},
 			"redirects":       {Status: http.StatusTemporaryRedirect},
@@ -430,7 +430,7 @@ func TestGenerateSlow(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		l := newGenerateLab(t, db, ai.OpenAI, 500*time.Millisecond)
-		l.provider.Say(always(aitest.Reply{Hang: true}))
+		l.provider.Say(always(fakellm.Reply{Hang: true}))
 		got := l.ask(object{"prompt": "a bill"}).Refused(t, fault.AIUnavailable)
 		if !strings.Contains(got.Message, "in time") {
 			t.Errorf("refused with %q", got.Message)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"relaypdf/ai"
-	"relaypdf/ai/aitest"
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/mcp"
@@ -20,6 +19,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
 	"relaypdf/gallery"
+	"relaypdf/internal/fakellm"
 	"relaypdf/store/credit"
 )
 
@@ -176,8 +176,8 @@ func (c *call) complete(o documented) {
 func serveEverything(t *testing.T) (service, []call) {
 	t.Helper()
 	s := serve(t, func(cfg *api.Config) {
-		provider := aitest.New(t, func(aitest.Asked) aitest.Reply {
-			return aitest.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
+		provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply {
+			return fakellm.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
 		})
 		model, err := ai.New(ai.Config{Provider: ai.OpenAI, Key: "provider-key", BaseURL: provider.URL, Model: "some-model"})
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-rod/rod/lib/input"
 
 	"relaypdf/ai"
-	"relaypdf/ai/aitest"
+	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 )
@@ -42,7 +42,7 @@ func (s *screen) inEditor(label, text string) {
 func TestTemplateFromADescription(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	provider := aitest.New(t, func(aitest.Asked) aitest.Reply { return aitest.Reply{Status: http.StatusBadRequest} })
+	provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Status: http.StatusBadRequest} })
 	app := startPages(t, func(c *Config) {
 		c.AI = ai.Config{Provider: ai.OpenAI, BaseURL: provider.URL, Key: "the-key", Model: "the-model"}
 		c.AIInput, c.AIOutput = 2_500_000, 10_000_000
@@ -62,8 +62,8 @@ func TestTemplateFromADescription(t *testing.T) {
 	maya.pictures("describe-failed")
 	maya.width(1440)
 	rest := make(chan struct{})
-	provider.Say(func(aitest.Asked) aitest.Reply {
-		return aitest.Reply{Text: `{"html":"<h1>Label of {{name}}</h1>{{number}}","sampleData":{"name":"Ada","number":12345678901234567890},"options":{"format":"A6"}}`, Input: 100, Output: 50, Rest: rest}
+	provider.Say(func(fakellm.Asked) fakellm.Reply {
+		return fakellm.Reply{Text: `{"html":"<h1>Label of {{name}}</h1>{{number}}","sampleData":{"name":"Ada","number":12345678901234567890},"options":{"format":"A6"}}`, Input: 100, Output: 50, Rest: rest}
 	})
 	maya.click("[data-describe-go]", `Write it for \$0\.`)
 	// It is seen while the model has not written it all, and is nowhere else yet.

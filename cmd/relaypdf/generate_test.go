@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"relaypdf/ai"
-	"relaypdf/ai/aitest"
+	"relaypdf/internal/fakellm"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
 )
@@ -24,8 +24,8 @@ func TestGenerateWithSettings(t *testing.T) {
 		if strings.HasPrefix(db.URL, "postgres") {
 			kind = ai.Anthropic
 		}
-		provider := aitest.New(t, func(a aitest.Asked) aitest.Reply {
-			return aitest.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
+		provider := fakellm.New(t, func(a fakellm.Asked) fakellm.Reply {
+			return fakellm.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
 		})
 		c := newCrashBench(t, db)
 		c.env = append(c.env, "RELAYPDF_AI_PROVIDER="+kind, "RELAYPDF_AI_BASE_URL="+provider.URL, "RELAYPDF_AI_API_KEY=the-key", "RELAYPDF_AI_MODEL=the-model",

@@ -12,9 +12,9 @@ import (
 	"github.com/go-rod/rod"
 
 	"relaypdf/ai"
-	"relaypdf/ai/aitest"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -24,8 +24,8 @@ import (
 // provider of models.
 func startPlayground(t *testing.T) *App {
 	t.Helper()
-	provider := aitest.New(t, func(aitest.Asked) aitest.Reply {
-		return aitest.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
+	provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply {
+		return fakellm.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
 	})
 	return startPages(t, func(c *Config) {
 		c.RateLimits = false

@@ -23,10 +23,10 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 	"golang.org/x/net/html"
 
-	"relaypdf/ai/aitest"
 	"relaypdf/api"
 	"relaypdf/gallery"
 	"relaypdf/guides"
+	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -252,8 +252,8 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	defer gone.Close()
-	provider := aitest.New(t, func(aitest.Asked) aitest.Reply {
-		return aitest.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
+	provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply {
+		return fakellm.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
 	})
 	app := startOpen(t, "RELAYPDF_EXTRA_CA="+authorityOf(t, gone), "RELAYPDF_ALLOW_HOSTS=127.0.0.1",
 		"RELAYPDF_AI_PROVIDER=openai", "RELAYPDF_AI_BASE_URL="+provider.URL, "RELAYPDF_AI_API_KEY=the-key", "RELAYPDF_AI_MODEL=the-model",

@@ -1,6 +1,6 @@
-// Package aitest is a fake provider of language models for tests: a server on this
+// Package fakellm is a fake provider of language models for tests: a server on this
 // machine that speaks like both kinds of providers and says what a test tells it to.
-package aitest
+package fakellm
 
 import (
 	"encoding/json"
