@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/ai"
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/api/llm"
 	"relaypdf/api/operation"
 	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
@@ -70,9 +70,9 @@ func newGenerateLab(t *testing.T, db storetest.DB, kind string, timeout time.Dur
 func eachGenerateLab(t *testing.T, test func(l generateLab)) {
 	t.Helper()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		kind := ai.OpenAI
+		kind := llm.OpenAI
 		if strings.HasPrefix(db.URL, "postgres") {
-			kind = ai.Anthropic
+			kind = llm.Anthropic
 		}
 		test(newGenerateLab(t, db, kind, generatePatience))
 	})
@@ -429,7 +429,7 @@ func TestGenerateUnavailable(t *testing.T) {
 func TestGenerateSlow(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		l := newGenerateLab(t, db, ai.OpenAI, 500*time.Millisecond)
+		l := newGenerateLab(t, db, llm.OpenAI, 500*time.Millisecond)
 		l.provider.Say(always(fakellm.Reply{Hang: true}))
 		got := l.ask(object{"prompt": "a bill"}).Refused(t, fault.AIUnavailable)
 		if !strings.Contains(got.Message, "in time") {

@@ -17,9 +17,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"relaypdf/ai"
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/llm"
 	"relaypdf/api/operation"
 	"relaypdf/internal/fakellm"
 	"relaypdf/render"
@@ -140,7 +140,7 @@ func toolServerOn(t *testing.T, db *storetest.DB, changes ...func(*api.Config)) 
 	}
 	s := apitest.New(t, apitest.Options{DB: db, Operations: operation.Rows, Change: func(cfg *api.Config) {
 		cfg.Render, cfg.NoRateLimits, cfg.MaxFile, cfg.MaxBody = lab.render, true, labMaxFile, 8<<20
-		cfg.AI = generator(t, ai.OpenAI, fakellm.New(t, always(good)), generatePatience)
+		cfg.AI = generator(t, llm.OpenAI, fakellm.New(t, always(good)), generatePatience)
 		for _, change := range changes {
 			change(cfg)
 		}
@@ -152,7 +152,7 @@ func toolServerOn(t *testing.T, db *storetest.DB, changes ...func(*api.Config)) 
 // generator asks a provider of some kind for models.
 func generator(t *testing.T, kind string, provider *fakellm.Provider, timeout time.Duration) *operation.AI {
 	t.Helper()
-	model, err := ai.New(ai.Config{Provider: kind, Key: "provider-key", BaseURL: provider.URL, Model: "some-model"})
+	model, err := llm.New(llm.Config{Provider: kind, Key: "provider-key", BaseURL: provider.URL, Model: "some-model"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/ai"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
+	"relaypdf/api/llm"
 	"relaypdf/api/wire"
 	"relaypdf/store/storetest"
 )
@@ -39,7 +39,7 @@ func TestTemplateMethodsOfPublishedClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newGenerateLab(t, storetest.SQLite(t), ai.OpenAI, generatePatience)
+			l := newGenerateLab(t, storetest.SQLite(t), llm.OpenAI, generatePatience)
 			send := func(want int, method, path, body string) apitest.Response {
 				t.Helper()
 				got := l.Send(t, apitest.Request{Method: method, Path: templatesPath + path, Body: body})

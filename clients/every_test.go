@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/ai"
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/api/llm"
 	"relaypdf/api/mcp"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
@@ -179,7 +179,7 @@ func serveEverything(t *testing.T) (service, []call) {
 		provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply {
 			return fakellm.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
 		})
-		model, err := ai.New(ai.Config{Provider: ai.OpenAI, Key: "provider-key", BaseURL: provider.URL, Model: "some-model"})
+		model, err := llm.New(llm.Config{Provider: llm.OpenAI, Key: "provider-key", BaseURL: provider.URL, Model: "some-model"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/ai"
+	"relaypdf/api/llm"
 )
 
 // describesPerMinute bounds how often a person asks a model for something, or
@@ -40,7 +40,7 @@ func (w editors) describeDraft(v *visit) error {
 		header.Set("Idempotency-Key", "editor "+order.QuoteID)
 	}
 	told := tell(v)
-	v.r = v.r.WithContext(ai.Listen(v.ctx(), told.hear))
+	v.r = v.r.WithContext(llm.Listen(v.ctx(), told.hear))
 	answer, err := v.send(http.MethodPost, templatesRoutes+"/generate", bytes.NewReader(body), header)
 	begun := told.end()
 	switch {

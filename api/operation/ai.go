@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/ai"
 	"relaypdf/api/fault"
+	"relaypdf/api/llm"
 	"relaypdf/api/op"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -18,7 +18,7 @@ import (
 // AI is the model that writes templates and takes data out of documents, and what it
 // costs.
 type AI struct {
-	Model ai.Model
+	Model llm.Model
 	// Input and Output are what the provider takes for a million tokens that it
 	// reads and writes.
 	Input, Output credit.Amount
@@ -38,7 +38,7 @@ const (
 
 // charge returns what tokens cost a customer, rounded up to a microdollar. The
 // factors are bounded by ai.Usage and the settings, so that it does not overflow.
-func (a *AI) charge(used ai.Usage) credit.Amount {
+func (a *AI) charge(used llm.Usage) credit.Amount {
 	cost := credit.Amount(used.Input)*a.Input + credit.Amount(used.Output)*a.Output
 	return (aiFactor*cost + million - 1) / million
 }
@@ -91,7 +91,7 @@ func (e *unusableError) Error() string { return "a model's answer is unusable: "
 
 // aiFailure words the failures of generations for the customer.
 func aiFailure(err error) *fault.Error {
-	var unavailable *ai.UnavailableError
+	var unavailable *llm.UnavailableError
 	var unusable *unusableError
 	switch {
 	case errors.Is(err, errNoAI):
@@ -151,11 +151,11 @@ const (
 
 // judge looks at an answer, and says what is wrong with it. Its error is not the
 // answer's.
-type judge func(ctx context.Context, answer ai.Answer) (faults []string, err error)
+type judge func(ctx context.Context, answer llm.Answer) (faults []string, err error)
 
 // ask has the model answer until its answer can be used, and returns what that took.
 // An account whose answers fail too often has to wait until tomorrow.
-func (e *Env) ask(ctx context.Context, c ai.Conversation, look judge) (used ai.Usage, err error) {
+func (e *Env) ask(ctx context.Context, c llm.Conversation, look judge) (used llm.Usage, err error) {
 	spared, err := e.Quotes.Begin(ctx)
 	if err != nil {
 		return used, err
@@ -164,7 +164,7 @@ func (e *Env) ask(ctx context.Context, c ai.Conversation, look judge) (used ai.U
 	defer cancel()
 	used, err = e.converse(bounded, c, look)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = &ai.UnavailableError{Cause: err, Late: true}
+		err = &llm.UnavailableError{Cause: err, Late: true}
 	}
 	if !blamed(ctx, err) {
 		// One more failure that counts is no reason to fail.
@@ -174,7 +174,7 @@ func (e *Env) ask(ctx context.Context, c ai.Conversation, look judge) (used ai.U
 }
 
 // converse asks, and asks again with what is wrong.
-func (e *Env) converse(ctx context.Context, c ai.Conversation, look judge) (used ai.Usage, err error) {
+func (e *Env) converse(ctx context.Context, c llm.Conversation, look judge) (used llm.Usage, err error) {
 	var faults []string
 	for range aiTries {
 		answer, err := e.AI.Model.Answer(ctx, c)
@@ -193,7 +193,7 @@ func (e *Env) converse(ctx context.Context, c ai.Conversation, look judge) (used
 // blamed tells whether a failure counts: the model was asked in vain, and neither the
 // provider nor this service is why.
 func blamed(ctx context.Context, err error) bool {
-	var unavailable *ai.UnavailableError
+	var unavailable *llm.UnavailableError
 	var unusable *unusableError
 	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.Late || err != nil && ctx.Err() != nil
 }

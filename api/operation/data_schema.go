@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
-	"relaypdf/ai"
+	"relaypdf/api/llm"
 )
 
 const (
@@ -278,7 +278,7 @@ type foundData struct {
 
 // readData looks at a model's answer, or says what is wrong with it. texts are those of
 // the pages that it was shown, by their numbers.
-func readData(answer ai.Answer, schema *jsonschema.Schema, texts map[int]string) (made foundData, faults []string) {
+func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string) (made foundData, faults []string) {
 	draft, fault := answer.ReadData()
 	if fault != "" {
 		return made, []string{fault}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/ai"
+	"relaypdf/api/llm"
 	"relaypdf/api/op"
 	"relaypdf/render"
 	"relaypdf/store/credit"
@@ -89,7 +89,7 @@ func (in *DataInput) Price(ctx context.Context, env *Env) (op.Price, error) {
 		}
 		return env.promised(ctx, in.QuoteID, digest)
 	}
-	return op.Price{Amount: in.most(env) + env.AI.charge(ai.MostReading(in.Schema.RawMessage, env.AI.MaxTokens))}, nil
+	return op.Price{Amount: in.most(env) + env.AI.charge(llm.MostReading(in.Schema.RawMessage, env.AI.MaxTokens))}, nil
 }
 
 // most is the most that a call costs but for a model.

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/ai"
 	"relaypdf/api/fault"
+	"relaypdf/api/llm"
 	"relaypdf/api/op"
 	"relaypdf/render"
 	"relaypdf/store/credit"
@@ -55,10 +55,10 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (op.Result, error) 
 	if err != nil {
 		return op.Result{}, err
 	}
-	c := ai.BeginReading(ai.Reading{Schema: in.Schema.RawMessage, Text: said.whole, Pictures: said.pictures})
+	c := llm.BeginReading(llm.Reading{Schema: in.Schema.RawMessage, Text: said.whole, Pictures: said.pictures})
 	c.MaxTokens = env.AI.MaxTokens
 	length := len(said.whole) + said.assumed
-	expected := c.ExpectedUsage(min(expectedAnswer, aroundData+length)).Add(ai.TextUsage(said.assumed))
+	expected := c.ExpectedUsage(min(expectedAnswer, aroundData+length)).Add(llm.TextUsage(said.assumed))
 	price := said.price(env, expected)
 	if in.Quote {
 		digest, err := in.digest()
@@ -72,7 +72,7 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (op.Result, error) 
 		return op.Result{}, fault.Invalid("quoteId", "was given for a document that says less; ask for a new one with quote: true")
 	}
 	var made foundData
-	used, err := env.ask(ctx, c, func(_ context.Context, answer ai.Answer) (faults []string, err error) {
+	used, err := env.ask(ctx, c, func(_ context.Context, answer llm.Answer) (faults []string, err error) {
 		made, faults = readData(answer, wanted, said.texts)
 		return faults, nil
 	})
@@ -97,13 +97,13 @@ type saidDocument struct {
 	about    render.MarkdownAbout
 	whole    string
 	texts    map[int]string // of the pages that are shown, by their numbers
-	pictures []ai.Picture
+	pictures []llm.Picture
 	// assumed is what pages are reckoned to say that would be read by OCR, in bytes.
 	assumed int
 }
 
 // price is what filling the schema costs with so many tokens.
-func (s *saidDocument) price(env *Env, used ai.Usage) credit.Amount {
+func (s *saidDocument) price(env *Env, used llm.Usage) credit.Amount {
 	price := env.Prices["pdf.data"] + env.AI.charge(used)
 	if len(s.about.Read) > 0 || s.assumed > 0 {
 		price += env.Prices["pdf.ocr"]
@@ -132,7 +132,7 @@ func (in *DataInput) read(ctx context.Context, env *Env) (*saidDocument, error) 
 		}
 		if in.reads() && len(about.Unread) > 0 {
 			if in.Quote {
-				said.assumed = min(len(about.Unread)*expectedPage, ai.MostText)
+				said.assumed = min(len(about.Unread)*expectedPage, llm.MostText)
 			} else if len(said.texts) == 0 {
 				err = said.look(ctx, env, file)
 			}
@@ -161,16 +161,16 @@ func (s *saidDocument) take(body op.Body) error {
 			page.Markdown = ""
 		}
 	}
-	if s.whole = whole.String(); len(s.whole) > ai.MostText || body.Size() > most {
-		return fault.Invalid("pages", fmt.Sprintf("say more than the %d bytes that a model is shown of a document; choose fewer", ai.MostText))
+	if s.whole = whole.String(); len(s.whole) > llm.MostText || body.Size() > most {
+		return fault.Invalid("pages", fmt.Sprintf("say more than the %d bytes that a model is shown of a document; choose fewer", llm.MostText))
 	}
 	return nil
 }
 
 // look draws the pages of a document that says nothing.
 func (s *saidDocument) look(ctx context.Context, env *Env, file render.PDFFile) error {
-	if len(s.about.Unread) > ai.MostPictures {
-		return fault.Invalid("pages", fmt.Sprintf("are %d that no text can be read of; a model is shown at most %d of these: choose fewer", len(s.about.Unread), ai.MostPictures))
+	if len(s.about.Unread) > llm.MostPictures {
+		return fault.Invalid("pages", fmt.Sprintf("are %d that no text can be read of; a model is shown at most %d of these: choose fewer", len(s.about.Unread), llm.MostPictures))
 	}
 	for _, n := range s.about.Unread {
 		drawn, _, err := env.Render.RasterPages(ctx, file, render.Raster{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})
@@ -181,7 +181,7 @@ func (s *saidDocument) look(ctx context.Context, env *Env, file render.PDFFile) 
 		if err := errors.Join(err, drawn.Close()); err != nil {
 			return fmt.Errorf("picture of a page: %w", err)
 		}
-		s.pictures = append(s.pictures, ai.Picture{Page: n, JPEG: picture})
+		s.pictures = append(s.pictures, llm.Picture{Page: n, JPEG: picture})
 		s.texts[n] = ""
 	}
 	for i := range s.Pages {

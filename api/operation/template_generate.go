@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/ai"
 	"relaypdf/api/fault"
+	"relaypdf/api/llm"
 	"relaypdf/api/op"
 	"relaypdf/render"
 	"relaypdf/store/credit"
@@ -80,13 +80,13 @@ func (in *GenerateInput) sample() (json.RawMessage, error) {
 }
 
 // conversation is what the model is asked first.
-func (in *GenerateInput) conversation(a *AI) (ai.Conversation, error) {
+func (in *GenerateInput) conversation(a *AI) (llm.Conversation, error) {
 	sample, err := in.sample()
 	if err != nil {
-		return ai.Conversation{}, err
+		return llm.Conversation{}, err
 	}
 	settled, err := json.Marshal(in.Options)
-	c := ai.Begin(ai.Order{
+	c := llm.Begin(llm.Order{
 		Prompt: in.Prompt, Sample: sample, Options: settled, Helpers: render.TemplateHelpers(), OptionNames: modelOptions,
 	})
 	c.MaxTokens = a.MaxTokens
@@ -126,7 +126,7 @@ func (in *GenerateInput) Price(ctx context.Context, env *Env) (op.Price, error) 
 
 // generation is the price of a generated template: its own, that of the tokens, and
 // that of the PDF which shows that it works.
-func (e *Env) generation(used ai.Usage) credit.Amount {
+func (e *Env) generation(used llm.Usage) credit.Amount {
 	return e.Prices["templates.generate"] + e.AI.charge(used) + e.Prices["pdf.create"]
 }
 
@@ -170,7 +170,7 @@ type generator struct {
 
 // judge tries a model's template, and says what is wrong with it. Nothing of it runs
 // but where customers' templates do.
-func (g *generator) judge(ctx context.Context, answer ai.Answer) (faults []string, err error) {
+func (g *generator) judge(ctx context.Context, answer llm.Answer) (faults []string, err error) {
 	draft, fault := answer.Read()
 	if fault != "" {
 		return []string{fault}, nil
@@ -204,7 +204,7 @@ func (o *draftOptions) Validate() error {
 }
 
 // options puts the request's options over the model's.
-func (g *generator) options(ctx context.Context, draft ai.Draft, made *GeneratedTemplate) (PDFOptions, error) {
+func (g *generator) options(ctx context.Context, draft llm.Draft, made *GeneratedTemplate) (PDFOptions, error) {
 	settled, err := json.Marshal(g.in.Options)
 	if err != nil {
 		return PDFOptions{}, err

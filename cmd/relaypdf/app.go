@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"relaypdf/ai"
 	"relaypdf/api"
 	"relaypdf/api/limit"
+	"relaypdf/api/llm"
 	"relaypdf/api/mcp"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
@@ -211,7 +211,7 @@ func openAI(config Config) (*operation.AI, error) {
 	if config.AI.Provider == "" {
 		return nil, nil
 	}
-	model, err := ai.New(config.AI)
+	model, err := llm.New(config.AI)
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_AI_PROVIDER: %w", err)
 	}

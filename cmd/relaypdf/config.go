@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"relaypdf/ai"
+	"relaypdf/api/llm"
 	"relaypdf/store/credit"
 )
 
@@ -70,7 +70,7 @@ type Config struct {
 	StripeSecretKey, StripeWebhookSecret string
 	StripeAPIURL                         string                   // stand-in on this machine; empty is Stripe
 	Prices                               map[string]credit.Amount // overrides, by operation name
-	AI                                   ai.Config                // who writes templates; empty: nobody
+	AI                                   llm.Config               // who writes templates; empty: nobody
 	AIInput                              credit.Amount            // for a million tokens that the model reads
 	AIOutput                             credit.Amount            // for a million tokens that it writes
 	AIMaxTokens                          int                      // the most that one answer may have

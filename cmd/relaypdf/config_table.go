@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"relaypdf/ai"
 	"relaypdf/api"
+	"relaypdf/api/llm"
 	"relaypdf/api/operation"
 	"relaypdf/store/credit"
 	"relaypdf/web"
@@ -368,7 +368,7 @@ var settings = []setting{
 	{
 		name: "ai-provider", group: groupServer,
 		doc:   "Whose model writes templates (`POST /v1/templates/generate`) and fills schemas (`POST /v1/pdf/data`): `openai`, which is every service with chat completions, or `anthropic`. Empty: nobody.",
-		apply: into(func(c *Config) *string { return &c.AI.Provider }, parseOneOf(ai.OpenAI, ai.Anthropic)),
+		apply: into(func(c *Config) *string { return &c.AI.Provider }, parseOneOf(llm.OpenAI, llm.Anthropic)),
 	},
 	{
 		name: "ai-api-key", group: groupServer, secret: true,

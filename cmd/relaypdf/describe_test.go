@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-rod/rod/lib/input"
 
-	"relaypdf/ai"
+	"relaypdf/api/llm"
 	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
@@ -44,7 +44,7 @@ func TestTemplateFromADescription(t *testing.T) {
 	t.Parallel()
 	provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Status: http.StatusBadRequest} })
 	app := startPages(t, func(c *Config) {
-		c.AI = ai.Config{Provider: ai.OpenAI, BaseURL: provider.URL, Key: "the-key", Model: "the-model"}
+		c.AI = llm.Config{Provider: llm.OpenAI, BaseURL: provider.URL, Key: "the-key", Model: "the-model"}
 		c.AIInput, c.AIOutput = 2_500_000, 10_000_000
 	})
 	maya := openScreen(t, openBrowser(t), app)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"relaypdf/ai"
+	"relaypdf/api/llm"
 	"relaypdf/internal/fakellm"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -20,9 +20,9 @@ import (
 func TestGenerateWithSettings(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		kind := ai.OpenAI
+		kind := llm.OpenAI
 		if strings.HasPrefix(db.URL, "postgres") {
-			kind = ai.Anthropic
+			kind = llm.Anthropic
 		}
 		provider := fakellm.New(t, func(a fakellm.Asked) fakellm.Reply {
 			return fakellm.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-rod/rod"
 
-	"relaypdf/ai"
+	"relaypdf/api/llm"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/internal/fakellm"
@@ -29,7 +29,7 @@ func startPlayground(t *testing.T) *App {
 	})
 	return startPages(t, func(c *Config) {
 		c.RateLimits = false
-		c.AI = ai.Config{Provider: ai.OpenAI, BaseURL: provider.URL, Key: "the-key", Model: "the-model"}
+		c.AI = llm.Config{Provider: llm.OpenAI, BaseURL: provider.URL, Key: "the-key", Model: "the-model"}
 		c.AIInput, c.AIOutput, c.AIMaxTokens = 2*credit.Dollar, 10*credit.Dollar, 3000
 	})
 }

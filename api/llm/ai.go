@@ -1,6 +1,6 @@
-// Package ai asks a provider of language models for templates and for the data of
+// Package llm asks a provider of language models for templates and for the data of
 // documents, and reads what it answers. The answers are a stranger's text: nothing here runs them.
-package ai
+package llm
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package ai_test
+package llm_test
 
 import (
 	"context"
@@ -9,17 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/ai"
+	"relaypdf/api/llm"
 	"relaypdf/internal/fakellm"
 )
 
 // each runs a test with a model of either kind of provider.
-func each(t *testing.T, test func(t *testing.T, m ai.Model, p *fakellm.Provider)) {
+func each(t *testing.T, test func(t *testing.T, m llm.Model, p *fakellm.Provider)) {
 	t.Helper()
-	for _, kind := range []string{ai.OpenAI, ai.Anthropic} {
+	for _, kind := range []string{llm.OpenAI, llm.Anthropic} {
 		t.Run(kind, func(t *testing.T) {
 			p := fakellm.New(t, func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "hello", Input: 7, Output: 5} })
-			m, err := ai.New(ai.Config{Provider: kind, Key: "the-key", BaseURL: p.URL, Model: "m"})
+			m, err := llm.New(llm.Config{Provider: kind, Key: "the-key", BaseURL: p.URL, Model: "m"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,9 +29,9 @@ func each(t *testing.T, test func(t *testing.T, m ai.Model, p *fakellm.Provider)
 }
 
 func TestAnswer(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
-		got, err := m.Answer(t.Context(), ai.Conversation{System: "rules", Turns: []string{"one", "two", "three"}, MaxTokens: 900})
-		if want := (ai.Answer{Text: "hello", Usage: ai.Usage{Input: 7, Output: 5}}); err != nil || got != want {
+	each(t, func(t *testing.T, m llm.Model, p *fakellm.Provider) {
+		got, err := m.Answer(t.Context(), llm.Conversation{System: "rules", Turns: []string{"one", "two", "three"}, MaxTokens: 900})
+		if want := (llm.Answer{Text: "hello", Usage: llm.Usage{Input: 7, Output: 5}}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		asked := p.Asked()
@@ -42,7 +42,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("sent the key %q", asked[0].Key)
 		}
 		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "he", Cut: true} })
-		if got, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || !got.Cut {
+		if got, err := m.Answer(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || !got.Cut {
 			t.Errorf("what was cut off is %+v, %v", got, err)
 		}
 	})
@@ -51,11 +51,11 @@ func TestAnswer(t *testing.T) {
 // TestListen: a model that is heard while it writes says the same in the end, and
 // what breaks off is no answer.
 func TestListen(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
+	each(t, func(t *testing.T, m llm.Model, p *fakellm.Provider) {
 		rest := make(chan struct{})
 		var parts []string
 		var firsts int
-		ctx := ai.Listen(t.Context(), func(part string, first bool) {
+		ctx := llm.Listen(t.Context(), func(part string, first bool) {
 			parts = append(parts, part)
 			if first {
 				firsts++
@@ -65,9 +65,9 @@ func TestListen(t *testing.T) {
 		p.Say(func(fakellm.Asked) fakellm.Reply {
 			return fakellm.Reply{Text: "hello, world", Input: 7, Output: 5, Rest: rest}
 		})
-		conversation := ai.Conversation{System: "rules", Turns: []string{"one"}, MaxTokens: 900}
+		conversation := llm.Conversation{System: "rules", Turns: []string{"one"}, MaxTokens: 900}
 		got, err := m.Answer(ctx, conversation)
-		if want := (ai.Answer{Text: "hello, world", Usage: ai.Usage{Input: 7, Output: 5}}); err != nil || got != want {
+		if want := (llm.Answer{Text: "hello, world", Usage: llm.Usage{Input: 7, Output: 5}}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		if len(parts) != 2 || strings.Join(parts, "") != "hello, world" || firsts != 1 {
@@ -76,14 +76,14 @@ func TestListen(t *testing.T) {
 		if asked := p.Asked(); len(asked) != 1 || asked[0].System != "rules" || asked[0].MaxTokens != 900 {
 			t.Errorf("asked %+v", asked)
 		}
-		heard := ai.Listen(t.Context(), func(string, bool) {})
+		heard := llm.Listen(t.Context(), func(string, bool) {})
 		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "he", Cut: true} })
 		if got, err := m.Answer(heard, conversation); err != nil || !got.Cut || got.Text != "he" {
 			t.Errorf("what was cut off is %+v, %v", got, err)
 		}
 		for _, reply := range []fakellm.Reply{{Text: "broken", Broken: true}, {Status: http.StatusUnauthorized}, {Raw: "<html>"}, {Raw: "{}"}, {Raw: "data: " + strings.Repeat("x", 5<<20) + "\n\n"}} {
 			p.Say(func(fakellm.Asked) fakellm.Reply { return reply })
-			var unavailable *ai.UnavailableError
+			var unavailable *llm.UnavailableError
 			if got, err := m.Answer(heard, conversation); !errors.As(err, &unavailable) || unavailable.Late {
 				t.Errorf("%.40v: got %+v, %v", reply, got, err)
 			}
@@ -91,7 +91,7 @@ func TestListen(t *testing.T) {
 		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "later", Rest: make(chan struct{})} })
 		late, cancel := context.WithTimeout(heard, 200*time.Millisecond)
 		defer cancel()
-		var unavailable *ai.UnavailableError
+		var unavailable *llm.UnavailableError
 		if _, err := m.Answer(late, conversation); !errors.As(err, &unavailable) || !unavailable.Late {
 			t.Errorf("a provider that stops in the middle: got %v", err)
 		}
@@ -99,9 +99,9 @@ func TestListen(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
+	each(t, func(t *testing.T, m llm.Model, p *fakellm.Provider) {
 		ask := func(ctx context.Context) error {
-			_, err := m.Answer(ctx, ai.Conversation{Turns: []string{"one"}, MaxTokens: 900})
+			_, err := m.Answer(ctx, llm.Conversation{Turns: []string{"one"}, MaxTokens: 900})
 			return err
 		}
 		for _, reply := range []fakellm.Reply{
@@ -109,7 +109,7 @@ func TestUnavailable(t *testing.T) {
 			{Raw: "<html>"}, {Raw: "{}"}, {Raw: `{"x":"` + strings.Repeat("x", 5<<20) + `"}`},
 		} {
 			p.Say(func(fakellm.Asked) fakellm.Reply { return reply })
-			var unavailable *ai.UnavailableError
+			var unavailable *llm.UnavailableError
 			if err := ask(t.Context()); !errors.As(err, &unavailable) || unavailable.Late || strings.Contains(err.Error(), "the-key") {
 				t.Errorf("%.40v: got %v", reply, err)
 			}
@@ -117,7 +117,7 @@ func TestUnavailable(t *testing.T) {
 		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Hang: true} })
 		late, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		var unavailable *ai.UnavailableError
+		var unavailable *llm.UnavailableError
 		if err := ask(late); !errors.As(err, &unavailable) || !unavailable.Late {
 			t.Errorf("a provider that hangs: got %v", err)
 		}
@@ -132,11 +132,11 @@ func TestUnavailable(t *testing.T) {
 // TestRefusalThatPassesIsRetriedOnce: a busy provider is asked twice, one that refuses
 // the request for good once, and its own words are in the error.
 func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
+	each(t, func(t *testing.T, m llm.Model, p *fakellm.Provider) {
 		for status, want := range map[int]int{http.StatusTooManyRequests: 2, http.StatusBadGateway: 2, http.StatusBadRequest: 1} {
 			before := len(p.Asked())
 			p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Status: status} })
-			if _, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "refused by the fake provider") {
+			if _, err := m.Answer(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "refused by the fake provider") {
 				t.Errorf("%d: got %v", status, err)
 			}
 			if got := len(p.Asked()) - before; got != want {
@@ -151,7 +151,7 @@ func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
 			}
 			return fakellm.Reply{Text: "hello"}
 		})
-		if got, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || got.Text != "hello" {
+		if got, err := m.Answer(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || got.Text != "hello" {
 			t.Errorf("a provider that was busy: got %+v, %v", got, err)
 		}
 	})
@@ -159,12 +159,12 @@ func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
 
 // TestErrorWithinAStream: a provider that fails after its first words gave no answer.
 func TestErrorWithinAStream(t *testing.T) {
-	each(t, func(t *testing.T, m ai.Model, p *fakellm.Provider) {
+	each(t, func(t *testing.T, m llm.Model, p *fakellm.Provider) {
 		p.Say(func(fakellm.Asked) fakellm.Reply {
 			return fakellm.Reply{Raw: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"}
 		})
-		ctx := ai.Listen(t.Context(), func(string, bool) {})
-		if got, err := m.Answer(ctx, ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "Overloaded") {
+		ctx := llm.Listen(t.Context(), func(string, bool) {})
+		if got, err := m.Answer(ctx, llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "Overloaded") {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
@@ -172,14 +172,14 @@ func TestErrorWithinAStream(t *testing.T) {
 
 // TestNoKeyTravels: a provider's redirect gets neither the key nor the question.
 func TestNoKeyTravels(t *testing.T) {
-	for _, kind := range []string{ai.OpenAI, ai.Anthropic} {
+	for _, kind := range []string{llm.OpenAI, llm.Anthropic} {
 		other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s: %s with %v", kind, r.URL, r.Header) }))
 		first := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
-		m, err := ai.New(ai.Config{Provider: kind, Key: "the-key", BaseURL: first.URL, Model: "m"})
+		m, err := llm.New(llm.Config{Provider: kind, Key: "the-key", BaseURL: first.URL, Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Answer(t.Context(), ai.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil {
+		if _, err := m.Answer(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil {
 			t.Errorf("%s: a redirect is an answer", kind)
 		}
 		first.Close()
@@ -203,7 +203,7 @@ func TestRead(t *testing.T) {
 		`{"html":7}`:                     "not valid JSON",
 		strings.Repeat(`{"html":`, 9999): "no JSON object",
 	} {
-		d, fault := ai.Answer{Text: text}.Read()
+		d, fault := llm.Answer{Text: text}.Read()
 		if want == "" && (fault != "" || d.HTML == "" || len(d.Options) < 2 || len(d.SampleData) < 2) || !strings.Contains(fault, want) {
 			t.Errorf("%.60q: got %+v and %q, want %q", text, d, fault, want)
 		}
@@ -213,7 +213,7 @@ func TestRead(t *testing.T) {
 // TestUsageBounds: what a conversation is expected to take is within the most that
 // it can, and a repair is within that too.
 func TestUsageBounds(t *testing.T) {
-	c := ai.Begin(ai.Order{Prompt: strings.Repeat("é", 5000), Sample: []byte(`{"a":1}`), Helpers: []string{"qr"}, OptionNames: []string{"format"}})
+	c := llm.Begin(llm.Order{Prompt: strings.Repeat("é", 5000), Sample: []byte(`{"a":1}`), Helpers: []string{"qr"}, OptionNames: []string{"format"}})
 	c.MaxTokens = 1000
 	most, usual := c.MostUsage(), c.ExpectedUsage(12<<10)
 	if usual.Input >= most.Input || usual.Output > most.Output || usual.Output != 1000 {
