@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/fakestripe"
 	"relaypdf/mail"
 	"relaypdf/payments"
-	"relaypdf/payments/fakestripe"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/payments/fakestripe"
+	"relaypdf/internal/fakestripe"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/fakestripe"
 	"relaypdf/payments"
-	"relaypdf/payments/fakestripe"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"relaypdf/api"
+	"relaypdf/internal/fakestripe"
 	"relaypdf/payments"
-	"relaypdf/payments/fakestripe"
 	"relaypdf/static"
 )
 

@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/fakestripe"
 	"relaypdf/mail"
 	"relaypdf/payments"
-	"relaypdf/payments/fakestripe"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
