@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"relaypdf/internal/fakestripe"
-	"relaypdf/payments"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
 	"relaypdf/web"
+	"relaypdf/web/payments"
 )
 
 // till is a house that takes payments.

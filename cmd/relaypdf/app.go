@@ -26,11 +26,11 @@ import (
 	"relaypdf/guides"
 	"relaypdf/internal/guard"
 	"relaypdf/mail"
-	"relaypdf/payments"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/trace"
+	"relaypdf/web/payments"
 )
 
 // App is the whole service, put together. End-to-end tests start it as it is.

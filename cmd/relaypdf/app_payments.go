@@ -9,8 +9,8 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/internal/fakestripe"
-	"relaypdf/payments"
 	"relaypdf/static"
+	"relaypdf/web/payments"
 )
 
 // Of the stand-in for Stripe that a developer's server has.

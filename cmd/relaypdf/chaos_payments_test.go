@@ -21,10 +21,10 @@ import (
 
 	"relaypdf/internal/fakestripe"
 	"relaypdf/mail"
-	"relaypdf/payments"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
+	"relaypdf/web/payments"
 )
 
 const (

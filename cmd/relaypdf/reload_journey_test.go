@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"relaypdf/internal/slow"
-	"relaypdf/payments"
 	"relaypdf/store"
 	"relaypdf/store/credit"
+	"relaypdf/web/payments"
 )
 
 // reloadForm is the form of auto-reload on the wallet's page.

@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"relaypdf/internal/fakestripe"
-	"relaypdf/payments"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
+	"relaypdf/web/payments"
 )
 
 var mockListens = regexp.MustCompile(`Listening for HTTP at address: \S+:(\d+)`)

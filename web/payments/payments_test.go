@@ -18,10 +18,10 @@ import (
 
 	"relaypdf/internal/fakestripe"
 	"relaypdf/mail"
-	"relaypdf/payments"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
+	"relaypdf/web/payments"
 )
 
 const (
