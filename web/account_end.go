@@ -3,9 +3,9 @@ package web
 import (
 	"errors"
 
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
+	"relaypdf/web/mail"
 )
 
 // endAccount has the account deleted after a grace, told to all its owners.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
+	"relaypdf/web/mail"
 )
 
 // Changes of credentials. A session alone makes none: the member gives the password, a

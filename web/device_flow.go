@@ -12,9 +12,9 @@ import (
 
 	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
+	"relaypdf/web/mail"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"relaypdf/api/wire"
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
+	"relaypdf/web/mail"
 )
 
 // Where programs ask to act for people (OAuth 2.1).

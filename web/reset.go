@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
+	"relaypdf/web/mail"
 )
 
 // How often links may be asked for: by one address, and for one person.

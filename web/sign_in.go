@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
+	"relaypdf/web/mail"
 )
 
 // wrongPassword is said of a wrong password and of an unknown address alike.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/views"
+	"relaypdf/web/mail"
 )
 
 // How many accounts one address may make, and how many in all in an hour may

@@ -18,12 +18,12 @@ import (
 	"relaypdf/api/limit"
 	"relaypdf/gallery"
 	"relaypdf/guides"
-	"relaypdf/mail"
 	"relaypdf/static"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
 	"relaypdf/views"
+	"relaypdf/web/mail"
 )
 
 // Config is what the pages are made of and how they behave.

@@ -22,12 +22,12 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/limit"
 	"relaypdf/api/middleware"
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
 	"relaypdf/store/storetest"
 	"relaypdf/web"
+	"relaypdf/web/mail"
 )
 
 // letters keeps what would be sent.

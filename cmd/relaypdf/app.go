@@ -25,11 +25,11 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/guides"
 	"relaypdf/internal/guard"
-	"relaypdf/mail"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/trace"
+	"relaypdf/web/mail"
 	"relaypdf/web/payments"
 )
 

@@ -18,13 +18,13 @@ import (
 	"relaypdf/api/middleware"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
-	"relaypdf/mail"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/seal"
 	"relaypdf/views"
 	"relaypdf/web"
 	"relaypdf/web/identity"
+	"relaypdf/web/mail"
 )
 
 // openPost prepares the sending of mails, where a server is set for them.

@@ -20,10 +20,10 @@ import (
 	"time"
 
 	"relaypdf/internal/fakestripe"
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
+	"relaypdf/web/mail"
 	"relaypdf/web/payments"
 )
 

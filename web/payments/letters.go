@@ -1,8 +1,8 @@
 package payments
 
 import (
-	"relaypdf/mail"
 	"relaypdf/store"
+	"relaypdf/web/mail"
 )
 
 // telling writes to those who pay for an account what has become of an

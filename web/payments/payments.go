@@ -22,9 +22,9 @@ import (
 	"github.com/stripe/stripe-go/v76/paymentintent"
 	"github.com/stripe/stripe-go/v76/refund"
 
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/store/credit"
+	"relaypdf/web/mail"
 )
 
 // Bounds of a top-up.

@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"relaypdf/internal/fakestripe"
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
+	"relaypdf/web/mail"
 	"relaypdf/web/payments"
 )
 

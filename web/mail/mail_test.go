@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/mail"
 	"relaypdf/store"
 	"relaypdf/store/seal"
 	"relaypdf/store/storetest"
+	"relaypdf/web/mail"
 )
 
 // server is an SMTP server that keeps what it takes.
