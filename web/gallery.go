@@ -10,8 +10,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/gallery"
-	"relaypdf/guides"
 	"relaypdf/views"
+	"relaypdf/web/docs"
 )
 
 const galleryPath = "/pdf-templates"
@@ -166,8 +166,8 @@ func (w layouts) showLayout(v *visit) error {
 		return err
 	}
 	call := fmt.Sprintf("{\"templateId\": %q, \"templateData\": %s}", l.ID, sample)
-	m.Sample, m.HTML, m.Options = guides.Sample("sample.json", "json", sample), guides.Sample("template.html", "html", l.HTML), guides.Sample("options.json", "json", options)
-	m.Call = guides.Sample("Call it", "sh", guides.Curl(guides.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: call, File: l.ID + ".pdf"}))
+	m.Sample, m.HTML, m.Options = docs.Sample("sample.json", "json", sample), docs.Sample("template.html", "html", l.HTML), docs.Sample("options.json", "json", options)
+	m.Call = docs.Sample("Call it", "sh", docs.Curl(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: call, File: l.ID + ".pdf"}))
 	return v.show(http.StatusOK, views.LayoutPageOf(w.publicPage(l.Name, l.Description, galleryPath, l.Href()), m))
 }
 

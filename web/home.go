@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/guides"
 	"relaypdf/views"
+	"relaypdf/web/docs"
 )
 
 const (
@@ -61,9 +61,9 @@ func (w publics) home() views.Home {
 			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers, Limit: fmt.Sprintf("%d pages an hour", livePerHour),
 			Page: views.LivePage{Image: drawnPath + d.nameOf("example"), Width: 595, Height: 842, Facts: "A4 · made of this HTML"},
 		},
-		Samples: guides.Samples(guides.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: `{"html":"<h1>Order 1042</h1>"}`, File: "order.pdf"}),
-		Fault:   guides.Sample("The answer to a typo, 400", "json", homeFault),
-		SelfHost: guides.Sample("Docker or Podman", "sh",
+		Samples: docs.Samples(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: `{"html":"<h1>Order 1042</h1>"}`, File: "order.pdf"}),
+		Fault:   docs.Sample("The answer to a typo, 400", "json", homeFault),
+		SelfHost: docs.Sample("Docker or Podman", "sh",
 			"make image\ndocker run --security-opt seccomp=deploy/seccomp.json \\\n  -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf:full"),
 	}
 	for _, line := range w.priceLines() {

@@ -19,10 +19,10 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/wire"
-	"relaypdf/guides"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/views"
+	"relaypdf/web/docs"
 )
 
 const playgroundPath = "/dashboard/playground"
@@ -336,7 +336,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	}
 	if m.Async || file.URL == "" {
 		if !m.Async {
-			m.Text = guides.Own("Answer", "json", indentedText(answer.Body.Bytes()))
+			m.Text = docs.Own("Answer", "json", indentedText(answer.Body.Bytes()))
 		}
 		return m, http.StatusOK, nil
 	}
@@ -379,7 +379,7 @@ func (p *playground) look(m *views.PlayResult) error {
 	if language == "json" {
 		seen.Text = indentedText([]byte(seen.Text))
 	}
-	m.Text = guides.Own(m.Filename, language, seen.Text)
+	m.Text = docs.Own(m.Filename, language, seen.Text)
 	m.Sheets = seen.ContentType == "application/pdf"
 	for _, image := range seen.Images {
 		m.Images = append(m.Images, "data:"+image.ContentType+";base64,"+base64.StdEncoding.EncodeToString(image.Data))
@@ -449,7 +449,7 @@ func (p *playground) showCall(m *views.Playground, body []byte) {
 	if p.input.values["response"] == answerAddress || p.input.values["response"] == answerJob {
 		file = ""
 	}
-	m.Samples = append([]views.Sample{guides.Own("JSON", "json", indentedText(body))}, guides.Samples(guides.Request{
+	m.Samples = append([]views.Sample{docs.Own("JSON", "json", indentedText(body))}, docs.Samples(docs.Request{
 		Method: http.MethodPost, URL: p.cfg.BaseURL + p.operation.Path, Body: string(body), File: file, Private: true,
 	})...)
 }

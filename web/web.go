@@ -17,12 +17,12 @@ import (
 	"relaypdf/api/delivery"
 	"relaypdf/api/limit"
 	"relaypdf/gallery"
-	"relaypdf/guides"
 	"relaypdf/static"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
 	"relaypdf/views"
+	"relaypdf/web/docs"
 	"relaypdf/web/mail"
 )
 
@@ -169,7 +169,7 @@ type Web struct {
 	pictures  *pictures
 	listed    []place         // the public pages
 	documents clientDocuments // of programs that ask to be let in
-	docs      *guides.Book
+	docs      *docs.Book
 	scs       *scs.SessionManager
 	cfg       Config
 	log       *slog.Logger
@@ -222,7 +222,7 @@ func New(cfg Config) (*Web, error) {
 	w.hooks = delivery.Endpoints{Store: cfg.Store, Box: cfg.Box, Check: w.checkURL}
 	w.scs = newSessions(w.sessions, w.secure)
 	w.scs.ErrorFunc = entrance{w}.sessionFailed
-	if w.docs, err = guides.New(cfg.BaseURL, cfg.OpenAPI); err != nil {
+	if w.docs, err = docs.New(cfg.BaseURL, cfg.OpenAPI); err != nil {
 		return nil, err
 	}
 	w.listed = publics{w}.list()

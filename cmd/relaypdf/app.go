@@ -23,12 +23,12 @@ import (
 	"relaypdf/api/mcp"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
-	"relaypdf/guides"
 	"relaypdf/internal/guard"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/trace"
+	"relaypdf/web/docs"
 	"relaypdf/web/mail"
 	"relaypdf/web/payments"
 )
@@ -181,7 +181,7 @@ func openAgents(d *api.AgentDoor, log *slog.Logger) (http.Handler, error) {
 
 // agentDocuments are the guides, for agents to read.
 func agentDocuments(address string) ([]mcp.Document, error) {
-	all, err := guides.Read(address)
+	all, err := docs.Read(address)
 	if err != nil {
 		return nil, err
 	}

@@ -25,11 +25,11 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/gallery"
-	"relaypdf/guides"
 	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
+	"relaypdf/web/docs"
 )
 
 // startOpen starts an App with settings of a test.
@@ -186,7 +186,7 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 	t.Parallel()
 	app := startOpen(t)
 	key := keyOf(t, app)
-	book, err := guides.New(app.BaseURL(), nil)
+	book, err := docs.New(app.BaseURL(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := guides.New(app.BaseURL(), description)
+	book, err := docs.New(app.BaseURL(), description)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package guides
+package docs
 
 import (
 	"bytes"
@@ -112,14 +112,14 @@ func operations(address string, text []byte) ([]views.Operation, error) {
 	}
 	var doc openAPI
 	if err := json.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("guides: the OpenAPI document: %w", err)
+		return nil, fmt.Errorf("docs: the OpenAPI document: %w", err)
 	}
 	var list []views.Operation
 	for path, methods := range doc.Paths {
 		for method, e := range methods {
 			o, err := doc.operation(address, strings.ToUpper(method), path, e)
 			if err != nil {
-				return nil, fmt.Errorf("guides: %s %s: %w", method, path, err)
+				return nil, fmt.Errorf("docs: %s %s: %w", method, path, err)
 			}
 			list = append(list, o)
 		}

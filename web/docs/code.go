@@ -1,6 +1,6 @@
-// Package guides holds what is written for those who use the service: guides in
+// Package docs holds what is written for those who use the service: guides in
 // Markdown, the reference made of the OpenAPI document, and the samples of both.
-package guides
+package docs
 
 import (
 	"encoding/json"

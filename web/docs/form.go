@@ -1,4 +1,4 @@
-package guides
+package docs
 
 import (
 	"encoding/json"

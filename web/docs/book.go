@@ -1,4 +1,4 @@
-package guides
+package docs
 
 import (
 	"bytes"
@@ -75,11 +75,11 @@ func Read(address string) ([]Guide, error) {
 	for _, slug := range order {
 		source, err := written.ReadFile(slug + ".md")
 		if err != nil {
-			return nil, fmt.Errorf("guides: %w", err)
+			return nil, fmt.Errorf("docs: %w", err)
 		}
 		g, err := read(slug, strings.ReplaceAll(string(source), base, address))
 		if err != nil {
-			return nil, fmt.Errorf("guides: %s: %w", slug, err)
+			return nil, fmt.Errorf("docs: %s: %w", slug, err)
 		}
 		all = append(all, g)
 	}
