@@ -18,8 +18,8 @@ import (
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
-	"relaypdf/gallery"
 	"relaypdf/internal/fakellm"
+	"relaypdf/static/gallery"
 	"relaypdf/store/credit"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/gallery"
+	"relaypdf/static/gallery"
 	"relaypdf/views"
 	"relaypdf/web/docs"
 )

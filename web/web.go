@@ -16,8 +16,8 @@ import (
 
 	"relaypdf/api/delivery"
 	"relaypdf/api/limit"
-	"relaypdf/gallery"
 	"relaypdf/static"
+	"relaypdf/static/gallery"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"

@@ -15,12 +15,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"relaypdf/gallery"
 	"relaypdf/render"
+	"relaypdf/static/gallery"
 )
 
 const (
-	folder = "gallery/thumbnails"
+	folder = "static/gallery/thumbnails"
 	sheet  = "bin/gallery.pdf"
 	// wide is how wide a thumbnail is; one with much small type is less.
 	wide = 480

@@ -24,9 +24,9 @@ import (
 	"golang.org/x/net/html"
 
 	"relaypdf/api"
-	"relaypdf/gallery"
 	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
+	"relaypdf/static/gallery"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web/docs"
