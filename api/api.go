@@ -22,13 +22,13 @@ import (
 	"relaypdf/api/limit"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/static/gallery"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
-	"relaypdf/trace"
 )
 
 // Config is what an API is made of and how it behaves.
@@ -77,7 +77,7 @@ type Config struct {
 	// Registry gets the metrics; nil means one that nobody reads.
 	Registry *prometheus.Registry
 	// Tracer takes what calls and deliveries do; nil is none.
-	Tracer *trace.Tracer
+	Tracer *telemetry.Tracer
 	// Now is the clock; nil means the store's.
 	Now func() time.Time
 	// AfterStep, if set, is told of each step of a paid call that was passed.

@@ -14,8 +14,8 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/telemetry"
 	"relaypdf/store/storetest"
-	"relaypdf/trace"
 )
 
 // Of a client's trace: the ids as its header names them.
@@ -49,7 +49,7 @@ func TestTraces(t *testing.T) {
 		})
 		receiver := apitest.NewReceiver(t, nil)
 		from := func(traceID string) http.Header {
-			return http.Header{trace.Header: {"00-" + traceID + "-" + clientSpan + "-01"}}
+			return http.Header{telemetry.Header: {"00-" + traceID + "-" + clientSpan + "-01"}}
 		}
 		endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`/hook?token=query-of-the-hook"}`)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"words-of-the-document","response":"url"}`, Header: from(syncTrace)}).OK(t)
@@ -63,7 +63,7 @@ func TestTraces(t *testing.T) {
 		s.Await(t, job.ID)
 		passedOn := map[string]bool{}
 		for range 2 {
-			passedOn[receiver.Next(t).Header.Get(trace.Header)] = true
+			passedOn[receiver.Next(t).Header.Get(telemetry.Header)] = true
 		}
 		stopWork()
 		stopDelivery()
@@ -129,11 +129,11 @@ func TestNoTracer(t *testing.T) {
 	receiver := apitest.NewReceiver(t, nil)
 	s.Enqueue(t, apitest.Request{
 		Path: echo, Body: `{"text":"a","response":"async","callbackUrl":"` + receiver.URL + `"}`,
-		Header: http.Header{trace.Header: {"00-" + jobTrace + "-" + clientSpan + "-01"}},
+		Header: http.Header{telemetry.Header: {"00-" + jobTrace + "-" + clientSpan + "-01"}},
 	})
 	s.Work(t)
 	s.Deliver(t)
-	if got := receiver.Next(t).Header.Get(trace.Header); got != "" {
+	if got := receiver.Next(t).Header.Get(telemetry.Header); got != "" {
 		t.Errorf("the callback goes on from %q", got)
 	}
 	if strings.Contains(s.Log.String(), jobTrace) {

@@ -18,7 +18,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"relaypdf/trace"
+	"relaypdf/internal/telemetry"
 )
 
 // Collector takes traces as OTLP over HTTP, and keeps them.
@@ -61,9 +61,9 @@ func NewCollector(t testing.TB) *Collector {
 
 // Tracer returns one that sends to the collector, and a function after which all
 // that has ended is there.
-func (c *Collector) Tracer(t testing.TB) (tracer *trace.Tracer, flush func()) {
+func (c *Collector) Tracer(t testing.TB) (tracer *telemetry.Tracer, flush func()) {
 	t.Helper()
-	tracer, err := trace.New(t.Context(), trace.Config{URL: c.URL, Version: "test", Region: "tst", Logger: slog.New(slog.DiscardHandler)})
+	tracer, err := telemetry.New(t.Context(), telemetry.Config{URL: c.URL, Version: "test", Region: "tst", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,11 @@ import (
 	"relaypdf/api/limit"
 	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
-	"relaypdf/trace"
 )
 
 // Config is what a Pipeline is made of and how it behaves.
@@ -56,7 +56,7 @@ type Config struct {
 	// Registry takes the metrics.
 	Registry prometheus.Registerer
 	// Tracer takes what calls do; nil is none.
-	Tracer *trace.Tracer
+	Tracer *telemetry.Tracer
 	Logger *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
@@ -88,7 +88,7 @@ type Pipeline struct {
 	prices     map[string]credit.Amount
 	ai         *operation.AI
 	metrics    *metrics
-	tracer     *trace.Tracer
+	tracer     *telemetry.Tracer
 	log        *slog.Logger
 	now        func() time.Time
 	reached    func(step string)

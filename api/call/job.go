@@ -14,10 +14,10 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/op"
 	"relaypdf/internal/guard"
+	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
-	"relaypdf/trace"
 )
 
 // workersPerCore is how many jobs run at once: while one is rendered, another is
@@ -128,7 +128,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 }
 
 // goOn goes on with the trace of the request that asked for the job.
-func goOn(ctx context.Context, c *paidCall, wait time.Duration) (context.Context, *trace.Span) {
+func goOn(ctx context.Context, c *paidCall, wait time.Duration) (context.Context, *telemetry.Span) {
 	if c.tracer == nil {
 		return ctx, nil
 	}
@@ -136,7 +136,7 @@ func goOn(ctx context.Context, c *paidCall, wait time.Duration) (context.Context
 	if err != nil { // costs the connection of the two, and not the job
 		c.log.LogAttrs(ctx, slog.LevelWarn, "read trace of job failed", slog.String("call", c.id), slog.Any("error", err))
 	}
-	ctx, span := c.tracer.Follow(ctx, parent, "job "+c.job.Call.Operation, trace.Consumer, wait)
+	ctx, span := c.tracer.Follow(ctx, parent, "job "+c.job.Call.Operation, telemetry.Consumer, wait)
 	c.tracer.Tell(ctx, "wait", wait)
 	span.Set("relaypdf.call", c.id)
 	span.SetInt("relaypdf.try", c.job.Tries)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"relaypdf/api/op"
+	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/store"
-	"relaypdf/trace"
 )
 
 // times are where the time of a call goes. Renders add to them from goroutines of
@@ -42,7 +42,7 @@ func (c *paidCall) part(ctx context.Context, step, part string, took time.Durati
 }
 
 // endSpan ends the span of a step or of a job, and says whether it failed.
-func endSpan(span *trace.Span, err error) {
+func endSpan(span *telemetry.Span, err error) {
 	if span == nil {
 		return
 	}

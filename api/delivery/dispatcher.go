@@ -14,9 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/internal/guard"
+	"relaypdf/internal/telemetry"
 	"relaypdf/store"
 	"relaypdf/store/seal"
-	"relaypdf/trace"
 )
 
 const (
@@ -46,7 +46,7 @@ type Config struct {
 	// Registry takes the metrics.
 	Registry prometheus.Registerer
 	// Tracer takes what attempts do; nil is none.
-	Tracer *trace.Tracer
+	Tracer *telemetry.Tracer
 	Logger *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
@@ -59,7 +59,7 @@ type Dispatcher struct {
 	box      *seal.Box
 	brand    string
 	attempts *prometheus.CounterVec
-	tracer   *trace.Tracer
+	tracer   *telemetry.Tracer
 	log      *slog.Logger
 	now      func() time.Time
 }
@@ -187,7 +187,7 @@ func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 }
 
 // goOn goes on with the trace of the call that the event tells of.
-func (d *Dispatcher) goOn(ctx context.Context, due store.DueDelivery) (context.Context, *trace.Span) {
+func (d *Dispatcher) goOn(ctx context.Context, due store.DueDelivery) (context.Context, *telemetry.Span) {
 	if d.tracer == nil {
 		return ctx, nil
 	}
@@ -195,7 +195,7 @@ func (d *Dispatcher) goOn(ctx context.Context, due store.DueDelivery) (context.C
 	if err != nil { // costs the connection of the two, and not the attempt
 		d.log.LogAttrs(ctx, slog.LevelWarn, "read trace of event failed", slog.String("event", due.EventID), slog.Any("error", err))
 	}
-	ctx, span := d.tracer.Follow(ctx, parent, "delivery", trace.Client, 0)
+	ctx, span := d.tracer.Follow(ctx, parent, "delivery", telemetry.Client, 0)
 	span.Set("relaypdf.delivery", due.ID)
 	span.Set("relaypdf.event", due.EventType)
 	span.SetInt("relaypdf.attempt", due.Attempts+1)

@@ -10,7 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/trace"
+	"relaypdf/internal/telemetry"
 )
 
 // Config is what stands behind the edge, and what the edge needs of it.
@@ -30,7 +30,7 @@ type Config struct {
 	Logger     *slog.Logger
 	Registry   prometheus.Registerer
 	// Tracer begins the traces of requests, or goes on with their clients'.
-	Tracer *trace.Tracer
+	Tracer *telemetry.Tracer
 }
 
 // New returns what every request passes, before the side that it is for.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/trace"
+	"relaypdf/internal/telemetry"
 )
 
 // StatusClientClosed is what the log shows for a client that left before its
@@ -118,7 +118,7 @@ const requestsMetric = "relaypdf_request_seconds"
 // never the path, which may hold a file's id, nor the query, which may hold a
 // key. It belongs outside of everything that may answer. The request's trace says
 // the same of it.
-func Log(log *slog.Logger, registry prometheus.Registerer, tracer *trace.Tracer) func(http.Handler) http.Handler {
+func Log(log *slog.Logger, registry prometheus.Registerer, tracer *telemetry.Tracer) func(http.Handler) http.Handler {
 	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: requestsMetric, Help: "HTTP requests by route and status.", Buckets: latencyBuckets,
 	}, []string{"method", "route", "status"})
@@ -127,7 +127,7 @@ func Log(log *slog.Logger, registry prometheus.Registerer, tracer *trace.Tracer)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			begin := time.Now()
 			seen := &Answer{ResponseWriter: w, route: "unmatched"}
-			var span *trace.Span
+			var span *telemetry.Span
 			if !strings.HasPrefix(r.URL.Path, "/health") && !strings.HasPrefix(r.URL.Path, "/static/") { // asked for all the time
 				r, span = tracer.Receive(r, methodLabel(r.Method))
 			}
@@ -148,7 +148,7 @@ func Log(log *slog.Logger, registry prometheus.Registerer, tracer *trace.Tracer)
 }
 
 // endSpan says of a request's span what its line in the log says.
-func endSpan(span *trace.Span, r *http.Request, seen *Answer) {
+func endSpan(span *telemetry.Span, r *http.Request, seen *Answer) {
 	if span == nil {
 		return
 	}

@@ -24,10 +24,10 @@ import (
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
 	"relaypdf/internal/guard"
+	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/blob"
-	"relaypdf/trace"
 	"relaypdf/web/docs"
 	"relaypdf/web/mail"
 	"relaypdf/web/payments"
@@ -52,7 +52,7 @@ type App struct {
 	money    *payments.Payments // nil where none are taken
 	stripe   *http.Server       // stands in for Stripe, for developers
 	registry *prometheus.Registry
-	tracer   *trace.Tracer // nil where nobody takes traces
+	tracer   *telemetry.Tracer // nil where nobody takes traces
 	public   *http.Server
 	private  *http.Server
 	bound    map[*http.Server]net.Listener
@@ -98,7 +98,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 		return nil, err
 	}
 	if config.OTLPURL != "" {
-		if a.tracer, err = trace.New(ctx, trace.Config{URL: config.OTLPURL, Version: version, Region: config.Region, Logger: log}); err != nil {
+		if a.tracer, err = telemetry.New(ctx, telemetry.Config{URL: config.OTLPURL, Version: version, Region: config.Region, Logger: log}); err != nil {
 			return nil, fmt.Errorf("RELAYPDF_OTLP_URL: %w", err)
 		}
 		log = a.tracer.Logger(log)

@@ -13,7 +13,7 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/internal/slow"
-	"relaypdf/trace"
+	"relaypdf/internal/telemetry"
 )
 
 // TestTracesOfTheProgram asks the whole program for a page, for a document of a
@@ -37,7 +37,7 @@ func TestTracesOfTheProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header = http.Header{"Authorization": {"Bearer " + server.key}, "Content-Type": {"application/json"}, trace.Header: {"00-" + traceOf(i) + "-" + span + "-01"}}
+		r.Header = http.Header{"Authorization": {"Bearer " + server.key}, "Content-Type": {"application/json"}, telemetry.Header: {"00-" + traceOf(i) + "-" + span + "-01"}}
 		response, err := (&http.Client{Timeout: pagePatience}).Do(r)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
-// Package trace tells a collector of OpenTelemetry what requests, calls and
+// Package telemetry tells a collector of OpenTelemetry what requests, calls and
 // deliveries do, and how long each part takes. A nil Tracer is none: it begins
 // nothing, and costs a comparison.
-package trace
+package telemetry
 
 import (
 	"context"
