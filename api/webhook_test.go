@@ -21,11 +21,11 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
+	"relaypdf/client/webhook"
 	"relaypdf/internal/slow"
 	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
-	"relaypdf/webhook"
 )
 
 // verify fails the test unless what was received is signed with the secret.

@@ -19,8 +19,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
+	"relaypdf/client/webhook"
 	"relaypdf/internal/slow"
-	"relaypdf/webhook"
 )
 
 // patience bounds one program: a generator or a client.

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"relaypdf/client/webhook"
 	"relaypdf/render"
 	"relaypdf/store"
-	"relaypdf/webhook"
 )
 
 const (

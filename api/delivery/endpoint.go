@@ -3,9 +3,9 @@ package delivery
 import (
 	"context"
 
+	"relaypdf/client/webhook"
 	"relaypdf/store"
 	"relaypdf/store/seal"
-	"relaypdf/webhook"
 )
 
 // shownPrefix is how much of a secret stays readable: enough for its owner to

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"relaypdf/client"
-	"relaypdf/webhook"
+	"relaypdf/client/webhook"
 )
 
 // listener forwards this account's deliveries to a program on this machine.

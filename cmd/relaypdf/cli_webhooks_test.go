@@ -10,7 +10,7 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/client"
-	"relaypdf/webhook"
+	"relaypdf/client/webhook"
 )
 
 // TestAccountWebhooks makes an endpoint, has its events forwarded to a program here,

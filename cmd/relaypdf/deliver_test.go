@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"relaypdf/api/wire"
+	"relaypdf/client/webhook"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
-	"relaypdf/webhook"
 )
 
 // TestKilledServerLosesNoEvent kills a real server while it sends an event; the

@@ -16,12 +16,12 @@ import (
 	"github.com/go-rod/rod/lib/input"
 	"github.com/go-rod/rod/lib/proto"
 
+	"relaypdf/client/webhook"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web"
 	"relaypdf/web/identity/identitytest"
-	"relaypdf/webhook"
 )
 
 // customerProgram is a program of a customer's that takes events.

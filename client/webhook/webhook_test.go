@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/webhook"
+	"relaypdf/client/webhook"
 )
 
 const (

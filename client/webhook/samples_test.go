@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/client/webhook"
 	"relaypdf/store/storetest"
-	"relaypdf/webhook"
 )
 
 // samplePatience bounds the start of a sample, a compilation included.
