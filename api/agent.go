@@ -16,8 +16,8 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/issuer"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -70,7 +70,7 @@ type Tool struct {
 	Method, Pattern string
 	// Params are those that do not stand in the body. Body is nil where the route
 	// takes none in JSON, Answer where its answer is none.
-	Params       []op.Param
+	Params       []schema.Param
 	Body, Answer *jsonschema.Schema
 	// Hidden are the members of the answer that no model may see.
 	Hidden []string
@@ -81,7 +81,7 @@ type Tool struct {
 	// Scope is what a grant must be for; empty is nothing.
 	Scope string
 	// Operation is set on those that are paid, and Price what they cost.
-	Operation *op.Operation[*operation.Env]
+	Operation *schema.Operation[*operation.Env]
 	Price     credit.Amount
 }
 
@@ -108,7 +108,7 @@ func toolsOf(a *API) []Tool {
 			Hidden: used.hidden, Reads: used.reads || r.method == http.MethodGet, Upload: r.upload != nil, Full: r.access == withFullKey, Scope: scopeOf(r.pattern),
 		}
 		if r.answer != nil {
-			tool.Answer = op.AnswerSchema(shown(r.answer))
+			tool.Answer = schema.AnswerSchema(shown(r.answer))
 		}
 		tools = append(tools, tool)
 	}
@@ -127,7 +127,7 @@ func shown(answer reflect.Type) reflect.Type {
 // Tools lists what agents can do with the product's table, without a store or a
 // browser behind it. The error is one of the table's.
 func Tools() ([]Tool, error) {
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		return nil, err
 	}

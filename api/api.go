@@ -20,8 +20,8 @@ import (
 	"relaypdf/api/delivery"
 	"relaypdf/api/issuer"
 	"relaypdf/api/limit"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/static/gallery"
@@ -44,7 +44,7 @@ type Config struct {
 	// accounts.
 	Payments call.Payments
 	// Operations is the product; nil means the table of this package.
-	Operations []op.Row[*operation.Env]
+	Operations []schema.Row[*operation.Env]
 	// Limiter counts requests; nil means in this process's memory.
 	Limiter limit.Limiter
 	// Lease is the id of the process's lease, which its holds carry.
@@ -106,7 +106,7 @@ type API struct {
 	box        *seal.Box
 	limiter    limit.Limiter
 	reads      *limit.Gate
-	table      *op.Table[*operation.Env]
+	table      *schema.Table[*operation.Env]
 	gallery    *gallery.Gallery
 	prices     map[string]credit.Amount
 	registry   *prometheus.Registry
@@ -146,7 +146,7 @@ func New(cfg Config) (*API, error) {
 	if cfg.Operations == nil {
 		cfg.Operations = operation.Rows
 	}
-	table, err := op.NewTable(cfg.Operations)
+	table, err := schema.NewTable(cfg.Operations)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 )
 
@@ -136,7 +136,7 @@ func (a *API) Routes() []RouteLine {
 // Routes lists the interface of the product's table as text, without a store
 // or a browser behind it. The error is one of the table's.
 func Routes() ([]RouteLine, error) {
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/store/storetest"
 )
 
@@ -137,7 +137,7 @@ func TestConcurrentDuplicatesRunOnce(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
 			cfg.NoRateLimits = true
 			cfg.AfterStep = func(step string) {
 				if step == "quote" && arrived.Add(1) == clients {
@@ -186,7 +186,7 @@ func TestDuplicateOfAFailingCallRuns(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
 			cfg.AfterStep = func(step string) {
 				if step == "quote" && arrived.Add(1) == 2 {
 					close(second)

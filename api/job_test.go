@@ -17,8 +17,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
@@ -200,7 +200,7 @@ func TestJobOfAnUnknownKindFailsAfterADay(t *testing.T) {
 		result := store.NewID("file")
 		err := s.Store.Begin(t.Context(), store.NewCall{
 			ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, KeyID: s.Key.ID,
-			Operation: "test.gone", Mode: op.Async, Quote: 2000, Job: &store.NewJob{Input: []byte("x"), Kind: "test.gone/1"},
+			Operation: "test.gone", Mode: schema.Async, Quote: 2000, Job: &store.NewJob{Input: []byte("x"), Kind: "test.gone/1"},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -245,7 +245,7 @@ func TestLostCalls(t *testing.T) {
 		result := store.NewID("file")
 		lost := store.NewCall{
 			ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, KeyID: s.Key.ID,
-			Operation: "test.echo", Mode: op.Binary, Quote: 2000, Lease: lease,
+			Operation: "test.echo", Mode: schema.Binary, Quote: 2000, Lease: lease,
 		}
 		if err := s.Store.Begin(t.Context(), lost); err != nil {
 			t.Fatal(err)
@@ -278,7 +278,7 @@ func TestLongCallsAreNotLost(t *testing.T) {
 			s.API.Calls.Reaper().Once(ctx)
 			return nil
 		}
-		s = apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(long)}, Change: quiet})
+		s = apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(long)}, Change: quiet})
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
@@ -306,7 +306,7 @@ func TestStoppedJobIsReturned(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s := apitest.New(t, apitest.Options{Operations: []op.Row[*operation.Env]{apitest.Echo(block)}, Change: quiet})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Env]{apitest.Echo(block)}, Change: quiet})
 	job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

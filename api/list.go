@@ -3,7 +3,7 @@ package api
 import (
 	"time"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 )
 
@@ -35,7 +35,7 @@ type deliveryQuery struct {
 
 // Validate holds the parameters to what times look like.
 func (q deliveryQuery) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	checkTime(&faults, "before", q.Before)
 	checkTime(&faults, "after", q.After)
 	return faults.OrNil()
@@ -55,7 +55,7 @@ func (q deliveryQuery) filter(accountID string) store.DeliveryFilter {
 }
 
 // checkTime faults a parameter that is given and is no time.
-func checkTime(faults *op.Faults, name, text string) {
+func checkTime(faults *schema.Faults, name, text string) {
 	if _, ok := parseTime(text); text != "" && !ok {
 		faults.Add(name, "must be a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z")
 	}

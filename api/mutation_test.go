@@ -23,8 +23,8 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/store/credit"
@@ -46,7 +46,7 @@ func TestMutatedFiles(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("seed %d", seed)
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 )
@@ -148,7 +148,7 @@ func (a *API) addRoute(doc *document, r route) {
 }
 
 // addOperation describes the request and the answers of an operation.
-func (a *API) addOperation(doc *document, e *endpoint, operation *op.Operation[*operation.Env]) {
+func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operation[*operation.Env]) {
 	if why := operation.WhyOff(); why != "" {
 		e.Description, e.Unavailable = why, why
 	} else {
@@ -384,12 +384,12 @@ func componentName(dotted, what string) string {
 
 // addResult adds the schema of an operation's JSON result and returns what
 // stands for it.
-func addResult(doc *document, info op.Info) any {
+func addResult(doc *document, info schema.Info) any {
 	if info.Answer == nil {
 		return &jsonschema.Schema{Type: "object"}
 	}
 	name := componentName(info.Name, "Result")
-	doc.Components.Schemas[name] = op.AnswerSchema(info.Answer)
+	doc.Components.Schemas[name] = schema.AnswerSchema(info.Answer)
 	return schemaRef(name)
 }
 
@@ -406,14 +406,14 @@ func addSchemaOf(doc *document, shape reflect.Type) reference {
 		name = "JobStatusResponse"
 	}
 	if doc.Components.Schemas[name] == nil {
-		doc.Components.Schemas[name] = op.AnswerSchema(shape)
+		doc.Components.Schemas[name] = schema.AnswerSchema(shape)
 	}
 	return schemaRef(name)
 }
 
 // errorSchema describes the body of every error.
 func errorSchema() *jsonschema.Schema {
-	schema := op.AnswerSchema(reflect.TypeFor[wire.ErrorBody]())
+	schema := schema.AnswerSchema(reflect.TypeFor[wire.ErrorBody]())
 	inner, _ := schema.Properties.Get("error")
 	code, _ := inner.Properties.Get("code")
 	for _, name := range fault.Codes() {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 )
 
 // Generators of clients name a type after its component, so that every object of
@@ -70,7 +70,7 @@ func (names objectNames) add(shape reflect.Type) {
 	if shape.Kind() != reflect.Struct || shape.PkgPath() == "time" {
 		return
 	}
-	for _, doc := range []*jsonschema.Schema{op.InputSchema(shape), op.AnswerSchema(shape)} {
+	for _, doc := range []*jsonschema.Schema{schema.InputSchema(shape), schema.AnswerSchema(shape)} {
 		if shape.Name() != "" && doc.Properties != nil && doc.Properties.Len() > 0 {
 			key := content(doc)
 			if names[key] != "" {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 )
@@ -45,10 +45,10 @@ func eventSchema(kind string) *jsonschema.Schema {
 	if strings.HasPrefix(kind, "wallet.") {
 		data = reflect.TypeFor[store.WalletNews]()
 	}
-	envelope := op.AnswerSchema(reflect.TypeFor[store.Envelope]())
+	envelope := schema.AnswerSchema(reflect.TypeFor[store.Envelope]())
 	named, _ := envelope.Properties.Get("type")
 	named.Const = kind
-	described := op.AnswerSchema(data)
+	described := schema.AnswerSchema(data)
 	described.Description = "What happened."
 	envelope.Properties.Set("data", described)
 	return envelope

@@ -10,8 +10,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"relaypdf/api/apitest"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 )
 
@@ -25,9 +25,9 @@ func loadOpenAPI(t *testing.T, s *apitest.Server) *openapi3.T {
 }
 
 // operations are the rows of the product.
-func operations(t *testing.T) []*op.Operation[*operation.Env] {
+func operations(t *testing.T) []*schema.Operation[*operation.Env] {
 	t.Helper()
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 )
 
 // product starts a server with the real table of operations, as the public
@@ -52,7 +52,7 @@ func TestOpenAPIGolden(t *testing.T) {
 
 func TestOpenAPIIsValid(t *testing.T) {
 	t.Parallel()
-	for name, operations := range map[string][]op.Row[*operation.Env]{
+	for name, operations := range map[string][]schema.Row[*operation.Env]{
 		"product": operation.Rows, "test": {apitest.Echo(nil), apitest.JSON()},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store"
 )
@@ -91,12 +91,12 @@ func (a people) showPreview(w http.ResponseWriter, r *http.Request) error {
 	}
 	if text := query.Get("scale"); text != "" {
 		if request.Scale, err = strconv.ParseFloat(text, 64); err != nil {
-			return op.Faults{{Field: "scale", Message: "must be a number up to 2"}}
+			return schema.Faults{{Field: "scale", Message: "must be a number up to 2"}}
 		}
 	}
 	if text := query.Get("pages"); text != "" {
 		if request.Pages, err = strconv.Atoi(text); err != nil {
-			return op.Faults{{Field: "pages", Message: "must be a number of pages"}}
+			return schema.Faults{{Field: "pages", Message: "must be a number of pages"}}
 		}
 	}
 	made, err := a.Calls.Preview(r.Context(), request)

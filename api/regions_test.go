@@ -19,8 +19,8 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/render/spool"
 	"relaypdf/store"
@@ -252,20 +252,20 @@ func twoRegions(t *testing.T) (home *apitest.Server, far func(api.Regions, ...fu
 	t.Helper()
 	db := storetest.Postgres(t)
 	var box *api.Config
-	attach := op.Spec[*operation.Env, attachInput]{
-		Info: op.Info{Name: "test.attach", Summary: "Answer with a stored file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
-		Run: func(ctx context.Context, env *operation.Env, in *attachInput) (op.Result, error) {
+	attach := schema.Spec[*operation.Env, attachInput]{
+		Info: schema.Info{Name: "test.attach", Summary: "Answer with a stored file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
+		Run: func(ctx context.Context, env *operation.Env, in *attachInput) (schema.Result, error) {
 			file, err := env.Stored(ctx, in.FileID)
 			if err != nil {
-				return op.Result{}, err
+				return schema.Result{}, err
 			}
 			defer file.Close()
 			text, err := io.ReadAll(file.Open())
-			return op.Result{Stem: "file", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes(text)}, err
+			return schema.Result{Stem: "file", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes(text)}, err
 		},
 	}
 	home = apitest.New(t, apitest.Options{
-		DB: &db, OwnFiles: true, Operations: []op.Row[*operation.Env]{apitest.Echo(nil), attach}, Change: func(c *api.Config) {
+		DB: &db, OwnFiles: true, Operations: []schema.Row[*operation.Env]{apitest.Echo(nil), attach}, Change: func(c *api.Config) {
 			box = c
 			c.Regions = api.Regions{Here: "loc", URLs: map[string]string{"iad": "https://iad.example"}}
 		},
@@ -297,7 +297,7 @@ func twoRegions(t *testing.T) (home *apitest.Server, far func(api.Regions, ...fu
 
 // attachInput is the input of test.attach.
 type attachInput struct {
-	op.Common
+	schema.Common
 	FileID string     `json:"fileId" jsonschema:"required" jsonschema_description:"The file."`
 	More   []attached `json:"more,omitempty" jsonschema_description:"Further files."`
 	Filler string     `json:"filler,omitempty" jsonschema_description:"What makes the input long."`

@@ -17,7 +17,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 )
 
@@ -102,18 +102,18 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	if outcome.Replayed {
 		h.Set("Idempotent-Replayed", "true")
 	}
-	if outcome.Mode != op.Async { // a job is charged when it is done
+	if outcome.Mode != schema.Async { // a job is charged when it is done
 		a.setService(h, wire.ChargedHeader, strconv.FormatInt(int64(outcome.Charged), 10))
 	}
 	if n := len(outcome.Warnings); n > 0 {
 		a.setService(h, wire.WarningsHeader, strconv.Itoa(n))
 	}
 	switch outcome.Mode {
-	case op.Async:
+	case schema.Async:
 		h.Set("Location", a.Calls.Links.Job(outcome.ResultID))
 		h.Set("Retry-After", "1")
 		return writeJSON(w, http.StatusAccepted, a.Calls.Links.Accepted(outcome.ResultID))
-	case op.URL:
+	case schema.URL:
 		return writeJSON(w, http.StatusOK, a.Calls.Links.File(outcome.File))
 	}
 	size := strconv.FormatInt(outcome.Body.Size(), 10)

@@ -21,8 +21,8 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 )
 
@@ -114,11 +114,11 @@ type route struct {
 	handle func(http.ResponseWriter, *http.Request) error
 	// params, body and answer describe what goes in and out; body and answer are
 	// nil where there is none in JSON.
-	params []op.Param
+	params []schema.Param
 	body   *jsonschema.Schema
 	answer reflect.Type
 	// operation is set on the routes that the table of operations gives.
-	operation *op.Operation[*operation.Env]
+	operation *schema.Operation[*operation.Env]
 }
 
 // maxPatch bounds the body of a route that is no operation, in bytes.
@@ -146,7 +146,7 @@ type headed interface {
 // plain makes a route of a function. What In and Out are is the route's
 // documentation, and what holds its requests to it.
 func plain[In, Out any](a *API, f facts, run func(context.Context, call.Caller, In) (Out, error)) route {
-	request, err := op.NewRequest[In]()
+	request, err := schema.NewRequest[In]()
 	if err != nil {
 		panic(f.method + " " + f.pattern + ": " + err.Error()) // a mistake in the table, found by every test
 	}
@@ -171,7 +171,7 @@ func plain[In, Out any](a *API, f facts, run func(context.Context, call.Caller, 
 }
 
 // bindRequest reads the input of a route.
-func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request *op.Request[In], f facts) (*In, error) {
+func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request *schema.Request[In], f facts) (*In, error) {
 	values, faults := paramsOf(r, request.Params, f.access == public)
 	var body io.Reader
 	switch {
@@ -182,7 +182,7 @@ func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request
 		body = &httpBody{r: r, limit: newBody(w, r, f.maxBody())}
 	}
 	in, err := request.Bind(r.Context(), values, body)
-	var found op.Faults
+	var found schema.Faults
 	if len(faults) > 0 && (err == nil || errors.As(err, &found)) {
 		err = slices.Concat(faults, found)
 	}
@@ -198,28 +198,28 @@ func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request
 // paramsOf collects a request's parameters, and those that it should not have.
 // Public addresses travel, and get parameters on their way that are nobody's:
 // open leaves those out.
-func paramsOf(r *http.Request, params []op.Param, open bool) (values []op.Value, faults op.Faults) {
+func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schema.Value, faults schema.Faults) {
 	for _, p := range params {
 		switch p.In {
 		case "path":
-			values = append(values, op.Value{Name: p.Name, Text: chi.URLParam(r, p.Name)})
+			values = append(values, schema.Value{Name: p.Name, Text: chi.URLParam(r, p.Name)})
 		case "header":
 			if text := r.Header.Get(p.Name); text != "" {
-				values = append(values, op.Value{Name: p.Name, Text: strings.ToValidUTF8(text, "\uFFFD")})
+				values = append(values, schema.Value{Name: p.Name, Text: strings.ToValidUTF8(text, "\uFFFD")})
 			}
 		}
 	}
 	query := r.URL.Query()
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		i := slices.IndexFunc(params, func(p op.Param) bool { return p.Name == name && p.In == "query" })
+		i := slices.IndexFunc(params, func(p schema.Param) bool { return p.Name == name && p.In == "query" })
 		switch text := query.Get(name); {
 		case i < 0 && open, i >= 0 && text == "" && len(query[name]) == 1:
-		case i < 0 && slices.ContainsFunc(params, func(p op.Param) bool { return p.Name == name }):
+		case i < 0 && slices.ContainsFunc(params, func(p schema.Param) bool { return p.Name == name }):
 			faults.Add(name, "is not a query parameter")
 		case len(query[name]) > 1:
 			faults.Add(name, "is given twice")
 		default:
-			values = append(values, op.Value{Name: name, Text: strings.ToValidUTF8(text, "\uFFFD")})
+			values = append(values, schema.Value{Name: name, Text: strings.ToValidUTF8(text, "\uFFFD")})
 		}
 	}
 	return values, faults

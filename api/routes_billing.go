@@ -10,7 +10,7 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -33,7 +33,7 @@ type usageQuery struct {
 
 // Validate holds the parameters to what times look like.
 func (q usageQuery) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	checkTime(&faults, "from", q.From)
 	checkTime(&faults, "to", q.To)
 	return faults.OrNil()

@@ -16,13 +16,13 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/store/credit"
 )
 
 // postOperation is the HTTP door of one operation, for who has a key.
-func (a *API) postOperation(operation *op.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
+func (a *API) postOperation(operation *schema.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
 	run := runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
 		caller, err := a.authenticate(r.Context(), bearer(r.Header), middleware.ClientIP(r.Context()), a.callerOf)
 		if err != nil {
@@ -41,7 +41,7 @@ func (a *API) postOperation(operation *op.Operation[*operation.Env]) func(http.R
 }
 
 // runOperation answers for one operation to whom who finds.
-func runOperation(a *API, operation *op.Operation[*operation.Env], who func(*http.Request) (call.Caller, error)) func(http.ResponseWriter, *http.Request) error {
+func runOperation(a *API, operation *schema.Operation[*operation.Env], who func(*http.Request) (call.Caller, error)) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller, err := who(r)
 		if err != nil {
@@ -75,7 +75,7 @@ const maxQueryName = 64
 func refuseQuery(query url.Values, request *call.Request) {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		field := strings.ToValidUTF8(name[:min(len(name), maxQueryName)], "\uFFFD")
-		request.Faults.Add(field, "is in the address, where operations have no parameters: their fields stand in the body%s", op.Near(request.Operation.Schema, name))
+		request.Faults.Add(field, "is in the address, where operations have no parameters: their fields stand in the body%s", schema.Near(request.Operation.Schema, name))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 )
@@ -110,7 +110,7 @@ func (s sessions) note(ctx context.Context, made embedding.Session, name, what s
 
 // originsOf returns the origin of a link, to which its way back must lead too.
 func (s sessions) originsOf(in newSession) (string, error) {
-	var faults op.Faults
+	var faults schema.Faults
 	insecure := strings.HasPrefix(s.baseURL, "http:")
 	origin, err := embedding.OriginOf(in.Origin, insecure)
 	switch {

@@ -10,7 +10,7 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 )
@@ -111,7 +111,7 @@ func (t templates) create(ctx context.Context, caller call.Caller, in newTemplat
 func (t templates) startFrom(id string, in newTemplate, n *store.NewTemplate) error {
 	layout, ok := t.gallery.Get(id)
 	if !ok {
-		return op.Faults{{Field: "fromGallery", Message: "is not the id of a layout; see GET /v1/templates/gallery"}}
+		return schema.Faults{{Field: "fromGallery", Message: "is not the id of a layout; see GET /v1/templates/gallery"}}
 	}
 	if in.HTML == nil {
 		n.Content.HTML = layout.HTML
@@ -160,7 +160,7 @@ func (t templates) update(ctx context.Context, caller call.Caller, in templatePa
 // slugTaken tells that another template has the slug.
 func slugTaken(err error, slug string) error {
 	if errors.Is(err, store.ErrExists) {
-		return op.Faults{{Field: "slug", Message: "is taken by another template of the account: " + slug}}
+		return schema.Faults{{Field: "slug", Message: "is taken by another template of the account: " + slug}}
 	}
 	return err
 }

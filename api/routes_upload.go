@@ -17,8 +17,8 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 )
@@ -215,7 +215,7 @@ func uploadFault(err error, limit int64) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, errTooLarge), errors.As(err, &over):
-		return &op.SizeError{Field: call.UploadField, Limit: limit}
+		return &schema.SizeError{Field: call.UploadField, Limit: limit}
 	}
 	return &fault.Error{Code: fault.InvalidRequest, Message: "The file did not arrive whole, or the form that holds it is damaged.", Cause: err}
 }

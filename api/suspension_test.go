@@ -10,8 +10,8 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
@@ -81,7 +81,7 @@ func TestJobsAreCheckedWhenClaimed(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []op.Row[*operation.Env]{apitest.Echo(run)}, Change: quiet})
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}, Change: quiet})
 		revoked, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Name: "revoked"})
 		running := s.Enqueue(t, apitest.Request{Path: echo, Body: async}).ID
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

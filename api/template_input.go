@@ -15,7 +15,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 )
 
@@ -54,20 +54,20 @@ type readOnly struct {
 
 // newTemplate asks for a template.
 type newTemplate struct {
-	Name        string    `json:"name,omitempty" jsonschema:"maxLength=200" jsonschema_description:"Name. Required without fromGallery."`
-	HTML        *string   `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: HTML with Handlebars, at most 10 MiB. Required without fromGallery."`
-	Slug        string    `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name in addresses: lower-case letters, digits and hyphens. Default: made of the name."`
-	Description string    `json:"description,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"What it is for."`
-	Category    string    `json:"category,omitempty" jsonschema:"maxLength=100" jsonschema_description:"Category."`
-	SampleData  op.Object `json:"sampleData,omitzero" jsonschema_description:"Data to show the template with, at most 5 MiB."`
-	Options     op.Object `json:"options,omitzero" jsonschema_description:"Options of POST /v1/pdf that its documents have unless the request says otherwise."`
-	Engine      string    `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
-	FromGallery string    `json:"fromGallery,omitempty" jsonschema:"maxLength=100" jsonschema_description:"Id of a layout of the gallery that gives what is not given here."`
+	Name        string        `json:"name,omitempty" jsonschema:"maxLength=200" jsonschema_description:"Name. Required without fromGallery."`
+	HTML        *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: HTML with Handlebars, at most 10 MiB. Required without fromGallery."`
+	Slug        string        `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name in addresses: lower-case letters, digits and hyphens. Default: made of the name."`
+	Description string        `json:"description,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"What it is for."`
+	Category    string        `json:"category,omitempty" jsonschema:"maxLength=100" jsonschema_description:"Category."`
+	SampleData  schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data to show the template with, at most 5 MiB."`
+	Options     schema.Object `json:"options,omitzero" jsonschema_description:"Options of POST /v1/pdf that its documents have unless the request says otherwise."`
+	Engine      string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
+	FromGallery string        `json:"fromGallery,omitempty" jsonschema:"maxLength=100" jsonschema_description:"Id of a layout of the gallery that gives what is not given here."`
 }
 
 // Validate checks what the schema cannot state.
 func (in *newTemplate) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	if in.FromGallery == "" {
 		if strings.TrimSpace(in.Name) == "" {
 			faults.Add("name", "is required")
@@ -83,7 +83,7 @@ func (in *newTemplate) Validate() error {
 }
 
 // orNil is the faults as an error, nil where there are none.
-func orNil(faults op.Faults) error {
+func orNil(faults schema.Faults) error {
 	if len(faults) == 0 {
 		return nil
 	}
@@ -91,7 +91,7 @@ func orNil(faults op.Faults) error {
 }
 
 // checkTexts refuses what PostgreSQL cannot store, and an empty source.
-func checkTexts(faults *op.Faults, texts map[string]*string) {
+func checkTexts(faults *schema.Faults, texts map[string]*string) {
 	for name, text := range texts {
 		if text == nil {
 			continue
@@ -105,7 +105,7 @@ func checkTexts(faults *op.Faults, texts map[string]*string) {
 	}
 }
 
-func checkData(faults *op.Faults, name string, data op.Object) {
+func checkData(faults *schema.Faults, name string, data schema.Object) {
 	if bytes.Contains(data.RawMessage, []byte(`\u0000`)) {
 		faults.Add(name, "must not contain the character NUL")
 	}
@@ -116,7 +116,7 @@ var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // reservedSlugs are words of the interface's own paths.
 var reservedSlugs = []string{"gallery", "generate", "validate", "preview", "partials"}
 
-func checkSlug(faults *op.Faults, slug string, given bool) {
+func checkSlug(faults *schema.Faults, slug string, given bool) {
 	switch {
 	case !given:
 	case !slugPattern.MatchString(slug):
@@ -173,19 +173,19 @@ type templatePatch struct {
 	ID      string `json:"id" in:"path" body:"ignored" jsonschema:"required" jsonschema_description:"Id."`
 	IfMatch string `json:"If-Match,omitempty" in:"header" jsonschema:"maxLength=100" jsonschema_description:"ETag of the template as it was read. Another state is refused with 412."`
 
-	Name        *string   `json:"name,omitempty" jsonschema:"minLength=1,maxLength=200" jsonschema_description:"Name."`
-	HTML        *string   `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source, at most 10 MiB."`
-	Slug        *string   `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name in addresses."`
-	Description cleared   `json:"description,omitzero" jsonschema_description:"What it is for; null for nothing."`
-	Category    cleared   `json:"category,omitzero" jsonschema_description:"Category; null for none."`
-	SampleData  op.Object `json:"sampleData,omitzero" jsonschema_description:"Data to show the template with, at most 5 MiB."`
-	Options     op.Object `json:"options,omitzero" jsonschema_description:"Options of its documents."`
-	Engine      string    `json:"engine,omitempty" jsonschema:"enum=handlebars" jsonschema_description:"Language of the template."`
+	Name        *string       `json:"name,omitempty" jsonschema:"minLength=1,maxLength=200" jsonschema_description:"Name."`
+	HTML        *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source, at most 10 MiB."`
+	Slug        *string       `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name in addresses."`
+	Description cleared       `json:"description,omitzero" jsonschema_description:"What it is for; null for nothing."`
+	Category    cleared       `json:"category,omitzero" jsonschema_description:"Category; null for none."`
+	SampleData  schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data to show the template with, at most 5 MiB."`
+	Options     schema.Object `json:"options,omitzero" jsonschema_description:"Options of its documents."`
+	Engine      string        `json:"engine,omitempty" jsonschema:"enum=handlebars" jsonschema_description:"Language of the template."`
 }
 
 // Validate checks what the schema cannot state.
 func (in *templatePatch) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	if in.Slug != nil {
 		checkSlug(&faults, *in.Slug, true)
 	}
@@ -211,7 +211,7 @@ type templateCopy struct {
 
 // Validate checks what the schema cannot state.
 func (in *templateCopy) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	checkSlug(&faults, in.Slug, in.Slug != "")
 	checkTexts(&faults, map[string]*string{"name": &in.Name})
 	return orNil(faults)
@@ -237,7 +237,7 @@ func (t templates) checkOptions(ctx context.Context, options json.RawMessage) er
 	if row == nil {
 		return nil // a table for tests
 	}
-	bound, err := row.Bind(ctx, bytes.NewReader(body), op.Files{})
+	bound, err := row.Bind(ctx, bytes.NewReader(body), schema.Files{})
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func templateFailure(err error) error {
 		return invalid("An account has at most %d templates of %d versions each, and %d partials of %d MiB together.",
 			store.MaxTemplates, store.MaxVersions, store.MaxPartials, store.MaxPartialBytes>>20)
 	case errors.Is(err, store.ErrBadList):
-		return op.Faults{{Field: "cursor", Message: "is not the nextCursor of a page"}}
+		return schema.Faults{{Field: "cursor", Message: "is not the nextCursor of a page"}}
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -25,7 +25,7 @@ type templatePublication struct {
 
 // Validate checks what the schema cannot state.
 func (in *templatePublication) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	checkTexts(&faults, map[string]*string{"comment": &in.Comment})
 	return orNil(faults)
 }
@@ -112,10 +112,10 @@ func (t templates) report(ctx context.Context, caller call.Caller, source render
 
 // templateCheck asks what is wrong with a template.
 type templateCheck struct {
-	HTML       string    `json:"html" jsonschema:"required,maxLength=10485760" jsonschema_description:"Source, at most 10 MiB."`
-	SampleData op.Object `json:"sampleData,omitzero" jsonschema_description:"Data whose missing paths are told, at most 5 MiB."`
-	Engine     string    `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
-	Strict     bool      `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Whether a missing path makes the template invalid."`
+	HTML       string        `json:"html" jsonschema:"required,maxLength=10485760" jsonschema_description:"Source, at most 10 MiB."`
+	SampleData schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data whose missing paths are told, at most 5 MiB."`
+	Engine     string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
+	Strict     bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Whether a missing path makes the template invalid."`
 }
 
 func (t templates) validate(ctx context.Context, caller call.Caller, in templateCheck) (wire.TemplateValidation, error) {
@@ -153,7 +153,7 @@ var partialName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
 
 // Validate checks what the schema cannot state.
 func (in *newPartial) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	if !partialName.MatchString(in.Name) {
 		faults.Add("name", "must be at most 64 letters, digits, hyphens and underscores, and not begin with a hyphen; got %.70q", in.Name)
 	}

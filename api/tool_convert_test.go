@@ -13,8 +13,8 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/internal/slow"
 	"relaypdf/render"
 )
@@ -225,7 +225,7 @@ func TestConvertUnavailable(t *testing.T) {
 	run := func(context.Context, *apitest.EchoInput) error {
 		return fmt.Errorf("secret: %w", render.ErrConvertUnavailable)
 	}
-	s := apitest.New(t, apitest.Options{Operations: []op.Row[*operation.Env]{apitest.Echo(run)}})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"a"}`})
 	if failure := got.Refused(t, fault.ConvertUnavailable); strings.Contains(failure.Message, "secret") {
 		t.Errorf("the client reads %q", failure.Message)

@@ -12,8 +12,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/internal/telemetry"
 	"relaypdf/store/storetest"
 )
@@ -36,7 +36,7 @@ func TestTraces(t *testing.T) {
 		tracer, flush := collector.Tracer(t)
 		s := apitest.New(t, apitest.Options{
 			DB: &db,
-			Operations: []op.Row[*operation.Env]{apitest.Echo(func(_ context.Context, in *apitest.EchoInput) error {
+			Operations: []schema.Row[*operation.Env]{apitest.Echo(func(_ context.Context, in *apitest.EchoInput) error {
 				if in.Label == "b" {
 					return errors.New("words-of-the-document cannot be shown")
 				}

@@ -20,8 +20,8 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
@@ -29,7 +29,7 @@ import (
 
 // copyInput is the input of test.copy, which answers with a stored file.
 type copyInput struct {
-	op.Common
+	schema.Common
 	operation.FileSource
 	Fields map[string]any `json:"fields,omitempty" jsonschema_description:"Names that the caller chose."`
 }
@@ -40,18 +40,18 @@ const copying = "/v1/test/copy"
 func copies(t *testing.T, db *storetest.DB) *apitest.Server {
 	t.Helper()
 	file := "file_x"
-	row := op.Spec[*operation.Env, copyInput]{
-		Info:    op.Info{Name: "test.copy", Summary: "Answer with a file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
+	row := schema.Spec[*operation.Env, copyInput]{
+		Info:    schema.Info{Name: "test.copy", Summary: "Answer with a file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
 		Example: copyInput{FileSource: operation.FileSource{FileID: &file}},
-		Run: func(ctx context.Context, env *operation.Env, in *copyInput) (op.Result, error) {
+		Run: func(ctx context.Context, env *operation.Env, in *copyInput) (schema.Result, error) {
 			body, err := env.Stored(ctx, *in.FileID)
 			if errors.Is(err, store.ErrNotFound) {
-				return op.Result{}, op.Faults{{Field: "fileId", Message: "is gone"}}
+				return schema.Result{}, schema.Faults{{Field: "fileId", Message: "is gone"}}
 			}
-			return op.Result{Stem: "copy", Extension: ".txt", ContentType: "text/plain", Body: body}, err
+			return schema.Result{Stem: "copy", Extension: ".txt", ContentType: "text/plain", Body: body}, err
 		},
 	}
-	return apitest.New(t, apitest.Options{DB: db, Operations: []op.Row[*operation.Env]{apitest.Echo(nil), row}, Change: quiet})
+	return apitest.New(t, apitest.Options{DB: db, Operations: []schema.Row[*operation.Env]{apitest.Echo(nil), row}, Change: quiet})
 }
 
 // uploaded reads the answer to an upload.

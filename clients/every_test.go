@@ -15,8 +15,8 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/llm"
 	"relaypdf/api/mcp"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/internal/fakellm"
 	"relaypdf/static/gallery"
@@ -130,7 +130,7 @@ func described(t *testing.T, description []byte, given []call) []call {
 			operations[o.OperationID] = o
 		}
 	}
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

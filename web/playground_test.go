@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -29,7 +29,7 @@ import (
 // draws nothing.
 func playHouse(t *testing.T) *house {
 	t.Helper()
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestPlaygroundFormsSayWhatTheyWereFilledWith(t *testing.T) {
 	v := h.join(t, "maya@example.com")
 	list := v.sees("/dashboard/playground", "POST /v1/pdf/merge", "Merge PDFs in order")
 	for _, row := range operation.Rows {
-		table, err := op.NewTable([]op.Row[*operation.Env]{row})
+		table, err := schema.NewTable([]schema.Row[*operation.Env]{row})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,7 +410,7 @@ func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 		}
 	}
 	for _, row := range operation.Rows {
-		table, err := op.NewTable([]op.Row[*operation.Env]{row})
+		table, err := schema.NewTable([]schema.Row[*operation.Env]{row})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/client"
 	"relaypdf/store"
 	"relaypdf/store/blob"
@@ -40,7 +40,7 @@ type Options struct {
 	// DB is where the data is; nil is a new SQLite database.
 	DB *storetest.DB
 	// Operations are the product; nil is Echo and JSON.
-	Operations []op.Row[*operation.Env]
+	Operations []schema.Row[*operation.Env]
 	// Blobs is where the bytes of files are; nil is a folder.
 	Blobs blob.Store
 	// Change, if set, changes the settings before the API is made.
@@ -66,7 +66,7 @@ type Server struct {
 	Secret string
 	Log    *Log
 	// Operations are the product.
-	Operations []op.Row[*operation.Env]
+	Operations []schema.Row[*operation.Env]
 	// HTTP carries requests to the server; it keeps no connection beyond the test.
 	HTTP *http.Client
 
@@ -82,7 +82,7 @@ func New(t testing.TB, o Options) *Server {
 		o.DB = &db
 	}
 	if o.Operations == nil {
-		o.Operations = []op.Row[*operation.Env]{Echo(nil), JSON()}
+		o.Operations = []schema.Row[*operation.Env]{Echo(nil), JSON()}
 	}
 	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, Operations: o.Operations, Registry: prometheus.NewRegistry(), db: *o.DB}
 	s.Store = o.DB.OpenAs(t, store.Config{Now: s.Clock.Now, Blobs: o.Blobs, OwnFiles: o.OwnFiles})

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/render/spool"
 	"relaypdf/store/credit"
 )
@@ -18,35 +18,35 @@ const (
 
 // EchoInput is the input of test.echo.
 type EchoInput struct {
-	op.Common
+	schema.Common
 	Text  string `json:"text" jsonschema:"required,maxLength=100" jsonschema_description:"What to answer with."`
 	Count int    `json:"count,omitempty" jsonschema:"minimum=1,maximum=10000000,default=1" jsonschema_description:"How many times."`
 	Label string `json:"label,omitempty" jsonschema:"enum=a,enum=b" jsonschema_description:"A choice, for tests of faults."`
 	// File makes the input long.
-	File op.File `json:"file,omitzero" jsonschema_description:"A file that nothing is done with."`
+	File schema.File `json:"file,omitzero" jsonschema_description:"A file that nothing is done with."`
 }
 
 // JSONInput is the input of test.json.
 type JSONInput struct {
-	op.Common
+	schema.Common
 }
 
 // Echo returns the operation test.echo, which answers with its text, or with
 // whatever run does with it where run is not nil.
-func Echo(run func(ctx context.Context, in *EchoInput) error) op.Row[*operation.Env] {
-	return op.Spec[*operation.Env, EchoInput]{
-		Info: op.Info{
+func Echo(run func(ctx context.Context, in *EchoInput) error) schema.Row[*operation.Env] {
+	return schema.Spec[*operation.Env, EchoInput]{
+		Info: schema.Info{
 			Name: "test.echo", Summary: "Answer with a text", Price: EchoPrice, Produces: []string{"text/plain"},
 		},
 		Example: EchoInput{Text: "hello"},
-		Run: func(ctx context.Context, _ *operation.Env, in *EchoInput) (op.Result, error) {
+		Run: func(ctx context.Context, _ *operation.Env, in *EchoInput) (schema.Result, error) {
 			if run != nil {
 				if err := run(ctx, in); err != nil {
-					return op.Result{}, err
+					return schema.Result{}, err
 				}
 			}
 			text := strings.Repeat(in.Text, max(1, in.Count))
-			return op.Result{
+			return schema.Result{
 				Stem: "echo", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes([]byte(text)),
 			}, nil
 		},
@@ -54,13 +54,13 @@ func Echo(run func(ctx context.Context, in *EchoInput) error) op.Row[*operation.
 }
 
 // JSON returns the operation test.json, whose result is a JSON object.
-func JSON() op.Row[*operation.Env] {
-	return op.Spec[*operation.Env, JSONInput]{
-		Info: op.Info{
+func JSON() schema.Row[*operation.Env] {
+	return schema.Spec[*operation.Env, JSONInput]{
+		Info: schema.Info{
 			Name: "test.json", Summary: "Answer with an object", Price: JSONPrice, Produces: []string{"application/json"},
 		},
-		Run: func(context.Context, *operation.Env, *JSONInput) (op.Result, error) {
-			return op.Result{Stem: "object", JSON: map[string]any{"pageCount": 3}}, nil
+		Run: func(context.Context, *operation.Env, *JSONInput) (schema.Result, error) {
+			return schema.Result{Stem: "object", JSON: map[string]any{"pageCount": 3}}, nil
 		},
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"relaypdf/api/call"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 )
 
@@ -76,7 +76,7 @@ func (s *Server) Await(t testing.TB, id string) wire.JobStatus {
 
 // Kinds are the kinds of jobs that the server's workers know.
 func (s *Server) Kinds() (known []string) {
-	table, err := op.NewTable(s.Operations)
+	table, err := schema.NewTable(s.Operations)
 	if err != nil {
 		panic(err) // The server was made of them.
 	}

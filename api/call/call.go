@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/api/limit"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -36,7 +36,7 @@ type Config struct {
 	// accounts.
 	Payments Payments
 	// Table is the product, Prices what its operations cost.
-	Table  *op.Table[*operation.Env]
+	Table  *schema.Table[*operation.Env]
 	Prices map[string]credit.Amount
 	// AI writes templates; nil where there is no provider.
 	AI *operation.AI
@@ -84,7 +84,7 @@ type Pipeline struct {
 	box        *seal.Box
 	wallets    *wallets
 	limiter    limit.Limiter
-	table      *op.Table[*operation.Env]
+	table      *schema.Table[*operation.Env]
 	prices     map[string]credit.Amount
 	ai         *operation.AI
 	metrics    *metrics
@@ -95,8 +95,8 @@ type Pipeline struct {
 	drawTime   time.Duration // see Config
 	lease      string
 	region     string
-	files      op.Files
-	inputs     *op.Budget
+	files      schema.Files
+	inputs     *schema.Budget
 	previews   *previewLine
 	billing    bool
 	rateLimits bool
@@ -111,8 +111,8 @@ func New(cfg Config) *Pipeline {
 		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second),
 		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits,
 	}
-	p.inputs = op.NewBudget(inputBudget)
-	p.files = op.Files{Limit: cfg.MaxFile, Open: func() op.Sink { return render.NewFile() }}
+	p.inputs = schema.NewBudget(inputBudget)
+	p.files = schema.Files{Limit: cfg.MaxFile, Open: func() schema.Sink { return render.NewFile() }}
 	p.Files = Files{store: cfg.Store, blobs: cfg.Store.Blobs(), log: cfg.Logger, now: cfg.Now}
 	p.wallets = &wallets{payments: cfg.Payments, log: cfg.Logger, running: &p.running}
 	p.previews = newPreviewLine(p.render, p.RenderStats)

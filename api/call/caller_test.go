@@ -11,8 +11,8 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/render/spool"
 	"relaypdf/store/credit"
@@ -20,11 +20,11 @@ import (
 )
 
 // row returns an operation whose result asks for a charge.
-func row(name string, price credit.Amount, unbilled bool, charge *credit.Amount) op.Row[*operation.Env] {
-	return op.Spec[*operation.Env, apitest.JSONInput]{
-		Info: op.Info{Name: name, Summary: "Ask for a charge", Price: price, Unbilled: unbilled, Produces: []string{"text/plain"}},
-		Run: func(context.Context, *operation.Env, *apitest.JSONInput) (op.Result, error) {
-			return op.Result{Stem: "a", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes([]byte("a")), Charge: charge}, nil
+func row(name string, price credit.Amount, unbilled bool, charge *credit.Amount) schema.Row[*operation.Env] {
+	return schema.Spec[*operation.Env, apitest.JSONInput]{
+		Info: schema.Info{Name: name, Summary: "Ask for a charge", Price: price, Unbilled: unbilled, Produces: []string{"text/plain"}},
+		Run: func(context.Context, *operation.Env, *apitest.JSONInput) (schema.Result, error) {
+			return schema.Result{Stem: "a", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes([]byte("a")), Charge: charge}, nil
 		},
 	}
 }
@@ -32,7 +32,7 @@ func row(name string, price credit.Amount, unbilled bool, charge *credit.Amount)
 // do asks for test.charge or another operation over no door.
 func do(t *testing.T, s *apitest.Server, caller call.Caller, name, body string) (*call.Outcome, error) {
 	t.Helper()
-	table, err := op.NewTable(s.Operations)
+	table, err := schema.NewTable(s.Operations)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestResultSaysWhatItCosts(t *testing.T) {
 			{"test.above", 2000, false, new(credit.Amount(2001)), 0, true},
 			{"test.below", 2000, false, new(credit.Amount(-1)), 0, true},
 		}
-		var rows []op.Row[*operation.Env]
+		var rows []schema.Row[*operation.Env]
 		for _, q := range cases {
 			rows = append(rows, row(q.name, q.price, q.unbilled, q.charge))
 		}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/blob"
@@ -102,7 +102,7 @@ func (f Files) drop(ctx context.Context, outcome *Outcome) {
 
 // stored opens a file of the call's account. A job gets what it pinned, although
 // that may have expired or been deleted since.
-func (c *paidCall) stored(ctx context.Context, id string) (op.Body, error) {
+func (c *paidCall) stored(ctx context.Context, id string) (schema.Body, error) {
 	var file store.File
 	var err error
 	if c.job != nil {
@@ -118,7 +118,7 @@ func (c *paidCall) stored(ctx context.Context, id string) (op.Body, error) {
 
 // unpinned names the fields of a job's request whose files cannot be read.
 func (c *paidCall) unpinned(missing *store.PinError) error {
-	var faults op.Faults
+	var faults schema.Faults
 	for _, file := range c.call.StoredFiles() {
 		if slices.Contains(missing.FileIDs, file.ID) {
 			faults.Add(file.Field, operation.Unreadable)
@@ -128,8 +128,8 @@ func (c *paidCall) unpinned(missing *store.PinError) error {
 }
 
 // scattered names the fields of a job's request whose files no region has together.
-func scattered(files []op.StoredFile, apart *store.ScatteredError) error {
-	var faults op.Faults
+func scattered(files []schema.StoredFile, apart *store.ScatteredError) error {
+	var faults schema.Faults
 	for _, file := range files {
 		if region := apart.Regions[file.ID]; region != "" {
 			faults.Add(file.Field, "is kept in the region %s, and not all that this request needs is: upload its files in one region, and send it there", region)
@@ -160,7 +160,7 @@ func elsewhere(err error) *fault.Error {
 // go to where theirs are.
 func near(ctx context.Context, c *paidCall) error {
 	files := c.call.StoredFiles()
-	if len(files) == 0 || c.call.Response == op.Async {
+	if len(files) == 0 || c.call.Response == schema.Async {
 		return nil
 	}
 	ids := make([]string, len(files))

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
@@ -185,7 +185,7 @@ func (c *paidCall) load(ctx context.Context) error {
 }
 
 // openInput opens a job's input where it lies.
-func (c *paidCall) openInput(ctx context.Context) (op.Body, error) {
+func (c *paidCall) openInput(ctx context.Context) (schema.Body, error) {
 	if c.job.Input != nil {
 		return textBody(c.job.Input), nil
 	}
@@ -254,7 +254,7 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 const busyPause = 200 * time.Millisecond
 
 // runPatiently runs a job's call, and waits where everything is busy.
-func (c *paidCall) runPatiently(ctx context.Context) (op.Result, error) {
+func (c *paidCall) runPatiently(ctx context.Context) (schema.Result, error) {
 	for {
 		result, err := c.call.Run(ctx, c.env())
 		var busy *render.BusyError

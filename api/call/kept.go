@@ -8,7 +8,7 @@ import (
 	"io"
 	"log/slog"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 )
 
@@ -77,7 +77,7 @@ func (p *Pipeline) Again(ctx context.Context, account store.Account, callID, req
 		return "", err
 	}
 	delete(input, "callbackUrl")
-	input["response"] = json.RawMessage(`"` + op.Async + `"`)
+	input["response"] = json.RawMessage(`"` + schema.Async + `"`)
 	body, err := json.Marshal(input)
 	if err != nil {
 		return "", err

@@ -3,7 +3,7 @@ package call
 import (
 	"time"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 )
@@ -19,7 +19,7 @@ func (l Links) Job(id string) string { return l.BaseURL + "/v1/jobs/" + id }
 
 // poll is Job for a call that is a job, and empty for any other.
 func (l Links) poll(call store.Call) string {
-	if call.Mode != op.Async {
+	if call.Mode != schema.Async {
 		return ""
 	}
 	return l.Job(call.ResultID)
@@ -51,7 +51,7 @@ func (l Links) Failed(call store.Call, why store.Failure) wire.JobStatus {
 func outbox(call store.Call, status wire.JobStatus) *store.Outbox {
 	n := &store.Outbox{Data: status}
 	switch {
-	case call.Mode != op.Async:
+	case call.Mode != schema.Async:
 	case status.Status == wire.JobCompleted:
 		n.Event = store.EventJobCompleted
 	default:

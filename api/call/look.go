@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -68,7 +68,7 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 }
 
 // lookAtPages draws the first pages of a PDF, or notes why they cannot be drawn.
-func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body op.Body, look *looking) error {
+func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body schema.Body, look *looking) error {
 	err := p.drawLook(ctx, account, body, look)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -122,7 +122,7 @@ func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render
 	return p.previews.enter(ctx, account.ID)
 }
 
-func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.Body, look *looking) error {
+func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body schema.Body, look *looking) error {
 	bounded, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
 	renderer, leave, err := p.drawer(bounded, account)
@@ -135,7 +135,7 @@ func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body op.
 		return err
 	}
 	look.Pages = info.PageCount
-	pages, err := drawPages(bounded, renderer, op.Result{Body: body}, min(MaxPreviewPages, info.PageCount), 1)
+	pages, err := drawPages(bounded, renderer, schema.Result{Body: body}, min(MaxPreviewPages, info.PageCount), 1)
 	if err != nil {
 		return err
 	}

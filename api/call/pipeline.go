@@ -13,8 +13,8 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -22,7 +22,7 @@ import (
 
 // Request is what a door hands to the pipeline: one request for an operation.
 type Request struct {
-	Operation *op.Operation[*operation.Env]
+	Operation *schema.Operation[*operation.Env]
 	// Caller is who asks, as the door has found out.
 	Caller Caller
 	// Body is the input, one JSON object; or a form, whose boundary is in Form.
@@ -35,7 +35,7 @@ type Request struct {
 	RequestID string
 	// Faults are what is wrong with the request beside its body. They are told
 	// together with the body's, to a caller who has shown a key.
-	Faults op.Faults
+	Faults schema.Faults
 }
 
 // Outcome is what a successful call came to. Its content is in Body, or in the
@@ -49,7 +49,7 @@ type Outcome struct {
 	Replayed    bool
 	Filename    string
 	ContentType string
-	Body        op.Body
+	Body        schema.Body
 	File        *store.File
 	// Warnings are what is wrong with what the result was made of.
 	Warnings []wire.Warning
@@ -109,7 +109,7 @@ type paidCall struct {
 	job *store.Job
 
 	verdict limit.Verdict
-	call    *op.Call[*operation.Env]
+	call    *schema.Call[*operation.Env]
 	digest  []byte // of the request, where it has an idempotency key
 	id      string
 	result  string // the result's id
@@ -208,8 +208,8 @@ func (c *paidCall) limit(ctx context.Context) (err error) {
 func (c *paidCall) decode(ctx context.Context) (err error) {
 	files := c.files
 	files.Share = c.inputs.Share(c.Caller.Account.ID)
-	var refused op.Faults
-	files.Check = func(input any) op.Faults {
+	var refused schema.Faults
+	files.Check = func(input any) schema.Faults {
 		refused = c.refusedAddresses(input)
 		return refused
 	}
@@ -218,7 +218,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	} else {
 		c.call, err = c.Operation.Bind(ctx, c.Body, files)
 	}
-	var faults op.Faults
+	var faults schema.Faults
 	switch {
 	case len(c.Faults) > 0 && err == nil:
 		return slices.Concat(c.Faults, refused)
@@ -230,7 +230,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 		return notAllowed(refused)
 	}
 	if c.call.Response == "" {
-		c.call.Response = op.Binary
+		c.call.Response = schema.Binary
 	}
 	if c.IdempotencyKey != "" {
 		if c.digest, err = c.call.Digest(); err != nil {
@@ -242,7 +242,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 
 // refusedAddresses lists the addresses of an input that could not be sent to or loaded
 // as a page. What their names resolve to is looked at when they are dialled.
-func (p *Pipeline) refusedAddresses(input any) (refused op.Faults) {
+func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 	check := func(by Callbacks, field, address string) {
 		if address != "" && by.CheckURL(address) != nil {
 			refused.Add(field, "%s", operation.NotAllowed)
@@ -258,7 +258,7 @@ func (p *Pipeline) refusedAddresses(input any) (refused op.Faults) {
 }
 
 // notAllowed refuses addresses where nothing else is wrong.
-func notAllowed(refused op.Faults) error {
+func notAllowed(refused schema.Faults) error {
 	e := &operation.URLError{Field: refused[0].Field, Cause: errors.New("refused before the call")}
 	for _, other := range refused[1:] {
 		e.Others = append(e.Others, other.Field)
@@ -309,7 +309,7 @@ func (c *paidCall) admit(ctx context.Context) error {
 	if why := c.Operation.WhyOff(); why != "" {
 		return &fault.Error{Code: fault.ConvertUnavailable, Message: why}
 	}
-	if err := near(ctx, c); err != nil || c.IdempotencyKey != "" || c.call.Response == op.Async {
+	if err := near(ctx, c); err != nil || c.IdempotencyKey != "" || c.call.Response == schema.Async {
 		return err
 	}
 	return c.call.Admit(c.env())
@@ -343,7 +343,7 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 	}
 	// A client that leaves must not make it unknown whether the hold was written.
 	certain := context.WithoutCancel(ctx)
-	if c.call.Response != op.Async {
+	if c.call.Response != schema.Async {
 		c.underWay.Store(c.id, nil)
 		c.held, err = c.begin(ctx, call)
 		return err
@@ -359,7 +359,7 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 		return err
 	}
 	// From here on the hold is the job's.
-	c.held, c.outcome = false, &Outcome{CallID: c.id, ResultID: c.result, Mode: op.Async}
+	c.held, c.outcome = false, &Outcome{CallID: c.id, ResultID: c.result, Mode: schema.Async}
 	c.reached("hold")
 	return errEnqueued
 }
@@ -441,7 +441,7 @@ func (c *paidCall) run(ctx context.Context) error {
 
 // chargeFor returns what a result costs: the quote, or what the run asks for in
 // its place, which the caller has agreed to only up to the quote.
-func chargeFor(operation string, quote credit.Amount, result op.Result) (credit.Amount, error) {
+func chargeFor(operation string, quote credit.Amount, result schema.Result) (credit.Amount, error) {
 	if result.Charge == nil {
 		return quote, nil
 	}
@@ -459,7 +459,7 @@ func (c *paidCall) settle(ctx context.Context) error {
 	defer cancel()
 	end := store.Settlement{CallID: c.id, Charge: c.outcome.Charged, Duration: time.Since(c.started)}
 	begin := time.Now()
-	if c.outcome.Mode != op.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "" {
+	if c.outcome.Mode != schema.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "" {
 		file, err := c.Files.put(ctx, c.outcome)
 		if err != nil {
 			return err

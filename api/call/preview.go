@@ -12,8 +12,8 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/limit"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
@@ -148,7 +148,7 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 }
 
 // drawPages draws the first pages of a document.
-func drawPages(ctx context.Context, account *render.Account, doc op.Result, pages int, scale float64) (_ [][]byte, err error) {
+func drawPages(ctx context.Context, account *render.Account, doc schema.Result, pages int, scale float64) (_ [][]byte, err error) {
 	dpi := int(cssDPI * min(max(scale, minDPI/float64(cssDPI)), 2))
 	image, archive, err := account.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{Pages: fmt.Sprintf("1-%d", pages), DPI: dpi})
 	if err != nil {

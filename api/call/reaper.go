@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 )
 
@@ -135,7 +135,7 @@ var waitedTooLong = store.Failure{
 
 func (r Reaper) orphan(ctx context.Context, orphan store.Orphan) error {
 	why := store.Abandoned
-	if orphan.Call.Mode == op.Async {
+	if orphan.Call.Mode == schema.Async {
 		if orphan.Tries < store.MaxTries {
 			queued, err := r.store.RequeueOrphan(ctx, orphan)
 			if queued {

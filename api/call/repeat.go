@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 )
 
@@ -20,7 +20,7 @@ func (r repeats) meet(ctx context.Context, claim store.Claim) error {
 	switch {
 	case !bytes.Equal(claim.BodyHash, r.digest):
 		return fault.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
-	case claim.State == store.ClaimDone || r.call.Response == op.Async:
+	case claim.State == store.ClaimDone || r.call.Response == schema.Async:
 		// A job's answer is ready as soon as it waits.
 		return r.replay(ctx, claim.CallID)
 	}
@@ -57,7 +57,7 @@ func (r repeats) replay(ctx context.Context, callID string) error {
 	if err != nil {
 		return err
 	}
-	if call.Mode == op.Async {
+	if call.Mode == schema.Async {
 		r.outcome = &Outcome{CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true}
 		return errReplayed
 	}
@@ -68,7 +68,7 @@ func (r repeats) replay(ctx context.Context, callID string) error {
 	if err != nil {
 		return err
 	}
-	if call.Mode == op.Binary && !r.store.Reaches(file.Region) {
+	if call.Mode == schema.Binary && !r.store.Reaches(file.Region) {
 		return &ElsewhereError{Region: file.Region}
 	}
 	r.outcome = &Outcome{
@@ -76,7 +76,7 @@ func (r repeats) replay(ctx context.Context, callID string) error {
 		Filename: file.Filename, ContentType: file.ContentType, File: &file,
 		Warnings: warningsOf(&file),
 	}
-	if call.Mode == op.Binary {
+	if call.Mode == schema.Binary {
 		if r.outcome.Body, err = r.Files.Open(ctx, file.BlobKey); err != nil {
 			return err
 		}

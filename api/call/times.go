@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -55,7 +55,7 @@ func endSpan(span *telemetry.Span, err error) {
 
 // runTimed runs the call, and notes which part of it took how long: the steps
 // that the renderer tells of, and the rest as "work".
-func runTimed(ctx context.Context, c *paidCall) (op.Result, error) {
+func runTimed(ctx context.Context, c *paidCall) (schema.Result, error) {
 	begin := time.Now()
 	result, err := c.runPatiently(render.Observed(ctx, func(step string, took time.Duration) {
 		c.part(ctx, "run", step, took)

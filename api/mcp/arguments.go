@@ -12,7 +12,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 )
 
@@ -96,18 +96,18 @@ func (t *tool) request(ctx context.Context, arguments json.RawMessage) (*http.Re
 
 // withMode puts how the result is wanted into the terms of the route.
 func withMode(given []member) ([]member, error) {
-	mode := op.URL
+	mode := schema.URL
 	kept := given[:0:0]
 	for _, m := range given {
 		switch text := string(m.value); {
 		case m.name == asyncMember && text == "true", m.name == "response" && text == `"async"`:
-			mode = op.Async
+			mode = schema.Async
 		case m.name == asyncMember && (text == "false" || text == "null"):
 		case m.name == "response" && (text == `"url"` || text == `"binary"` || text == "null"):
 		case m.name == asyncMember:
-			return nil, op.Faults{{Field: asyncMember, Message: "must be true or false"}}
+			return nil, schema.Faults{{Field: asyncMember, Message: "must be true or false"}}
 		case m.name == "response":
-			return nil, op.Faults{{Field: "response", Message: "must be url or async"}}
+			return nil, schema.Faults{{Field: "response", Message: "must be url or async"}}
 		default:
 			kept = append(kept, m)
 		}
@@ -129,7 +129,7 @@ type asked struct {
 // take puts members where the route has them. What it does not know goes where the
 // route says so.
 func (q *asked) take(given []member) error {
-	var faults op.Faults
+	var faults schema.Faults
 	for _, m := range given {
 		p, ok := q.param(m.name)
 		switch {
@@ -139,7 +139,7 @@ func (q *asked) take(given []member) error {
 		case string(m.value) == "null":
 			continue
 		case !ok:
-			p = op.Param{Name: m.name, In: "query"}
+			p = schema.Param{Name: m.name, In: "query"}
 		}
 		text := textOf(m.value)
 		switch p.In {
@@ -221,7 +221,7 @@ func uploadInput() *jsonschema.Schema {
 // uploadRequest sends a file, which the route takes as it is.
 func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request, error) {
 	var in struct{ File, Text, Filename *string }
-	var faults op.Faults
+	var faults schema.Faults
 	for _, m := range given {
 		to := map[string]**string{"file": &in.File, "text": &in.Text, "filename": &in.Filename}[m.name]
 		switch {
@@ -239,13 +239,13 @@ func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request,
 	var content []byte
 	switch {
 	case (in.File == nil) == (in.Text == nil):
-		return nil, op.Faults{{Field: "file", Message: "or text is required, and only one of them"}}
+		return nil, schema.Faults{{Field: "file", Message: "or text is required, and only one of them"}}
 	case in.Text != nil:
 		content = []byte(*in.Text)
 	default:
 		var err error
-		if content, err = io.ReadAll(op.NewBase64Reader(strings.NewReader(*in.File))); err != nil {
-			return nil, op.Faults{{Field: "file", Message: "must be Base64, with or without a data URI before it"}}
+		if content, err = io.ReadAll(schema.NewBase64Reader(strings.NewReader(*in.File))); err != nil {
+			return nil, schema.Faults{{Field: "file", Message: "must be Base64, with or without a data URI before it"}}
 		}
 	}
 	r, err := http.NewRequestWithContext(ctx, t.Method, t.Pattern, bytes.NewReader(content))

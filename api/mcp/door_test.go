@@ -12,17 +12,17 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
 
 // operations are the rows of the product.
-func operations(t *testing.T) []*op.Operation[*operation.Env] {
+func operations(t *testing.T) []*schema.Operation[*operation.Env] {
 	t.Helper()
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/invopop/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 )
 
@@ -205,16 +205,16 @@ func (f *folders) prepare(input *jsonschema.Schema, arguments json.RawMessage, s
 	for _, m := range given {
 		if saves && m.name == saveMember {
 			if err := json.Unmarshal(m.value, &save); err != nil || save == "" {
-				return nil, "", op.Faults{{Field: saveMember, Message: "must be a path"}}
+				return nil, "", schema.Faults{{Field: saveMember, Message: "must be a path"}}
 			}
 			continue
 		}
 		kept = append(kept, m)
 	}
 	if save != "" && slices.ContainsFunc(kept, func(m member) bool { return m.name == asyncMember && string(m.value) == "true" }) {
-		return nil, "", op.Faults{{Field: saveMember, Message: "needs a result at once; leave async out"}}
+		return nil, "", schema.Faults{{Field: saveMember, Message: "needs a result at once; leave async out"}}
 	}
-	var faults op.Faults
+	var faults schema.Faults
 	prepared, err = f.inline(input, kept, "", &faults)
 	if err == nil {
 		err = faults.OrNil()
@@ -223,7 +223,7 @@ func (f *folders) prepare(input *jsonschema.Schema, arguments json.RawMessage, s
 }
 
 // inline replaces the paths of an object by what is in the files.
-func (f *folders) inline(doc *jsonschema.Schema, members []member, place string, faults *op.Faults) (json.RawMessage, error) {
+func (f *folders) inline(doc *jsonschema.Schema, members []member, place string, faults *schema.Faults) (json.RawMessage, error) {
 	for i, m := range members {
 		shape, ok := doc.Properties.Get(m.name)
 		if !ok {
@@ -245,7 +245,7 @@ func (f *folders) inline(doc *jsonschema.Schema, members []member, place string,
 	return objectOf(members)
 }
 
-func (f *folders) inlineFile(m *member, place string, faults *op.Faults) error {
+func (f *folders) inlineFile(m *member, place string, faults *schema.Faults) error {
 	var path string
 	if err := json.Unmarshal(m.value, &path); err != nil {
 		faults.Add(place+pathMember, "must be a path")
@@ -262,7 +262,7 @@ func (f *folders) inlineFile(m *member, place string, faults *op.Faults) error {
 }
 
 // inlineObject leaves what is no object as it is, for the service to refuse.
-func (f *folders) inlineObject(doc *jsonschema.Schema, value json.RawMessage, place string, faults *op.Faults) (json.RawMessage, error) {
+func (f *folders) inlineObject(doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.Faults) (json.RawMessage, error) {
 	members, err := membersOf(value)
 	if err != nil || members == nil {
 		return value, nil //nolint:nilerr // the service refuses it
@@ -270,7 +270,7 @@ func (f *folders) inlineObject(doc *jsonschema.Schema, value json.RawMessage, pl
 	return f.inline(doc, members, place, faults)
 }
 
-func (f *folders) inlineItems(doc *jsonschema.Schema, value json.RawMessage, place string, faults *op.Faults) (json.RawMessage, error) {
+func (f *folders) inlineItems(doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.Faults) (json.RawMessage, error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(value, &items); err != nil {
 		return value, nil //nolint:nilerr // the service refuses it
@@ -289,7 +289,7 @@ func (f *folders) inlineItems(doc *jsonschema.Schema, value json.RawMessage, pla
 func (f *folders) saved(ctx context.Context, s *service, path string, call func() (*sdk.CallToolResult, error)) (_ *sdk.CallToolResult, err error) {
 	root, file, name, err := f.create(path)
 	if err != nil {
-		return refused(op.Faults{{Field: saveMember, Message: err.Error()}})
+		return refused(schema.Faults{{Field: saveMember, Message: err.Error()}})
 	}
 	written := false
 	defer func() {

@@ -9,8 +9,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/mcp"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 )
 
 // documents are what the servers of these tests have to read.
@@ -28,7 +28,7 @@ func open(cfg *api.Config) {
 }
 
 // newServer starts a server with a door for agents.
-func newServer(t *testing.T, change func(*api.Config), rows ...op.Row[*operation.Env]) *apitest.Server {
+func newServer(t *testing.T, change func(*api.Config), rows ...schema.Row[*operation.Env]) *apitest.Server {
 	t.Helper()
 	return apitest.New(t, apitest.Options{Operations: rows, Change: change})
 }

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"relaypdf/api/call"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 )
 
@@ -55,7 +55,7 @@ func takePreview(arguments json.RawMessage) (wanted bool, rest json.RawMessage, 
 			wanted = true
 		case "false", "null":
 		default:
-			return false, nil, op.Faults{{Field: previewMember, Message: "must be true or false"}}
+			return false, nil, schema.Faults{{Field: previewMember, Message: "must be true or false"}}
 		}
 	}
 	rest, err = objectOf(kept)

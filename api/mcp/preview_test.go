@@ -9,27 +9,27 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/render/spool"
 )
 
 type paperInput struct {
-	op.Common
+	schema.Common
 	Kind string `json:"kind,omitempty" jsonschema:"enum=application/pdf,enum=text/plain" jsonschema_description:"What the result says that it is."`
 }
 
 // paper is an operation whose results say that they are PDFs, on a server that draws
 // nothing.
-func paper() op.Row[*operation.Env] {
-	return op.Spec[*operation.Env, paperInput]{
-		Info:    op.Info{Name: "test.paper", Summary: "Answer with a paper", Price: apitest.EchoPrice, Produces: []string{"application/pdf", "text/plain"}},
+func paper() schema.Row[*operation.Env] {
+	return schema.Spec[*operation.Env, paperInput]{
+		Info:    schema.Info{Name: "test.paper", Summary: "Answer with a paper", Price: apitest.EchoPrice, Produces: []string{"application/pdf", "text/plain"}},
 		Example: paperInput{},
-		Run: func(_ context.Context, _ *operation.Env, in *paperInput) (op.Result, error) {
+		Run: func(_ context.Context, _ *operation.Env, in *paperInput) (schema.Result, error) {
 			if in.Kind == "" {
 				in.Kind = "application/pdf"
 			}
-			return op.Result{Stem: "paper", Extension: ".pdf", ContentType: in.Kind, Body: spool.FromBytes([]byte("%PDF-1.7"))}, nil
+			return schema.Result{Stem: "paper", Extension: ".pdf", ContentType: in.Kind, Body: spool.FromBytes([]byte("%PDF-1.7"))}, nil
 		},
 	}
 }

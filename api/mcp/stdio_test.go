@@ -18,8 +18,8 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/mcp"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/client"
 )
 
@@ -51,7 +51,7 @@ type line struct {
 
 // startLocal starts a server on standard input and output, as it were, whose work is
 // done by a service.
-func startLocal(t *testing.T, roots []string, rows ...op.Row[*operation.Env]) (*line, *apitest.Server) {
+func startLocal(t *testing.T, roots []string, rows ...schema.Row[*operation.Env]) (*line, *apitest.Server) {
 	t.Helper()
 	var tools []api.Tool
 	s := newServer(t, func(cfg *api.Config) {

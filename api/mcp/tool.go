@@ -13,7 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"relaypdf/api"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 )
 
@@ -157,22 +157,22 @@ func (t *tool) output() *jsonschema.Schema {
 	if t.Operation == nil {
 		return without(outline(t.Answer, 2), t.Hidden...)
 	}
-	doc := outline(op.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
+	doc := outline(schema.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
 	without(doc, "error", "pollUrl", "sizeBytes", "expiresAt", "warnings")
 	// Answers that are alike are said once: those without warnings say so, too.
 	doc.Properties.Set("warnings", &jsonschema.Schema{Type: "array"})
 	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
 	if t.Operation.Answer != nil {
-		doc.Properties.Set(resultMember, outline(op.AnswerSchema(t.Operation.Answer), 0))
+		doc.Properties.Set(resultMember, outline(schema.AnswerSchema(t.Operation.Answer), 0))
 	}
 	return doc
 }
 
 // param returns what the route takes elsewhere than in its body.
-func (t *tool) param(name string) (op.Param, bool) {
-	i := slices.IndexFunc(t.Params, func(p op.Param) bool { return p.Name == name })
+func (t *tool) param(name string) (schema.Param, bool) {
+	i := slices.IndexFunc(t.Params, func(p schema.Param) bool { return p.Name == name })
 	if i < 0 {
-		return op.Param{}, false
+		return schema.Param{}, false
 	}
 	return t.Params[i], true
 }

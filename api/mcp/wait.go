@@ -10,7 +10,7 @@ import (
 	"github.com/invopop/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 )
 
@@ -63,7 +63,7 @@ func patienceOf(arguments json.RawMessage) (patience time.Duration, rest json.Ra
 		}
 		seconds, err := strconv.Atoi(string(m.value))
 		if err != nil || seconds < 1 || seconds > int(maxWait.Seconds()) {
-			return 0, nil, op.Faults{{Field: "seconds", Message: "must be a whole number from 1 to 50"}}
+			return 0, nil, schema.Faults{{Field: "seconds", Message: "must be a whole number from 1 to 50"}}
 		}
 		patience = time.Duration(seconds) * time.Second
 	}

@@ -9,7 +9,7 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/llm"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -113,7 +113,7 @@ type Quoting struct {
 	QuoteID string `json:"quoteId,omitempty" jsonschema:"maxLength=100" jsonschema_description:"The quote to pay: exactly its amount is charged. Without one the price follows from the tokens that the model took."`
 }
 
-func (q Quoting) check(faults *op.Faults) {
+func (q Quoting) check(faults *schema.Faults) {
 	if q.Quote && q.QuoteID != "" {
 		faults.Add("quoteId", "cannot stand beside quote, which asks for a new one")
 	}
@@ -137,9 +137,9 @@ func (e *Env) promise(ctx context.Context, digest []byte, amount credit.Amount) 
 }
 
 // promised returns the price that was promised for what the digest sums up.
-func (e *Env) promised(ctx context.Context, id string, digest []byte) (op.Price, error) {
+func (e *Env) promised(ctx context.Context, id string, digest []byte) (schema.Price, error) {
 	amount, err := e.Quotes.Find(ctx, id, digest)
-	return op.Price{Amount: amount, QuoteID: id}, QuoteRefused(err)
+	return schema.Price{Amount: amount, QuoteID: id}, QuoteRefused(err)
 }
 
 const (

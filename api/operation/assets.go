@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
@@ -26,8 +26,8 @@ type AssetInput struct {
 type SiteInput struct {
 	AssetInput
 
-	File   op.File `json:"file,omitzero" jsonschema_description:"Source: ZIP archive with an index.html and what it refers to, as Base64, at most 50 MiB."`
-	FileID *string `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an upload of such an archive."`
+	File   schema.File `json:"file,omitzero" jsonschema_description:"Source: ZIP archive with an index.html and what it refers to, as Base64, at most 50 MiB."`
+	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an upload of such an archive."`
 }
 
 // sources returns the fields that stand in the place of others.
@@ -41,7 +41,7 @@ func (in *SiteInput) sources() []source {
 
 // validate faults assets that cannot be; beside is the name of a source that has
 // none.
-func (in *AssetInput) validate(faults *op.Faults, beside string) {
+func (in *AssetInput) validate(faults *schema.Faults, beside string) {
 	if beside != "" && len(in.Assets) > 0 {
 		faults.Add("assets", "cannot stand beside %s", beside)
 	}
@@ -62,7 +62,7 @@ func (in *AssetInput) validate(faults *op.Faults, beside string) {
 }
 
 // validate faults a site or assets that cannot be.
-func (in *SiteInput) validate(faults *op.Faults, hasURL bool) {
+func (in *SiteInput) validate(faults *schema.Faults, hasURL bool) {
 	checkContent(faults, "file", in.File)
 	beside := ""
 	switch {
@@ -94,7 +94,7 @@ func withAssets[T any](ctx context.Context, env *Env, in *AssetInput, src *rende
 			src.Assets = append(src.Assets, render.Asset{Name: in.Assets[i].Filename, Content: file})
 		}
 		if total > render.MaxAssetBytes {
-			return result, &op.SizeError{Field: "assets", Limit: render.MaxAssetBytes}
+			return result, &schema.SizeError{Field: "assets", Limit: render.MaxAssetBytes}
 		}
 		return do()
 	})
@@ -110,7 +110,7 @@ func withSite[T any](ctx context.Context, env *Env, in *SiteInput, src *render.S
 		site, err := render.OpenSite(ctx, files[0])
 		var wrong *render.SiteError
 		if errors.As(err, &wrong) {
-			return result, op.Faults{{Field: files[0].field, Message: wrong.Text}}
+			return result, schema.Faults{{Field: files[0].field, Message: wrong.Text}}
 		}
 		if err != nil {
 			return result, err

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -18,7 +18,7 @@ const defaultScale = 3
 
 // BarcodeInput is the input of barcodes.create.
 type BarcodeInput struct {
-	op.Common
+	schema.Common
 
 	Type        string `json:"type" jsonschema:"required,enum=qr,enum=code128,enum=code39,enum=ean13,enum=upca,enum=pdf417,enum=datamatrix" jsonschema_description:"Kind of barcode."`
 	Text        string `json:"text" jsonschema:"required,minLength=1,maxLength=7089" jsonschema_description:"What the barcode says. qr, datamatrix and pdf417 take any text; code128 ASCII; code39 digits, capital letters, space and - . $ / + %; ean13 12 digits and upca 11, with or without the check digit."`
@@ -36,7 +36,7 @@ type BarcodeInput struct {
 
 // Validate checks what the schema cannot state.
 func (in *BarcodeInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	checkColor(&faults, "color", in.Color)
 	checkColor(&faults, "background", in.Background)
 	return failures(faults)
@@ -52,19 +52,19 @@ func (in *BarcodeInput) barcode() render.Barcode {
 }
 
 // runBarcode draws the barcode.
-func runBarcode(_ context.Context, _ *Env, in *BarcodeInput) (op.Result, error) {
+func runBarcode(_ context.Context, _ *Env, in *BarcodeInput) (schema.Result, error) {
 	code := in.barcode()
 	image, err := render.DrawBarcode(code)
 	var unfit *render.BarcodeTextError
 	switch {
 	case errors.As(err, &unfit):
-		return op.Result{}, op.Faults{{Field: cmp.Or(unfit.Field, "text"), Message: unfit.Message}}
+		return schema.Result{}, schema.Faults{{Field: cmp.Or(unfit.Field, "text"), Message: unfit.Message}}
 	case errors.Is(err, render.ErrBarcodeContrast):
-		return op.Result{}, op.Faults{{Field: "color", Message: "must differ clearly from background, or no reader sees the code"}}
+		return schema.Result{}, schema.Faults{{Field: "color", Message: "must differ clearly from background, or no reader sees the code"}}
 	case err != nil:
-		return op.Result{}, err
+		return schema.Result{}, err
 	case code.Format == render.BarcodeSVG:
-		return op.Result{Stem: "barcode", Extension: ".svg", ContentType: "image/svg+xml", Body: image}, nil
+		return schema.Result{Stem: "barcode", Extension: ".svg", ContentType: "image/svg+xml", Body: image}, nil
 	}
-	return op.Result{Stem: "barcode", Extension: ".png", ContentType: "image/png", Body: image}, nil
+	return schema.Result{Stem: "barcode", Extension: ".png", ContentType: "image/png", Body: image}, nil
 }

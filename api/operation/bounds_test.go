@@ -5,19 +5,19 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 )
 
 // TestEveryInputIsBounded holds the inputs of all operations to a bound on every
 // string, array and map, so that what one request makes the service read, check
 // and answer has an end.
 func TestEveryInputIsBounded(t *testing.T) {
-	table, err := op.NewTable(Rows)
+	table, err := schema.NewTable(Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, operation := range table.All() {
-		for _, place := range op.Unbounded(operation.Schema) {
+		for _, place := range schema.Unbounded(operation.Schema) {
 			t.Errorf("%s: %s", operation.Name, place)
 		}
 	}
@@ -27,7 +27,7 @@ func TestEveryInputIsBounded(t *testing.T) {
 	} {
 		properties := jsonschema.NewProperties()
 		properties.Set("field", &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number"}, doc}})
-		got := op.Unbounded(&jsonschema.Schema{Type: "object", Properties: properties, AdditionalProperties: jsonschema.FalseSchema})
+		got := schema.Unbounded(&jsonschema.Schema{Type: "object", Properties: properties, AdditionalProperties: jsonschema.FalseSchema})
 		if len(got) != 1 || got[0] != "field is "+want {
 			t.Errorf("found %q, want field is %s", got, want)
 		}

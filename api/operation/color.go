@@ -7,12 +7,12 @@ import (
 
 	"golang.org/x/image/colornames"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 )
 
 // checkColor faults a text that is given and is no colour of CSS, in
 // hexadecimal or by name.
-func checkColor(faults *op.Faults, field, text string) {
+func checkColor(faults *schema.Faults, field, text string) {
 	if text != "" && parseColor(text) == nil {
 		faults.Add(field, "must be a CSS colour such as #c00, #cc0000 or crimson; got %.30q", text)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -25,7 +25,7 @@ const convertPrice = 3000 * credit.Microdollar
 
 // ConvertInput is the input of convert.create.
 type ConvertInput struct {
-	op.Common
+	schema.Common
 	Described
 	FileSource
 	AssetInput
@@ -90,7 +90,7 @@ func (o ConvertOptions) printing() render.ConvertPrint {
 }
 
 // validate faults options that cannot be.
-func (o ConvertOptions) validate(faults *op.Faults, engine string, to render.ConvertTarget) {
+func (o ConvertOptions) validate(faults *schema.Faults, engine string, to render.ConvertTarget) {
 	for _, option := range []struct {
 		name  string
 		given bool
@@ -125,7 +125,7 @@ const engineWebKit = "wkhtmltopdf"
 
 // Validate checks what the schema cannot state.
 func (in *ConvertInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	checkContent(&faults, "file", in.File)
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"file", nil}, {"fileId", in.FileID}}
 	if !in.File.IsZero() {
@@ -175,20 +175,20 @@ func (in *ConvertInput) Admit(env *Env) error {
 }
 
 // runConvert converts the source.
-func runConvert(ctx context.Context, env *Env, in *ConvertInput) (op.Result, error) {
+func runConvert(ctx context.Context, env *Env, in *ConvertInput) (schema.Result, error) {
 	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing()}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
-		in.File = op.NewFile([]byte(*in.HTML))
+		in.File = schema.NewFile([]byte(*in.HTML))
 	}
 	if in.Engine == engineWebKit {
 		return in.runPage(ctx, env)
 	}
-	result, err := withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
+	result, err := withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		conversion.Content = files[0]
 		unused, err := in.takeFrontMatter(&conversion)
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
 		var page render.Source
 		made, err := withAssets(ctx, env, &in.AssetInput, &page, func() (render.Converted, error) {
@@ -196,7 +196,7 @@ func runConvert(ctx context.Context, env *Env, in *ConvertInput) (op.Result, err
 			return env.Render.Convert(ctx, conversion)
 		})
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
 		made.Warnings = append(unused, made.Warnings...)
 		return convertResult(in, made), nil
@@ -228,12 +228,12 @@ func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []render.W
 const optionUnused = "option_unused"
 
 // runPage converts HTML, or the page of an address, with wkhtmltopdf.
-func (in *ConvertInput) runPage(ctx context.Context, env *Env) (result op.Result, err error) {
+func (in *ConvertInput) runPage(ctx context.Context, env *Env) (result schema.Result, err error) {
 	if in.URL == nil {
-		result, err = withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
+		result, err = withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 			made, err := env.Render.ConvertPage(ctx, render.PageConversion{Content: files[0], TOC: in.Options.TOC})
 			if err != nil {
-				return op.Result{}, err
+				return schema.Result{}, err
 			}
 			return convertResult(in, made), nil
 		})
@@ -244,9 +244,9 @@ func (in *ConvertInput) runPage(ctx context.Context, env *Env) (result op.Result
 	case err == nil:
 		return convertResult(in, made), nil
 	case errors.Is(err, render.ErrRefused):
-		return op.Result{}, &URLError{Field: "url", Cause: err}
+		return schema.Result{}, &URLError{Field: "url", Cause: err}
 	}
-	return op.Result{}, in.fault(err)
+	return schema.Result{}, in.fault(err)
 }
 
 // convertTypes are the content types of the targets.
@@ -259,9 +259,9 @@ var convertTypes = map[render.ConvertTarget]string{
 }
 
 // convertResult names the result after its source.
-func convertResult(in *ConvertInput, made render.Converted) op.Result {
+func convertResult(in *ConvertInput, made render.Converted) schema.Result {
 	stem := strings.TrimSuffix(in.SourceFilename, path.Ext(in.SourceFilename))
-	result := op.Result{
+	result := schema.Result{
 		Stem: cmp.Or(Filename(stem, "document", ""), "document"), Extension: "." + string(in.target()),
 		ContentType: convertTypes[in.target()], Body: made.Body, Warnings: warnings(made.Warnings),
 	}
@@ -282,14 +282,14 @@ func (in *ConvertInput) fault(err error) error {
 		for _, target := range pair.Possible {
 			possible = append(possible, string(target))
 		}
-		return op.Faults{{Field: "to", Message: fmt.Sprintf("must be one of %s for a source of this kind (%s); got %s",
+		return schema.Faults{{Field: "to", Message: fmt.Sprintf("must be one of %s for a source of this kind (%s); got %s",
 			strings.Join(possible, ", "), pair.Kind, pair.To)}}
 	case errors.As(err, &failed) && failed.Reason == render.ConvertNoSuchSheet:
-		return op.Faults{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
+		return schema.Faults{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
 	case errors.As(err, &failed) && failed.Reason == render.ConvertNotOffice:
-		return op.Faults{{Field: "options.pdfa", Message: "is for office documents and text: HTML, Markdown and images become no PDF/A here"}}
+		return schema.Faults{{Field: "options.pdfa", Message: "is for office documents and text: HTML, Markdown and images become no PDF/A here"}}
 	case errors.As(err, &failed) && failed.Reason == render.ConvertNotPage:
-		return op.Faults{{Field: "assets", Message: "are for HTML and Markdown; the source is neither"}}
+		return schema.Faults{{Field: "assets", Message: "are for HTML and Markdown; the source is neither"}}
 	case errors.As(err, &failed):
 		field := in.field("")
 		if in.HTML != nil {

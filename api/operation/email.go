@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // EmailInput is the input of email.create.
 type EmailInput struct {
-	op.Common
+	schema.Common
 	Described
 	FileSource
 
@@ -20,25 +20,25 @@ type EmailInput struct {
 
 // Validate checks what the schema cannot state.
 func (in *EmailInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.check(&faults, "")
 	in.paper(&faults)
 	return failures(faults)
 }
 
 // paper is what the email is printed on, and faults what is none.
-func (in *EmailInput) paper(faults *op.Faults) paper {
+func (in *EmailInput) paper(faults *schema.Faults) paper {
 	return sheet(faults, "", cmp.Or(in.Format, "Letter"), Length{}, Length{})
 }
 
 // Admit asks the browser's queue.
 func (in *EmailInput) Admit(env *Env) error { return env.admit() }
 
-func runEmail(ctx context.Context, env *Env, in *EmailInput) (op.Result, error) {
-	var checked op.Faults // by Validate, which found none
+func runEmail(ctx context.Context, env *Env, in *EmailInput) (schema.Result, error) {
+	var checked schema.Faults // by Validate, which found none
 	size := in.paper(&checked)
 	how := render.Email{Width: size.width, Height: size.height, Files: render.EmailFiles(cmp.Or(in.Attachments, string(render.EmbedFiles)))}
-	return withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
+	return withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		doc, err := render.Emails{Account: env.Render}.Print(ctx, files[0], how)
 		result, err := pdfResult("email")(doc.Body, err)
 		result.Warnings = warnings(doc.Warnings)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
@@ -41,11 +41,11 @@ func Failure(err error) *fault.Error {
 }
 
 func inputError(err error) *fault.Error {
-	var faults op.Faults
-	var size *op.SizeError
+	var faults schema.Faults
+	var size *schema.SizeError
 	var body *http.MaxBytesError
 	var address *URLError
-	var full *op.BusyError
+	var full *schema.BusyError
 	switch {
 	case errors.As(err, &faults):
 		e := &fault.Error{Code: fault.InvalidRequest, Message: faults.Error()}

@@ -9,17 +9,17 @@ import (
 	"strings"
 	"sync"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // optionsRequest holds options in front matter to what those of a request are.
-var optionsRequest = sync.OnceValues(op.NewRequest[PDFOptions])
+var optionsRequest = sync.OnceValues(schema.NewRequest[PDFOptions])
 
 // takeFrontMatter takes the options of the page, which Markdown may have in its
 // front matter, where the request has none of its own. about and unread are what
 // reading it gave. Faults are in the field that holds the Markdown.
-func (o *PDFOptions) takeFrontMatter(faults *op.Faults, field string, about render.FrontMatter, unread error) error {
+func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about render.FrontMatter, unread error) error {
 	var line *render.OptionsError
 	if errors.As(unread, &line) {
 		faults.Add(field, "has options in its front matter, of which %s", line)
@@ -37,7 +37,7 @@ func (o *PDFOptions) takeFrontMatter(faults *op.Faults, field string, about rend
 		return err
 	}
 	own, err := request.Bind(context.Background(), nil, bytes.NewReader(text))
-	var wrong op.Faults
+	var wrong schema.Faults
 	if errors.As(err, &wrong) {
 		for _, fault := range wrong {
 			faults.Add(field, "has options in its front matter, of which %s %s", fault.Field, fault.Message)
@@ -65,7 +65,7 @@ func (o *PDFOptions) takeFrontMatter(faults *op.Faults, field string, about rend
 // has no options. Faults are in the field that holds the Markdown.
 func markdownPrint(field string, about render.FrontMatter, unread error) (*render.MarkdownPrint, error) {
 	var o PDFOptions
-	var faults, wrong op.Faults
+	var faults, wrong schema.Faults
 	if err := o.takeFrontMatter(&faults, field, about, unread); err != nil {
 		return nil, err
 	}

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 )
 
 // TestFrontMatterOptions shows that options in front matter count, and that those
 // of the request come first.
 func TestFrontMatterOptions(t *testing.T) {
 	t.Parallel()
-	request, err := op.NewRequest[PDFInput]()
+	request, err := schema.NewRequest[PDFInput]()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"math"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // ImageInput is the input of images.create.
 type ImageInput struct {
-	op.Common
+	schema.Common
 
 	HTML *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file, fileId and templateId."`
 	URL  *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
@@ -64,7 +64,7 @@ type Clip struct {
 
 // Validate checks what the schema cannot state.
 func (in *ImageInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"templateId", in.TemplateID}}
 	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (o *ImageOptions) viewport() Viewport {
 
 // checkImage faults an area, in CSS pixels, whose image would be too large at
 // the viewport's scale. One outside the schema's own limits has its fault.
-func (v Viewport) checkImage(faults *op.Faults, field string, width, height float64) {
+func (v Viewport) checkImage(faults *schema.Faults, field string, width, height float64) {
 	w, h := math.Ceil(width*v.DeviceScaleFactor), math.Ceil(height*v.DeviceScaleFactor)
 	switch {
 	case w > maxSide || h > maxSide:
@@ -145,12 +145,12 @@ func (in *ImageInput) Pin(ctx context.Context, env *Env, input map[string]any) (
 }
 
 // runImage captures the source.
-func runImage(ctx context.Context, env *Env, in *ImageInput) (op.Result, error) {
+func runImage(ctx context.Context, env *Env, in *ImageInput) (schema.Result, error) {
 	src, page := render.Source{HTML: text(in.HTML), URL: text(in.URL)}, in.Options.page(in.URL != nil)
 	if in.TemplateID != nil {
 		var err error
 		if src.HTML, err = in.fill(ctx, env, in.Options.TemplateOptions, &page); err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
 	}
 	shot := in.Options.capture()
@@ -163,13 +163,13 @@ func runImage(ctx context.Context, env *Env, in *ImageInput) (op.Result, error) 
 	})
 	switch {
 	case errors.Is(err, render.ErrNoElement):
-		return op.Result{}, op.Faults{{Field: "options.selector", Message: "matches no element that can be seen"}}
+		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "matches no element that can be seen"}}
 	case errors.Is(err, render.ErrSelector) && in.Options.WaitForSelector == "":
-		return op.Result{}, op.Faults{{Field: "options.selector", Message: "is not a valid CSS selector"}}
+		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "is not a valid CSS selector"}}
 	case err != nil:
-		return op.Result{}, fieldError(err)
+		return schema.Result{}, fieldError(err)
 	}
-	return op.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body, Warnings: warnings(image.Warnings)}, nil
+	return schema.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body, Warnings: warnings(image.Warnings)}, nil
 }
 
 // PageURL is the address of the page, empty where there is none.

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // ConvertImageInput is the input of images.convert.
 type ConvertImageInput struct {
-	op.Common
+	schema.Common
 	FileSource
 
 	To         string `json:"to" jsonschema:"required,enum=png,enum=jpeg,enum=webp,enum=tiff,enum=gif" jsonschema_description:"What it becomes. The same kinds are read, and of several pictures in a file the first is taken, whatever comes after. The result is upright and has no metadata; PNG, JPEG and WebP keep the colour profile of RGB."`
@@ -23,7 +23,7 @@ type ConvertImageInput struct {
 
 // Validate checks what the schema cannot state.
 func (in *ConvertImageInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.check(&faults, "")
 	checkColor(&faults, "background", in.Background)
 	return failures(faults)
@@ -32,17 +32,17 @@ func (in *ConvertImageInput) Validate() error {
 // Admit says whether there is room in the queue of those who work on files.
 func (in *ConvertImageInput) Admit(env *Env) error { return (&PDFSource{}).Admit(env) }
 
-func runConvertImage(ctx context.Context, env *Env, in *ConvertImageInput) (op.Result, error) {
+func runConvertImage(ctx context.Context, env *Env, in *ConvertImageInput) (schema.Result, error) {
 	how := render.ImageConversion{To: in.To, Quality: cmp.Or(in.Quality, defaultQuality), Width: in.Width, Height: in.Height, Fit: render.ImageFit(in.Fit)}
 	if in.Background != "" {
 		how.Background = parseColor(in.Background)
 	}
-	return withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (op.Result, error) {
+	return withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		made, more, err := render.PDFPages{Account: env.Render}.ConvertImage(ctx, files[0], how)
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
-		result := op.Result{Stem: "image", Extension: "." + in.To, ContentType: "image/" + in.To, Body: made}
+		result := schema.Result{Stem: "image", Extension: "." + in.To, ContentType: "image/" + in.To, Body: made}
 		if more {
 			result.Warnings = warnings([]render.Warning{render.OmittedPictures("the file")})
 		}

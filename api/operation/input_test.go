@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
@@ -15,12 +15,12 @@ import (
 // "field message" lines.
 func bind(t *testing.T, name, body string) []string {
 	t.Helper()
-	table, err := op.NewTable(Rows)
+	table, err := schema.NewTable(Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = table.Lookup(name).Bind(t.Context(), strings.NewReader(body), op.Files{})
-	var faults op.Faults
+	_, err = table.Lookup(name).Bind(t.Context(), strings.NewReader(body), schema.Files{})
+	var faults schema.Faults
 	if err != nil && !errors.As(err, &faults) {
 		t.Fatalf("%.80s: error %v, want faults", body, err)
 	}
@@ -42,7 +42,7 @@ func withURL(options string) string {
 // TestOperationsAreATable checks the rules of the table; what is in it is in
 // prices.golden.
 func TestOperationsAreATable(t *testing.T) {
-	table, err := op.NewTable(Rows)
+	table, err := schema.NewTable(Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,18 +230,18 @@ func TestInputsRefuse(t *testing.T) {
 }
 
 func TestInputsRefuseLargeTexts(t *testing.T) {
-	table, err := op.NewTable(Rows)
+	table, err := schema.NewTable(Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	large := strings.Repeat("x", maxText+1)
 	for field, name := range map[string]string{"html": "pdf.create", "markdown": "pdf.create"} {
-		_, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(`{"`+field+`":"`+large+`"}`), op.Files{})
-		var size *op.SizeError
+		_, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(`{"`+field+`":"`+large+`"}`), schema.Files{})
+		var size *schema.SizeError
 		if !errors.As(err, &size) || size.Field != field || size.Limit != maxText {
 			t.Errorf("%s: error %v, want a SizeError", field, err)
 		}
-		if _, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(`{"`+field+`":"`+large[1:]+`"}`), op.Files{}); err != nil {
+		if _, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(`{"`+field+`":"`+large[1:]+`"}`), schema.Files{}); err != nil {
 			t.Errorf("%s of exactly 10 MiB: %v", field, err)
 		}
 	}
@@ -341,7 +341,7 @@ func TestFieldErrors(t *testing.T) {
 		"options.pageRanges": &render.PageRangeError{Pages: 3}, "options.waitForSelector": render.ErrSelector,
 		"options.margin": render.ErrNoContentArea, "options.footerTemplate": &render.HeaderError{Name: "footer"},
 	} {
-		var faults op.Faults
+		var faults schema.Faults
 		if !errors.As(fieldError(err), &faults) || len(faults) != 1 || faults[0].Field != field {
 			t.Errorf("%v: %v, want one fault on %s", err, faults, field)
 		}
@@ -361,7 +361,7 @@ func TestToolFaults(t *testing.T) {
 		"pages is empty": {Kind: render.PDFNoSelection, Text: "is empty"},
 		"dpi is too high for page 2: its image would have 50000 × 5 pixels; the limits are 16384 a side and 100000000 in all": {Kind: render.PDFTooFine, Page: 2, Width: 49999.6, Height: 4.5001},
 	} {
-		var faults op.Faults
+		var faults schema.Faults
 		if err := toolFault(failed, files, sources); !errors.As(err, &faults) || len(faults) != 1 || faults[0].Field+" "+faults[0].Message != want {
 			t.Errorf("%+v: %v, want %s", failed, err, want)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 )
 
 // pixelsPerInch is CSS's fixed ratio: a px is a 96th of an inch wherever paper
@@ -73,7 +73,7 @@ func (l Length) inches() (float64, error) {
 // check faults the field unless the length is absent or between low and high
 // inches. It returns the length in inches, or otherwise where it is absent or
 // wrong, so that rules about several lengths need not repeat the faults of one.
-func (l Length) check(faults *op.Faults, field string, within bounds, otherwise float64) float64 {
+func (l Length) check(faults *schema.Faults, field string, within bounds, otherwise float64) float64 {
 	if l.IsZero() {
 		return otherwise
 	}

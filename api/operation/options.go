@@ -12,7 +12,7 @@ import (
 	"github.com/invopop/jsonschema"
 	"golang.org/x/net/http/httpguts"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
@@ -113,7 +113,7 @@ type Cookie struct {
 
 // validate adds what is wrong with the options of a request that renders a
 // url, or else an inline document.
-func (o *LoadOptions) validate(faults *op.Faults, hasURL bool) {
+func (o *LoadOptions) validate(faults *schema.Faults, hasURL bool) {
 	if o.Timeout > 0 && o.WaitForTimeout >= o.Timeout {
 		faults.Add("options.waitForTimeout", "must be shorter than options.timeout (%d ms); got %d", o.Timeout, o.WaitForTimeout)
 	}
@@ -152,7 +152,7 @@ func (o *LoadOptions) page(hasURL bool) render.Page {
 
 func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-func (c *Cookie) validate(faults *op.Faults, field string, hasURL bool) {
+func (c *Cookie) validate(faults *schema.Faults, field string, hasURL bool) {
 	switch {
 	case !httpguts.ValidHeaderFieldName(c.Name):
 		faults.Add(field+".name", "must be one or more letters, digits and !#$%%&'*+-.^_`|~")
@@ -193,7 +193,7 @@ var ownedHeaders = []string{
 	"transfer-encoding", "upgrade",
 }
 
-func checkHeaders(faults *op.Faults, field string, headers map[string]string) {
+func checkHeaders(faults *schema.Faults, field string, headers map[string]string) {
 	total, seen := 0, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		value, lower := headers[name], strings.ToLower(name)
@@ -225,7 +225,7 @@ type source struct {
 
 // checkSources faults a request that does not have exactly one source with
 // something in it. Its error is an *op.SizeError for a text over maxText.
-func checkSources(faults *op.Faults, sources ...source) error {
+func checkSources(faults *schema.Faults, sources ...source) error {
 	var names, given []string
 	for _, s := range sources {
 		names = append(names, s.field)
@@ -237,7 +237,7 @@ func checkSources(faults *op.Faults, sources ...source) error {
 			faults.Add(s.field, "must not be empty")
 		}
 		if len(*s.value) > maxText {
-			return &op.SizeError{Field: s.field, Limit: maxText}
+			return &schema.SizeError{Field: s.field, Limit: maxText}
 		}
 	}
 	all := strings.Join(names, ", ")
@@ -253,7 +253,7 @@ func checkSources(faults *op.Faults, sources ...source) error {
 }
 
 // failures returns the faults as an error, or nil where there is none.
-func failures(faults op.Faults) error {
+func failures(faults schema.Faults) error {
 	if len(faults) == 0 {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
@@ -87,7 +87,7 @@ func (p Pages) IsZero() bool { return p.expr == nil }
 func (p Pages) text() string { return text(p.expr) }
 
 // check faults what is not a selection of pages.
-func (p Pages) check(faults *op.Faults, field string) {
+func (p Pages) check(faults *schema.Faults, field string) {
 	if p.expr == nil {
 		return
 	}

@@ -6,13 +6,13 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // PDFInput is the input of pdf.create.
 type PDFInput struct {
-	op.Common
+	schema.Common
 
 	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, markdown, file, fileId and templateId."`
 	URL      *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
@@ -112,7 +112,7 @@ var defaultPaper = formats["letter"]
 
 // Validate checks what the schema cannot state.
 func (in *PDFInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"markdown", in.Markdown}, {"templateId", in.TemplateID}}
 	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (in *PDFInput) Validate() error {
 }
 
 // check faults options that cannot be.
-func (o *PDFOptions) check(faults *op.Faults, hasURL bool) {
+func (o *PDFOptions) check(faults *schema.Faults, hasURL bool) {
 	o.layout(faults)
 	if o.PageRanges != "" {
 		if err := render.CheckPageRanges(o.PageRanges); err != nil {
@@ -143,7 +143,7 @@ func (o *PDFOptions) check(faults *op.Faults, hasURL bool) {
 
 // layout returns the paper and its margins in inches, and faults what cannot
 // be printed on.
-func (o *PDFOptions) layout(faults *op.Faults) (paper, render.Margin) {
+func (o *PDFOptions) layout(faults *schema.Faults) (paper, render.Margin) {
 	size := paper{
 		width:  o.Width.check(faults, "options.width", paperBounds, defaultPaper.width),
 		height: o.Height.check(faults, "options.height", paperBounds, defaultPaper.height),
@@ -161,7 +161,7 @@ func (o *PDFOptions) layout(faults *op.Faults) (paper, render.Margin) {
 
 // fit returns the margins in inches, and faults those that leave no room on a
 // paper of that size.
-func (m *Margin) fit(faults *op.Faults, size paper, landscape bool) render.Margin {
+func (m *Margin) fit(faults *schema.Faults, size paper, landscape bool) render.Margin {
 	if landscape {
 		size.width, size.height = size.height, size.width
 	}
@@ -193,7 +193,7 @@ func (m *Margin) fit(faults *op.Faults, size paper, landscape bool) render.Margi
 
 // settings returns the options as the renderer takes them.
 func (o *PDFOptions) settings() render.PDF {
-	var checked op.Faults // by Validate, which found none
+	var checked schema.Faults // by Validate, which found none
 	size, margin := o.layout(&checked)
 	return render.PDF{
 		Width: size.width, Height: size.height, Margin: margin, Landscape: o.Landscape,
@@ -213,30 +213,30 @@ func (in *PDFInput) Pin(ctx context.Context, env *Env, input map[string]any) (ch
 }
 
 // runPDF prints the source.
-func runPDF(ctx context.Context, env *Env, in *PDFInput) (op.Result, error) {
+func runPDF(ctx context.Context, env *Env, in *PDFInput) (schema.Result, error) {
 	page := in.Options.page(in.URL != nil)
 	page.Media = in.Options.MediaType
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown)}
 	if in.TemplateID != nil {
 		var err error
 		if src.HTML, err = in.fill(ctx, env, in.Options.TemplateOptions, &page); err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
 	}
 	doc, err := withSite(ctx, env, &in.SiteInput, &src, func() (render.Document, error) {
 		return env.Render.PDF(ctx, src, page, in.Options.settings())
 	})
 	if err != nil {
-		return op.Result{}, fieldError(err)
+		return schema.Result{}, fieldError(err)
 	}
-	return op.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Warnings: warnings(doc.Warnings)}, nil
+	return schema.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Warnings: warnings(doc.Warnings)}, nil
 }
 
 // warnings tells what is wrong with a page as the interface does.
-func warnings(found []render.Warning) []op.Warning {
-	var told []op.Warning
+func warnings(found []render.Warning) []schema.Warning {
+	var told []schema.Warning
 	for _, w := range found {
-		told = append(told, op.Warning{Code: w.Code, Message: w.Message, URL: w.URL})
+		told = append(told, schema.Warning{Code: w.Code, Message: w.Message, URL: w.URL})
 	}
 	return told
 }

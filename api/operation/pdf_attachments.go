@@ -8,13 +8,13 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // AttachmentsInput is the input of pdf.attachments.
 type AttachmentsInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -65,7 +65,7 @@ var contentTypePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0
 
 // Validate checks what the schema cannot state.
 func (in *AttachmentsInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	action := cmp.Or(in.Action, listAttachments)
 	if names := len(in.Names) > 0; names && action != extractAttachments && action != removeAttachments {
@@ -88,7 +88,7 @@ func (in *AttachmentsInput) Validate() error {
 	return failures(faults)
 }
 
-func (f *AttachedFile) validate(faults *op.Faults, at string, names map[string]bool) {
+func (f *AttachedFile) validate(faults *schema.Faults, at string, names map[string]bool) {
 	f.check(faults, at)
 	switch {
 	case strings.ContainsFunc(f.Filename, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' }):
@@ -102,31 +102,31 @@ func (f *AttachedFile) validate(faults *op.Faults, at string, names map[string]b
 	}
 }
 
-func runAttachments(ctx context.Context, env *Env, in *AttachmentsInput) (op.Result, error) {
+func runAttachments(ctx context.Context, env *Env, in *AttachmentsInput) (schema.Result, error) {
 	if in.Action == addAttachments {
 		return addFiles(ctx, env, in)
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		attachments := render.Attachments{Account: env.Render}
 		switch in.Action {
 		case extractAttachments:
 			archive, err := attachments.Extract(ctx, file, in.names())
 			if err != nil {
-				return op.Result{}, err
+				return schema.Result{}, err
 			}
 			return zipResult("attachments", archive), nil
 		case removeAttachments:
 			return pdfResult("document")(attachments.Remove(ctx, file, in.names()))
 		}
 		list, err := attachments.List(ctx, file)
-		return op.Result{Stem: "attachments", JSON: list}, err
+		return schema.Result{Stem: "attachments", JSON: list}, err
 	})
 }
 
 // addFiles puts files into the PDF, which is fetched beside them.
-func addFiles(ctx context.Context, env *Env, in *AttachmentsInput) (op.Result, error) {
+func addFiles(ctx context.Context, env *Env, in *AttachmentsInput) (schema.Result, error) {
 	sources := append([]placed{{&in.FileSource, ""}}, placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })...)
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var added []render.NewAttachment
 		for i, f := range in.Files {
 			added = append(added, render.NewAttachment{Filename: f.Filename, ContentType: f.ContentType, Description: f.Description, Content: files[i+1]})

@@ -6,13 +6,13 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // BookmarksInput is the input of pdf.bookmarks.
 type BookmarksInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -86,13 +86,13 @@ func (b Bookmarks) render() (bookmarks []render.PDFBookmark) {
 
 // Validate checks what the schema cannot state.
 func (in *BookmarksInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	return failures(faults)
 }
 
-func runBookmarks(ctx context.Context, env *Env, in *BookmarksInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runBookmarks(ctx context.Context, env *Env, in *BookmarksInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("document")(env.Render.AddBookmarks(ctx, file, in.Bookmarks.render()))
 	})
 }

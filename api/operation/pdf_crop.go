@@ -3,13 +3,13 @@ package operation
 import (
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // CropInput is the input of pdf.crop.
 type CropInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -28,7 +28,7 @@ type CropBox struct {
 
 // Validate checks what the schema cannot state.
 func (in *CropInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 	switch {
@@ -46,7 +46,7 @@ func (in *CropInput) Validate() error {
 }
 
 // margin is what is cut off in points, and faults what is no length.
-func (in *CropInput) margin(faults *op.Faults) render.PageMargin {
+func (in *CropInput) margin(faults *schema.Faults) render.PageMargin {
 	side := func(name string, l Length) float64 {
 		return l.check(faults, "margins."+name, bounds{0, paperBounds.high}, 0) * pointsPerInch
 	}
@@ -54,17 +54,17 @@ func (in *CropInput) margin(faults *op.Faults) render.PageMargin {
 	return render.PageMargin{Top: side("top", m.Top), Right: side("right", m.Right), Bottom: side("bottom", m.Bottom), Left: side("left", m.Left)}
 }
 
-func runCrop(ctx context.Context, env *Env, in *CropInput) (op.Result, error) {
+func runCrop(ctx context.Context, env *Env, in *CropInput) (schema.Result, error) {
 	var margin render.PageMargin
 	if in.Margins != nil {
-		var checked op.Faults // by Validate, which found none
+		var checked schema.Faults // by Validate, which found none
 		margin = in.margin(&checked)
 	}
 	field := "margins"
 	if in.Box != nil {
 		field = "box"
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		cropped, err := render.PDFPages{Account: env.Render}.Crop(ctx, file, in.Pages.text(), (*render.PDFCropBox)(in.Box), margin)
 		return pdfResult("cropped")(cropped, offPage(err, field))
 	})
@@ -76,15 +76,15 @@ type RepairInput struct {
 	PDFFileInput
 }
 
-func runRepair(ctx context.Context, env *Env, in *RepairInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runRepair(ctx context.Context, env *Env, in *RepairInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("repaired")(render.PDFPages{Account: env.Render}.Repair(ctx, file))
 	})
 }
 
 // ExtractImagesInput is the input of pdf.extract-images.
 type ExtractImagesInput struct {
-	op.Common
+	schema.Common
 	PDFSource
 
 	Pages     Pages `json:"pages,omitzero" jsonschema_description:"Pages whose images are wanted: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
@@ -95,11 +95,11 @@ type ExtractImagesInput struct {
 // Validate checks what the schema cannot state.
 func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
-func runExtractImages(ctx context.Context, env *Env, in *ExtractImagesInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runExtractImages(ctx context.Context, env *Env, in *ExtractImagesInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		archive, err := render.PDFPages{Account: env.Render}.Images(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
 		return zipResult("images", archive), nil
 	})

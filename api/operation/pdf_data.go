@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"relaypdf/api/llm"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -18,14 +18,14 @@ const dataPrice = 2000 * credit.Microdollar
 
 // DataInput is the input of pdf.data.
 type DataInput struct {
-	op.Common
+	schema.Common
 	PDFSource
 
-	Schema    op.Object  `json:"schema,omitzero" jsonschema_description:"JSON Schema of an object, which a model fills from the document. It has at most 16 KiB, patterns of RE2, and $refs within itself only; the text of the pages has at most 64 KiB. Each value comes with the page that it is on."`
-	Output    string     `json:"output,omitempty" jsonschema:"enum=markdown,default=markdown" jsonschema_description:"What is answered without schema. Columns are read one after the other, and lines that repeat on each page are left out but once."`
-	Pages     Pages      `json:"pages,omitzero" jsonschema_description:"Pages to read: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	OCR       *bool      `json:"ocr,omitempty" jsonschema:"default=true" jsonschema_description:"Reads pages that have no text by OCR, 50 at most. Where a page needs it, the price of pdf.ocr is added, which is held until then."`
-	Languages []Language `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages of the text: eng (default), deu, fra, or what else is installed. They matter where pages are read by OCR."`
+	Schema    schema.Object `json:"schema,omitzero" jsonschema_description:"JSON Schema of an object, which a model fills from the document. It has at most 16 KiB, patterns of RE2, and $refs within itself only; the text of the pages has at most 64 KiB. Each value comes with the page that it is on."`
+	Output    string        `json:"output,omitempty" jsonschema:"enum=markdown,default=markdown" jsonschema_description:"What is answered without schema. Columns are read one after the other, and lines that repeat on each page are left out but once."`
+	Pages     Pages         `json:"pages,omitzero" jsonschema_description:"Pages to read: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	OCR       *bool         `json:"ocr,omitempty" jsonschema:"default=true" jsonschema_description:"Reads pages that have no text by OCR, 50 at most. Where a page needs it, the price of pdf.ocr is added, which is held until then."`
+	Languages []Language    `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages of the text: eng (default), deu, fra, or what else is installed. They matter where pages are read by OCR."`
 	Quoting
 }
 
@@ -46,7 +46,7 @@ type FoundValue struct {
 
 // Validate checks what the schema cannot state.
 func (in *DataInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 	if len(in.Languages) > 0 && !in.reads() {
@@ -74,22 +74,22 @@ func (in *DataInput) reads() bool { return in.OCR == nil || *in.OCR }
 
 // Price is what is held: with what OCR costs, where pages may need it, and what the
 // longest answers of a model would cost, where it is asked.
-func (in *DataInput) Price(ctx context.Context, env *Env) (op.Price, error) {
+func (in *DataInput) Price(ctx context.Context, env *Env) (schema.Price, error) {
 	switch {
 	case in.Schema.IsZero():
-		return op.Price{Amount: in.most(env)}, nil
+		return schema.Price{Amount: in.most(env)}, nil
 	case env.AI == nil:
-		return op.Price{}, errNoAI
+		return schema.Price{}, errNoAI
 	case in.Quote:
-		return op.Price{}, nil
+		return schema.Price{}, nil
 	case in.QuoteID != "":
 		digest, err := in.digest()
 		if err != nil {
-			return op.Price{}, err
+			return schema.Price{}, err
 		}
 		return env.promised(ctx, in.QuoteID, digest)
 	}
-	return op.Price{Amount: in.most(env) + env.AI.charge(llm.MostReading(in.Schema.RawMessage, env.AI.MaxTokens))}, nil
+	return schema.Price{Amount: in.most(env) + env.AI.charge(llm.MostReading(in.Schema.RawMessage, env.AI.MaxTokens))}, nil
 }
 
 // most is the most that a call costs but for a model.
@@ -115,32 +115,32 @@ func (in *DataInput) how(env *Env) render.Markdown {
 	return how
 }
 
-func runData(ctx context.Context, env *Env, in *DataInput) (op.Result, error) {
+func runData(ctx context.Context, env *Env, in *DataInput) (schema.Result, error) {
 	if !in.Schema.IsZero() {
 		return runSchema(ctx, env, in)
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		text, about, err := render.PDFPages{Account: env.Render}.Markdown(ctx, file, in.how(env))
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
 		charge := env.Prices["pdf.data"]
 		if len(about.Read) > 0 {
 			charge += env.Prices["pdf.ocr"]
 		}
-		return op.Result{
+		return schema.Result{
 			Stem: "data", Extension: ".json", ContentType: "application/json", Body: text, Charge: &charge, Warnings: dataWarnings(about),
 		}, nil
 	})
 }
 
 // dataWarnings tells of pages whose text is not their own.
-func dataWarnings(about render.MarkdownAbout) (told []op.Warning) {
+func dataWarnings(about render.MarkdownAbout) (told []schema.Warning) {
 	if len(about.Read) > 0 {
-		told = append(told, op.Warning{Code: "text_recognized", Message: pageList(about.Read) + " read by OCR, which may mistake letters"})
+		told = append(told, schema.Warning{Code: "text_recognized", Message: pageList(about.Read) + " read by OCR, which may mistake letters"})
 	}
 	if len(about.Empty) > 0 {
-		told = append(told, op.Warning{Code: "page_empty", Message: pageList(about.Empty) + " without text that could be read"})
+		told = append(told, schema.Warning{Code: "page_empty", Message: pageList(about.Empty) + " without text that could be read"})
 	}
 	return told
 }

@@ -13,7 +13,7 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/llm"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -43,17 +43,17 @@ func (in *DataInput) digest() ([]byte, error) {
 }
 
 // runSchema promises a price, or has the model fill the schema.
-func runSchema(ctx context.Context, env *Env, in *DataInput) (op.Result, error) {
+func runSchema(ctx context.Context, env *Env, in *DataInput) (schema.Result, error) {
 	if env.AI == nil {
-		return op.Result{}, errNoAI
+		return schema.Result{}, errNoAI
 	}
 	wanted, err := newDataSchema(in.Schema.RawMessage)
 	if err != nil {
-		return op.Result{}, fault.Invalid("schema", err.Error())
+		return schema.Result{}, fault.Invalid("schema", err.Error())
 	}
 	said, err := in.read(ctx, env)
 	if err != nil {
-		return op.Result{}, err
+		return schema.Result{}, err
 	}
 	c := llm.BeginReading(llm.Reading{Schema: in.Schema.RawMessage, Text: said.whole, Pictures: said.pictures})
 	c.MaxTokens = env.AI.MaxTokens
@@ -63,13 +63,13 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (op.Result, error) 
 	if in.Quote {
 		digest, err := in.digest()
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
 		promised, err := env.promise(ctx, digest, price)
-		return op.Result{Stem: "quote", JSON: DataAnswer{MarkdownText: said.MarkdownText, Promised: promised}, Charge: new(credit.Amount(0))}, err
+		return schema.Result{Stem: "quote", JSON: DataAnswer{MarkdownText: said.MarkdownText, Promised: promised}, Charge: new(credit.Amount(0))}, err
 	}
 	if in.QuoteID != "" && price > longerThanQuoted*env.Held {
-		return op.Result{}, fault.Invalid("quoteId", "was given for a document that says less; ask for a new one with quote: true")
+		return schema.Result{}, fault.Invalid("quoteId", "was given for a document that says less; ask for a new one with quote: true")
 	}
 	var made foundData
 	used, err := env.ask(ctx, c, func(_ context.Context, answer llm.Answer) (faults []string, err error) {
@@ -77,9 +77,9 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (op.Result, error) 
 		return faults, nil
 	})
 	if err != nil {
-		return op.Result{}, err
+		return schema.Result{}, err
 	}
-	result := op.Result{
+	result := schema.Result{
 		Stem: "data", JSON: DataAnswer{MarkdownText: said.MarkdownText, Data: made.data, Found: made.found}, Warnings: append(dataWarnings(said.about), strangeValues(made.strange)...),
 	}
 	if in.QuoteID == "" {
@@ -145,7 +145,7 @@ func (in *DataInput) read(ctx context.Context, env *Env) (*saidDocument, error) 
 }
 
 // take reads the text of pages.
-func (s *saidDocument) take(body op.Body) error {
+func (s *saidDocument) take(body schema.Body) error {
 	const most = 32 << 20 // of JSON, which no text that is short enough has
 	if body.Size() <= most {
 		if err := json.NewDecoder(body.Open()).Decode(&s.MarkdownText); err != nil {
@@ -193,7 +193,7 @@ func (s *saidDocument) look(ctx context.Context, env *Env, file render.PDFFile) 
 }
 
 // strangeValues warns of values that may be invented.
-func strangeValues(paths []string) []op.Warning {
+func strangeValues(paths []string) []schema.Warning {
 	if len(paths) == 0 {
 		return nil
 	}
@@ -202,5 +202,5 @@ func strangeValues(paths []string) []op.Warning {
 	if len(paths) > most {
 		list += fmt.Sprintf(" and %d more", len(paths)-most)
 	}
-	return []op.Warning{{Code: "value_not_found", Message: "not written on their pages in these words: " + list}}
+	return []schema.Warning{{Code: "value_not_found", Message: "not written on their pages in these words: " + list}}
 }

@@ -3,19 +3,19 @@ package operation
 import (
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // PDFFileInput is the input of the operations that take a PDF and nothing more.
 type PDFFileInput struct {
-	op.Common
+	schema.Common
 	PDFSource
 }
 
 // Validate checks what the schema cannot state.
 func (in *PDFFileInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	return failures(faults)
 }
@@ -26,22 +26,22 @@ type CompressInput struct {
 	Described
 }
 
-func runCompress(ctx context.Context, env *Env, in *CompressInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runCompress(ctx context.Context, env *Env, in *CompressInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("compressed")(env.Render.CompressPDF(ctx, file))
 	})
 }
 
-func runInfo(ctx context.Context, env *Env, in *PDFFileInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runInfo(ctx context.Context, env *Env, in *PDFFileInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		info, err := env.Render.DescribePDF(ctx, file)
-		return op.Result{Stem: "info", JSON: info}, err
+		return schema.Result{Stem: "info", JSON: info}, err
 	})
 }
 
 // examplePDF is a source for the examples of the table.
 func examplePDF() PDFSource {
-	return PDFSource{FileSource: FileSource{File: op.NewFile([]byte(tinyPDF))}}
+	return PDFSource{FileSource: FileSource{File: schema.NewFile([]byte(tinyPDF))}}
 }
 
 // exampleFile is examplePDF as one of several files.
@@ -79,7 +79,7 @@ startxref
 
 // exampleScan is a source for the examples of the table: a page with an image.
 func exampleScan() PDFSource {
-	return PDFSource{FileSource: FileSource{File: op.NewFile([]byte(scanPDF))}}
+	return PDFSource{FileSource: FileSource{File: schema.NewFile([]byte(scanPDF))}}
 }
 
 const scanPDF = `%PDF-1.4
@@ -121,7 +121,7 @@ startxref
 
 // exampleText is a source for the examples of the table: a page with words.
 func exampleText() PDFSource {
-	return PDFSource{FileSource: FileSource{File: op.NewFile([]byte(textPDF))}}
+	return PDFSource{FileSource: FileSource{File: schema.NewFile([]byte(textPDF))}}
 }
 
 const textPDF = `%PDF-1.4

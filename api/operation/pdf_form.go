@@ -9,13 +9,13 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // FormFillInput is the input of pdf.form.fill.
 type FormFillInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -38,19 +38,19 @@ func (FormValues) JSONSchema() *jsonschema.Schema {
 // Validate checks what the schema cannot state. Which fields there are, and
 // what they take, is known when the PDF has been read.
 func (in *FormFillInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	return failures(faults)
 }
 
-func runFormFields(ctx context.Context, env *Env, in *PDFFileInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runFormFields(ctx context.Context, env *Env, in *PDFFileInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		form, err := env.Render.PDFFormFields(ctx, file)
-		return op.Result{Stem: "fields", JSON: form}, err
+		return schema.Result{Stem: "fields", JSON: form}, err
 	})
 }
 
-func runFormFill(ctx context.Context, env *Env, in *FormFillInput) (op.Result, error) {
+func runFormFill(ctx context.Context, env *Env, in *FormFillInput) (schema.Result, error) {
 	values := make(map[string]any, len(in.Fields))
 	for name, value := range in.Fields {
 		if n, ok := value.(int64); ok {
@@ -58,7 +58,7 @@ func runFormFill(ctx context.Context, env *Env, in *FormFillInput) (op.Result, e
 		}
 		values[name] = value
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		filled, err := env.Render.FillPDFForm(ctx, file, values, in.Flatten)
 		return pdfResult("filled")(filled, formFault(err))
 	})
@@ -71,20 +71,20 @@ func formFault(err error) error {
 	if !errors.As(err, &form) {
 		return err
 	}
-	var faults op.Faults
+	var faults schema.Faults
 	for _, name := range slices.Sorted(maps.Keys(form.Faults)) {
 		field := "fields"
 		if name != "" {
 			field += "." + name
 		}
-		faults = append(faults, op.Fault{Field: field, Message: form.Faults[name]})
+		faults = append(faults, schema.Fault{Field: field, Message: form.Faults[name]})
 	}
 	return faults
 }
 
 // exampleForm is a source for the examples of the table.
 func exampleForm() PDFSource {
-	return PDFSource{FileSource: FileSource{File: op.NewFile([]byte(tinyForm))}}
+	return PDFSource{FileSource: FileSource{File: schema.NewFile([]byte(tinyForm))}}
 }
 
 // tinyForm is a page with a field for text and one to choose in.

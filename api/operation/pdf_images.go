@@ -4,13 +4,13 @@ import (
 	"context"
 	"strings"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // FromImagesInput is the input of pdf.from-images.
 type FromImagesInput struct {
-	op.Common
+	schema.Common
 	Described
 
 	Files   []FileItem     `json:"files" jsonschema:"required,minItems=1,maxItems=100" jsonschema_description:"The images in their order, 1 to 100 of them, of 200 MiB together at most: PNG, JPEG, TIFF (each of its pages), WebP or GIF (its first picture)."`
@@ -29,7 +29,7 @@ type FromImagesPage struct {
 
 // Validate checks what the schema cannot state.
 func (in *FromImagesInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	for i := range in.Files {
 		in.Files[i].check(&faults, fileAt(i))
 	}
@@ -42,7 +42,7 @@ const pointsPerInch = 72
 
 // layout returns the pages as the renderer takes them, and faults what cannot
 // be.
-func (o *FromImagesPage) layout(faults *op.Faults) render.ImagePages {
+func (o *FromImagesPage) layout(faults *schema.Faults) render.ImagePages {
 	paperSize := sheet(faults, "options.", o.Format, o.Width, o.Height)
 	room := paperSize
 	if room.width == 0 || room.height == 0 {
@@ -61,7 +61,7 @@ func (o *FromImagesPage) layout(faults *op.Faults) render.ImagePages {
 
 // sheet is the paper that a format names, or else a width and a height; nothing
 // where neither is given.
-func sheet(faults *op.Faults, at, format string, width, height Length) (size paper) {
+func sheet(faults *schema.Faults, at, format string, width, height Length) (size paper) {
 	switch {
 	case format != "":
 		named, ok := formats[strings.ToLower(format)]
@@ -82,11 +82,11 @@ func sheet(faults *op.Faults, at, format string, width, height Length) (size pap
 	return size
 }
 
-func runFromImages(ctx context.Context, env *Env, in *FromImagesInput) (op.Result, error) {
+func runFromImages(ctx context.Context, env *Env, in *FromImagesInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
-	var checked op.Faults // by Validate, which found none
+	var checked schema.Faults // by Validate, which found none
 	pages := in.Options.layout(&checked)
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var images []render.FileContent
 		for _, file := range files {
 			images = append(images, file)

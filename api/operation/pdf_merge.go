@@ -6,13 +6,13 @@ import (
 	"path"
 	"strings"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // MergeInput is the input of pdf.merge.
 type MergeInput struct {
-	op.Common
+	schema.Common
 	Described
 
 	Files []MergeFile `json:"files" jsonschema:"required,minItems=2,maxItems=20" jsonschema_description:"The PDFs in their order, 2 to 20 of them, of 200 MiB together at most."`
@@ -27,7 +27,7 @@ type MergeFile struct {
 
 // Validate checks what the schema cannot state.
 func (in *MergeInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	for i := range in.Files {
 		at := fileAt(i)
 		in.Files[i].check(&faults, at)
@@ -51,9 +51,9 @@ func (f *MergeFile) title() string {
 }
 
 // runMerge joins the files.
-func runMerge(ctx context.Context, env *Env, in *MergeInput) (op.Result, error) {
+func runMerge(ctx context.Context, env *Env, in *MergeInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var inputs []render.MergeInput
 		for i, file := range files {
 			inputs = append(inputs, render.MergeInput{

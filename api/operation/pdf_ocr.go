@@ -5,7 +5,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -15,7 +15,7 @@ const ocrPrice = 10_000 * credit.Microdollar
 
 // OCRInput is the input of pdf.ocr.
 type OCRInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -41,7 +41,7 @@ const textOutput = "text"
 
 // Validate checks what the schema cannot state.
 func (in *OCRInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 	if in.Metadata != (Metadata{}) && in.Output == textOutput {
@@ -50,7 +50,7 @@ func (in *OCRInput) Validate() error {
 	return failures(faults)
 }
 
-func runOCR(ctx context.Context, env *Env, in *OCRInput) (op.Result, error) {
+func runOCR(ctx context.Context, env *Env, in *OCRInput) (schema.Result, error) {
 	how := render.OCR{Pages: in.Pages.text(), Force: in.Force, Turn: in.Rotate == nil || *in.Rotate, Straighten: in.Deskew == nil || *in.Deskew, Text: in.Output == textOutput}
 	for _, language := range in.Languages {
 		how.Languages = append(how.Languages, string(language))
@@ -58,11 +58,11 @@ func runOCR(ctx context.Context, env *Env, in *OCRInput) (op.Result, error) {
 	if len(how.Languages) == 0 {
 		how.Languages = []string{"eng"}
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		read, err := render.PDFPages{Account: env.Render}.Read(ctx, file, how)
 		if err != nil || !how.Text {
 			return pdfResult("searchable")(read, err)
 		}
-		return op.Result{Stem: "text", Extension: ".json", ContentType: "application/json", Body: read}, nil
+		return schema.Result{Stem: "text", Extension: ".json", ContentType: "application/json", Body: read}, nil
 	})
 }

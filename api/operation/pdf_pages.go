@@ -3,13 +3,13 @@ package operation
 import (
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // ExtractInput is the input of pdf.extract.
 type ExtractInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -21,7 +21,7 @@ func (in *ExtractInput) Validate() error { return validatePages(&in.PDFSource, i
 
 // RotateInput is the input of pdf.rotate.
 type RotateInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -34,7 +34,7 @@ func (in *RotateInput) Validate() error { return validatePages(&in.PDFSource, in
 
 // DeletePagesInput is the input of pdf.delete-pages.
 type DeletePagesInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -46,26 +46,26 @@ func (in *DeletePagesInput) Validate() error { return validatePages(&in.PDFSourc
 
 // validatePages checks the fields that operations on pages share.
 func validatePages(source *PDFSource, pages Pages) error {
-	var faults op.Faults
+	var faults schema.Faults
 	source.validate(&faults)
 	pages.check(&faults, "pages")
 	return failures(faults)
 }
 
-func runExtract(ctx context.Context, env *Env, in *ExtractInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runExtract(ctx context.Context, env *Env, in *ExtractInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("pages")(env.Render.ExtractPages(ctx, file, in.Pages.text()))
 	})
 }
 
-func runRotate(ctx context.Context, env *Env, in *RotateInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runRotate(ctx context.Context, env *Env, in *RotateInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("rotated")(env.Render.RotatePages(ctx, file, in.Degrees, in.Pages.text()))
 	})
 }
 
-func runDeletePages(ctx context.Context, env *Env, in *DeletePagesInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runDeletePages(ctx context.Context, env *Env, in *DeletePagesInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("pages")(env.Render.DeletePages(ctx, file, in.Pages.text()))
 	})
 }

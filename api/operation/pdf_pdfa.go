@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
@@ -17,8 +17,8 @@ type ArchiveInput struct {
 }
 
 // runArchive makes PDF/A, and tells what is different in it as warnings.
-func runArchive(ctx context.Context, env *Env, in *ArchiveInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runArchive(ctx context.Context, env *Env, in *ArchiveInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		made, changes, err := render.PDFPages{Account: env.Render}.Archive(ctx, file, render.PDFLevel(cmp.Or(in.Level, "2b")), in.describes())
 		return changedResult("archive", made, changes, err)
 	})

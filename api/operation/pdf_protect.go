@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // ProtectInput is the input of pdf.protect.
 type ProtectInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -46,7 +46,7 @@ const maxPassword = 127
 
 // Validate checks what the schema cannot state.
 func (in *ProtectInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	for _, p := range []struct{ field, value string }{{"userPassword", in.UserPassword}, {"ownerPassword", in.OwnerPassword}} {
 		checkPassword(&faults, p.field, p.value)
@@ -63,19 +63,19 @@ func (in *ProtectInput) Validate() error {
 	return failures(faults)
 }
 
-func runProtect(ctx context.Context, env *Env, in *ProtectInput) (op.Result, error) {
+func runProtect(ctx context.Context, env *Env, in *ProtectInput) (schema.Result, error) {
 	protection := render.PDFProtection{UserPassword: in.UserPassword, OwnerPassword: in.OwnerPassword, Allow: in.Permissions.allow()}
 	if protection.OwnerPassword == "" {
 		protection.OwnerPassword = rand.Text()
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("protected")(env.Render.ProtectPDF(ctx, file, protection))
 	})
 }
 
 // UnlockInput is the input of pdf.unlock.
 type UnlockInput struct {
-	op.Common
+	schema.Common
 	Described
 	FileSource
 
@@ -84,15 +84,15 @@ type UnlockInput struct {
 
 // Validate checks what the schema cannot state.
 func (in *UnlockInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.check(&faults, "")
 	checkPassword(&faults, "password", in.Password)
 	return failures(faults)
 }
 
-func runUnlock(ctx context.Context, env *Env, in *UnlockInput) (op.Result, error) {
+func runUnlock(ctx context.Context, env *Env, in *UnlockInput) (schema.Result, error) {
 	source := PDFSource{FileSource: in.FileSource, Password: in.Password}
-	return withPDF(ctx, env, &source, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("unlocked")(env.Render.UnlockPDF(ctx, file))
 	})
 }

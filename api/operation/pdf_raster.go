@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -14,7 +14,7 @@ const rasterPrice = 1000 * credit.Microdollar
 
 // RasterInput is the input of pdf.raster.
 type RasterInput struct {
-	op.Common
+	schema.Common
 	PDFSource
 
 	Pages Pages  `json:"pages,omitzero" jsonschema_description:"Pages to draw: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Several make a ZIP archive of page-001.png and so on, named by the number of the page. Default: 1."`
@@ -30,18 +30,18 @@ const (
 // Validate checks what the schema cannot state.
 func (in *RasterInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
-func runRaster(ctx context.Context, env *Env, in *RasterInput) (op.Result, error) {
+func runRaster(ctx context.Context, env *Env, in *RasterInput) (schema.Result, error) {
 	how := render.Raster{Pages: cmp.Or(in.Pages.text(), firstPage), JPEG: in.Type == "jpeg", DPI: cmp.Or(in.DPI, defaultDPI)}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		image, archive, err := env.Render.RasterPages(ctx, file, how)
 		switch {
 		case err != nil:
-			return op.Result{}, err
+			return schema.Result{}, err
 		case archive:
 			return zipResult("pages", image), nil
 		case how.JPEG:
-			return op.Result{Stem: "page", Extension: ".jpeg", ContentType: "image/jpeg", Body: image}, nil
+			return schema.Result{Stem: "page", Extension: ".jpeg", ContentType: "image/jpeg", Body: image}, nil
 		}
-		return op.Result{Stem: "page", Extension: ".png", ContentType: "image/png", Body: image}, nil
+		return schema.Result{Stem: "page", Extension: ".png", ContentType: "image/png", Body: image}, nil
 	})
 }

@@ -9,13 +9,13 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // RedactInput is the input of pdf.redact.
 type RedactInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -60,7 +60,7 @@ type RedactArea struct {
 
 // Validate checks what the schema cannot state.
 func (in *RedactInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	if len(in.Terms)+len(in.Patterns)+len(in.Areas) == 0 {
 		faults.Add("terms", "is required, or patterns or areas in its place: nothing says what is to go")
@@ -83,7 +83,7 @@ func (in *RedactInput) Validate() error {
 	return failures(faults)
 }
 
-func runRedact(ctx context.Context, env *Env, in *RedactInput) (op.Result, error) {
+func runRedact(ctx context.Context, env *Env, in *RedactInput) (schema.Result, error) {
 	color := parseColor(cmp.Or(in.Color, defaultColor))
 	const full = 255.0
 	how := render.Redaction{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}
@@ -96,7 +96,7 @@ func runRedact(ctx context.Context, env *Env, in *RedactInput) (op.Result, error
 	for _, area := range in.Areas {
 		how.Areas = append(how.Areas, render.RedactArea(area))
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		redacted, changes, err := render.PDFPages{Account: env.Render}.Redact(ctx, file, how)
 		return changedResult("redacted", redacted, changes, offPage(err, "areas"))
 	})

@@ -3,13 +3,13 @@ package operation
 import (
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // ResizeInput is the input of pdf.resize.
 type ResizeInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 
@@ -23,7 +23,7 @@ type ResizeInput struct {
 
 // Validate checks what the schema cannot state.
 func (in *ResizeInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 	in.sheet(&faults)
@@ -31,7 +31,7 @@ func (in *ResizeInput) Validate() error {
 }
 
 // sheet is the size of the pages, and faults what is none.
-func (in *ResizeInput) sheet(faults *op.Faults) paper {
+func (in *ResizeInput) sheet(faults *schema.Faults) paper {
 	if in.Format != "" && (!in.Width.IsZero() || !in.Height.IsZero()) {
 		faults.Add("format", "cannot stand beside width and height")
 	}
@@ -45,10 +45,10 @@ func (in *ResizeInput) sheet(faults *op.Faults) paper {
 	return size
 }
 
-func runResize(ctx context.Context, env *Env, in *ResizeInput) (op.Result, error) {
-	var checked op.Faults // by Validate, which found none
+func runResize(ctx context.Context, env *Env, in *ResizeInput) (schema.Result, error) {
+	var checked schema.Faults // by Validate, which found none
 	size := in.sheet(&checked)
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("resized")(render.PDFPages{Account: env.Render}.Resize(
 			ctx, file, in.Pages.text(), size.width*pointsPerInch, size.height*pointsPerInch, in.Fit == "fill"))
 	})

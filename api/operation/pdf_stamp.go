@@ -10,13 +10,13 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // StampInput is the input of pdf.stamp.
 type StampInput struct {
-	op.Common
+	schema.Common
 	Described
 	PDFSource
 	StampMark
@@ -106,7 +106,7 @@ const (
 
 // Validate checks what the schema cannot state.
 func (in *StampInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	switch {
 	case len(in.Stamps) == 0:
@@ -127,7 +127,7 @@ func stampAt(i int) string { return fmt.Sprintf("stamps[%d].", i) }
 func (in *StampMark) given() bool { return !reflect.ValueOf(*in).IsZero() }
 
 // check faults what cannot be. at is where the stamp is: empty, or with a dot.
-func (in *StampMark) check(faults *op.Faults, at string) {
+func (in *StampMark) check(faults *schema.Faults, at string) {
 	in.Pages.check(faults, at+"pages")
 	image := in.Image.URL != nil || in.Image.File.Inline != nil || in.Image.FileID != nil
 	hasText := strings.TrimSpace(in.Text) != ""
@@ -147,7 +147,7 @@ func (in *StampMark) check(faults *op.Faults, at string) {
 	checkColor(faults, at+"color", in.Color)
 }
 
-func runStamp(ctx context.Context, env *Env, in *StampInput) (op.Result, error) {
+func runStamp(ctx context.Context, env *Env, in *StampInput) (schema.Result, error) {
 	sources := []placed{{&in.FileSource, ""}}
 	marks, at := in.Stamps, stampAt
 	if len(marks) == 0 {
@@ -158,7 +158,7 @@ func runStamp(ctx context.Context, env *Env, in *StampInput) (op.Result, error) 
 			sources = append(sources, placed{&marks[i].Image.FileSource, at(i) + "image."})
 		}
 	}
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var stamps []render.Stamp
 		images := files[1:]
 		for i := range marks {

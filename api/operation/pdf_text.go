@@ -3,13 +3,13 @@ package operation
 import (
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 )
 
 // TextInput is the input of pdf.text.
 type TextInput struct {
-	op.Common
+	schema.Common
 	PDFSource
 
 	MergePages bool `json:"mergePages,omitempty" jsonschema:"default=false" jsonschema_description:"Answers one text with a form feed between pages, in place of a text for each page."`
@@ -17,17 +17,17 @@ type TextInput struct {
 
 // Validate checks what the schema cannot state.
 func (in *TextInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	in.validate(&faults)
 	return failures(faults)
 }
 
-func runText(ctx context.Context, env *Env, in *TextInput) (op.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (op.Result, error) {
+func runText(ctx context.Context, env *Env, in *TextInput) (schema.Result, error) {
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		text, err := env.Render.PDFText(ctx, file, in.MergePages)
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
-		return op.Result{Stem: "text", Extension: ".json", ContentType: "application/json", Body: text}, nil
+		return schema.Result{Stem: "text", Extension: ".json", ContentType: "application/json", Body: text}, nil
 	})
 }

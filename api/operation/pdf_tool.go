@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -19,60 +19,60 @@ const toolPrice = 500 * credit.Microdollar
 
 // pdfTool returns the facts of an operation whose result is a PDF, at the usual
 // price.
-func pdfTool(name, summary, use string) op.Info {
-	return op.Info{Name: name, Summary: summary, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
+func pdfTool(name, summary, use string) schema.Info {
+	return schema.Info{Name: name, Summary: summary, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
 }
 
 // warns is an operation whose result may be another than was asked for, and tells.
-func warns(info op.Info) op.Info {
+func warns(info schema.Info) schema.Info {
 	info.Warns = true
 	return info
 }
 
 // validate faults a source that is not exactly one, and a password that no
 // program can be told.
-func (s *PDFSource) validate(faults *op.Faults) {
+func (s *PDFSource) validate(faults *schema.Faults) {
 	s.check(faults, "")
 	checkPassword(faults, "password", s.Password)
 }
 
 // checkPassword faults a password with line breaks or a NUL, which neither
 // people nor other programs could type.
-func checkPassword(faults *op.Faults, field, password string) {
+func checkPassword(faults *schema.Faults, field, password string) {
 	if strings.ContainsAny(password, "\r\n\x00") {
 		faults.Add(field, "must not contain line breaks or NUL characters")
 	}
 }
 
 // pdfResult makes the result of an operation of the PDF that it made.
-func pdfResult(stem string) func(render.File, error) (op.Result, error) {
-	return func(file render.File, err error) (op.Result, error) {
+func pdfResult(stem string) func(render.File, error) (schema.Result, error) {
+	return func(file render.File, err error) (schema.Result, error) {
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
-		return op.Result{Stem: stem, Extension: ".pdf", ContentType: "application/pdf", Body: file}, nil
+		return schema.Result{Stem: stem, Extension: ".pdf", ContentType: "application/pdf", Body: file}, nil
 	}
 }
 
 // changedResult is a PDF with warnings of what is different in it.
-func changedResult(stem string, file render.File, changes []string, err error) (op.Result, error) {
+func changedResult(stem string, file render.File, changes []string, err error) (schema.Result, error) {
 	result, err := pdfResult(stem)(file, err)
 	for _, change := range changes {
-		result.Warnings = append(result.Warnings, op.Warning{Code: "content_changed", Message: change})
+		result.Warnings = append(result.Warnings, schema.Warning{Code: "content_changed", Message: change})
 	}
 	return result, err
 }
 
 // zipResult is the result of an operation that made an archive.
-func zipResult(stem string, archive render.File) op.Result {
-	return op.Result{Stem: stem, Extension: ".zip", ContentType: "application/zip", Body: archive}
+func zipResult(stem string, archive render.File) schema.Result {
+	return schema.Result{Stem: stem, Extension: ".zip", ContentType: "application/zip", Body: archive}
 }
 
 // offPage names the field that leaves nothing of a page.
 func offPage(err error, field string) error {
 	var failed *render.PDFError
 	if errors.As(err, &failed) && failed.Kind == render.PDFOffPage {
-		return op.Faults{{Field: field, Message: failed.Text}}
+		return schema.Faults{{Field: field, Message: failed.Text}}
 	}
 	return err
 }
@@ -122,20 +122,20 @@ func toolFault(err error, files []openFile, sources []placed) error {
 	source := sources[failed.Input]
 	switch failed.Kind {
 	case render.PDFBeyondEnd:
-		return op.Faults{{
+		return schema.Faults{{
 			Field:   cmp.Or(bookmarkField(failed.Bookmark), "pages"),
 			Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", failed.Pages),
 		}}
 	case render.PDFAllPages:
-		return op.Faults{{Field: "pages", Message: fmt.Sprintf("selects all pages of the document, which has %d; at least one must stay", failed.Pages)}}
+		return schema.Faults{{Field: "pages", Message: fmt.Sprintf("selects all pages of the document, which has %d; at least one must stay", failed.Pages)}}
 	case render.PDFNotAttached:
-		return op.Faults{{Field: "names", Message: failed.Text}}
+		return schema.Faults{{Field: "names", Message: failed.Text}}
 	case render.PDFNoLanguage:
-		return op.Faults{{Field: "languages", Message: failed.Text}}
+		return schema.Faults{{Field: "languages", Message: failed.Text}}
 	case render.PDFNoSelection:
-		return op.Faults{{Field: "pages", Message: failed.Text}}
+		return schema.Faults{{Field: "pages", Message: failed.Text}}
 	case render.PDFTooFine:
-		return op.Faults{{Field: "dpi", Message: fmt.Sprintf(
+		return schema.Faults{{Field: "dpi", Message: fmt.Sprintf(
 			"is too high for page %d: its image would have %.0f × %.0f pixels; the limits are %d a side and %d in all",
 			failed.Page, failed.Width, failed.Height, render.MaxPageSide, render.MaxPagePixels)}}
 	}

@@ -3,12 +3,12 @@ package operation
 import (
 	"fmt"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/store/credit"
 )
 
 // Prices returns the price of each operation: the table's, or the override.
-func Prices(table *op.Table[*Env], overrides map[string]credit.Amount) (map[string]credit.Amount, error) {
+func Prices(table *schema.Table[*Env], overrides map[string]credit.Amount) (map[string]credit.Amount, error) {
 	prices := map[string]credit.Amount{}
 	for _, operation := range table.All() {
 		prices[operation.Name] = operation.Price

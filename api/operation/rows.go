@@ -9,7 +9,7 @@ import (
 	"reflect"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -25,7 +25,7 @@ type Env struct {
 	MaxFile int64
 	// Stored opens an upload or an earlier result of the account, which the
 	// caller closes. It returns store.ErrNotFound where the account has no such file.
-	Stored func(ctx context.Context, id string) (op.Body, error)
+	Stored func(ctx context.Context, id string) (schema.Body, error)
 	// Held is what was held for the call: the most that it may cost.
 	Held credit.Amount
 	// AI is the model; nil where there is no provider.
@@ -70,13 +70,13 @@ func (e *Env) admit() error {
 	return e.Render.Admit()
 }
 
-type row[In any] = op.Spec[*Env, In]
+type row[In any] = schema.Spec[*Env, In]
 
 // Rows is the product on one screen: paths, tools, commands, prices,
 // documentation and forms all derive from these rows.
-var Rows = []op.Row[*Env]{
+var Rows = []schema.Row[*Env]{
 	row[PDFInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.create", Summary: "Make a PDF from HTML, a web page, Markdown or a template",
 			Use:   "Use it for any new document: invoices, letters, reports, tickets, a web page as PDF. Give exactly one of html, url, markdown or templateId; for a layout that is filled again and again store a template and give templateId with templateData.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
@@ -89,19 +89,19 @@ var Rows = []op.Row[*Env]{
 		Run: runPDF,
 	},
 	row[PreviewInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "templates.preview", Summary: "Preview a template's draft, or one that is not stored, as a PDF",
 			Use:   "Use it to look at a template while you write it, before it is published.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 			Warns: true,
 		},
 		Example: PreviewInput{
-			HTML: new("<h1>{{title}}</h1>{{#each items}}<p>{{this}}</p>{{/each}}"), SampleData: op.Object{RawMessage: []byte(`{"title":"Invoice 42","items":["Pen","Ink"]}`)},
+			HTML: new("<h1>{{title}}</h1>{{#each items}}<p>{{this}}</p>{{/each}}"), SampleData: schema.Object{RawMessage: []byte(`{"title":"Invoice 42","items":["Pen","Ink"]}`)},
 		},
 		Run: runPreview,
 	},
 	row[GenerateInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "templates.generate", Summary: "Generate a template with a language model",
 			Use:   "Use it when somebody describes a document in words and there is no template yet; store what comes out with templates_create. If you can write HTML yourself, pdf_create is cheaper.",
 			Price: 2000 * credit.Microdollar, PriceNote: "Plus 8 times what the provider takes for the tokens, plus one pdf.create. Ask for a fixed price with quote: true.",
@@ -111,7 +111,7 @@ var Rows = []op.Row[*Env]{
 		Run:     runGenerate,
 	},
 	row[ImageInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "images.create", Summary: "Make an image of HTML, a web page or a template",
 			Use:   "Use it for screenshots of web pages, social cards and pictures of HTML. For pages of an existing PDF take pdf_raster.",
 			Price: 1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
@@ -124,12 +124,12 @@ var Rows = []op.Row[*Env]{
 		Run: runImage,
 	},
 	row[ConvertImageInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "images.convert", Summary: "Convert or resize an image",
 			Use:   "Use it for pictures.",
 			Price: toolPrice, Produces: []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"}, Warns: true,
 		},
-		Example: ConvertImageInput{FileSource: FileSource{File: op.NewFile([]byte(examplePNG))}, To: "png", Width: 64},
+		Example: ConvertImageInput{FileSource: FileSource{File: schema.NewFile([]byte(examplePNG))}, To: "png", Width: 64},
 		Run:     runConvertImage,
 	},
 	row[MergeInput]{
@@ -185,7 +185,7 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runCompressAdvanced),
 	},
 	row[PDFFileInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.info", Summary: "Read the metadata, the page sizes and the permissions of a PDF",
 			Use:   "Use it first when you know nothing of a PDF: its page count, its sizes, whether it is encrypted.",
 			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFInfo](),
@@ -209,7 +209,7 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runResize),
 	},
 	row[ExtractImagesInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.extract-images", Summary: "Extract the images of a PDF",
 			Use:   "Use it to get photographs and scans out of a PDF as they are in it. For pictures of whole pages take pdf_raster.",
 			Price: toolPrice, PriceNote: "JPEGs come as they are, everything else as PNG without its transparency; each image once.", Produces: []string{"application/zip"},
@@ -218,7 +218,7 @@ var Rows = []op.Row[*Env]{
 		Run:     runExtractImages,
 	},
 	row[AttachmentsInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.attachments", Summary: "List, extract, add or remove the files in a PDF",
 			Use:   "Use it for invoices with their data inside, or to send files along with a document.",
 			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: reflect.TypeFor[render.PDFAttachments](),
@@ -227,7 +227,7 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runAttachments),
 	},
 	row[RasterInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.raster", Summary: "Render pages of a PDF as images",
 			Use:   "Use it to look at pages, or to show them where PDFs cannot be shown. Several pages come as a ZIP.",
 			Price: rasterPrice, Produces: []string{"image/png", "image/jpeg", "application/zip"},
@@ -238,7 +238,7 @@ var Rows = []op.Row[*Env]{
 	row[FromImagesInput]{
 		Info: pdfTool("pdf.from-images", "Make a PDF of images", "Use it to make a PDF of scans or photographs, one page for each image."),
 		Example: FromImagesInput{
-			Files:   []FileItem{{FileSource: FileSource{File: op.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
+			Files:   []FileItem{{FileSource: FileSource{File: schema.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
 			Options: FromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
 		},
 		Run: described(runFromImages),
@@ -249,7 +249,7 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runStamp),
 	},
 	row[TextInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.text", Summary: "Read the text of a PDF, page by page",
 			Use:   "Use it to read what a PDF says, for summaries or searches. It reads the text layer and not scans.",
 			Price: toolPrice, PriceNote: "The text layer is read; pictures of text are not.",
@@ -259,7 +259,7 @@ var Rows = []op.Row[*Env]{
 		Run:     runText,
 	},
 	row[OCRInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.ocr", Summary: "Make scans searchable, or get their text",
 			Use:    "Use it for pages that are pictures of text, where pdf_text finds nothing.",
 			Engine: EngineOCR,
@@ -270,7 +270,7 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runOCR),
 	},
 	row[DataInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.data", Summary: "Read a PDF as Markdown or structured data",
 			Use:   "Use it for what a PDF says, with headings, lists and tables; with schema, for its data.",
 			Price: dataPrice, PriceNote: "Plus pdf.ocr for pages without text. With schema plus tokens, as templates.generate.",
@@ -285,7 +285,7 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runRedact),
 	},
 	row[ArchiveInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.pdfa", Summary: "Convert a PDF to PDF/A, for archives",
 			Use:   "Use it for files that must be readable in decades, or that somebody wants as PDF/A.",
 			Price: toolPrice, PriceNote: "Warnings say what had to change.",
@@ -295,7 +295,7 @@ var Rows = []op.Row[*Env]{
 		Run:     runArchive,
 	},
 	row[PDFFileInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "pdf.form.fields", Summary: "List the fields of a PDF's form",
 			Use:   "Use it before pdf_form_fill, to learn the names, types and choices of the fields.",
 			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFForm](),
@@ -309,16 +309,16 @@ var Rows = []op.Row[*Env]{
 		Run:     described(runFormFill),
 	},
 	row[EmailInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "email.create", Summary: "Make a PDF of an email",
 			Use:   "Use it for .eml files.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"}, Warns: true,
 		},
-		Example: EmailInput{FileSource: FileSource{File: op.NewFile([]byte(exampleEmail))}, Attachments: "ignore", Format: "A4"},
+		Example: EmailInput{FileSource: FileSource{File: schema.NewFile([]byte(exampleEmail))}, Attachments: "ignore", Format: "A4"},
 		Run:     described(runEmail),
 	},
 	row[BarcodeInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "barcodes.create", Summary: "Make a barcode or a QR code",
 			Use:   "Use it for QR codes, product codes and shipping labels.",
 			Price: barcodePrice, Produces: []string{"image/png", "image/svg+xml"},
@@ -327,7 +327,7 @@ var Rows = []op.Row[*Env]{
 		Run:     runBarcode,
 	},
 	row[ZipInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "zip.create", Summary: "Make a ZIP archive of files",
 			Use:   "Use it to hand over several files as one.",
 			Price: zipPrice, Produces: []string{"application/zip"},
@@ -336,7 +336,7 @@ var Rows = []op.Row[*Env]{
 		Run:     runZip,
 	},
 	row[ConvertInput]{
-		Info: op.Info{
+		Info: schema.Info{
 			Name: "convert.create", Summary: "Convert an office document, HTML, Markdown, text, a PDF or an image",
 			Use:   "Use it to turn DOCX, XLSX, PPTX, ODT, CSV and the like into PDF, or one of them into another. For HTML and web pages take pdf_create.",
 			Price: convertPrice, Codes: []string{string(fault.ConvertUnavailable)}, Engine: EngineOffice,
@@ -345,7 +345,7 @@ var Rows = []op.Row[*Env]{
 				convertTypes[render.ConvertHTML], convertTypes[render.ConvertPNG], "application/zip",
 			},
 		},
-		Example: ConvertInput{FileSource: FileSource{File: op.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
+		Example: ConvertInput{FileSource: FileSource{File: schema.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
 		Run:     described(runConvert),
 	},
 }
@@ -358,18 +358,18 @@ func fieldError(err error) error {
 	var function *render.FunctionError
 	switch {
 	case errors.As(err, &header):
-		return op.Faults{{Field: "options." + header.Name + "Template", Message: "must not load anything: @import and url() of an address are spelled by escapes in it"}}
+		return schema.Faults{{Field: "options." + header.Name + "Template", Message: "must not load anything: @import and url() of an address are spelled by escapes in it"}}
 	case errors.Is(err, render.ErrRefused):
 		return &URLError{Field: "url", Cause: err}
 	case errors.As(err, &beyond):
-		return op.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", beyond.Pages)}}
+		return schema.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", beyond.Pages)}}
 	case errors.Is(err, render.ErrNoContentArea):
 		// The size in the page's own @page rule, which only Chromium knows.
-		return op.Faults{{Field: "options.margin", Message: "leaves no room for content on the page"}}
+		return schema.Faults{{Field: "options.margin", Message: "leaves no room for content on the page"}}
 	case errors.Is(err, render.ErrSelector):
-		return op.Faults{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
+		return schema.Faults{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
 	case errors.As(err, &function):
-		return op.Faults{{Field: "options.waitForFunction", Message: "is not a JavaScript expression: " + function.Text}}
+		return schema.Faults{{Field: "options.waitForFunction", Message: "is not a JavaScript expression: " + function.Text}}
 	}
 	return err
 }

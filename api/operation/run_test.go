@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/render/spool"
 )
@@ -43,13 +43,13 @@ func newEnv(t *testing.T, hosts ...string) *Env {
 }
 
 // run binds a body and runs the call.
-func run(t *testing.T, env *Env, name, body string) (op.Result, error) {
+func run(t *testing.T, env *Env, name, body string) (schema.Result, error) {
 	t.Helper()
-	table, err := op.NewTable(Rows)
+	table, err := schema.NewTable(Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	call, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(body), op.Files{})
+	call, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(body), schema.Files{})
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -65,7 +65,7 @@ func TestRunsMakeFiles(t *testing.T) {
 		}
 		return string(text)
 	}
-	table, err := op.NewTable(Rows)
+	table, err := schema.NewTable(Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestRunsNameTheField(t *testing.T) {
 		`"waitForSelector":"p[[["`: "options.waitForSelector is not a valid CSS selector",
 	} {
 		_, err := run(t, env, "pdf.create", with(options))
-		var faults op.Faults
+		var faults schema.Faults
 		if !errors.As(err, &faults) || faults.Error() != want+"." {
 			t.Errorf("%s: error %v, want %q", options, err, want)
 		}
@@ -181,7 +181,7 @@ func TestAssetsAndSites(t *testing.T) {
 		`{"file":"` + zipOf(t, "index.html", " ") + `"}`:                                      "empty index.html",
 	} {
 		_, err := run(t, env, "pdf.create", body)
-		var faults op.Faults
+		var faults schema.Faults
 		if !errors.As(err, &faults) || faults[0].Field != "file" || !strings.Contains(faults[0].Message, want) {
 			t.Errorf("%.60s: %v, want a fault of file: %s", body, err, want)
 		}
@@ -220,7 +220,7 @@ func quoted(text string) string {
 }
 
 // textOf returns the text of a PDF, and closes it.
-func textOf(t *testing.T, body op.Body, options ...string) string {
+func textOf(t *testing.T, body schema.Body, options ...string) string {
 	t.Helper()
 	defer body.Close()
 	cmd := exec.CommandContext(t.Context(), "pdftotext", append(options, "-", "-")...)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -27,9 +27,9 @@ const (
 
 // FileSource says where a file comes from. Exactly one of its fields is given.
 type FileSource struct {
-	URL    *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: public http or https address of the file, at most 50 MiB. Give exactly one of url, file and fileId."`
-	File   op.File `json:"file,omitzero" jsonschema_description:"Source: the file as Base64, with or without a data URI before it, at most 50 MiB."`
-	FileID *string `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an upload or an earlier result of this account that has not expired."`
+	URL    *string     `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: public http or https address of the file, at most 50 MiB. Give exactly one of url, file and fileId."`
+	File   schema.File `json:"file,omitzero" jsonschema_description:"Source: the file as Base64, with or without a data URI before it, at most 50 MiB."`
+	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an upload or an earlier result of this account that has not expired."`
 }
 
 // FileItem is a FileSource that stands in an array or an object of its own.
@@ -48,20 +48,20 @@ type PDFSource struct {
 
 // check faults a source that is not exactly one, or a file without content. at is the
 // path before its fields: empty, or such as "files[2].".
-func (s *FileSource) check(faults *op.Faults, at string) {
+func (s *FileSource) check(faults *schema.Faults, at string) {
 	s.checkOne(faults, at)
 	checkContent(faults, at+"file", s.File)
 }
 
 // checkContent faults a file without content.
-func checkContent(faults *op.Faults, field string, file op.File) {
+func checkContent(faults *schema.Faults, field string, file schema.File) {
 	if file.Inline != nil && file.Size() == 0 {
 		faults.Add(field, "must not be empty")
 	}
 }
 
 // checkOne faults a source that is not exactly one.
-func (s *FileSource) checkOne(faults *op.Faults, at string) {
+func (s *FileSource) checkOne(faults *schema.Faults, at string) {
 	const names = "give exactly one of url, file, fileId"
 	var given []string
 	for _, field := range []struct {
@@ -98,7 +98,7 @@ func (s *FileSource) field(at string) string {
 
 // openFile is the content of a source, with the path of its field for errors.
 type openFile struct {
-	op.Body
+	schema.Body
 	field string
 }
 
@@ -140,7 +140,7 @@ func (env *Env) openSources(ctx context.Context, sources []placed) (_ []openFile
 				files[i] = openFile{Body: body, field: source.field(source.at)}
 				return err
 			})
-			if failures[i] = err; err != nil && !errors.As(err, new(op.Faults)) {
+			if failures[i] = err; err != nil && !errors.As(err, new(schema.Faults)) {
 				cancel()
 			}
 		})
@@ -154,7 +154,7 @@ func (env *Env) openSources(ctx context.Context, sources []placed) (_ []openFile
 		total += file.Size()
 	}
 	if total > maxInputs {
-		return nil, &op.SizeError{Field: sources[0].container(), Limit: maxInputs}
+		return nil, &schema.SizeError{Field: sources[0].container(), Limit: maxInputs}
 	}
 	return files, nil
 }
@@ -162,7 +162,7 @@ func (env *Env) openSources(ctx context.Context, sources []placed) (_ []openFile
 // worst returns all faults of the sources where there are some, and else the
 // first failure that was not caused by another.
 func worst(failures []error) error {
-	var faults, more op.Faults
+	var faults, more schema.Faults
 	var first error
 	for _, err := range failures {
 		switch {
@@ -190,7 +190,7 @@ func (s placed) container() string {
 }
 
 // openSource gets the content of one source.
-func (env *Env) openSource(ctx context.Context, s placed) (op.Body, error) {
+func (env *Env) openSource(ctx context.Context, s placed) (schema.Body, error) {
 	switch {
 	case s.URL != nil:
 		return env.fetch(ctx, s.at+"url", *s.URL)
@@ -202,7 +202,7 @@ func (env *Env) openSource(ctx context.Context, s placed) (op.Body, error) {
 }
 
 // kept is a Body that somebody else closes.
-type kept struct{ op.Body }
+type kept struct{ schema.Body }
 
 // Close does nothing.
 func (kept) Close() error { return nil }
@@ -218,18 +218,18 @@ func closeFiles(files []openFile) {
 }
 
 // fetch gets a file from its address.
-func (env *Env) fetch(ctx context.Context, field, address string) (op.Body, error) {
+func (env *Env) fetch(ctx context.Context, field, address string) (schema.Body, error) {
 	file, err := env.Render.Fetch(ctx, address, env.MaxFile)
 	var failed *render.FetchError
 	switch {
 	case err == nil && file.Size() == 0:
-		return nil, errors.Join(op.Faults{{Field: field, Message: "leads to an empty file"}}, file.Close())
+		return nil, errors.Join(schema.Faults{{Field: field, Message: "leads to an empty file"}}, file.Close())
 	case err == nil:
 		return file, nil
 	case errors.Is(err, render.ErrRefused):
 		return nil, &fileURLError{field: field, cause: err}
 	case errors.Is(err, render.ErrFileTooLarge):
-		return nil, &op.SizeError{Field: field, Limit: env.MaxFile}
+		return nil, &schema.SizeError{Field: field, Limit: env.MaxFile}
 	case errors.As(err, &failed):
 		return nil, &fetchError{field: field, cause: failed}
 	}
@@ -241,10 +241,10 @@ func (env *Env) fetch(ctx context.Context, field, address string) (op.Body, erro
 const Unreadable = "is not the id of a file of this account that can still be read"
 
 // openStored opens an upload or an earlier result of the account.
-func (env *Env) openStored(ctx context.Context, field, id string) (op.Body, error) {
+func (env *Env) openStored(ctx context.Context, field, id string) (schema.Body, error) {
 	body, err := env.Stored(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, op.Faults{{Field: field, Message: Unreadable}}
+		return nil, schema.Faults{{Field: field, Message: Unreadable}}
 	}
 	return body, err
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store"
 )
@@ -42,14 +42,14 @@ type TemplateVersion struct {
 
 // TemplateInput are the fields with which an operation takes a template.
 type TemplateInput struct {
-	TemplateID      *string   `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a published template of the account. Its own options are the defaults of options."`
-	TemplateVersion int       `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_description:"Version of the template; 0 or nothing is the latest."`
-	TemplateData    op.Object `json:"templateData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB."`
-	Strict          bool      `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these. Otherwise what is missing stays empty."`
+	TemplateID      *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a published template of the account. Its own options are the defaults of options."`
+	TemplateVersion int           `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_description:"Version of the template; 0 or nothing is the latest."`
+	TemplateData    schema.Object `json:"templateData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB."`
+	Strict          bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these. Otherwise what is missing stays empty."`
 }
 
 // validate faults what only a template takes.
-func (t *TemplateInput) validate(faults *op.Faults) {
+func (t *TemplateInput) validate(faults *schema.Faults) {
 	if t.TemplateID != nil {
 		return
 	}
@@ -69,7 +69,7 @@ type TemplateOptions struct {
 	TimeZone string `json:"timeZone,omitempty" jsonschema:"maxLength=64,default=UTC" jsonschema_description:"Time zone in which a template's helpers write dates, such as Europe/Berlin."`
 }
 
-func (o *TemplateOptions) validate(faults *op.Faults) {
+func (o *TemplateOptions) validate(faults *schema.Faults) {
 	if o.Locale != "" {
 		if err := render.CheckLocale(o.Locale); err != nil {
 			faults.Add("options.locale", "%s", err)
@@ -98,7 +98,7 @@ func (t *TemplateInput) pin(ctx context.Context, env *Env, input map[string]any,
 
 // defaultOptions puts a template's options under those of an input.
 func defaultOptions(input map[string]any, options json.RawMessage, takes func(name string) bool) error {
-	own, err := op.Tree(options)
+	own, err := schema.Tree(options)
 	if err != nil {
 		return fmt.Errorf("options of a template: %w", err)
 	}
@@ -167,7 +167,7 @@ func (t *TemplateInput) fill(ctx context.Context, env *Env, o TemplateOptions, p
 
 func (e *Env) fill(ctx context.Context, call render.Template, page *render.Page) (string, error) {
 	began := time.Now()
-	var open []op.Body
+	var open []schema.Body
 	defer func() {
 		for _, file := range open {
 			_ = file.Close() // it was only read

@@ -11,18 +11,18 @@ import (
 
 	"relaypdf/api/fault"
 	"relaypdf/api/llm"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
 
 // GenerateInput is the input of templates.generate.
 type GenerateInput struct {
-	op.Common
+	schema.Common
 
-	Prompt     string     `json:"prompt" jsonschema:"required,minLength=1,maxLength=20000" jsonschema_description:"What document the template is for, in words."`
-	SampleData op.Object  `json:"sampleData,omitzero" jsonschema_description:"Data that the template must fit, at most 64 KiB. Without it the model invents some."`
-	Options    PDFOptions `json:"options,omitzero" jsonschema_description:"Options of POST /v1/pdf that are settled. The model chooses the others."`
+	Prompt     string        `json:"prompt" jsonschema:"required,minLength=1,maxLength=20000" jsonschema_description:"What document the template is for, in words."`
+	SampleData schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data that the template must fit, at most 64 KiB. Without it the model invents some."`
+	Options    PDFOptions    `json:"options,omitzero" jsonschema_description:"Options of POST /v1/pdf that are settled. The model chooses the others."`
 	Quoting
 }
 
@@ -36,7 +36,7 @@ const (
 
 // Validate checks what the schema cannot state.
 func (in *GenerateInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	if strings.TrimSpace(in.Prompt) == "" {
 		faults.Add("prompt", "must say what document the template is for")
 	}
@@ -106,22 +106,22 @@ func (in *GenerateInput) digest() ([]byte, error) {
 
 // Price is what is held: the quote's amount, or else what the longest answers would
 // cost.
-func (in *GenerateInput) Price(ctx context.Context, env *Env) (op.Price, error) {
+func (in *GenerateInput) Price(ctx context.Context, env *Env) (schema.Price, error) {
 	if env.AI == nil {
-		return op.Price{}, errNoAI
+		return schema.Price{}, errNoAI
 	}
 	if in.Quote {
-		return op.Price{}, nil
+		return schema.Price{}, nil
 	}
 	if in.QuoteID != "" {
 		digest, err := in.digest()
 		if err != nil {
-			return op.Price{}, err
+			return schema.Price{}, err
 		}
 		return env.promised(ctx, in.QuoteID, digest)
 	}
 	c, err := in.conversation(env.AI)
-	return op.Price{Amount: env.generation(c.MostUsage())}, err
+	return schema.Price{Amount: env.generation(c.MostUsage())}, err
 }
 
 // generation is the price of a generated template: its own, that of the tokens, and
@@ -131,28 +131,28 @@ func (e *Env) generation(used llm.Usage) credit.Amount {
 }
 
 // runGenerate promises a price, or has the model write a template.
-func runGenerate(ctx context.Context, env *Env, in *GenerateInput) (op.Result, error) {
+func runGenerate(ctx context.Context, env *Env, in *GenerateInput) (schema.Result, error) {
 	if env.AI == nil {
-		return op.Result{}, errNoAI
+		return schema.Result{}, errNoAI
 	}
 	conversation, err := in.conversation(env.AI)
 	if err != nil {
-		return op.Result{}, err
+		return schema.Result{}, err
 	}
 	if in.Quote {
 		digest, err := in.digest()
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
 		promised, err := env.promise(ctx, digest, env.generation(conversation.ExpectedUsage(expectedAnswer)))
-		return op.Result{Stem: "quote", JSON: GeneratedTemplate{Promised: promised}, Charge: new(credit.Amount(0))}, err
+		return schema.Result{Stem: "quote", JSON: GeneratedTemplate{Promised: promised}, Charge: new(credit.Amount(0))}, err
 	}
 	g := &generator{env: env, in: in}
 	used, err := env.ask(ctx, conversation, g.judge)
 	if err != nil {
-		return op.Result{}, err
+		return schema.Result{}, err
 	}
-	result := op.Result{Stem: "template", JSON: g.made}
+	result := schema.Result{Stem: "template", JSON: g.made}
 	if in.QuoteID == "" {
 		// A provider that counts more than it was asked for is not the customer's matter.
 		charge := min(env.generation(used), env.Held)
@@ -198,7 +198,7 @@ type draftOptions struct {
 
 // Validate checks what the schema cannot state.
 func (o *draftOptions) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	o.Options.check(&faults, false)
 	return failures(faults)
 }
@@ -209,19 +209,19 @@ func (g *generator) options(ctx context.Context, draft llm.Draft, made *Generate
 	if err != nil {
 		return PDFOptions{}, err
 	}
-	given, err := op.Tree(settled)
+	given, err := schema.Tree(settled)
 	if err != nil {
 		return PDFOptions{}, err
 	}
 	input := map[string]any{"options": given}
 	if err := defaultOptions(input, draft.Options, modelOption); err != nil {
-		return PDFOptions{}, op.Faults{{Field: "options", Message: "must be a plain JSON object"}}
+		return PDFOptions{}, schema.Faults{{Field: "options", Message: "must be a plain JSON object"}}
 	}
 	text, err := json.Marshal(input)
 	if err != nil {
 		return PDFOptions{}, err
 	}
-	shape, err := op.NewShape[draftOptions]()
+	shape, err := schema.NewShape[draftOptions]()
 	if err != nil {
 		return PDFOptions{}, err
 	}
@@ -235,7 +235,7 @@ func (g *generator) options(ctx context.Context, draft llm.Draft, made *Generate
 
 // errNotAlone refuses what a model wrote that reaches elsewhere: whoever speaks to
 // the model through the data must not learn what later documents hold.
-var errNotAlone = op.Faults{{Field: "html", Message: "must stand alone, without scripts, event handlers, frames, forms and anything that is loaded from an address"}}
+var errNotAlone = schema.Faults{{Field: "html", Message: "must stand alone, without scripts, event handlers, frames, forms and anything that is loaded from an address"}}
 
 func alone(texts ...string) error {
 	for _, text := range texts {

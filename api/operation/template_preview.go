@@ -6,28 +6,28 @@ import (
 	"fmt"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store"
 )
 
 // PreviewInput is the input of templates.preview.
 type PreviewInput struct {
-	op.Common
+	schema.Common
 
-	TemplateID   *string   `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a template of the account, whose draft is shown; without a draft its published version. Give exactly one of html and templateId."`
-	HTML         *string   `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a template, at most 10 MiB."`
-	SampleData   op.Object `json:"sampleData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB. Default: the template's own sample data."`
-	TemplateData op.Object `json:"templateData,omitzero" jsonschema_description:"The same under its other name."`
-	Strict       bool      `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these."`
-	Engine       string    `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
+	TemplateID   *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a template of the account, whose draft is shown; without a draft its published version. Give exactly one of html and templateId."`
+	HTML         *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a template, at most 10 MiB."`
+	SampleData   schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB. Default: the template's own sample data."`
+	TemplateData schema.Object `json:"templateData,omitzero" jsonschema_description:"The same under its other name."`
+	Strict       bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these."`
+	Engine       string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
 	AssetInput
 	Options PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed. The template's own options are the defaults."`
 }
 
 // Validate checks what the schema cannot state.
 func (in *PreviewInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	if err := checkSources(&faults, source{"html", in.HTML}, source{"templateId", in.TemplateID}); err != nil {
 		return err
 	}
@@ -66,12 +66,12 @@ func (in *PreviewInput) Pin(ctx context.Context, env *Env, input map[string]any)
 func (in *PreviewInput) Admit(env *Env) error { return env.admit() }
 
 // runPreview fills and prints the template.
-func runPreview(ctx context.Context, env *Env, in *PreviewInput) (op.Result, error) {
+func runPreview(ctx context.Context, env *Env, in *PreviewInput) (schema.Result, error) {
 	page := in.Options.page(false)
 	page.Media = in.Options.MediaType
 	partials, err := env.Templates.Partials(ctx)
 	if err != nil {
-		return op.Result{}, err
+		return schema.Result{}, err
 	}
 	data := in.SampleData
 	if data.IsZero() {
@@ -86,11 +86,11 @@ func runPreview(ctx context.Context, env *Env, in *PreviewInput) (op.Result, err
 		Locale: in.Options.Locale, Zone: in.Options.TimeZone,
 	}, &page)
 	if err != nil {
-		return op.Result{}, err
+		return schema.Result{}, err
 	}
 	switch env.View {
 	case Filled:
-		return op.Result{Stem: "preview", JSON: html}, nil
+		return schema.Result{Stem: "preview", JSON: html}, nil
 	case Placed:
 		html = render.NameLines(html)
 	}
@@ -99,7 +99,7 @@ func runPreview(ctx context.Context, env *Env, in *PreviewInput) (op.Result, err
 		return env.Render.PDF(ctx, src, page, settings)
 	})
 	if err != nil {
-		return op.Result{}, fieldError(err)
+		return schema.Result{}, fieldError(err)
 	}
-	return op.Result{Stem: "preview", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Pages: doc.Pages, Warnings: warnings(doc.Warnings)}, nil
+	return schema.Result{Stem: "preview", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Pages: doc.Pages, Warnings: warnings(doc.Warnings)}, nil
 }

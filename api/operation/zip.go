@@ -3,7 +3,7 @@ package operation
 import (
 	"context"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
 )
@@ -13,7 +13,7 @@ const zipPrice = 200 * credit.Microdollar
 
 // ZipInput is the input of zip.create.
 type ZipInput struct {
-	op.Common
+	schema.Common
 
 	Files []NamedFile `json:"files" jsonschema:"required,minItems=1,maxItems=30" jsonschema_description:"The files in their order, 1 to 30 of them, of 200 MiB together at most."`
 }
@@ -27,7 +27,7 @@ type NamedFile struct {
 
 // Validate checks what the schema cannot state.
 func (in *ZipInput) Validate() error {
-	var faults op.Faults
+	var faults schema.Faults
 	for i := range in.Files {
 		in.Files[i].checkOne(&faults, fileAt(i))
 	}
@@ -35,9 +35,9 @@ func (in *ZipInput) Validate() error {
 }
 
 // runZip puts the files in an archive.
-func runZip(ctx context.Context, env *Env, in *ZipInput) (op.Result, error) {
+func runZip(ctx context.Context, env *Env, in *ZipInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (op.Result, error) {
+	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var entries []render.ZipEntry
 		for i, file := range files {
 			entries = append(entries, render.ZipEntry{Name: in.Files[i].Filename, Content: file})
@@ -49,7 +49,7 @@ func runZip(ctx context.Context, env *Env, in *ZipInput) (op.Result, error) {
 			err = context.Cause(bounded)
 		}
 		if err != nil {
-			return op.Result{}, err
+			return schema.Result{}, err
 		}
 		return zipResult("archive", archive), nil
 	})

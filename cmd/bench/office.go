@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 )
 
 // officeFigures are those of an office document that becomes a PDF.
@@ -41,7 +41,7 @@ const (
 
 // office measures the conversion of a DOCX, where this build can do that.
 func (l *lab) office(ctx context.Context, r *report) (err error) {
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil || table.Lookup(convertOperation) == nil {
 		return err
 	}

@@ -22,8 +22,8 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/render/spool"
 	"relaypdf/store"
@@ -254,7 +254,7 @@ func (b *bare) serve(ctx context.Context, bare bareConfig) error {
 		NoRateLimits: true, MaxBody: 100 << 20, MaxFile: 50 << 20, Logger: slog.New(slog.DiscardHandler), Registry: b.registry, Agents: openAgents,
 	}
 	if bare.render == nil {
-		cfg.Operations = []op.Row[*operation.Env]{nothing()}
+		cfg.Operations = []schema.Row[*operation.Env]{nothing()}
 	}
 	if b.api, err = api.New(cfg); err != nil {
 		return errors.Join(err, listener.Close())
@@ -276,17 +276,17 @@ func (noWayOut) Webhooks() *http.Client { return new(http.Client) }
 func emptyResult() []byte { return append(slices.Clip(pdfMagic), make([]byte, resultSize)...) }
 
 // nothing is pdf.create without a browser.
-func nothing() op.Row[*operation.Env] {
+func nothing() schema.Row[*operation.Env] {
 	html := "<p>example"
 	result := emptyResult()
-	return op.Spec[*operation.Env, operation.PDFInput]{
-		Info: op.Info{
+	return schema.Spec[*operation.Env, operation.PDFInput]{
+		Info: schema.Info{
 			Name: "pdf.create", Summary: "Answer with bytes that are there already",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 		},
 		Example: operation.PDFInput{HTML: &html},
-		Run: func(context.Context, *operation.Env, *operation.PDFInput) (op.Result, error) {
-			return op.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: spool.FromBytes(result)}, nil
+		Run: func(context.Context, *operation.Env, *operation.PDFInput) (schema.Result, error) {
+			return schema.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: spool.FromBytes(result)}, nil
 		},
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"relaypdf/api/issuer"
 	"relaypdf/api/limit"
 	"relaypdf/api/middleware"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/seal"
@@ -90,7 +90,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 	if !a.has(roleWeb) {
 		return nil, nil
 	}
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-rod/rod/lib/proto"
 
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -59,7 +59,7 @@ const busyOwner = "maya@paperlantern.example"
 func newBusy(t *testing.T, config Config) *busy {
 	t.Helper()
 	b := &busy{t: t, clock: storetest.NewClock(time.Now().UTC().AddDate(0, 0, -busyDays).Truncate(24 * time.Hour)), random: rand.New(rand.NewPCG(11, 2026))}
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err == nil {
 		b.prices, err = operation.Prices(table, config.Prices)
 	}

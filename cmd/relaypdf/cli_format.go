@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 )
 
 // format is a kind of file that results come in.
@@ -169,7 +169,7 @@ func (c *operationCall) nameAfter(source string, input map[string]any) string {
 }
 
 // otherCommands returns what tells which commands take a document that is no text.
-func otherCommands(table *op.Table[*operation.Env]) func(document) string {
+func otherCommands(table *schema.Table[*operation.Env]) func(document) string {
 	var commands []string
 	for _, operation := range table.All() {
 		takes := sourcesOf(operation.Schema)

@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"relaypdf/api"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
 
 // newKeysCommand administers the API keys in the data folder.
-func newKeysCommand(table *op.Table[*operation.Env]) *cobra.Command {
+func newKeysCommand(table *schema.Table[*operation.Env]) *cobra.Command {
 	return newGroup("keys", "Create, list and revoke API keys", newKeysCreate(table), newKeysList(), newKeysRevoke())
 }
 
@@ -29,7 +29,7 @@ type keyOptions struct {
 	test                               bool
 }
 
-func newKeysCreate(table *op.Table[*operation.Env]) *cobra.Command {
+func newKeysCreate(table *schema.Table[*operation.Env]) *cobra.Command {
 	var options keyOptions
 	cmd := &cobra.Command{
 		Use:   "create --account EMAIL",
@@ -70,7 +70,7 @@ func newKeysCreate(table *op.Table[*operation.Env]) *cobra.Command {
 }
 
 // parse checks the flags and returns the key they describe, without its account.
-func (o *keyOptions) parse(table *op.Table[*operation.Env], now time.Time) (store.NewKey, error) {
+func (o *keyOptions) parse(table *schema.Table[*operation.Env], now time.Time) (store.NewKey, error) {
 	key := store.NewKey{Name: o.name, Test: o.test, Operations: o.operations}
 	if o.account == "" {
 		return key, usagef("--account is missing; give the email address of the account")
@@ -97,7 +97,7 @@ func (o *keyOptions) parse(table *op.Table[*operation.Env], now time.Time) (stor
 	return key, nil
 }
 
-func operationNames(table *op.Table[*operation.Env]) []string {
+func operationNames(table *schema.Table[*operation.Env]) []string {
 	var names []string
 	for _, operation := range table.All() {
 		names = append(names, operation.Name)

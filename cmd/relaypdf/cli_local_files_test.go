@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 )
 
 // pageFolder returns a folder with a page, a Markdown text and what they refer to.
@@ -159,7 +159,7 @@ func TestOperationMistakesWithLocalFiles(t *testing.T) {
 
 // TestWhereLocalFilesGo: conversions that no browser makes would refuse assets.
 func TestWhereLocalFilesGo(t *testing.T) {
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/client"
 	"relaypdf/store/credit"
 )
@@ -28,7 +28,7 @@ const callTime = 15 * time.Minute
 
 // addOperations adds a command for each row of the table, by its words. The
 // command of a row that ends in "create" has its group as a short form.
-func addOperations(root *cobra.Command, table *op.Table[*operation.Env]) error {
+func addOperations(root *cobra.Command, table *schema.Table[*operation.Env]) error {
 	otherwise := otherCommands(table)
 	for _, operation := range table.All() {
 		words, parent := operation.Words(), root
@@ -69,7 +69,7 @@ func subcommand(parent *cobra.Command, name string) *cobra.Command {
 
 // operationCall is one command line for an operation.
 type operationCall struct {
-	operation *op.Operation[*operation.Env]
+	operation *schema.Operation[*operation.Env]
 	fields    []*field
 	takes     sources
 
@@ -84,7 +84,7 @@ type operationCall struct {
 
 // configure makes cmd the command of an operation: everything it takes and
 // says derives from the operation's row.
-func configure(cmd *cobra.Command, operation *op.Operation[*operation.Env], name string, otherwise func(document) string) error {
+func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Env], name string, otherwise func(document) string) error {
 	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
 	c.takes.otherwise, c.takes.local = otherwise, &localFiles{asAssets: takesAssets(operation.Schema)}
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
@@ -286,7 +286,7 @@ func (c *operationCall) prepare(cmd *cobra.Command, args []string, input map[str
 	if c.asJSON && c.destination.name == "-" {
 		return usagef("--json-output and --output - both want standard output; choose one")
 	}
-	if mode == op.URL || mode == op.Async {
+	if mode == schema.URL || mode == schema.Async {
 		if c.destination.name != "" {
 			return usagef("--response %s prints an address and writes no file; leave --output out", mode)
 		}
@@ -429,14 +429,14 @@ func (c *operationCall) input(cmd *cobra.Command, args []string) (map[string]any
 func readBody(stdin io.Reader, text string) (map[string]any, error) {
 	switch {
 	case strings.HasPrefix(strings.TrimSpace(text), "{"):
-		return op.DecodeObject(strings.NewReader(text))
+		return schema.DecodeObject(strings.NewReader(text))
 	case text == "-":
-		return op.DecodeObject(stdin)
+		return schema.DecodeObject(stdin)
 	}
 	f, err := os.Open(text)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return op.DecodeObject(f)
+	return schema.DecodeObject(f)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/invopop/jsonschema"
 	"github.com/spf13/pflag"
 
-	"relaypdf/api/op"
+	"relaypdf/api/schema"
 )
 
 // field is one field of an operation's input as a flag.
@@ -293,7 +293,7 @@ func parseVariant(schema *jsonschema.Schema, text string) (any, error) {
 // parseJSON reads JSON of one type: a number is no array of pages.
 func parseJSON[T any](text string) (any, error) {
 	// The reader of request bodies reads objects, so that is what it is given.
-	wrapped, err := op.DecodeObject(strings.NewReader(`{"value":` + text + `}`))
+	wrapped, err := schema.DecodeObject(strings.NewReader(`{"value":` + text + `}`))
 	if v, ok := wrapped["value"].(T); err == nil && ok {
 		return v, nil
 	}

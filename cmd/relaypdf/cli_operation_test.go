@@ -26,8 +26,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/internal/slow"
 	"relaypdf/render/spool"
@@ -39,7 +39,7 @@ import (
 // service understood it.
 
 type docInput struct {
-	op.Common
+	schema.Common
 	HTML     *string    `json:"html,omitempty" jsonschema_description:"Source."`
 	URL      *string    `json:"url,omitempty" jsonschema_description:"Source."`
 	Markdown *string    `json:"markdown,omitempty" jsonschema_description:"Source."`
@@ -98,7 +98,7 @@ type docFile struct {
 }
 
 type readInput struct {
-	op.Common
+	schema.Common
 	URL            *string  `json:"url,omitempty" jsonschema_description:"Source."`
 	HTML           *string  `json:"html,omitempty" jsonschema_description:"Source."`
 	File           *string  `json:"file,omitempty" jsonschema_description:"Source."`
@@ -107,61 +107,61 @@ type readInput struct {
 }
 
 type mergeInput struct {
-	op.Common
+	schema.Common
 	Files []docFile `json:"files" jsonschema:"required" jsonschema_description:"Files."`
 }
 
 type printInput struct {
-	op.Common
+	schema.Common
 	HTML string `json:"html" jsonschema:"required" jsonschema_description:"Source; an error's code makes it fail so."`
 }
 
 type drawInput struct {
-	op.Common
+	schema.Common
 	HTML string `json:"html" jsonschema:"required" jsonschema_description:"Source; many makes an archive."`
 	Type string `json:"type,omitempty" jsonschema:"enum=png,enum=jpeg,default=png" jsonschema_description:"Format."`
 }
 
 // reflectInput answers a call with its input.
-func reflectInput[In any](_ context.Context, _ *operation.Env, in *In) (op.Result, error) {
-	return op.Result{Stem: "input", JSON: in}, nil
+func reflectInput[In any](_ context.Context, _ *operation.Env, in *In) (schema.Result, error) {
+	return schema.Result{Stem: "input", JSON: in}, nil
 }
 
-func docInfo(name string, produces ...string) op.Info {
-	return op.Info{Name: name, Summary: "Answer with the input", Price: 2000, Produces: produces}
+func docInfo(name string, produces ...string) schema.Info {
+	return schema.Info{Name: name, Summary: "Answer with the input", Price: 2000, Produces: produces}
 }
 
 // docRows returns the rows; wait, if not nil, is called by each doc.print.
-func docRows(wait func()) []op.Row[*operation.Env] {
+func docRows(wait func()) []schema.Row[*operation.Env] {
 	text := "x"
-	return []op.Row[*operation.Env]{
-		op.Spec[*operation.Env, docInput]{Info: docInfo("doc.create", "application/json"), Example: docInput{HTML: &text}, Run: reflectInput[docInput]},
-		op.Spec[*operation.Env, readInput]{Info: docInfo("doc.read", "application/json"), Example: readInput{File: &text}, Run: reflectInput[readInput]},
-		op.Spec[*operation.Env, mergeInput]{Info: docInfo("doc.merge", "application/json"), Example: mergeInput{Files: []docFile{{File: "eA=="}}}, Run: reflectInput[mergeInput]},
-		op.Spec[*operation.Env, printInput]{
+	return []schema.Row[*operation.Env]{
+		schema.Spec[*operation.Env, docInput]{Info: docInfo("doc.create", "application/json"), Example: docInput{HTML: &text}, Run: reflectInput[docInput]},
+		schema.Spec[*operation.Env, readInput]{Info: docInfo("doc.read", "application/json"), Example: readInput{File: &text}, Run: reflectInput[readInput]},
+		schema.Spec[*operation.Env, mergeInput]{Info: docInfo("doc.merge", "application/json"), Example: mergeInput{Files: []docFile{{File: "eA=="}}}, Run: reflectInput[mergeInput]},
+		schema.Spec[*operation.Env, printInput]{
 			Info: docInfo("doc.print", "application/pdf"), Example: printInput{HTML: "x"},
-			Run: func(_ context.Context, _ *operation.Env, in *printInput) (op.Result, error) {
+			Run: func(_ context.Context, _ *operation.Env, in *printInput) (schema.Result, error) {
 				if wait != nil {
 					wait()
 				}
 				for _, code := range fault.Codes() {
 					if in.HTML == string(code) {
-						return op.Result{}, &fault.Error{Code: code}
+						return schema.Result{}, &fault.Error{Code: code}
 					}
 				}
-				return op.Result{
+				return schema.Result{
 					Stem: "printed", Extension: ".pdf", ContentType: "application/pdf", Body: spool.FromBytes([]byte("%PDF-" + in.HTML)),
 				}, nil
 			},
 		},
-		op.Spec[*operation.Env, drawInput]{
+		schema.Spec[*operation.Env, drawInput]{
 			Info: docInfo("doc.draw", "image/png", "image/jpeg", "application/zip"), Example: drawInput{HTML: "x"},
-			Run: func(_ context.Context, _ *operation.Env, in *drawInput) (op.Result, error) {
+			Run: func(_ context.Context, _ *operation.Env, in *drawInput) (schema.Result, error) {
 				if in.HTML == "many" {
-					return op.Result{Stem: "drawn", Extension: ".zip", ContentType: "application/zip", Body: spool.FromBytes([]byte("PK"))}, nil
+					return schema.Result{Stem: "drawn", Extension: ".zip", ContentType: "application/zip", Body: spool.FromBytes([]byte("PK"))}, nil
 				}
 				kind := cmp.Or(in.Type, "png")
-				return op.Result{Stem: "drawn", Extension: "." + kind, ContentType: "image/" + kind, Body: spool.FromBytes([]byte(kind))}, nil
+				return schema.Result{Stem: "drawn", Extension: "." + kind, ContentType: "image/" + kind, Body: spool.FromBytes([]byte(kind))}, nil
 			},
 		},
 	}
@@ -171,7 +171,7 @@ func docRows(wait func()) []op.Row[*operation.Env] {
 type bench struct {
 	*apitest.Server
 	t    testing.TB
-	rows []op.Row[*operation.Env]
+	rows []schema.Row[*operation.Env]
 }
 
 func newBench(t testing.TB, wait func()) *bench {
@@ -541,7 +541,7 @@ func TestOutputIsNamedAfterTheInput(t *testing.T) {
 // TestEveryFormatHasAnExtension keeps the table of formats complete.
 func TestEveryFormatHasAnExtension(t *testing.T) {
 	for _, row := range operation.Rows {
-		table, err := op.NewTable([]op.Row[*operation.Env]{row})
+		table, err := schema.NewTable([]schema.Row[*operation.Env]{row})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -860,7 +860,7 @@ func drawsLocalFiles(t *testing.T, client []string) {
 // TestSourcesOfRealOperations: where a file is a site, others are told where they
 // belong, or are text.
 func TestSourcesOfRealOperations(t *testing.T) {
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 )
 
@@ -77,7 +77,7 @@ func exitCode(ctx context.Context, err error) int {
 	var refused *fault.Error
 	var usage usageError
 	var network networkError
-	var input op.Faults
+	var input schema.Faults
 	switch {
 	case err == nil:
 		return 0
@@ -99,8 +99,8 @@ func exitCode(ctx context.Context, err error) int {
 
 // newRootCommand returns the program with all its commands; rows are the
 // operations it is a client for.
-func newRootCommand(rows []op.Row[*operation.Env]) (*cobra.Command, error) {
-	table, err := op.NewTable(rows)
+func newRootCommand(rows []schema.Row[*operation.Env]) (*cobra.Command, error) {
+	table, err := schema.NewTable(rows)
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/credit"
@@ -40,7 +40,7 @@ func relaypdf(t testing.TB, args ...string) ran {
 }
 
 // runRows runs a command line of a program that is a client for the rows.
-func runRows(t testing.TB, rows []op.Row[*operation.Env], stdin string, args ...string) ran {
+func runRows(t testing.TB, rows []schema.Row[*operation.Env], stdin string, args ...string) ran {
 	t.Helper()
 	root, err := newRootCommand(rows)
 	if err != nil {
@@ -339,7 +339,7 @@ func addFile(t testing.TB, s *store.Store, blobs blob.Store, key string) {
 	result := store.NewID("file")
 	call := store.NewCall{
 		ID: store.CallID(result), ResultID: result, AccountID: ada.ID, KeyID: made.ID,
-		Operation: "pdf.create", Mode: op.URL, Quote: 2000, Lease: lease.ID(),
+		Operation: "pdf.create", Mode: schema.URL, Quote: 2000, Lease: lease.ID(),
 	}
 	file := store.File{
 		ID: call.ResultID, AccountID: ada.ID, CallID: call.ID, Filename: "a.pdf", ContentType: "application/pdf",

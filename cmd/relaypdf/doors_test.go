@@ -12,8 +12,8 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
 	"relaypdf/api/mcp"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -37,7 +37,7 @@ func openDoors(t *testing.T) doors {
 // question is a call of an operation, whose input is JSON. Without a limit it may cost
 // what it does.
 type question struct {
-	operation op.Info
+	operation schema.Info
 	input     string
 	limit     credit.Amount
 }
@@ -100,7 +100,7 @@ func (d doors) byCommand(q question) ran {
 func TestDoorsAlike(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t)
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

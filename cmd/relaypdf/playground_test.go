@@ -12,8 +12,8 @@ import (
 	"github.com/go-rod/rod"
 
 	"relaypdf/api/llm"
-	"relaypdf/api/op"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
@@ -60,7 +60,7 @@ func TestPlaygroundRunsEveryExample(t *testing.T) {
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
 	maya.join("maya@example.com")
-	table, err := op.NewTable(operation.Rows)
+	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

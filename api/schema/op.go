@@ -1,7 +1,7 @@
-// Package op says what an operation is: one row of the product's table. It
+// Package schema says what an operation is: one row of the product's table. It
 // knows nothing of HTTP, agents, databases or browsers; everything those show
 // of an operation derives from its row.
-package op
+package schema
 
 import (
 	"context"
