@@ -19,8 +19,8 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/delivery"
 	"relaypdf/api/issuer"
-	"relaypdf/api/limit"
 	"relaypdf/api/operation"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
@@ -46,7 +46,7 @@ type Config struct {
 	// Operations is the product; nil means the table of this package.
 	Operations []schema.Row[*operation.Env]
 	// Limiter counts requests; nil means in this process's memory.
-	Limiter limit.Limiter
+	Limiter ratelimit.Limiter
 	// Lease is the id of the process's lease, which its holds carry.
 	Lease string
 	// BaseURL is the public address of the service, without a final slash.
@@ -104,8 +104,8 @@ type API struct {
 	render     *render.Renderer
 	outbound   Outbound
 	box        *seal.Box
-	limiter    limit.Limiter
-	reads      *limit.Gate
+	limiter    ratelimit.Limiter
+	reads      *ratelimit.Gate
 	table      *schema.Table[*operation.Env]
 	gallery    *gallery.Gallery
 	prices     map[string]credit.Amount
@@ -160,7 +160,7 @@ func New(cfg Config) (*API, error) {
 		return nil, err
 	}
 	if cfg.Limiter == nil {
-		cfg.Limiter = limit.NewMemory(cfg.Now)
+		cfg.Limiter = ratelimit.NewMemory(cfg.Now)
 	}
 	if cfg.Now == nil {
 		cfg.Now = cfg.Store.Now
@@ -178,7 +178,7 @@ func New(cfg Config) (*API, error) {
 		cfg.AfterStep = func(string) {}
 	}
 	a := &API{
-		store: cfg.Store, render: cfg.Render, outbound: cfg.Outbound, box: cfg.Box, limiter: cfg.Limiter, reads: limit.NewGate(maxReads),
+		store: cfg.Store, render: cfg.Render, outbound: cfg.Outbound, box: cfg.Box, limiter: cfg.Limiter, reads: ratelimit.NewGate(maxReads),
 		table: table, gallery: layouts, prices: prices, registry: cfg.Registry, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
 		lease: cfg.Lease, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), brand: cfg.Brand,
 		version: cfg.Version, maxBody: cfg.MaxBody, maxFile: cfg.MaxFile,

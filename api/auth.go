@@ -12,17 +12,17 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/issuer"
-	"relaypdf/api/limit"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 )
 
 var (
-	downloadWindow = limit.Window{Name: "minute", Limit: 60, Length: time.Minute}
+	downloadWindow = ratelimit.Window{Name: "minute", Limit: 60, Length: time.Minute}
 	// failureWindow bounds the guessing of keys from one address.
-	failureWindow = limit.Window{Name: "minute", Limit: 60, Length: time.Minute}
+	failureWindow = ratelimit.Window{Name: "minute", Limit: 60, Length: time.Minute}
 	// readWindow is for what is no POST, of which maxReads may run at once.
-	readWindow = limit.Window{Name: "minute", Limit: 120, Length: time.Minute}
+	readWindow = ratelimit.Window{Name: "minute", Limit: 120, Length: time.Minute}
 )
 
 // maxReads is how many reads of one caller run at once in this process.

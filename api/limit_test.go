@@ -15,8 +15,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/fault"
-	"relaypdf/api/limit"
 	"relaypdf/api/middleware"
+	"relaypdf/api/ratelimit"
 	"relaypdf/store"
 )
 
@@ -175,17 +175,17 @@ func TestRateLimitHeaders(t *testing.T) {
 
 func TestRegionsCountApart(t *testing.T) {
 	t.Parallel()
-	limiter := limit.NewMemory(apitest.Start)
+	limiter := ratelimit.NewMemory(apitest.Start)
 	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Limiter, cfg.Region = limiter, "fra" }})
 	for range 5 {
 		echoOnce(t, s, s.Secret).OK(t)
 	}
 	retryAfter(t, echoOnce(t, s, s.Secret))
-	verdict, err := limiter.Peek(t.Context(), "rl:fra:key:"+s.Key.ID, limit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
+	verdict, err := limiter.Peek(t.Context(), "rl:fra:key:"+s.Key.ID, ratelimit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
 	if err != nil || verdict.Allowed {
 		t.Errorf("the counter rl:fra:key:{id} allows %v (%v), want false", verdict.Allowed, err)
 	}
-	verdict, err = limiter.Peek(t.Context(), "rl:ams:key:"+s.Key.ID, limit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
+	verdict, err = limiter.Peek(t.Context(), "rl:ams:key:"+s.Key.ID, ratelimit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second})
 	if err != nil || !verdict.Allowed {
 		t.Errorf("the counter of another region allows %v (%v), want true", verdict.Allowed, err)
 	}
@@ -308,8 +308,8 @@ func TestNoRateLimits(t *testing.T) {
 // TestLimiterIsExactUnderLoad asks from many goroutines at once.
 func TestLimiterIsExactUnderLoad(t *testing.T) {
 	t.Parallel()
-	limiter := limit.NewMemory(apitest.Start)
-	windows := []limit.Window{{Name: "burst", Limit: 50, Length: 10 * time.Second}, {Name: "minute", Limit: 30, Length: time.Minute}}
+	limiter := ratelimit.NewMemory(apitest.Start)
+	windows := []ratelimit.Window{{Name: "burst", Limit: 50, Length: 10 * time.Second}, {Name: "minute", Limit: 30, Length: time.Minute}}
 	var allowed [2]atomic.Int32
 	var wait sync.WaitGroup
 	for i := range 200 {
@@ -334,7 +334,7 @@ func TestLimiterIsExactUnderLoad(t *testing.T) {
 // TestLimitsWithoutTheirRedis has the address of a Redis that is not there.
 func TestLimitsWithoutTheirRedis(t *testing.T) {
 	t.Parallel()
-	limiter, err := limit.NewRedis("unix://"+t.TempDir()+"/none", slog.New(slog.DiscardHandler))
+	limiter, err := ratelimit.NewRedis("unix://"+t.TempDir()+"/none", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,13 @@ package api
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/api/limit"
+	"relaypdf/api/ratelimit"
 	"relaypdf/render"
 	"relaypdf/store/blob"
 )
 
 // watchLimits shows how often a limiter that counts for several processes could not.
-func watchLimits(registry prometheus.Registerer, limiter limit.Limiter) {
+func watchLimits(registry prometheus.Registerer, limiter ratelimit.Limiter) {
 	shared, ok := limiter.(sharedLimiter)
 	if !ok {
 		return

@@ -15,8 +15,8 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
-	"relaypdf/api/limit"
 	"relaypdf/api/middleware"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 )
@@ -127,7 +127,7 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 }
 
 // setRefusingWindow puts the windows of a refusal before those of other limits.
-func setRefusingWindow(h http.Header, verdict limit.Verdict) {
+func setRefusingWindow(h http.Header, verdict ratelimit.Verdict) {
 	if others := h.Values("RateLimit"); len(others) > 0 && strings.HasPrefix(others[0], strconv.Quote(verdict.Refused)+";") {
 		return
 	}
@@ -140,14 +140,14 @@ func setRefusingWindow(h http.Header, verdict limit.Verdict) {
 
 // setRateHeaders tells the client where it stands, in the IETF's fields. What
 // refused it comes first.
-func setRateHeaders(h http.Header, verdict limit.Verdict) {
-	rank := func(s limit.WindowState) int {
+func setRateHeaders(h http.Header, verdict ratelimit.Verdict) {
+	rank := func(s ratelimit.WindowState) int {
 		if s.Name == verdict.Refused {
 			return 0
 		}
 		return 1
 	}
-	for _, s := range slices.SortedStableFunc(slices.Values(verdict.States), func(a, b limit.WindowState) int { return rank(a) - rank(b) }) {
+	for _, s := range slices.SortedStableFunc(slices.Values(verdict.States), func(a, b ratelimit.WindowState) int { return rank(a) - rank(b) }) {
 		h.Add("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", s.Name, s.Limit, int(s.Length.Seconds())))
 		h.Add("RateLimit", fmt.Sprintf("%q;r=%d;t=%d", s.Name, s.Remaining, int((s.Reset+time.Second-1)/time.Second)))
 	}

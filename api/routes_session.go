@@ -11,8 +11,8 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/embedding"
 	"relaypdf/api/fault"
-	"relaypdf/api/limit"
 	"relaypdf/api/middleware"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -99,7 +99,7 @@ const linksNoted = time.Hour
 // note puts into the audit log who may be let in where, and to what.
 func (s sessions) note(ctx context.Context, made embedding.Session, name, what string) error {
 	kind := s.Calls.LimitKey("link", strings.Join([]string{made.KeyID, made.TemplateID, what}, " "))
-	verdict, err := s.limiter.Take(ctx, kind, limit.Window{Name: "notes", Limit: 1, Length: linksNoted})
+	verdict, err := s.limiter.Take(ctx, kind, ratelimit.Window{Name: "notes", Limit: 1, Length: linksNoted})
 	if err != nil || !verdict.Allowed {
 		return err
 	}

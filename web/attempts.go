@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"relaypdf/api/limit"
+	"relaypdf/api/ratelimit"
 	"relaypdf/store"
 )
 
@@ -32,10 +32,10 @@ const (
 )
 
 // waitingRoom bounds the attempts that wait.
-type waitingRoom struct{ all, person, address *limit.Gate }
+type waitingRoom struct{ all, person, address *ratelimit.Gate }
 
 func newWaitingRoom() waitingRoom {
-	return waitingRoom{limit.NewGate(maxWaiting), limit.NewGate(maxWaitingPerPerson), limit.NewGate(maxWaitingPerAddress)}
+	return waitingRoom{ratelimit.NewGate(maxWaiting), ratelimit.NewGate(maxWaitingPerPerson), ratelimit.NewGate(maxWaitingPerAddress)}
 }
 
 func (r waitingRoom) enter(person, address string) (leave func(), ok bool) {
@@ -46,7 +46,7 @@ func (r waitingRoom) enter(person, address string) (leave func(), ok bool) {
 		}
 	}
 	for _, seat := range []struct {
-		gate *limit.Gate
+		gate *ratelimit.Gate
 		key  string
 	}{{r.all, ""}, {r.person, person}, {r.address, address}} {
 		left, ok := seat.gate.Enter(seat.key)
@@ -94,7 +94,7 @@ const maxCounted = freeTriesPerAddress + 10
 // count counts an attempt, and returns how many there were in triesWindow. A limiter
 // that fails counts as many as possible.
 func (w *Web) count(ctx context.Context, key string) int {
-	verdict, err := w.limiter.Take(ctx, "web:"+key, limit.Window{Name: "attempts", Limit: maxCounted, Length: triesWindow})
+	verdict, err := w.limiter.Take(ctx, "web:"+key, ratelimit.Window{Name: "attempts", Limit: maxCounted, Length: triesWindow})
 	if err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "count attempts failed", slog.Any("error", err))
 		return maxCounted

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"relaypdf/api/limit"
+	"relaypdf/api/ratelimit"
 )
 
 const (
@@ -27,13 +27,13 @@ var errFormsBusy = errors.New("too many large forms at once")
 // formBudget bounds the bytes of forms in memory.
 type formBudget struct {
 	bytes  *semaphore.Weighted
-	actors *limit.Gate
+	actors *ratelimit.Gate
 	total  int64
 	wait   time.Duration
 }
 
 func newFormBudget(total int64, wait time.Duration) *formBudget {
-	return &formBudget{semaphore.NewWeighted(total), limit.NewGate(maxLargeForms), total, wait}
+	return &formBudget{semaphore.NewWeighted(total), ratelimit.NewGate(maxLargeForms), total, wait}
 }
 
 // enter takes bytes of the budget until leave is called. It waits for them for a while,

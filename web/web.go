@@ -15,7 +15,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 
 	"relaypdf/api/delivery"
-	"relaypdf/api/limit"
+	"relaypdf/api/ratelimit"
 	"relaypdf/static"
 	"relaypdf/static/gallery"
 	"relaypdf/store"
@@ -36,7 +36,7 @@ type Config struct {
 	// CheckURL refuses addresses that events cannot be sent to.
 	CheckURL func(address string) error
 	// Limiter counts attempts to sign in and letters that are asked for.
-	Limiter limit.Limiter
+	Limiter ratelimit.Limiter
 	// BaseURL is the public address of the service, without a final slash.
 	BaseURL string
 	// Version is shown at the foot of every page.
@@ -161,7 +161,7 @@ type Web struct {
 	box       *seal.Box
 	mail      Mailer
 	hooks     delivery.Endpoints
-	limiter   limit.Limiter
+	limiter   ratelimit.Limiter
 	waiting   waitingRoom
 	forms     *formBudget
 	assets    *static.Files
@@ -233,7 +233,7 @@ func New(cfg Config) (*Web, error) {
 // whether it may be made; if not, how long to wait. A limiter that fails lets
 // nobody in.
 func (w *Web) allow(ctx context.Context, key string, most int, window time.Duration) (wait time.Duration, ok bool) {
-	verdict, err := w.limiter.Take(ctx, "web:"+key, limit.Window{Name: "attempts", Limit: most, Length: window})
+	verdict, err := w.limiter.Take(ctx, "web:"+key, ratelimit.Window{Name: "attempts", Limit: most, Length: window})
 	if err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "count attempts failed", slog.Any("error", err))
 		return time.Minute, false

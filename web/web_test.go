@@ -20,8 +20,8 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
-	"relaypdf/api/limit"
 	"relaypdf/api/middleware"
+	"relaypdf/api/ratelimit"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
@@ -94,7 +94,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	server := httptest.NewUnstartedServer(nil)
 	h.url = "http://" + server.Listener.Addr().String()
 	cfg := web.Config{
-		Store: s, Box: box, Mail: h.mail, Limiter: limit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar, Local: true,
+		Store: s, Box: box, Mail: h.mail, Limiter: ratelimit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar, Local: true,
 		Operations: []string{"pdf.create", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000},
 		CheckURL: func(address string) error {
 			if !strings.HasPrefix(address, "https://") {

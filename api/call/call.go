@@ -13,8 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/api/limit"
 	"relaypdf/api/operation"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
@@ -41,7 +41,7 @@ type Config struct {
 	// AI writes templates; nil where there is no provider.
 	AI *operation.AI
 	// Limiter counts requests.
-	Limiter limit.Limiter
+	Limiter ratelimit.Limiter
 	// Lease is the id of the process's lease, which its holds carry.
 	Lease string
 	// Links makes the addresses of jobs and files.
@@ -83,7 +83,7 @@ type Pipeline struct {
 	callbacks  Callbacks
 	box        *seal.Box
 	wallets    *wallets
-	limiter    limit.Limiter
+	limiter    ratelimit.Limiter
 	table      *schema.Table[*operation.Env]
 	prices     map[string]credit.Amount
 	ai         *operation.AI

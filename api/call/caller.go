@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/limit"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -100,15 +100,15 @@ func (c Caller) keyID() string {
 
 // The limits of the interface, section 8.
 var (
-	burstWindow = limit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second}
-	trialWindow = limit.Window{Name: "minute", Limit: 20, Length: time.Minute}
-	paidWindow  = limit.Window{Name: "minute", Limit: 60, Length: time.Minute}
+	burstWindow = ratelimit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second}
+	trialWindow = ratelimit.Window{Name: "minute", Limit: 20, Length: time.Minute}
+	paidWindow  = ratelimit.Window{Name: "minute", Limit: 60, Length: time.Minute}
 )
 
 // Limit counts a POST in its caller's windows.
-func (p *Pipeline) Limit(ctx context.Context, caller Caller) (limit.Verdict, error) {
+func (p *Pipeline) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict, error) {
 	if !p.rateLimits {
-		return limit.Verdict{Allowed: true}, nil
+		return ratelimit.Verdict{Allowed: true}, nil
 	}
 	minute := trialWindow
 	if caller.Account.RateTier() == "paid" {
@@ -127,12 +127,12 @@ func (p *Pipeline) LimitKey(scope ...string) string {
 }
 
 // RateError is the cause of a refusal by a window.
-type RateError struct{ Verdict limit.Verdict }
+type RateError struct{ Verdict ratelimit.Verdict }
 
 func (e *RateError) Error() string { return "the window " + e.Verdict.Refused + " is full" }
 
 // OverRate is the refusal of a verdict, or the error with which there is none.
-func OverRate(verdict limit.Verdict, err error) error {
+func OverRate(verdict ratelimit.Verdict, err error) error {
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func OverRate(verdict limit.Verdict, err error) error {
 // spentOf says what the window that refused allows, how much of it is spent and when
 // there is more: "5 requests in 10 seconds; 5 of them are spent, and the next is free
 // in 7 seconds". It is empty where no window refused.
-func spentOf(verdict limit.Verdict, what string) string {
+func spentOf(verdict ratelimit.Verdict, what string) string {
 	for _, w := range verdict.States {
 		if w.Name == verdict.Refused {
 			return fmt.Sprintf("%d %s in %s; %d of them are spent, and the next is free in %s",

@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/limit"
+	"relaypdf/api/ratelimit"
 )
 
 func TestWhatIsSpentOfAWindow(t *testing.T) {
 	t.Parallel()
 	for _, q := range []struct {
-		window limit.Window
+		window ratelimit.Window
 		wait   time.Duration
 		want   string
 	}{
@@ -19,13 +19,13 @@ func TestWhatIsSpentOfAWindow(t *testing.T) {
 		{previewWindow, 2*time.Minute + 1, "2000 things in 24 hours; 2000 of them are spent, and the next is free in 3 minutes"},
 		{filledWindow, 23*time.Hour + time.Second, "10000 things in 24 hours; 10000 of them are spent, and the next is free in 24 hours"},
 	} {
-		other := limit.WindowState{Window: limit.Window{Name: "other", Limit: 1, Length: time.Second}, Remaining: 1}
-		verdict := limit.Verdict{Refused: q.window.Name, RetryAfter: q.wait, States: []limit.WindowState{other, {Window: q.window}}}
+		other := ratelimit.WindowState{Window: ratelimit.Window{Name: "other", Limit: 1, Length: time.Second}, Remaining: 1}
+		verdict := ratelimit.Verdict{Refused: q.window.Name, RetryAfter: q.wait, States: []ratelimit.WindowState{other, {Window: q.window}}}
 		if got := spentOf(verdict, "things"); got != q.want {
 			t.Errorf("got %q, want %q", got, q.want)
 		}
 	}
-	if got := spentOf(limit.Verdict{Allowed: true, States: []limit.WindowState{{Window: burstWindow}}}, "things"); got != "" {
+	if got := spentOf(ratelimit.Verdict{Allowed: true, States: []ratelimit.WindowState{{Window: burstWindow}}}, "things"); got != "" {
 		t.Errorf("of what nothing refused it tells %q", got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/limit"
 	"relaypdf/api/operation"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -108,7 +108,7 @@ type paidCall struct {
 	// job is set in a worker, which goes on with a call that was held before.
 	job *store.Job
 
-	verdict limit.Verdict
+	verdict ratelimit.Verdict
 	call    *schema.Call[*operation.Env]
 	digest  []byte // of the request, where it has an idempotency key
 	id      string
@@ -127,7 +127,7 @@ type paidCall struct {
 
 // Do carries a request out. The caller closes the outcome's Body. The verdict
 // of the rate limits comes back in any case.
-func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, limit.Verdict, error) {
+func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit.Verdict, error) {
 	p.running.Add(1)
 	defer p.running.Done()
 	c := &paidCall{Pipeline: p, Request: request, trace: p.tracer.Parent(ctx)}

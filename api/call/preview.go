@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"relaypdf/api/fault"
-	"relaypdf/api/limit"
 	"relaypdf/api/operation"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/render"
 )
@@ -35,9 +35,9 @@ const (
 const MaxPreviews = 2000
 
 var (
-	previewWindow = limit.Window{Name: "previews", Limit: MaxPreviews, Length: 24 * time.Hour}
+	previewWindow = ratelimit.Window{Name: "previews", Limit: MaxPreviews, Length: 24 * time.Hour}
 	// filledWindow bounds what takes no browser.
-	filledWindow = limit.Window{Name: "fillings", Limit: 5 * MaxPreviews, Length: 24 * time.Hour}
+	filledWindow = ratelimit.Window{Name: "fillings", Limit: 5 * MaxPreviews, Length: 24 * time.Hour}
 )
 
 // PreviewRequest asks for a look at a template.
@@ -88,7 +88,7 @@ func (p *Pipeline) Preview(ctx context.Context, request PreviewRequest) (Preview
 	return made, err
 }
 
-func overPreviews(verdict limit.Verdict, err error) error {
+func overPreviews(verdict ratelimit.Verdict, err error) error {
 	if err != nil {
 		return err
 	}

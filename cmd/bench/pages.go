@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/limit"
+	"relaypdf/api/ratelimit"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
@@ -110,7 +110,7 @@ func (b *bare) pages() (*web.Web, error) {
 		return nil, err
 	}
 	return web.New(web.Config{
-		Store: b.store, Box: box, Limiter: limit.NewMemory(nil), CheckURL: noWayOut{}.CheckURL, BaseURL: b.client.url, SignUp: web.SignUpOpen, Local: true, Interface: b.api.ForPerson,
+		Store: b.store, Box: box, Limiter: ratelimit.NewMemory(nil), CheckURL: noWayOut{}.CheckURL, BaseURL: b.client.url, SignUp: web.SignUpOpen, Local: true, Interface: b.api.ForPerson,
 		ClientIP: func(*http.Request) string { return "127.0.0.1" }, Place: func(*http.Request) string { return "127.0.0.1" }, RequestID: func(context.Context) string { return "bench" },
 		Operations: []string{"pdf.create", "pdf.merge", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000}, Logger: slog.New(slog.DiscardHandler),
 	})

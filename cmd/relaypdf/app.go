@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"relaypdf/api"
-	"relaypdf/api/limit"
 	"relaypdf/api/llm"
 	"relaypdf/api/mcp"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
+	"relaypdf/api/ratelimit"
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
@@ -47,7 +47,7 @@ type App struct {
 	log      *slog.Logger
 	render   *render.Renderer
 	lease    *store.Lease
-	redis    *limit.Redis       // nil without one
+	redis    *ratelimit.Redis   // nil without one
 	post     *mail.Post         // nil where no mail is sent
 	money    *payments.Payments // nil where none are taken
 	stripe   *http.Server       // stands in for Stripe, for developers
@@ -194,12 +194,12 @@ func agentDocuments(address string) ([]mcp.Document, error) {
 
 // openLimiter returns what counts rate limits: the Redis of the settings, which
 // need not answer yet, or nil for this process's memory.
-func (a *App) openLimiter() (limit.Limiter, error) {
+func (a *App) openLimiter() (ratelimit.Limiter, error) {
 	if a.config.RedisURL == "" {
 		return nil, nil
 	}
 	var err error
-	if a.redis, err = limit.NewRedis(a.config.RedisURL, a.log); err != nil {
+	if a.redis, err = ratelimit.NewRedis(a.config.RedisURL, a.log); err != nil {
 		return nil, fmt.Errorf("RELAYPDF_REDIS_URL %w", err)
 	}
 	return a.redis, nil

@@ -14,9 +14,9 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/fault"
 	"relaypdf/api/issuer"
-	"relaypdf/api/limit"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -86,7 +86,7 @@ func (a *App) letOutsidersIn(to *api.Config) error {
 }
 
 // openPages prepares the pages, where the process has their role.
-func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, error) {
+func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler, error) {
 	if !a.has(roleWeb) {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (a *App) openPages(box *seal.Box, limiter limit.Limiter) (http.Handler, err
 		return nil, err
 	}
 	if limiter == nil {
-		limiter = limit.NewMemory(nil)
+		limiter = ratelimit.NewMemory(nil)
 	}
 	config := web.Config{
 		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.config.BaseURL, Version: version, SignUp: a.config.SignUp, Trial: a.config.Trial,

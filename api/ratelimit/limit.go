@@ -1,6 +1,6 @@
-// Package limit counts requests in sliding windows: in this process's memory,
+// Package ratelimit counts requests in sliding windows: in this process's memory,
 // or in Redis for all processes of a region together.
-package limit
+package ratelimit
 
 import (
 	"context"
