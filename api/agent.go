@@ -12,8 +12,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/invopop/jsonschema"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/issuer"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
@@ -38,7 +38,7 @@ func agentRoute(a *API) route {
 				http.StatusForbidden:            "The origin or the host is not allowed, or the token lacks the scope that WWW-Authenticate names. The body is an error of JSON-RPC.",
 				http.StatusUnsupportedMediaType: "The message is not sent as application/json. The body is an error of JSON-RPC.",
 			},
-			codes: []fault.Code{fault.PayloadTooLarge},
+			codes: []apierror.Code{apierror.PayloadTooLarge},
 		},
 		handle: func(w http.ResponseWriter, r *http.Request) error {
 			a.agents.ServeHTTP(w, r)
@@ -189,7 +189,7 @@ func (d *AgentDoor) Local() bool { return d.local }
 func (d *AgentDoor) Caller(w http.ResponseWriter, r *http.Request) (call.Caller, error) {
 	secret := bearer(r.Header)
 	caller, err := d.authenticate(r.Context(), secret, middleware.ClientIP(r.Context()), d.agentOf)
-	if err != nil && call.Fault(err).Code == fault.Unauthorized {
+	if err != nil && call.Fault(err).Code == apierror.Unauthorized {
 		challenge := d.challenge()
 		if secret != "" {
 			challenge += `, error="invalid_token"`
@@ -247,11 +247,11 @@ func (d *AgentDoor) CountRead(w http.ResponseWriter, r *http.Request, caller cal
 func (d *AgentDoor) Serve(w http.ResponseWriter, r *http.Request, pattern string, caller call.Caller) {
 	handler, ok := d.handlers[r.Method+" "+pattern]
 	if !ok {
-		d.Fail(w, r, &fault.Error{Code: fault.NotFound})
+		d.Fail(w, r, &apierror.Error{Code: apierror.NotFound})
 		return
 	}
 	if scope := scopeOf(pattern); scope != "" && !caller.Has(scope) {
-		d.Fail(w, r, &fault.Error{Code: fault.Unauthorized, Message: withoutScope(scope)})
+		d.Fail(w, r, &apierror.Error{Code: apierror.Unauthorized, Message: withoutScope(scope)})
 		return
 	}
 	route := chi.NewRouteContext()

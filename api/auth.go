@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/issuer"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/wire"
@@ -33,7 +33,7 @@ const maxReads = 8
 // full, wrong ones are refused as too many, and right ones of the same address go on.
 func (a *API) authenticate(ctx context.Context, secret, ip string, find func(context.Context, string) (call.Caller, error)) (call.Caller, error) {
 	caller, err := find(ctx, secret)
-	if err == nil || !a.rateLimits || call.Fault(err).Code != fault.Unauthorized {
+	if err == nil || !a.rateLimits || call.Fault(err).Code != apierror.Unauthorized {
 		return caller, err
 	}
 	verdict, limitErr := a.limiter.Take(ctx, a.Calls.LimitKey("auth", ip), failureWindow)
@@ -48,22 +48,22 @@ func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) 
 	known := strings.HasPrefix(secret, store.LivePrefix) || (a.local && strings.HasPrefix(secret, store.TestPrefix))
 	switch {
 	case secret == withoutBearer:
-		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: `The word Bearer is missing: send the key as "Authorization: Bearer pdf_live_…".`}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: `The word Bearer is missing: send the key as "Authorization: Bearer pdf_live_…".`}
 	case !known && strings.HasPrefix(secret, store.TestPrefix):
-		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This is a test key, which only a service on its owner's own machine takes: use one that begins with " + store.LivePrefix + "."}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "This is a test key, which only a service on its owner's own machine takes: use one that begins with " + store.LivePrefix + "."}
 	case !known:
-		return call.Caller{}, &fault.Error{Code: fault.Unauthorized}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized}
 	}
 	key, account, err := a.store.KeyBySecret(ctx, secret)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This API key is unknown or was revoked."}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "This API key is unknown or was revoked."}
 	case err != nil:
 		return call.Caller{}, err
 	case key.ExpiresAt != nil && !key.ExpiresAt.After(a.now()):
-		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This API key has expired."}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "This API key has expired."}
 	case account.Suspended:
-		return call.Caller{}, &fault.Error{Code: fault.AccountSuspended}
+		return call.Caller{}, &apierror.Error{Code: apierror.AccountSuspended}
 	}
 	return call.OfKey(account, key), nil
 }
@@ -82,11 +82,11 @@ func (d *AgentDoor) agentOf(ctx context.Context, secret string) (call.Caller, er
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return call.Caller{}, &fault.Error{Code: fault.Unauthorized, Message: "This token is unknown, has expired or was revoked."}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "This token is unknown, has expired or was revoked."}
 	case err != nil:
 		return call.Caller{}, err
 	case access.Account.Suspended:
-		return call.Caller{}, &fault.Error{Code: fault.AccountSuspended}
+		return call.Caller{}, &apierror.Error{Code: apierror.AccountSuspended}
 	}
 	return call.OfGrant(access), nil
 }
@@ -95,12 +95,12 @@ func (d *AgentDoor) agentOf(ctx context.Context, secret string) (call.Caller, er
 func (d *AgentDoor) outside(ctx context.Context, token string) (store.GrantAccess, error) {
 	holder, err := d.issuer.Holder(ctx, token)
 	refuse := func(text string) (store.GrantAccess, error) {
-		return store.GrantAccess{}, &fault.Error{Code: fault.Unauthorized, Message: text, Cause: err}
+		return store.GrantAccess{}, &apierror.Error{Code: apierror.Unauthorized, Message: text, Cause: err}
 	}
 	switch {
 	case errors.Is(err, issuer.ErrAway):
 		d.log.LogAttrs(ctx, slog.LevelWarn, "the issuer of tokens does not answer", slog.Any("error", err))
-		return store.GrantAccess{}, &fault.Error{Code: fault.RateLimited, RetryAfter: 10, Message: "The issuer of this token cannot be asked for its keys now. Try again in a moment.", Cause: err}
+		return store.GrantAccess{}, &apierror.Error{Code: apierror.RateLimited, RetryAfter: 10, Message: "The issuer of this token cannot be asked for its keys now. Try again in a moment.", Cause: err}
 	case errors.Is(err, issuer.ErrMail):
 		return refuse("This token says of no mail address that its issuer has confirmed it: email and email_verified must stand in it.")
 	case err != nil:

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 )
 
 // A body may come slowly, but a client that sends nothing must not hold a
@@ -67,7 +67,7 @@ func (b *bodyReader) open() error {
 	case "gzip", "x-gzip":
 		b.content = http.MaxBytesReader(b.w, &gzippedBody{sent: sent}, b.max)
 	default:
-		return fault.Invalid("Content-Encoding", fmt.Sprintf("must be gzip or identity; got %.40q", encoding))
+		return apierror.Invalid("Content-Encoding", fmt.Sprintf("must be gzip or identity; got %.40q", encoding))
 	}
 	return nil
 }
@@ -85,10 +85,10 @@ func (g *gzippedBody) Read(p []byte) (n int, err error) {
 	if err == nil {
 		n, err = g.unpacked.Read(p)
 	}
-	var known *fault.Error
+	var known *apierror.Error
 	var over *http.MaxBytesError
 	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &known) && !errors.As(err, &over) || errors.Is(err, io.EOF) && g.unpacked == nil {
-		err = &fault.Error{Code: fault.InvalidRequest, Cause: err, Message: "The request body is not valid gzip. Send it as the header Content-Encoding says, or leave the header out."}
+		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body is not valid gzip. Send it as the header Content-Encoding says, or leave the header out."}
 	}
 	return n, err
 }
@@ -119,9 +119,9 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF):
 		b.end()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = &fault.Error{Code: fault.InvalidRequest, Cause: err, Message: "The request body came too slowly: send 32 KiB a second at least."}
+		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body came too slowly: send 32 KiB a second at least."}
 	default:
-		err = &fault.Error{Code: fault.InvalidRequest, Cause: err, Message: "The request body did not arrive whole, or its chunks are malformed."}
+		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body did not arrive whole, or its chunks are malformed."}
 	}
 	return n, err
 }

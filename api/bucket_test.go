@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/blob/blobtest"
@@ -93,7 +93,7 @@ func TestFilesInABucket(t *testing.T) {
 		t.Errorf("after all has expired: %v", blobs)
 	}
 	server.Break(s3test.Down)
-	get(http.MethodGet, "").Refused(t, fault.NotFound)
+	get(http.MethodGet, "").Refused(t, apierror.NotFound)
 }
 
 // TestDownloadsFromTheBucket: where the operator says so, results are downloaded from
@@ -160,16 +160,16 @@ func TestDownloadsFromTheBucket(t *testing.T) {
 	}
 	// Where the bucket does not answer, or has it not, we say so.
 	server.Break(s3test.Busy)
-	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, fault.StorageUnavailable)
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, apierror.StorageUnavailable)
 	server.Break(nil)
 	for _, entry := range blobtest.List(t, bucket) {
 		if err := bucket.Delete(t.Context(), entry.Key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, fault.StorageUnavailable)
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, apierror.StorageUnavailable)
 	s.Clock.Advance(time.Minute)
-	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, fault.NotFound)
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, apierror.NotFound)
 }
 
 // TestBucketFails: a bucket that does not answer, has too much to do or breaks off is
@@ -184,9 +184,9 @@ func TestBucketFails(t *testing.T) {
 	becomes(t, ready, `"files":"ok"`)
 	for name, way := range map[string]s3test.Fault{"down": s3test.Down, "busy": s3test.Busy} {
 		server.Break(way)
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, fault.StorageUnavailable)
-		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, fault.StorageUnavailable)
-		s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, fault.StorageUnavailable)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, apierror.StorageUnavailable)
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, apierror.StorageUnavailable)
+		s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, apierror.StorageUnavailable)
 		if got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"c"}`}).OK(t); got.Body != "c" {
 			t.Errorf("%s: a call that needs no file: got %q", name, got.Body)
 		}
@@ -208,5 +208,5 @@ func TestBucketFails(t *testing.T) {
 	if err := bucket.Delete(t.Context(), blobtest.List(t, bucket)[0].Key); err != nil {
 		t.Fatal(err)
 	}
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, fault.StorageUnavailable)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, apierror.StorageUnavailable)
 }

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/store/blob"
@@ -105,8 +105,8 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, fault.StorageUnavailable)
-	s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, fault.StorageUnavailable)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, apierror.StorageUnavailable)
+	s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, apierror.StorageUnavailable)
 	if got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"c"}`}).OK(t); got.Body != "c" {
 		t.Errorf("a call that needs no file: got %q", got.Body)
 	}
@@ -186,7 +186,7 @@ func TestFullDiskBelowSQLite(t *testing.T) {
 	refused := func(text, more string) {
 		t.Helper()
 		answer := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"` + text + `"` + more + `}`})
-		if got := answer.Refused(t, fault.StorageUnavailable); !strings.Contains(got.Message, "disk") || !strings.Contains(got.Message, "not billed") {
+		if got := answer.Refused(t, apierror.StorageUnavailable); !strings.Contains(got.Message, "disk") || !strings.Contains(got.Message, "not billed") {
 			t.Errorf("%s: the message is %q", text, got.Message)
 		}
 	}

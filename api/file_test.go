@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/store/storetest"
 )
@@ -147,10 +147,10 @@ func TestFilesEnd(t *testing.T) {
 	get := func(id string) apitest.Response {
 		return s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: without()})
 	}
-	missing := get("file_unknown").Refused(t, fault.NotFound).Message
+	missing := get("file_unknown").Refused(t, apierror.NotFound).Message
 	sameAsMissing := func(what, id string) {
 		t.Helper()
-		if got := get(id).Refused(t, fault.NotFound).Message; got != missing {
+		if got := get(id).Refused(t, apierror.NotFound).Message; got != missing {
 			t.Errorf("%s: message %q, want that of a file that never was, %q", what, got, missing)
 		}
 	}
@@ -262,8 +262,8 @@ func TestStorageFailure(t *testing.T) {
 	if err := os.Rename(blobs, blobs+".away"); err != nil {
 		t.Fatal(err)
 	}
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, fault.StorageUnavailable)
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, fault.StorageUnavailable)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, apierror.StorageUnavailable)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, apierror.StorageUnavailable)
 	if err := os.Rename(blobs+".away", blobs); err != nil {
 		t.Fatal(err)
 	}

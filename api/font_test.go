@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 )
 
@@ -51,7 +51,7 @@ func TestFonts(t *testing.T) {
 		t.Errorf("there is a zebra: %v", found)
 	}
 	for _, query := range []string{"?cursor=zebra", "?cursor=Wg", "?limit=0", "?limit=101", "?serach=a"} {
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/fonts" + query}).Refused(t, fault.InvalidRequest)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/fonts" + query}).Refused(t, apierror.InvalidRequest)
 	}
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/fonts", Header: http.Header{"Authorization": {""}}}).Refused(t, fault.Unauthorized)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/fonts", Header: http.Header{"Authorization": {""}}}).Refused(t, apierror.Unauthorized)
 }

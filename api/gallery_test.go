@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 )
 
@@ -57,7 +57,7 @@ func TestGalleryListsLayouts(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?category=zebra", "?search=" + strings.Repeat("a", 201)} {
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/templates/gallery" + query}).Refused(t, fault.InvalidRequest)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/templates/gallery" + query}).Refused(t, apierror.InvalidRequest)
 	}
 }
 
@@ -81,6 +81,6 @@ func TestThumbnailsAreKeptForEver(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/gallery/certificate-form.webp", "/gallery/sources.json", "/gallery/..%2fsources.json"} {
-		s.Send(t, apitest.Request{Method: "GET", Path: path, Header: http.Header{"Authorization": {""}}}).Refused(t, fault.NotFound)
+		s.Send(t, apitest.Request{Method: "GET", Path: path, Header: http.Header{"Authorization": {""}}}).Refused(t, apierror.NotFound)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
@@ -18,7 +18,7 @@ func (a *API) routes() []route {
 	account, money, work, stored := accounts{a}, billing{a}, jobs{a}, files{a}
 	hooks, sent, state := webhooks{a}, deliveries{a}, health{a}
 	layouts := galleries{a}
-	invalid := []fault.Code{fault.InvalidRequest}
+	invalid := []apierror.Code{apierror.InvalidRequest}
 	routes := []route{
 		plain(a, facts{method: "GET", pattern: "/health", access: public, summary: "Tell that the process runs"}, state.get),
 		plain(a, facts{method: "GET", pattern: "/health/ready", access: public, summary: "Tell whether work is accepted", refused: http.StatusServiceUnavailable}, state.ready),
@@ -35,7 +35,7 @@ func (a *API) routes() []route {
 		plain(a, facts{method: "GET", pattern: "/v1/files", access: withKey, summary: "List uploads and results", verb: "list"}, stored.list),
 		plain(a, facts{
 			method: "POST", pattern: "/v1/files", access: withKey, summary: "Upload a file", verb: "upload", status: http.StatusCreated, upload: uploadBodies(),
-			codes: []fault.Code{fault.InvalidRequest, fault.PayloadTooLarge, fault.StorageUnavailable},
+			codes: []apierror.Code{apierror.InvalidRequest, apierror.PayloadTooLarge, apierror.StorageUnavailable},
 		}, stored.create),
 		plain(a, facts{
 			method: "GET", pattern: "/v1/files/{id}", access: public, takesKey: true, summary: "Download a result, or with a key an upload of its account", content: "application/octet-stream",
@@ -46,19 +46,19 @@ func (a *API) routes() []route {
 				http.StatusNotModified:                  "The client has this content: If-None-Match names it.",
 				http.StatusRequestedRangeNotSatisfiable: "The Range header asks for nothing that the file has.",
 			},
-			codes: []fault.Code{fault.RateLimited, fault.StorageUnavailable},
+			codes: []apierror.Code{apierror.RateLimited, apierror.StorageUnavailable},
 		}, stored.get),
 		plain(a, facts{method: "DELETE", pattern: "/v1/files/{id}", access: withFullKey, summary: "Delete an upload or a result"}, stored.remove),
-		plain(a, facts{method: "GET", pattern: "/v1/fonts", access: withKey, summary: "List the typefaces that documents find", verb: "list", codes: []fault.Code{fault.ConvertUnavailable}}, fonts{a}.list),
+		plain(a, facts{method: "GET", pattern: "/v1/fonts", access: withKey, summary: "List the typefaces that documents find", verb: "list", codes: []apierror.Code{apierror.ConvertUnavailable}}, fonts{a}.list),
 		plain(a, facts{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List the webhook endpoints", verb: "list"}, hooks.list),
 		plain(a, facts{
 			method: "POST", pattern: "/v1/webhooks", access: withFullKey, summary: "Make a webhook endpoint", status: http.StatusCreated,
-			example: `{"url":"https://example.com/in","events":["job.failed"]}`, codes: []fault.Code{fault.URLNotAllowed},
+			example: `{"url":"https://example.com/in","events":["job.failed"]}`, codes: []apierror.Code{apierror.URLNotAllowed},
 		}, hooks.create),
 		plain(a, facts{method: "GET", pattern: "/v1/webhooks/deliveries", access: withFullKey, summary: "List the latest deliveries", verb: "list"}, sent.list),
 		plain(a, facts{method: "GET", pattern: "/v1/webhooks/deliveries/{id}", access: withFullKey, summary: "Show a delivery with what is sent"}, sent.get),
 		plain(a, facts{method: "POST", pattern: "/v1/webhooks/deliveries/{id}/replay", access: withFullKey, summary: "Send a failed delivery again", codes: invalid}, sent.replay),
-		plain(a, facts{method: "PATCH", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Change a webhook endpoint", example: `{"enabled":true}`, codes: []fault.Code{fault.URLNotAllowed}}, hooks.update),
+		plain(a, facts{method: "PATCH", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Change a webhook endpoint", example: `{"enabled":true}`, codes: []apierror.Code{apierror.URLNotAllowed}}, hooks.update),
 		plain(a, facts{method: "DELETE", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Delete a webhook endpoint"}, hooks.remove),
 		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/test", access: withFullKey, summary: "Send a test event to an endpoint", codes: invalid}, hooks.test),
 		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/roll", access: withFullKey, summary: "Give an endpoint a new secret"}, hooks.roll),
@@ -119,8 +119,8 @@ func (a *API) router() *chi.Mux {
 		r.Method(http.MethodPost, AgentPath, a.serve(agentRoute(a).handle))
 		r.Method(http.MethodOptions, AgentPath, preflight("POST", agentHeaders))
 	}
-	r.NotFound(nowhere{a}.serve(fault.NotFound))
-	r.MethodNotAllowed(nowhere{a}.serve(fault.MethodNotAllowed))
+	r.NotFound(nowhere{a}.serve(apierror.NotFound))
+	r.MethodNotAllowed(nowhere{a}.serve(apierror.MethodNotAllowed))
 	return r
 }
 

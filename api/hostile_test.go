@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/internal/slow"
 )
@@ -173,7 +173,7 @@ func sendHostile(t *testing.T, s *apitest.Server, path, name, body string) (char
 		return charged
 	}
 	failure := answer.Failure(t)
-	blame := []fault.Code{fault.InvalidRequest, fault.ProcessingFailed, fault.PayloadTooLarge, fault.ConvertUnavailable}
+	blame := []apierror.Code{apierror.InvalidRequest, apierror.ProcessingFailed, apierror.PayloadTooLarge, apierror.ConvertUnavailable}
 	if !slices.Contains(blame, failure.Code) || failure.Message == "" {
 		t.Errorf("%s: %d %s (%s), want a fault of the file", name, answer.Status, failure.Code, failure.Message)
 	}
@@ -235,7 +235,7 @@ func TestHostileJSON(t *testing.T) {
 			"empty":          "",
 			"null":           "null",
 		} {
-			if failure := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, fault.InvalidRequest); failure.Message == "" {
+			if failure := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, apierror.InvalidRequest); failure.Message == "" {
 				t.Errorf("%s: %s: no words", path, name)
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/store/storetest"
@@ -77,7 +77,7 @@ func TestIdempotencyKeyOfAnotherRequest(t *testing.T) {
 		for _, q := range []struct{ path, body string }{
 			{echo, `{"text":"b"}`}, {echo, `{"text":"a","response":"url"}`}, {echo, `{"text":"a","filename":"x"}`}, {"/v1/test/json", `{}`},
 		} {
-			got := withKey(t, s, "k", q.path, q.body).Refused(t, fault.InvalidRequest)
+			got := withKey(t, s, "k", q.path, q.body).Refused(t, apierror.InvalidRequest)
 			if len(got.Details) != 1 || got.Details[0].Field != "Idempotency-Key" {
 				t.Errorf("%s %s: details are %v, want one for Idempotency-Key", q.path, q.body, got.Details)
 			}
@@ -107,7 +107,7 @@ func TestFailedCallFreesItsKey(t *testing.T) {
 		s, fail := failing(t, db)
 		err := errors.New("a failure")
 		fail.Store(&err)
-		withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, fault.InternalError)
+		withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, apierror.InternalError)
 		err = nil
 		got := withKey(t, s, "k", echo, `{"text":"b"}`).OK(t)
 		if got.Header.Get("Idempotent-Replayed") != "" || got.Body != "b" {
@@ -214,7 +214,7 @@ func TestReplayOfADeletedResult(t *testing.T) {
 	if err := s.Store.DeleteFile(t.Context(), s.Account.ID, id); err != nil {
 		t.Fatal(err)
 	}
-	withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, fault.InvalidRequest)
+	withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, apierror.InvalidRequest)
 	expectBalance(t, s, apitest.Trial-2000)
 }
 
@@ -234,7 +234,7 @@ func TestIdempotencyKeyIsChecked(t *testing.T) {
 			got.OK(t)
 			continue
 		}
-		if d := got.Refused(t, fault.InvalidRequest).Details; len(d) != 1 || d[0].Field != "Idempotency-Key" {
+		if d := got.Refused(t, apierror.InvalidRequest).Details; len(d) != 1 || d[0].Field != "Idempotency-Key" {
 			t.Errorf("%s: details are %v, want one for Idempotency-Key", name, d)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 )
 
@@ -49,8 +49,8 @@ func TestImageOptions(t *testing.T) {
 		{`"selector":"#[","timeout":20000`, "options.selector", "is not a valid CSS selector"},
 		{`"selector":"meta","timeout":20000`, "options.selector", "matches no element that can be seen"},
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/images", Body: `{"html":"` + page + `","options":{` + test.options + `}}`}).Refused(t, fault.InvalidRequest)
-		if len(failure.Details) != 1 || failure.Details[0] != (fault.Detail{Field: test.field, Message: test.message}) {
+		failure := s.Send(t, apitest.Request{Path: "/v1/images", Body: `{"html":"` + page + `","options":{` + test.options + `}}`}).Refused(t, apierror.InvalidRequest)
+		if len(failure.Details) != 1 || failure.Details[0] != (apierror.Detail{Field: test.field, Message: test.message}) {
 			t.Errorf("%s: details %v", test.options, failure.Details)
 		}
 	}

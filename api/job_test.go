@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
@@ -71,7 +71,7 @@ func TestJobCompletes(t *testing.T) {
 			t.Errorf("a day later the job is %+v, want it completed at no address", got)
 		}
 		s.Clock.Advance(30 * 24 * time.Hour)
-		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs/" + id}).Refused(t, fault.NotFound)
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs/" + id}).Refused(t, apierror.NotFound)
 	})
 }
 
@@ -79,7 +79,7 @@ func TestJobFails(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s, fail := failing(t, db)
-		var reason error = &fault.Error{Code: fault.ProcessingFailed, Message: "The file is damaged."}
+		var reason error = &apierror.Error{Code: apierror.ProcessingFailed, Message: "The file is damaged."}
 		fail.Store(&reason)
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
@@ -87,7 +87,7 @@ func TestJobFails(t *testing.T) {
 		if job.Status != "failed" || job.URL != "" || job.Error == nil || *job.Error != (wire.JobError{Code: "processing_failed", Message: "The file is damaged."}) {
 			t.Errorf("the job is %+v, its error %+v", job, job.Error)
 		}
-		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + job.ID}).Refused(t, fault.NotFound)
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + job.ID}).Refused(t, apierror.NotFound)
 		want := append([]string{"call test.echo failed charged 0 processing_failed"}, released...)
 		expectEffects(t, s, append(want, "job ended tries 1")...)
 		expectBalance(t, s, apitest.Trial)
@@ -136,7 +136,7 @@ func TestJobIsNotForOthers(t *testing.T) {
 		{Path: "/v1/jobs/%00"},
 	} {
 		q.Method = http.MethodGet
-		s.Send(t, q).Refused(t, fault.NotFound)
+		s.Send(t, q).Refused(t, apierror.NotFound)
 	}
 }
 
@@ -447,8 +447,8 @@ func TestKeysReadWhatTheyMade(t *testing.T) {
 		if got := get("/v1/jobs/"+mine, own).OK(t); !strings.Contains(got.Body, `"completed"`) {
 			t.Errorf("the key's own job is %s", got.Body)
 		}
-		get("/v1/jobs/"+theirs, own).Refused(t, fault.NotFound)
-		get("/v1/jobs/"+mine, other).Refused(t, fault.NotFound)
+		get("/v1/jobs/"+theirs, own).Refused(t, apierror.NotFound)
+		get("/v1/jobs/"+mine, other).Refused(t, apierror.NotFound)
 		get("/v1/jobs/"+mine, nil).OK(t)
 		for path, member := range map[string]string{"/v1/jobs": `"pollUrl"`, "/v1/files": `"contentType"`} {
 			for name, q := range map[string]struct {
@@ -461,6 +461,6 @@ func TestKeysReadWhatTheyMade(t *testing.T) {
 				}
 			}
 		}
-		s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/files/" + mine, Header: own}).Refused(t, fault.Unauthorized)
+		s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/files/" + mine, Header: own}).Refused(t, apierror.Unauthorized)
 	})
 }

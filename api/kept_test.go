@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -80,7 +80,7 @@ func expectRefusals(t *testing.T, s *apitest.Server, account store.Account, id s
 	if err := s.Store.SetLimits(t.Context(), account.ID, store.Limits{MaxJob: &none}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.API.Calls.Again(t.Context(), account, id, "r"); err == nil || call.Fault(err).Code != fault.PaymentRequired {
+	if _, err := s.API.Calls.Again(t.Context(), account, id, "r"); err == nil || call.Fault(err).Code != apierror.PaymentRequired {
 		t.Errorf("above the limit of one call: %v", err)
 	}
 }

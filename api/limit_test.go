@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/ratelimit"
 	"relaypdf/store"
@@ -30,7 +30,7 @@ func echoOnce(t *testing.T, s *apitest.Server, secret string) apitest.Response {
 // its Retry-After, which must be a whole number.
 func retryAfter(t *testing.T, got apitest.Response) time.Duration {
 	t.Helper()
-	got.Refused(t, fault.RateLimited)
+	got.Refused(t, apierror.RateLimited)
 	n, err := strconv.Atoi(got.Header.Get("Retry-After"))
 	if err != nil || n < 1 {
 		t.Fatalf("Retry-After is %q, want a positive integer", got.Header.Get("Retry-After"))
@@ -42,7 +42,7 @@ func retryAfter(t *testing.T, got apitest.Response) time.Duration {
 // there is more.
 func names(t *testing.T, got apitest.Response, window, text string) {
 	t.Helper()
-	var body struct{ Error fault.Error }
+	var body struct{ Error apierror.Error }
 	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestUnknownPostsCountToo(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})
 	for range 5 {
-		s.Send(t, apitest.Request{Path: "/v1/unknown"}).Refused(t, fault.NotFound)
+		s.Send(t, apitest.Request{Path: "/v1/unknown"}).Refused(t, apierror.NotFound)
 	}
 	retryAfter(t, s.Send(t, apitest.Request{Path: "/v1/unknown"}))
 	retryAfter(t, echoOnce(t, s, s.Secret))
@@ -229,24 +229,24 @@ func TestFailedAuthenticationLimit(t *testing.T) {
 	for range 50 { // with those below, fewer than the reads of a minute
 		// Neither a success counts nor a key that was right.
 		account(s.Secret, home, nil).OK(t)
-		account(suspendedSecret, home, nil).Refused(t, fault.AccountSuspended)
+		account(suspendedSecret, home, nil).Refused(t, apierror.AccountSuspended)
 	}
 	for i := range 60 {
 		// Every address of a customer's network counts as one, and what a client
 		// writes about its address counts for nothing.
 		from := "[2001:db8:1:2::" + strconv.Itoa(i+1) + "]:1000"
 		spoofed := http.Header{"X-Forwarded-For": {"203.0.113." + strconv.Itoa(i)}, "Forwarded": {"for=203.0.113.1"}}
-		account("pdf_live_wrong", from, spoofed).Refused(t, fault.Unauthorized)
+		account("pdf_live_wrong", from, spoofed).Refused(t, apierror.Unauthorized)
 	}
 	wait := retryAfter(t, account("pdf_live_wrong", home, nil))
 	account(s.Secret, home, nil).OK(t) // who is right is not locked out by a neighbour who guesses
-	account(suspendedSecret, home, nil).Refused(t, fault.AccountSuspended)
-	account("pdf_live_wrong", "[2001:db8:1:3::1]:1000", nil).Refused(t, fault.Unauthorized)
+	account(suspendedSecret, home, nil).Refused(t, apierror.AccountSuspended)
+	account("pdf_live_wrong", "[2001:db8:1:3::1]:1000", nil).Refused(t, apierror.Unauthorized)
 	account(s.Secret, "[2001:db8:1:3::1]:1000", nil).OK(t)
 	s.Clock.Advance(wait - time.Second)
 	retryAfter(t, account("pdf_live_wrong", home, nil))
 	s.Clock.Advance(time.Second)
-	account("pdf_live_wrong", home, nil).Refused(t, fault.Unauthorized)
+	account("pdf_live_wrong", home, nil).Refused(t, apierror.Unauthorized)
 }
 
 // TestReadLimits: 120 reads a minute and eight at once, apart from what is paid,

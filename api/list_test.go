@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
@@ -97,7 +97,7 @@ func TestListFaults(t *testing.T) {
 	} {
 		answer := s.Send(t, apitest.Request{Method: http.MethodGet, Path: query})
 		var got []string
-		for _, detail := range answer.Refused(t, fault.InvalidRequest).Details {
+		for _, detail := range answer.Refused(t, apierror.InvalidRequest).Details {
 			got = append(got, detail.Field)
 		}
 		slices.Sort(got)
@@ -114,11 +114,11 @@ func TestListFaults(t *testing.T) {
 func TestMissingSpeaksTheLanguageOfItsSide(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
-	near := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/test/ecko"}).Refused(t, fault.NotFound)
+	near := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/test/ecko"}).Refused(t, apierror.NotFound)
 	if !strings.Contains(near.Message, "Did you mean /v1/test/echo?") {
 		t.Errorf("the message is %q, want the nearest path", near.Message)
 	}
-	if far := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/nothing/like/that"}).Refused(t, fault.NotFound); strings.Contains(far.Message, "mean") {
+	if far := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/nothing/like/that"}).Refused(t, apierror.NotFound); strings.Contains(far.Message, "mean") {
 		t.Errorf("the message is %q, want no suggestion", far.Message)
 	}
 	wrong := s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/gallery/invoice.webp", Header: without()})
@@ -150,7 +150,7 @@ func TestOperationsRefuseQueryParameters(t *testing.T) {
 		"%FF=1":                         "in the body",
 	} {
 		answer := s.Send(t, apitest.Request{Path: "/v1/test/echo?" + query, Body: `{"text":"x"}`})
-		if got := answer.Refused(t, fault.InvalidRequest); !strings.Contains(got.Message, words) || len(got.Details[0].Field) > 100 {
+		if got := answer.Refused(t, apierror.InvalidRequest); !strings.Contains(got.Message, words) || len(got.Details[0].Field) > 100 {
 			t.Errorf("%.50s: the message is %q, want %q in it", query, got.Message, words)
 		}
 	}
@@ -177,7 +177,7 @@ func TestNoListTakesAnotherCursor(t *testing.T) {
 			}
 			lists++
 			for _, cursor := range []string{"x", "file_x", "00000000-0000-0000-0000-00000000000", store.NewID("acc"), "%00", "a%20b"} {
-				got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path + "?cursor=" + cursor}).Refused(t, fault.InvalidRequest)
+				got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path + "?cursor=" + cursor}).Refused(t, apierror.InvalidRequest)
 				if len(got.Details) != 1 || got.Details[0].Field != "cursor" {
 					t.Errorf("%s?cursor=%s: the details are %v", path, cursor, got.Details)
 				}

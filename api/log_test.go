@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 )
 
@@ -19,11 +19,11 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	id := stored(t, s, `{"text":"content-of-the-document","filename":"name-of-the-document","response":"url"}`)
 	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?query-of-the-request=1"}).OK(t)
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?key=" + s.Secret}).Refused(t, fault.Unauthorized)
-	s.Send(t, apitest.Request{Method: "PUT", Path: "/v1/files/" + id}).Refused(t, fault.MethodNotAllowed)
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "/x"}).Refused(t, fault.NotFound)
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":5,"content-of-the-document":1}`}).Refused(t, fault.InvalidRequest)
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"content-of-the-document"}`, Header: bearerOf("pdf_live_wrong")}).Refused(t, fault.Unauthorized)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?key=" + s.Secret}).Refused(t, apierror.Unauthorized)
+	s.Send(t, apitest.Request{Method: "PUT", Path: "/v1/files/" + id}).Refused(t, apierror.MethodNotAllowed)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "/x"}).Refused(t, apierror.NotFound)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":5,"content-of-the-document":1}`}).Refused(t, apierror.InvalidRequest)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"content-of-the-document"}`, Header: bearerOf("pdf_live_wrong")}).Refused(t, apierror.Unauthorized)
 	withKey(t, s, "idempotency-key-of-the-request", echo, `{"text":"a"}`).OK(t)
 	named := http.Header{"X-Filename": {"name-of-the-document"}}
 	upload := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "content-of-the-document", Header: named})).ID
@@ -72,7 +72,7 @@ func TestMetrics(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	withKey(t, s, "k", echo, `{"text":"a"}`).OK(t)
 	withKey(t, s, "k", echo, `{"text":"a"}`).OK(t)
-	s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, fault.InvalidRequest)
+	s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, apierror.InvalidRequest)
 	s.Send(t, apitest.Request{Method: "INVENTED", Path: "/v1/account"})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	w := httptest.NewRecorder()

@@ -14,8 +14,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
@@ -47,7 +47,7 @@ func (d description) send(w http.ResponseWriter, r *http.Request) error {
 }
 
 // operationCodes are the errors that a call of any operation may come to.
-var operationCodes = [...]fault.Code{fault.URLNotAllowed, fault.PaymentRequired, fault.RenderFailed, fault.ProcessingFailed, fault.StorageUnavailable}
+var operationCodes = [...]apierror.Code{apierror.URLNotAllowed, apierror.PaymentRequired, apierror.RenderFailed, apierror.ProcessingFailed, apierror.StorageUnavailable}
 
 // describe returns the interface as an OpenAPI 3.1 document in JSON. All of it
 // derives from routes and from the table of operations.
@@ -236,7 +236,7 @@ func bare(schema *jsonschema.Schema) *jsonschema.Schema {
 
 // addErrors describes the errors of a route, one answer for each status.
 func addErrors(e *endpoint, r route) {
-	byStatus := map[int][]fault.Code{}
+	byStatus := map[int][]apierror.Code{}
 	for _, code := range r.errors() {
 		byStatus[code.Status()] = append(byStatus[code.Status()], code)
 	}
@@ -245,7 +245,7 @@ func addErrors(e *endpoint, r route) {
 		var text strings.Builder
 		for _, code := range slices.Compact(group) {
 			says := code.Text()
-			if code == fault.NotFound {
+			if code == apierror.NotFound {
 				says = r.none()
 			}
 			fmt.Fprintf(&text, "`%s`: %s\n\n", code, says)
@@ -265,28 +265,28 @@ func addErrors(e *endpoint, r route) {
 }
 
 // errors lists the errors that a route may answer with.
-func (r route) errors() []fault.Code {
-	list := append([]fault.Code{fault.InternalError}, r.codes...)
+func (r route) errors() []apierror.Code {
+	list := append([]apierror.Code{apierror.InternalError}, r.codes...)
 	if middleware.Versioned(r.pattern) {
-		list = append(list, fault.Unauthorized) // a key in the address is refused everywhere
+		list = append(list, apierror.Unauthorized) // a key in the address is refused everywhere
 	}
 	if r.access != public {
-		list = append(list, fault.AccountSuspended, fault.RateLimited)
+		list = append(list, apierror.AccountSuspended, apierror.RateLimited)
 	}
 	if r.operation != nil {
 		list = append(list, operationCodes[:]...)
 		for _, code := range r.operation.Codes {
-			list = append(list, fault.Code(code))
+			list = append(list, apierror.Code(code))
 		}
 	}
 	if r.operation != nil || r.body != nil {
-		list = append(list, fault.InvalidRequest, fault.PayloadTooLarge)
+		list = append(list, apierror.InvalidRequest, apierror.PayloadTooLarge)
 	}
 	if r.access != public {
-		list = append(list, fault.InvalidRequest) // unknown parameters are refused
+		list = append(list, apierror.InvalidRequest) // unknown parameters are refused
 	}
 	if len(pathParameters(r.pattern)) > 0 {
-		list = append(list, fault.NotFound)
+		list = append(list, apierror.NotFound)
 	}
 	return list
 }
@@ -416,7 +416,7 @@ func errorSchema() *jsonschema.Schema {
 	schema := schema.AnswerSchema(reflect.TypeFor[wire.ErrorBody]())
 	inner, _ := schema.Properties.Get("error")
 	code, _ := inner.Properties.Get("code")
-	for _, name := range fault.Codes() {
+	for _, name := range apierror.Codes() {
 		code.Enum = append(code.Enum, name)
 	}
 	return schema

@@ -17,8 +17,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 )
@@ -190,8 +190,8 @@ func TestPricesGolden(t *testing.T) {
 func TestErrorsGolden(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	for _, code := range fault.Codes() {
-		e := &fault.Error{Code: code}
+	for _, code := range apierror.Codes() {
+		e := &apierror.Error{Code: code}
 		fmt.Fprintf(&text, "%-20s %d %s\n", code, e.Status(), e.Error())
 	}
 	apitest.Golden(t, "errors.golden", []byte(text.String()))

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/render"
@@ -44,7 +44,7 @@ func (a *API) ForPerson(account store.Account) http.Handler {
 	caller := call.Caller{Account: account, Kind: call.ByPerson}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if account.Suspended && r.Method != http.MethodGet {
-			a.Fail(w, r, &fault.Error{Code: fault.AccountSuspended})
+			a.Fail(w, r, &apierror.Error{Code: apierror.AccountSuspended})
 			return
 		}
 		// The request comes from within another router's.
@@ -70,8 +70,8 @@ func (a people) router() http.Handler {
 	r.Method(http.MethodPost, PreviewPath, a.serve(a.showPreview))
 	r.Method(http.MethodGet, LookPath, a.serve(a.showLook))
 	r.Method(http.MethodPost, FilledPath, a.serve(a.showFilled))
-	r.NotFound(nowhere(a).serve(fault.NotFound))
-	r.MethodNotAllowed(nowhere(a).serve(fault.MethodNotAllowed))
+	r.NotFound(nowhere(a).serve(apierror.NotFound))
+	r.MethodNotAllowed(nowhere(a).serve(apierror.MethodNotAllowed))
 	return r
 }
 
@@ -82,7 +82,7 @@ func known(r *http.Request) (call.Caller, error) { return callerFrom(r.Context()
 func (a people) showPreview(w http.ResponseWriter, r *http.Request) error {
 	input, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTemplateBody))
 	if err != nil {
-		return &fault.Error{Code: fault.InvalidRequest, Message: "The template did not arrive whole, or is too large.", Cause: err}
+		return &apierror.Error{Code: apierror.InvalidRequest, Message: "The template did not arrive whole, or is too large.", Cause: err}
 	}
 	request := call.PreviewRequest{Caller: callerFrom(r.Context()), Input: input, Scale: 1}
 	query := r.URL.Query()
@@ -119,7 +119,7 @@ func (a people) showLook(w http.ResponseWriter, r *http.Request) error {
 func (a people) showFilled(w http.ResponseWriter, r *http.Request) error {
 	input, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTemplateBody))
 	if err != nil {
-		return &fault.Error{Code: fault.InvalidRequest, Message: "The template did not arrive whole, or is too large.", Cause: err}
+		return &apierror.Error{Code: apierror.InvalidRequest, Message: "The template did not arrive whole, or is too large.", Cause: err}
 	}
 	made, err := a.Calls.Preview(r.Context(), call.PreviewRequest{Caller: callerFrom(r.Context()), Input: input, View: operation.Filled})
 	if err != nil {

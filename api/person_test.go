@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 )
 
@@ -55,7 +55,7 @@ func TestPeopleHaveOperationsTemplatesAndUploads(t *testing.T) {
 func TestPreviewsHaveTheirOwnLimit(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Operations: operation.Rows})
-	var failure *fault.Error
+	var failure *apierror.Error
 	for i := range call.MaxPreviews + 1 {
 		_, err := s.API.Calls.Preview(t.Context(), call.PreviewRequest{Caller: call.Caller{Account: s.Account, Kind: call.ByPerson}, Input: []byte(`{"html":"x"}`)})
 		want := "convert_unavailable"

@@ -3,8 +3,8 @@ package api
 import (
 	"net/http"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/store"
 )
@@ -66,8 +66,8 @@ func (r Regions) lostKey(asked *http.Request, refused error) error {
 	if len(r.URLs) == 0 || !asked.URL.Query().Has(sentFrom) || bearer(asked.Header) != "" {
 		return refused
 	}
-	return &fault.Error{
-		Code:    fault.Unauthorized,
+	return &apierror.Error{
+		Code:    apierror.Unauthorized,
 		Message: "Another region has sent the request to this one, which keeps its files, and the client has left out the key on the way. Send it to this region's address in the first place.",
 	}
 }
@@ -78,7 +78,7 @@ func (r Regions) redirect(w http.ResponseWriter, file store.File) error {
 	if r.Replay {
 		middleware.PassOn(w, file.Region)
 		// Nobody sees this where Fly's proxy is in front.
-		return &fault.Error{Code: fault.StorageUnavailable, Message: "The file is in another region, and no proxy has asked it."}
+		return &apierror.Error{Code: apierror.StorageUnavailable, Message: "The file is in another region, and no proxy has asked it."}
 	}
 	w.Header().Set("Location", r.URLs[file.Region]+"/v1/files/"+file.ID+"?"+sentFrom+"="+r.Here)
 	w.WriteHeader(http.StatusTemporaryRedirect)

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
@@ -241,7 +241,7 @@ func TestCallsGoWhereTheirFilesAre(t *testing.T) {
 		t.Errorf("status %d: %s, want 400 that names both files", apart.Code, text)
 	}
 	lost := home.Send(t, apitest.Request{Path: path + "?from=iad", Body: body, Header: without()})
-	if refused := lost.Refused(t, fault.Unauthorized); !strings.Contains(refused.Message, "has left out the key on the way") {
+	if refused := lost.Refused(t, apierror.Unauthorized); !strings.Contains(refused.Message, "has left out the key on the way") {
 		t.Errorf("without a key: %s", refused.Message)
 	}
 }

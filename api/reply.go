@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
@@ -62,7 +62,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	e := call.Fault(err)
 	switch {
 	// One that has only ended its side may still read what was wrong with its request.
-	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != fault.InvalidRequest:
+	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != apierror.InvalidRequest:
 		middleware.Note(w, slog.String("left", err.Error()))
 		middleware.Left(w)
 		return
@@ -71,7 +71,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	case w.PassedOn:
-	case e.Code == fault.InternalError, e.Code == fault.StorageUnavailable:
+	case e.Code == apierror.InternalError, e.Code == apierror.StorageUnavailable:
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", cmp.Or(e.Cause, err)))
 	}
 	if !w.PassedOn {
@@ -79,7 +79,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	}
 	var body wire.ErrorBody
 	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), middleware.RequestID(r.Context())
-	body.Error.Details = append([]fault.Detail{}, e.Details...)
+	body.Error.Details = append([]apierror.Detail{}, e.Details...)
 	var over *call.RateError
 	if errors.As(err, &over) {
 		setRefusingWindow(w.Header(), over.Verdict)
@@ -87,7 +87,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
-	if e.Code == fault.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
+	if e.Code == apierror.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
 	if err := writeJSON(w, e.Status(), body); err != nil {

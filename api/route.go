@@ -18,8 +18,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/invopop/jsonschema"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
@@ -67,7 +67,7 @@ type facts struct {
 	// upload tells of a body that is no JSON, by its content type.
 	upload map[string]mediaType
 	// codes are the errors that only this route may answer with.
-	codes []fault.Code
+	codes []apierror.Code
 }
 
 // maxBody bounds the body of a request, in bytes.
@@ -87,7 +87,7 @@ func (f facts) resource() string {
 func (f facts) none() string {
 	names := pathParameters(f.pattern)
 	if len(names) == 0 {
-		return fault.NotFound.Text()
+		return apierror.NotFound.Text()
 	}
 	text := "There is no " + f.resource() + " with this " + names[0]
 	for _, name := range names[1:] {
@@ -101,9 +101,9 @@ func (f facts) none() string {
 
 // absent lets an error say what there is none of.
 func (f facts) absent(err error) error {
-	var known *fault.Error
+	var known *apierror.Error
 	if errors.Is(err, store.ErrNotFound) && !errors.As(err, &known) {
-		return &fault.Error{Code: fault.NotFound, Message: f.none(), Cause: err}
+		return &apierror.Error{Code: apierror.NotFound, Message: f.none(), Cause: err}
 	}
 	return err
 }

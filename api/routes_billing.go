@@ -8,8 +8,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -61,9 +61,9 @@ func (q usageQuery) span(now time.Time) (from, to time.Time, err error) {
 	}
 	switch {
 	case !from.Before(to):
-		return from, to, fault.Invalid("from", "must be before to")
+		return from, to, apierror.Invalid("from", "must be before to")
 	case to.Sub(from) > maxUsageSpan:
-		return from, to, fault.Invalid("from", "must be at most 366 days before to")
+		return from, to, apierror.Invalid("from", "must be at most 366 days before to")
 	}
 	return from, to, nil
 }

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -106,7 +106,7 @@ func (f files) own(ctx context.Context, in downloadInput, missing error) (store.
 	switch {
 	case err == nil && caller.Full():
 		return f.store.AccountFile(ctx, caller.Account.ID, in.ID)
-	case err == nil || slices.Contains([]fault.Code{fault.Unauthorized, fault.AccountSuspended}, call.Fault(err).Code):
+	case err == nil || slices.Contains([]apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}, call.Fault(err).Code):
 		return store.File{}, missing
 	}
 	return store.File{}, err

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -27,18 +27,18 @@ type fontQuery struct {
 func (f fonts) list(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
 	answer := wire.FontList{Fonts: []wire.Font{}}
 	if f.render == nil {
-		return answer, &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so knows no typefaces; try again shortly."}
+		return answer, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so knows no typefaces; try again shortly."}
 	}
 	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
 	if err != nil {
-		return answer, fault.Invalid("cursor", "must be the nextCursor of an answer")
+		return answer, apierror.Invalid("cursor", "must be the nextCursor of an answer")
 	}
 	limit := cmp.Or(in.Limit, store.DefaultList)
 	families := f.render.Fonts()
 	if in.Cursor != "" {
 		at := slices.IndexFunc(families, func(f render.FontFamily) bool { return f.Name == string(after) })
 		if at < 0 {
-			return answer, fault.Invalid("cursor", "must be the nextCursor of an answer")
+			return answer, apierror.Invalid("cursor", "must be the nextCursor of an answer")
 		}
 		families = families[at+1:]
 	}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 )
 
@@ -23,7 +23,7 @@ type galleryQuery struct {
 
 func (g galleries) list(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {
 	if categories := g.gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
-		return wire.GalleryList{}, fault.Invalid("category", "must be one of "+strings.Join(categories, ", "))
+		return wire.GalleryList{}, apierror.Invalid("category", "must be one of "+strings.Join(categories, ", "))
 	}
 	list := wire.GalleryList{Templates: []wire.GalleryTemplate{}}
 	for _, l := range g.gallery.List(in.Category, in.Search) {
@@ -46,7 +46,7 @@ type thumbnail []byte
 func (g galleries) thumbnail(_ context.Context, _ call.Caller, in thumbnailName) (thumbnail, error) {
 	image := g.gallery.ThumbnailFile(in.Name)
 	if image == nil {
-		return nil, &fault.Error{Code: fault.NotFound}
+		return nil, &apierror.Error{Code: apierror.NotFound}
 	}
 	return image, nil
 }

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
@@ -111,7 +111,7 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	if n > 0 && !b.begun {
 		b.begun = true
 		if declared := b.r.Header; formBoundary(declared) == "" && !isJSON(declared.Get("Content-Type")) {
-			b.err = fault.Invalid("Content-Type", "must be application/json, in UTF-8, or multipart/form-data with a boundary")
+			b.err = apierror.Invalid("Content-Type", "must be application/json, in UTF-8, or multipart/form-data with a boundary")
 			return 0, b.err
 		}
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
 	"relaypdf/api/embedding"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
@@ -61,7 +61,7 @@ type newSession struct {
 func (s sessions) create(ctx context.Context, caller call.Caller, in newSession) (wire.TemplateSession, error) {
 	if caller.Kind != call.ByKey {
 		// It ends with its key, and so has to have one.
-		return wire.TemplateSession{}, &fault.Error{Code: fault.Unauthorized}
+		return wire.TemplateSession{}, &apierror.Error{Code: apierror.Unauthorized}
 	}
 	origin, err := s.originsOf(in)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -226,7 +226,7 @@ func (t templates) version(ctx context.Context, caller call.Caller, in templateV
 // routes are those of templates, the first of the paths that begin alike before
 // the others.
 func (t templates) routes() []route {
-	a, codes := t.API, []fault.Code{fault.InvalidRequest, fault.ProcessingFailed, fault.ConvertUnavailable}
+	a, codes := t.API, []apierror.Code{apierror.InvalidRequest, apierror.ProcessingFailed, apierror.ConvertUnavailable}
 	return []route{
 		plain(a, facts{method: "GET", pattern: "/v1/templates", access: withKey, verb: "list", summary: "List the templates"}, worded(t.list)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates", access: withFullKey, summary: "Make a template", example: `{"name":"Letter","html":"<p>{{name}}</p>","sampleData":{"name":"Ada"}}`, status: http.StatusCreated, body: maxTemplateBody}, worded(t.create)),
@@ -236,12 +236,12 @@ func (t templates) routes() []route {
 		plain(a, facts{method: "PUT", pattern: "/v1/templates/partials/{name}", access: withFullKey, summary: "Make or replace a partial", example: `{"html":"<b>Foot</b>"}`, body: maxTemplateBody, codes: codes}, worded(t.putPartial)),
 		plain(a, facts{method: "DELETE", pattern: "/v1/templates/partials/{name}", access: withFullKey, summary: "Delete a partial"}, t.removePartial),
 		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}", access: withKey, summary: "Show a template", headers: []string{"ETag"}}, t.get),
-		plain(a, facts{method: "PATCH", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Change a template's draft", example: `{"html":"<p>Dear {{name}}</p>"}`, body: maxTemplateBody, headers: []string{"ETag"}, codes: []fault.Code{fault.PreconditionFailed}}, worded(t.update)),
+		plain(a, facts{method: "PATCH", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Change a template's draft", example: `{"html":"<p>Dear {{name}}</p>"}`, body: maxTemplateBody, headers: []string{"ETag"}, codes: []apierror.Code{apierror.PreconditionFailed}}, worded(t.update)),
 		plain(a, facts{method: "DELETE", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Delete a template"}, t.remove),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/publish", access: withFullKey, summary: "Publish the draft as the next version", example: `{"comment":"first"}`, headers: []string{"ETag"}, codes: append(codes, fault.PreconditionFailed)}, worded(t.publish)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/discard", access: withFullKey, summary: "Drop the draft", headers: []string{"ETag"}, codes: []fault.Code{fault.InvalidRequest, fault.PreconditionFailed}}, worded(t.discard)),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/publish", access: withFullKey, summary: "Publish the draft as the next version", example: `{"comment":"first"}`, headers: []string{"ETag"}, codes: append(codes, apierror.PreconditionFailed)}, worded(t.publish)),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/discard", access: withFullKey, summary: "Drop the draft", headers: []string{"ETag"}, codes: []apierror.Code{apierror.InvalidRequest, apierror.PreconditionFailed}}, worded(t.discard)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/duplicate", access: withFullKey, summary: "Make a copy of a template", example: `{"name":"Another"}`, status: http.StatusCreated}, worded(t.duplicate)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/restore", access: withFullKey, summary: "Copy a version into the draft", example: `{"version":1}`, headers: []string{"ETag"}, codes: []fault.Code{fault.PreconditionFailed}}, worded(t.restore)),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/restore", access: withFullKey, summary: "Copy a version into the draft", example: `{"version":1}`, headers: []string{"ETag"}, codes: []apierror.Code{apierror.PreconditionFailed}}, worded(t.restore)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/sessions", verb: "create", access: withFullKey, summary: "Make a link to the editor of a template, for a frame of another site", example: `{"capabilities":["edit","preview"],"origin":"https://app.example.com"}`, status: http.StatusCreated}, sessions{a}.create),
 		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions", access: withKey, verb: "list", summary: "List the published versions"}, t.versions),
 		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions/{version}", access: withKey, summary: "Show a published version"}, t.version),

@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
@@ -78,7 +78,7 @@ func (f files) storeUpload(ctx context.Context, caller call.Caller, sent *upload
 	case content.err != nil:
 		return file, uploadFault(content.err, f.maxFile)
 	case err != nil:
-		return file, &fault.Error{Code: fault.StorageUnavailable, Cause: err}
+		return file, &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
 	}
 	defer func() {
 		if err != nil {
@@ -90,7 +90,7 @@ func (f files) storeUpload(ctx context.Context, caller call.Caller, sent *upload
 		return file, uploadFault(err, f.maxFile)
 	}
 	if file.Size == 0 {
-		return file, fault.Invalid(call.UploadField, "must not be empty: send its bytes as the body, or as the part \"file\" of a form")
+		return file, apierror.Invalid(call.UploadField, "must not be empty: send its bytes as the body, or as the part \"file\" of a form")
 	}
 	file.ContentType = contentTypeOf(sent.declared, content.head)
 	// A client that leaves must not make it unknown whether the row was written.
@@ -127,12 +127,12 @@ func openUpload(r *http.Request) (*upload, error) {
 	}
 	form, err := r.MultipartReader()
 	if err != nil {
-		return nil, fault.Invalid("Content-Type", "must name the boundary of the form")
+		return nil, apierror.Invalid("Content-Type", "must name the boundary of the form")
 	}
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
-			return nil, fault.Invalid(call.UploadField, "is missing from the form")
+			return nil, apierror.Invalid(call.UploadField, "is missing from the form")
 		}
 		if err != nil {
 			return nil, err
@@ -159,7 +159,7 @@ func (u *upload) finish() error {
 			return err
 		}
 		if part.FormName() == call.UploadField {
-			return fault.Invalid(call.UploadField, "is in the form twice; send one file in a request")
+			return apierror.Invalid(call.UploadField, "is in the form twice; send one file in a request")
 		}
 	}
 	return nil
@@ -210,14 +210,14 @@ func (u *uploadReader) Read(p []byte) (int, error) {
 // uploadFault words why a file did not come in.
 func uploadFault(err error, limit int64) error {
 	var over *http.MaxBytesError
-	var known *fault.Error
+	var known *apierror.Error
 	switch {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, errTooLarge), errors.As(err, &over):
 		return &schema.SizeError{Field: call.UploadField, Limit: limit}
 	}
-	return &fault.Error{Code: fault.InvalidRequest, Message: "The file did not arrive whole, or the form that holds it is damaged.", Cause: err}
+	return &apierror.Error{Code: apierror.InvalidRequest, Message: "The file did not arrive whole, or the form that holds it is damaged.", Cause: err}
 }
 
 // contentTypeOf returns the declared type of a file, or what it looks like

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
 	"relaypdf/api/embedding"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/seal"
@@ -65,7 +65,7 @@ func TestTemplateSessions(t *testing.T) {
 	if refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden {
 		t.Errorf("a key for one operation: got %d %s", refused.Status, refused.Body)
 	}
-	s.Send(t, apitest.Request{Path: "/v1/templates/nothing/sessions", Body: `{"capabilities":[],"origin":"https://a.example"}`}).Refused(t, fault.NotFound)
+	s.Send(t, apitest.Request{Path: "/v1/templates/nothing/sessions", Body: `{"capabilities":[],"origin":"https://a.example"}`}).Refused(t, apierror.NotFound)
 }
 
 // TestTemplateSessionsOfOneOrigin refuses origins that are none, or that the way
@@ -114,7 +114,7 @@ func TestTemplateSessionsOfOneOrigin(t *testing.T) {
 		if q.back == "" {
 			body = bytes.Replace(body, []byte(`,"returnUrl":""`), nil, 1)
 		}
-		failure := s.Send(t, apitest.Request{Path: "/v1/templates/mine/sessions", Body: string(body)}).Refused(t, fault.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: "/v1/templates/mine/sessions", Body: string(body)}).Refused(t, apierror.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != q.field {
 			t.Errorf("%q, %q: got %+v", q.origin, q.back, failure.Details)
 		}
@@ -123,6 +123,6 @@ func TestTemplateSessionsOfOneOrigin(t *testing.T) {
 		`{"origin":"https://a.example"}`, `{"capabilities":["fly"],"origin":"https://a.example"}`,
 		`{"capabilities":[],"origin":"https://a.example","expiresIn":59}`, `{"capabilities":[],"origin":"https://a.example","expiresIn":86401}`,
 	} {
-		s.Send(t, apitest.Request{Path: "/v1/templates/mine/sessions", Body: body}).Refused(t, fault.InvalidRequest)
+		s.Send(t, apitest.Request{Path: "/v1/templates/mine/sessions", Body: body}).Refused(t, apierror.InvalidRequest)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/store/storetest"
 )
 
@@ -30,7 +30,7 @@ func TestWorkerThatPanicsFailsOneJob(t *testing.T) {
 		}})
 		first := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
-		if got := s.Await(t, first.ID); got.Error == nil || got.Error.Code != string(fault.InternalError) {
+		if got := s.Await(t, first.ID); got.Error == nil || got.Error.Code != string(apierror.InternalError) {
 			t.Errorf("the job of the panic is %+v, want internal_error", got)
 		}
 		second := s.Enqueue(t, apitest.Request{Path: echo, Body: async})

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/llm"
 	"relaypdf/api/wire"
 	"relaypdf/store/storetest"
@@ -84,7 +84,7 @@ func TestTemplateMethodsOfPublishedClients(t *testing.T) {
 			for _, id := range []string{copied.ID, made.ID} {
 				send(200, "DELETE", "/"+id, "")
 			}
-			l.Send(t, apitest.Request{Path: "/v1/pdf", Body: client.pdf}).Refused(t, fault.NotFound)
+			l.Send(t, apitest.Request{Path: "/v1/pdf", Body: client.pdf}).Refused(t, apierror.NotFound)
 		})
 	}
 }

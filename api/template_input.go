@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/store"
 )
@@ -161,7 +161,7 @@ func revisionOf(ifMatch string) (int64, error) {
 	revision, err := strconv.ParseInt(strings.Trim(tag, `"`), 10, 64)
 	if err != nil || revision < 1 {
 		// A tag that no state of a template has.
-		return 0, &fault.Error{Code: fault.PreconditionFailed}
+		return 0, &apierror.Error{Code: apierror.PreconditionFailed}
 	}
 	return revision, nil
 }
@@ -247,13 +247,13 @@ func (t templates) checkOptions(ctx context.Context, options json.RawMessage) er
 // templateFailure words what the store refuses of templates.
 func templateFailure(err error) error {
 	invalid := func(format string, args ...any) error {
-		return &fault.Error{Code: fault.InvalidRequest, Message: fmt.Sprintf(format, args...), Cause: err}
+		return &apierror.Error{Code: apierror.InvalidRequest, Message: fmt.Sprintf(format, args...), Cause: err}
 	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, store.ErrChanged):
-		return &fault.Error{Code: fault.PreconditionFailed, Message: "The template has changed since it was read. Read it again, and take its new ETag.", Cause: err}
+		return &apierror.Error{Code: apierror.PreconditionFailed, Message: "The template has changed since it was read. Read it again, and take its new ETag.", Cause: err}
 	case errors.Is(err, store.ErrNoDraft):
 		return invalid("The template has no draft: nothing was changed since it was published.")
 	case errors.Is(err, store.ErrNeverPublished):

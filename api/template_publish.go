@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/render"
@@ -101,7 +101,7 @@ const withoutRenderer = 5
 
 func (t templates) report(ctx context.Context, caller call.Caller, source render.Template) (render.TemplateReport, error) {
 	if t.render == nil {
-		return render.TemplateReport{}, &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so cannot look into templates; try again shortly."}
+		return render.TemplateReport{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so cannot look into templates; try again shortly."}
 	}
 	renderer := t.render.For(caller.Account.ID)
 	if caller.Kind == call.ByPerson { // The editor asks at each pause in typing.
@@ -192,12 +192,12 @@ func (t templates) putPartial(ctx context.Context, caller call.Caller, in newPar
 	if err != nil {
 		return wire.Partial{}, err
 	}
-	e := &fault.Error{Code: fault.InvalidRequest}
+	e := &apierror.Error{Code: apierror.InvalidRequest}
 	for _, f := range report.Faults {
 		if f.Absent || f.Partial != in.Name && f.Ring == "" {
 			continue
 		}
-		e.Details = append(e.Details, fault.Detail{Field: "html", Message: f.String()})
+		e.Details = append(e.Details, apierror.Detail{Field: "html", Message: f.String()})
 	}
 	if len(e.Details) > 0 {
 		e.Message = fmt.Sprintf("The partial cannot be used: %s.", e.Details[0].Message)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/store/storetest"
 )
 
@@ -92,7 +92,7 @@ func TestNothingOfAnotherAccount(t *testing.T) {
 				return s.Send(t, apitest.Request{
 					Method: route.Method, Path: collection + "/" + id + rest, Body: body,
 					Header: http.Header{"Authorization": {"Bearer " + other}},
-				}).Refused(t, fault.NotFound)
+				}).Refused(t, apierror.NotFound)
 			}
 			foreign, unknown := ask(ids[collection]), ask("file_aaaaaaaaaaaaaaaaaaaaaaaaaa")
 			if foreign.Message != unknown.Message || len(foreign.Details) != len(unknown.Details) {

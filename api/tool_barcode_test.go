@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 )
 
@@ -102,32 +102,32 @@ func TestBarcodesFail(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		body string
-		want fault.Detail
+		want apierror.Detail
 	}{
-		{`{"text":"x"}`, fault.Detail{Field: "type", Message: "is required"}},
-		{`{"type":"aztec","text":"x"}`, fault.Detail{Field: "type", Message: `must be one of qr, code128, code39, ean13, upca, pdf417, datamatrix; got "aztec"`}},
-		{`{"type":"qr"}`, fault.Detail{Field: "text", Message: "is required"}},
-		{`{"type":"qr","text":""}`, fault.Detail{Field: "text", Message: `must be a string of 1 to 7089 characters; got ""`}},
-		{`{"type":"qr","text":"` + strings.Repeat("x", 2954) + `"}`, fault.Detail{Field: "text", Message: "is too long for a QR Code, which holds 7,089 digits, " +
+		{`{"text":"x"}`, apierror.Detail{Field: "type", Message: "is required"}},
+		{`{"type":"aztec","text":"x"}`, apierror.Detail{Field: "type", Message: `must be one of qr, code128, code39, ean13, upca, pdf417, datamatrix; got "aztec"`}},
+		{`{"type":"qr"}`, apierror.Detail{Field: "text", Message: "is required"}},
+		{`{"type":"qr","text":""}`, apierror.Detail{Field: "text", Message: `must be a string of 1 to 7089 characters; got ""`}},
+		{`{"type":"qr","text":"` + strings.Repeat("x", 2954) + `"}`, apierror.Detail{Field: "text", Message: "is too long for a QR Code, which holds 7,089 digits, " +
 			"4,296 characters of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 2954 bytes"}},
-		{`{"type":"qr","text":"ש","includetext":true}`, fault.Detail{Field: "text",
+		{`{"type":"qr","text":"ש","includetext":true}`, apierror.Detail{Field: "text",
 			Message: "must be Latin, Greek, Cyrillic, Chinese, Japanese or Korean where includetext prints it; got 'ש': leave includetext out"}},
-		{`{"type":"ean13","text":"4006381333931","eclevel":"H"}`, fault.Detail{Field: "eclevel", Message: "is for qr and pdf417 only"}},
-		{`{"type":"qr","text":"x","gs1":true}`, fault.Detail{Field: "gs1", Message: "is for code128 and datamatrix only"}},
-		{`{"type":"qr","text":"x","color":"bleu"}`, fault.Detail{Field: "color", Message: `must be a CSS colour such as #c00, #cc0000 or crimson; got "bleu"`}},
-		{`{"type":"qr","text":"x","color":"#eee"}`, fault.Detail{Field: "color", Message: "must differ clearly from background, or no reader sees the code"}},
-		{`{"type":"qr","text":"x","width":20}`, fault.Detail{Field: "width", Message: "is too small for this code: it needs at least 29 pixels"}},
-		{`{"type":"ean13","text":"123"}`, fault.Detail{Field: "text", Message: `must be 12 digits, or 13 with the check digit, for ean13; got "123"`}},
-		{`{"type":"ean13","text":"4006381333932"}`, fault.Detail{Field: "text", Message: "ends in the check digit 2, but the one of 400638133393 is 1: leave it out or correct the number"}},
-		{`{"type":"upca","text":"x"}`, fault.Detail{Field: "text", Message: `must be 11 digits, or 12 with the check digit, for upca; got "x"`}},
-		{`{"type":"code39","text":"abc"}`, fault.Detail{Field: "text", Message: `must be digits, capital letters, spaces and - . $ / + % for code39; got "a"`}},
-		{`{"type":"code128","text":"ü"}`, fault.Detail{Field: "text", Message: `must be ASCII for code128; got "ü"`}},
-		{`{"type":"qr","text":"x","scale":11}`, fault.Detail{Field: "scale", Message: "must be between 1 and 10; got 11"}},
-		{`{"type":"qr","text":"x","scale":0}`, fault.Detail{Field: "scale", Message: "must be between 1 and 10; got 0"}},
-		{`{"type":"qr","text":"x","format":"gif"}`, fault.Detail{Field: "format", Message: `must be one of png, svg; got "gif"`}},
+		{`{"type":"ean13","text":"4006381333931","eclevel":"H"}`, apierror.Detail{Field: "eclevel", Message: "is for qr and pdf417 only"}},
+		{`{"type":"qr","text":"x","gs1":true}`, apierror.Detail{Field: "gs1", Message: "is for code128 and datamatrix only"}},
+		{`{"type":"qr","text":"x","color":"bleu"}`, apierror.Detail{Field: "color", Message: `must be a CSS colour such as #c00, #cc0000 or crimson; got "bleu"`}},
+		{`{"type":"qr","text":"x","color":"#eee"}`, apierror.Detail{Field: "color", Message: "must differ clearly from background, or no reader sees the code"}},
+		{`{"type":"qr","text":"x","width":20}`, apierror.Detail{Field: "width", Message: "is too small for this code: it needs at least 29 pixels"}},
+		{`{"type":"ean13","text":"123"}`, apierror.Detail{Field: "text", Message: `must be 12 digits, or 13 with the check digit, for ean13; got "123"`}},
+		{`{"type":"ean13","text":"4006381333932"}`, apierror.Detail{Field: "text", Message: "ends in the check digit 2, but the one of 400638133393 is 1: leave it out or correct the number"}},
+		{`{"type":"upca","text":"x"}`, apierror.Detail{Field: "text", Message: `must be 11 digits, or 12 with the check digit, for upca; got "x"`}},
+		{`{"type":"code39","text":"abc"}`, apierror.Detail{Field: "text", Message: `must be digits, capital letters, spaces and - . $ / + % for code39; got "a"`}},
+		{`{"type":"code128","text":"ü"}`, apierror.Detail{Field: "text", Message: `must be ASCII for code128; got "ü"`}},
+		{`{"type":"qr","text":"x","scale":11}`, apierror.Detail{Field: "scale", Message: "must be between 1 and 10; got 11"}},
+		{`{"type":"qr","text":"x","scale":0}`, apierror.Detail{Field: "scale", Message: "must be between 1 and 10; got 0"}},
+		{`{"type":"qr","text":"x","format":"gif"}`, apierror.Detail{Field: "format", Message: `must be one of png, svg; got "gif"`}},
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/barcodes", Body: test.body}).Refused(t, fault.InvalidRequest)
-		if want := []fault.Detail{test.want}; !reflect.DeepEqual(failure.Details, want) {
+		failure := s.Send(t, apitest.Request{Path: "/v1/barcodes", Body: test.body}).Refused(t, apierror.InvalidRequest)
+		if want := []apierror.Detail{test.want}; !reflect.DeepEqual(failure.Details, want) {
 			t.Errorf("%.60s: details %q, want %q", test.body, failure.Details, want)
 		}
 	}

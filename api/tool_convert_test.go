@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/slow"
@@ -107,7 +107,7 @@ func TestConvertTakesAssets(t *testing.T) {
 		{`{"html":"x","engine":"wkhtmltopdf"` + asset + `}`, "cannot stand beside the engine wkhtmltopdf, which loads from public addresses only"},
 		{`{"file":` + inline([]byte("a,b")) + `,"sourceFilename":"a.csv"` + asset + `}`, "are for HTML and Markdown; the source is neither"},
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, fault.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, apierror.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != "assets" || failure.Details[0].Message != test.message {
 			t.Errorf("%.80s: details %+v, want assets %s", test.body, failure.Details, test.message)
 		}
@@ -163,7 +163,7 @@ func TestConvertTakesFrontMatter(t *testing.T) {
 		"  pageRanges: 3-x\n": "pageRanges ",
 		"  margin:\n    top: 9in\n    bottom: 9in\n": "margin.bottom leaves no room",
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: source(options) + `}`}).Refused(t, fault.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: source(options) + `}`}).Refused(t, apierror.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != "file" ||
 			!strings.HasPrefix(failure.Details[0].Message, "has options in its front matter, of which "+message) {
 			t.Errorf("%q: details %+v, want %s", options, failure.Details, message)
@@ -189,25 +189,25 @@ func TestConvertRefuses(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		body    string
-		code    fault.Code
+		code    apierror.Code
 		field   string
 		message string
 	}{
-		{`{}`, fault.InvalidRequest, "html", "is required, or another source in its place: give exactly one of html, url, file, fileId"},
-		{`{"html":"x",` + csv + `}`, fault.InvalidRequest, "file", "cannot stand beside html: give exactly one of html, url, file, fileId"},
-		{`{"html":""}`, fault.InvalidRequest, "html", "must not be empty"},
-		{`{` + csv + `,"options":{"toc":true}}`, fault.InvalidRequest, "options.toc", "needs the engine wkhtmltopdf"},
-		{`{"html":"x","engine":"wkhtmltopdf","to":"docx"}`, fault.InvalidRequest, "to", "must be pdf with the engine wkhtmltopdf"},
-		{`{` + csv + `,"to":"docx"}`, fault.InvalidRequest, "to", "must be one of pdf, xlsx, html, png for a source of this kind (spreadsheet); got docx"},
-		{`{"url":"` + lab.files.URL + `/letters.pdf"}`, fault.InvalidRequest, "to", "must be one of docx, html, png for a source of this kind (PDF); got pdf"},
-		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `}`, fault.ProcessingFailed, "file",
+		{`{}`, apierror.InvalidRequest, "html", "is required, or another source in its place: give exactly one of html, url, file, fileId"},
+		{`{"html":"x",` + csv + `}`, apierror.InvalidRequest, "file", "cannot stand beside html: give exactly one of html, url, file, fileId"},
+		{`{"html":""}`, apierror.InvalidRequest, "html", "must not be empty"},
+		{`{` + csv + `,"options":{"toc":true}}`, apierror.InvalidRequest, "options.toc", "needs the engine wkhtmltopdf"},
+		{`{"html":"x","engine":"wkhtmltopdf","to":"docx"}`, apierror.InvalidRequest, "to", "must be pdf with the engine wkhtmltopdf"},
+		{`{` + csv + `,"to":"docx"}`, apierror.InvalidRequest, "to", "must be one of pdf, xlsx, html, png for a source of this kind (spreadsheet); got docx"},
+		{`{"url":"` + lab.files.URL + `/letters.pdf"}`, apierror.InvalidRequest, "to", "must be one of docx, html, png for a source of this kind (PDF); got pdf"},
+		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `}`, apierror.ProcessingFailed, "file",
 			"is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"},
-		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, fault.ProcessingFailed, "file", "is damaged, or of a kind that cannot be read"},
-		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, fault.ProcessingFailed, "file", "is a damaged image, or of a kind that cannot be read"},
-		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, fault.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
-		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, fault.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
-		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, fault.URLNotAllowed, "url", ""},
-		{`{"url":"http://127.0.0.1/a.docx"}`, fault.URLNotAllowed, "url", "must be an http or https address of a public host"},
+		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, apierror.ProcessingFailed, "file", "is damaged, or of a kind that cannot be read"},
+		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, apierror.ProcessingFailed, "file", "is a damaged image, or of a kind that cannot be read"},
+		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
+		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
+		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, apierror.URLNotAllowed, "url", ""},
+		{`{"url":"http://127.0.0.1/a.docx"}`, apierror.URLNotAllowed, "url", "must be an http or https address of a public host"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, test.code)
 		if len(failure.Details) != 1 || failure.Details[0].Field != test.field || test.message != "" && failure.Details[0].Message != test.message {
@@ -227,7 +227,7 @@ func TestConvertUnavailable(t *testing.T) {
 	}
 	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"a"}`})
-	if failure := got.Refused(t, fault.ConvertUnavailable); strings.Contains(failure.Message, "secret") {
+	if failure := got.Refused(t, apierror.ConvertUnavailable); strings.Contains(failure.Message, "secret") {
 		t.Errorf("the client reads %q", failure.Message)
 	}
 	if seconds, err := strconv.Atoi(got.Header.Get("Retry-After")); err != nil || seconds < 1 || got.Status != 503 {

@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 )
 
 // TestMergeNamesEveryMissingFile merges with two ids that are none: both are
@@ -17,9 +17,9 @@ func TestMergeNamesEveryMissingFile(t *testing.T) {
 	failure := s.Send(t, apitest.Request{
 		Path: "/v1/pdf/merge",
 		Body: `{"files":[{"fileId":"file_missing"},{"file":` + inline(letters("alpha")) + `},{"fileId":"file_gone"}]}`,
-	}).Refused(t, fault.InvalidRequest)
+	}).Refused(t, apierror.InvalidRequest)
 	const message = "is not the id of a file of this account that can still be read"
-	if want := []fault.Detail{{Field: "files[0].fileId", Message: message}, {Field: "files[2].fileId", Message: message}}; !reflect.DeepEqual(failure.Details, want) {
+	if want := []apierror.Detail{{Field: "files[0].fileId", Message: message}, {Field: "files[2].fileId", Message: message}}; !reflect.DeepEqual(failure.Details, want) {
 		t.Errorf("details %+v, want %+v", failure.Details, want)
 	}
 	if after, held := s.Balance(t); after != before || held != 0 {

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 )
 
@@ -245,33 +245,33 @@ func TestPageToolsFail(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		path, body string
-		code       fault.Code
+		code       apierror.Code
 		field      string
 		message    string
 	}{
-		{"raster", `{` + source + `,"dpi":601}`, fault.InvalidRequest, "dpi", "must be between 36 and 600; got 601"},
-		{"raster", `{` + source + `,"pages":"4"}`, fault.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
-		{"raster", `{` + source + `,"type":"gif"}`, fault.InvalidRequest, "type", `must be one of png, jpeg; got "gif"`},
-		{"text", `{"file":` + inline([]byte("hello")) + `}`, fault.ProcessingFailed, "file", "is not a PDF"},
-		{"from-images", `{"files":[{"file":` + inline([]byte("hello")) + `}]}`, fault.ProcessingFailed, "files[0].file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)[:50]) + `}]}`, fault.ProcessingFailed, "files[0].file", "is a damaged image, or of a kind that cannot be read"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"width":100}}`, fault.InvalidRequest, "options.height", "is required beside options.width"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"format":"A4","margin":{"top":"200mm","bottom":"100mm"}}}`, fault.InvalidRequest, "options.margin.bottom", "leaves no room: top and bottom are 300mm together, the page is 297mm high"},
-		{"stamp", `{` + source + `}`, fault.InvalidRequest, "text", "is required, or another stamp in its place: give exactly one of text, image"},
-		{"stamp", `{` + source + `,"text":"x",` + picture + `}`, fault.InvalidRequest, "image", "cannot stand beside text: give exactly one of text, image"},
-		{"stamp", `{` + source + `,"text":"x","stamps":[{"text":"y"}]}`, fault.InvalidRequest, "stamps", "cannot stand beside text, image and what goes with them: give all of it in stamps"},
-		{"stamp", `{` + source + `,"stamps":[{"text":"y"},{"rotate":1}]}`, fault.InvalidRequest, "stamps[1].text", "is required, or another stamp in its place: give exactly one of text, image"},
-		{"stamp", `{` + source + `,"stamps":[{"image":{"file":` + inline([]byte("hello")) + `}}]}`, fault.ProcessingFailed, "stamps[0].image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
-		{"stamp", `{` + source + `,"text":"x","tiled":true,"position":"top"}`, fault.InvalidRequest, "position", "cannot stand beside tiled"},
-		{"stamp", `{` + source + `,"text":"x","color":"url(x)"}`, fault.InvalidRequest, "color", `must be a CSS colour such as #c00, #cc0000 or crimson; got "url(x)"`},
-		{"stamp", `{` + source + `,"image":{"file":` + inline([]byte("hello")) + `}}`, fault.ProcessingFailed, "image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
-		{"stamp", `{` + source + `,"text":"x","position":"middle"}`, fault.InvalidRequest, "position", `must be one of center, top, bottom, top-left, top-right, bottom-left, bottom-right, or an object with x and y; got "middle"`},
-		{"stamp", `{` + source + `,"text":"x","position":{"x":1}}`, fault.InvalidRequest, "position.y", "is required"},
-		{"form/fill", `{` + source + `,"fields":{"name":"x"}}`, fault.InvalidRequest, "fields", "cannot be filled: the PDF has no form"},
-		{"form/fill", `{"file":` + formSource(t) + `,"fields":{"agree":"x"}}`, fault.InvalidRequest, "fields.agree", `takes true, false or "Yes"; got "x"`},
+		{"raster", `{` + source + `,"dpi":601}`, apierror.InvalidRequest, "dpi", "must be between 36 and 600; got 601"},
+		{"raster", `{` + source + `,"pages":"4"}`, apierror.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
+		{"raster", `{` + source + `,"type":"gif"}`, apierror.InvalidRequest, "type", `must be one of png, jpeg; got "gif"`},
+		{"text", `{"file":` + inline([]byte("hello")) + `}`, apierror.ProcessingFailed, "file", "is not a PDF"},
+		{"from-images", `{"files":[{"file":` + inline([]byte("hello")) + `}]}`, apierror.ProcessingFailed, "files[0].file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)[:50]) + `}]}`, apierror.ProcessingFailed, "files[0].file", "is a damaged image, or of a kind that cannot be read"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"width":100}}`, apierror.InvalidRequest, "options.height", "is required beside options.width"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"format":"A4","margin":{"top":"200mm","bottom":"100mm"}}}`, apierror.InvalidRequest, "options.margin.bottom", "leaves no room: top and bottom are 300mm together, the page is 297mm high"},
+		{"stamp", `{` + source + `}`, apierror.InvalidRequest, "text", "is required, or another stamp in its place: give exactly one of text, image"},
+		{"stamp", `{` + source + `,"text":"x",` + picture + `}`, apierror.InvalidRequest, "image", "cannot stand beside text: give exactly one of text, image"},
+		{"stamp", `{` + source + `,"text":"x","stamps":[{"text":"y"}]}`, apierror.InvalidRequest, "stamps", "cannot stand beside text, image and what goes with them: give all of it in stamps"},
+		{"stamp", `{` + source + `,"stamps":[{"text":"y"},{"rotate":1}]}`, apierror.InvalidRequest, "stamps[1].text", "is required, or another stamp in its place: give exactly one of text, image"},
+		{"stamp", `{` + source + `,"stamps":[{"image":{"file":` + inline([]byte("hello")) + `}}]}`, apierror.ProcessingFailed, "stamps[0].image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
+		{"stamp", `{` + source + `,"text":"x","tiled":true,"position":"top"}`, apierror.InvalidRequest, "position", "cannot stand beside tiled"},
+		{"stamp", `{` + source + `,"text":"x","color":"url(x)"}`, apierror.InvalidRequest, "color", `must be a CSS colour such as #c00, #cc0000 or crimson; got "url(x)"`},
+		{"stamp", `{` + source + `,"image":{"file":` + inline([]byte("hello")) + `}}`, apierror.ProcessingFailed, "image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
+		{"stamp", `{` + source + `,"text":"x","position":"middle"}`, apierror.InvalidRequest, "position", `must be one of center, top, bottom, top-left, top-right, bottom-left, bottom-right, or an object with x and y; got "middle"`},
+		{"stamp", `{` + source + `,"text":"x","position":{"x":1}}`, apierror.InvalidRequest, "position.y", "is required"},
+		{"form/fill", `{` + source + `,"fields":{"name":"x"}}`, apierror.InvalidRequest, "fields", "cannot be filled: the PDF has no form"},
+		{"form/fill", `{"file":` + formSource(t) + `,"fields":{"agree":"x"}}`, apierror.InvalidRequest, "fields.agree", `takes true, false or "Yes"; got "x"`},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
-		if want := []fault.Detail{{Field: test.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
+		if want := []apierror.Detail{{Field: test.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
 			t.Errorf("%s: details %+v, want %+v", test.path, failure.Details, want)
 		}
 	}

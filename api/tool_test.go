@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/internal/slow"
 	"relaypdf/render"
 )
@@ -183,8 +183,8 @@ func TestAttachmentsComeBack(t *testing.T) {
 	if err := json.Unmarshal([]byte(send(`{"file":`+inline([]byte(without))+`}`).OK(t).Body), &list); err != nil || len(list.Attachments) != 1 {
 		t.Errorf("left is %+v, %v", list, err)
 	}
-	refused := send(`{`+source+`,"action":"remove","names":["c"]}`).Refused(t, fault.InvalidRequest)
-	want := []fault.Detail{{Field: "names", Message: `has "c", which is not attached; attached are "a.txt", "b"`}}
+	refused := send(`{`+source+`,"action":"remove","names":["c"]}`).Refused(t, apierror.InvalidRequest)
+	want := []apierror.Detail{{Field: "names", Message: `has "c", which is not attached; attached are "a.txt", "b"`}}
 	if !reflect.DeepEqual(refused.Details, want) {
 		t.Errorf("details %+v, want %+v", refused.Details, want)
 	}
@@ -247,28 +247,28 @@ func TestToolsFail(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		path, body string
-		code       fault.Code
+		code       apierror.Code
 		field      string
 		message    string
 	}{
-		{"compress", `{"file":` + inline([]byte("GIF89a")) + `}`, fault.ProcessingFailed, "file", "is not a PDF"},
-		{"info", `{"file":` + inline([]byte("%PDF-1.7\nnothing")) + `}`, fault.ProcessingFailed, "file", "is damaged, and could not be repaired"},
-		{"extract", `{"file":` + locked + `}`, fault.ProcessingFailed, "password", "is required: the PDF is encrypted and does not open without one"},
-		{"unlock", `{"file":` + locked + `,"password":"guess"}`, fault.ProcessingFailed, "password", "is wrong: it does not open the PDF"},
-		{"merge", `{"files":[{` + source + `},{"file":` + locked + `}]}`, fault.ProcessingFailed, "files[1].password", "is required: the PDF is encrypted and does not open without one"},
-		{"merge", `{"files":[{` + source + `},{"file":` + inline([]byte("x")) + `}]}`, fault.ProcessingFailed, "files[1].file", "is not a PDF"},
-		{"extract", `{` + source + `,"pages":"2-4"}`, fault.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
-		{"rotate", `{` + source + `,"degrees":90,"pages":[9]}`, fault.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
-		{"delete-pages", `{` + source + `,"pages":"-3"}`, fault.InvalidRequest, "pages", "selects all pages of the document, which has 3; at least one must stay"},
-		{"crop", `{` + source + `,"box":{"x":10000,"y":0,"width":3,"height":3},"pages":[2]}`, fault.InvalidRequest, "box", "leaves nothing of page 2"},
-		{"crop", `{` + source + `,"margins":{"top":"100in","bottom":"100in"}}`, fault.InvalidRequest, "margins", "leaves nothing of page 1"},
-		{"crop", `{` + source + `,"margins":{}}`, fault.InvalidRequest, "margins", "cut nothing off: at least one of top, right, bottom, left must be more than 0"},
-		{"attachments", `{` + source + `,"action":"extract"}`, fault.InvalidRequest, "file", "has no attachments"},
-		{"extract-images", `{` + source + `}`, fault.InvalidRequest, "file", "has no such images on these pages"},
-		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, fault.InvalidRequest, "bookmarks[0].page", "goes beyond the end; the document's page count is 3"},
+		{"compress", `{"file":` + inline([]byte("GIF89a")) + `}`, apierror.ProcessingFailed, "file", "is not a PDF"},
+		{"info", `{"file":` + inline([]byte("%PDF-1.7\nnothing")) + `}`, apierror.ProcessingFailed, "file", "is damaged, and could not be repaired"},
+		{"extract", `{"file":` + locked + `}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted and does not open without one"},
+		{"unlock", `{"file":` + locked + `,"password":"guess"}`, apierror.ProcessingFailed, "password", "is wrong: it does not open the PDF"},
+		{"merge", `{"files":[{` + source + `},{"file":` + locked + `}]}`, apierror.ProcessingFailed, "files[1].password", "is required: the PDF is encrypted and does not open without one"},
+		{"merge", `{"files":[{` + source + `},{"file":` + inline([]byte("x")) + `}]}`, apierror.ProcessingFailed, "files[1].file", "is not a PDF"},
+		{"extract", `{` + source + `,"pages":"2-4"}`, apierror.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
+		{"rotate", `{` + source + `,"degrees":90,"pages":[9]}`, apierror.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
+		{"delete-pages", `{` + source + `,"pages":"-3"}`, apierror.InvalidRequest, "pages", "selects all pages of the document, which has 3; at least one must stay"},
+		{"crop", `{` + source + `,"box":{"x":10000,"y":0,"width":3,"height":3},"pages":[2]}`, apierror.InvalidRequest, "box", "leaves nothing of page 2"},
+		{"crop", `{` + source + `,"margins":{"top":"100in","bottom":"100in"}}`, apierror.InvalidRequest, "margins", "leaves nothing of page 1"},
+		{"crop", `{` + source + `,"margins":{}}`, apierror.InvalidRequest, "margins", "cut nothing off: at least one of top, right, bottom, left must be more than 0"},
+		{"attachments", `{` + source + `,"action":"extract"}`, apierror.InvalidRequest, "file", "has no attachments"},
+		{"extract-images", `{` + source + `}`, apierror.InvalidRequest, "file", "has no such images on these pages"},
+		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, apierror.InvalidRequest, "bookmarks[0].page", "goes beyond the end; the document's page count is 3"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
-		want := []fault.Detail{{Field: test.field, Message: test.message}}
+		want := []apierror.Detail{{Field: test.field, Message: test.message}}
 		if !reflect.DeepEqual(failure.Details, want) {
 			t.Errorf("%s: details %+v, want %+v", test.path, failure.Details, want)
 		}
@@ -293,19 +293,19 @@ func TestSourcesAreFetched(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		address string
-		code    fault.Code
+		code    apierror.Code
 		message string
 	}{
-		{lab.files.URL + "/gone", fault.ProcessingFailed, "could not be fetched: the address answered with status 410"},
-		{lab.files.URL + "/loop", fault.ProcessingFailed, "could not be fetched: the address redirects more than 10 times"},
-		{lab.files.URL + "/large", fault.PayloadTooLarge, "is larger than 524288 bytes"},
-		{lab.files.URL + "/endless", fault.PayloadTooLarge, "is larger than 524288 bytes"},
-		{lab.files.URL + "/empty", fault.InvalidRequest, "leads to an empty file"},
-		{lab.files.URL + "/inwards", fault.URLNotAllowed, "must be an http or https address of a public host"},
-		{"http://127.0.0.1/", fault.URLNotAllowed, "must be an http or https address of a public host"},
-		{"http://169.254.169.254/latest/meta-data", fault.URLNotAllowed, "must be an http or https address of a public host"},
-		{"file:///etc/passwd", fault.URLNotAllowed, "must be an http or https address of a public host"},
-		{"https://no-such-host.invalid/a.pdf", fault.ProcessingFailed, "could not be fetched: the address has a host name that does not exist"},
+		{lab.files.URL + "/gone", apierror.ProcessingFailed, "could not be fetched: the address answered with status 410"},
+		{lab.files.URL + "/loop", apierror.ProcessingFailed, "could not be fetched: the address redirects more than 10 times"},
+		{lab.files.URL + "/large", apierror.PayloadTooLarge, "is larger than 524288 bytes"},
+		{lab.files.URL + "/endless", apierror.PayloadTooLarge, "is larger than 524288 bytes"},
+		{lab.files.URL + "/empty", apierror.InvalidRequest, "leads to an empty file"},
+		{lab.files.URL + "/inwards", apierror.URLNotAllowed, "must be an http or https address of a public host"},
+		{"http://127.0.0.1/", apierror.URLNotAllowed, "must be an http or https address of a public host"},
+		{"http://169.254.169.254/latest/meta-data", apierror.URLNotAllowed, "must be an http or https address of a public host"},
+		{"file:///etc/passwd", apierror.URLNotAllowed, "must be an http or https address of a public host"},
+		{"https://no-such-host.invalid/a.pdf", apierror.ProcessingFailed, "could not be fetched: the address has a host name that does not exist"},
 	} {
 		good := `{"url":"` + lab.files.URL + `/letters.pdf"}`
 		for path, call := range map[string]struct{ body, field string }{
@@ -313,7 +313,7 @@ func TestSourcesAreFetched(t *testing.T) {
 			"merge": {`{"files":[` + good + `,{"url":"` + test.address + `"}]}`, "files[1].url"},
 		} {
 			failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + path, Body: call.body}).Refused(t, test.code)
-			if want := []fault.Detail{{Field: call.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
+			if want := []apierror.Detail{{Field: call.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
 				t.Errorf("%s of %s: details %+v, want %+v", path, test.address, failure.Details, want)
 			}
 		}
@@ -338,10 +338,10 @@ func TestSourcesAreEarlierResults(t *testing.T) {
 	missing.Body = strings.Replace(read.Body, id, "file_missing", 1)
 	var failures []apitest.Failure
 	for _, q := range []apitest.Request{foreign, missing} {
-		failures = append(failures, s.Send(t, q).Refused(t, fault.InvalidRequest))
+		failures = append(failures, s.Send(t, q).Refused(t, apierror.InvalidRequest))
 	}
 	s.Clock.Advance(25 * time.Hour)
-	failures = append(failures, s.Send(t, read).Refused(t, fault.InvalidRequest))
+	failures = append(failures, s.Send(t, read).Refused(t, apierror.InvalidRequest))
 	for i, failure := range failures {
 		failure.RequestID = failures[0].RequestID
 		if failures[0].RequestID = failure.RequestID; !reflect.DeepEqual(failure, failures[0]) || failure.Details[0].Field != "fileId" {

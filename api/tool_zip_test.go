@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 )
 
 // unpack returns the names and the contents of an archive.
@@ -92,8 +92,8 @@ func TestZipOfThirty(t *testing.T) {
 		t.Error("the contents are not those of the files in their order")
 	}
 	files = append(files, files[0])
-	failure := s.Send(t, apitest.Request{Path: "/v1/zip", Body: `{"files":[` + strings.Join(files, ",") + `]}`}).Refused(t, fault.InvalidRequest)
-	if want := []fault.Detail{{Field: "files", Message: "must be an array of 1 to 30 items; got an array of 31 items"}}; !reflect.DeepEqual(failure.Details, want) {
+	failure := s.Send(t, apitest.Request{Path: "/v1/zip", Body: `{"files":[` + strings.Join(files, ",") + `]}`}).Refused(t, apierror.InvalidRequest)
+	if want := []apierror.Detail{{Field: "files", Message: "must be an array of 1 to 30 items; got an array of 31 items"}}; !reflect.DeepEqual(failure.Details, want) {
 		t.Errorf("details %+v, want %+v", failure.Details, want)
 	}
 }
@@ -106,21 +106,21 @@ func TestZipFails(t *testing.T) {
 	good := `{"file":"YQ","filename":"a"}`
 	for _, test := range []struct {
 		body string
-		code fault.Code
-		want []fault.Detail
+		code apierror.Code
+		want []apierror.Detail
 	}{
-		{`{}`, fault.InvalidRequest, []fault.Detail{{Field: "files", Message: "is required"}}},
-		{`{"files":[{"file":"YQ"},{"filename":"b"},{"file":"YQ","url":"https://a.example","filename":"c"}]}`, fault.InvalidRequest, []fault.Detail{
+		{`{}`, apierror.InvalidRequest, []apierror.Detail{{Field: "files", Message: "is required"}}},
+		{`{"files":[{"file":"YQ"},{"filename":"b"},{"file":"YQ","url":"https://a.example","filename":"c"}]}`, apierror.InvalidRequest, []apierror.Detail{
 			{Field: "files[0].filename", Message: "is required"},
 			{Field: "files[1].file", Message: "is required, or another source in its place: " + sources},
 			{Field: "files[2].file", Message: "cannot stand beside url: " + sources}}},
-		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/gone","filename":"b"}]}`, fault.ProcessingFailed, []fault.Detail{
+		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/gone","filename":"b"}]}`, apierror.ProcessingFailed, []apierror.Detail{
 			{Field: "files[1].url", Message: "could not be fetched: the address answered with status 410"}}},
-		{`{"files":[` + good + `,{"url":"http://169.254.169.254/","filename":"b"}]}`, fault.URLNotAllowed, []fault.Detail{
+		{`{"files":[` + good + `,{"url":"http://169.254.169.254/","filename":"b"}]}`, apierror.URLNotAllowed, []apierror.Detail{
 			{Field: "files[1].url", Message: "must be an http or https address of a public host"}}},
-		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/large","filename":"b"}]}`, fault.PayloadTooLarge, []fault.Detail{
+		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/large","filename":"b"}]}`, apierror.PayloadTooLarge, []apierror.Detail{
 			{Field: "files[1].url", Message: "is larger than 524288 bytes"}}},
-		{`{"files":[` + good + `,{"fileId":"file_missing","filename":"b"}]}`, fault.InvalidRequest, []fault.Detail{
+		{`{"files":[` + good + `,{"fileId":"file_missing","filename":"b"}]}`, apierror.InvalidRequest, []apierror.Detail{
 			{Field: "files[1].fileId", Message: "is not the id of a file of this account that can still be read"}}},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/zip", Body: test.body}).Refused(t, test.code)

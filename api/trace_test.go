@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/telemetry"
@@ -53,7 +53,7 @@ func TestTraces(t *testing.T) {
 		}
 		endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`/hook?token=query-of-the-hook"}`)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"words-of-the-document","response":"url"}`, Header: from(syncTrace)}).OK(t)
-		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"words-of-the-document","label":"b"}`, Header: from(badTrace)}).Refused(t, fault.InternalError)
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"words-of-the-document","label":"b"}`, Header: from(badTrace)}).Refused(t, apierror.InternalError)
 		job := s.Enqueue(t, apitest.Request{
 			Path:   echo,
 			Body:   `{"text":"words-of-the-document","response":"async","callbackUrl":"` + receiver.URL + `/back?token=query-of-the-hook"}`,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/middleware"
 )
 
@@ -32,10 +32,10 @@ type nowhere struct{ *API }
 
 // serve answers for a path or a method that no route has: in JSON under the
 // interface, else as a page.
-func (a nowhere) serve(code fault.Code) http.HandlerFunc {
+func (a nowhere) serve(code apierror.Code) http.HandlerFunc {
 	refuse := a.API.serve(a.unknown(code))
 	return func(w http.ResponseWriter, r *http.Request) {
-		if code == fault.MethodNotAllowed {
+		if code == apierror.MethodNotAllowed {
 			w.Header().Set("Allow", middleware.Allowed(a.handler, r.URL.Path))
 		}
 		if isService(r.URL.Path) {
@@ -48,9 +48,9 @@ func (a nowhere) serve(code fault.Code) http.HandlerFunc {
 
 // unknown answers for paths and methods of the interface that no route has. A
 // POST under /v1 without a valid key learns nothing but that it needs one.
-func (a nowhere) unknown(code fault.Code) func(http.ResponseWriter, *http.Request) error {
+func (a nowhere) unknown(code apierror.Code) func(http.ResponseWriter, *http.Request) error {
 	refuse := func(_ http.ResponseWriter, r *http.Request) error {
-		return &fault.Error{Code: code, Message: a.unknownText(code, r.URL.Path)}
+		return &apierror.Error{Code: code, Message: a.unknownText(code, r.URL.Path)}
 	}
 	withKey := a.authenticated(a.limited(refuse))
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -63,8 +63,8 @@ func (a nowhere) unknown(code fault.Code) func(http.ResponseWriter, *http.Reques
 
 // unknownText names the path that was probably meant, or the methods that a
 // path takes.
-func (a nowhere) unknownText(code fault.Code, path string) string {
-	if code == fault.MethodNotAllowed {
+func (a nowhere) unknownText(code apierror.Code, path string) string {
+	if code == apierror.MethodNotAllowed {
 		return code.Text() + " It takes " + strings.ReplaceAll(middleware.Allowed(a.handler, path), ", ", " or ") + "."
 	}
 	if near := middleware.Nearest(path, a.paths); near != "" {
@@ -85,8 +85,8 @@ var missing = template.Must(template.New("missing").Parse(`<!doctype html>
 `))
 
 // missingPage answers a browser.
-func (a nowhere) missingPage(w http.ResponseWriter, r *http.Request, code fault.Code) {
-	h, status := w.Header(), (&fault.Error{Code: code}).Status()
+func (a nowhere) missingPage(w http.ResponseWriter, r *http.Request, code apierror.Code) {
+	h, status := w.Header(), (&apierror.Error{Code: code}).Status()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'")
 	w.WriteHeader(status)

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
@@ -148,21 +148,21 @@ func TestUploadRefused(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for name, q := range map[string]struct {
 		request apitest.Request
-		code    fault.Code
+		code    apierror.Code
 		said    string
 	}{
-		"nothing":            {apitest.Request{}, fault.InvalidRequest, "must not be empty"},
-		"too large":          {apitest.Request{Body: large}, fault.PayloadTooLarge, "file is larger than 524288 bytes"},
-		"far too large":      {apitest.Request{Body: strings.Repeat(large, 4)}, fault.PayloadTooLarge, "file is larger"},
-		"too large a form":   {form([3]string{"file", "a", large}), fault.PayloadTooLarge, "file is larger than 524288 bytes"},
-		"much else in it":    {form([3]string{"other", "a", strings.Repeat(large, 4)}, [3]string{"file", "a", "x"}), fault.PayloadTooLarge, "file is larger than 524288 bytes"},
-		"an empty form":      {form(), fault.InvalidRequest, "missing"},
-		"another field":      {form([3]string{"document", "a", "x"}), fault.InvalidRequest, "missing from the form"},
-		"an empty file":      {form([3]string{"file", "a", ""}), fault.InvalidRequest, "must not be empty"},
-		"two files":          {form([3]string{"file", "a", "x"}, [3]string{"file", "b", "x"}), fault.InvalidRequest, "twice"},
-		"a form cut short":   {cut, fault.InvalidRequest, "did not arrive whole"},
-		"a form without end": {apitest.Request{Body: "x", Header: http.Header{"Content-Type": {"multipart/form-data"}}}, fault.InvalidRequest, "boundary"},
-		"no key":             {apitest.Request{Body: large, Header: without()}, fault.Unauthorized, "key is required"},
+		"nothing":            {apitest.Request{}, apierror.InvalidRequest, "must not be empty"},
+		"too large":          {apitest.Request{Body: large}, apierror.PayloadTooLarge, "file is larger than 524288 bytes"},
+		"far too large":      {apitest.Request{Body: strings.Repeat(large, 4)}, apierror.PayloadTooLarge, "file is larger"},
+		"too large a form":   {form([3]string{"file", "a", large}), apierror.PayloadTooLarge, "file is larger than 524288 bytes"},
+		"much else in it":    {form([3]string{"other", "a", strings.Repeat(large, 4)}, [3]string{"file", "a", "x"}), apierror.PayloadTooLarge, "file is larger than 524288 bytes"},
+		"an empty form":      {form(), apierror.InvalidRequest, "missing"},
+		"another field":      {form([3]string{"document", "a", "x"}), apierror.InvalidRequest, "missing from the form"},
+		"an empty file":      {form([3]string{"file", "a", ""}), apierror.InvalidRequest, "must not be empty"},
+		"two files":          {form([3]string{"file", "a", "x"}, [3]string{"file", "b", "x"}), apierror.InvalidRequest, "twice"},
+		"a form cut short":   {cut, apierror.InvalidRequest, "did not arrive whole"},
+		"a form without end": {apitest.Request{Body: "x", Header: http.Header{"Content-Type": {"multipart/form-data"}}}, apierror.InvalidRequest, "boundary"},
+		"no key":             {apitest.Request{Body: large, Header: without()}, apierror.Unauthorized, "key is required"},
 	} {
 		q.request.Path = "/v1/files"
 		if got := s.Send(t, q.request).Refused(t, q.code); !strings.Contains(got.Message, q.said) {
@@ -215,7 +215,7 @@ func TestUploadQuotaIsNamed(t *testing.T) {
 	if err := s.Store.AddUpload(t.Context(), large); err != nil {
 		t.Fatal(err)
 	}
-	got := s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, fault.InvalidRequest)
+	got := s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, apierror.InvalidRequest)
 	want := "at most 1000 uploads of 5 GiB in all, and yours has 1 with 5368709120 bytes; delete some, or wait for the 24 hours that each lasts: the first ends at " +
 		large.ExpiresAt.UTC().Format(time.RFC3339) + "."
 	if !strings.Contains(got.Message, want) {
@@ -250,8 +250,8 @@ func TestJobKeepsItsFiles(t *testing.T) {
 		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).OK(t)
 		s.Clock.Advance(23 * time.Hour)
 		s.API.Calls.Reaper().Once(t.Context())
-		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).Refused(t, fault.NotFound)
-		s.Send(t, apitest.Request{Path: copying, Body: body}).Refused(t, fault.InvalidRequest)
+		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).Refused(t, apierror.NotFound)
+		s.Send(t, apitest.Request{Path: copying, Body: body}).Refused(t, apierror.InvalidRequest)
 		s.Work(t)
 		if job = s.Await(t, job.ID); job.Status != "completed" {
 			t.Fatalf("the job is %+v, its error %+v", job, job.Error)
@@ -277,9 +277,9 @@ func TestJobNeedsItsFiles(t *testing.T) {
 		expired := send(t, s, "x")
 		s.Clock.Advance(24 * time.Hour)
 		s.API.Calls.Reaper().Once(t.Context())
-		want := []fault.Detail{{Field: "fileId", Message: "is not the id of a file of this account that can still be read"}}
+		want := []apierror.Detail{{Field: "fileId", Message: "is not the id of a file of this account that can still be read"}}
 		for _, id := range []string{"file_none", foreign, expired} {
-			got := s.Send(t, apitest.Request{Path: copying, Body: `{"fileId":"` + id + `","response":"async"}`}).Refused(t, fault.InvalidRequest)
+			got := s.Send(t, apitest.Request{Path: copying, Body: `{"fileId":"` + id + `","response":"async"}`}).Refused(t, apierror.InvalidRequest)
 			if !reflect.DeepEqual(got.Details, want) || got.Message != "fileId "+want[0].Message+"." {
 				t.Errorf("details %+v, message %q; want %+v", got.Details, got.Message, want)
 			}
@@ -298,18 +298,18 @@ func TestDeleteFile(t *testing.T) {
 		return s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id, Header: header})
 	}
 	for _, id := range []string{upload, result} {
-		remove(id, without()).Refused(t, fault.Unauthorized)
-		missing := remove("file_none", bearerOf(eve)).Refused(t, fault.NotFound)
-		if foreign := remove(id, bearerOf(eve)).Refused(t, fault.NotFound); foreign.Message != missing.Message {
+		remove(id, without()).Refused(t, apierror.Unauthorized)
+		missing := remove("file_none", bearerOf(eve)).Refused(t, apierror.NotFound)
+		if foreign := remove(id, bearerOf(eve)).Refused(t, apierror.NotFound); foreign.Message != missing.Message {
 			t.Errorf("another account's file: %q, want what a missing one gets, %q", foreign.Message, missing.Message)
 		}
 		if got := remove(id, nil).OK(t); strings.TrimSpace(got.Body) != `{"ok":true}` {
 			t.Errorf("got %s, want ok", got.Body)
 		}
-		remove(id, nil).Refused(t, fault.NotFound)
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, fault.NotFound)
+		remove(id, nil).Refused(t, apierror.NotFound)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, apierror.NotFound)
 	}
-	remove(waiting, nil).Refused(t, fault.NotFound)
+	remove(waiting, nil).Refused(t, apierror.NotFound)
 	for _, effect := range s.Effects(t) {
 		if strings.HasPrefix(effect, "file ") {
 			t.Errorf("%s is left", effect)
@@ -329,9 +329,9 @@ func TestUploadIsItsOwners(t *testing.T) {
 	if disposition := got.Header.Get("Content-Disposition"); got.Body != "mine" || !strings.Contains(disposition, `filename="a.txt"`) {
 		t.Errorf("the owner got %q, %s", got.Body, disposition)
 	}
-	want := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/file_none"}).Refused(t, fault.NotFound).Message
+	want := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/file_none"}).Refused(t, apierror.NotFound).Message
 	for name, header := range map[string]http.Header{"none": without(), "another's": bearerOf(other), "a wrong one": bearerOf("pdf_live_wrong")} {
-		if message := s.Send(t, apitest.Request{Method: "GET", Path: path, Header: header}).Refused(t, fault.NotFound).Message; message != want {
+		if message := s.Send(t, apitest.Request{Method: "GET", Path: path, Header: header}).Refused(t, apierror.NotFound).Message; message != want {
 			t.Errorf("%s: message %q, want that of a file that never was, %q", name, message, want)
 		}
 	}

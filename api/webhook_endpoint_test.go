@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 	"relaypdf/store/storetest"
 )
@@ -51,7 +51,7 @@ func TestWebhookEndpoint(t *testing.T) {
 		if got, want := strings.TrimSpace(s.Send(t, gone).OK(t).Body), `{"ok":true}`; got != want {
 			t.Errorf("the answer to a deletion is %s, want %s", got, want)
 		}
-		s.Send(t, gone).Refused(t, fault.NotFound)
+		s.Send(t, gone).Refused(t, apierror.NotFound)
 		expectEffects(t, s)
 	})
 }
@@ -87,29 +87,29 @@ func TestWebhookFaults(t *testing.T) {
 	endpoint := s.NewWebhook(t, `{"url":"https://example.com/"}`)
 	for _, c := range []struct {
 		method, body string
-		code         fault.Code
+		code         apierror.Code
 		fields       []string
 	}{
-		{"POST", `{}`, fault.InvalidRequest, []string{"url"}},
-		{"POST", `{"url":null}`, fault.InvalidRequest, []string{"url"}},
-		{"POST", `{"url":7,"events":["job.done","job.failed",3],"name":"x"}`, fault.InvalidRequest, []string{"events[0]", "events[2]", "name", "url"}},
-		{"POST", `{"url":"https://example.com/","events":[]}`, fault.InvalidRequest, []string{"events"}},
-		{"POST", `{"url":"https://example.com/","events":"job.failed"}`, fault.InvalidRequest, []string{"events"}},
-		{"POST", `{"url":"https://example.com/","events":["webhook.test"]}`, fault.InvalidRequest, []string{"events[0]"}},
-		{"POST", `{"url":"https://example.com/","events":["callback"]}`, fault.InvalidRequest, []string{"events[0]"}},
-		{"POST", `{"url":"https://example.com/","enabled":true}`, fault.InvalidRequest, []string{"enabled"}},
-		{"POST", `{"url":"https://example.com/` + strings.Repeat("x", 2048) + `"}`, fault.InvalidRequest, []string{"url"}},
-		{"POST", `{"url":"https://example.com/","url":"https://example.com/"}`, fault.InvalidRequest, []string{"url"}},
-		{"POST", `7`, fault.InvalidRequest, []string{""}},
-		{"POST", ``, fault.InvalidRequest, []string{""}},
-		{"PATCH", `{"enabled":"no","url":"","secret":"x"}`, fault.InvalidRequest, []string{"enabled", "secret", "url"}},
-		{"POST", `{"url":"http://example.com/"}`, fault.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"https://10.0.0.1/"}`, fault.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"https://localhost/"}`, fault.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"https://user:pass@example.com/"}`, fault.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"/relative"}`, fault.URLNotAllowed, []string{"url"}},
-		{"PATCH", `{"url":"https://169.254.169.254/latest"}`, fault.URLNotAllowed, []string{"url"}},
-		{"PATCH", `{"url":"file:///etc/passwd","enabled":false}`, fault.URLNotAllowed, []string{"url"}},
+		{"POST", `{}`, apierror.InvalidRequest, []string{"url"}},
+		{"POST", `{"url":null}`, apierror.InvalidRequest, []string{"url"}},
+		{"POST", `{"url":7,"events":["job.done","job.failed",3],"name":"x"}`, apierror.InvalidRequest, []string{"events[0]", "events[2]", "name", "url"}},
+		{"POST", `{"url":"https://example.com/","events":[]}`, apierror.InvalidRequest, []string{"events"}},
+		{"POST", `{"url":"https://example.com/","events":"job.failed"}`, apierror.InvalidRequest, []string{"events"}},
+		{"POST", `{"url":"https://example.com/","events":["webhook.test"]}`, apierror.InvalidRequest, []string{"events[0]"}},
+		{"POST", `{"url":"https://example.com/","events":["callback"]}`, apierror.InvalidRequest, []string{"events[0]"}},
+		{"POST", `{"url":"https://example.com/","enabled":true}`, apierror.InvalidRequest, []string{"enabled"}},
+		{"POST", `{"url":"https://example.com/` + strings.Repeat("x", 2048) + `"}`, apierror.InvalidRequest, []string{"url"}},
+		{"POST", `{"url":"https://example.com/","url":"https://example.com/"}`, apierror.InvalidRequest, []string{"url"}},
+		{"POST", `7`, apierror.InvalidRequest, []string{""}},
+		{"POST", ``, apierror.InvalidRequest, []string{""}},
+		{"PATCH", `{"enabled":"no","url":"","secret":"x"}`, apierror.InvalidRequest, []string{"enabled", "secret", "url"}},
+		{"POST", `{"url":"http://example.com/"}`, apierror.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"https://10.0.0.1/"}`, apierror.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"https://localhost/"}`, apierror.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"https://user:pass@example.com/"}`, apierror.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"/relative"}`, apierror.URLNotAllowed, []string{"url"}},
+		{"PATCH", `{"url":"https://169.254.169.254/latest"}`, apierror.URLNotAllowed, []string{"url"}},
+		{"PATCH", `{"url":"file:///etc/passwd","enabled":false}`, apierror.URLNotAllowed, []string{"url"}},
 	} {
 		path := webhooks
 		if c.method == http.MethodPatch {
@@ -139,7 +139,7 @@ func TestTooManyWebhooks(t *testing.T) {
 	for range 25 {
 		s.NewWebhook(t, `{"url":"https://example.com/"}`)
 	}
-	failure := s.Send(t, apitest.Request{Path: webhooks, Body: `{"url":"https://example.com/"}`}).Refused(t, fault.InvalidRequest)
+	failure := s.Send(t, apitest.Request{Path: webhooks, Body: `{"url":"https://example.com/"}`}).Refused(t, apierror.InvalidRequest)
 	if !strings.Contains(failure.Message, "25") {
 		t.Errorf("the message does not name the limit: %s", failure.Message)
 	}
@@ -168,12 +168,12 @@ func TestWebhooksAreNotForOthers(t *testing.T) {
 			return s.Send(t, apitest.Request{Method: route.Method, Path: strings.Replace(route.Path, "{id}", id, 1), Body: "{}", Header: other})
 		}
 		got, missing := answer(theirs), answer("we_missing")
-		got.Refused(t, fault.NotFound)
+		got.Refused(t, apierror.NotFound)
 		if got.Body != missing.Body || got.Status != missing.Status {
 			t.Errorf("%s %s: another account's is %q, a missing one %q", route.Method, route.Path, got.Body, missing.Body)
 		}
-		answer("%00").Refused(t, fault.NotFound)
-		answer("deliveries").Refused(t, fault.NotFound)
+		answer("%00").Refused(t, apierror.NotFound)
+		answer("deliveries").Refused(t, apierror.NotFound)
 	}
 	if routes != 7 {
 		t.Errorf("went through %d routes, want 7", routes)
@@ -194,9 +194,9 @@ func TestWebhookPostsAreLimited(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	for n := range 6 {
 		answer := s.Send(t, apitest.Request{Path: webhooks + "/we_missing/test"})
-		want := fault.NotFound
+		want := apierror.NotFound
 		if n == 5 {
-			want = fault.RateLimited
+			want = apierror.RateLimited
 		}
 		answer.Refused(t, want)
 		if answer.Header.Get("RateLimit") == "" {
@@ -222,5 +222,5 @@ func TestDeletionCancelsDeliveries(t *testing.T) {
 	if got := strings.TrimSpace(s.Send(t, apitest.Request{Method: http.MethodGet, Path: webhooks + "/deliveries"}).OK(t).Body); got != want {
 		t.Errorf("the deliveries are\n%s, want\n%s", got, want)
 	}
-	s.Send(t, apitest.Request{Path: webhooks + "/deliveries/" + d.ID + "/replay"}).Refused(t, fault.InvalidRequest)
+	s.Send(t, apitest.Request{Path: webhooks + "/deliveries/" + d.ID + "/replay"}).Refused(t, apierror.InvalidRequest)
 }

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
 	"relaypdf/client/webhook"
@@ -113,7 +113,7 @@ func TestCallbackIsDelivered(t *testing.T) {
 	if d.EndpointID != nil || d.Event.ID != got.Header.Get("Webhook-Id") || d.Event.Type != "callback" {
 		t.Errorf("the delivery is %+v", d)
 	}
-	s.Send(t, apitest.Request{Path: "/v1/webhooks/deliveries/" + d.ID + "/replay"}).Refused(t, fault.InvalidRequest)
+	s.Send(t, apitest.Request{Path: "/v1/webhooks/deliveries/" + d.ID + "/replay"}).Refused(t, apierror.InvalidRequest)
 }
 
 // TestReceiversThatFail: what the owner is told of each, and when the next
@@ -167,7 +167,7 @@ func TestReceiversThatFail(t *testing.T) {
 				if d.Status != "failed" || d.NextAttemptAt != nil {
 					t.Errorf("the delivery is %+v, want it failed", d)
 				}
-				s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/test"}).Refused(t, fault.InvalidRequest)
+				s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/test"}).Refused(t, apierror.InvalidRequest)
 				return
 			}
 			if d.Status != "pending" || d.NextAttemptAt == nil {
@@ -202,7 +202,7 @@ func TestRetriesCarryTheSameEvent(t *testing.T) {
 	endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
 	asked := tryOut(t, s, endpoint.ID)
 	replay := apitest.Request{Path: "/v1/webhooks/deliveries/" + asked.ID + "/replay"}
-	s.Send(t, replay).Refused(t, fault.InvalidRequest)
+	s.Send(t, replay).Refused(t, apierror.InvalidRequest)
 	stop := s.Deliver(t)
 	var first apitest.Received
 	for n := range store.MaxAttempts {

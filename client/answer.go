@@ -1,7 +1,7 @@
 package client
 
 import (
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/wire"
 	"relaypdf/store/credit"
 )
@@ -11,31 +11,31 @@ type Amount = credit.Amount
 
 type (
 	// Error is a refusal by the service.
-	Error = fault.Error
+	Error = apierror.Error
 	// Code is the machine-readable name of an error.
-	Code = fault.Code
+	Code = apierror.Code
 	// Detail is one of the fields, headers or limits that were at fault.
-	Detail = fault.Detail
+	Detail = apierror.Detail
 )
 
 // The codes of errors.
 const (
-	InvalidRequest     = fault.InvalidRequest
-	URLNotAllowed      = fault.URLNotAllowed
-	Unauthorized       = fault.Unauthorized
-	PaymentRequired    = fault.PaymentRequired
-	AccountSuspended   = fault.AccountSuspended
-	NotFound           = fault.NotFound
-	MethodNotAllowed   = fault.MethodNotAllowed
-	PreconditionFailed = fault.PreconditionFailed
-	PayloadTooLarge    = fault.PayloadTooLarge
-	RateLimited        = fault.RateLimited
-	RenderFailed       = fault.RenderFailed
-	ProcessingFailed   = fault.ProcessingFailed
-	ConvertUnavailable = fault.ConvertUnavailable
-	AIUnavailable      = fault.AIUnavailable
-	StorageUnavailable = fault.StorageUnavailable
-	InternalError      = fault.InternalError
+	InvalidRequest     = apierror.InvalidRequest
+	URLNotAllowed      = apierror.URLNotAllowed
+	Unauthorized       = apierror.Unauthorized
+	PaymentRequired    = apierror.PaymentRequired
+	AccountSuspended   = apierror.AccountSuspended
+	NotFound           = apierror.NotFound
+	MethodNotAllowed   = apierror.MethodNotAllowed
+	PreconditionFailed = apierror.PreconditionFailed
+	PayloadTooLarge    = apierror.PayloadTooLarge
+	RateLimited        = apierror.RateLimited
+	RenderFailed       = apierror.RenderFailed
+	ProcessingFailed   = apierror.ProcessingFailed
+	ConvertUnavailable = apierror.ConvertUnavailable
+	AIUnavailable      = apierror.AIUnavailable
+	StorageUnavailable = apierror.StorageUnavailable
+	InternalError      = apierror.InternalError
 )
 
 // What the service answers with.

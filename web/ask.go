@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -36,9 +36,9 @@ func (r *refusal) Error() string { return r.ErrorBody.Error.Message }
 func (r *refusal) Is(target error) bool {
 	switch target {
 	case store.ErrNotFound:
-		return r.ErrorBody.Error.Code == fault.NotFound
+		return r.ErrorBody.Error.Code == apierror.NotFound
 	case store.ErrChanged:
-		return r.ErrorBody.Error.Code == fault.PreconditionFailed
+		return r.ErrorBody.Error.Code == apierror.PreconditionFailed
 	}
 	return false
 }
@@ -46,7 +46,7 @@ func (r *refusal) Is(target error) bool {
 // refused returns the refusal that an error is, or nil where something failed.
 func refused(err error) *refusal {
 	var r *refusal
-	if errors.As(err, &r) && r.ErrorBody.Error.Code != fault.InternalError {
+	if errors.As(err, &r) && r.ErrorBody.Error.Code != apierror.InternalError {
 		return r
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/api"
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
@@ -245,10 +245,10 @@ func (s *Server) Send(t testing.TB, q Request) Response {
 
 // Failure is the body of an error.
 type Failure struct {
-	Code      fault.Code     `json:"code"`
-	Message   string         `json:"message"`
-	Details   []fault.Detail `json:"details"`
-	RequestID string         `json:"requestId"`
+	Code      apierror.Code     `json:"code"`
+	Message   string            `json:"message"`
+	Details   []apierror.Detail `json:"details"`
+	RequestID string            `json:"requestId"`
 }
 
 // Failure returns the error that an answer holds, or fails the test.
@@ -264,10 +264,10 @@ func (r Response) Failure(t testing.TB) Failure {
 }
 
 // Refused fails the test unless an answer is the error that is wanted.
-func (r Response) Refused(t testing.TB, want fault.Code) Failure {
+func (r Response) Refused(t testing.TB, want apierror.Code) Failure {
 	t.Helper()
 	got := r.Failure(t)
-	if status := (&fault.Error{Code: want}).Status(); got.Code != want || r.Status != status {
+	if status := (&apierror.Error{Code: want}).Status(); got.Code != want || r.Status != status {
 		t.Errorf("got %d %s (%s), want %d %s", r.Status, got.Code, got.Message, status, want)
 	}
 	return got

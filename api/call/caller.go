@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -136,10 +136,10 @@ func OverRate(verdict ratelimit.Verdict, err error) error {
 	if err != nil {
 		return err
 	}
-	refusal := &fault.Error{Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter), Cause: &RateError{verdict}}
+	refusal := &apierror.Error{Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict}}
 	if text := spentOf(verdict, "requests"); text != "" {
 		refusal.Message = fmt.Sprintf("Too many requests: the limit %q allows %s.", verdict.Refused, text)
-		refusal.Details = []fault.Detail{{Field: verdict.Refused, Message: "allows " + text}}
+		refusal.Details = []apierror.Detail{{Field: verdict.Refused, Message: "allows " + text}}
 	}
 	return refusal
 }
@@ -159,7 +159,7 @@ func spentOf(verdict ratelimit.Verdict, what string) string {
 
 // span tells a length of time in the largest unit of which there are some, rounded up.
 func span(d time.Duration) string {
-	n, unit := fault.Seconds(d), "second"
+	n, unit := apierror.Seconds(d), "second"
 	switch {
 	case n > 2*60*60:
 		n, unit = (n+3599)/3600, "hour"

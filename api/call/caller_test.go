@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
@@ -100,8 +100,8 @@ func TestCallersAreCountedByWhatTheyAre(t *testing.T) {
 	for _, caller := range callers[:4] {
 		for n := range 6 {
 			_, err := do(t, s, caller, "test.echo", `{"text":"a"}`)
-			var refused *fault.Error
-			if limited := errors.As(err, &refused) && refused.Code == fault.RateLimited; limited != (n == 5) || err != nil && !limited {
+			var refused *apierror.Error
+			if limited := errors.As(err, &refused) && refused.Code == apierror.RateLimited; limited != (n == 5) || err != nil && !limited {
 				t.Errorf("call %d of %s: %v", n, caller.Bucket(), err)
 			}
 		}
@@ -117,17 +117,17 @@ func TestCallersAreHeldToTheirScope(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	for name, q := range map[string]struct {
 		change func(*call.Caller)
-		want   fault.Code
+		want   apierror.Code
 	}{
-		"another scope only":     {func(c *call.Caller) { c.Scopes = []string{wire.ScopeTemplates} }, fault.Unauthorized},
-		"another operation only": {func(c *call.Caller) { c.Operations = []string{"test.json"} }, fault.Unauthorized},
-		"a cap below the price":  {func(c *call.Caller) { c.Cap = new(apitest.EchoPrice - 1) }, fault.PaymentRequired},
+		"another scope only":     {func(c *call.Caller) { c.Scopes = []string{wire.ScopeTemplates} }, apierror.Unauthorized},
+		"another operation only": {func(c *call.Caller) { c.Operations = []string{"test.json"} }, apierror.Unauthorized},
+		"a cap below the price":  {func(c *call.Caller) { c.Cap = new(apitest.EchoPrice - 1) }, apierror.PaymentRequired},
 		"this operation, capped": {func(c *call.Caller) { c.Operations, c.Cap = []string{"test.echo"}, new(apitest.EchoPrice) }, ""},
 	} {
 		caller := call.Caller{Account: s.Account, Kind: call.ByGrant, ID: s.Key.ID, Scopes: []string{wire.ScopeDocuments}}
 		q.change(&caller)
 		_, err := do(t, s, caller, "test.echo", `{"text":"a"}`)
-		var refused *fault.Error
+		var refused *apierror.Error
 		if q.want == "" != (err == nil) || err != nil && (!errors.As(err, &refused) || refused.Code != q.want) {
 			t.Errorf("%s: got %v, want %q", name, err, q.want)
 		}

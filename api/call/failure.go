@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -13,29 +13,29 @@ import (
 
 // Fault gives any error its code. This is the only place that does, so the
 // packages below speak of causes and never of codes.
-func Fault(err error) *fault.Error {
-	var known *fault.Error
+func Fault(err error) *apierror.Error {
+	var known *apierror.Error
 	if errors.As(err, &known) {
 		return known
 	}
-	for _, classify := range []func(error) *fault.Error{operation.Failure, moneyError, quotaError, webhookError, elsewhere} {
+	for _, classify := range []func(error) *apierror.Error{operation.Failure, moneyError, quotaError, webhookError, elsewhere} {
 		if e := classify(err); e != nil {
 			e.Cause = err
 			return e
 		}
 	}
 	if errors.Is(err, store.ErrBadList) {
-		e := fault.Invalid("cursor", "must be the nextCursor of an earlier page, or absent")
+		e := apierror.Invalid("cursor", "must be the nextCursor of an earlier page, or absent")
 		e.Cause = err
 		return e
 	}
 	if store.DiskFull(err) {
-		return &fault.Error{Code: fault.StorageUnavailable, Message: diskFull, Cause: err}
+		return &apierror.Error{Code: apierror.StorageUnavailable, Message: diskFull, Cause: err}
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return &fault.Error{Code: fault.NotFound, Cause: err}
+		return &apierror.Error{Code: apierror.NotFound, Cause: err}
 	}
-	return &fault.Error{Code: fault.InternalError, Cause: err}
+	return &apierror.Error{Code: apierror.InternalError, Cause: err}
 }
 
 // diskFull is told where the database cannot keep a call.
@@ -45,7 +45,7 @@ const diskFull = "The disk of the server's database is full; the call was not bi
 const UploadField = "file"
 
 // quotaError refuses an upload that the account has no room for.
-func quotaError(err error) *fault.Error {
+func quotaError(err error) *apierror.Error {
 	var e *store.QuotaError
 	if !errors.As(err, &e) {
 		return nil
@@ -55,29 +55,29 @@ func quotaError(err error) *fault.Error {
 	if !e.Ends.IsZero() {
 		text += ": the first ends at " + e.Ends.Format(time.RFC3339)
 	}
-	return &fault.Error{Code: fault.InvalidRequest, Message: "There is no room for the file: " + text + ".", Details: []fault.Detail{{Field: UploadField, Message: "finds no room: " + text}}}
+	return &apierror.Error{Code: apierror.InvalidRequest, Message: "There is no room for the file: " + text + ".", Details: []apierror.Detail{{Field: UploadField, Message: "finds no room: " + text}}}
 }
 
-func moneyError(err error) *fault.Error {
+func moneyError(err error) *apierror.Error {
 	var funds *store.FundsError
 	var limit *store.LimitError
 	switch {
 	case errors.As(err, &funds):
 		text := fmt.Sprintf("The wallet holds %v and this call costs %v. Add funds to go on.", funds.Balance, funds.Quote)
-		return &fault.Error{Code: fault.PaymentRequired, Message: text, Details: []fault.Detail{{
+		return &apierror.Error{Code: apierror.PaymentRequired, Message: text, Details: []apierror.Detail{{
 			Field: "wallet", Message: "does not cover the call", QuotedMicrodollars: &funds.Quote, LimitMicrodollars: &funds.Balance,
 		}}}
 	case errors.As(err, &limit):
 		return overLimit(limit, limit.Limit, "key")
 	case errors.Is(err, store.ErrSuspended):
-		return &fault.Error{Code: fault.AccountSuspended}
+		return &apierror.Error{Code: apierror.AccountSuspended}
 	}
 	return nil
 }
 
 // overLimit refuses a call that a spending limit does not allow. of is what the limit
 // belongs to where it never renews.
-func overLimit(e *store.LimitError, name, of string) *fault.Error {
+func overLimit(e *store.LimitError, name, of string) *apierror.Error {
 	if e.Limit == store.LimitMaxJob {
 		return overCap(name, e.Quote, e.Microdollars)
 	}
@@ -91,19 +91,19 @@ func overLimit(e *store.LimitError, name, of string) *fault.Error {
 }
 
 // overCap refuses a call that costs more than one call may.
-func overCap(name string, quote, limit credit.Amount) *fault.Error {
+func overCap(name string, quote, limit credit.Amount) *apierror.Error {
 	return overBudget(name, fmt.Sprintf("allows %v for one call", limit), quote, limit)
 }
 
-func overBudget(name, text string, quote, limit credit.Amount) *fault.Error {
-	return &fault.Error{
-		Code: fault.PaymentRequired, Message: fmt.Sprintf("This call costs %v, and %s %s.", quote, name, text),
-		Details: []fault.Detail{{Field: name, Message: text, QuotedMicrodollars: &quote, LimitMicrodollars: &limit}},
+func overBudget(name, text string, quote, limit credit.Amount) *apierror.Error {
+	return &apierror.Error{
+		Code: apierror.PaymentRequired, Message: fmt.Sprintf("This call costs %v, and %s %s.", quote, name, text),
+		Details: []apierror.Detail{{Field: name, Message: text, QuotedMicrodollars: &quote, LimitMicrodollars: &limit}},
 	}
 }
 
 // webhookError words what the store refuses about endpoints and deliveries.
-func webhookError(err error) *fault.Error {
+func webhookError(err error) *apierror.Error {
 	switch {
 	case errors.Is(err, store.ErrTooManyWebhooks):
 		return invalidText(fmt.Sprintf("An account has at most %d webhook endpoints, and this one has them all. Delete one that is not needed any more.", store.MaxWebhooks))
@@ -117,6 +117,6 @@ func webhookError(err error) *fault.Error {
 	return nil
 }
 
-func invalidText(text string) *fault.Error {
-	return &fault.Error{Code: fault.InvalidRequest, Message: text}
+func invalidText(text string) *apierror.Error {
+	return &apierror.Error{Code: apierror.InvalidRequest, Message: text}
 }

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
@@ -37,7 +37,7 @@ func (f Files) put(ctx context.Context, outcome *Outcome) (*store.File, error) {
 	key := store.ResultKey(outcome.CallID, outcome.try)
 	size, err := f.blobs.Put(ctx, key, outcome.Body.Open())
 	if err != nil {
-		return nil, &fault.Error{Code: fault.StorageUnavailable, Cause: err}
+		return nil, &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
 	}
 	warnings, err := warningsText(outcome.Warnings)
 	if err != nil {
@@ -148,12 +148,12 @@ func (e *ElsewhereError) Error() string {
 }
 
 // elsewhere tells clients of it.
-func elsewhere(err error) *fault.Error {
+func elsewhere(err error) *apierror.Error {
 	var e *ElsewhereError
 	if !errors.As(err, &e) {
 		return nil
 	}
-	return &fault.Error{Code: fault.StorageUnavailable, Message: e.Error()}
+	return &apierror.Error{Code: apierror.StorageUnavailable, Message: e.Error()}
 }
 
 // near refuses a call that is waited for where another region keeps its files. Jobs
@@ -201,7 +201,7 @@ func (f Files) Open(ctx context.Context, key string) (*Blob, error) {
 		return nil, f.missing(ctx, key, err)
 	}
 	if err != nil {
-		return nil, &fault.Error{Code: fault.StorageUnavailable, Cause: err}
+		return nil, &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
 	}
 	return &Blob{content, size}, nil
 }
@@ -212,7 +212,7 @@ func (f Files) missing(ctx context.Context, key string, cause error) error {
 	if err == nil && !used[key] {
 		return fmt.Errorf("%w: deleted meanwhile", store.ErrNotFound)
 	}
-	return &fault.Error{Code: fault.StorageUnavailable, Cause: errors.Join(cause, err)}
+	return &apierror.Error{Code: apierror.StorageUnavailable, Cause: errors.Join(cause, err)}
 }
 
 // Size is the number of its bytes.

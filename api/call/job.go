@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
@@ -113,7 +113,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 		switch {
 		case ctx.Err() != nil:
 			outcome = "returned" // to the queue, see giveUp
-		case failure.Code == fault.InternalError:
+		case failure.Code == apierror.InternalError:
 			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", err))
 		}
 	}
@@ -151,7 +151,7 @@ func (p *Pipeline) standing(ctx context.Context, call store.Call) error {
 	case err != nil:
 		return err
 	case account.Suspended:
-		return &fault.Error{Code: fault.AccountSuspended}
+		return &apierror.Error{Code: apierror.AccountSuspended}
 	case call.KeyID == "":
 		return nil
 	}
@@ -160,7 +160,7 @@ func (p *Pipeline) standing(ctx context.Context, call store.Call) error {
 		return err
 	}
 	if !slices.ContainsFunc(keys, func(k store.Key) bool { return k.ID == call.KeyID && k.RevokedAt == nil }) {
-		return &fault.Error{Code: fault.Unauthorized, Message: "The API key that asked for this job was revoked."}
+		return &apierror.Error{Code: apierror.Unauthorized, Message: "The API key that asked for this job was revoked."}
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	}
 	job.InputKey = store.LeasedKey(c.lease)
 	if _, err := c.Files.blobs.Put(ctx, job.InputKey, sealed.Open()); err != nil {
-		return nil, &fault.Error{Code: fault.StorageUnavailable, Cause: err}
+		return nil, &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
 	}
 	return job, nil
 }
@@ -281,7 +281,7 @@ const (
 
 // notStored tells that the storage of files is what failed, or the database's disk.
 func notStored(err error) bool {
-	return err != nil && Fault(err).Code == fault.StorageUnavailable
+	return err != nil && Fault(err).Code == apierror.StorageUnavailable
 }
 
 // doWhenStored does a step of a job anew while the storage of files is not available:

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/render"
@@ -85,7 +85,7 @@ func undrawnWhy(err error) (string, error) {
 		return undrawn(failed), nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return "The pages were not drawn in time. The file is as it was made.", nil
-	case failure.Code == fault.InternalError:
+	case failure.Code == apierror.InternalError:
 		return "", err
 	default:
 		return failure.Error(), nil
@@ -107,15 +107,15 @@ func undrawn(failed *render.PDFError) string {
 // Who has it calls leave.
 func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
 	if p.render == nil {
-		return nil, nil, &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: 5, Message: "This process draws no pages."}
+		return nil, nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: 5, Message: "This process draws no pages."}
 	}
 	verdict, err := p.limiter.Take(ctx, p.LimitKey("previews", account.ID), previewWindow)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !verdict.Allowed {
-		return nil, nil, &fault.Error{
-			Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
+		return nil, nil, &apierror.Error{
+			Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
 			Message: "No pages are drawn: an account has " + spentOf(verdict, "previews") + ".",
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
@@ -269,7 +269,7 @@ func notAllowed(refused schema.Faults) error {
 // authorize holds the caller to what the account's owner allowed it.
 func (c *paidCall) authorize(context.Context) error {
 	if !c.Caller.May(c.Operation.Name) {
-		return &fault.Error{Code: fault.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + c.Operation.Name + "."}
+		return &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + c.Operation.Name + "."}
 	}
 	return nil
 }
@@ -307,7 +307,7 @@ func (c *paidCall) pin(ctx context.Context) error {
 // repeat goes on.
 func (c *paidCall) admit(ctx context.Context) error {
 	if why := c.Operation.WhyOff(); why != "" {
-		return &fault.Error{Code: fault.ConvertUnavailable, Message: why}
+		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: why}
 	}
 	if err := near(ctx, c); err != nil || c.IdempotencyKey != "" || c.call.Response == schema.Async {
 		return err
@@ -385,7 +385,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		case errors.Is(err, store.ErrQuoteUsed):
 			return false, operation.QuoteRefused(err)
 		case errors.Is(err, store.ErrNotFound):
-			return false, &fault.Error{Code: fault.Unauthorized, Message: "This " + string(c.Caller.Kind) + " was revoked."}
+			return false, &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " was revoked."}
 		case c.Caller.Kind == ByGrant && errors.As(err, &limit) && limit.Limit == store.LimitKeySpend:
 			return false, overLimit(limit, "grantSpendLimit", "grant")
 		case !errors.As(err, &claimed):
@@ -475,7 +475,7 @@ func (c *paidCall) settle(ctx context.Context) error {
 	err := c.store.Settle(ctx, end)
 	var unknown *store.UnknownError
 	if errors.As(err, &unknown) {
-		return &fault.Error{Code: fault.InternalError, Message: uncertain, Cause: err}
+		return &apierror.Error{Code: apierror.InternalError, Message: uncertain, Cause: err}
 	}
 	return err
 }
@@ -507,7 +507,7 @@ func (c *paidCall) try() int {
 
 // cutOff is the failure of a call whose client left, or whose server stopped,
 // whatever the run made of that.
-var cutOff = &fault.Error{Code: fault.InternalError, Message: "The call was cut off before it was done, because its connection was closed. Nothing was charged."}
+var cutOff = &apierror.Error{Code: apierror.InternalError, Message: "The call was cut off before it was done, because its connection was closed. Nothing was charged."}
 
 // giveUp ends a held call that failed. A job that was cut off because its
 // process stops goes back into the queue.
@@ -538,7 +538,7 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 }
 
 // release gives back what was held, and tells of it.
-func (c *paidCall) release(ctx context.Context, failure *fault.Error) {
+func (c *paidCall) release(ctx context.Context, failure *apierror.Error) {
 	why := store.Failure{Code: string(failure.Code), Message: failure.Error(), Steps: c.times.text()}
 	var told *store.Outbox
 	if c.announced() {

@@ -10,7 +10,7 @@ import (
 	"io"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
@@ -92,8 +92,8 @@ func overPreviews(verdict ratelimit.Verdict, err error) error {
 	if err != nil {
 		return err
 	}
-	return &fault.Error{
-		Code: fault.RateLimited, RetryAfter: fault.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
+	return &apierror.Error{
+		Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
 		Message: "An account has " + spentOf(verdict, "previews") + ". The template is saved all the same; a call of POST /v1/templates/preview still prints it.",
 	}
 }
@@ -101,7 +101,7 @@ func overPreviews(verdict ratelimit.Verdict, err error) error {
 func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Preview, err error) {
 	row := p.table.Lookup(previewRow)
 	if row == nil || p.render == nil {
-		return made, &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: 5, Message: "This process makes no documents; try again shortly."}
+		return made, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: 5, Message: "This process makes no documents; try again shortly."}
 	}
 	files := p.files
 	files.Share = p.inputs.Share(request.Caller.Account.ID)

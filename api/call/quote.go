@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -32,8 +32,8 @@ func (q storedQuotes) Find(ctx context.Context, id string, digest []byte) (credi
 func (q storedQuotes) Begin(ctx context.Context) (spared func(context.Context) error, err error) {
 	day, err := q.store.BeginGeneration(ctx, q.account)
 	if errors.Is(err, store.ErrTooManyFailures) {
-		return nil, &fault.Error{
-			Code: fault.RateLimited, RetryAfter: fault.Seconds(untilTomorrow(q.now())), Cause: err,
+		return nil, &apierror.Error{
+			Code: apierror.RateLimited, RetryAfter: apierror.Seconds(untilTomorrow(q.now())), Cause: err,
 			Message: fmt.Sprintf("%[1]d of the %[1]d requests to the AI provider that may fail for an account in a day have failed today. The next day begins at midnight UTC, in %[2]s.",
 				store.MaxGenerationFailures, span(untilTomorrow(q.now()))),
 		}

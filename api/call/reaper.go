@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/store"
 )
@@ -112,7 +112,7 @@ func (r Reaper) lost(ctx context.Context) error {
 
 // exhausted is the failure of a job that was begun as often as it may be.
 var exhausted = store.Failure{
-	Code:    string(fault.InternalError),
+	Code:    string(apierror.InternalError),
 	Message: "The server stopped each time this job was run. Nothing was charged.",
 }
 
@@ -129,7 +129,7 @@ func (r Reaper) overdue(ctx context.Context) error {
 
 // waitedTooLong is the failure of a job that no worker has taken on in time.
 var waitedTooLong = store.Failure{
-	Code:    string(fault.InternalError),
+	Code:    string(apierror.InternalError),
 	Message: fmt.Sprintf("No server could run this job within %d hours. Nothing was charged. Send it again.", int(store.MaxJobWait.Hours())),
 }
 

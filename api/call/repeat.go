@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/store"
 )
@@ -19,7 +19,7 @@ type repeats struct{ *paidCall }
 func (r repeats) meet(ctx context.Context, claim store.Claim) error {
 	switch {
 	case !bytes.Equal(claim.BodyHash, r.digest):
-		return fault.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
+		return apierror.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
 	case claim.State == store.ClaimDone || r.call.Response == schema.Async:
 		// A job's answer is ready as soon as it waits.
 		return r.replay(ctx, claim.CallID)
@@ -63,7 +63,7 @@ func (r repeats) replay(ctx context.Context, callID string) error {
 	}
 	file, err := r.store.PublicFile(ctx, call.ResultID)
 	if errors.Is(err, store.ErrNotFound) {
-		return fault.Invalid("Idempotency-Key", "belongs to a call whose result has been deleted; take a new key")
+		return apierror.Invalid("Idempotency-Key", "belongs to a call whose result has been deleted; take a new key")
 	}
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func newClaimWait() *claimWait {
 // next waits for the next look. It returns rate_limited when patience ends.
 func (w *claimWait) next(ctx context.Context) error {
 	if time.Now().After(w.deadline) {
-		return &fault.Error{Code: fault.RateLimited, Message: "Another request with this Idempotency-Key is still running.", RetryAfter: 5}
+		return &apierror.Error{Code: apierror.RateLimited, Message: "Another request with this Idempotency-Key is still running.", RetryAfter: 5}
 	}
 	timer := time.NewTimer(w.pause)
 	defer timer.Stop()

@@ -11,7 +11,7 @@ import (
 	"mime"
 	"slices"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/render"
 	"relaypdf/store"
 )
@@ -68,7 +68,7 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 	}
 	kind, _, err := mime.ParseMediaType(file.ContentType)
 	if err != nil || !HasThumbnail(kind) {
-		return nil, &fault.Error{Code: fault.InvalidRequest, Message: fmt.Sprintf("A result that is %s is not drawn.", file.ContentType)}
+		return nil, &apierror.Error{Code: apierror.InvalidRequest, Message: fmt.Sprintf("A result that is %s is not drawn.", file.ContentType)}
 	}
 	body, err := p.Files.Open(ctx, file.BlobKey)
 	if err != nil {
@@ -112,5 +112,5 @@ func small(ctx context.Context, renderer *render.Account, picture render.FileCon
 		share := math.Sqrt(0.9 * maxThumbnail / float64(made.Size()))
 		how.Width, how.Height = max(1, int(float64(size.Width)*share)), max(1, int(float64(size.Height)*share))
 	}
-	return nil, &fault.Error{Code: fault.PayloadTooLarge, Message: "A picture of it is too large to be shown."}
+	return nil, &apierror.Error{Code: apierror.PayloadTooLarge, Message: "A picture of it is too large to be shown."}
 }

@@ -16,8 +16,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/middleware"
 )
 
@@ -156,7 +156,7 @@ func (d *Door) read(w http.ResponseWriter, r *http.Request) (body []byte, done f
 		case d.large <- struct{}{}:
 			done = func() { <-d.large }
 		default:
-			return nil, nil, &fault.Error{Code: fault.RateLimited, RetryAfter: 2, Message: "Too many large messages are under way. Upload the file with POST /v1/files, and name it by its id."}
+			return nil, nil, &apierror.Error{Code: apierror.RateLimited, RetryAfter: 2, Message: "Too many large messages are under way. Upload the file with POST /v1/files, and name it by its id."}
 		}
 		var rest []byte
 		rest, err = io.ReadAll(from)
@@ -164,7 +164,7 @@ func (d *Door) read(w http.ResponseWriter, r *http.Request) (body []byte, done f
 	}
 	var size *http.MaxBytesError
 	if errors.As(err, &size) {
-		err = &fault.Error{Code: fault.PayloadTooLarge, Message: fmt.Sprintf("A message may have %d MiB at most. Upload the file with POST /v1/files and name it by its id, or name it by its address.", maxMessage>>20), Cause: err}
+		err = &apierror.Error{Code: apierror.PayloadTooLarge, Message: fmt.Sprintf("A message may have %d MiB at most. Upload the file with POST /v1/files and name it by its id, or name it by its address.", maxMessage>>20), Cause: err}
 	}
 	if err != nil {
 		done()

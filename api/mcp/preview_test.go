@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/render/spool"
@@ -69,7 +69,7 @@ func TestPreviewsFailAlone(t *testing.T) {
 	}
 	for tool, want := range map[string]string{"test_paper": "must be true or false", "test_echo": "known field"} {
 		f := use(t, s, tool, `{"text":"a","preview":"yes"}`).failure(t)
-		if f.Code != fault.InvalidRequest || len(f.Details) == 0 || !slices.ContainsFunc(f.Details, func(d fault.Detail) bool { return d.Field == "preview" && strings.Contains(d.Message, want) }) {
+		if f.Code != apierror.InvalidRequest || len(f.Details) == 0 || !slices.ContainsFunc(f.Details, func(d apierror.Detail) bool { return d.Field == "preview" && strings.Contains(d.Message, want) }) {
 			t.Errorf("%s: a preview that is no boolean gets %+v", tool, f)
 		}
 	}

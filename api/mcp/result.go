@@ -13,8 +13,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/wire"
 )
 
@@ -120,11 +120,11 @@ func (s *service) open(ctx context.Context, id string) (Answer, error) {
 
 // failure is what a model is told of a call that came to nothing.
 type failure struct {
-	Code              fault.Code     `json:"code"`
-	Message           string         `json:"message"`
-	Details           []fault.Detail `json:"details,omitempty"`
-	RetryAfterSeconds int            `json:"retryAfterSeconds,omitempty"`
-	RequestID         string         `json:"requestId,omitempty"`
+	Code              apierror.Code     `json:"code"`
+	Message           string            `json:"message"`
+	Details           []apierror.Detail `json:"details,omitempty"`
+	RetryAfterSeconds int               `json:"retryAfterSeconds,omitempty"`
+	RequestID         string            `json:"requestId,omitempty"`
 }
 
 // failed shows an answer that is an error.
@@ -143,10 +143,10 @@ func failed(answer Answer) (*sdk.CallToolResult, error) {
 // refused shows an error of ours. One of the connection is the protocol's.
 func refused(err error) (*sdk.CallToolResult, error) {
 	if errors.Is(err, errNoObject) {
-		return failure{Code: fault.InvalidRequest, Message: "The arguments must be one JSON object."}.result()
+		return failure{Code: apierror.InvalidRequest, Message: "The arguments must be one JSON object."}.result()
 	}
 	e := call.Fault(err)
-	if e.Code == fault.InternalError {
+	if e.Code == apierror.InternalError {
 		return nil, err
 	}
 	return failure{Code: e.Code, Message: e.Error(), Details: e.Details}.result()

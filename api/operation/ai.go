@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/llm"
 	"relaypdf/api/schema"
 	"relaypdf/render"
@@ -66,13 +66,13 @@ type Quote struct {
 func QuoteRefused(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return fault.Invalid("quoteId", "is not a quote of this account; ask for one with quote: true")
+		return apierror.Invalid("quoteId", "is not a quote of this account; ask for one with quote: true")
 	case errors.Is(err, store.ErrQuoteOther):
-		return fault.Invalid("quoteId", "was given for another request; send all fields as they were, or ask for a new one with quote: true")
+		return apierror.Invalid("quoteId", "was given for another request; send all fields as they were, or ask for a new one with quote: true")
 	case errors.Is(err, store.ErrQuoteUsed):
-		return fault.Invalid("quoteId", "was used: a quote holds for one call; ask for a new one with quote: true")
+		return apierror.Invalid("quoteId", "was used: a quote holds for one call; ask for a new one with quote: true")
 	case errors.Is(err, store.ErrQuoteExpired):
-		return fault.Invalid("quoteId", fmt.Sprintf("has expired: a quote holds for %d minutes; ask for a new one with quote: true", int(store.QuoteLifetime.Minutes())))
+		return apierror.Invalid("quoteId", fmt.Sprintf("has expired: a quote holds for %d minutes; ask for a new one with quote: true", int(store.QuoteLifetime.Minutes())))
 	}
 	return err
 }
@@ -90,18 +90,18 @@ type unusableError struct{ fault string }
 func (e *unusableError) Error() string { return "a model's answer is unusable: " + e.fault }
 
 // aiFailure words the failures of generations for the customer.
-func aiFailure(err error) *fault.Error {
+func aiFailure(err error) *apierror.Error {
 	var unavailable *llm.UnavailableError
 	var unusable *unusableError
 	switch {
 	case errors.Is(err, errNoAI):
-		return &fault.Error{Code: fault.AIUnavailable, Message: "This service has no AI provider, so that it cannot generate templates, or fill a schema."}
+		return &apierror.Error{Code: apierror.AIUnavailable, Message: "This service has no AI provider, so that it cannot generate templates, or fill a schema."}
 	case errors.As(err, &unavailable) && unavailable.Late:
-		return &fault.Error{Code: fault.AIUnavailable, Message: "The AI provider did not answer in time. A simpler description, or fewer pages, may help.", RetryAfter: aiRetryAfter}
+		return &apierror.Error{Code: apierror.AIUnavailable, Message: "The AI provider did not answer in time. A simpler description, or fewer pages, may help.", RetryAfter: aiRetryAfter}
 	case errors.As(err, &unavailable):
-		return &fault.Error{Code: fault.AIUnavailable, RetryAfter: aiRetryAfter}
+		return &apierror.Error{Code: apierror.AIUnavailable, RetryAfter: aiRetryAfter}
 	case errors.As(err, &unusable):
-		return &fault.Error{Code: fault.ProcessingFailed, Message: "The model gave no answer that works, also when it was told what is wrong: " + unusable.fault +
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: "The model gave no answer that works, also when it was told what is wrong: " + unusable.fault +
 			" Describe what you want in other words."}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
@@ -333,20 +333,20 @@ func (e *convertError) Error() string { return e.field + ": " + e.cause.Error() 
 func (e *convertError) Unwrap() error { return e.cause }
 
 // detail says which field is at fault, and how.
-func (e *convertError) detail() fault.Detail {
+func (e *convertError) detail() apierror.Detail {
 	switch e.cause.Reason {
 	case render.ConvertUnknown:
-		return fault.Detail{Field: e.field, Message: "is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"}
+		return apierror.Detail{Field: e.field, Message: "is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"}
 	case render.ConvertNotHTML:
-		return fault.Detail{Field: e.field, Message: "is not HTML, and the engine " + engineWebKit + " converts nothing else"}
+		return apierror.Detail{Field: e.field, Message: "is not HTML, and the engine " + engineWebKit + " converts nothing else"}
 	case render.ConvertPasswordRequired:
-		return fault.Detail{Field: "password", Message: "is required: the document is protected and does not open without one"}
+		return apierror.Detail{Field: "password", Message: "is required: the document is protected and does not open without one"}
 	case render.ConvertWrongPassword:
-		return fault.Detail{Field: "password", Message: "is wrong: it does not open the document"}
+		return apierror.Detail{Field: "password", Message: "is wrong: it does not open the document"}
 	case render.ConvertExhausted:
-		return fault.Detail{Field: e.field, Message: "needs more memory or disk space than one document may have, or crashes what reads it"}
+		return apierror.Detail{Field: e.field, Message: "needs more memory or disk space than one document may have, or crashes what reads it"}
 	}
-	return fault.Detail{Field: e.field, Message: "is damaged, or of a kind that cannot be read"}
+	return apierror.Detail{Field: e.field, Message: "is damaged, or of a kind that cannot be read"}
 }
 
 // convertRetryAfter is when a client should come back whom the office programs
@@ -354,16 +354,16 @@ func (e *convertError) detail() fault.Detail {
 const convertRetryAfter = 5
 
 // convertFailure words the failures of conversions for the customer.
-func convertFailure(err error) *fault.Error {
+func convertFailure(err error) *apierror.Error {
 	var failed *convertError
 	switch {
 	case errors.As(err, &failed):
 		detail := failed.detail()
-		return &fault.Error{
-			Code: fault.ProcessingFailed, Message: "The file could not be converted: " + detail.Field + " " + detail.Message + ".", Details: []fault.Detail{detail},
+		return &apierror.Error{
+			Code: apierror.ProcessingFailed, Message: "The file could not be converted: " + detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail},
 		}
 	case errors.Is(err, render.ErrConvertUnavailable):
-		return &fault.Error{Code: fault.ConvertUnavailable, RetryAfter: convertRetryAfter}
+		return &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: convertRetryAfter}
 	}
 	return nil
 }

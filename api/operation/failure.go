@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
 )
@@ -31,8 +31,8 @@ func (e *URLError) Unwrap() error { return e.Cause }
 
 // Failure words what an input or a run can fail with for the customer. It
 // returns nil for any other error.
-func Failure(err error) *fault.Error {
-	for _, classify := range []func(error) *fault.Error{inputError, templateError, fileError, convertFailure, aiFailure, renderError} {
+func Failure(err error) *apierror.Error {
+	for _, classify := range []func(error) *apierror.Error{inputError, templateError, fileError, convertFailure, aiFailure, renderError} {
 		if e := classify(err); e != nil {
 			return e
 		}
@@ -40,7 +40,7 @@ func Failure(err error) *fault.Error {
 	return nil
 }
 
-func inputError(err error) *fault.Error {
+func inputError(err error) *apierror.Error {
 	var faults schema.Faults
 	var size *schema.SizeError
 	var body *http.MaxBytesError
@@ -48,9 +48,9 @@ func inputError(err error) *fault.Error {
 	var full *schema.BusyError
 	switch {
 	case errors.As(err, &faults):
-		e := &fault.Error{Code: fault.InvalidRequest, Message: faults.Error()}
+		e := &apierror.Error{Code: apierror.InvalidRequest, Message: faults.Error()}
 		for _, found := range faults {
-			e.Details = append(e.Details, fault.Detail{Field: found.Field, Message: found.Message})
+			e.Details = append(e.Details, apierror.Detail{Field: found.Field, Message: found.Message})
 		}
 		return e
 	case errors.As(err, &size):
@@ -58,16 +58,16 @@ func inputError(err error) *fault.Error {
 		if size.Beside {
 			text += " beside its long texts and files"
 		}
-		return &fault.Error{Code: fault.PayloadTooLarge, Message: size.Field + " " + text + ".", Details: []fault.Detail{{Field: size.Field, Message: text}}}
+		return &apierror.Error{Code: apierror.PayloadTooLarge, Message: size.Field + " " + text + ".", Details: []apierror.Detail{{Field: size.Field, Message: text}}}
 	case errors.As(err, &body):
-		return &fault.Error{Code: fault.PayloadTooLarge, Message: "The request body is larger than " + megabytes(body.Limit) + "."}
+		return &apierror.Error{Code: apierror.PayloadTooLarge, Message: "The request body is larger than " + megabytes(body.Limit) + "."}
 	case errors.As(err, &full):
-		return &fault.Error{Code: fault.RateLimited, Message: "Too many large requests are under way.", RetryAfter: fault.Seconds(full.RetryAfter)}
+		return &apierror.Error{Code: apierror.RateLimited, Message: "Too many large requests are under way.", RetryAfter: apierror.Seconds(full.RetryAfter)}
 	case errors.As(err, &address):
-		e := &fault.Error{Code: fault.URLNotAllowed}
+		e := &apierror.Error{Code: apierror.URLNotAllowed}
 		for _, field := range append([]string{address.Field}, address.Others...) {
 			e.Message += field + " " + NotAllowed + ". "
-			e.Details = append(e.Details, fault.Detail{Field: field, Message: NotAllowed})
+			e.Details = append(e.Details, apierror.Detail{Field: field, Message: NotAllowed})
 		}
 		e.Message = strings.TrimSpace(e.Message)
 		return e
@@ -94,7 +94,7 @@ func slowedText(left time.Duration) string {
 
 // renderError words the failures of a render for the customer: what failed,
 // why, and where there is something to do about it, what.
-func renderError(err error) *fault.Error {
+func renderError(err error) *apierror.Error {
 	var busy *render.BusyError
 	var load *render.LoadError
 	var limit *render.LimitError
@@ -104,33 +104,33 @@ func renderError(err error) *fault.Error {
 	var faults *render.FaultError
 	switch {
 	case errors.As(err, &busy):
-		return &fault.Error{
-			Code: fault.RateLimited, Message: "All renderers are busy and the queue is full." + slowedText(busy.Slowed), RetryAfter: fault.Seconds(busy.RetryAfter),
+		return &apierror.Error{
+			Code: apierror.RateLimited, Message: "All renderers are busy and the queue is full." + slowedText(busy.Slowed), RetryAfter: apierror.Seconds(busy.RetryAfter),
 		}
 	case errors.As(err, &timeout) && timeout.Still:
-		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf(
+		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
 			"Nothing in the document matches the selector%s, and no script runs in it that could add it.", wantText(timeout))}
 	case errors.As(err, &timeout):
-		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf(
+		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
 			"The document was not done after %v: time ran out while %s%s.%s Raise options.timeout (at most 60000 ms), or make the document lighter.",
 			timeout.After.Round(100*time.Millisecond), timeout.Step.Doing(), wantText(timeout), openText(timeout)) + slowedText(timeout.Slowed)}
 	case errors.As(err, &faults):
 		return faultsError(faults.Faults)
 	case errors.As(err, &load) && load.Status != 0:
-		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: its server answered with status %d.", load.Status)}
+		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: its server answered with status %d.", load.Status)}
 	case errors.As(err, &load):
-		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", render.ReasonText(load.Reason))}
+		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", render.ReasonText(load.Reason))}
 	case errors.As(err, &harm):
-		return &fault.Error{Code: fault.RenderFailed, Message: fmt.Sprintf("The document could not be rendered: it %s.", harm.What)}
+		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf("The document could not be rendered: it %s.", harm.What)}
 	case errors.Is(err, render.ErrCrashed):
-		return &fault.Error{Code: fault.RenderFailed, Message: "The browser crashed on this document, and again when it was retried."}
+		return &apierror.Error{Code: apierror.RenderFailed, Message: "The browser crashed on this document, and again when it was retried."}
 	case errors.As(err, &limit):
-		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf("The result is over its limit of %d %s.", limit.Max, limit.What)}
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf("The result is over its limit of %d %s.", limit.Max, limit.What)}
 	case errors.As(err, &size):
-		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf(
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf(
 			"The image would be %d × %d pixels; the limits are %d pixels a side and %d pixels in all.", size.Width, size.Height, size.MaxSide, size.MaxPixels) + largerText(size)}
 	case errors.Is(err, render.ErrTooLarge):
-		return &fault.Error{Code: fault.ProcessingFailed, Message: "The result is over its size limit."}
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: "The result is over its size limit."}
 	}
 	return nil
 }
@@ -155,13 +155,13 @@ func openText(timeout *render.TimeoutError) string {
 }
 
 // faultsError tells of faults inside a page that the options forbid.
-func faultsError(faults []render.Warning) *fault.Error {
-	e := &fault.Error{Code: fault.RenderFailed, Message: "The document has a fault that its options forbid: " + faults[0].String() + "."}
+func faultsError(faults []render.Warning) *apierror.Error {
+	e := &apierror.Error{Code: apierror.RenderFailed, Message: "The document has a fault that its options forbid: " + faults[0].String() + "."}
 	if len(faults) > 1 {
 		e.Message = fmt.Sprintf("The document has %d faults that its options forbid, the first: %s.", len(faults), faults[0])
 	}
 	for _, found := range faults {
-		e.Details = append(e.Details, fault.Detail{Field: found.Code, Message: found.String()})
+		e.Details = append(e.Details, apierror.Detail{Field: found.Code, Message: found.String()})
 	}
 	return e
 }

@@ -3,7 +3,7 @@ package operation
 import (
 	"testing"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/render"
 )
 
@@ -11,10 +11,10 @@ import (
 func TestNothingToDoIsNotRepeated(t *testing.T) {
 	for _, test := range []struct {
 		cause render.PDFError
-		want  fault.Code
+		want  apierror.Code
 	}{
-		{render.PDFError{Kind: render.PDFNothing, Text: "has text on all of these pages already"}, fault.InvalidRequest},
-		{render.PDFError{Kind: render.PDFRemains, Text: "cannot be redacted"}, fault.ProcessingFailed},
+		{render.PDFError{Kind: render.PDFNothing, Text: "has text on all of these pages already"}, apierror.InvalidRequest},
+		{render.PDFError{Kind: render.PDFRemains, Text: "cannot be redacted"}, apierror.ProcessingFailed},
 	} {
 		got := Failure(&documentError{field: "file", cause: &test.cause})
 		if got == nil || got.Code != test.want || len(got.Details) != 1 || got.Details[0].Field != "file" {

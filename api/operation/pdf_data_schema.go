@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/llm"
 	"relaypdf/api/schema"
 	"relaypdf/render"
@@ -49,7 +49,7 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (schema.Result, err
 	}
 	wanted, err := newDataSchema(in.Schema.RawMessage)
 	if err != nil {
-		return schema.Result{}, fault.Invalid("schema", err.Error())
+		return schema.Result{}, apierror.Invalid("schema", err.Error())
 	}
 	said, err := in.read(ctx, env)
 	if err != nil {
@@ -69,7 +69,7 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (schema.Result, err
 		return schema.Result{Stem: "quote", JSON: DataAnswer{MarkdownText: said.MarkdownText, Promised: promised}, Charge: new(credit.Amount(0))}, err
 	}
 	if in.QuoteID != "" && price > longerThanQuoted*env.Held {
-		return schema.Result{}, fault.Invalid("quoteId", "was given for a document that says less; ask for a new one with quote: true")
+		return schema.Result{}, apierror.Invalid("quoteId", "was given for a document that says less; ask for a new one with quote: true")
 	}
 	var made foundData
 	used, err := env.ask(ctx, c, func(_ context.Context, answer llm.Answer) (faults []string, err error) {
@@ -138,7 +138,7 @@ func (in *DataInput) read(ctx context.Context, env *Env) (*saidDocument, error) 
 			}
 		}
 		if err == nil && len(said.texts) == 0 && said.assumed == 0 {
-			err = &fault.Error{Code: fault.InvalidRequest, Message: "There is nothing to do: the document has no text that can be read."}
+			err = &apierror.Error{Code: apierror.InvalidRequest, Message: "There is nothing to do: the document has no text that can be read."}
 		}
 		return said, err
 	})
@@ -162,7 +162,7 @@ func (s *saidDocument) take(body schema.Body) error {
 		}
 	}
 	if s.whole = whole.String(); len(s.whole) > llm.MostText || body.Size() > most {
-		return fault.Invalid("pages", fmt.Sprintf("say more than the %d bytes that a model is shown of a document; choose fewer", llm.MostText))
+		return apierror.Invalid("pages", fmt.Sprintf("say more than the %d bytes that a model is shown of a document; choose fewer", llm.MostText))
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (s *saidDocument) take(body schema.Body) error {
 // look draws the pages of a document that says nothing.
 func (s *saidDocument) look(ctx context.Context, env *Env, file render.PDFFile) error {
 	if len(s.about.Unread) > llm.MostPictures {
-		return fault.Invalid("pages", fmt.Sprintf("are %d that no text can be read of; a model is shown at most %d of these: choose fewer", len(s.about.Unread), llm.MostPictures))
+		return apierror.Invalid("pages", fmt.Sprintf("are %d that no text can be read of; a model is shown at most %d of these: choose fewer", len(s.about.Unread), llm.MostPictures))
 	}
 	for _, n := range s.about.Unread {
 		drawn, _, err := env.Render.RasterPages(ctx, file, render.Raster{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
@@ -170,49 +170,49 @@ func (e *documentError) Error() string { return e.field + ": " + e.cause.Error()
 func (e *documentError) Unwrap() error { return e.cause }
 
 // detail says which field is at fault, and how.
-func (e *documentError) detail() fault.Detail {
+func (e *documentError) detail() apierror.Detail {
 	switch e.cause.Kind {
 	case render.PDFNot:
-		return fault.Detail{Field: e.field, Message: "is not a PDF"}
+		return apierror.Detail{Field: e.field, Message: "is not a PDF"}
 	case render.ImageNot:
-		return fault.Detail{Field: e.field, Message: "is not a PNG, JPEG, WebP, TIFF or GIF image"}
+		return apierror.Detail{Field: e.field, Message: "is not a PNG, JPEG, WebP, TIFF or GIF image"}
 	case render.ImageDamaged:
-		return fault.Detail{Field: e.field, Message: "is a damaged image, or of a kind that cannot be read"}
+		return apierror.Detail{Field: e.field, Message: "is a damaged image, or of a kind that cannot be read"}
 	case render.ImageLarge:
-		return fault.Detail{Field: e.field, Message: e.cause.Text}
+		return apierror.Detail{Field: e.field, Message: e.cause.Text}
 	case render.PDFPasswordRequired:
-		return fault.Detail{Field: e.password, Message: "is required: the PDF is encrypted and does not open without one"}
+		return apierror.Detail{Field: e.password, Message: "is required: the PDF is encrypted and does not open without one"}
 	case render.PDFWrongPassword:
-		return fault.Detail{Field: e.password, Message: "is wrong: it does not open the PDF"}
+		return apierror.Detail{Field: e.password, Message: "is wrong: it does not open the PDF"}
 	case render.PDFNothing, render.PDFRemains, render.PDFNoArchive, render.PDFNotEmail:
-		return fault.Detail{Field: e.field, Message: e.cause.Text}
+		return apierror.Detail{Field: e.field, Message: e.cause.Text}
 	case render.PDFExhausted:
-		return fault.Detail{Field: e.field, Message: "needs more time, memory or disk space than one document may have"}
+		return apierror.Detail{Field: e.field, Message: "needs more time, memory or disk space than one document may have"}
 	}
-	return fault.Detail{Field: e.field, Message: "is damaged, and could not be repaired"}
+	return apierror.Detail{Field: e.field, Message: "is damaged, and could not be repaired"}
 }
 
 // toolError words the failures of operations on PDFs for the customer.
-func toolError(err error) *fault.Error {
+func toolError(err error) *apierror.Error {
 	var document *documentError
 	var late *render.ToolTimeoutError
 	switch {
 	case errors.As(err, &document) && document.cause.Kind == render.PDFNoProgram:
-		return &fault.Error{Code: fault.ConvertUnavailable, Message: "This server does not have the program that " + document.cause.Text + ". Its operator can install it; relaypdf doctor says how."}
+		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: "This server does not have the program that " + document.cause.Text + ". Its operator can install it; relaypdf doctor says how."}
 	case errors.As(err, &document) && document.cause.Kind == render.PDFNothing:
 		// The same file fails again, so that no client is to repeat the request.
 		detail := document.detail()
-		return &fault.Error{Code: fault.InvalidRequest, Message: "There is nothing to do: " + detail.Field + " " + detail.Message + ".", Details: []fault.Detail{detail}}
+		return &apierror.Error{Code: apierror.InvalidRequest, Message: "There is nothing to do: " + detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail}}
 	case errors.As(err, &document):
 		detail := document.detail()
-		return &fault.Error{
-			Code: fault.ProcessingFailed, Message: "The file could not be processed: " + detail.Field + " " + detail.Message + ".", Details: []fault.Detail{detail},
+		return &apierror.Error{
+			Code: apierror.ProcessingFailed, Message: "The file could not be processed: " + detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail},
 		}
 	case errors.Is(err, errFetchTimeout):
-		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf(
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf(
 			"The files were not fetched within %v. Send smaller files, or upload them first.", fetchTimeout)}
 	case errors.As(err, &late):
-		return &fault.Error{Code: fault.ProcessingFailed, Message: fmt.Sprintf(
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf(
 			"The file was not processed within %v, which is the limit for this operation. Send a smaller or simpler file, or split the work.", late.After) + slowedText(late.Slowed)}
 	}
 	return nil

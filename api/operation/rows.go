@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store/credit"
@@ -105,7 +105,7 @@ var Rows = []schema.Row[*Env]{
 			Name: "templates.generate", Summary: "Generate a template with a language model",
 			Use:   "Use it when somebody describes a document in words and there is no template yet; store what comes out with templates_create. If you can write HTML yourself, pdf_create is cheaper.",
 			Price: 2000 * credit.Microdollar, PriceNote: "Plus 8 times what the provider takes for the tokens, plus one pdf.create. Ask for a fixed price with quote: true.",
-			Produces: []string{"application/json"}, Answer: reflect.TypeFor[GeneratedTemplate](), Codes: []string{string(fault.AIUnavailable)},
+			Produces: []string{"application/json"}, Answer: reflect.TypeFor[GeneratedTemplate](), Codes: []string{string(apierror.AIUnavailable)},
 		},
 		Example: GenerateInput{Prompt: "A delivery note with our logo at the top, the customer's address and a table of items", Options: PDFOptions{Format: "A4"}},
 		Run:     runGenerate,
@@ -264,7 +264,7 @@ var Rows = []schema.Row[*Env]{
 			Use:    "Use it for pages that are pictures of text, where pdf_text finds nothing.",
 			Engine: EngineOCR,
 			Price:  ocrPrice, PriceNote: "Pages that have text are left as they are.",
-			Produces: []string{"application/pdf", "application/json"}, Answer: reflect.TypeFor[render.ReadText](), Codes: []string{string(fault.ConvertUnavailable)},
+			Produces: []string{"application/pdf", "application/json"}, Answer: reflect.TypeFor[render.ReadText](), Codes: []string{string(apierror.ConvertUnavailable)},
 		},
 		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
 		Run:     described(runOCR),
@@ -274,7 +274,7 @@ var Rows = []schema.Row[*Env]{
 			Name: "pdf.data", Summary: "Read a PDF as Markdown or structured data",
 			Use:   "Use it for what a PDF says, with headings, lists and tables; with schema, for its data.",
 			Price: dataPrice, PriceNote: "Plus pdf.ocr for pages without text. With schema plus tokens, as templates.generate.",
-			Produces: []string{"application/json"}, Answer: reflect.TypeFor[DataAnswer](), Codes: []string{string(fault.ConvertUnavailable), string(fault.AIUnavailable)}, Warns: true,
+			Produces: []string{"application/json"}, Answer: reflect.TypeFor[DataAnswer](), Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)}, Warns: true,
 		},
 		Example: DataInput{PDFSource: exampleText(), Pages: SelectPages("1")},
 		Run:     runData,
@@ -289,7 +289,7 @@ var Rows = []schema.Row[*Env]{
 			Name: "pdf.pdfa", Summary: "Convert a PDF to PDF/A, for archives",
 			Use:   "Use it for files that must be readable in decades, or that somebody wants as PDF/A.",
 			Price: toolPrice, PriceNote: "Warnings say what had to change.",
-			Produces: []string{"application/pdf"}, Warns: true, Codes: []string{string(fault.ConvertUnavailable)}, Engine: EngineGhostscript,
+			Produces: []string{"application/pdf"}, Warns: true, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineGhostscript,
 		},
 		Example: ArchiveInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "3b"},
 		Run:     runArchive,
@@ -339,7 +339,7 @@ var Rows = []schema.Row[*Env]{
 		Info: schema.Info{
 			Name: "convert.create", Summary: "Convert an office document, HTML, Markdown, text, a PDF or an image",
 			Use:   "Use it to turn DOCX, XLSX, PPTX, ODT, CSV and the like into PDF, or one of them into another. For HTML and web pages take pdf_create.",
-			Price: convertPrice, Codes: []string{string(fault.ConvertUnavailable)}, Engine: EngineOffice,
+			Price: convertPrice, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineOffice,
 			Produces: []string{
 				convertTypes[render.ConvertPDF], convertTypes[render.ConvertDOCX], convertTypes[render.ConvertXLSX],
 				convertTypes[render.ConvertHTML], convertTypes[render.ConvertPNG], "application/zip",

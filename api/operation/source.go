@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/render"
@@ -271,17 +271,17 @@ func (e *fetchError) Unwrap() error { return e.cause }
 // fileError words the failures of operations on files for the customer. A file
 // that cannot be fetched is a 502, as is a page that does not load: the same
 // request may work later.
-func fileError(err error) *fault.Error {
+func fileError(err error) *apierror.Error {
 	var refused *fileURLError
 	var fetch *fetchError
 	switch {
 	case errors.As(err, &refused):
 		text := "must be an http or https address of a public host"
-		return &fault.Error{Code: fault.URLNotAllowed, Message: refused.field + " " + text + ".", Details: []fault.Detail{{Field: refused.field, Message: text}}}
+		return &apierror.Error{Code: apierror.URLNotAllowed, Message: refused.field + " " + text + ".", Details: []apierror.Detail{{Field: refused.field, Message: text}}}
 	case errors.As(err, &fetch):
-		return &fault.Error{
-			Code: fault.ProcessingFailed, Message: fmt.Sprintf("The file in %s could not be fetched: %s.", fetch.field, fetch.cause),
-			Details: []fault.Detail{{Field: fetch.field, Message: "could not be fetched: " + fetch.cause.Error()}},
+		return &apierror.Error{
+			Code: apierror.ProcessingFailed, Message: fmt.Sprintf("The file in %s could not be fetched: %s.", fetch.field, fetch.cause),
+			Details: []apierror.Detail{{Field: fetch.field, Message: "could not be fetched: " + fetch.cause.Error()}},
 		}
 	}
 	return toolError(err)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -150,7 +150,7 @@ func templateNotFound(err error, ref string, version int) error {
 	if version != 0 {
 		text = fmt.Sprintf("There is no published template %.100q with a version %d.", ref, version)
 	}
-	return &fault.Error{Code: fault.NotFound, Message: text, Details: []fault.Detail{{Field: "templateId", Message: "is not the id or slug of a published template"}}}
+	return &apierror.Error{Code: apierror.NotFound, Message: text, Details: []apierror.Detail{{Field: "templateId", Message: "is not the id or slug of a published template"}}}
 }
 
 // fill makes HTML of the template, and takes the time off the page's.
@@ -191,25 +191,25 @@ func (e *Env) fill(ctx context.Context, call render.Template, page *render.Page)
 }
 
 // templateError words the failures of templates for the customer.
-func templateError(err error) *fault.Error {
+func templateError(err error) *apierror.Error {
 	var faults *render.TemplateError
 	var missing *render.TemplateMissingError
 	var limit *render.TemplateLimitError
 	switch {
 	case errors.As(err, &faults):
-		e := &fault.Error{Code: fault.InvalidRequest, Message: "The template cannot be filled: " + faults.Error() + "."}
+		e := &apierror.Error{Code: apierror.InvalidRequest, Message: "The template cannot be filled: " + faults.Error() + "."}
 		for _, found := range faults.Faults {
-			e.Details = append(e.Details, fault.Detail{Field: "template", Message: found.String()})
+			e.Details = append(e.Details, apierror.Detail{Field: "template", Message: found.String()})
 		}
 		return e
 	case errors.As(err, &missing):
-		e := &fault.Error{Code: fault.InvalidRequest, Message: "templateData lacks what the template uses: " + missingText(missing) + "."}
+		e := &apierror.Error{Code: apierror.InvalidRequest, Message: "templateData lacks what the template uses: " + missingText(missing) + "."}
 		for _, path := range missing.Paths {
-			e.Details = append(e.Details, fault.Detail{Field: "templateData." + path.Path, Message: "is missing (" + path.Where() + ")"})
+			e.Details = append(e.Details, apierror.Detail{Field: "templateData." + path.Path, Message: "is missing (" + path.Where() + ")"})
 		}
 		return e
 	case errors.As(err, &limit):
-		return &fault.Error{Code: fault.ProcessingFailed, Message: limit.Message}
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: limit.Message}
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/llm"
 	"relaypdf/api/schema"
 	"relaypdf/render"
@@ -288,7 +288,7 @@ func draftFaults(err error) []string {
 		return nil
 	}
 	switch e.Code {
-	case fault.InvalidRequest, fault.RenderFailed, fault.ProcessingFailed, fault.PayloadTooLarge:
+	case apierror.InvalidRequest, apierror.RenderFailed, apierror.ProcessingFailed, apierror.PayloadTooLarge:
 	default:
 		return nil
 	}

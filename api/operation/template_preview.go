@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/store"
@@ -46,9 +46,9 @@ func (in *PreviewInput) Pin(ctx context.Context, env *Env, input map[string]any)
 	}
 	found, err := env.Templates.Draft(ctx, *in.TemplateID)
 	if errors.Is(err, store.ErrNotFound) {
-		return false, &fault.Error{
-			Code: fault.NotFound, Message: fmt.Sprintf("There is no template %.100q.", *in.TemplateID),
-			Details: []fault.Detail{{Field: "templateId", Message: "is not the id or slug of a template"}},
+		return false, &apierror.Error{
+			Code: apierror.NotFound, Message: fmt.Sprintf("There is no template %.100q.", *in.TemplateID),
+			Details: []apierror.Detail{{Field: "templateId", Message: "is not the id or slug of a template"}},
 		}
 	}
 	if err != nil {

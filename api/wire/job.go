@@ -5,7 +5,7 @@ package wire
 import (
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 )
 
 // JobStatus is the answer of GET /v1/jobs/{id}, the data of job events and the
@@ -42,9 +42,9 @@ func (j JobStatus) Failed() error {
 		return nil
 	}
 	if j.Error == nil {
-		return &fault.Error{Code: fault.InternalError}
+		return &apierror.Error{Code: apierror.InternalError}
 	}
-	return &fault.Error{Code: fault.Code(j.Error.Code), Message: j.Error.Message}
+	return &apierror.Error{Code: apierror.Code(j.Error.Code), Message: j.Error.Message}
 }
 
 // JobList is the answer of GET /v1/jobs.

@@ -11,8 +11,8 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/api/issuer"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
@@ -47,7 +47,7 @@ func (a *App) again(ctx context.Context, account store.Account, callID, requestI
 		return id, "", err
 	}
 	failure := call.Fault(err)
-	if failure.Code == fault.InternalError {
+	if failure.Code == apierror.InternalError {
 		return "", "", err
 	}
 	return "", failure.Error(), nil

@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/fault"
 	"relaypdf/render"
 	"relaypdf/render/spool"
 	"relaypdf/web"
@@ -32,7 +32,7 @@ func (a *App) draw(ctx context.Context, sheet web.Sheet) (web.Drawn, error) {
 	case errors.Is(err, render.ErrBusy):
 		return web.Drawn{}, web.ErrBusy
 	}
-	if failure := call.Fault(err); failure.Code != fault.InternalError {
+	if failure := call.Fault(err); failure.Code != apierror.InternalError {
 		return web.Drawn{}, &web.DocumentError{Text: failure.Error()}
 	}
 	return web.Drawn{}, err

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/blob"
@@ -163,10 +163,10 @@ func TestFailedJobs(t *testing.T) {
 	b := newBench(t, nil)
 	b.Work(t)
 	folder := t.TempDir()
-	for code, want := range map[fault.Code]int{fault.RenderFailed: 6, fault.ConvertUnavailable: 7, fault.InvalidRequest: exitInput, fault.InternalError: exitFailed} {
+	for code, want := range map[apierror.Code]int{apierror.RenderFailed: 6, apierror.ConvertUnavailable: 7, apierror.InvalidRequest: exitInput, apierror.InternalError: exitFailed} {
 		r := b.run("", "doc", "print", put(t, "a.html", string(code)), "--response", "async", "-q")
 		id, _, _ := strings.Cut(r.out, "\t")
-		if r := b.run("", "jobs", "wait", id, "-o", folder); r.code != want || r.out != "" || r.err != "relaypdf: "+(&fault.Error{Code: code}).Error()+"\n" {
+		if r := b.run("", "jobs", "wait", id, "-o", folder); r.code != want || r.out != "" || r.err != "relaypdf: "+(&apierror.Error{Code: code}).Error()+"\n" {
 			t.Errorf("%s: got %+v, want exit code %d", code, r, want)
 		}
 	}

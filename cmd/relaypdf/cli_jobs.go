@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/wire"
 	"relaypdf/client"
 )
@@ -125,7 +125,7 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	case job.Failed() != nil:
 		return download{}, job.Failed()
 	case job.URL == "":
-		return download{}, &fault.Error{Code: fault.NotFound, Message: "The job is completed, and its result has expired."}
+		return download{}, &apierror.Error{Code: apierror.NotFound, Message: "The job is completed, and its result has expired."}
 	}
 	return fetchFile(ctx, cmd, client, job.ID, &w.destination)
 }

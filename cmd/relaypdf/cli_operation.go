@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/client"
@@ -245,7 +245,7 @@ func (c *operationCall) tellFiles(cmd *cobra.Command) {
 func connect(cmd *cobra.Command, retries int) (*client.Client, error) {
 	service, err := reach(cmd, retries)
 	if err == nil && service.Key == "" {
-		err = &fault.Error{Code: fault.Unauthorized, Message: noKey(service.BaseURL)}
+		err = &apierror.Error{Code: apierror.Unauthorized, Message: noKey(service.BaseURL)}
 	}
 	return service, err
 }

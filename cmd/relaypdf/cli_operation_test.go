@@ -24,8 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
@@ -144,9 +144,9 @@ func docRows(wait func()) []schema.Row[*operation.Env] {
 				if wait != nil {
 					wait()
 				}
-				for _, code := range fault.Codes() {
+				for _, code := range apierror.Codes() {
 					if in.HTML == string(code) {
-						return schema.Result{}, &fault.Error{Code: code}
+						return schema.Result{}, &apierror.Error{Code: code}
 					}
 				}
 				return schema.Result{

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/store"
@@ -24,7 +24,7 @@ const exitInterrupted = 130
 type exitClass struct {
 	code    int
 	meaning string
-	codes   []fault.Code
+	codes   []apierror.Code
 }
 
 const (
@@ -44,19 +44,19 @@ const (
 // exitClasses is the whole meaning of the exit codes; the help text is made of it.
 var exitClasses = []exitClass{
 	{0, "done", nil},
-	{exitFailed, "failed: an internal error, a failed check, a wait that took too long", []fault.Code{fault.InternalError}},
+	{exitFailed, "failed: an internal error, a failed check, a wait that took too long", []apierror.Code{apierror.InternalError}},
 	{exitUsage, "usage: the command line, a setting or a local file is wrong; nothing was sent", nil},
-	{exitAuth, "auth: the key is missing, unknown or may not do this", []fault.Code{fault.Unauthorized, fault.AccountSuspended}},
-	{exitMoney, "money: the wallet or a spending limit does not cover the call", []fault.Code{fault.PaymentRequired}},
-	{exitLimit, "limit: too many requests, try again later", []fault.Code{fault.RateLimited}},
-	{exitRender, "processing: the document could not be rendered or processed", []fault.Code{fault.RenderFailed, fault.ProcessingFailed}},
-	{exitAway, "away: a part of the service is not available, try again later", []fault.Code{
-		fault.ConvertUnavailable, fault.AIUnavailable, fault.StorageUnavailable,
+	{exitAuth, "auth: the key is missing, unknown or may not do this", []apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}},
+	{exitMoney, "money: the wallet or a spending limit does not cover the call", []apierror.Code{apierror.PaymentRequired}},
+	{exitLimit, "limit: too many requests, try again later", []apierror.Code{apierror.RateLimited}},
+	{exitRender, "processing: the document could not be rendered or processed", []apierror.Code{apierror.RenderFailed, apierror.ProcessingFailed}},
+	{exitAway, "away: a part of the service is not available, try again later", []apierror.Code{
+		apierror.ConvertUnavailable, apierror.AIUnavailable, apierror.StorageUnavailable,
 	}},
-	{exitInput, "input: the service refused what it was sent", []fault.Code{fault.InvalidRequest, fault.URLNotAllowed, fault.PayloadTooLarge}},
+	{exitInput, "input: the service refused what it was sent", []apierror.Code{apierror.InvalidRequest, apierror.URLNotAllowed, apierror.PayloadTooLarge}},
 	{exitNetwork, "network: the service did not answer, or the connection broke", nil},
-	{exitNotFound, "not found: the service has no such file, job, template or endpoint", []fault.Code{fault.NotFound, fault.MethodNotAllowed}},
-	{exitChanged, "changed: somebody else has changed it meanwhile", []fault.Code{fault.PreconditionFailed}},
+	{exitNotFound, "not found: the service has no such file, job, template or endpoint", []apierror.Code{apierror.NotFound, apierror.MethodNotAllowed}},
+	{exitChanged, "changed: somebody else has changed it meanwhile", []apierror.Code{apierror.PreconditionFailed}},
 	{exitInterrupted, "interrupted", nil},
 }
 
@@ -74,7 +74,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // exitCode returns the code of what a command ended with.
 func exitCode(ctx context.Context, err error) int {
-	var refused *fault.Error
+	var refused *apierror.Error
 	var usage usageError
 	var network networkError
 	var input schema.Faults
@@ -181,7 +181,7 @@ func observeRuns(cmd *cobra.Command, began *bool) {
 // explain writes an error for people: all that the service found wrong, what
 // to wait for, and what to quote to the operator.
 func explain(w io.Writer, err error) {
-	var refused *fault.Error
+	var refused *apierror.Error
 	if !errors.As(err, &refused) {
 		fmt.Fprintln(w, "relaypdf:", err)
 		return

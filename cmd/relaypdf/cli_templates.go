@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/fault"
+	"relaypdf/api/apierror"
 	"relaypdf/client"
 )
 
@@ -108,8 +108,8 @@ func say(cmd *cobra.Command, format string, args ...any) error {
 }
 
 func missingTemplate(err error, slug string) error {
-	var refused *fault.Error
-	if errors.As(err, &refused) && refused.Code == fault.NotFound {
+	var refused *apierror.Error
+	if errors.As(err, &refused) && refused.Code == apierror.NotFound {
 		refused.Message = fmt.Sprintf("There is no template %q; relaypdf templates list shows those that exist.", slug)
 	}
 	return err
@@ -117,7 +117,7 @@ func missingTemplate(err error, slug string) error {
 
 // changedThere is the refusal of what would undo somebody else's work.
 func changedThere(format string, args ...any) error {
-	return &fault.Error{Code: fault.PreconditionFailed, Message: fmt.Sprintf(format, args...)}
+	return &apierror.Error{Code: apierror.PreconditionFailed, Message: fmt.Sprintf(format, args...)}
 }
 
 // templatePush is one command line that sends a folder.

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/store"
@@ -391,7 +391,7 @@ func TestRoutes(t *testing.T) {
 
 // TestEveryCodeHasAnExitCode keeps the table of exit codes complete.
 func TestEveryCodeHasAnExitCode(t *testing.T) {
-	for _, code := range fault.Codes() {
+	for _, code := range apierror.Codes() {
 		classes := 0
 		for _, class := range exitClasses {
 			if slices.Contains(class.codes, code) {

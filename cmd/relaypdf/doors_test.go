@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"relaypdf/api"
+	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
-	"relaypdf/api/fault"
 	"relaypdf/api/mcp"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
@@ -118,7 +118,7 @@ func TestDoorsAlike(t *testing.T) {
 		if agent == nil || agent.Code != want.Code || agent.Message != want.Message || fmt.Sprint(agent.Details) != fmt.Sprint(want.Details) {
 			t.Errorf("%s: agents are told %+v, over HTTP it is %+v", short, agent, want)
 		}
-		refusal := &fault.Error{Code: want.Code, Message: want.Message, Details: want.Details}
+		refusal := &apierror.Error{Code: want.Code, Message: want.Message, Details: want.Details}
 		var said bytes.Buffer
 		explain(&said, refusal)
 		if command.code != exitCode(t.Context(), refusal) || !strings.HasPrefix(command.err, said.String()) {

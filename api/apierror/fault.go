@@ -1,6 +1,6 @@
-// Package fault is what clients are told when a request fails: the codes, and
+// Package apierror is what clients are told when a request fails: the codes, and
 // the one place that gives each of them its HTTP status and its text.
-package fault
+package apierror
 
 import (
 	"maps"
