@@ -14,8 +14,8 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/issuer"
 	"relaypdf/api/middleware"
+	"relaypdf/api/oauth"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
@@ -144,7 +144,7 @@ type AgentDoor struct {
 	*API
 
 	handlers map[string]http.Handler // by method and pattern
-	issuer   *issuer.Issuer          // nil where only tokens of our own are taken
+	issuer   *oauth.Issuer           // nil where only tokens of our own are taken
 	tell     store.TellingGrant
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/api/delivery"
-	"relaypdf/api/issuer"
+	"relaypdf/api/oauth"
 	"relaypdf/api/operation"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
@@ -89,7 +89,7 @@ type Config struct {
 	// Issuer reads the tokens of an outside issuer, which the door of agents takes
 	// beside its own; nil is none. TellGrant writes to people of a program that comes
 	// with one for the first time; nil writes nothing.
-	Issuer    *issuer.Issuer
+	Issuer    *oauth.Issuer
 	TellGrant store.TellingGrant
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/issuer"
+	"relaypdf/api/oauth"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -75,7 +75,7 @@ func (d *AgentDoor) agentOf(ctx context.Context, secret string) (call.Caller, er
 	switch {
 	case strings.HasPrefix(secret, store.AccessPrefix):
 		access, err = d.store.Grants().Access(ctx, secret, d.baseURL+AgentPath)
-	case d.issuer != nil && issuer.Looks(secret):
+	case d.issuer != nil && oauth.Looks(secret):
 		access, err = d.outside(ctx, secret)
 	default:
 		return d.callerOf(ctx, secret)
@@ -98,10 +98,10 @@ func (d *AgentDoor) outside(ctx context.Context, token string) (store.GrantAcces
 		return store.GrantAccess{}, &apierror.Error{Code: apierror.Unauthorized, Message: text, Cause: err}
 	}
 	switch {
-	case errors.Is(err, issuer.ErrAway):
+	case errors.Is(err, oauth.ErrAway):
 		d.log.LogAttrs(ctx, slog.LevelWarn, "the issuer of tokens does not answer", slog.Any("error", err))
 		return store.GrantAccess{}, &apierror.Error{Code: apierror.RateLimited, RetryAfter: 10, Message: "The issuer of this token cannot be asked for its keys now. Try again in a moment.", Cause: err}
-	case errors.Is(err, issuer.ErrMail):
+	case errors.Is(err, oauth.ErrMail):
 		return refuse("This token says of no mail address that its issuer has confirmed it: email and email_verified must stand in it.")
 	case err != nil:
 		return refuse("This token is not one that " + d.issuer.Name() + " has issued for this service, or it has expired.")

@@ -16,7 +16,7 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
-	"relaypdf/api/issuer"
+	"relaypdf/api/oauth"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web/identity/identitytest"
@@ -44,7 +44,7 @@ func newOutsider(t *testing.T) *outsider {
 	o.provider = identitytest.New(t, now)
 	o.Server = newServer(t, func(cfg *api.Config) {
 		open(cfg)
-		cfg.Issuer = issuer.New(issuer.Config{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Patience: patience, Now: now})
+		cfg.Issuer = oauth.New(oauth.Config{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Patience: patience, Now: now})
 	})
 	o.maya = o.person(t, "maya@example.com", true, store.RoleDeveloper)
 	return o
@@ -330,7 +330,7 @@ func TestForeignIssuer(t *testing.T) {
 		open(cfg)
 		redirect = cfg.BaseURL + "/back"
 		address = identitytest.StartForeign(t, "..", redirect, "secret")
-		cfg.Issuer = issuer.New(issuer.Config{Issuer: address, Audience: cfg.BaseURL + api.AgentPath, Patience: patience})
+		cfg.Issuer = oauth.New(oauth.Config{Issuer: address, Audience: cfg.BaseURL + api.AgentPath, Patience: patience})
 	})
 	o := &outsider{Server: s}
 	o.person(t, "maya@example.com", true, store.RoleOwner)

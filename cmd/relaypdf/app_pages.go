@@ -13,8 +13,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
-	"relaypdf/api/issuer"
 	"relaypdf/api/middleware"
+	"relaypdf/api/oauth"
 	"relaypdf/api/operation"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
@@ -78,7 +78,7 @@ func (a *App) letOutsidersIn(to *api.Config) error {
 	if err != nil {
 		return err
 	}
-	to.Issuer = issuer.New(issuer.Config{Issuer: a.config.MCPIssuer, Audience: a.config.MCPAudience, Roots: roots})
+	to.Issuer = oauth.New(oauth.Config{Issuer: a.config.MCPIssuer, Audience: a.config.MCPAudience, Roots: roots})
 	if a.post != nil {
 		to.TellGrant = web.TellGrants(a.post, a.config.BaseURL)
 	}

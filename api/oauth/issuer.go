@@ -1,6 +1,6 @@
-// Package issuer reads access tokens that an outside provider of OpenID Connect has
+// Package oauth reads access tokens that an outside provider of OpenID Connect has
 // issued for this service.
-package issuer
+package oauth
 
 import (
 	"context"
