@@ -11,18 +11,18 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
+	"relaypdf/internal/fakes3"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/blob/blobtest"
 	"relaypdf/store/blob/s3"
-	"relaypdf/store/blob/s3/s3test"
 	"relaypdf/store/storetest"
 )
 
 // newBucket starts a service on PostgreSQL whose files are in a bucket.
-func newBucket(t *testing.T, change func(*api.Config)) (*apitest.Server, *s3test.Server, blob.Store) {
+func newBucket(t *testing.T, change func(*api.Config)) (*apitest.Server, *fakes3.Server, blob.Store) {
 	t.Helper()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	bucket, err := s3.New(server.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestFilesInABucket(t *testing.T) {
 	if blobs := blobtest.List(t, bucket); len(blobs) != 0 {
 		t.Errorf("after all has expired: %v", blobs)
 	}
-	server.Break(s3test.Down)
+	server.Break(fakes3.Down)
 	get(http.MethodGet, "").Refused(t, apierror.NotFound)
 }
 
@@ -159,7 +159,7 @@ func TestDownloadsFromTheBucket(t *testing.T) {
 		t.Errorf("half a minute before the end: got %v, %v; want 30 seconds", late, err)
 	}
 	// Where the bucket does not answer, or has it not, we say so.
-	server.Break(s3test.Busy)
+	server.Break(fakes3.Busy)
 	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, apierror.StorageUnavailable)
 	server.Break(nil)
 	for _, entry := range blobtest.List(t, bucket) {
@@ -182,7 +182,7 @@ func TestBucketFails(t *testing.T) {
 		return s.Send(t, apitest.Request{Method: "GET", Path: "/health/ready", Header: without()}).OK(t).Body
 	}
 	becomes(t, ready, `"files":"ok"`)
-	for name, way := range map[string]s3test.Fault{"down": s3test.Down, "busy": s3test.Busy} {
+	for name, way := range map[string]fakes3.Fault{"down": fakes3.Down, "busy": fakes3.Busy} {
 		server.Break(way)
 		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, apierror.StorageUnavailable)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, apierror.StorageUnavailable)

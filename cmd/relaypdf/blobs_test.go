@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"relaypdf/client"
+	"relaypdf/internal/fakes3"
 	"relaypdf/internal/slow"
 	"relaypdf/store/blob"
 	"relaypdf/store/blob/blobtest"
-	"relaypdf/store/blob/s3/s3test"
 )
 
 // fileOf downloads a file of the key's account.
@@ -42,10 +42,10 @@ func fileOf(ctx context.Context, c *client.Client, id string) ([]byte, error) {
 func TestFilesMoveToABucketWhileTheServiceRuns(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	folder := filepath.Join(t.TempDir(), "before")
 	app := startOpen(t, "RELAYPDF_BLOBS="+server.Address(), "RELAYPDF_BLOBS_FORMER=file:"+folder,
-		"RELAYPDF_S3_ACCESS_KEY="+s3test.AccessKey, "RELAYPDF_S3_SECRET_KEY="+s3test.SecretKey)
+		"RELAYPDF_S3_ACCESS_KEY="+fakes3.AccessKey, "RELAYPDF_S3_SECRET_KEY="+fakes3.SecretKey)
 	former, err := blob.NewDisk(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestFilesMoveToABucketWhileTheServiceRuns(t *testing.T) {
 		}
 	}()
 	settings := []string{"--data-dir=" + app.config.DataDir, "--blobs=" + server.Address(), "--blobs-former=file:" + folder,
-		"--s3-access-key=" + s3test.AccessKey, "--s3-secret-key=" + s3test.SecretKey}
+		"--s3-access-key=" + fakes3.AccessKey, "--s3-secret-key=" + fakes3.SecretKey}
 	moved := relaypdf(t, append([]string{"blobs", "migrate"}, settings...)...)
 	close(stop)
 	<-stopped
@@ -116,7 +116,7 @@ func TestFilesMoveToABucketWhileTheServiceRuns(t *testing.T) {
 	if none := relaypdf(t, append([]string{"blobs", "migrate"}, settings[0], settings[1], settings[3], settings[4])...); none.code != 2 || !strings.Contains(none.err, "RELAYPDF_BLOBS_FORMER") {
 		t.Errorf("without a former place: %+v, want what to set", none)
 	}
-	server.Break(s3test.Busy)
+	server.Break(fakes3.Busy)
 	if _, err := former.Put(ctx, "left", strings.NewReader("x")); err != nil {
 		t.Fatal(err)
 	}

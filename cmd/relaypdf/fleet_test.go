@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store/blob/s3/s3test"
+	"relaypdf/internal/fakes3"
 	"relaypdf/store/storetest"
 )
 
@@ -58,7 +58,7 @@ type fleet struct {
 	*chaos
 
 	cluster *storetest.Cluster
-	bucket  *s3test.Server
+	bucket  *fakes3.Server
 	redis   *fleetRedis
 	nginx   *fleetNginx
 	apis    []*fleetServer
@@ -110,7 +110,7 @@ var fleetRegions = []string{"fra", "iad"}
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	db, cluster := storetest.OwnPostgres(t)
-	f := &fleet{chaos: newChaos(t, db, 0), cluster: cluster, bucket: s3test.Start(t)}
+	f := &fleet{chaos: newChaos(t, db, 0), cluster: cluster, bucket: fakes3.Start(t)}
 	f.till.payers = nil // They pay in TestChaos.
 	f.customers = f.customers[:0]
 	for i := range fleetCustomers {
@@ -121,7 +121,7 @@ func newFleet(t *testing.T) *fleet {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
 	f.env = append(f.env, "RELAYPDF_SECRET_KEY="+strings.Repeat("k", 32), "RELAYPDF_RATE_LIMITS=on", "RELAYPDF_BLOBS="+f.bucket.Address(),
-		"RELAYPDF_S3_ACCESS_KEY="+s3test.AccessKey, "RELAYPDF_S3_SECRET_KEY="+s3test.SecretKey, "RELAYPDF_DATABASE_URL="+db.URL)
+		"RELAYPDF_S3_ACCESS_KEY="+fakes3.AccessKey, "RELAYPDF_S3_SECRET_KEY="+fakes3.SecretKey, "RELAYPDF_DATABASE_URL="+db.URL)
 	var ports [][]string
 	for i, region := range fleetRegions {
 		far, err := storetest.NewFar(ctx, db.URL, time.Duration(i)*fleetDistance)
@@ -246,8 +246,8 @@ func (f *fleet) faults() []fleetFault {
 		fleetFault{"freeze Redis", "", -1, func() error { return f.redis.process.Process.Signal(syscall.SIGSTOP) }, func() error { return f.redis.process.Process.Signal(syscall.SIGCONT) }},
 		fleetFault{"kill nginx", "nginx", -1, f.nginx.kill, f.nginx.start},
 		fleetFault{"freeze nginx", "", -1, func() error { return f.nginx.signal(syscall.SIGSTOP) }, func() error { return f.nginx.signal(syscall.SIGCONT) }},
-		fleetFault{"cut S3 off", "bucket", -1, set(func() { f.bucket.Break(s3test.Down) }), set(func() { f.bucket.Break(nil) })},
-		fleetFault{"overload S3", "bucket", -1, set(func() { f.bucket.Break(s3test.Busy) }), set(func() { f.bucket.Break(nil) })},
+		fleetFault{"cut S3 off", "bucket", -1, set(func() { f.bucket.Break(fakes3.Down) }), set(func() { f.bucket.Break(nil) })},
+		fleetFault{"overload S3", "bucket", -1, set(func() { f.bucket.Break(fakes3.Busy) }), set(func() { f.bucket.Break(nil) })},
 		fleetFault{"slow S3", "", -1, set(func() {
 			f.bucket.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				<-time.After(100 * time.Millisecond)

@@ -16,11 +16,11 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"relaypdf/internal/fakes3"
 	"relaypdf/internal/slow"
 	"relaypdf/store/blob"
 	"relaypdf/store/blob/blobtest"
 	"relaypdf/store/blob/s3"
-	"relaypdf/store/blob/s3/s3test"
 )
 
 func open(t *testing.T, cfg s3.Config) *s3.Store {
@@ -44,7 +44,7 @@ func put(t *testing.T, b blob.Store, key string, content []byte) {
 func TestStore(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	cfg := server.Config()
 	plain := open(t, cfg)
 	cfg.Prefix = "a/b"
@@ -66,11 +66,11 @@ func TestStore(t *testing.T) {
 func TestFaults(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	b := open(t, server.Config())
 	small, large := blobtest.Content(1000), blobtest.Content(40<<20)
 
-	for name, fault := range map[string]s3test.Fault{"down": s3test.Down, "busy": s3test.Busy} {
+	for name, fault := range map[string]fakes3.Fault{"down": fakes3.Down, "busy": fakes3.Busy} {
 		server.Break(fault)
 		for _, content := range [][]byte{small, large} {
 			if _, err := b.Put(t.Context(), name, bytes.NewReader(content)); err == nil || errors.Is(err, blob.ErrMissing) {
@@ -99,7 +99,7 @@ func TestFaults(t *testing.T) {
 	}
 
 	// Each request fails when it is sent first: the next attempt does it.
-	for name, fault := range map[string]s3test.Fault{"down": s3test.Down, "busy": s3test.Busy, "cut": cutAnswer} {
+	for name, fault := range map[string]fakes3.Fault{"down": fakes3.Down, "busy": fakes3.Busy, "cut": cutAnswer} {
 		var turns sync.Map // by request: parts are sent side by side
 		server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			turn, _ := turns.LoadOrStore(r.Method+" "+r.URL.String()+r.Header.Get("Range"), new(atomic.Int64))
@@ -125,7 +125,7 @@ func TestFaults(t *testing.T) {
 	before := uploads(t, server)
 	server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.URL.Query().Get("partNumber") == "2" {
-			s3test.Down(w, r, next)
+			fakes3.Down(w, r, next)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -162,7 +162,7 @@ func (c *cutter) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-func uploads(t *testing.T, server *s3test.Server) int {
+func uploads(t *testing.T, server *fakes3.Server) int {
 	t.Helper()
 	page, err := server.Client(t).ListMultipartUploads(t.Context(), "documents", "", "", "", "", 1000)
 	if err != nil {
@@ -175,7 +175,7 @@ func uploads(t *testing.T, server *s3test.Server) int {
 // where it broke; one that always does is an error, after bytes that are right.
 func TestCutReading(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	b := open(t, server.Config())
 	content := blobtest.Content(5 << 20)
 	put(t, b, "long", content)
@@ -205,7 +205,7 @@ func TestCutReading(t *testing.T) {
 // means is never given away.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	b := open(t, server.Config())
 	content := blobtest.Content(1 << 20)
 	for name, damage := range map[string]func([]byte) []byte{
@@ -251,7 +251,7 @@ func TestDamage(t *testing.T) {
 // two, a part of it in no more than it needs.
 func TestReadingTakesFewRequests(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	b := open(t, server.Config())
 	put(t, b, "small", blobtest.Content(200_000))
 	put(t, b, "large", blobtest.Content(10<<20))
@@ -271,7 +271,7 @@ func TestReadingTakesFewRequests(t *testing.T) {
 // ended, and nothing is asked for in the name of one that has.
 func TestEndedContext(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	b := open(t, server.Config())
 	content := blobtest.Content(3 << 20)
 	put(t, b, "a", content)
@@ -295,7 +295,7 @@ func TestEndedContext(t *testing.T) {
 // TestSweep ends uploads that nobody ends any more, and no others.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	cfg := server.Config()
 	cfg.Prefix = "ours"
 	for _, object := range []string{"ours/a", "ours/b", "theirs/a"} {
@@ -321,14 +321,14 @@ func TestSweep(t *testing.T) {
 // TestKeys: with none in the settings they are Amazon's own variables; wrong ones
 // are an error that says so.
 func TestKeys(t *testing.T) {
-	server := s3test.Start(t)
-	t.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
+	server := fakes3.Start(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", fakes3.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", fakes3.SecretKey)
 	cfg := server.Config()
 	cfg.AccessKey, cfg.SecretKey = "", ""
 	b := open(t, cfg)
 	put(t, b, "a", []byte("x"))
-	cfg.AccessKey, cfg.SecretKey = s3test.AccessKey, "wrong"
+	cfg.AccessKey, cfg.SecretKey = fakes3.AccessKey, "wrong"
 	_, err := open(t, cfg).Put(t.Context(), "b", strings.NewReader("x"))
 	if err == nil || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("got %v, want an error without the key", err)
@@ -368,7 +368,7 @@ var _ blob.Store = (*s3.Store)(nil)
 func TestManyAreDeletedByOneRequest(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	server := s3test.Start(t)
+	server := fakes3.Start(t)
 	cfg := server.Config()
 	cfg.Prefix = "p"
 	b := open(t, cfg)
@@ -414,7 +414,7 @@ func TestManyAreDeletedByOneRequest(t *testing.T) {
 	}
 
 	fill()
-	server.Break(s3test.Down)
+	server.Break(fakes3.Down)
 	failed := b.DeleteBatch(t.Context(), keys)
 	server.Break(nil)
 	if len(failed) != len(keys) || left() != len(keys) {

@@ -1,5 +1,5 @@
-// Package s3test gives tests a real S3 server, and a way to it that can break.
-package s3test
+// Package fakes3 gives tests a real S3 server, and a way to it that can break.
+package fakes3
 
 import (
 	"context"
