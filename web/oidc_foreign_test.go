@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/fakeoidc"
 	"relaypdf/web"
 	"relaypdf/web/identity"
-	"relaypdf/web/identity/identitytest"
 )
 
 // foreignSecret has what clients have to escape in a header.
@@ -22,7 +22,7 @@ func TestForeignProvider(t *testing.T) {
 		redirect := cfg.BaseURL + web.OIDCPath
 		cfg.IdentityName = "Example ID"
 		cfg.Identities = identity.New(identity.Config{
-			Issuer: identitytest.StartForeign(t, "..", redirect, foreignSecret), ClientID: "relaypdf", ClientSecret: foreignSecret, RedirectURL: redirect,
+			Issuer: fakeoidc.StartForeign(t, "..", redirect, foreignSecret), ClientID: "relaypdf", ClientSecret: foreignSecret, RedirectURL: redirect,
 		})
 	})
 	comes := func(v *visitor, who string) answer {
@@ -32,7 +32,7 @@ func TestForeignProvider(t *testing.T) {
 		if link == nil {
 			t.Fatalf("no link leads to the provider: %s", textOf(page.body))
 		}
-		back := identitytest.Agrees(t, html.UnescapeString(link[1]), who, h.url)
+		back := fakeoidc.Agrees(t, html.UnescapeString(link[1]), who, h.url)
 		v.header.Set("Sec-Fetch-Site", "cross-site")
 		defer v.header.Set("Sec-Fetch-Site", "same-origin")
 		return v.get(back)

@@ -12,32 +12,32 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
+	"relaypdf/internal/fakeoidc"
 	"relaypdf/store"
 	"relaypdf/web"
 	"relaypdf/web/identity"
-	"relaypdf/web/identity/identitytest"
 )
 
 // desk is a house beside a provider of identities.
 type desk struct {
 	*house
-	provider *identitytest.Provider
+	provider *fakeoidc.Provider
 }
 
 var (
-	maya = identitytest.Person{Subject: "1001", Name: "Maya Lind", Email: "Maya@Example.com", Verified: true}
-	tom  = identitytest.Person{Subject: "1002", Name: "Tom Okafor", Email: "tom@example.com", Verified: true}
+	maya = fakeoidc.Person{Subject: "1001", Name: "Maya Lind", Email: "Maya@Example.com", Verified: true}
+	tom  = fakeoidc.Person{Subject: "1002", Name: "Tom Okafor", Email: "tom@example.com", Verified: true}
 )
 
 func newDesk(t *testing.T, change func(*web.Config)) *desk {
 	t.Helper()
-	d := &desk{provider: identitytest.New(t, time.Now)}
-	d.provider.People = map[string]identitytest.Person{"maya": maya, "tom": tom}
+	d := &desk{provider: fakeoidc.New(t, time.Now)}
+	d.provider.People = map[string]fakeoidc.Person{"maya": maya, "tom": tom}
 	d.house = sqliteHouse(t, func(cfg *web.Config) {
 		d.provider.Redirect = cfg.BaseURL + web.OIDCPath
 		cfg.IdentityName = "Example ID"
 		cfg.Identities = identity.New(identity.Config{
-			Issuer: d.provider.URL, ClientID: identitytest.ClientID, ClientSecret: identitytest.ClientSecret, RedirectURL: d.provider.Redirect,
+			Issuer: d.provider.URL, ClientID: fakeoidc.ClientID, ClientSecret: fakeoidc.ClientSecret, RedirectURL: d.provider.Redirect,
 		})
 		if change != nil {
 			change(cfg)
@@ -156,7 +156,7 @@ func TestNobodyIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNobody(t, v, "an address that is not verified here", d.comes(v, "tom"), "has an account here")
-	for name, person := range map[string]identitytest.Person{
+	for name, person := range map[string]fakeoidc.Person{
 		"unverified": {Subject: "7", Email: "new@example.com"}, "nobody's": {Subject: "8", Verified: true}, "broken": {Subject: "9", Email: "no address", Verified: true},
 	} {
 		d.provider.People["x"] = person
@@ -230,7 +230,7 @@ func TestIdentitiesAreLinkedBySignedInPeopleOnly(t *testing.T) {
 	v.post("/dashboard/settings/identity/end", http.StatusSeeOther, url.Values{"password": {password}})
 	v.sees("/dashboard/settings", "with your password only", "Log-in no more linked with Example ID")
 	gone := d.visitor(t)
-	d.provider.People["tom"] = identitytest.Person{Subject: tom.Subject, Email: "maya@example.com", Verified: true}
+	d.provider.People["tom"] = fakeoidc.Person{Subject: tom.Subject, Email: "maya@example.com", Verified: true}
 	wantNobody(t, gone, "an identity that was unlinked", d.comes(gone, "tom"), "has an account here")
 }
 

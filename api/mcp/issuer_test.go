@@ -17,9 +17,9 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apitest"
 	"relaypdf/api/oauth"
+	"relaypdf/internal/fakeoidc"
 	"relaypdf/store"
 	"relaypdf/store/credit"
-	"relaypdf/web/identity/identitytest"
 )
 
 const pinging = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -28,7 +28,7 @@ const pinging = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 type outsider struct {
 	*apitest.Server
 
-	provider *identitytest.Provider
+	provider *fakeoidc.Provider
 	maya     store.Person
 }
 
@@ -41,7 +41,7 @@ func newOutsider(t *testing.T) *outsider {
 		}
 		return o.Clock.Now()
 	}
-	o.provider = identitytest.New(t, now)
+	o.provider = fakeoidc.New(t, now)
 	o.Server = newServer(t, func(cfg *api.Config) {
 		open(cfg)
 		cfg.Issuer = oauth.New(oauth.Config{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Patience: patience, Now: now})
@@ -170,7 +170,7 @@ func unsigned(t *testing.T, header map[string]any) string {
 }
 
 // publicKeys are the spellings of a public key that somebody might take for a secret.
-func publicKeys(t *testing.T, p *identitytest.Provider) map[string][]byte {
+func publicKeys(t *testing.T, p *fakeoidc.Provider) map[string][]byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(p.Public())
 	if err != nil {
@@ -329,7 +329,7 @@ func TestForeignIssuer(t *testing.T) {
 	s := newServer(t, func(cfg *api.Config) {
 		open(cfg)
 		redirect = cfg.BaseURL + "/back"
-		address = identitytest.StartForeign(t, "..", redirect, "secret")
+		address = fakeoidc.StartForeign(t, "..", redirect, "secret")
 		cfg.Issuer = oauth.New(oauth.Config{Issuer: address, Audience: cfg.BaseURL + api.AgentPath, Patience: patience})
 	})
 	o := &outsider{Server: s}
@@ -349,10 +349,10 @@ func foreignToken(t *testing.T, issuer, redirect, who, resource string) string {
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
 	ask := url.Values{
-		"client_id": {identitytest.ClientID}, "response_type": {"code"}, "redirect_uri": {redirect}, "scope": {"openid email documents"}, "prompt": {"consent"},
+		"client_id": {fakeoidc.ClientID}, "response_type": {"code"}, "redirect_uri": {redirect}, "scope": {"openid email documents"}, "prompt": {"consent"},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
 	}
-	back, err := url.Parse(identitytest.Agrees(t, issuer+"/auth?"+withResource(ask, resource).Encode(), who, strings.TrimSuffix(redirect, "/back")))
+	back, err := url.Parse(fakeoidc.Agrees(t, issuer+"/auth?"+withResource(ask, resource).Encode(), who, strings.TrimSuffix(redirect, "/back")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func foreignToken(t *testing.T, issuer, redirect, who, resource string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.SetBasicAuth(identitytest.ClientID, "secret")
+	r.SetBasicAuth(fakeoidc.ClientID, "secret")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	answer, err := (&http.Client{Timeout: patience}).Do(r)
 	if err != nil {

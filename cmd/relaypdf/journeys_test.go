@@ -17,11 +17,11 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 
 	"relaypdf/client/webhook"
+	"relaypdf/internal/fakeoidc"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web"
-	"relaypdf/web/identity/identitytest"
 )
 
 // customerProgram is a program of a customer's that takes events.
@@ -218,12 +218,12 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 func TestLogInWithAProvider(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	provider := identitytest.New(t, time.Now)
-	provider.People = map[string]identitytest.Person{
+	provider := fakeoidc.New(t, time.Now)
+	provider.People = map[string]fakeoidc.Person{
 		"nina": {Subject: "1", Name: "Nina Adeyemi", Email: "nina@example.com", Verified: true}, "maya": {Subject: "2", Email: "maya@example.com", Verified: true},
 	}
 	app, browser := startPages(t, func(c *Config) {
-		c.OIDCIssuer, c.OIDCClientID, c.OIDCClientSecret, c.OIDCName = provider.URL, identitytest.ClientID, identitytest.ClientSecret, "Example ID"
+		c.OIDCIssuer, c.OIDCClientID, c.OIDCClientSecret, c.OIDCName = provider.URL, fakeoidc.ClientID, fakeoidc.ClientSecret, "Example ID"
 	}), openBrowser(t)
 	provider.Redirect = app.BaseURL() + web.OIDCPath
 	nina := openScreen(t, browser, app)

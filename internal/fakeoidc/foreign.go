@@ -1,4 +1,4 @@
-package identitytest
+package fakeoidc
 
 import (
 	"bufio"

@@ -1,6 +1,6 @@
-// Package identitytest is a provider of OpenID Connect for tests: the code flow
+// Package fakeoidc is a provider of OpenID Connect for tests: the code flow
 // with PKCE, tokens signed with RS256, and a page on which to choose who one is.
-package identitytest
+package fakeoidc
 
 import (
 	"crypto"
