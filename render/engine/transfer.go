@@ -18,7 +18,7 @@ var errInput = errors.New("engine: read input")
 func (c *child) do(r *request, cfg Config) (Result, error) {
 	stop := context.AfterFunc(r.ctx, c.kill)
 	overgrown := sync.OnceValue(c.watchFolder(cfg.Disk))
-	defer overgrown() // a panic below must not leave the watch running
+	defer func() { _ = overgrown() }() // a panic below must not leave the watch running
 	c.jobs++
 	c.stand(cfg)
 	result, err := c.converse(r, cfg.Dir)
