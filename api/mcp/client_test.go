@@ -22,7 +22,7 @@ const patience = 5 * time.Minute
 // modules is where `make setup` puts node's packages.
 func modules(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs("../.ci/node/node_modules")
+	path, err := filepath.Abs("../../.ci/node/node_modules")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -329,7 +329,7 @@ func TestForeignIssuer(t *testing.T) {
 	s := newServer(t, func(cfg *api.Config) {
 		open(cfg)
 		redirect = cfg.BaseURL + "/back"
-		address = fakeoidc.StartForeign(t, "..", redirect, "secret")
+		address = fakeoidc.StartForeign(t, "../..", redirect, "secret")
 		cfg.Issuer = oauth.New(oauth.Config{Issuer: address, Audience: cfg.BaseURL + api.AgentPath, Patience: patience})
 	})
 	o := &outsider{Server: s}

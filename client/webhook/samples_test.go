@@ -25,7 +25,7 @@ const samplePatience = 2 * time.Minute
 // sends them what is signed well and what is not.
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "docs", "webhooks.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "webhooks.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,10 @@ type edit struct{ file, before, text string }
 // as there are files in its table.
 var additions = map[string][]edit{
 	"an operation": {
-		{"api/operation/spare.go", "", "package operation\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/op\"\n)\n\n" +
-			"type SpareInput struct {\n\top.Common\n}\n\n" +
-			"func runSpare(context.Context, *Env, *SpareInput) (op.Result, error) {\n\treturn op.Result{Stem: \"spare\", JSON: map[string]any{}}, nil\n}\n"},
-		{"api/operation/rows.go", "\trow[ZipInput]{", "\trow[SpareInput]{Info: op.Info{Name: \"spare.create\", Summary: \"Spare\", Price: zipPrice, Produces: []string{\"application/json\"}}, Run: runSpare},\n"},
+		{"api/operation/spare.go", "", "package operation\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/schema\"\n)\n\n" +
+			"type SpareInput struct {\n\tschema.Common\n}\n\n" +
+			"func runSpare(context.Context, *Env, *SpareInput) (schema.Result, error) {\n\treturn schema.Result{Stem: \"spare\", JSON: map[string]any{}}, nil\n}\n"},
+		{"api/operation/rows.go", "\trow[ZipInput]{", "\trow[SpareInput]{Info: schema.Info{Name: \"spare.create\", Summary: \"Spare\", Price: zipPrice, Produces: []string{\"application/json\"}}, Run: runSpare},\n"},
 	},
 	"a route": {
 		{"api/routes_spare.go", "", "package api\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/call\"\n\t\"relaypdf/api/wire\"\n)\n\n" +

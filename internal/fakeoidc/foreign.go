@@ -26,7 +26,7 @@ func StartForeign(t *testing.T, root, redirect, secret string) (issuer string) {
 	if _, err := os.Stat(filepath.Join(modules, "oidc-provider")); err != nil {
 		t.Fatalf("%v: run `make setup`, which installs it", err)
 	}
-	node := exec.CommandContext(t.Context(), "node", filepath.Join(root, "web", "identity", "identitytest", "foreign.js"), redirect, ClientID, secret)
+	node := exec.CommandContext(t.Context(), "node", filepath.Join(root, "internal", "fakeoidc", "foreign.js"), redirect, ClientID, secret)
 	node.Env = append(node.Environ(), "NODE_PATH="+modules)
 	var faults strings.Builder
 	node.Stderr = &faults

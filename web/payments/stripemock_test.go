@@ -34,7 +34,7 @@ func startStripeMock(t *testing.T) string {
 		t.Skip("builds and starts stripe-mock")
 	}
 	program := filepath.Join(t.TempDir(), "stripe-mock")
-	build := exec.CommandContext(t.Context(), "go", "build", "-modfile=../.ci/tools.mod", "-o", program, "github.com/stripe/stripe-mock")
+	build := exec.CommandContext(t.Context(), "go", "build", "-modfile=../../.ci/tools.mod", "-o", program, "github.com/stripe/stripe-mock")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds, whose cache it shares
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build stripe-mock: %v\n%s", err, out)
