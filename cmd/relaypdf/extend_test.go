@@ -17,7 +17,7 @@ import (
 // one that is there.
 type edit struct{ file, before, text string }
 
-// additions are what docs/architecture.md says of adding things: as many edits
+// additions are what CONTRIBUTING.md says of adding things: as many edits
 // as there are files in its table.
 var additions = map[string][]edit{
 	"an operation": {
@@ -67,10 +67,10 @@ func TestAdditionsTakeAFewEdits(t *testing.T) {
 	}
 }
 
-// TestArchitectureCountsTheEdits holds the table of docs/architecture.md to what
+// TestContributingCountsTheEdits holds the table of CONTRIBUTING.md to what
 // adding things takes.
-func TestArchitectureCountsTheEdits(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+func TestContributingCountsTheEdits(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "CONTRIBUTING.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +81,9 @@ func TestArchitectureCountsTheEdits(t *testing.T) {
 		}
 		found := regexp.MustCompile(`(?m)^\| add ` + what + `\b[^|]*\| (\d+) files?\b`).FindSubmatch(text)
 		if found == nil {
-			t.Errorf("docs/architecture.md does not say how many files it takes to add %s", what)
+			t.Errorf("CONTRIBUTING.md does not say how many files it takes to add %s", what)
 		} else if got, want := string(found[1]), strconv.Itoa(len(files)); got != want {
-			t.Errorf("docs/architecture.md says %s files for adding %s, which takes %s", got, what, want)
+			t.Errorf("CONTRIBUTING.md says %s files for adding %s, which takes %s", got, what, want)
 		}
 	}
 }
