@@ -174,19 +174,16 @@ func (s CallStore) Begin(ctx context.Context, c NewCall) error {
 	// A promised price is rare, and worth a second way to the database.
 	if s.dialect == SQLite || c.QuoteID != "" {
 		begin = func(ctx context.Context, c NewCall) error {
-			again := false
 			if c.Job == nil && c.QuoteID == "" {
 				// Nobody has heard of the call before it ends: power that is lost takes both.
 				ctx = context.WithValue(ctx, unsynced{}, true)
 			}
 			return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
-				if again {
-					begun, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", c.ID).Exists(ctx)
-					if err != nil || begun {
-						return err
-					}
+				// The response to an earlier attempt may have been lost.
+				begun, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", c.ID).Exists(ctx)
+				if err != nil || begun {
+					return err
 				}
-				again = true
 				return s.begin(ctx, tx, c)
 			})
 		}

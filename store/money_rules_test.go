@@ -1,0 +1,286 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/store/storetest"
+)
+
+// moneyTables are the tables that a call's begin, settlement or release writes, each
+// with the columns that name its rows where these have no random ID.
+var moneyTables = map[string]string{
+	"accounts": "id, balance, held, day, day_spent, owed", "keys": "id, spent", "quotes": "id, call_id, amount",
+	"calls":       "*",
+	"journal":     "account_id, kind, cause, reason, held, wallet, revenue, balance, created_at",
+	"idempotency": "*",
+	"files":       "id, account_id, call_id, filename, content_type, size, blob_key, created_at, expires_at, warnings",
+	"jobs":        "call_id, account_id, state, lease, tries, input_key, kind, created_at",
+	"job_inputs":  "*", "pins": "*", "usage_days": "*", "callbacks": "call_id, url, receiver, created_at",
+	"events": "account_id, type, call_id, body, created_at",
+	"deliveries": "account_id, endpoint_id, (SELECT COALESCE(e.call_id, '') FROM events AS e WHERE e.id = event_id) AS cause, " +
+		"event_type, receiver, url, status, next_attempt_at, created_at",
+}
+
+// ledgerSide is one database with its names for what the rules are tried on.
+type ledgerSide struct {
+	*fixture
+	names    *strings.Replacer // of random IDs, which differ between the databases
+	accounts []store.Account
+	keys     []store.Key
+	quotes   map[string]string // per call, the ID of a promised price
+	jobs     map[string]store.Job
+}
+
+func newLedgerSide(t *testing.T, db storetest.DB) *ledgerSide {
+	t.Helper()
+	s := &ledgerSide{fixture: newFixture(t, db), quotes: map[string]string{}, jobs: map[string]store.Job{}}
+	ctx := t.Context()
+	limit, most := credit.Amount(9000), credit.Amount(60_000)
+	pairs := []string{s.acc.ID, "account", s.key.ID, "key"}
+	for i := range 3 {
+		acc := s.newAccount(t, fmt.Sprintf("rules%d@example.com", i), credit.Amount(80_000*(i+1)))
+		s.accounts = append(s.accounts, acc)
+		pairs = append(pairs, acc.ID, fmt.Sprintf("account-%d", i))
+		for j, spend := range []*credit.Amount{nil, &most} {
+			key, _, err := s.CreateKey(ctx, store.NewKey{AccountID: acc.ID, Name: "k", SpendLimit: spend})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.keys = append(s.keys, key)
+			pairs = append(pairs, key.ID, fmt.Sprintf("key-%d-%d", i, j))
+		}
+		id := fmt.Sprintf("we_rules%d", i)
+		if _, err := s.CreateWebhook(ctx, store.NewWebhook{ID: id, AccountID: acc.ID, URL: "https://example.com/" + id, Secret: []byte("sealed")}); err != nil {
+			t.Fatal(err)
+		}
+		upload := store.File{ID: fmt.Sprintf("file_rules%d", i), AccountID: acc.ID, Filename: "a.pdf", Size: 1, BlobKey: fmt.Sprintf("file_rules%d", i), ExpiresAt: noon.Add(30 * time.Hour)}
+		if err := s.AddUpload(ctx, upload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SetLimits(ctx, s.accounts[1].ID, store.Limits{MaxJob: &limit, MaxDay: &most}); err != nil {
+		t.Fatal(err)
+	}
+	pairs = append(pairs, s.lease, "lease")
+	s.names = strings.NewReplacer(pairs...)
+	return s
+}
+
+var randomIDs = regexp.MustCompile(`\b(evt|dlv|quote)_[A-Za-z0-9_-]+`)
+
+// named is a text with the same names on both databases.
+func (s *ledgerSide) named(text string) string {
+	return randomIDs.ReplaceAllString(s.names.Replace(text), "$1")
+}
+
+// outcome is what a method returned, as far as both databases must agree.
+func (s *ledgerSide) outcome(err error) string {
+	var claimed *store.ClaimedError
+	if errors.As(err, &claimed) {
+		return "claimed by " + claimed.Claim.CallID + " " + claimed.Claim.State
+	}
+	return s.named(fmt.Sprint(err))
+}
+
+// rows is the content of all tables, in an order that both databases have.
+func (s *ledgerSide) rows(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for table, columns := range moneyTables {
+		var found []map[string]any
+		if err := s.DB().NewRaw("SELECT "+columns+" FROM "+table).Scan(t.Context(), &found); err != nil {
+			t.Fatalf("%s: %v", table, err)
+		}
+		for _, row := range found {
+			var cells []string
+			for name, value := range row {
+				cells = append(cells, name+"="+cell(value))
+			}
+			slices.Sort(cells)
+			all = append(all, s.named(table+": "+strings.Join(cells, " ")))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// cell spells a value as both databases' drivers mean it.
+func cell(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "NULL"
+	case bool:
+		if v {
+			return "1"
+		}
+		return "0"
+	case []byte:
+		return string(v)
+	}
+	return fmt.Sprint(value)
+}
+
+// TestMoneyRulesAgree sends random calls through SQLite's statements and PostgreSQL's
+// functions. Each call must end alike on both, and all rows must be equal at the end.
+func TestMoneyRulesAgree(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			sides := []*ledgerSide{newLedgerSide(t, storetest.SQLite(t)), newLedgerSide(t, storetest.Postgres(t))}
+			random := rand.New(rand.NewPCG(seed, seed))
+			var calls []store.NewCall // with indexes in the place of IDs that differ
+			for step := range 400 {
+				call, do := randomStep(t, random, &calls)
+				var got [2]string
+				for i, side := range sides {
+					got[i] = side.outcome(do(side))
+				}
+				if got[0] != got[1] {
+					t.Fatalf("step %d, %s:\nSQLite:     %s\nPostgreSQL: %s", step, call, got[0], got[1])
+				}
+			}
+			lite, pg := sides[0].rows(t), sides[1].rows(t)
+			for _, row := range lite {
+				if !slices.Contains(pg, row) {
+					t.Errorf("only SQLite has     %q", row)
+				}
+			}
+			for _, row := range pg {
+				if !slices.Contains(lite, row) {
+					t.Errorf("only PostgreSQL has %q", row)
+				}
+			}
+			if len(lite) < 300 {
+				t.Errorf("%d rows: the calls did not get far", len(lite))
+			}
+			for _, side := range sides {
+				side.sound(t)
+			}
+		})
+	}
+}
+
+// randomStep chooses what happens next, for both databases to carry out.
+func randomStep(t *testing.T, random *rand.Rand, calls *[]store.NewCall) (text string, do func(*ledgerSide) error) {
+	t.Helper()
+	ctx := t.Context()
+	if n := random.IntN(100); n < 45 || len(*calls) == 0 {
+		call, account, key := randomCall(random, *calls)
+		*calls = append(*calls, call)
+		promised := random.IntN(8) == 0
+		return fmt.Sprintf("begin %+v", call), func(s *ledgerSide) error {
+			mine := call
+			mine.AccountID, mine.Lease = s.accounts[account].ID, s.lease
+			if mine.Job != nil {
+				mine.Lease = ""
+			}
+			if key >= 0 {
+				mine.KeyID = s.keys[key].ID
+			}
+			if promised {
+				quote, err := s.NewQuote(ctx, mine.AccountID, []byte("digest"), mine.Quote)
+				if err != nil {
+					return err
+				}
+				mine.QuoteID = quote.ID
+			}
+			return s.Begin(ctx, mine)
+		}
+	} else if n < 52 {
+		by := time.Duration(random.IntN(180)) * time.Minute
+		return "later", func(s *ledgerSide) error { s.clock.Advance(by); return nil }
+	} else if n < 58 {
+		return "claim", func(s *ledgerSide) error {
+			job, err := s.ClaimJob(ctx, s.lease)
+			if errors.Is(err, store.ErrNotFound) {
+				return nil
+			}
+			s.jobs[job.Call.ID] = job
+			return fmt.Errorf("job %s: %w", job.Call.ID, err)
+		}
+	}
+	call := (*calls)[random.IntN(len(*calls))]
+	var outbox *store.Outbox
+	if random.IntN(2) == 0 {
+		outbox = &store.Outbox{Data: map[string]any{"id": call.ResultID, "umlaut": "ä"}}
+		if call.Job != nil {
+			outbox.Event = store.EventJobCompleted
+		}
+	}
+	asWorker := random.IntN(2) == 0
+	if random.IntN(3) == 0 {
+		failure := store.Failure{Code: "render_failed", Message: "the page\x00 did not load"}
+		return "release " + call.ID, func(s *ledgerSide) error {
+			if job, ok := s.jobs[call.ID]; ok && asWorker {
+				return s.ReleaseJob(ctx, job, failure, outbox)
+			}
+			return s.Release(ctx, call.ID, failure, outbox)
+		}
+	}
+	end := store.Settlement{
+		CallID: call.ID, Charge: max(0, call.Quote-credit.Amount(random.IntN(600))+100), Outbox: outbox,
+		Duration: time.Duration(random.IntN(1e6)) * time.Microsecond, Steps: store.Steps(`{"run":1}`),
+	}
+	withFile := random.IntN(3) == 0
+	return "settle " + call.ID, func(s *ledgerSide) error {
+		mine := end
+		if withFile {
+			mine.File = &store.File{Filename: "Größe\x00.pdf", ContentType: "application/pdf", Size: 7, BlobKey: call.ResultID, ExpiresAt: s.clock.Now().Add(24 * time.Hour), Warnings: `[{"code":"font_missing"}]`}
+		}
+		if job, ok := s.jobs[call.ID]; ok && asWorker {
+			mine.Job = &job
+		}
+		return s.Settle(ctx, mine)
+	}
+}
+
+// randomCall is a call whose account and key are the indexes, or no key where it is
+// negative.
+func randomCall(random *rand.Rand, before []store.NewCall) (call store.NewCall, account, key int) {
+	if len(before) > 0 && random.IntN(20) == 0 { // the same call once more
+		call = before[random.IntN(len(before))]
+		return call, random.IntN(3), -1
+	}
+	account, key = random.IntN(3), -1
+	if random.IntN(4) > 0 {
+		key = account*2 + random.IntN(2)
+	}
+	if random.IntN(30) == 0 {
+		key = random.IntN(6) // perhaps another account's
+	}
+	result := store.NewID("file")
+	call = store.NewCall{
+		ID: store.CallID(result), ResultID: result, Operation: []string{"pdf.create", "zip.create"}[random.IntN(2)], Mode: "binary", RequestID: "req",
+		Quote: credit.Amount(random.IntN(10_000)), Metered: random.IntN(6) == 0,
+	}
+	if random.IntN(3) == 0 {
+		call.IdempotencyKey, call.BodyHash = fmt.Sprintf("key %d", random.IntN(12)), []byte{0, 0xff, byte(random.IntN(3))}
+	}
+	if random.IntN(4) == 0 {
+		call.CallbackURL = "https://example.com/hook"
+		call.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	}
+	if random.IntN(3) == 0 {
+		call.Mode, call.Job = store.Async, &store.NewJob{Input: []byte{0, 1, 0xfe, byte(random.IntN(256))}, Kind: "pdf"}
+		if random.IntN(3) == 0 {
+			call.Job.Input, call.Job.InputKey = nil, result
+		}
+		if random.IntN(3) == 0 {
+			call.Job.Pins = []string{fmt.Sprintf("file_rules%d", account)}
+		}
+		if random.IntN(15) == 0 {
+			call.Job.Pins = append(call.Job.Pins, "file_unknown", "file_rules0")
+		}
+	}
+	return call, account, key
+}
