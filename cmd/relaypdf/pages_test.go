@@ -587,14 +587,20 @@ func (s *screen) look(path, theme, axe string) {
 	}
 	s.obeys(path+", "+theme, axe, allRules)
 	s.width(360)
+	s.fits(path + " on a telephone")
+	s.picture(name + "-phone")
+}
+
+// fits fails the test where the page that is open is wider than its window.
+func (s *screen) fits(where string) {
+	s.t.Helper()
 	wide, err := s.page.Eval(`() => document.documentElement.scrollWidth - document.documentElement.clientWidth`)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if wide.Value.Int() > 0 {
-		s.t.Errorf("%s is %d pixels wider than a telephone", path, wide.Value.Int())
+		s.t.Errorf("%s: the page is %d pixels wider than its window", where, wide.Value.Int())
 	}
-	s.picture(name + "-phone")
 }
 
 // What axe looks for.

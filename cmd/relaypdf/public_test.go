@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"image/png"
 	"io"
 	"net/http"
@@ -574,6 +575,40 @@ func (s *screen) paintsSoon(path string) {
 		}
 		if time.Now().After(deadline) {
 			s.t.Fatalf("the largest part of %s is never painted within %d ms", path, mostPaint)
+		}
+	}
+}
+
+// TestNoPageOfTheDocsScrollsSideways opens every page of the documentation: long names
+// break where a line ends, in both themes and at three widths.
+func TestNoPageOfTheDocsScrollsSideways(t *testing.T) {
+	t.Parallel()
+	app, browser := startPages(t), openBrowser(t)
+	visitor := openScreen(t, browser, app)
+	pages := []string{"/docs", "/docs/api"}
+	for _, list := range pages {
+		_, text := fetch(t, app.BaseURL()+list)
+		addresses, _ := links(t, string(text))
+		for _, address := range addresses {
+			path, _, _ := strings.Cut(address, "#")
+			if strings.HasPrefix(path, "/docs/") && filepath.Ext(path) == "" && !slices.Contains(pages, path) {
+				pages = append(pages, path)
+			}
+		}
+	}
+	if len(pages) < 80 {
+		t.Errorf("%d pages were found", len(pages))
+	}
+	for _, path := range pages {
+		visitor.open(path)
+		for _, theme := range []string{"light", "dark"} {
+			if _, err := visitor.page.Eval(`async theme => { document.documentElement.dataset.theme = theme; await document.fonts.ready }`, theme); err != nil {
+				t.Fatal(err)
+			}
+			for _, width := range []int{360, 768, 1440} {
+				visitor.width(width)
+				visitor.fits(fmt.Sprintf("%s, %s, %d pixels", path, theme, width))
+			}
 		}
 	}
 }
