@@ -48,7 +48,7 @@ func watch(s *core, hook bun.QueryHook) {
 	if hook == nil {
 		return
 	}
-	s.write, s.read, s.reports = s.write.WithQueryHook(hook), s.read.WithQueryHook(hook), s.reports.WithQueryHook(hook)
+	s.write, s.read, s.reports, s.pages = s.write.WithQueryHook(hook), s.read.WithQueryHook(hook), s.reports.WithQueryHook(hook), s.pages.WithQueryHook(hook)
 	if s.dialect == Postgres {
 		s.read = s.write
 	}
@@ -111,7 +111,13 @@ func (s *core) connectSQLite(ctx context.Context, path string) error {
 	if s.reports, err = openSQLite(path, "_pragma=query_only(1)"); err != nil {
 		return errors.Join(err, s.write.Close(), s.read.Close())
 	}
+	if s.pages, err = openSQLite(path, "_pragma=query_only(1)"); err != nil {
+		return errors.Join(err, s.write.Close(), s.read.Close(), s.reports.Close())
+	}
+	s.pages = s.pages.WithQueryHook(deadlines{pageTimeout})
 	s.reports.SetMaxOpenConns(reportConns)
+	s.pages.SetMaxOpenConns(pageConns)
+	s.pages.SetMaxIdleConns(pageConns)
 	s.writer = newWriter(s.write, s.read)
 	readers := max(4, runtime.GOMAXPROCS(0))
 	s.read.SetMaxOpenConns(readers)
@@ -170,9 +176,10 @@ func (s *core) connectPostgres(ctx context.Context, c Config) error {
 		return fmt.Errorf("the address for sessions: %w", err)
 	}
 	s.session = session.config(migrationBounds)
-	s.write = bun.NewDB(way.open(workBounds, conns), pgdialect.New()).WithQueryHook(deadlines{})
+	s.write = bun.NewDB(way.open(workBounds, conns), pgdialect.New()).WithQueryHook(deadlines{queryTimeout})
 	s.read = s.write
 	s.reports = bun.NewDB(way.open(reportBounds, reportConns), pgdialect.New())
+	s.pages = bun.NewDB(way.open(workBounds, pageConns), pgdialect.New()).WithQueryHook(deadlines{pageTimeout})
 	if s.clock != nil {
 		_, err = s.clock.compare(ctx, s.write.DB)
 	}

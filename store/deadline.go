@@ -16,6 +16,9 @@ const (
 	// connection included. It is a writing transaction's: what these statements read,
 	// they find by an index within milliseconds.
 	queryTimeout = writeTimeout
+	// pageTimeout bounds each statement of a page, the wait for a connection included:
+	// those take milliseconds, however much an account has.
+	pageTimeout = 5 * time.Second
 	// probeTimeout bounds the probe of a connection. It is longer than any healthy round trip,
 	// and short enough to try several dead connections within queryTimeout.
 	probeTimeout = 3 * time.Second
@@ -33,15 +36,15 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // deadlines is a hook that bounds every statement on a pool whose context has no
 // earlier deadline.
-type deadlines struct{}
+type deadlines struct{ most time.Duration }
 
 // BeforeQuery implements bun.QueryHook.
 func (d deadlines) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	// A transaction would end with the context in which it began. inTx bounds it.
-	if at, ok := ctx.Deadline(); ok && time.Until(at) <= queryTimeout || event.Query == "BEGIN" {
+	if at, ok := ctx.Deadline(); ok && time.Until(at) <= d.most || event.Query == "BEGIN" {
 		return ctx
 	}
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := context.WithTimeout(ctx, d.most)
 	event.Stash = map[any]any{d: cancel}
 	return ctx
 }

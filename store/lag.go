@@ -77,7 +77,7 @@ func (s UpkeepStore) tellBound(ctx context.Context) error {
 
 // Pools returns the pools of connections by what they are for.
 func (s UpkeepStore) Pools() map[string]*sql.DB {
-	pools := map[string]*sql.DB{"write": s.write.DB, "reports": s.reports.DB}
+	pools := map[string]*sql.DB{"write": s.write.DB, "reports": s.reports.DB, "pages": s.pages.DB}
 	if s.read != s.write {
 		pools["read"] = s.read.DB
 	}

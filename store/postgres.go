@@ -25,6 +25,8 @@ const (
 	DefaultConns = 16
 	// reportConns bounds those of reports besides.
 	reportConns = 4
+	// pageConns bounds those of pages besides.
+	pageConns = 4
 	// minConns are needed: one holds the lock while another migrates.
 	minConns         = 2
 	postgresIdleTime = 5 * time.Minute

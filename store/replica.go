@@ -85,7 +85,7 @@ func readLate(ctx context.Context, s *core, late bool, read func(context.Context
 		}
 		r.note(ctx, s.log, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.readTimeout)
 	defer cancel()
 	return read(ctx, s.reports)
 }

@@ -63,6 +63,14 @@ func (s *Sessions) FindCtx(ctx context.Context, token string) ([]byte, bool, err
 	return row.Data, true, nil
 }
 
+const (
+	// seenEvery is how exact SeenAt is: a page that changes nothing of its session stores
+	// it no more often.
+	seenEvery = time.Minute
+	// seenTimeout bounds storing it then. A page is shown without that.
+	seenTimeout = time.Second
+)
+
 // CommitCtx stores a session, unless it has been ended: what was under way then
 // does not bring it back.
 func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
@@ -80,12 +88,30 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	if facts.Person != "" {
 		row.PersonID = &facts.Person
 	}
-	return s.update(ctx, "store session", func(ctx context.Context, tx txn) error {
+	var seen int64
+	err := s.store.read.NewSelect().Model((*sessionRow)(nil)).Column("seen_at").Where("token = ? AND data = ?", token, data).Scan(ctx, &seen)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("read session: %w", err)
+	}
+	same := err == nil
+	if same && now-seen < seenEvery.Microseconds() {
+		return nil
+	}
+	if same {
+		soon, cancel := context.WithTimeout(ctx, seenTimeout)
+		defer cancel()
+		ctx = soon
+	}
+	err = s.update(ctx, "store session", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (token) DO UPDATE").
 			Set("person_id = EXCLUDED.person_id, data = EXCLUDED.data, device = EXCLUDED.device, address = EXCLUDED.address, seen_at = EXCLUDED.seen_at, expires_at = EXCLUDED.expires_at").
 			Where("length(s.data) > 0").Exec(ctx)
 		return err
 	})
+	if same && errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
 }
 
 // DeleteCtx ends a session.

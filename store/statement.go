@@ -102,7 +102,7 @@ func (s *core) queryAll(ctx context.Context, tx txn, text string, args ...any) (
 // On SQLite it is over before anybody could cut it short: what watches a context that
 // may end costs two goroutines there, and as much as the reading.
 func (s *core) readRow(ctx context.Context, places []any, text string, args ...any) error {
-	if s.dialect == Postgres {
+	if s.dialect == Postgres || s.reading == nil {
 		deadline, cancel := bounded(ctx)
 		defer cancel()
 		ctx = deadline

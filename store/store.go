@@ -91,23 +91,31 @@ type Config struct {
 	Watch bun.QueryHook
 }
 
-// core is what every part of the store works with: the connections, the clock,
-// and the other parts.
+// core is what every part of a handle of the store works with: the other parts, the
+// connections that this handle reads with, and what all handles share.
 type core struct {
+	*base
 	parts
 
+	read    *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
+	reports *bun.DB  // a small pool for what reads much
+	reading compiled // on read; nil where nothing is prepared
+	// readTimeout bounds what is read with reports, the wait for a connection included.
+	readTimeout time.Duration
+}
+
+// base is what all handles share: the connections, the clock and the blobs.
+type base struct {
 	dialect      string
 	path         string // of the SQLite database; empty with PostgreSQL
 	dataDir      string
 	region       string
 	ownFiles     bool     // regions reach their own files only; PostgreSQL only
 	write        *bun.DB  // SQLite: the writer's connection, and one for what is read beside it
-	read         *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
-	reports      *bun.DB  // a small pool for what reads much
+	pages        *bun.DB  // a small pool for what pages read (ForPages)
 	replica      *replica // nil where there is none
 	writer       *writer  // SQLite only
 	writing      compiled
-	reading      compiled
 	postings     postingIDs
 	accountSlots *accountSlots        // PostgreSQL only
 	local        atomic.Pointer[gate] // of the workers of this process, while it works
@@ -137,11 +145,11 @@ type core struct {
 // Open connects to the database, creates or migrates its schema and prepares
 // the blobs. Any number of processes may open the same database at once.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	c := &core{
+	c := &core{readTimeout: reportTimeout, base: &base{
 		dataDir: cfg.DataDir, retention: cfg.Retention, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
 		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1),
 		idle: idleness{tell: make(chan struct{}, 1)},
-	}
+	}}
 	c.renewEvery = leaseEvery
 	c.ownFiles = cfg.OwnFiles && isPostgres(cfg.URL)
 	s := c.assemble()
@@ -179,6 +187,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.workers.Go(func() { s.watchReplica(work) })
 	}
 	return s, nil
+}
+
+// ForPages returns a handle of the store that shows pages: it reads with connections of
+// its own, each statement within pageTimeout, so that neither pages nor paid calls wait
+// for each other. It writes as s does, and ends with s.
+func (s *Store) ForPages() *Store {
+	c := &core{base: s.base, read: s.pages, reports: s.pages, readTimeout: pageTimeout}
+	return c.assemble()
 }
 
 // chooseClock picks what tells the time.
@@ -227,7 +243,7 @@ func (s *core) closeConnections() error {
 	if s.writer != nil {
 		s.writer.close()
 	}
-	err := errors.Join(s.write.Close(), s.reports.Close())
+	err := errors.Join(s.write.Close(), s.reports.Close(), s.pages.Close())
 	if s.read != s.write {
 		err = errors.Join(err, s.read.Close())
 	}
@@ -270,9 +286,9 @@ func (s *core) Blobs() blob.Store { return s.blobs }
 // connection included.
 const reportTimeout = 20 * time.Second
 
-// inReport is inSnapshot within reportTimeout.
+// inReport is inSnapshot within the time that the handle gives reads.
 func (s *core) inReport(ctx context.Context, fn func(context.Context, txn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.readTimeout)
 	defer cancel()
 	return s.inSnapshot(ctx, fn)
 }

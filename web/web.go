@@ -212,14 +212,15 @@ func New(cfg Config) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept := cfg.Store.ForPages()
 	w := &Web{
 		gallery: layouts, pictures: newPictures(),
-		store: cfg.Store, people: cfg.Store.People(), members: cfg.Store.Members(), sessions: cfg.Store.Sessions(), audit: cfg.Store.Audit(), all: cfg.Store.Installation(),
+		store: kept, people: kept.People(), members: kept.Members(), sessions: kept.Sessions(), audit: kept.Audit(), all: kept.Installation(),
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),
 		paths: slices.Clone(cfg.Paths),
 	}
-	w.hooks = delivery.Endpoints{Store: cfg.Store, Box: cfg.Box, Check: w.checkURL}
+	w.hooks = delivery.Endpoints{Store: kept, Box: cfg.Box, Check: w.checkURL}
 	w.scs = newSessions(w.sessions, w.secure)
 	w.scs.ErrorFunc = entrance{w}.sessionFailed
 	if w.docs, err = docs.New(cfg.BaseURL, cfg.OpenAPI); err != nil {

@@ -116,7 +116,7 @@ var settings = []setting{
 	},
 	{
 		name: "database-conns", group: groupServer, fallback: "16",
-		doc:   "Connections of this process to PostgreSQL, at least 2; `pool_max_conns` in the database's address wins. Reports have 4 more.",
+		doc:   "Connections of this process to PostgreSQL, at least 2; `pool_max_conns` in the database's address wins. Reports have 4 more, pages another 4.",
 		apply: into(func(c *Config) *int { return &c.DatabaseConns }, parseCount(1000)),
 	},
 	{
