@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"relaypdf/internal/guard"
 	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
 )
@@ -57,7 +58,11 @@ func (b *background) renderer() *Renderer {
 	b.leave = cancel
 	b.started.Go(func() {
 		defer cancel()
-		made, err := b.start(ctx)
+		var made *Renderer
+		err := guard.Try(func() (err error) {
+			made, err = b.start(ctx)
+			return err
+		})
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.made, b.leave = made, nil

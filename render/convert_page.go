@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"relaypdf/internal/guard"
 	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
 	"relaypdf/render/office"
@@ -287,7 +286,7 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
 	defer cancel()
 	files, faults, taken := make([]*spool.File, len(references)), make([]error, len(references)), make([]FileContent, len(references))
-	group := new(errgroup.Group)
+	group := guard.NewGroup()
 	group.SetLimit(referencesAtOnce)
 	for i, reference := range references {
 		if len(p.fetched)+i >= maxReferences {
@@ -306,6 +305,11 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 		})
 	}
 	if err := group.Wait(); err != nil {
+		for _, file := range files {
+			if file != nil {
+				p.owned = append(p.owned, file)
+			}
+		}
 		return err
 	}
 	for i, reference := range references {

@@ -11,8 +11,7 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"relaypdf/internal/guard"
 	"relaypdf/render/spool"
 )
 
@@ -44,13 +43,13 @@ func Zip(ctx context.Context, entries []ZipEntry) (File, error) {
 	for range cap(packers) {
 		packers <- new(packer)
 	}
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(cap(packers))
 	for i, entry := range entries {
 		group.Go(func() (err error) {
 			p := <-packers
+			defer func() { packers <- p }()
 			packed[i], err = p.pack(groupCtx, entry.Content)
-			packers <- p
 			return err
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -214,6 +215,14 @@ func TestZipEnds(t *testing.T) {
 	if _, err := render.Zip(t.Context(), []render.ZipEntry{{Name: "a", Content: brokenFile{broken}}}); !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
+	// A bug that one file meets fails its archive, whatever else is packed.
+	panics := []render.ZipEntry{entry("b", []byte("b"))}
+	for range 2 * runtime.GOMAXPROCS(0) {
+		panics = append(panics, render.ZipEntry{Name: "a", Content: panickingFile{}})
+	}
+	if _, err := render.Zip(t.Context(), panics); err == nil || !strings.Contains(err.Error(), "panic: ") {
+		t.Errorf("error %v, want that of the panic", err)
+	}
 	// Many times the same file is over the limit of a result.
 	large := entry("large", noise(t, 8<<20))
 	var limit *render.LimitError
@@ -235,6 +244,12 @@ func (b brokenFile) Read([]byte) (int, error) { return 0, b.err }
 func (brokenFile) Seek(int64, int) (int64, error) {
 	return 0, nil
 }
+
+// panickingFile is one whose reader has a bug.
+type panickingFile struct{}
+
+func (panickingFile) Size() int64         { return 1 << 20 }
+func (panickingFile) Open() io.ReadSeeker { panic("a bug in what reads a file") }
 
 // BenchmarkZip packs what the `zip` program is compared on: 30 files of 1 MiB,
 // half of which are compressed already.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"relaypdf/internal/guard"
 	"relaypdf/store/blob"
 )
 
@@ -102,9 +103,11 @@ func (s ArchiveStore) exportOnce(ctx context.Context, m month, of export) (Archi
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		zip := gzip.NewWriter(unpacked)
-		_, err := s.copyRows(ctx, zip, of.rows)
-		unpacked.CloseWithError(errors.Join(err, zip.Close()))
+		unpacked.CloseWithError(guard.Try(func() error {
+			zip := gzip.NewWriter(unpacked)
+			_, err := s.copyRows(ctx, zip, of.rows)
+			return errors.Join(err, zip.Close())
+		}))
 	}()
 	_, err = s.archives().Put(ctx, a.Key, packed)
 	packed.CloseWithError(errors.Join(errors.New("the file was not taken"), err)) // Whoever still writes to it ends.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"relaypdf/internal/guard"
 )
 
 const (
@@ -79,7 +81,10 @@ func (s LeaseStore) Acquire(ctx context.Context, dir string) (*Lease, error) {
 		return nil, fmt.Errorf("acquire lease: %w", errors.Join(err, file.Close()))
 	}
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go l.keep(ctx, s.renewEvery)
+	go func() {
+		defer close(l.done)
+		guard.Loop(ctx, s.log, "lease", func(ctx context.Context) { l.keep(ctx, s.renewEvery) })
+	}()
 	return l, nil
 }
 
@@ -198,7 +203,6 @@ func (l *Lease) Close() error {
 
 // keep renews the lease, each time after every, until ctx ends.
 func (l *Lease) keep(ctx context.Context, every time.Duration) {
-	defer close(l.done)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	watch := time.NewTimer(leaseWatch)

@@ -26,6 +26,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 
+	"relaypdf/internal/guard"
 	"relaypdf/store/blob"
 	"relaypdf/store/durable"
 )
@@ -170,21 +171,21 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	// The store's work ends with Close, not with the context it was opened in.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	s.workers.Go(func() { s.recordKeyUses(work) })
-	s.workers.Go(func() { s.recordDownloads(work) })
+	s.work(work, "key uses", s.recordKeyUses)
+	s.work(work, "downloads", s.recordDownloads)
 	if s.writer != nil {
-		s.workers.Go(func() {
-			s.writer.checkpoints(work, func(err error) { s.log.Warn("checkpoint failed", "error", err) })
+		s.work(work, "checkpoints", func(ctx context.Context) {
+			s.writer.checkpoints(ctx, func(err error) { s.log.Warn("checkpoint failed", "error", err) })
 		})
 	}
 	if s.dialect == Postgres {
-		s.workers.Go(func() { s.tellOthers(work) })
+		s.work(work, "notifications of jobs", s.tellOthers)
 	}
 	if s.clock != nil {
-		s.workers.Go(func() { s.keepTime(work) })
+		s.work(work, "clock", s.keepTime)
 	}
 	if s.replica != nil {
-		s.workers.Go(func() { s.watchReplica(work) })
+		s.work(work, "replica", s.watchReplica)
 	}
 	return s, nil
 }
@@ -195,6 +196,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 func (s *Store) ForPages() *Store {
 	c := &core{base: s.base, read: s.pages, reports: s.pages, readTimeout: pageTimeout}
 	return c.assemble()
+}
+
+// work runs what the store does in the background, until ctx ends.
+func (s *Store) work(ctx context.Context, name string, run func(context.Context)) {
+	s.workers.Go(func() { guard.Loop(ctx, s.log, name, run) })
 }
 
 // chooseClock picks what tells the time.

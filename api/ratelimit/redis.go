@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"relaypdf/internal/guard"
 )
 
 //go:embed redis.lua
@@ -169,7 +171,7 @@ func (r *Redis) failed(ctx context.Context, err error) {
 	}
 	r.down = true
 	r.log.LogAttrs(ctx, slog.LevelError, "count rate limits in Redis failed; each process counts for itself", slog.Any("error", err))
-	r.returning.Go(r.awaitReturn)
+	r.returning.Go(func() { guard.Loop(r.work, r.log, "return of Redis", func(context.Context) { r.awaitReturn() }) })
 }
 
 // connected fails when Redis was started anew since this process counted there:

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"relaypdf/api"
 	"relaypdf/api/llm"
@@ -105,7 +104,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 		a.log = log
 	}
 	// The database and the browser start side by side: each takes a while.
-	start, startCtx := errgroup.WithContext(ctx)
+	start, startCtx := guard.WithContext(ctx)
 	start.Go(func() error { return a.openStore(startCtx, ctx, hooks) })
 	start.Go(func() error { return a.startRender(ctx, hooks) })
 	if err := start.Wait(); err != nil {
@@ -337,7 +336,7 @@ func (a *App) Run(ctx context.Context) error {
 			a.log.Warn("start office failed; no office document can be converted", "error", err)
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := guard.WithContext(ctx)
 	for server, listener := range a.bound {
 		group.Go(func() error {
 			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -370,25 +369,11 @@ func (a *App) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// restartPause is how long background work rests that panicked.
-const restartPause = time.Second
-
-// background returns work that runs until ctx ends. Where it panics, it begins again
-// instead of ending the server.
+// background returns work that runs until ctx ends, panics or not.
 func (a *App) background(ctx context.Context, name string, work func(context.Context)) func() error {
 	return func() error {
-		for {
-			err := guard.Do(func() { work(ctx) })
-			if err == nil {
-				return nil
-			}
-			a.log.Error("background work panicked and begins again", "work", name, "error", err)
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(restartPause):
-			}
-		}
+		guard.Loop(ctx, a.log, name, work)
+		return nil
 	}
 }
 

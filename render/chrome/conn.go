@@ -422,8 +422,10 @@ func (s session) batch(ctx context.Context, reqs ...request) error {
 // event handlers use it.
 func (s session) post(req request) {
 	s.conn.posts.Go(func() {
-		if p, err := s.conn.send(s.id, req); err == nil {
-			p.abandon()
-		}
+		guard.Log(s.conn.log, "send to browser", func() {
+			if p, err := s.conn.send(s.id, req); err == nil {
+				p.abandon()
+			}
+		})
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"relaypdf/internal/guard"
 )
 
 // fleet is the running browsers, and who may use which.
@@ -321,7 +323,11 @@ func (f *fleet) launch() (*browser, error) {
 	f.made++
 	name := fmt.Sprintf("profile-%d", f.made)
 	f.mu.Unlock()
-	b, err := startBrowser(f.ctx, f.cfg, f.home, name)
+	var b *browser
+	err := guard.Try(func() (err error) {
+		b, err = startBrowser(f.ctx, f.cfg, f.home, name)
+		return err
+	})
 	if err != nil {
 		if f.ctx.Err() == nil {
 			f.cfg.Logger.Error("start browser failed", "error", err)

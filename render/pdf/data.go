@@ -13,8 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/sync/errgroup"
-
+	"relaypdf/internal/guard"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf/pagetext"
 )
@@ -270,7 +269,7 @@ func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*he
 	if d.sizes, err = readPageSizes(ctx, d.document, slices.Min(numbers), slices.Max(numbers)); err != nil {
 		return err
 	}
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())
 	for _, i := range unread {
 		group.Go(func() error { return d.readPicture(groupCtx, numbers[i], pages[i]) })

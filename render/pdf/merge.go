@@ -9,8 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"relaypdf/internal/guard"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdffile"
 )
@@ -139,7 +138,7 @@ func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 
 // each runs f for all parts, some of them side by side.
 func each(ctx context.Context, parts []part, f func(ctx context.Context, i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := guard.WithContext(ctx)
 	group.SetLimit(openAtOnce)
 	for i := range parts {
 		group.Go(func() error { return f(ctx, i) })

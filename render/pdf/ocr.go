@@ -8,8 +8,7 @@ import (
 	"runtime"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
+	"relaypdf/internal/guard"
 	"relaypdf/render/engine"
 )
 
@@ -136,7 +135,7 @@ func (r *reader) readAll(ctx context.Context, numbers []int) ([]*readPage, error
 		return nil, err
 	}
 	pages := make([]*readPage, len(numbers))
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())
 	for i, n := range numbers {
 		group.Go(func() (err error) {

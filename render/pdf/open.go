@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 
+	"relaypdf/internal/guard"
 	"relaypdf/render/engine"
 	"relaypdf/render/pagerange"
 	"relaypdf/render/pdffile"
@@ -108,7 +109,9 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	early, cancel := context.WithCancel(ctx)
 	defer cancel()
 	written := make(chan error, 1)
-	go func() { written <- first.writeTo(early, output, maps.Clone(job)) }()
+	go func() {
+		written <- guard.Try(func() error { return first.writeTo(early, output, maps.Clone(job)) })
+	}()
 	doc, err := openOne(ctx, w, in)
 	if err == nil {
 		err = checkPages(doc.pages)

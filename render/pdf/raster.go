@@ -15,8 +15,7 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"relaypdf/internal/guard"
 	"relaypdf/render/engine"
 )
 
@@ -170,7 +169,7 @@ const batchBytes = 64 << 20
 func (r *rasterizer) drawAll(ctx context.Context, pages []int) error {
 	workers := runtime.NumCPU()
 	longest := (len(pages) + workers - 1) / workers
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(workers)
 	for len(pages) > 0 {
 		n, pixels := 0, 0.0

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"relaypdf/internal/guard"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdffile"
 )
@@ -64,7 +63,7 @@ func (d *document) describeAsIs(ctx context.Context) (*structure, error) {
 		}
 	}
 	var s *structure
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, groupCtx := guard.WithContext(ctx)
 	group.Go(func() (err error) {
 		s, err = d.describe(groupCtx, "pages", "outlines")
 		return err

@@ -12,8 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
+	"relaypdf/internal/guard"
 	"relaypdf/render/engine"
 )
 
@@ -76,7 +75,7 @@ const minTextRun = 16
 // number of its run, its first page, counted from 0, and the one behind its last.
 func inRuns(ctx context.Context, pages int, read func(ctx context.Context, run, from, to int) error) error {
 	runs := max(1, min(runtime.NumCPU(), pages/minTextRun))
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, groupCtx := guard.WithContext(ctx)
 	for i := range runs {
 		group.Go(func() error { return read(groupCtx, i, pages*i/runs, pages*(i+1)/runs) })
 	}

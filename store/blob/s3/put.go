@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
-	"golang.org/x/sync/errgroup"
 
+	"relaypdf/internal/guard"
 	"relaypdf/store/blob"
 	"relaypdf/store/durable"
 )
@@ -141,7 +141,7 @@ func (s *Store) putParts(ctx context.Context, object string, body *io.SectionRea
 // upload was aborted would be left.
 func (s *Store) sendParts(ctx context.Context, object, upload string, body *io.SectionReader) ([]minio.CompletePart, error) {
 	parts := make([]minio.CompletePart, (body.Size()+partSize-1)/partSize)
-	group, going := errgroup.WithContext(ctx)
+	group, going := guard.WithContext(ctx)
 	group.SetLimit(partsAtOnce)
 	for i := range parts {
 		group.Go(func() error {
