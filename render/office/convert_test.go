@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 2 && os.Args[1] == noisyEngine {
+		serveNoise(os.Args[2])
+	}
 	os.Exit(testMain(m))
 }
 

@@ -178,8 +178,9 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 		return nil, Made{}, convertError(ctx, err)
 	}
 	var made Made
-	if err := json.Unmarshal(result.Body, &made); err != nil {
-		return nil, Made{}, errors.Join(err, result.Close())
+	if err := json.Unmarshal(result.Body, &made); err != nil || len(result.Files) != 1 {
+		crashed := fmt.Errorf("%w: it answered %.100q and %d files: %w", engine.ErrCrashed, result.Body, len(result.Files), err)
+		return nil, Made{}, convertError(ctx, errors.Join(crashed, result.Close()))
 	}
 	return result.Output(0), made, nil
 }

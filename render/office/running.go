@@ -53,11 +53,14 @@ type running struct {
 	office  *engine.Kept
 	worker  *engine.Kept
 	answers *bufio.Scanner
+	orders  int      // how many the worker got
 	emoji   *standIn // nil where no emoji in colour are there
 }
 
 // order is a job as the worker takes it.
 type order struct {
+	// ID is that of the answer.
+	ID            int    `json:"id"`
 	Input         string `json:"input"`
 	Output        string `json:"output"`
 	Password      string `json:"password,omitempty"`
@@ -105,6 +108,7 @@ const (
 
 // answer is what the worker says of an order.
 type answer struct {
+	ID    int    `json:"id"` // of the order
 	Ready bool   `json:"ready"`
 	Kind  Kind   `json:"kind"`
 	Error string `json:"error"`
@@ -215,8 +219,11 @@ func (r *running) hear() (answer, error) {
 }
 
 // ask gives the worker an order and waits until it is done. The job's deadline
-// ends the whole child, and so the wait.
+// ends the whole child, and so the wait. A worker that does not answer this very order
+// is of no more use: its next answers would be those of earlier orders.
 func (r *running) ask(o order) (answer, error) {
+	r.orders++
+	o.ID = r.orders
 	text, err := json.Marshal(o) //nolint:gosec // the password goes through a pipe to a program of ours
 	if err != nil {
 		return answer{}, err
@@ -224,7 +231,11 @@ func (r *running) ask(o order) (answer, error) {
 	if _, err := r.worker.Stdin.Write(append(text, '\n')); err != nil {
 		return answer{}, fmt.Errorf("%w: %w", engine.ErrCrashed, err)
 	}
-	return r.hear()
+	made, err := r.hear()
+	if err == nil && (made.ID != o.ID || made.Kind == "" && made.Error == "") {
+		err = fmt.Errorf("%w: the worker said %.100q to order %d", engine.ErrCrashed, r.answers.Text(), o.ID)
+	}
+	return made, err
 }
 
 // annotationDir is where an installation has the description of the box of

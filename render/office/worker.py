@@ -319,10 +319,12 @@ def main():
     desktop = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
     say({"ready": True})
     for line in sys.stdin:
+        job = json.loads(line)
         try:
-            say(convert(context, desktop, json.loads(line)))
+            answer = convert(context, desktop, job)
         except JobFailed as e:
-            say({"error": e.code, "text": str(e)[:1000]})
+            answer = {"error": e.code, "text": str(e)[:1000]}
+        say(dict(answer, id=job["id"]))
 
 
 main()
