@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"io"
@@ -27,6 +28,8 @@ type Cutter struct {
 	answer bool // cut the answer, not the request
 	often  int  // cut one of so many exchanges, by chance; 0 is none
 	cuts   int
+	// listener is the client of the latest connection that listens; nil is none.
+	listener net.Conn
 }
 
 // BehindCutter returns the database as it is reached through a cutter.
@@ -100,6 +103,26 @@ func (c *Cutter) Disarm() bool {
 	return c.cuts > 0
 }
 
+// Inject sends bytes to the client of the latest connection that listens, as if the server had
+// sent them, and reports whether there is one. It does so once for each connection.
+func (c *Cutter) Inject(message []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.listener == nil {
+		return false
+	}
+	_, err := c.listener.Write(message)
+	c.listener = nil
+	return err == nil
+}
+
+// listens notes a connection that has been answered both of its LISTEN statements.
+func (c *Cutter) listens(client net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listener = client
+}
+
 // due counts an exchange, and reports whether its request or its answer is to be
 // cut.
 func (c *Cutter) due() (request, answer bool) {
@@ -132,7 +155,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 	cut := func() { _ = client.Close(); _ = server.Close() }
 	defer cut()
 	var mu sync.Mutex
-	swallow := false
+	swallow, listening := false, 0
 	go func() {
 		defer cut()
 		for {
@@ -141,7 +164,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 				return
 			}
 			mu.Lock()
-			drop := swallow
+			drop, heard := swallow, listening
 			mu.Unlock()
 			if drop && message[0] == 'Z' { // ready for the next: all is done
 				return
@@ -150,6 +173,9 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 				if _, err := client.Write(message); err != nil {
 					return
 				}
+				if message[0] == 'Z' && heard == 2 {
+					c.listens(client)
+				}
 			}
 		}
 	}()
@@ -157,6 +183,11 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 		message, err := readMessage(client, typed)
 		if err != nil {
 			return
+		}
+		if typed && bytes.Contains(message, []byte("LISTEN ")) {
+			mu.Lock()
+			listening++
+			mu.Unlock()
 		}
 		if typed && (message[0] == 'S' || message[0] == 'Q') { // sync and query end a request
 			request, answer := c.due()

@@ -1,0 +1,80 @@
+package store_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/store/storetest"
+)
+
+// listenNoise is what a server never sends to a connection that listens: random bytes, messages
+// that break off, and such as nobody asked for.
+func listenNoise(seed uint64) (noise []byte) {
+	random := rand.New(rand.NewPCG(seed, seed)) // the same at each run
+	message := func(kind byte, body string) []byte {
+		return append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)), body...)
+	}
+	notification := message('A', "\x00\x00\x00\x01relaypdf_jobs\x00\x00")
+	switch seed % 5 {
+	case 0: // random from the start
+		for range 20 + random.IntN(2000) {
+			noise = append(noise, byte(random.IntN(256)))
+		}
+	case 1: // a notification that breaks off, within a message that has the right length
+		noise = message('A', string(notification[5:5+random.IntN(len(notification)-5)]))
+	case 2: // answers that nobody asked for
+		for _, kind := range random.Perm(6) {
+			noise = append(noise, message("ZCDTnt"[kind], []string{"I", "SELECT 1\x00", "\x00\x00", "\x00\x00", "", "\x00\x00"}[kind])...)
+		}
+	case 3: // notifications of other channels, with and without text
+		for range 50 {
+			noise = append(noise, message('A', fmt.Sprintf("\x00\x00\x00\x01%x\x00%x\x00", random.Uint64(), random.Uint64()))...)
+		}
+	case 4: // lengths that cannot be
+		noise = append([]byte{'A'}, 0xff, 0xff, 0xff, byte(random.IntN(256)), 'x')
+	}
+	return noise
+}
+
+// TestListeningSurvivesNoise sends anything to the connection on which a process listens: it
+// listens again, and jobs are found.
+func TestListeningSurvivesNoise(t *testing.T) {
+	t.Parallel()
+	db, cutter := storetest.BehindCutter(t, storetest.Postgres(t))
+	f := newFixture(t, db)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer stop()
+	found, done := make(chan struct{}, 1000), make(chan error, 1)
+	go func() {
+		done <- f.RunQueue(ctx, store.QueueConfig{Workers: 2, Work: func(life context.Context, _ <-chan struct{}) {
+			job, err := f.ClaimJob(life, f.lease)
+			if err != nil {
+				return // There is none.
+			}
+			if err := f.Release(life, job.Call.ID, store.Failure{Code: "x"}, nil); err != nil {
+				t.Error(err)
+			}
+			found <- struct{}{}
+		}})
+	}()
+	for seed := range uint64(10) {
+		for !cutter.Inject(listenNoise(seed)) && ctx.Err() == nil {
+			<-time.After(10 * time.Millisecond)
+		}
+		f.begin(t, f.newJob(t))
+		select {
+		case <-found:
+		case <-ctx.Done():
+			t.Fatalf("noise %d: the job is not found", seed)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
