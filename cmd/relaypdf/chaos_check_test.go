@@ -107,7 +107,7 @@ func (c *chaos) checkMoney(db *sql.DB) {
 			c.t.Errorf("%s: %d, want 0", what, n)
 		}
 	}
-	prices := c.number(db, `SELECT COALESCE(SUM(CASE operation WHEN 'barcodes.create' THEN 100 WHEN 'pdf.create' THEN 2000 END), 0) FROM calls WHERE status = 'done'`)
+	prices := c.number(db, `SELECT COALESCE(SUM(CASE operation WHEN 'barcodes.create' THEN 100 WHEN 'pdf.create' THEN 2000 WHEN 'convert.create' THEN 3000 END), 0) FROM calls WHERE status = 'done'`)
 	earned := c.number(db, `SELECT COALESCE(SUM(revenue), 0) FROM journal`)
 	if earned != prices {
 		c.t.Errorf("%d was earned, the successful calls cost %d", earned, prices)

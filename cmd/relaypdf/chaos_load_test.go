@@ -91,6 +91,13 @@ func (s *chaosServer) address() string {
 	return s.url
 }
 
+// pid is the number of the process that was started last.
+func (s *chaosServer) pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process.Process.Pid
+}
+
 // end sends a signal and waits for the process.
 func (s *chaosServer) end(how syscall.Signal) {
 	s.mu.Lock()
@@ -219,8 +226,11 @@ func (c *chaosClient) run(ctx context.Context) {
 	for ; ctx.Err() == nil; c.n++ {
 		body := map[string]any{"type": "qr", "text": fmt.Sprintf("%s %d", c.customer.account.ID, c.random.Uint64())}
 		path := "/v1/barcodes"
-		if c.random.IntN(8) == 0 {
+		switch c.random.IntN(16) {
+		case 0, 1:
 			path, body = "/v1/pdf", map[string]any{"html": fmt.Sprintf("<p>%d</p>", c.random.Uint64())}
+		case 2:
+			path, body = "/v1/convert", map[string]any{"file": fmt.Appendf(nil, "a,b\n%d,2\n", c.random.Uint64()), "filename": "a.csv", "to": "pdf"}
 		}
 		body["response"] = []string{"binary", "url", "async", "async"}[c.random.IntN(4)]
 		if c.random.IntN(3) == 0 {

@@ -61,8 +61,16 @@ func TestChaos(t *testing.T) { //nolint:tparallel // it adopts the orphans of th
 	for _, processes := range []int{1, 2} {
 		t.Run(fmt.Sprintf("processes=%d", processes), func(t *testing.T) {
 			t.Parallel()
-			storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-				newChaos(t, db, processes).run(*chaosTime)
+			t.Run("sqlite", func(t *testing.T) {
+				t.Parallel()
+				newChaos(t, storetest.SQLite(t), processes).run(*chaosTime)
+			})
+			t.Run("postgres", func(t *testing.T) {
+				t.Parallel()
+				db, cluster := storetest.OwnPostgres(t) // It is frozen, which may hurt no other test.
+				c := newChaos(t, db, processes)
+				c.cluster = cluster
+				c.run(*chaosTime)
 			})
 		})
 	}
@@ -81,9 +89,11 @@ type chaos struct {
 	attacker  *chaosCustomer // one of the customers
 	till      *chaosTill     // whose payers are customers too
 	servers   []*chaosServer
-	cutter    *storetest.Cutter // between servers and PostgreSQL
-	attacks   atomic.Int32      // hostile documents that were answered
-	blobs     string            // folder in which the files are
+	cutter    *storetest.Cutter  // between servers and PostgreSQL
+	cluster   *storetest.Cluster // PostgreSQL itself; nil on SQLite
+	frozen    atomic.Int32       // parts besides servers that were frozen
+	attacks   atomic.Int32       // hostile documents that were answered
+	blobs     string             // folder in which the files are
 	// clientHook is told of every answer that came; nil is nobody.
 	clientHook func(fleetAnswer)
 }
@@ -225,6 +235,7 @@ func (c *chaos) run(kill time.Duration) {
 		random := rand.New(rand.NewPCG(*chaosSeed, uint64(1000+i)))
 		killers.Go(func() { server.killAgain(ctx, t, random) })
 	}
+	load.Go(func() { c.freezeParts(ctx, rand.New(rand.NewPCG(*chaosSeed, 4000))) })
 	killers.Wait()
 	load.Wait()
 	cuts := 0
@@ -256,12 +267,12 @@ func (c *chaos) run(kill time.Duration) {
 	}
 }
 
-// chaosCounts are how often servers were killed and frozen, how many jobs were
-// accepted, how many hostile documents answered, and how many payments made.
-type chaosCounts struct{ kills, freezes, jobs, attacks, payments int }
+// chaosCounts are how often servers and other parts were killed and frozen, how many jobs
+// were accepted, how many hostile documents answered, and how many payments made.
+type chaosCounts struct{ kills, freezes, parts, jobs, attacks, payments int }
 
 func (c *chaos) counts() (n chaosCounts) {
-	n.attacks, n.payments = int(c.attacks.Load()), c.till.paid()
+	n.attacks, n.payments, n.parts = int(c.attacks.Load()), c.till.paid(), int(c.frozen.Load())
 	for _, server := range c.servers {
 		n.kills += int(server.kills.Load())
 		n.freezes += int(server.freezes.Load())
@@ -277,7 +288,7 @@ func (c *chaos) counts() (n chaosCounts) {
 // shows tells whether enough has happened for the test to show anything.
 func (c *chaos) shows() bool {
 	n := c.counts()
-	return n.kills > 0 && n.freezes > 0 && n.jobs > 0 && n.attacks > 0 && n.payments > 0
+	return n.kills > 0 && n.freezes > 0 && n.parts > 0 && n.jobs > 0 && n.attacks > 0 && n.payments > 0
 }
 
 // stopAll ends the servers the way an operator does. One more start and stop
