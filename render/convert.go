@@ -71,6 +71,8 @@ type Conversion struct {
 	// Markdown is how Markdown is printed that becomes a PDF or images; nil takes
 	// its own size of paper, else Letter.
 	Markdown *MarkdownPrint
+	// AllowHTML is as in Source.
+	AllowHTML bool
 	// Assets are what HTML and Markdown refer to by relative links.
 	Assets []Asset
 }
@@ -214,7 +216,7 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 		return Converted{}, fmt.Errorf("read the source: %w", err)
 	}
 	how := MarkdownPrint{PDF: PDF{PrintBackground: true, PreferCSSPageSize: true}}
-	src := Source{Markdown: string(text)}
+	src := Source{Markdown: string(text), AllowHTML: c.AllowHTML}
 	switch {
 	case source.Format == office.FormatHTML:
 		margin := convertMargin
@@ -354,7 +356,7 @@ func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Sou
 		if err != nil {
 			return made, fmt.Errorf("read the source: %w", err)
 		}
-		doc, err := a.convert(ctx, string(text), markup.MarkdownOptions{}, a.render.timeout)
+		doc, err := a.convert(ctx, string(text), markup.MarkdownOptions{AllowHTML: c.AllowHTML}, a.render.timeout)
 		if err != nil {
 			return made, err
 		}

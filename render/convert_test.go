@@ -126,7 +126,7 @@ func sources(t *testing.T) map[string][]byte {
 // convertBytes converts a document and reads the result.
 func convertBytes(t *testing.T, r *Renderer, name string, content []byte, to ConvertTarget) (made []byte, archive bool, err error) {
 	t.Helper()
-	result, err := r.For("acct_1").Convert(t.Context(), Conversion{Content: spool.FromBytes(content), Name: name, To: to})
+	result, err := r.For("acct_1").Convert(t.Context(), Conversion{Content: spool.FromBytes(content), Name: name, To: to, AllowHTML: true})
 	if err != nil {
 		return nil, false, err
 	}

@@ -24,6 +24,8 @@ type Source struct {
 	HTML     string
 	URL      string // https
 	Markdown string
+	// AllowHTML keeps the tags of Markdown that GitHub's tag filter makes text of.
+	AllowHTML bool
 	// Assets are what HTML and Markdown refer to by relative links. Index is the
 	// HTML's own name among them.
 	Assets []Asset

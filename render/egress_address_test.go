@@ -161,7 +161,7 @@ func TestAddressesAreRefused(t *testing.T) {
 	_ = group.Wait()
 	for name, source := range map[string]render.Source{
 		"html":     {HTML: embeds.String() + "<p>shown"},
-		"markdown": {Markdown: "# x\n\n<div>" + embeds.String() + "</div>\n\nshown\n"},
+		"markdown": {Markdown: "# x\n\n<div>" + embeds.String() + "</div>\n\nshown\n", AllowHTML: true},
 		"url":      {URL: f.site.origin("site.test") + f.site.publish(embeds.String()+"<p>shown")},
 	} {
 		doc, err := r.For("acct_1").PDF(t.Context(), source, untilIdle(), render.PDF{})

@@ -166,7 +166,7 @@ func (f *field) doors() []door {
 			inline(fragment, d)
 		}},
 		{name: "markdown", targets: named[:2], loads: named, put: func(fragment string, d *document) {
-			d.source.Markdown = "# Heading\n\n<div>" + fragment + "</div>\n"
+			d.source.Markdown, d.source.AllowHTML = "# Heading\n\n<div>"+fragment+"</div>\n", true
 		}},
 		// In a page over TLS, the browser itself upgrades or stops plain requests.
 		{name: "url", targets: named, loads: named[1:], origin: true, alone: named, put: func(fragment string, d *document) {

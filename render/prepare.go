@@ -45,6 +45,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	case src.URL != "":
 		job.URL, err = a.render.resolve(ctx, src.URL, page.Timeout)
 	case src.Markdown != "":
+		style.AllowHTML = src.AllowHTML
 		about, err = a.convert(ctx, src.Markdown, style, page.Timeout)
 		job.HTML, job.Faults = string(about.HTML), faultsOf(about)
 	}
@@ -70,8 +71,14 @@ func faultsOf(doc markup.MarkdownDocument) (faults []chrome.Warning) {
 	for _, f := range doc.Faults {
 		faults = append(faults, chrome.Warning{Code: chrome.ScriptError, Message: fmt.Sprintf("line %d: %s", f.Line, f.Text)})
 	}
+	if f := doc.Filtered; f != nil {
+		faults = append(faults, chrome.Warning{Code: HTMLFiltered, Message: fmt.Sprintf(`line %d: %s; options.html "allow" keeps it as HTML`, f.Line, f.Text)})
+	}
 	return faults
 }
+
+// HTMLFiltered is the code of the warning that tags in Markdown became text.
+const HTMLFiltered = "html_filtered"
 
 // lane returns the fastest lane that a document may take. Chromium does not
 // have to trust it: there, scripts and the network are off in fact.

@@ -50,6 +50,7 @@ type ConvertOptions struct {
 	Comments   bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"As notes."`
 	Changes    string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Of a text. Default: as it says itself."`
 	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents in front. It is made of the headings, with links and page numbers. Only with the engine wkhtmltopdf."`
+	HTML       string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Tags such as script in Markdown: filter shows them as text, as GitHub does; allow keeps them."`
 }
 
 // Sheet is the name of a sheet, or its number from 1.
@@ -137,6 +138,9 @@ func (in *ConvertInput) Validate() error {
 	checkPassword(&faults, "password", in.Password)
 	in.validate(&faults, in.noAssets())
 	in.Options.validate(&faults, in.Engine, in.target())
+	if in.Options.HTML != "" && (in.HTML != nil || in.Engine == engineWebKit) {
+		faults.Add("options.html", "is for Markdown; the source is HTML")
+	}
 	switch {
 	case in.Metadata != (Metadata{}) && in.target() != render.ConvertPDF:
 		faults.Add("metadata", "needs to pdf")
@@ -176,7 +180,7 @@ func (in *ConvertInput) Admit(env *Env) error {
 
 // runConvert converts the source.
 func runConvert(ctx context.Context, env *Env, in *ConvertInput) (schema.Result, error) {
-	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing()}
+	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = schema.NewFile([]byte(*in.HTML))

@@ -47,8 +47,8 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 	if err != nil {
 		return err
 	}
-	// What loads the page is the caller's to say: the text may be another's.
-	if !reflect.ValueOf(own.LoadOptions).IsZero() || !reflect.ValueOf(own.TemplateOptions).IsZero() {
+	// What loads the page and what may run in it is the caller's to say: the text may be another's.
+	if own.HTML != "" || !reflect.ValueOf(own.LoadOptions).IsZero() || !reflect.ValueOf(own.TemplateOptions).IsZero() {
 		faults.Add(field, "has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate")
 		return nil
 	}

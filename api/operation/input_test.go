@@ -120,6 +120,12 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"markdown":"---\noptions:\n  format A4\n---\n"}`, []string{"markdown has options in its front matter, of which line 3 must be written as name: value"}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  waitForTimeout: 30000\n---\n"}`, []string{
 			"markdown has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate"}},
+		{"pdf.create", `{"markdown":"---\noptions:\n  html: allow\n---\n"}`, []string{
+			"markdown has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate"}},
+		// HTML in Markdown.
+		{"pdf.create", `{"html":"x","options":{"html":"filter"}}`, []string{"options.html can only stand beside markdown"}},
+		{"pdf.create", `{"markdown":"x","options":{"html":"yes"}}`, []string{`options.html must be one of filter, allow; got "yes"`}},
+		{"convert.create", `{"html":"x","options":{"html":"allow"}}`, []string{"options.html is for Markdown; the source is HTML"}},
 		// What belongs to a page.
 		{"pdf.create", `{"html":"x","assets":[{"filename":"../a","file":"eA=="},{"filename":"b.css"},{"filename":"c","file":"eA==","url":"https://a.example"},{"filename":"d","file":"eA=="},{"filename":"./d","file":"eA=="}]}`, []string{
 			`assets[0].filename must be a relative name such as img/logo.png, without .. and backslashes; got "../a"`,

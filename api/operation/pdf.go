@@ -16,7 +16,7 @@ type PDFInput struct {
 
 	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, markdown, file, fileId and templateId."`
 	URL      *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
-	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: Markdown as GitHub writes it (tables, alerts, footnotes, code), with definition lists, [TOC] and front matter (title, author, date, options), at most 10 MiB. HTML in it is kept."`
+	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: Markdown as GitHub writes it (tables, alerts, footnotes, code), with definition lists, [TOC] and front matter (title, author, date, options), at most 10 MiB. HTML in it: options.html."`
 	SiteInput
 	TemplateInput
 	Options PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed."`
@@ -39,6 +39,7 @@ type PDFOptions struct {
 	Metadata          Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
 	Tagged            bool     `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"Adds the structure that screen readers use. Large documents become much larger."`
 	Outline           bool     `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"Adds bookmarks made of the page's headings."`
+	HTML              string   `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Tags such as script in Markdown: filter shows them as text, as GitHub does; allow keeps them."`
 
 	LoadOptions
 	TemplateOptions
@@ -107,6 +108,9 @@ var formats = map[string]paper{
 // that every reader opens (14,400 units); below a tenth Chromium fails.
 var paperBounds = bounds{low: 0.1, high: 200}
 
+// allowHTML is the value of options.html that switches GitHub's tag filter off.
+const allowHTML = "allow"
+
 // defaultPaper is Letter.
 var defaultPaper = formats["letter"]
 
@@ -122,6 +126,8 @@ func (in *PDFInput) Validate() error {
 		if err := in.Options.takeFrontMatter(&faults, "markdown", about, unread); err != nil {
 			return err
 		}
+	} else if in.Options.HTML != "" {
+		faults.Add("options.html", "can only stand beside markdown")
 	}
 	in.Options.check(&faults, in.URL != nil)
 	in.TemplateInput.validate(&faults)
@@ -216,7 +222,7 @@ func (in *PDFInput) Pin(ctx context.Context, env *Env, input map[string]any) (ch
 func runPDF(ctx context.Context, env *Env, in *PDFInput) (schema.Result, error) {
 	page := in.Options.page(in.URL != nil)
 	page.Media = in.Options.MediaType
-	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown)}
+	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown), AllowHTML: in.Options.HTML == allowHTML}
 	if in.TemplateID != nil {
 		var err error
 		if src.HTML, err = in.fill(ctx, env, in.Options.TemplateOptions, &page); err != nil {

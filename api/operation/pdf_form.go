@@ -19,7 +19,7 @@ type FormFillInput struct {
 	Described
 	PDFSource
 
-	Fields  FormValues `json:"fields" jsonschema:"required" jsonschema_description:"Values by the names of their fields, as form/fields lists them: a text, a number, true or false for a checkbox, an option for a radio button, choice or list, an array of options for a list that takes several, null to clear a field."`
+	Fields  FormValues `json:"fields" jsonschema:"required" jsonschema_description:"Values by the names of their fields, as form/fields lists them: a text, a number, true or false for a checkbox, an option for a radio button, choice or list, an array for a list that takes several, null to clear a field."`
 	Flatten bool       `json:"flatten,omitempty" jsonschema:"default=false" jsonschema_description:"Draws the values on the pages and removes the form. Otherwise they stay editable."`
 }
 

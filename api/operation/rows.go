@@ -251,7 +251,7 @@ var Rows = []schema.Row[*Env]{
 	row[TextInput]{
 		Info: schema.Info{
 			Name: "pdf.text", Summary: "Read the text of a PDF, page by page",
-			Use:   "Use it to read what a PDF says, for summaries or searches. It reads the text layer and not scans.",
+			Use:   "Use it to read what a PDF says, for summaries or searches.",
 			Price: toolPrice, PriceNote: "The text layer is read; pictures of text are not.",
 			Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFTextResult](),
 		},

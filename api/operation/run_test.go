@@ -147,7 +147,7 @@ func TestAssetsAndSites(t *testing.T) {
 	const style, script = `#x::before{content:"styled "}`, `x.append(" scripted")`
 	for name, body := range map[string]string{
 		"html":     `{"html":` + quoted(page) + `,"assets":[{"filename":"css/site.css","file":"` + inline(style) + `"},{"filename":"app.js","file":"` + inline(script) + `"}]}`,
-		"markdown": `{"markdown":` + quoted("# Title\n\n"+page) + `,"assets":[{"filename":"css/site.css","file":"` + inline(style) + `"},{"filename":"./app.js","file":"` + inline(script) + `"}]}`,
+		"markdown": `{"markdown":` + quoted("# Title\n\n"+page) + `,"assets":[{"filename":"css/site.css","file":"` + inline(style) + `"},{"filename":"./app.js","file":"` + inline(script) + `"}],"options":{"html":"allow"}}`,
 		"site":     `{"file":"` + zipOf(t, "my site/index.html", page, "my site/css/site.css", `@import "none.css";`+style, "my site/css/none.css", "", "my site/app.js", script, "my site/deep/index.html", "other") + `"}`,
 	} {
 		result, err := run(t, env, "pdf.create", body)

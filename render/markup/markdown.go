@@ -36,6 +36,8 @@ type MarkdownOptions struct {
 	// margin in a style sheet beats the printer's, so the document sets the
 	// other sides only (18 mm above and below, 16 mm left and right).
 	Own Sides `json:"own"`
+	// AllowHTML keeps the tags that GitHub's tag filter makes text of.
+	AllowHTML bool `json:"allowHTML,omitempty"`
 }
 
 // Sides is a choice among the four sides of a page.
@@ -50,8 +52,8 @@ type Sides struct {
 // autolinks, footnotes, definition lists, highlighted code, heading anchors,
 // alerts, a table of contents at [TOC], formulas between dollars, mermaid's
 // diagrams) into a complete HTML document with a style sheet for print. HTML in the
-// source passes through unchanged, so the result is as untrusted as the
-// source. YAML front matter is removed; of it, title, author, date, description,
+// source passes through, but for the tags of GitHub's tag filter. Attributes
+// such as onerror pass, so the result is as untrusted as the source. YAML front matter is removed; of it, title, author, date, description,
 // keywords and lang are used when they are plain values.
 //
 // Some short inputs take very long: run it where it can be killed. An error
@@ -63,7 +65,12 @@ func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	src = body
 	place := func(offset int) int { return above + bytes.Count(src[:min(offset, len(src))], []byte("\n")) + 1 }
 	formulas, drawings := &math{place: place}, &diagrams{place: place}
-	md := newMarkdown(formulas, drawings)
+	filter := &tagFilter{place: place}
+	more := []goldmark.Extender{formulas, drawings}
+	if !opt.AllowHTML {
+		more = append(more, filter)
+	}
+	md := newMarkdown(more...)
 	ctx := parser.NewContext(parser.WithIDs(newAnchors()))
 	doc := md.Parser().Parse(text.NewReader(src), parser.WithContext(ctx))
 	opt = opt.withDefaults(meta, doc, src)
@@ -82,7 +89,7 @@ func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	writeTitle(&out, meta, doc)
 	out.Write(text.Bytes())
 	out.WriteString("</body>\n</html>\n")
-	return MarkdownDocument{HTML: out.Bytes(), Faults: formulas.faults, Diagrams: drawings.found}, nil
+	return MarkdownDocument{HTML: out.Bytes(), Faults: formulas.faults, Filtered: filter.fault(), Diagrams: drawings.found}, nil
 }
 
 // MarkdownDocument is what Markdown became.
@@ -90,6 +97,8 @@ type MarkdownDocument struct {
 	HTML []byte `json:"-"`
 	// Faults are those of formulas, which show their source.
 	Faults []Fault `json:"faults,omitempty"`
+	// Filtered is about the tags that became text; nil where none did.
+	Filtered *Fault `json:"filtered,omitempty"`
 	// Diagrams says that there are some, which a browser draws: see WithDiagrams.
 	Diagrams bool `json:"diagrams,omitempty"`
 }

@@ -122,7 +122,7 @@ func TestMarkdownLane(t *testing.T) {
 		{"<style>@import 'x'</style>", network},
 		{"<script>1</script>", script},
 	} {
-		if got := Inspect(convert(t, test.src, MarkdownOptions{})); got != test.want {
+		if got := Inspect(convert(t, test.src, MarkdownOptions{AllowHTML: true})); got != test.want {
 			t.Errorf("Inspect(Markdown(%q)) = %+v, want %+v", test.src, got, test.want)
 		}
 	}
