@@ -48,7 +48,7 @@ func (a *API) routes() []route {
 			},
 			codes: []apierror.Code{apierror.RateLimited, apierror.StorageUnavailable},
 		}, stored.get),
-		plain(a, facts{method: "DELETE", pattern: "/v1/files/{id}", access: withFullKey, summary: "Delete an upload or a result"}, stored.remove),
+		plain(a, facts{method: "DELETE", pattern: "/v1/files/{id}", access: withKey, summary: "Delete an upload or a result"}, stored.remove),
 		plain(a, facts{method: "GET", pattern: "/v1/fonts", access: withKey, summary: "List the typefaces that documents find", verb: "list", codes: []apierror.Code{apierror.ConvertUnavailable}}, fonts{a}.list),
 		plain(a, facts{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List the webhook endpoints", verb: "list"}, hooks.list),
 		plain(a, facts{

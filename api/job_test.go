@@ -461,6 +461,12 @@ func TestKeysReadWhatTheyMade(t *testing.T) {
 				}
 			}
 		}
-		s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/files/" + mine, Header: own}).Refused(t, apierror.Unauthorized)
+		remove := func(id string, header http.Header) apitest.Response {
+			return s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/files/" + id, Header: header})
+		}
+		remove(theirs, own).Refused(t, apierror.NotFound)
+		remove(mine, other).Refused(t, apierror.NotFound)
+		remove(mine, own).OK(t)
+		get("/v1/files/"+mine, nil).Refused(t, apierror.NotFound)
 	})
 }

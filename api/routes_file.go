@@ -99,14 +99,18 @@ const (
 	privately    = "private, no-store"
 )
 
-// own finds a file of the account that a key belongs to. A key that may not do
-// that is as good as none.
+// own finds a file of the account that a key belongs to; for a key that may not use all
+// operations, an upload of its own. Another key is as good as none.
 func (f files) own(ctx context.Context, in downloadInput, missing error) (store.File, error) {
 	caller, err := f.authenticate(ctx, in.key, in.ip, f.callerOf)
 	switch {
-	case err == nil && caller.Full():
-		return f.store.AccountFile(ctx, caller.Account.ID, in.ID)
-	case err == nil || slices.Contains([]apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}, call.Fault(err).Code):
+	case err == nil:
+		file, err := f.store.AccountFile(ctx, caller.Account.ID, in.ID)
+		if only := caller.Reads(); err == nil && only != "" && file.KeyID != only {
+			return store.File{}, missing
+		}
+		return file, err
+	case slices.Contains([]apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}, call.Fault(err).Code):
 		return store.File{}, missing
 	}
 	return store.File{}, err
@@ -154,8 +158,12 @@ func (a *API) limitDownloads(handle func(http.ResponseWriter, *http.Request) err
 	}
 }
 
-// remove deletes an upload or a result of the account.
+// remove deletes an upload or a result of the account, or of a key that may not use all
+// operations.
 func (f files) remove(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+	if only := caller.Reads(); only != "" {
+		return wire.Acknowledged{OK: true}, f.store.DeleteKeyFile(ctx, caller.Account.ID, only, in.ID)
+	}
 	return wire.Acknowledged{OK: true}, f.store.DeleteFile(ctx, caller.Account.ID, in.ID)
 }
 

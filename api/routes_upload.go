@@ -69,7 +69,7 @@ func (f files) create(ctx context.Context, caller call.Caller, in uploadInput) (
 // storeUpload writes the blob and the row of an upload.
 func (f files) storeUpload(ctx context.Context, caller call.Caller, sent *upload) (file store.File, err error) {
 	file = store.File{
-		ID: f.store.NewID("file"), AccountID: caller.Account.ID, Filename: operation.Filename(sent.name, uploadStem, ""),
+		ID: f.store.NewID("file"), AccountID: caller.Account.ID, KeyID: caller.ID, Filename: operation.Filename(sent.name, uploadStem, ""),
 		BlobKey: store.LeasedKey(f.lease), ExpiresAt: f.now().Add(call.FileLifetime),
 	}
 	content := &uploadReader{r: sent.content, left: f.maxFile}

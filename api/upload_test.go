@@ -14,6 +14,7 @@ import (
 	"net/textproto"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -335,4 +336,52 @@ func TestUploadIsItsOwners(t *testing.T) {
 			t.Errorf("%s: message %q, want that of a file that never was, %q", name, message, want)
 		}
 	}
+}
+
+// TestKeysHaveTheUploadsTheyMade: a key that may not use all operations gets, lists and
+// deletes the uploads that it sent, and no others.
+func TestKeysHaveTheUploadsTheyMade(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		narrow := func() http.Header {
+			_, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Operations: []string{"test.echo"}})
+			return bearerOf(secret)
+		}
+		own, other := narrow(), narrow()
+		ask := func(method, path string, header http.Header) apitest.Response {
+			return s.Send(t, apitest.Request{Method: method, Path: path, Header: header})
+		}
+		mine := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "mine", Header: own})).ID
+		theirs := send(t, s, "theirs")
+		if got := ask("GET", "/v1/files/"+mine, own).OK(t); got.Body != "mine" {
+			t.Errorf("its own upload is %q", got.Body)
+		}
+		for id, headers := range map[string][]http.Header{mine: {other, without()}, theirs: {own, other, without()}} {
+			for _, header := range headers {
+				ask("GET", "/v1/files/"+id, header).Refused(t, fault.NotFound)
+			}
+		}
+		for name, q := range map[string]struct {
+			header http.Header
+			want   []string
+		}{"own": {own, []string{mine}}, "other": {other, nil}, "full": {nil, []string{theirs, mine}}} {
+			var list wire.FileList
+			if err := json.Unmarshal([]byte(ask("GET", "/v1/files", q.header).OK(t).Body), &list); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, file := range list.Files {
+				got = append(got, file.ID)
+			}
+			if !slices.Equal(got, q.want) {
+				t.Errorf("the %s key lists %v, want %v", name, got, q.want)
+			}
+		}
+		ask("DELETE", "/v1/files/"+mine, other).Refused(t, fault.NotFound)
+		ask("DELETE", "/v1/files/"+theirs, own).Refused(t, fault.NotFound)
+		ask("DELETE", "/v1/files/"+mine, own).OK(t)
+		ask("GET", "/v1/files/"+mine, nil).Refused(t, fault.NotFound)
+		ask("DELETE", "/v1/files/"+theirs, nil).OK(t)
+	})
 }

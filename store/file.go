@@ -18,6 +18,7 @@ type File struct {
 	ID          string // empty in a Settlement means the call's ResultID
 	AccountID   string
 	CallID      string // empty: an upload
+	KeyID       string // the key or grant that sent an upload; empty for results
 	Filename    string
 	ContentType string
 	Size        int64  // bytes
@@ -38,6 +39,7 @@ type fileRow struct {
 	ID          string `bun:",pk"`
 	AccountID   string
 	CallID      *string
+	KeyID       string
 	Filename    string
 	ContentType string
 	Size        int64
@@ -52,7 +54,7 @@ type fileRow struct {
 
 func (r *fileRow) file() File {
 	f := File{
-		ID: r.ID, AccountID: r.AccountID, Filename: r.Filename, ContentType: r.ContentType, Size: r.Size,
+		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Filename: r.Filename, ContentType: r.ContentType, Size: r.Size,
 		BlobKey: r.BlobKey, Downloads: r.Downloads, CreatedAt: fromMicros(r.CreatedAt), ExpiresAt: fromMicros(r.ExpiresAt),
 		Warnings: r.Warnings, Region: r.Region,
 	}
@@ -99,7 +101,7 @@ const maxWarnings = 256 << 10
 // newFileRow describes a file that is kept from now on.
 func newFileRow(f File, accountID string, callID *string, region string, now time.Time) *fileRow {
 	return &fileRow{
-		ID: f.ID, AccountID: accountID, CallID: callID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200),
+		ID: f.ID, AccountID: accountID, CallID: callID, KeyID: f.KeyID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200),
 		Size: f.Size, BlobKey: f.BlobKey, CreatedAt: toMicros(now), ExpiresAt: toMicros(f.ExpiresAt),
 		Warnings: clean(f.Warnings, maxWarnings), Region: region,
 	}
@@ -133,6 +135,10 @@ const publicOnly = "f.call_id IS NOT NULL AND EXISTS (SELECT 1 FROM accounts WHE
 func (s FileStore) PublicFile(ctx context.Context, id string) (File, error) {
 	return s.liveFile(ctx, id, publicOnly)
 }
+
+// madeBy is the condition of files that a key made: it sent the upload, or its call
+// has the result.
+const madeBy = "(f.key_id = ? OR EXISTS (SELECT 1 FROM calls WHERE calls.id = f.call_id AND calls.key_id = ?))"
 
 // AccountFile returns a file of the account, an upload or a result. It returns
 // ErrNotFound when the account has no such file, or not any more.

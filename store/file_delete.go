@@ -12,13 +12,24 @@ import (
 // it but a job that pinned it; its bytes go at once, or when that job has ended.
 // It returns ErrNotFound when the account has no such file, or not any more.
 func (s FileStore) DeleteFile(ctx context.Context, accountID, id string) error {
+	return s.deleteFile(ctx, id, "f.account_id = ?", accountID)
+}
+
+// DeleteKeyFile is DeleteFile of a file that the key made: an upload of its own, or the
+// result of one of its calls.
+func (s FileStore) DeleteKeyFile(ctx context.Context, accountID, keyID, id string) error {
+	return s.deleteFile(ctx, id, "f.account_id = ? AND "+madeBy, accountID, keyID, keyID)
+}
+
+func (s FileStore) deleteFile(ctx context.Context, id, where string, args ...any) error {
 	if !storable(id) {
 		return fmt.Errorf("delete file: %w", ErrNotFound)
 	}
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// A deleted file expires at once.
-		deleted, err := changed(tx.NewRaw(`UPDATE files SET deleted_at = ?0, expires_at = ?0
-			WHERE id = ?1 AND account_id = ?2 AND deleted_at IS NULL AND expires_at > ?0`, toMicros(s.now()), id, accountID).Exec(ctx))
+		now := toMicros(s.now())
+		deleted, err := changed(tx.NewUpdate().Model((*fileRow)(nil)).Set("deleted_at = ?0, expires_at = ?0", now).
+			Where("f.id = ? AND f.deleted_at IS NULL AND f.expires_at > ?", id, now).Where(where, args...).Exec(ctx))
 		if err == nil && !deleted {
 			err = ErrNotFound
 		}

@@ -140,7 +140,7 @@ type FileFilter struct {
 	AccountID string   // needed
 	Uploads   bool     // no results
 	IDs       []string // these only; nil means any
-	KeyID     string   // results of this key's calls only; empty means any
+	KeyID     string   // made by this key only; empty means any
 }
 
 func (r *fileRow) key() string         { return r.ID }
@@ -154,7 +154,7 @@ func (s FileStore) Files(ctx context.Context, f FileFilter) (Page[File], error) 
 			q.Where("call_id IS NULL")
 		}
 		if f.KeyID != "" {
-			q.Where("EXISTS (SELECT 1 FROM calls WHERE calls.id = f.call_id AND calls.key_id = ?)", f.KeyID)
+			q.Where(madeBy, f.KeyID, f.KeyID)
 		}
 		if f.IDs != nil {
 			q.Where("id IN (?)", bun.List(f.IDs))

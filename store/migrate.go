@@ -132,6 +132,7 @@ var addedColumns = []struct{ table, column, definition string }{
 	{"webhooks", "failed_days", "{{.Int}} NOT NULL DEFAULT 0"},
 	{"webhooks", "failed_day", "{{.Int}} NOT NULL DEFAULT 0"},
 	{"deliveries", "last_attempt_at", "{{.Int}}"},
+	{"files", "key_id", "{{.ID}} NOT NULL DEFAULT ''"}, // of the key or grant that sent an upload; empty: none, or sent before this was noted
 	{"files", "region", "{{.ID}} NOT NULL DEFAULT ''"}, // where its bytes are; empty: kept before this was noted
 	{"files", "warnings", "TEXT NOT NULL DEFAULT ''"},  // what was wrong with what a result was made of, as a JSON array
 	{"jobs", "trace", "TEXT NOT NULL DEFAULT ''"},      // what the call's trace goes on from

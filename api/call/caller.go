@@ -62,8 +62,8 @@ func (c Caller) Has(scope string) bool {
 // Full tells whether the caller may do all that the account may do.
 func (c Caller) Full() bool { return len(c.Operations) == 0 }
 
-// Reads is the id of the key or grant whose calls, jobs and results alone the caller may
-// read, empty where these are all of the account's.
+// Reads is the id of the key or grant whose calls, jobs, uploads and results alone the
+// caller may read and delete, empty where these are all of the account's.
 func (c Caller) Reads() string {
 	if c.Full() {
 		return ""
