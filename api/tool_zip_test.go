@@ -77,6 +77,18 @@ func TestZip(t *testing.T) {
 	}
 }
 
+// TestZipTakesEmptyFiles: an empty file may come in the request and from a URL.
+func TestZipTakesEmptyFiles(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	answer := s.Send(t, apitest.Request{Path: "/v1/zip", Body: `{"files":[
+		{"url":"` + lab.files.URL + `/empty","filename":"a.txt"},{"file":"","filename":"b.txt"},{"file":"YQ","filename":"c.txt"}]}`}).OK(t)
+	names, contents := unpack(t, answer.Body)
+	if got, want := append(names, contents...), []string{"a.txt", "b.txt", "c.txt", "", "", "a"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestZipOfThirty(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

@@ -23,6 +23,8 @@ type Env struct {
 	Templates Templates
 	// MaxFile is the most that one file may have, in bytes, however it comes.
 	MaxFile int64
+	// takesEmpty allows URLs that lead to empty files.
+	takesEmpty bool
 	// Stored opens an upload or an earlier result of the account, which the
 	// caller closes. It returns store.ErrNotFound where the account has no such file.
 	Stored func(ctx context.Context, id string) (schema.Body, error)

@@ -222,7 +222,7 @@ func (env *Env) fetch(ctx context.Context, field, address string) (schema.Body, 
 	file, err := env.Render.Fetch(ctx, address, env.MaxFile)
 	var failed *render.FetchError
 	switch {
-	case err == nil && file.Size() == 0:
+	case err == nil && file.Size() == 0 && !env.takesEmpty:
 		return nil, errors.Join(schema.Faults{{Field: field, Message: "leads to an empty file"}}, file.Close())
 	case err == nil:
 		return file, nil

@@ -34,10 +34,12 @@ func (in *ZipInput) Validate() error {
 	return failures(faults)
 }
 
-// runZip puts the files in an archive.
+// runZip puts the files in an archive. They may be empty.
 func runZip(ctx context.Context, env *Env, in *ZipInput) (schema.Result, error) {
+	lenient := *env
+	lenient.takesEmpty = true
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
+	return withFiles(ctx, &lenient, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var entries []render.ZipEntry
 		for i, file := range files {
 			entries = append(entries, render.ZipEntry{Name: in.Files[i].Filename, Content: file})
