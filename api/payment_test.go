@@ -177,7 +177,7 @@ func TestDayLimitCountsJobs(t *testing.T) {
 		var reason error = &apierror.Error{Code: apierror.ProcessingFailed, Message: "The file is damaged."}
 		fail.Store(&reason)
 		limit := apitest.EchoPrice
-		if _, err := s.Client().SetLimits(t.Context(), wire.Limits{MaxDayMicrodollars: &limit}); err != nil {
+		if _, err := s.Client().SetLimits(t.Context(), wire.Limits{MaxDayMicrodollars: (*int64)(&limit)}); err != nil {
 			t.Fatal(err)
 		}
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})

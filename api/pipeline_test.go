@@ -261,7 +261,7 @@ func TestAccountLimits(t *testing.T) {
 		}
 		set := func(job, day *credit.Amount) {
 			t.Helper()
-			got, err := service.SetLimits(t.Context(), wire.Limits{MaxJobMicrodollars: job, MaxDayMicrodollars: day})
+			got, err := service.SetLimits(t.Context(), wire.Limits{MaxJobMicrodollars: (*int64)(job), MaxDayMicrodollars: (*int64)(day)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +270,7 @@ func TestAccountLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			a, b := asJSON(t, got), asJSON(t, read)
-			if want := asJSON(t, wire.Limits{MaxJobMicrodollars: job, MaxDayMicrodollars: day}); a != want || b != want {
+			if want := asJSON(t, wire.Limits{MaxJobMicrodollars: (*int64)(job), MaxDayMicrodollars: (*int64)(day)}); a != want || b != want {
 				t.Errorf("set %s, read %s, want %s", a, b, want)
 			}
 		}

@@ -86,7 +86,7 @@ func (accounts) get(_ context.Context, caller call.Caller, _ nothing) (wire.Acco
 		Wallet: wire.Wallet{BalanceMillicents: account.Balance.Millicents(), AutoReloadEnabled: account.AutoReload},
 	}
 	if g := caller.Grant; g != nil && g.SpendLimit != nil && g.ExpiresAt != nil {
-		told.Grant = &wire.Grant{Scopes: caller.Scopes, Limit: *g.SpendLimit, Spent: g.Spent, ExpiresAt: *g.ExpiresAt}
+		told.Grant = &wire.Grant{Scopes: caller.Scopes, Limit: int64(*g.SpendLimit), Spent: int64(g.Spent), ExpiresAt: *g.ExpiresAt}
 	}
 	return told, nil
 }

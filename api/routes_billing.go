@@ -78,15 +78,15 @@ func (b billing) usage(ctx context.Context, caller call.Caller, in usageQuery) (
 		return wire.Usage{}, err
 	}
 	answer := wire.Usage{
-		Currency: "usd", BalanceMicrodollars: caller.Account.Balance, HeldMicrodollars: caller.Account.Held,
-		From: usage.From, To: usage.To, TotalMicrodollars: usage.Total,
+		Currency: "usd", BalanceMicrodollars: int64(caller.Account.Balance), HeldMicrodollars: int64(caller.Account.Held),
+		From: usage.From, To: usage.To, TotalMicrodollars: int64(usage.Total),
 		Operations: []wire.OperationUsage{}, Days: []wire.DayUsage{},
 	}
 	for _, o := range usage.Operations {
-		answer.Operations = append(answer.Operations, wire.OperationUsage{Operation: o.Operation, Count: o.Count, Microdollars: o.Total})
+		answer.Operations = append(answer.Operations, wire.OperationUsage{Operation: o.Operation, Count: o.Count, Microdollars: int64(o.Total)})
 	}
 	for _, d := range usage.Days {
-		answer.Days = append(answer.Days, wire.DayUsage{Date: d.Day.Format(time.DateOnly), Count: d.Count, Microdollars: d.Total})
+		answer.Days = append(answer.Days, wire.DayUsage{Date: d.Day.Format(time.DateOnly), Count: d.Count, Microdollars: int64(d.Total)})
 	}
 	return answer, nil
 }
@@ -131,12 +131,12 @@ type limitsPatch struct {
 }
 
 func (billing) limits(_ context.Context, caller call.Caller, _ nothing) (wire.Limits, error) {
-	return wire.Limits{MaxJobMicrodollars: caller.Account.MaxJob, MaxDayMicrodollars: caller.Account.MaxDay}, nil
+	return wire.Limits{MaxJobMicrodollars: (*int64)(caller.Account.MaxJob), MaxDayMicrodollars: (*int64)(caller.Account.MaxDay)}, nil
 }
 
 func (b billing) setLimits(ctx context.Context, caller call.Caller, in limitsPatch) (wire.Limits, error) {
 	limits, err := b.store.ChangeLimits(ctx, caller.Account.ID, store.LimitsChange{MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change()})
-	return wire.Limits{MaxJobMicrodollars: limits.MaxJob, MaxDayMicrodollars: limits.MaxDay}, err
+	return wire.Limits{MaxJobMicrodollars: (*int64)(limits.MaxJob), MaxDayMicrodollars: (*int64)(limits.MaxDay)}, err
 }
 
 func (b billing) pricesOf(context.Context, call.Caller, nothing) (wire.PriceList, error) {
@@ -147,7 +147,7 @@ func (b billing) pricesOf(context.Context, call.Caller, nothing) (wire.PriceList
 		}
 		list.Prices = append(list.Prices, wire.Price{
 			Operation: operation.Name, Summary: operation.Summary,
-			Microdollars: b.prices[operation.Name], Note: operation.PriceNote,
+			Microdollars: int64(b.prices[operation.Name]), Note: operation.PriceNote,
 		})
 	}
 	return list, nil

@@ -128,7 +128,7 @@ func TestBarcodesFail(t *testing.T) {
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/barcodes", Body: test.body}).Refused(t, apierror.InvalidRequest)
 		if want := []apierror.Detail{test.want}; !reflect.DeepEqual(failure.Details, want) {
-			t.Errorf("%.60s: details %q, want %q", test.body, failure.Details, want)
+			t.Errorf("%.60s: details %+v, want %+v", test.body, failure.Details, want)
 		}
 	}
 	if after, held := s.Balance(t); after != before || held != 0 {

@@ -1,41 +1,34 @@
 package client
 
-import (
-	"relaypdf/api/apierror"
-	"relaypdf/api/wire"
-	"relaypdf/store/credit"
-)
-
-// Amount is money in microdollars: 1 USD is 1,000,000.
-type Amount = credit.Amount
+import "relaypdf/api/wire"
 
 type (
 	// Error is a refusal by the service.
-	Error = apierror.Error
+	Error = wire.Error
 	// Code is the machine-readable name of an error.
-	Code = apierror.Code
+	Code = wire.Code
 	// Detail is one of the fields, headers or limits that were at fault.
-	Detail = apierror.Detail
+	Detail = wire.Detail
 )
 
 // The codes of errors.
 const (
-	InvalidRequest     = apierror.InvalidRequest
-	URLNotAllowed      = apierror.URLNotAllowed
-	Unauthorized       = apierror.Unauthorized
-	PaymentRequired    = apierror.PaymentRequired
-	AccountSuspended   = apierror.AccountSuspended
-	NotFound           = apierror.NotFound
-	MethodNotAllowed   = apierror.MethodNotAllowed
-	PreconditionFailed = apierror.PreconditionFailed
-	PayloadTooLarge    = apierror.PayloadTooLarge
-	RateLimited        = apierror.RateLimited
-	RenderFailed       = apierror.RenderFailed
-	ProcessingFailed   = apierror.ProcessingFailed
-	ConvertUnavailable = apierror.ConvertUnavailable
-	AIUnavailable      = apierror.AIUnavailable
-	StorageUnavailable = apierror.StorageUnavailable
-	InternalError      = apierror.InternalError
+	InvalidRequest     = wire.InvalidRequest
+	URLNotAllowed      = wire.URLNotAllowed
+	Unauthorized       = wire.Unauthorized
+	PaymentRequired    = wire.PaymentRequired
+	AccountSuspended   = wire.AccountSuspended
+	NotFound           = wire.NotFound
+	MethodNotAllowed   = wire.MethodNotAllowed
+	PreconditionFailed = wire.PreconditionFailed
+	PayloadTooLarge    = wire.PayloadTooLarge
+	RateLimited        = wire.RateLimited
+	RenderFailed       = wire.RenderFailed
+	ProcessingFailed   = wire.ProcessingFailed
+	ConvertUnavailable = wire.ConvertUnavailable
+	AIUnavailable      = wire.AIUnavailable
+	StorageUnavailable = wire.StorageUnavailable
+	InternalError      = wire.InternalError
 )
 
 // What the service answers with.

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"relaypdf/api/wire"
-	"relaypdf/store/credit"
 )
 
 // Client calls a service over HTTP. It is safe for concurrent use once its
@@ -51,8 +50,8 @@ type Client struct {
 type CallOptions struct {
 	// IdempotencyKey makes a retry safe; empty sends none.
 	IdempotencyKey string
-	// MaxCharge is the most that the call may cost; nil is no cap.
-	MaxCharge *credit.Amount
+	// MaxCharge is the most that the call may cost, in microdollars (1 USD is 1,000,000); nil is no cap.
+	MaxCharge *int64
 }
 
 // Result is what a call of an operation, or a download, came to.
@@ -64,8 +63,8 @@ type Result struct {
 	// ContentType and Size (in bytes, -1 if unknown) describe Body.
 	ContentType string
 	Size        int64
-	// Charged is what the call was charged; zero for a replay or a download.
-	Charged credit.Amount
+	// Charged is what the call was charged, in microdollars; zero for a replay or a download.
+	Charged int64
 	// Replayed marks the result of an earlier call with the same idempotency key.
 	Replayed bool
 	// RequestID is what to quote to the operator.
@@ -128,7 +127,7 @@ func newResult(response *http.Response) (*Result, error) {
 		Replayed: h.Get("Idempotent-Replayed") == "true", RequestID: h.Get(wire.RequestIDHeader), Body: response.Body,
 	}
 	if charged, err := strconv.ParseInt(h.Get(wire.ChargedHeader), 10, 64); err == nil {
-		result.Charged = credit.Amount(charged)
+		result.Charged = charged
 	}
 	if text := h.Get("Content-Disposition"); text != "" {
 		// filename* wins over filename, as RFC 6266 says.

@@ -15,7 +15,6 @@ import (
 
 	"relaypdf/api/apitest"
 	"relaypdf/client"
-	"relaypdf/store/credit"
 )
 
 func TestClientDo(t *testing.T) {
@@ -34,7 +33,7 @@ func TestClientDo(t *testing.T) {
 		if err := errors.Join(err, result.Body.Close()); err != nil {
 			t.Fatal(err)
 		}
-		charged := credit.Amount(2000)
+		charged := int64(2000)
 		if replayed {
 			charged = 0
 		}
@@ -71,7 +70,7 @@ func TestClientErrors(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})
 	service := s.Client()
-	limit := credit.Amount(1)
+	limit := int64(1)
 	for name, q := range map[string]struct {
 		operation string
 		input     any

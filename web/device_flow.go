@@ -201,7 +201,7 @@ func (w devices) token(v *visit) error {
 	if w.mail != nil {
 		w.mail.Wake()
 	}
-	made := wire.DeviceKey{AccessToken: got.Secret, TokenType: "Bearer", Account: got.Account, Key: wire.KeyFacts{Name: got.Key.Name, Prefix: got.Key.Prefix, SpendLimit: got.Key.SpendLimit, ExpiresAt: got.Key.ExpiresAt}}
+	made := wire.DeviceKey{AccessToken: got.Secret, TokenType: "Bearer", Account: got.Account, Key: wire.KeyFacts{Name: got.Key.Name, Prefix: got.Key.Prefix, SpendLimit: (*int64)(got.Key.SpendLimit), ExpiresAt: got.Key.ExpiresAt}}
 	if at := got.Key.ExpiresAt; at != nil {
 		made.ExpiresIn = max(1, int64(at.Sub(w.now())/time.Second))
 	}

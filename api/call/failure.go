@@ -65,7 +65,7 @@ func moneyError(err error) *apierror.Error {
 	case errors.As(err, &funds):
 		text := fmt.Sprintf("The wallet holds %v and this call costs %v. Add funds to go on.", funds.Balance, funds.Quote)
 		return &apierror.Error{Code: apierror.PaymentRequired, Message: text, Details: []apierror.Detail{{
-			Field: "wallet", Message: "does not cover the call", QuotedMicrodollars: &funds.Quote, LimitMicrodollars: &funds.Balance,
+			Field: "wallet", Message: "does not cover the call", QuotedMicrodollars: (*int64)(&funds.Quote), LimitMicrodollars: (*int64)(&funds.Balance),
 		}}}
 	case errors.As(err, &limit):
 		return overLimit(limit, limit.Limit, "key")
@@ -98,7 +98,7 @@ func overCap(name string, quote, limit credit.Amount) *apierror.Error {
 func overBudget(name, text string, quote, limit credit.Amount) *apierror.Error {
 	return &apierror.Error{
 		Code: apierror.PaymentRequired, Message: fmt.Sprintf("This call costs %v, and %s %s.", quote, name, text),
-		Details: []apierror.Detail{{Field: name, Message: text, QuotedMicrodollars: &quote, LimitMicrodollars: &limit}},
+		Details: []apierror.Detail{{Field: name, Message: text, QuotedMicrodollars: (*int64)(&quote), LimitMicrodollars: (*int64)(&limit)}},
 	}
 }
 

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"time"
-
-	"relaypdf/store/credit"
-)
+import "time"
 
 // AccountSnapshot is the answer of GET /v1/account.
 type AccountSnapshot struct {
@@ -16,10 +12,10 @@ type AccountSnapshot struct {
 
 // Grant is what a person has allowed an agent.
 type Grant struct {
-	Scopes    []string      `json:"scopes" jsonschema:"required" jsonschema_description:"What it may do."`
-	Limit     credit.Amount `json:"spendLimitMicrodollars" jsonschema:"required" jsonschema_description:"What it may spend in all."`
-	Spent     credit.Amount `json:"spentMicrodollars" jsonschema:"required" jsonschema_description:"What it has spent, with what running calls hold."`
-	ExpiresAt time.Time     `json:"expiresAt" jsonschema:"required" jsonschema_description:"When it ends."`
+	Scopes    []string  `json:"scopes" jsonschema:"required" jsonschema_description:"What it may do."`
+	Limit     int64     `json:"spendLimitMicrodollars" jsonschema:"required" jsonschema_description:"What it may spend in all."`
+	Spent     int64     `json:"spentMicrodollars" jsonschema:"required" jsonschema_description:"What it has spent, with what running calls hold."`
+	ExpiresAt time.Time `json:"expiresAt" jsonschema:"required" jsonschema_description:"When it ends."`
 }
 
 // Wallet is the part of the snapshot that concerns money.

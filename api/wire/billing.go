@@ -1,17 +1,13 @@
 package wire
 
-import (
-	"time"
-
-	"relaypdf/store/credit"
-)
+import "time"
 
 // Price is one line of the price list.
 type Price struct {
-	Operation    string        `json:"operation" jsonschema:"required" jsonschema_description:"Name of the operation."`
-	Summary      string        `json:"summary" jsonschema:"required" jsonschema_description:"What it does."`
-	Microdollars credit.Amount `json:"microdollars" jsonschema:"required" jsonschema_description:"Price of one successful call in microdollars (1 USD = 1,000,000)."`
-	Note         string        `json:"note" jsonschema:"required" jsonschema_description:"What the price covers, where that is not plain."`
+	Operation    string `json:"operation" jsonschema:"required" jsonschema_description:"Name of the operation."`
+	Summary      string `json:"summary" jsonschema:"required" jsonschema_description:"What it does."`
+	Microdollars int64  `json:"microdollars" jsonschema:"required" jsonschema_description:"Price of one successful call in microdollars (1 USD = 1,000,000)."`
+	Note         string `json:"note" jsonschema:"required" jsonschema_description:"What the price covers, where that is not plain."`
 }
 
 // PriceList is the answer of GET /v1/billing/prices.
@@ -23,31 +19,31 @@ type PriceList struct {
 // Usage is the answer of GET /v1/billing/usage: successful calls in a span.
 type Usage struct {
 	Currency            string           `json:"currency" jsonschema:"required" jsonschema_description:"Always usd."`
-	BalanceMicrodollars credit.Amount    `json:"balanceMicrodollars" jsonschema:"required" jsonschema_description:"Balance in microdollars, without what running calls hold."`
-	HeldMicrodollars    credit.Amount    `json:"heldMicrodollars" jsonschema:"required" jsonschema_description:"What running calls hold, in microdollars."`
+	BalanceMicrodollars int64            `json:"balanceMicrodollars" jsonschema:"required" jsonschema_description:"Balance in microdollars, without what running calls hold."`
+	HeldMicrodollars    int64            `json:"heldMicrodollars" jsonschema:"required" jsonschema_description:"What running calls hold, in microdollars."`
 	From                time.Time        `json:"from" jsonschema:"required" jsonschema_description:"Start of the span, included."`
 	To                  time.Time        `json:"to" jsonschema:"required" jsonschema_description:"End of the span, excluded."`
-	TotalMicrodollars   credit.Amount    `json:"totalMicrodollars" jsonschema:"required" jsonschema_description:"Charged in the span, in microdollars."`
+	TotalMicrodollars   int64            `json:"totalMicrodollars" jsonschema:"required" jsonschema_description:"Charged in the span, in microdollars."`
 	Operations          []OperationUsage `json:"operations" jsonschema:"required" jsonschema_description:"One entry for each operation used."`
 	Days                []DayUsage       `json:"days" jsonschema:"required" jsonschema_description:"One entry for each UTC day with calls."`
 }
 
 // OperationUsage sums up one operation.
 type OperationUsage struct {
-	Operation    string        `json:"operation" jsonschema:"required" jsonschema_description:"Name of the operation."`
-	Count        int64         `json:"count" jsonschema:"required" jsonschema_description:"Successful calls."`
-	Microdollars credit.Amount `json:"microdollars" jsonschema:"required" jsonschema_description:"Charged, in microdollars."`
+	Operation    string `json:"operation" jsonschema:"required" jsonschema_description:"Name of the operation."`
+	Count        int64  `json:"count" jsonschema:"required" jsonschema_description:"Successful calls."`
+	Microdollars int64  `json:"microdollars" jsonschema:"required" jsonschema_description:"Charged, in microdollars."`
 }
 
 // DayUsage sums up one UTC day.
 type DayUsage struct {
-	Date         string        `json:"date" jsonschema:"required,format=date" jsonschema_description:"The UTC day."`
-	Count        int64         `json:"count" jsonschema:"required" jsonschema_description:"Successful calls."`
-	Microdollars credit.Amount `json:"microdollars" jsonschema:"required" jsonschema_description:"Charged, in microdollars."`
+	Date         string `json:"date" jsonschema:"required,format=date" jsonschema_description:"The UTC day."`
+	Count        int64  `json:"count" jsonschema:"required" jsonschema_description:"Successful calls."`
+	Microdollars int64  `json:"microdollars" jsonschema:"required" jsonschema_description:"Charged, in microdollars."`
 }
 
 // Limits are an account's own spending limits; null is none.
 type Limits struct {
-	MaxJobMicrodollars *credit.Amount `json:"maxJobMicrodollars" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"The most that one call may cost, in microdollars."`
-	MaxDayMicrodollars *credit.Amount `json:"maxDayMicrodollars" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"The most that all calls of one UTC day may cost, in microdollars."`
+	MaxJobMicrodollars *int64 `json:"maxJobMicrodollars" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"The most that one call may cost, in microdollars."`
+	MaxDayMicrodollars *int64 `json:"maxDayMicrodollars" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"The most that all calls of one UTC day may cost, in microdollars."`
 }

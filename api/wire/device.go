@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"time"
-
-	"relaypdf/store/credit"
-)
+import "time"
 
 // A command line asks a person for a key as RFC 8628 says. These are its parts.
 const (
@@ -44,10 +40,10 @@ type DeviceKey struct {
 
 // KeyFacts are what is told of a key beside its secret.
 type KeyFacts struct {
-	Name       string         `json:"name"`
-	Prefix     string         `json:"prefix"`
-	SpendLimit *credit.Amount `json:"spendLimitMicrodollars"`
-	ExpiresAt  *time.Time     `json:"expiresAt"`
+	Name       string     `json:"name"`
+	Prefix     string     `json:"prefix"`
+	SpendLimit *int64     `json:"spendLimitMicrodollars"`
+	ExpiresAt  *time.Time `json:"expiresAt"`
 }
 
 // DeviceError is what a device hears instead.

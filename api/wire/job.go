@@ -2,11 +2,7 @@
 // names of its headers, for the service and its clients.
 package wire
 
-import (
-	"time"
-
-	"relaypdf/api/apierror"
-)
+import "time"
 
 // JobStatus is the answer of GET /v1/jobs/{id}, the data of job events and the
 // body of callbacks.
@@ -42,9 +38,9 @@ func (j JobStatus) Failed() error {
 		return nil
 	}
 	if j.Error == nil {
-		return &apierror.Error{Code: apierror.InternalError}
+		return &Error{Code: InternalError}
 	}
-	return &apierror.Error{Code: apierror.Code(j.Error.Code), Message: j.Error.Message}
+	return &Error{Code: Code(j.Error.Code), Message: j.Error.Message}
 }
 
 // JobList is the answer of GET /v1/jobs.

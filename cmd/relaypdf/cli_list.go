@@ -87,7 +87,7 @@ func newAccountCommand() *cobra.Command {
 			reload = "on"
 		}
 		return printTable(cmd.OutOrStdout(), "PLAN\tRATE LIMITS\tBALANCE\tAUTO-RELOAD", []client.AccountSnapshot{a}, func(a client.AccountSnapshot) []any {
-			return []any{a.Plan, a.RateTier, client.Amount(a.Wallet.BalanceMillicents) * credit.Millicent, reload}
+			return []any{a.Plan, a.RateTier, credit.Amount(a.Wallet.BalanceMillicents) * credit.Millicent, reload}
 		})
 	})
 }
@@ -123,7 +123,7 @@ func newPricesCommand() *cobra.Command {
 			return printJSON(cmd.OutOrStdout(), list)
 		}
 		return printTable(cmd.OutOrStdout(), "COMMAND\tPRICE\tWHAT IT DOES", list.Prices, func(p client.Price) []any {
-			return []any{strings.ReplaceAll(p.Operation, ".", " "), p.Microdollars, strings.TrimSpace(p.Summary + ". " + p.Note)}
+			return []any{strings.ReplaceAll(p.Operation, ".", " "), credit.Amount(p.Microdollars), strings.TrimSpace(p.Summary + ". " + p.Note)}
 		})
 	}
 	AddFlags(cmd.Flags(), groupClient)
@@ -146,7 +146,9 @@ func newUsageCommand() *cobra.Command {
 		return c.Usage(ctx, begin, end)
 	}, func(cmd *cobra.Command, u client.Usage) error {
 		out := cmd.OutOrStdout()
-		row := func(name string, count int64, amount client.Amount) []any { return []any{name, count, amount} }
+		row := func(name string, count int64, microdollars int64) []any {
+			return []any{name, count, credit.Amount(microdollars)}
+		}
 		var err error
 		if byDay {
 			err = printTable(out, "DAY\tCALLS\tCHARGED", append(u.Days, client.DayUsage{Date: "total", Count: calls(u), Microdollars: u.TotalMicrodollars}),
@@ -158,9 +160,9 @@ func newUsageCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		line := "from " + shortTime(&u.From) + " to " + shortTime(&u.To) + ", in UTC; balance " + u.BalanceMicrodollars.String()
+		line := "from " + shortTime(&u.From) + " to " + shortTime(&u.To) + ", in UTC; balance " + credit.Amount(u.BalanceMicrodollars).String()
 		if u.HeldMicrodollars > 0 {
-			line += ", and " + u.HeldMicrodollars.String() + " held by running calls"
+			line += ", and " + credit.Amount(u.HeldMicrodollars).String() + " held by running calls"
 		}
 		return printLine(cmd, line)
 	})

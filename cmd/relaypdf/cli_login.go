@@ -235,7 +235,7 @@ func newWhoamiCommand() *cobra.Command {
 			if account == "" {
 				account = "-"
 			}
-			return []any{i.URL, i.Key, i.Origin, account, i.Snapshot.Plan, client.Amount(i.Snapshot.Wallet.BalanceMillicents) * credit.Millicent}
+			return []any{i.URL, i.Key, i.Origin, account, i.Snapshot.Plan, credit.Amount(i.Snapshot.Wallet.BalanceMillicents) * credit.Millicent}
 		})
 	}
 	AddFlags(cmd.Flags(), groupClient)

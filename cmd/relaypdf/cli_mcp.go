@@ -66,7 +66,7 @@ func pricedTools(ctx context.Context, service *client.Client) ([]api.Tool, error
 	}
 	prices := map[string]credit.Amount{}
 	for _, price := range list.Prices {
-		prices[price.Operation] = price.Microdollars
+		prices[price.Operation] = credit.Amount(price.Microdollars)
 	}
 	for i, tool := range tools {
 		if tool.Operation == nil {

@@ -216,7 +216,7 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 		if err != nil {
 			return usagef("--max-charge: %w", err)
 		}
-		options.MaxCharge = &limit
+		options.MaxCharge = (*int64)(&limit)
 	}
 	if err := c.prepare(cmd, args, input); err != nil {
 		return err
@@ -358,7 +358,7 @@ type made struct {
 func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made, error) {
 	m := made{
 		ID: result.ID, Filename: result.Filename, ContentType: result.ContentType, SizeBytes: result.Size,
-		ChargedMicrodollars: result.Charged, Replayed: result.Replayed, RequestID: result.RequestID, LocalFiles: c.takes.local.sent,
+		ChargedMicrodollars: credit.Amount(result.Charged), Replayed: result.Replayed, RequestID: result.RequestID, LocalFiles: c.takes.local.sent,
 	}
 	out := cmd.OutOrStdout()
 	if result.Job != nil {

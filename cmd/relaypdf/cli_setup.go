@@ -20,6 +20,7 @@ import (
 
 	"relaypdf/api/wire"
 	"relaypdf/client"
+	"relaypdf/store/credit"
 )
 
 // What the key is written under, and the server that it is of.
@@ -266,7 +267,7 @@ func (s *setup) tell(cmd *cobra.Command, w writtenKey) error {
 	}
 	line := fmt.Sprintf("Wrote %s to %s: the key “%s” (%s…) of %s", w.Variable, w.File, w.Key.Name, w.Key.Prefix, w.Account)
 	if w.Key.SpendLimit != nil {
-		line += ", which may spend " + w.Key.SpendLimit.String()
+		line += ", which may spend " + credit.Amount(*w.Key.SpendLimit).String()
 	}
 	if w.Key.ExpiresAt != nil {
 		line += ", until " + w.Key.ExpiresAt.UTC().Format("January 2, 2006")

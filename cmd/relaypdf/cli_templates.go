@@ -17,6 +17,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/client"
+	"relaypdf/store/credit"
 )
 
 // newTemplatesCommand works on templates in folders.
@@ -358,7 +359,7 @@ type templateRender struct {
 	strict           bool
 	data             string
 	port             int
-	spent            client.Amount
+	spent            credit.Amount
 }
 
 func newTemplatesRender() *cobra.Command {
@@ -441,6 +442,6 @@ func (r *templateRender) once(cmd *cobra.Command, folder *templateFolder) (err e
 		if err != nil {
 			return networkError{err}
 		}
-		return say(cmd, "%s", made{Filename: result.Filename, Path: path, SizeBytes: size, ChargedMicrodollars: result.Charged}.summary(time.Since(begin)))
+		return say(cmd, "%s", made{Filename: result.Filename, Path: path, SizeBytes: size, ChargedMicrodollars: credit.Amount(result.Charged)}.summary(time.Since(begin)))
 	})
 }

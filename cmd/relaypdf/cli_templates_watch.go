@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"relaypdf/client"
+	"relaypdf/store/credit"
 )
 
 const (
@@ -124,7 +125,7 @@ func (r *templateRender) show(cmd *cobra.Command, service *client.Client, folder
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s  %.1f s  %v, %v in all\n", begin.Format(time.TimeOnly), sizeText(int64(len(document))), time.Since(begin).Seconds(), charged, r.spent)
 }
 
-func (r *templateRender) make(ctx context.Context, service *client.Client, folder *templateFolder) ([]byte, client.Amount, error) {
+func (r *templateRender) make(ctx context.Context, service *client.Client, folder *templateFolder) ([]byte, credit.Amount, error) {
 	input, err := r.input(folder)
 	if err != nil {
 		return nil, 0, err
@@ -137,7 +138,7 @@ func (r *templateRender) make(ctx context.Context, service *client.Client, folde
 	}
 	defer result.Body.Close()
 	document, err := io.ReadAll(result.Body)
-	return document, result.Charged, err
+	return document, credit.Amount(result.Charged), err
 }
 
 // livePage is a page on this machine that shows the document as it is now.
