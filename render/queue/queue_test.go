@@ -448,3 +448,56 @@ func TestGuestsKeepNobodyWaiting(t *testing.T) {
 		close(release["guest 2"])
 	})
 }
+
+// TestSlowedAccountGetsNoExtraSlot has an account without a slot that is slowed, and
+// one that is not, ask while others hold all.
+func TestSlowedAccountGetsNoExtraSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 1, Extra: 1})
+		for range 3 {
+			s, err := q.Acquire(t.Context(), "late")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Release(true)
+		}
+		release := make(chan struct{})
+		hold(q, "heavy", release)
+		synctest.Wait()
+		late := hold(q, "late", release)
+		synctest.Wait()
+		light := hold(q, "light", release)
+		synctest.Wait()
+		if len(late) != 0 || len(light) != 1 {
+			t.Errorf("served beside a heavy account: the slowed one %d, the other %d; want 0 and 1", len(late), len(light))
+		}
+		close(release)
+		synctest.Wait()
+		if len(late) != 1 {
+			t.Error("the job of the slowed account was lost")
+		}
+	})
+}
+
+// TestFullQueueServesANewcomerAtOnce has a full queue and an extra slot: the newcomer
+// takes it, and no job that waits makes room.
+func TestFullQueueServesANewcomerAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 1, Extra: 1, Limit: 1})
+		release := make(chan struct{})
+		hold(q, "heavy", release)
+		synctest.Wait()
+		waiting := hold(q, "heavy", release)
+		synctest.Wait()
+		if err := q.Admit("light"); err != nil {
+			t.Errorf("a newcomer would be turned away: %v", err)
+		}
+		light := hold(q, "light", release)
+		synctest.Wait()
+		if len(light) != 1 || len(waiting) != 0 {
+			t.Errorf("the newcomer was served %d times, and %d jobs of the line were answered; want 1 and 0", len(light), len(waiting))
+		}
+		close(release)
+		synctest.Wait()
+	})
+}
