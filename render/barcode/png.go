@@ -1,11 +1,14 @@
 package barcode
 
 import (
+	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"hash/crc32"
 	"image"
 	"image/color"
 	"math"
+	"sync"
 
 	"golang.org/x/image/vector"
 )
@@ -23,7 +26,10 @@ func drawPNG(s *symbol, f frame, dark, light color.NRGBA) ([]byte, error) {
 		}
 		c.ink = ink
 	}
-	c.stream = newLineStream(c.stride())
+	w, _ := compressors.Get().(*zlib.Writer)
+	defer compressors.Put(w)
+	w.Reset(&c.data)
+	c.stream = w
 	empty := c.line(nil)
 	c.repeat(empty, f.top+s.quiet.top*f.pixels)
 	for _, r := range s.rows {
@@ -36,8 +42,18 @@ func drawPNG(s *symbol, f frame, dark, light color.NRGBA) ([]byte, error) {
 		c.repeat(line, r.height*f.pixels)
 	}
 	c.repeat(empty, c.height-c.y)
+	if err := c.stream.Close(); err != nil {
+		return nil, err
+	}
 	return c.file(), nil
 }
+
+// compressors keeps zlib's writers, because each has some 1.2 MB of tables. A small
+// code takes a fifth less time than at the default level, and a fifth more bytes.
+var compressors = sync.Pool{New: func() any {
+	w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // no error: the level is one of its own
+	return w
+}}
 
 // canvas is a PNG being written from the top down.
 type canvas struct {
@@ -45,7 +61,8 @@ type canvas struct {
 	depth         int          // bits per pixel
 	ink           *image.Alpha // the letters; nil without
 	y             int          // the next line
-	stream        *lineStream
+	data          bytes.Buffer
+	stream        *zlib.Writer // to data
 	dark, light   color.NRGBA
 }
 
@@ -78,15 +95,31 @@ func (c *canvas) repeat(line []byte, n int) {
 		switch {
 		case c.ink == nil || c.y >= c.ink.Rect.Max.Y:
 			n = end - c.y
-			c.stream.write(line, n)
+			c.write(line, n)
 		case c.y < c.ink.Rect.Min.Y:
 			n = min(end, c.ink.Rect.Min.Y) - c.y
-			c.stream.write(line, n)
+			c.write(line, n)
 		default:
 			n = 1
-			c.stream.write(c.inked(line), 1)
+			c.write(c.inked(line), 1)
 		}
 		c.y += n
+	}
+}
+
+// write compresses a line n times: once as it is, and as zeros below itself (PNG's
+// filter Up) for its repeats. A buffer refuses nothing.
+func (c *canvas) write(line []byte, n int) {
+	if n == 0 {
+		return
+	}
+	_, _ = c.stream.Write(append([]byte{0}, line...))
+	if n > 1 {
+		same := make([]byte, len(line)+1)
+		same[0] = 2
+		for range n - 1 {
+			_, _ = c.stream.Write(same)
+		}
 	}
 }
 
@@ -134,7 +167,7 @@ func drawInk(s *symbol, f frame) (*image.Alpha, error) {
 
 // file returns the finished PNG.
 func (c *canvas) file() []byte {
-	data := c.stream.finish()
+	data := c.data.Bytes()
 	out := make([]byte, 0, len(data)+64)
 	out = append(out, "\x89PNG\r\n\x1a\n"...)
 	header := make([]byte, 13)
