@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -61,7 +61,7 @@ func chapters(n int) string {
 // reportRows fill 50 pages of Letter paper.
 const reportRows = 2000
 
-// report is a table of 50 pages, without script.
+// report50 is a table of 50 pages, without script.
 func report50() string {
 	var b strings.Builder
 	b.WriteString(head)

@@ -1,0 +1,231 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// parts lists what is measured, in its order: documents of one account first, because
+// the service keeps a slot free for others for a minute after they were active.
+func (l *lab) parts() []part {
+	plain, script := invoice(), scripted()
+	return append([]part{
+		{"invoice/1", l.document("invoice, 1 at once", plain, 1, Goal{Times: 0.7}, false)},
+		{"invoice/2", l.document("invoice, 2 at once", plain, 2, Goal{Times: 0.8}, false)},
+		{"invoice/4", l.document("invoice, 4 at once", plain, 4, Goal{}, false)},
+		{"scripted", l.document("invoice with script, 2 at once", script, 2, Goal{Times: 0.9}, true)},
+		{"report", l.document("report of 50 pages, 2 at once", report50(), 2, Goal{Times: 0.95}, false)},
+		{"accounts", l.accounts},
+		{"new account", l.newAccount},
+		{"templates", l.templates},
+		{"editors", l.editors},
+		{"start", l.start},
+		{"barcodes", l.barcodes},
+	}, append(l.toolParts(), []part{
+		{"jobs", l.jobs},
+		{"claims", l.claims},
+		{"pages", l.pages},
+	}...)...)
+}
+
+// own makes calls for the first account.
+func (l *lab) own(r request) work { return l.client.call(l.keys[0], r) }
+
+// compare interleaves five rounds of both sides, two seconds each.
+func (l *lab) compare(ctx context.Context, atOnce int, sides ...*side) error {
+	return interleave(ctx, choose(l, 5, 1), atOnce, atOnce*choose(l, 8, 1), choose(l, 2*time.Second, 50*time.Millisecond), sides...)
+}
+
+// document compares one account's documents with the floor's pages.
+func (l *lab) document(name, html string, atOnce int, goal Goal, renew bool) func(context.Context) ([]Row, error) {
+	return func(ctx context.Context) ([]Row, error) {
+		print, err := l.floor.pages(ctx, atOnce, html, renew)
+		if err != nil {
+			return nil, err
+		}
+		floor, ours := &side{do: print, root: l.floor.cmd.Process.Pid}, &side{do: l.own(pdfRequest(html)), root: l.server.pid}
+		if err := l.compare(ctx, atOnce, floor, ours); err != nil {
+			return nil, err
+		}
+		against := "bare browser, a page that is used again"
+		if renew {
+			against += ", a new realm each time"
+		}
+		return []Row{rateRow(name, against, goal, floor, ours)}, nil
+	}
+}
+
+// accounts compares documents of accounts in turn with a browser context for each.
+func (l *lab) accounts(ctx context.Context) ([]Row, error) {
+	var next atomic.Int64
+	call := pdfRequest(invoice())
+	floor := &side{do: l.floor.newContext(invoice()), root: l.floor.cmd.Process.Pid}
+	ours := &side{root: l.server.pid, do: func(ctx context.Context, _ int) error {
+		_, err := l.client.post(ctx, l.keys[1+next.Add(1)%inTurn], call)
+		return err
+	}}
+	err := l.compare(ctx, 2, floor, ours)
+	return []Row{rateRow("invoices of 8 accounts in turn, 2 at once", "bare browser, a new context each time", Goal{Times: 1}, floor, ours)}, err
+}
+
+// newAccount has a heavy account keep more documents waiting than there are slots, and
+// a new account send single ones alongside, with pauses. The floor is the time that a
+// document takes of a slot, of both accounts together.
+func (l *lab) newAccount(ctx context.Context) ([]Row, error) {
+	const waiting = 4 // for each slot
+	heavy, few := l.client.call(l.keys[1], pdfRequest(invoice())), l.client.call(l.keys[2], pdfRequest(invoice()))
+	crowded, leave := context.WithCancel(ctx)
+	defer leave()
+	var made atomic.Int64
+	ended := make(chan error, 1)
+	go func() {
+		ended <- repeat(crowded, waiting*l.slots, 1<<20, func(ctx context.Context, w int) error {
+			err := heavy(ctx, w)
+			made.Add(1)
+			return err
+		})
+	}()
+	if err := few(ctx, 0); err != nil { // Its page is warm then, as the heavy account's are.
+		return nil, err
+	}
+	var took []time.Duration
+	begin, before := time.Now(), made.Load()
+	for time.Since(begin) < choose(l, 20*time.Second, 300*time.Millisecond) {
+		start := time.Now()
+		if err := few(ctx, 0); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(start))
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case err := <-ended:
+			return nil, err
+		}
+	}
+	total := made.Load() - before + int64(len(took))
+	document := time.Since(begin) * time.Duration(l.slots) / time.Duration(total)
+	leave()
+	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	return []Row{{
+		Name: "new account alongside a heavy one", Floor: "the time that a document takes of a slot", Unit: "ms p95", Goal: Goal{Times: 1.5},
+		FloorFigure: ms(document), OurFigure: ms(percentile(took, 95)), Note: fmt.Sprintf("%d documents, p50 %s ms", len(took), figure(ms(percentile(took, 50)))),
+	}}, nil
+}
+
+// templates compares an invoice of 50 rows that a template makes with the same HTML.
+func (l *lab) templates(ctx context.Context) ([]Row, error) {
+	const items = 50
+	var list []string
+	var ready strings.Builder
+	for i := range items {
+		list = append(list, fmt.Sprintf(`{"name":"Widget number %d","quantity":%d,"price":%d.5}`, i+1, 3*(i+1), 7*(i+1)))
+		fmt.Fprintf(&ready, "<tr><td>%d</td><td>Widget number %d</td><td class=n>%d</td><td class=n>€%d.50</td></tr>\n", i+1, i+1, 3*(i+1), 7*(i+1))
+	}
+	page := func(body string) string {
+		return head + "<h1>Invoice 1234</h1>\n<table>" + body + "</table></body></html>"
+	}
+	html := page("{{#each items}}<tr><td>{{add @index 1}}</td><td>{{name}}</td><td class=n>{{quantity}}</td><td class=n>{{formatCurrency price \"EUR\"}}</td></tr>\n{{/each}}")
+	slug := fmt.Sprintf("bench-%d", time.Now().UnixNano())
+	for _, r := range []request{
+		newRequest("/v1/templates", map[string]any{"name": "bench", "slug": slug, "html": html}, nil),
+		newRequest("/v1/templates/"+slug+"/publish", map[string]any{}, nil),
+	} {
+		if _, err := l.client.post(ctx, l.keys[0], r); err != nil {
+			return nil, err
+		}
+	}
+	floor := &side{do: l.own(pdfRequest(page(ready.String())))}
+	ours := &side{do: l.own(newRequest("/v1/pdf", map[string]any{"templateId": slug, "templateData": json.RawMessage(`{"items":[` + strings.Join(list, ",") + `]}`)}, pdfMagic))}
+	err := l.compare(ctx, 1, floor, ours)
+	return []Row{timeRow("template of 50 rows", "the same HTML sent ready-made", Goal{Times: 1, Plus: 4}, floor, ours)}, err
+}
+
+// start compares the time from starting the program to the end of its first PDF with
+// that of the bare browser.
+func (l *lab) start(ctx context.Context) ([]Row, error) {
+	floor, ours := &side{}, &side{}
+	for range choose(l, 5, 1) {
+		begin := time.Now()
+		f, err := startFloor(ctx)
+		if err != nil {
+			return nil, err
+		}
+		err = f.newContext(invoice())(ctx, 0)
+		floor.latencies = append(floor.latencies, time.Since(begin))
+		if err := errors.Join(err, f.stop()); err != nil {
+			return nil, err
+		}
+		took, err := l.startOnce(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ours.latencies = append(ours.latencies, took)
+	}
+	return []Row{timeRow("start to first PDF", "bare browser, from its start to a PDF", Goal{Plus: 1000}, floor, ours)}, nil
+}
+
+func (l *lab) startOnce(ctx context.Context) (took time.Duration, err error) {
+	dir, err := os.MkdirTemp(l.dir, "start-")
+	if err != nil {
+		return 0, err
+	}
+	keys, err := fundedDir(ctx, dir, 1)
+	if err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	s, err := startServer(ctx, l.Options, dir)
+	if err != nil {
+		return 0, err
+	}
+	_, err = newClient(s.url).post(ctx, keys[0], pdfRequest(invoice()))
+	took = time.Since(begin)
+	return took, errors.Join(err, s.stop())
+}
+
+// soak makes 10,000 documents of several kinds for several accounts, and compares the
+// memory of the program's process tree with that after the first thousand.
+func (l *lab) soak(ctx context.Context) ([]Row, error) {
+	// More at once than small machines have slots, so that the queue is in use too.
+	const atOnce, steps, kinds, payers = 4, 10, 20, 4
+	image := func(html string) request {
+		return newRequest("/v1/images", map[string]string{"html": html}, []byte("\x89PNG"))
+	}
+	plain, script, picture, scriptedPicture := pdfRequest(invoice()), pdfRequest(scripted()), image(invoice()), image(scripted())
+	var next atomic.Int64
+	mixed := func(ctx context.Context, _ int) error {
+		n := next.Add(1)
+		call := plain
+		switch n % kinds {
+		case 3, 8, 13:
+			call = script
+		case 5, 15:
+			call = picture
+		case 18:
+			call = scriptedPicture
+		}
+		_, err := l.client.post(ctx, l.keys[1+n/kinds%payers], call)
+		return err
+	}
+	step, begin := choose(l, 1000, 20), time.Now()
+	var memory []float64
+	for i := range steps {
+		if err := repeat(ctx, atOnce, step, mixed); err != nil {
+			return nil, err
+		}
+		memory = append(memory, memoryOf(l.server.pid))
+		l.say("%d documents, %.0f MB", (i+1)*step, memory[i])
+	}
+	return []Row{{
+		Name: fmt.Sprintf("memory after %d documents", steps*step), Floor: fmt.Sprintf("after %d documents", step), Unit: "MB", Goal: Goal{Times: 1.2},
+		FloorFigure: memory[0], OurFigure: memory[steps-1], Note: fmt.Sprintf("%.0f s", time.Since(begin).Seconds()),
+	}}, nil
+}

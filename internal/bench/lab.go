@@ -1,0 +1,150 @@
+// Package bench measures the service and, in the same minutes, the floor of each
+// figure: the browser driven by bare commands, the tool run by hand, a server that
+// only writes to the disk. Each result is a [Row] of one table.
+//
+// The service is the real program, a child process with a data folder of its own,
+// SQLite, keys and money, called over HTTP on kept connections:
+//
+//	rows, err := bench.Run(ctx, bench.Options{Binary: "/usr/bin/relaypdf", Out: os.Stdout, Progress: os.Stderr, Env: os.Environ()})
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"time"
+)
+
+// maxTime bounds a whole run.
+const maxTime = time.Hour
+
+// Options are what a run measures and where.
+type Options struct {
+	Binary string         // the program to measure
+	Dir    string         // parent of the data folders; empty is the system's
+	Short  bool           // every figure from too few calls
+	Soak   bool           // only the memory over 10,000 documents
+	Only   *regexp.Regexp // names of the parts to measure; nil is all
+	// Env is the environment of this process, of which the service gets PATH, TMPDIR
+	// and RELAYPDF_MEMORY.
+	Env           []string
+	Out, Progress io.Writer
+}
+
+// Run measures the rows, and prints and returns those of the parts that worked. Its
+// error means that a part did not work, never that it was slow.
+func Run(ctx context.Context, opt Options) (rows []Row, err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	l, err := newLab(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	parts := l.parts()
+	if opt.Soak {
+		parts = []part{{"soak", l.soak}}
+	}
+	for _, p := range parts {
+		if opt.Only != nil && !opt.Only.MatchString(p.name) || ctx.Err() != nil {
+			continue
+		}
+		l.say("%s", p.name)
+		measured, problem := p.measure(ctx)
+		rows = append(rows, measured...)
+		if problem != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", p.name, problem))
+		}
+	}
+	return rows, errors.Join(err, write(opt.Out, describeMachine(ctx, l.floor.product, l.dir), time.Now(), rows))
+}
+
+// part measures one row or a few.
+type part struct {
+	name    string
+	measure func(context.Context) ([]Row, error)
+}
+
+// The accounts of the data folder: the first is measured alone, the others in turn.
+const (
+	inTurn   = 8
+	accounts = 1 + inTurn
+)
+
+// lab is everything that is measured, running.
+type lab struct {
+	Options
+	closers
+
+	dir    string
+	keys   []string
+	server *server
+	client *client
+	floor  *floor
+	slots  int // renders that the service carries out at once
+	tools  *fixtures
+}
+
+// newLab makes a funded data folder and starts both sides.
+func newLab(ctx context.Context, opt Options) (_ *lab, err error) {
+	l := &lab{Options: opt, slots: runtime.NumCPU()}
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
+	if l.dir, err = os.MkdirTemp(opt.Dir, "relaypdf-bench-"); err != nil {
+		return nil, err
+	}
+	l.opened(func() error { return os.RemoveAll(l.dir) })
+	if l.keys, err = fundedDir(ctx, l.dir, accounts); err != nil {
+		return nil, err
+	}
+	if l.server, err = startServer(ctx, opt, l.dir); err != nil {
+		return nil, err
+	}
+	l.opened(l.server.stop)
+	l.client = newClient(l.server.url)
+	if l.floor, err = startFloor(ctx); err != nil {
+		return nil, err
+	}
+	l.opened(l.floor.stop)
+	return l, nil
+}
+
+// close ends what was started, and only reports what fails: the figures are there.
+func (l *lab) close() {
+	if err := l.closers.close(); err != nil {
+		l.say("%v", err)
+	}
+}
+
+func (l *lab) say(format string, args ...any) {
+	fmt.Fprintf(l.Progress, "bench: "+format+"\n", args...)
+}
+
+// choose returns the long value, or the short one for a short run.
+func choose[T any](l *lab, long, short T) T {
+	if l.Short {
+		return short
+	}
+	return long
+}
+
+// closers close what was opened.
+type closers []func() error
+
+func (c *closers) opened(end func() error) { *c = append(*c, end) }
+
+// close closes everything, the last one first.
+func (c closers) close() error {
+	var errs []error
+	for i := len(c) - 1; i >= 0; i-- {
+		errs = append(errs, c[i]())
+	}
+	return errors.Join(errs...)
+}

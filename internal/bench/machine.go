@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// describeMachine returns what the figures were measured on. The file system is the
+// data's: the cost of a transaction depends on it.
+func describeMachine(ctx context.Context, browser, dataDir string) string {
+	const script = `sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; . /etc/os-release; echo "$PRETTY_NAME"; uname -r; stat -f -c %T "$0"; sed -n 's/^MemTotal: *//p' /proc/meminfo`
+	out, _ := exec.CommandContext(ctx, "sh", "-c", script, dataDir).Output() // What fails is left out.
+	return fmt.Sprintf("%s, %d cores, %s, %s", strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), ", "), runtime.NumCPU(), runtime.Version(), browser)
+}
+
+// tick is the unit of the times in /proc/PID/stat on every Linux that Go runs on.
+const tick = 10 * time.Millisecond
+
+// tree lists a process and its descendants, but for those that have just ended.
+func tree(root int) []int {
+	members := []int{root}
+	children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", root)) // Only a malformed pattern fails.
+	for _, path := range children {
+		text, _ := os.ReadFile(path)
+		for _, field := range strings.Fields(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				members = append(members, tree(child)...)
+			}
+		}
+	}
+	return members
+}
+
+// cpuOf is the processor time that a process and its descendants have used, with that
+// of those that have ended.
+func cpuOf(root int) (total time.Duration) {
+	for _, pid := range tree(root) {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		total += parseStat(stat)
+	}
+	return total
+}
+
+// parseStat reads the times of /proc/PID/stat (proc(5)). The name in brackets may hold
+// anything; the fields after it are numbered from 3.
+func parseStat(line []byte) (total time.Duration) {
+	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+	const user, endedSystem = 14, 17
+	for field := user; field <= endedSystem && field-3 < len(fields); field++ {
+		ticks, _ := strconv.ParseInt(string(fields[field-3]), 10, 64) // A kernel's line is well-formed.
+		total += time.Duration(ticks) * tick
+	}
+	return total
+}
+
+// memoryOf is the memory in megabytes of a process and its descendants: their
+// proportional set sizes, in which a page that several share counts once. Of a process
+// whose size only root may read, it counts what is resident and not shared.
+func memoryOf(root int) (total float64) {
+	for _, pid := range tree(root) {
+		rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if err == nil {
+			total += parseRollup(rollup)
+			continue
+		}
+		statm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+		var size, resident, shared int
+		if _, err := fmt.Sscan(string(statm), &size, &resident, &shared); err == nil {
+			total += float64((resident-shared)*os.Getpagesize()) / 1e6
+		}
+	}
+	return total
+}
+
+// parseRollup returns the proportional set size in megabytes.
+func parseRollup(data []byte) float64 {
+	for line := range bytes.Lines(data) {
+		var kilobytes float64
+		if _, err := fmt.Sscanf(string(line), "Pss: %f kB", &kilobytes); err == nil {
+			return kilobytes * 1024 / 1e6
+		}
+	}
+	return 0
+}

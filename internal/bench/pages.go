@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"strings"
+	"time"
+
+	"relaypdf/store"
+)
+
+// What the account has whose pages are measured: a year of calls.
+const (
+	pageCalls = 1_000_000
+	pageDays  = 365
+)
+
+// pages measures the dashboard of a large account on both databases, against the same
+// pages of a new one.
+func (l *lab) pages(ctx context.Context) ([]Row, error) {
+	return l.onDatabases(ctx, func(d database) (_ []Row, err error) {
+		keyOfLarge, accountOfLarge, err := d.store.KeyBySecret(ctx, d.keys[1])
+		if err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		oneCall := "call_" + idAt(now) + strings.Repeat("0", 25) + "1"
+		for day := range pageDays {
+			if err := d.fillDay(ctx, accountOfLarge.ID, keyOfLarge.ID, now.AddDate(0, 0, -day), max(1, pageCalls/pageDays/choose(l, 1, 1000))); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := d.ExecContext(ctx, "ANALYZE"); err != nil {
+			return nil, err
+		}
+		s, err := d.serve(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, s.stop()) }()
+		var users [2]*http.Client // the new account's and the large one's
+		for i := range users {
+			if users[i], err = d.signIn(ctx, s.url, i); err != nil {
+				return nil, err
+			}
+		}
+		paths := []string{
+			"", "/documents", "/documents?status=failed", "/documents?operation=pdf.merge", "/documents?key=" + keyOfLarge.ID, "/documents?cursor=" + oneCall,
+			"/keys", "/wallet", "/wallet?by=key", "/wallet?by=day",
+		}
+		var slowest Row
+		for _, path := range paths {
+			floor, ours := &side{do: visit(users[0], s.url+"/dashboard"+path)}, &side{do: visit(users[1], s.url+"/dashboard"+path)}
+			if err := interleave(ctx, choose(l, 60, 3), 1, choose(l, 5, 1), time.Nanosecond, floor, ours); err != nil {
+				return nil, err
+			}
+			if p95 := ours.percentile(95); p95 > slowest.OurFigure {
+				shown, _, _ := strings.Cut(path, "_") // without IDs
+				slowest = Row{
+					Name: fmt.Sprintf("dashboard of an account with %d calls, %s", pageCalls, d.kind), Floor: "the same page of a new account", Unit: "ms p95", Goal: Goal{Plus: 30},
+					FloorFigure: floor.percentile(95), OurFigure: p95, Note: fmt.Sprintf("the slowest of %d pages, `/dashboard%s`; p50 %s / %s ms", len(paths), shown, figure(floor.percentile(50)), figure(ours.percentile(50))),
+				}
+			}
+		}
+		return []Row{slowest}, nil
+	})
+}
+
+// signIn makes an owner of an account, and returns a client with their session.
+func (d database) signIn(ctx context.Context, url string, i int) (*http.Client, error) {
+	_, account, err := d.store.KeyBySecret(ctx, d.keys[i])
+	if err != nil {
+		return nil, err
+	}
+	person, err := d.store.People().Create(ctx, store.NewPerson{Email: fmt.Sprintf("owner-%d@example.com", i), Verified: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.store.Members().Add(ctx, account.ID, person.ID, store.RoleOwner); err != nil {
+		return nil, err
+	}
+	token, err := d.store.People().NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: time.Now().Add(time.Hour)})
+	if err != nil {
+		return nil, err
+	}
+	jar, _ := cookiejar.New(nil) // It never fails.
+	client := newClient(url)
+	client.http.Jar = jar
+	_, err = client.post(ctx, "", request{path: "/login/link?token=" + token})
+	return client.http, err
+}
+
+// visit asks for a page, which must not lead to the sign-in.
+func visit(user *http.Client, url string) work {
+	return func(ctx context.Context, _ int) error {
+		q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			return err
+		}
+		res, err := user.Do(q)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK || res.Request.URL.String() != url {
+			return fmt.Errorf("%s: status %d of %s", url, res.StatusCode, res.Request.URL)
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		return err
+	}
+}
+
+// idAt is how IDs of a time begin, after their kind.
+func idAt(at time.Time) string {
+	const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
+	var text [10]byte
+	left := at.UnixMilli()
+	for i := range text {
+		text[len(text)-1-i] = crockford[left%32]
+		left /= 32
+	}
+	return string(text[:]) + "loc"
+}
+
+// fillDay makes n calls of a day, and their postings. One call in 50 has failed.
+func (d database) fillDay(ctx context.Context, account, key string, at time.Time, n int) error {
+	const tail = `SUBSTR('00000000000000000000000000' || n, 1 + LENGTH(CAST(n AS TEXT)))` // of an ID, 26 characters
+	prefix, day, micros := idAt(at), at.Unix()/(24*60*60), at.UnixMicro()
+	_, err := d.ExecContext(ctx, numbers+`INSERT INTO calls (id, result_id, account_id, key_id, operation, mode, request_id, lease, metered, quote, charge, status, day, created_at, ended_at, duration, error_code, error_message)
+		SELECT 'call_' || CAST($3 AS TEXT) || `+tail+`, 'file_' || CAST($3 AS TEXT) || `+tail+`, CAST($2 AS TEXT), CAST($4 AS TEXT),
+		CASE n % 3 WHEN 0 THEN 'pdf.create' WHEN 1 THEN 'pdf.merge' ELSE 'images.create' END, 'binary', 'req', '', TRUE, 2000,
+		CASE n % 50 WHEN 0 THEN 0 ELSE 2000 END, CASE n % 50 WHEN 0 THEN 'failed' ELSE 'done' END, CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($6 AS BIGINT) + 400000, 400000 + n,
+		CASE n % 50 WHEN 0 THEN 'render_failed' ELSE '' END, '' FROM numbers`, n, account, prefix, key, day, micros)
+	if err == nil {
+		_, err = d.ExecContext(ctx, numbers+`INSERT INTO journal (id, account_id, kind, cause, payment, held, created_at)
+			SELECT 'jrn_' || CAST($3 AS TEXT) || `+tail+`, CAST($2 AS TEXT), 'hold', 'call_' || CAST($3 AS TEXT) || `+tail+`, -2000, 2000, CAST($4 AS BIGINT) FROM numbers`, n, account, prefix, micros)
+	}
+	if err == nil {
+		_, err = d.ExecContext(ctx, `INSERT INTO usage_days (account_id, day, operation, key_id, calls, amount)
+			SELECT account_id, day, operation, key_id, COUNT(*), SUM(charge) FROM calls WHERE account_id = $1 AND day = $2 AND status = 'done' GROUP BY account_id, day, operation, key_id`, account, day)
+	}
+	return err
+}
