@@ -47,7 +47,11 @@ func pdfRequest(html string) request {
 
 // post makes a call, which must succeed, and returns its whole result.
 func (c *client) post(ctx context.Context, key string, r request) ([]byte, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+r.path, bytes.NewReader(r.body))
+	return c.do(ctx, http.MethodPost, key, r)
+}
+
+func (c *client) do(ctx context.Context, method, key string, r request) ([]byte, error) {
+	q, err := http.NewRequestWithContext(ctx, method, c.url+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +65,7 @@ func (c *client) post(ctx context.Context, key string, r request) ([]byte, error
 	}
 	defer res.Body.Close()
 	result, err := io.ReadAll(res.Body)
-	if err == nil && (res.StatusCode >= http.StatusBadRequest || !bytes.HasPrefix(result, r.magic)) {
+	if err == nil && (res.StatusCode >= http.StatusMultipleChoices || !bytes.HasPrefix(result, r.magic)) {
 		err = fmt.Errorf("%s: status %d: %.300q", r.path, res.StatusCode, result)
 	}
 	return result, err

@@ -69,6 +69,9 @@ func (l *lab) onDatabase(ctx context.Context, kind string, measure func(database
 		return nil, err
 	}
 	opened.opened(d.Close)
+	if kind == store.SQLite {
+		d.SetMaxOpenConns(1) // It has one writer; others would wait in steps of milliseconds.
+	}
 	if _, err := d.ExecContext(ctx, "CREATE TABLE bench AS SELECT 0 AS n"); err != nil {
 		return nil, err
 	}

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"relaypdf/store"
 )
 
 // parts lists what is measured, in its order: documents of one account first, because
@@ -20,7 +21,7 @@ func (l *lab) parts() []part {
 		{"invoice/2", l.document("invoice, 2 at once", plain, 2, Goal{Times: 0.8}, false)},
 		{"invoice/4", l.document("invoice, 4 at once", plain, 4, Goal{}, false)},
 		{"scripted", l.document("invoice with script, 2 at once", script, 2, Goal{Times: 0.9}, true)},
-		{"report", l.document("report of 50 pages, 2 at once", report50(), 2, Goal{Times: 0.95}, false)},
+		{"report", l.document("report of 50 pages, 2 at once", report(), 2, Goal{Times: 0.95}, false)},
 		{"accounts", l.accounts},
 		{"new account", l.newAccount},
 		{"templates", l.templates},
@@ -79,41 +80,26 @@ func (l *lab) accounts(ctx context.Context) ([]Row, error) {
 // document takes of a slot, of both accounts together.
 func (l *lab) newAccount(ctx context.Context) ([]Row, error) {
 	const waiting = 4 // for each slot
-	heavy, few := l.client.call(l.keys[1], pdfRequest(invoice())), l.client.call(l.keys[2], pdfRequest(invoice()))
-	crowded, leave := context.WithCancel(ctx)
-	defer leave()
-	var made atomic.Int64
-	ended := make(chan error, 1)
-	go func() {
-		ended <- repeat(crowded, waiting*l.slots, 1<<20, func(ctx context.Context, w int) error {
-			err := heavy(ctx, w)
-			made.Add(1)
-			return err
-		})
-	}()
-	if err := few(ctx, 0); err != nil { // Its page is warm then, as the heavy account's are.
+	heavy, few := &side{do: l.client.call(l.keys[1], pdfRequest(invoice()))}, l.client.call(l.keys[2], pdfRequest(invoice()))
+	if err := errors.Join(heavy.do(ctx, 0), few(ctx, 0)); err != nil { // Their pages are warm then.
 		return nil, err
 	}
+	span, ended := choose(l, 20*time.Second, 300*time.Millisecond), make(chan error, 1)
+	begin := time.Now()
+	go func() { ended <- heavy.round(ctx, waiting*l.slots, span) }()
 	var took []time.Duration
-	begin, before := time.Now(), made.Load()
-	for time.Since(begin) < choose(l, 20*time.Second, 300*time.Millisecond) {
+	for time.Since(begin) < span {
+		<-time.After(20 * time.Millisecond)
 		start := time.Now()
 		if err := few(ctx, 0); err != nil {
-			return nil, err
+			return nil, errors.Join(err, <-ended)
 		}
 		took = append(took, time.Since(start))
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case err := <-ended:
-			return nil, err
-		}
 	}
-	total := made.Load() - before + int64(len(took))
-	document := time.Since(begin) * time.Duration(l.slots) / time.Duration(total)
-	leave()
-	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+	if err := <-ended; err != nil {
 		return nil, err
 	}
+	document := time.Since(begin) * time.Duration(l.slots) / time.Duration(len(heavy.latencies)+len(took))
 	return []Row{{
 		Name: "new account alongside a heavy one", Floor: "the time that a document takes of a slot", Unit: "ms p95", Goal: Goal{Times: 1.5},
 		FloorFigure: ms(document), OurFigure: ms(percentile(took, 95)), Note: fmt.Sprintf("%d documents, p50 %s ms", len(took), figure(ms(percentile(took, 50)))),
@@ -151,68 +137,53 @@ func (l *lab) templates(ctx context.Context) ([]Row, error) {
 // start compares the time from starting the program to the end of its first PDF with
 // that of the bare browser.
 func (l *lab) start(ctx context.Context) ([]Row, error) {
-	floor, ours := &side{}, &side{}
-	for range choose(l, 5, 1) {
-		begin := time.Now()
-		f, err := startFloor(ctx)
-		if err != nil {
-			return nil, err
+	return l.onDatabase(ctx, store.SQLite, func(d database) ([]Row, error) {
+		floor, ours := &side{}, &side{}
+		for range choose(l, 5, 1) {
+			begin := time.Now()
+			f, err := startFloor(ctx)
+			if err != nil {
+				return nil, err
+			}
+			err = f.newContext(invoice())(ctx, 0)
+			floor.latencies = append(floor.latencies, time.Since(begin))
+			if err := errors.Join(err, f.stop()); err != nil {
+				return nil, err
+			}
+			begin = time.Now()
+			s, err := d.serve(ctx, l)
+			if err != nil {
+				return nil, err
+			}
+			_, err = newClient(s.url).post(ctx, d.keys[0], pdfRequest(invoice()))
+			ours.latencies = append(ours.latencies, time.Since(begin))
+			if err := errors.Join(err, s.stop()); err != nil {
+				return nil, err
+			}
 		}
-		err = f.newContext(invoice())(ctx, 0)
-		floor.latencies = append(floor.latencies, time.Since(begin))
-		if err := errors.Join(err, f.stop()); err != nil {
-			return nil, err
-		}
-		took, err := l.startOnce(ctx)
-		if err != nil {
-			return nil, err
-		}
-		ours.latencies = append(ours.latencies, took)
-	}
-	return []Row{timeRow("start to first PDF", "bare browser, from its start to a PDF", Goal{Plus: 1000}, floor, ours)}, nil
-}
-
-func (l *lab) startOnce(ctx context.Context) (took time.Duration, err error) {
-	dir, err := os.MkdirTemp(l.dir, "start-")
-	if err != nil {
-		return 0, err
-	}
-	keys, err := fundedDir(ctx, dir, 1)
-	if err != nil {
-		return 0, err
-	}
-	begin := time.Now()
-	s, err := startServer(ctx, l.Options, dir)
-	if err != nil {
-		return 0, err
-	}
-	_, err = newClient(s.url).post(ctx, keys[0], pdfRequest(invoice()))
-	took = time.Since(begin)
-	return took, errors.Join(err, s.stop())
+		return []Row{timeRow("start to first PDF", "bare browser, from its start to a PDF", Goal{Plus: 1000}, floor, ours)}, nil
+	})
 }
 
 // soak makes 10,000 documents of several kinds for several accounts, and compares the
 // memory of the program's process tree with that after the first thousand.
 func (l *lab) soak(ctx context.Context) ([]Row, error) {
 	// More at once than small machines have slots, so that the queue is in use too.
-	const atOnce, steps, kinds, payers = 4, 10, 20, 4
-	image := func(html string) request {
-		return newRequest("/v1/images", map[string]string{"html": html}, []byte("\x89PNG"))
+	const atOnce, steps, payers = 4, 10, 4
+	calls := make([]request, 20) // of which an account makes all, one after the other
+	for i := range calls {
+		calls[i] = pdfRequest(invoice())
 	}
-	plain, script, picture, scriptedPicture := pdfRequest(invoice()), pdfRequest(scripted()), image(invoice()), image(scripted())
+	for _, i := range []int{3, 8, 13} {
+		calls[i] = pdfRequest(scripted())
+	}
+	for i, html := range map[int]string{5: invoice(), 15: invoice(), 18: scripted()} {
+		calls[i] = newRequest("/v1/images", map[string]string{"html": html}, []byte("\x89PNG"))
+	}
 	var next atomic.Int64
 	mixed := func(ctx context.Context, _ int) error {
-		n := next.Add(1)
-		call := plain
-		switch n % kinds {
-		case 3, 8, 13:
-			call = script
-		case 5, 15:
-			call = picture
-		case 18:
-			call = scriptedPicture
-		}
-		_, err := l.client.post(ctx, l.keys[1+n/kinds%payers], call)
+		n := int(next.Add(1))
+		_, err := l.client.post(ctx, l.keys[1+n/len(calls)%payers], calls[n%len(calls)])
 		return err
 	}
 	step, begin := choose(l, 1000, 20), time.Now()

@@ -19,9 +19,6 @@ import (
 	"time"
 )
 
-// maxTime bounds a whole run.
-const maxTime = time.Hour
-
 // Options are what a run measures and where.
 type Options struct {
 	Binary string         // the program to measure
@@ -38,7 +35,7 @@ type Options struct {
 // Run measures the rows, and prints and returns those of the parts that worked. Its
 // error means that a part did not work, never that it was slow.
 func Run(ctx context.Context, opt Options) (rows []Row, err error) {
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	l, err := newLab(ctx, opt)
 	if err != nil {
@@ -69,11 +66,8 @@ type part struct {
 	measure func(context.Context) ([]Row, error)
 }
 
-// The accounts of the data folder: the first is measured alone, the others in turn.
-const (
-	inTurn   = 8
-	accounts = 1 + inTurn
-)
+// inTurn is how many accounts are measured in turn, and another one alone.
+const inTurn = 8
 
 // lab is everything that is measured, running.
 type lab struct {
@@ -101,7 +95,12 @@ func newLab(ctx context.Context, opt Options) (_ *lab, err error) {
 		return nil, err
 	}
 	l.opened(func() error { return os.RemoveAll(l.dir) })
-	if l.keys, err = fundedDir(ctx, l.dir, accounts); err != nil {
+	s, err := openStore(ctx, "", l.dir)
+	if err != nil {
+		return nil, err
+	}
+	l.keys, err = fund(ctx, s, 1+inTurn)
+	if err := errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
 	if l.server, err = startServer(ctx, opt, l.dir); err != nil {

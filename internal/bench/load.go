@@ -43,21 +43,15 @@ func interleave(ctx context.Context, rounds, atOnce, warm int, span time.Duratio
 }
 
 func (s *side) round(ctx context.Context, atOnce int, span time.Duration) error {
-	var before, after time.Duration
-	if s.root != 0 {
-		before = cpuOf(s.root)
-	}
+	before := cpuOf(s.root)
 	latencies, rate, err := closedLoop(ctx, atOnce, span, s.do)
 	if err != nil {
 		return err
 	}
-	if s.root != 0 {
-		after = cpuOf(s.root)
-	}
 	// The time of a process that ended and that no parent waited for is lost; the
 	// round then reports nothing.
-	if after > before {
-		s.cpu += after - before
+	if cpu := cpuOf(s.root) - before; cpu > 0 {
+		s.cpu += cpu
 		s.timed += len(latencies)
 	}
 	s.rates = append(s.rates, rate*float64(max(1, s.size)))

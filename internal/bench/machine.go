@@ -16,7 +16,7 @@ import (
 // describeMachine returns what the figures were measured on. The file system is the
 // data's: the cost of a transaction depends on it.
 func describeMachine(ctx context.Context, browser, dataDir string) string {
-	const script = `sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; . /etc/os-release; echo "$PRETTY_NAME"; uname -r; stat -f -c %T "$0"; sed -n 's/^MemTotal: *//p' /proc/meminfo`
+	const script = `sed -n 's/^model name.*: //p;T;q' /proc/cpuinfo; . /etc/os-release; echo "$PRETTY_NAME"; uname -r; stat -f -c %T "$0"; awk '/^MemTotal/ { printf "%.0f GB\n", $2 / 1e6 }' /proc/meminfo`
 	out, _ := exec.CommandContext(ctx, "sh", "-c", script, dataDir).Output() // What fails is left out.
 	return fmt.Sprintf("%s, %d cores, %s, %s", strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), ", "), runtime.NumCPU(), runtime.Version(), browser)
 }
@@ -49,13 +49,12 @@ func cpuOf(root int) (total time.Duration) {
 	return total
 }
 
-// parseStat reads the times of /proc/PID/stat (proc(5)). The name in brackets may hold
-// anything; the fields after it are numbered from 3.
+// parseStat reads the times of /proc/PID/stat (proc(5)), the fields 14 to 17. The name
+// in brackets may hold anything; the fields after it are numbered from 3.
 func parseStat(line []byte) (total time.Duration) {
-	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
-	const user, endedSystem = 14, 17
-	for field := user; field <= endedSystem && field-3 < len(fields); field++ {
-		ticks, _ := strconv.ParseInt(string(fields[field-3]), 10, 64) // A kernel's line is well-formed.
+	fields := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
+	for _, field := range fields[min(14-3, len(fields)):min(18-3, len(fields))] {
+		ticks, _ := strconv.Atoi(field) // A kernel's line is well-formed.
 		total += time.Duration(ticks) * tick
 	}
 	return total
@@ -66,9 +65,11 @@ func parseStat(line []byte) (total time.Duration) {
 // whose size only root may read, it counts what is resident and not shared.
 func memoryOf(root int) (total float64) {
 	for _, pid := range tree(root) {
-		rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if err == nil {
-			total += parseRollup(rollup)
+		var kilobytes float64
+		rollup, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if _, size, found := strings.Cut(string(rollup), "\nPss:"); found {
+			_, _ = fmt.Sscan(size, &kilobytes) // A kernel's line is well-formed.
+			total += kilobytes * 1024 / 1e6
 			continue
 		}
 		statm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -78,15 +79,4 @@ func memoryOf(root int) (total float64) {
 		}
 	}
 	return total
-}
-
-// parseRollup returns the proportional set size in megabytes.
-func parseRollup(data []byte) float64 {
-	for line := range bytes.Lines(data) {
-		var kilobytes float64
-		if _, err := fmt.Sscanf(string(line), "Pss: %f kB", &kilobytes); err == nil {
-			return kilobytes * 1024 / 1e6
-		}
-	}
-	return 0
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"strings"
@@ -42,7 +41,7 @@ func (l *lab) pages(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, s.stop()) }()
-		var users [2]*http.Client // the new account's and the large one's
+		var users [2]*client // the new account's and the large one's
 		for i := range users {
 			if users[i], err = d.signIn(ctx, s.url, i); err != nil {
 				return nil, err
@@ -54,7 +53,7 @@ func (l *lab) pages(ctx context.Context) ([]Row, error) {
 		}
 		var slowest Row
 		for _, path := range paths {
-			floor, ours := &side{do: visit(users[0], s.url+"/dashboard"+path)}, &side{do: visit(users[1], s.url+"/dashboard"+path)}
+			floor, ours := &side{do: visit(users[0], "/dashboard"+path)}, &side{do: visit(users[1], "/dashboard"+path)}
 			if err := interleave(ctx, choose(l, 60, 3), 1, choose(l, 5, 1), time.Nanosecond, floor, ours); err != nil {
 				return nil, err
 			}
@@ -71,7 +70,7 @@ func (l *lab) pages(ctx context.Context) ([]Row, error) {
 }
 
 // signIn makes an owner of an account, and returns a client with their session.
-func (d database) signIn(ctx context.Context, url string, i int) (*http.Client, error) {
+func (d database) signIn(ctx context.Context, url string, i int) (*client, error) {
 	_, account, err := d.store.KeyBySecret(ctx, d.keys[i])
 	if err != nil {
 		return nil, err
@@ -88,28 +87,18 @@ func (d database) signIn(ctx context.Context, url string, i int) (*http.Client, 
 		return nil, err
 	}
 	jar, _ := cookiejar.New(nil) // It never fails.
-	client := newClient(url)
-	client.http.Jar = jar
-	_, err = client.post(ctx, "", request{path: "/login/link?token=" + token})
-	return client.http, err
+	user := newClient(url)
+	user.http.Jar = jar
+	_, err = user.post(ctx, "", request{path: "/login/link?token=" + token})
+	// A page that leads elsewhere is not the one that is measured.
+	user.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return user, err
 }
 
-// visit asks for a page, which must not lead to the sign-in.
-func visit(user *http.Client, url string) work {
+// visit asks for a page.
+func visit(user *client, path string) work {
 	return func(ctx context.Context, _ int) error {
-		q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-		if err != nil {
-			return err
-		}
-		res, err := user.Do(q)
-		if err != nil {
-			return err
-		}
-		defer res.Body.Close()
-		if res.StatusCode != http.StatusOK || res.Request.URL.String() != url {
-			return fmt.Errorf("%s: status %d of %s", url, res.StatusCode, res.Request.URL)
-		}
-		_, err = io.Copy(io.Discard, res.Body)
+		_, err := user.do(ctx, http.MethodGet, "", request{path: path})
 		return err
 	}
 }

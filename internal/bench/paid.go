@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,10 +14,8 @@ import (
 )
 
 const (
-	// paidBytes are what a call writes to SQLite's log: 24 of its pages.
-	paidBytes = 24 * 4096
-	// logBytes is how long the log becomes before it starts again.
-	logBytes = 40 * paidBytes
+	paidBytes = 24 * 4096      // what a call writes to SQLite's log: 24 of its pages
+	logBytes  = 40 * paidBytes // length of the log before it starts again
 
 	codeText = "https://example.com/?invoice=1234"
 )
@@ -61,24 +60,14 @@ func startDurable(dir string) (url string, stop func(), err error) {
 	}
 	var mu sync.Mutex
 	at, pages := int64(0), make([]byte, paidBytes)
-	commit := func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		_, err := log.WriteAt(pages, at%logBytes)
-		if at += paidBytes; err == nil {
-			err = log.Sync()
-		}
-		return err
-	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		_, err := io.Copy(io.Discard, q.Body)
-		var image []byte
-		if err == nil {
-			image, err = barcode.Make(barcode.Request{Type: barcode.QR, Text: codeText, Format: barcode.PNG})
-		}
-		if err == nil {
-			err = commit()
-		}
+		_, read := io.Copy(io.Discard, q.Body)
+		image, err := barcode.Make(barcode.Request{Type: barcode.QR, Text: codeText, Format: barcode.PNG, Scale: 3})
+		mu.Lock()
+		_, written := log.WriteAt(pages, at%logBytes)
+		at += paidBytes
+		err = errors.Join(read, err, written, log.Sync())
+		mu.Unlock()
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

@@ -18,11 +18,6 @@ import (
 	"relaypdf/store/credit"
 )
 
-const (
-	readyTimeout = time.Minute
-	stopTimeout  = 40 * time.Second
-)
-
 // server is the program under measurement, a child process.
 type server struct {
 	pid  int
@@ -36,7 +31,7 @@ func startServer(ctx context.Context, opt Options, dir string, settings ...strin
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, opt.Binary, "serve")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = stopTimeout
+	cmd.WaitDelay = 40 * time.Second // Then it is killed.
 	cmd.Env = append([]string{
 		"HOME=" + dir, "RELAYPDF_DATA_DIR=" + dir, "RELAYPDF_LISTEN=127.0.0.1:0",
 		"RELAYPDF_METRICS_LISTEN=127.0.0.1:0", "RELAYPDF_RATE_LIMITS=off",
@@ -54,7 +49,7 @@ func startServer(ctx context.Context, opt Options, dir string, settings ...strin
 		cancel()
 		return nil, fmt.Errorf("start the program: %w; `make build` makes it", err)
 	}
-	late := time.AfterFunc(readyTimeout, cancel)
+	late := time.AfterFunc(time.Minute, cancel)
 	url, err := readyURL(logs)
 	late.Stop()
 	read := make(chan struct{})
@@ -85,7 +80,7 @@ func readyURL(logs io.Reader) (string, error) {
 		if json.Unmarshal(scanner.Bytes(), &line) == nil && line.Msg == "ready" {
 			return line.Address, nil
 		}
-		seen.Write(append(scanner.Bytes(), '\n'))
+		fmt.Fprintln(&seen, scanner.Text())
 	}
 	return "", fmt.Errorf("the program ended at its start: %s", seen.String())
 }
@@ -116,14 +111,4 @@ func fund(ctx context.Context, s *store.Store, n int) (keys []string, err error)
 		keys = append(keys, secret)
 	}
 	return keys, nil
-}
-
-// fundedDir makes a data folder with accounts on SQLite.
-func fundedDir(ctx context.Context, dir string, accounts int) (keys []string, err error) {
-	s, err := openStore(ctx, "", dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return fund(ctx, s, accounts)
 }
