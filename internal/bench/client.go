@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,6 +46,8 @@ func pdfRequest(html string) request {
 	return newRequest("/v1/pdf", map[string]string{"html": html}, pdfMagic)
 }
 
+var errBusy = errors.New("status 429")
+
 // post makes a call, which must succeed, and returns its whole result.
 func (c *client) post(ctx context.Context, key string, r request) ([]byte, error) {
 	return c.do(ctx, http.MethodPost, key, r)
@@ -65,6 +68,9 @@ func (c *client) do(ctx context.Context, method, key string, r request) ([]byte,
 	}
 	defer res.Body.Close()
 	result, err := io.ReadAll(res.Body)
+	if res.StatusCode == http.StatusTooManyRequests {
+		return nil, fmt.Errorf("%s: %w: %.300q", r.path, errBusy, result)
+	}
 	if err == nil && (res.StatusCode >= http.StatusMultipleChoices || !bytes.HasPrefix(result, r.magic)) {
 		err = fmt.Errorf("%s: status %d: %.300q", r.path, res.StatusCode, result)
 	}

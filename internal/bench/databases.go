@@ -121,7 +121,7 @@ func (l *lab) jobs(ctx context.Context) ([]Row, error) {
 		if err := interleave(ctx, choose(l, 5, 1), 1, choose(l, 1, 0), time.Nanosecond, direct, jobs); err != nil {
 			return rows, err
 		}
-		rows = append(rows, batchRow("jobs of 7 accounts, "+d.kind, "the same calls answered at once", direct, jobs))
+		rows = append(rows, rateRow("jobs of 7 accounts, "+d.kind, "the same calls answered at once", Goal{}, direct, jobs))
 
 		if _, err := c.post(ctx, d.keys[0], newRequest("/v1/webhooks", map[string]string{"url": receiver.URL}, nil)); err != nil {
 			return rows, err
@@ -148,7 +148,7 @@ func (l *lab) jobs(ctx context.Context) ([]Row, error) {
 			return run(ctx, w)
 		}
 		err = interleave(ctx, choose(l, 5, 1), 1, choose(l, 1, 0), time.Nanosecond, bare, delivered)
-		return append(rows, batchRow("jobs of one account to their webhooks, "+d.kind, "bare POSTs and commits, 2 at once", bare, delivered)), err
+		return append(rows, rateRow("jobs of one account to their webhooks, "+d.kind, "bare POSTs and commits, 2 at once", Goal{}, bare, delivered)), err
 	})
 }
 
@@ -173,13 +173,6 @@ func (d database) batch(c *client, first, n int, r request, done func() bool) *s
 func (d database) idle(ctx context.Context) (idle bool) {
 	err := d.QueryRowContext(ctx, "SELECT COUNT(*) = 0 FROM jobs WHERE state <> 'ended'").Scan(&idle)
 	return err == nil && idle
-}
-
-// batchRow compares batches.
-func batchRow(name, against string, floor, ours *side) Row {
-	r := rateRow(name, against, Goal{}, floor, ours)
-	r.Note = fmt.Sprintf("%d rounds of %d", len(ours.rates), ours.size)
-	return r
 }
 
 const (

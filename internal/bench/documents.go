@@ -38,9 +38,9 @@ func (l *lab) parts() []part {
 // own makes calls for the first account.
 func (l *lab) own(r request) work { return l.client.call(l.keys[0], r) }
 
-// compare interleaves five rounds of both sides, two seconds each.
+// compare interleaves five rounds of both sides, a second each.
 func (l *lab) compare(ctx context.Context, atOnce int, sides ...*side) error {
-	return interleave(ctx, choose(l, 5, 1), atOnce, atOnce*choose(l, 8, 1), choose(l, 2*time.Second, 50*time.Millisecond), sides...)
+	return interleave(ctx, choose(l, 5, 1), atOnce, atOnce*choose(l, 8, 1), choose(l, time.Second, 50*time.Millisecond), sides...)
 }
 
 // document compares one account's documents with the floor's pages.
@@ -84,7 +84,7 @@ func (l *lab) newAccount(ctx context.Context) ([]Row, error) {
 	if err := errors.Join(heavy.do(ctx, 0), few(ctx, 0)); err != nil { // Their pages are warm then.
 		return nil, err
 	}
-	span, ended := choose(l, 20*time.Second, 300*time.Millisecond), make(chan error, 1)
+	span, ended := choose(l, 10*time.Second, 300*time.Millisecond), make(chan error, 1)
 	begin := time.Now()
 	go func() { ended <- heavy.round(ctx, waiting*l.slots, span) }()
 	var took []time.Duration

@@ -16,6 +16,7 @@ import (
 	"github.com/go-rod/rod/lib/cdp"
 
 	"relaypdf/render/chrome"
+	"relaypdf/render/priority"
 )
 
 // floor is a browser with the binary, flags, user and sandbox of the service's own,
@@ -91,6 +92,8 @@ func (f *floor) start() error {
 	if err := f.cmd.Start(); err != nil {
 		return errors.Join(err, ourIn.Close(), ourOut.Close())
 	}
+	// Alongside other work on the machine both sides have the same share of it (ADR 39).
+	new(priority.Share).Set(f.cmd.Process.Pid, priority.Work)
 	f.in, f.out = ourIn, ourOut
 	f.Start(pipe{bufio.NewReaderSize(ourIn, 1<<20), ourOut})
 	return nil

@@ -67,7 +67,9 @@ func (s *side) cpuMS() float64 { return ms(s.cpu) / float64(max(1, s.timed)) }
 // rateRow compares documents a second.
 func rateRow(name, against string, goal Goal, floor, ours *side) Row {
 	r := Row{Name: name, Floor: against, Unit: "/s", Goal: goal, FloorFigure: median(floor.rates), OurFigure: median(ours.rates)}
-	if floor.size == ours.size {
+	if ours.size > 1 {
+		r.Note = fmt.Sprintf("%d rounds of %d", len(ours.rates), ours.size)
+	} else {
 		r.Note = fmt.Sprintf("p50 %s / %s ms, p95 %s / %s ms", figure(floor.percentile(50)), figure(ours.percentile(50)), figure(floor.percentile(95)), figure(ours.percentile(95)))
 	}
 	if floor.timed > 0 && ours.timed > 0 {

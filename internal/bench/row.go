@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,13 +26,10 @@ type Row struct {
 // none.
 type Goal struct{ Times, Plus float64 }
 
-// rate reports whether more is better.
-func (r Row) rate() bool { return strings.HasPrefix(r.Unit, "/s") }
-
 // ok reports whether the goal is reached.
 func (r Row) ok() bool {
 	bound := r.Goal.Times*r.FloorFigure + r.Goal.Plus
-	if r.rate() {
+	if r.Unit == "/s" {
 		return r.OurFigure >= bound
 	}
 	return r.OurFigure <= bound
@@ -42,7 +41,7 @@ func (r Row) goal() string {
 		return "–"
 	}
 	sign := "≤ "
-	if r.rate() {
+	if r.Unit == "/s" {
 		sign = "≥ "
 	}
 	var terms []string
@@ -61,14 +60,7 @@ func (r Row) goal() string {
 
 // figure prints three digits, or all of those before the point.
 func figure(f float64) string {
-	switch {
-	case f >= 100:
-		return fmt.Sprintf("%.0f", f)
-	case f >= 10:
-		return fmt.Sprintf("%.1f", f)
-	default:
-		return fmt.Sprintf("%.2f", f)
-	}
+	return strconv.FormatFloat(f, 'f', max(0, 2-int(math.Log10(max(f, 1)))), 64)
 }
 
 // write prints the machine, the date and the table in Markdown.

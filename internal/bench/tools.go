@@ -29,7 +29,7 @@ func (l *lab) toolParts() (parts []part) {
 				}
 			}
 			floor, ours := &side{do: l.tools.shell(t.hand)}, &side{do: l.own(t.call(l.tools))}
-			err = interleave(ctx, choose(l, 7, 1), 1, choose(l, 1, 0), time.Nanosecond, floor, ours)
+			err = interleave(ctx, choose(l, 5, 1), 1, choose(l, 1, 0), time.Nanosecond, floor, ours)
 			goal := Goal{Times: 1.15, Plus: 15}
 			if strings.HasPrefix(t.hand, "mutool") { // It neither looks elsewhere than in the text nor at the result.
 				goal = Goal{}
