@@ -36,6 +36,7 @@ func TestShortRun(t *testing.T) {
 		t.Fatalf("the soak has %d rows, want one: %v", len(soak), err)
 	}
 	checkRows(t, append(rows, soak...))
+	t.Log(progress.String())
 	if want := 40; len(rows) != want {
 		t.Errorf("%d rows, want %d:\n%s", len(rows), want, out.String())
 	}

@@ -50,8 +50,9 @@ func Run(ctx context.Context, opt Options) (rows []Row, err error) {
 		if opt.Only != nil && !opt.Only.MatchString(p.name) || ctx.Err() != nil {
 			continue
 		}
-		l.say("%s", p.name)
+		begin := time.Now()
 		measured, problem := p.measure(ctx)
+		l.say("%s took %.1f s", p.name, time.Since(begin).Seconds())
 		rows = append(rows, measured...)
 		if problem != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", p.name, problem))

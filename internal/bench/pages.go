@@ -28,7 +28,7 @@ func (l *lab) pages(ctx context.Context) ([]Row, error) {
 		}
 		now := time.Now()
 		oneCall := "call_" + idAt(now) + strings.Repeat("0", 25) + "1"
-		for day := range pageDays {
+		for day := range choose(l, pageDays, 10) {
 			if err := d.fillDay(ctx, accountOfLarge.ID, keyOfLarge.ID, now.AddDate(0, 0, -day), max(1, pageCalls/pageDays/choose(l, 1, 1000))); err != nil {
 				return nil, err
 			}
