@@ -46,11 +46,11 @@ func (l *lab) compare(ctx context.Context, atOnce int, sides ...*side) error {
 // document compares one account's documents with the floor's pages.
 func (l *lab) document(name, html string, atOnce int, goal Goal, renew bool) func(context.Context) ([]Row, error) {
 	return func(ctx context.Context) ([]Row, error) {
-		print, err := l.floor.pages(ctx, atOnce, html, renew)
+		printing, err := l.floor.pages(ctx, atOnce, html, renew)
 		if err != nil {
 			return nil, err
 		}
-		floor, ours := &side{do: print, root: l.floor.cmd.Process.Pid}, &side{do: l.own(pdfRequest(html)), root: l.server.pid}
+		floor, ours := &side{do: printing, root: l.floor.cmd.Process.Pid}, &side{do: l.own(pdfRequest(html)), root: l.server.pid}
 		if err := l.compare(ctx, atOnce, floor, ours); err != nil {
 			return nil, err
 		}

@@ -29,11 +29,11 @@ func (l *lab) editors(ctx context.Context) ([]Row, error) {
 		next++
 		return users[next%typing].pause(ctx)
 	}}
-	print, err := l.floor.pages(ctx, 1, users[0].html(), false)
+	printing, err := l.floor.pages(ctx, 1, users[0].html(), false)
 	if err != nil {
 		return nil, err
 	}
-	page := &side{do: print}
+	page := &side{do: printing}
 	if err := l.compare(ctx, 1, page, preview); err != nil {
 		return nil, err
 	}

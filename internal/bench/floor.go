@@ -61,9 +61,10 @@ func startFloor(ctx context.Context) (*floor, error) {
 	}
 	go func() {
 		for event := range f.Event() {
-			if loaded, ok := f.loads.Load(event.SessionID); ok && event.Method == "Page.loadEventFired" {
+			page, _ := f.loads.Load(event.SessionID)
+			if loaded, ok := page.(chan struct{}); ok && event.Method == "Page.loadEventFired" {
 				select {
-				case loaded.(chan struct{}) <- struct{}{}: //nolint:forcetypeassert // The map holds nothing else.
+				case loaded <- struct{}{}:
 				default:
 				}
 			}
