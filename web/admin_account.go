@@ -112,7 +112,7 @@ func (w operators) fillMoves(v *visit, m *views.AdminAccount) error {
 func (w operators) recordFor(v *visit, account store.Account, action, object, note string) error {
 	return w.audit.Add(v.ctx(), store.AuditEntry{
 		AccountID: account.ID, PersonID: v.person.ID, Who: v.person.Email, Action: action, Object: object, Note: note,
-		Address: w.cfg.Place(v.r), Operator: true,
+		Address: w.cfg.ClientIP(v.r), Operator: true,
 	})
 }
 

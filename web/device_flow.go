@@ -133,7 +133,7 @@ func (w devices) begin(v *visit) error {
 	if wait, ok := w.allow(v.ctx(), "device:begin:"+address, devicesPerAddress, triesWindow); !ok {
 		return tooMany(wait)
 	}
-	n := store.NewDevice{Address: w.cfg.Place(v.r)}
+	n := store.NewDevice{Address: w.cfg.ClientIP(v.r)}
 	for name, into := range map[string]*string{"machine": &n.Machine, "system": &n.System} {
 		text, err := parameter(v, name)
 		if err != nil {
@@ -274,7 +274,7 @@ func (w devices) typeCode(v *visit) error {
 func (w devices) deviceModel(v *visit, d store.Device) views.Device {
 	return views.Device{
 		Form: views.Form{Values: map[string]string{"limit": v.value("limit"), "expires": v.value("expires")}, Errors: map[string]string{}},
-		ID:   d.ID, Code: store.ShownCode(v.value("code")), Machine: d.Machine, System: d.System, Address: d.Address, Here: w.cfg.Place(v.r),
+		ID:   d.ID, Code: store.ShownCode(v.value("code")), Machine: d.Machine, System: d.System, Address: d.Address, Here: w.cfg.ClientIP(v.r),
 		Asked: d.CreatedAt, Until: d.ExpiresAt, Account: v.member.AccountName, Email: v.person.Email, KeyName: "cli " + d.Machine,
 	}
 }

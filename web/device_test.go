@@ -110,7 +110,7 @@ func TestDeviceFlow(t *testing.T) {
 			t.Error("the code is filled in by the address")
 		}
 		id, page := maya.types(" " + strings.ToLower(strings.ReplaceAll(p.code, "-", " ")))
-		for _, word := range []string{p.code, "lantern-ci-02", "Linux arm64", "203.0.113.40, Germany", "5 s ago", "valid 9 min", "cli lantern-ci-02", "asks to act for maya@example.com", `value="5.00"`, `value="90" selected`} {
+		for _, word := range []string{p.code, "lantern-ci-02", "Linux arm64", "203.0.113.40", "5 s ago", "valid 9 min", "cli lantern-ci-02", "asks to act for maya@example.com", `value="5.00"`, `value="90" selected`} {
 			if !strings.Contains(textOf(page.body)+page.body, word) {
 				t.Errorf("the page does not say %q: %s", word, textOf(page.body))
 			}
@@ -133,7 +133,7 @@ func TestDeviceFlow(t *testing.T) {
 		if err != nil || account.ID != h.mayas(t).ID || *key.SpendLimit != credit.Amount(2_500_000) {
 			t.Errorf("the key: %+v, %v", key, err)
 		}
-		if letter := h.mail.last(t, "maya@example.com"); !strings.Contains(letter.Subject, "lantern-ci-02") || !strings.Contains(strings.Join(letter.Lines, " "), "203.0.113.40, Germany") || !strings.HasSuffix(letter.Link.URL, "/dashboard/keys") ||
+		if letter := h.mail.last(t, "maya@example.com"); !strings.Contains(letter.Subject, "lantern-ci-02") || !strings.Contains(strings.Join(letter.Lines, " "), "203.0.113.40") || !strings.HasSuffix(letter.Link.URL, "/dashboard/keys") ||
 			strings.Contains(strings.Join(letter.Lines, " "), got.Token) {
 			t.Errorf("the letter is %+v", letter)
 		}

@@ -99,7 +99,7 @@ func (w *Web) enter(v *visit, person store.Person, next string, remember bool) e
 		return err
 	}
 	w.scs.Put(v.ctx(), deviceKey, device(v.r.UserAgent()))
-	w.scs.Put(v.ctx(), addressKey, w.cfg.Place(v.r))
+	w.scs.Put(v.ctx(), addressKey, w.cfg.ClientIP(v.r))
 	w.scs.RememberMe(v.ctx(), remember)
 	v.person = &person
 	if err := w.identifyMember(v); err != nil {
@@ -131,7 +131,7 @@ func (w *Web) alert(v *visit, person store.Person) error {
 	return w.send(v.ctx(), mail.Letter{
 		To: person.Email, Subject: "New sign-in with " + here,
 		Lines: []string{
-			"Somebody, probably you, has signed in as " + person.Email + " with " + here + " from the address " + w.cfg.Place(v.r) + ", " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
+			"Somebody, probably you, has signed in as " + person.Email + " with " + here + " from the address " + w.cfg.ClientIP(v.r) + ", " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
 			"If it was not you, end that session and change your password.",
 		},
 		Link: mail.Link{Text: "Look at the sessions", URL: w.cfg.BaseURL + settingsPath + "#sessions"},

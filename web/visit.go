@@ -197,7 +197,7 @@ func (v *visit) takeNotice() string {
 
 // record writes what the visitor did into the audit log of the account.
 func (v *visit) record(action, object, note string) error {
-	e := store.AuditEntry{Action: action, Object: object, Note: note, Address: v.web.cfg.Place(v.r)}
+	e := store.AuditEntry{Action: action, Object: object, Note: note, Address: v.web.cfg.ClientIP(v.r)}
 	if v.person != nil {
 		e.PersonID, e.Who = v.person.ID, v.person.Email
 	}

@@ -53,10 +53,9 @@ type Config struct {
 	// Wait waits before an attempt to sign in is answered; nil means until the time has
 	// passed or the context ends.
 	Wait func(ctx context.Context, delay time.Duration) error
-	// ClientIP returns the address that limits count by, Place where people are told
-	// that a request came from, RequestID a request's id.
+	// ClientIP returns the address that limits count by and that people are shown,
+	// RequestID a request's id.
 	ClientIP  func(*http.Request) string
-	Place     func(*http.Request) string
 	RequestID func(context.Context) string
 	Logger    *slog.Logger
 	// Now is the clock; nil means the store's.
@@ -187,7 +186,7 @@ func New(cfg Config) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.CheckURL == nil || cfg.ClientIP == nil || cfg.Place == nil || cfg.RequestID == nil {
+	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.CheckURL == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
 		return nil, errors.New("the pages need a store, a box for secrets, a limiter, and the client's address and request's id")
 	}
 	if cfg.Now == nil {

@@ -102,7 +102,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 			}
 			return nil
 		},
-		ClientIP: func(*http.Request) string { return "203.0.113.40" }, Place: func(*http.Request) string { return "203.0.113.40, Germany" }, RequestID: func(context.Context) string { return "req_test" },
+		ClientIP: func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now, Wait: h.wait,
 	}
 	// Most tests ask for no template, and the interface takes a second to make.
@@ -774,7 +774,7 @@ func TestSettings(t *testing.T) {
 		v := h.join(t, "maya@example.com")
 		elsewhere := h.visitor(t)
 		elsewhere.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}})
-		v.sees("/dashboard/settings", "Firefox on Linux", "203.0.113.40, Germany", "this session")
+		v.sees("/dashboard/settings", "Firefox on Linux", "203.0.113.40", "this session")
 		v.post("/dashboard/settings/sessions/end", http.StatusSeeOther, url.Values{})
 		if a := elsewhere.get("/dashboard"); a.status != http.StatusSeeOther {
 			t.Errorf("an ended session: got status %d", a.status)

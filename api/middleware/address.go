@@ -10,9 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"golang.org/x/text/language"
-	"golang.org/x/text/language/display"
 )
 
 // maxHops bounds how many proxies may stand one behind the other.
@@ -71,22 +68,6 @@ func clientIP(r *http.Request, trusted AddressHeader) string {
 		}
 	}
 	return addr.String()
-}
-
-// Place tells where a request comes from: its address, and its country where the
-// given header names one as proxies do, by two letters (ISO 3166-1): CF-IPCountry.
-// No header is named where no proxy sets it.
-func Place(r *http.Request, header string) string {
-	address := ClientIP(r.Context())
-	code := r.Header.Get(header)
-	if len(code) != 2 || code == "XX" { // XX is what is not known.
-		return address
-	}
-	country, err := language.ParseRegion(code)
-	if err != nil || !country.IsCountry() {
-		return address
-	}
-	return address + ", " + display.English.Regions().Name(country)
 }
 
 // forwarding are the headers by which a proxy shows itself.

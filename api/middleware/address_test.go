@@ -49,31 +49,6 @@ func TestClientIP(t *testing.T) {
 	}
 }
 
-func TestPlace(t *testing.T) {
-	t.Parallel()
-	for _, q := range []struct{ header, country, want string }{
-		{"CF-IPCountry", "DE", "198.51.100.7, Germany"},
-		{"CF-IPCountry", "GB", "198.51.100.7, United Kingdom"},
-		{"CloudFront-Viewer-Country", "jp", "198.51.100.7, Japan"},
-		{"CF-IPCountry", "XX", "198.51.100.7"}, // not known
-		{"CF-IPCountry", "T1", "198.51.100.7"}, // Tor
-		{"CF-IPCountry", "", "198.51.100.7"},
-		{"CF-IPCountry", "Atlantis", "198.51.100.7"},
-		{"", "DE", "198.51.100.7"},
-	} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-		r.RemoteAddr = "198.51.100.7:4000"
-		for _, name := range []string{"CF-IPCountry", "CloudFront-Viewer-Country"} {
-			r.Header.Set(name, q.country)
-		}
-		var got string
-		Identify(AddressHeader{})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = Place(r, q.header) })).ServeHTTP(httptest.NewRecorder(), r)
-		if got != q.want {
-			t.Errorf("%q with %q: got %q, want %q", q.header, q.country, got, q.want)
-		}
-	}
-}
-
 // TestProxiesAreNoticed sees that it is said once, of proxies near by only, and
 // only where no header is trusted.
 func TestProxiesAreNoticed(t *testing.T) {

@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -55,16 +54,6 @@ var Public = []Kept{
 	{Pattern: "/openapi.json", Control: listing, Keys: "pages prices docs"},
 	{Pattern: "/v1/templates/gallery", Control: listing, Keys: "pages gallery"},
 	{Pattern: "/v1/billing/prices", Control: listing, Keys: "pages prices"},
-}
-
-// Keys lists the names under which caches can be told to forget.
-func Keys() []string {
-	var keys []string
-	for _, k := range Public {
-		keys = append(keys, strings.Fields(k.Keys)...)
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }
 
 // Keepable returns the line of Public that a request comes under.

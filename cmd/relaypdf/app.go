@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -206,6 +207,13 @@ func (a *App) openLimiter() (ratelimit.Limiter, error) {
 
 // openAI returns the model of the settings, nil where there is none. It is asked
 // nothing yet.
+// What one answer of a model may have, its reasoning included, and how long a call
+// may have it at work. The tokens decide what is held for a call.
+const (
+	aiMaxTokens = 12_000
+	aiTimeout   = 2 * time.Minute
+)
+
 func openAI(config Config) (*operation.AI, error) {
 	if config.AI.Provider == "" {
 		return nil, nil
@@ -215,7 +223,7 @@ func openAI(config Config) (*operation.AI, error) {
 		return nil, fmt.Errorf("RELAYPDF_AI_PROVIDER: %w", err)
 	}
 	return &operation.AI{
-		Model: model, Input: config.AIInput, Output: config.AIOutput, MaxTokens: config.AIMaxTokens, Timeout: config.AITimeout,
+		Model: model, Input: config.AIInput, Output: config.AIOutput, MaxTokens: aiMaxTokens, Timeout: aiTimeout,
 	}, nil
 }
 
@@ -293,8 +301,8 @@ func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks
 
 func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 	config := render.Config{
-		Chromium: a.config.Chromium, User: a.config.RenderUser, Slots: a.config.RenderSlots, Queue: a.config.RenderQueue,
-		Memory: a.config.Memory, OfficeSlots: a.config.OfficeSlots, NoOffice: !slices.Contains(a.config.Engines, operation.EngineOffice),
+		Chromium: a.config.Chromium, User: a.config.RenderUser, Slots: a.config.RenderSlots,
+		Memory: a.config.Memory, OfficeSlots: a.config.offices(), NoOffice: !slices.Contains(a.config.Engines, operation.EngineOffice),
 		AllowHosts: a.config.AllowHosts, OwnHosts: a.config.ownHosts(), ExtraCA: a.config.ExtraCA, Fonts: a.config.Fonts, Logger: a.log,
 		Sandbox: render.Sandbox(a.config.Sandbox),
 	}
@@ -314,9 +322,16 @@ func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 func (c *Config) ownHosts() []string {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Hostname() == "" {
-		return c.OwnHosts // parseBaseURL has said so
+		return nil // parseBaseURL has said so
 	}
-	return append([]string{u.Hostname()}, c.OwnHosts...)
+	return []string{u.Hostname()}
+}
+
+// offices is how many office documents are converted at once: by the plan, and no
+// more than the operator has documents rendered at once.
+func (c *Config) offices() int {
+	p, _ := c.memoryPlan()
+	return min(p.OfficeSlots, cmp.Or(c.RenderSlots, p.OfficeSlots))
 }
 
 // BaseURL is the address that links are built from.

@@ -106,7 +106,6 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.config.BaseURL, Version: version, SignUp: a.config.SignUp, Trial: a.config.Trial,
 		Prices: prices, Local: api.Loopback(a.config.BaseURL), Logger: a.log,
 		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
-		Place:     func(r *http.Request) string { return middleware.Place(r, a.config.CountryHeader) },
 		RequestID: middleware.RequestID, CheckURL: a.render.CheckURL, Paths: a.API.Paths(), Region: a.config.Region,
 		Settings: a.config.settings(), Counters: a.counters,
 	}

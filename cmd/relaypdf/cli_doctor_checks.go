@@ -226,10 +226,9 @@ func ownAddress(ctx context.Context, config Config, cfg egress.Config) []finding
 	if err != nil {
 		return doubtful("check RELAYPDF_BASE_URL and the name servers", "the address of %s is not known: %v", u.Hostname(), err)
 	}
-	cfg.OwnHosts = config.OwnHosts
 	policy, err := egress.New(cfg)
 	if err != nil {
-		return broken("change RELAYPDF_OWN_HOSTS", "%v", err)
+		return broken("report this to the makers of relaypdf", "%v", err)
 	}
 	var open []string
 	for _, addr := range addrs {
@@ -241,9 +240,9 @@ func ownAddress(ctx context.Context, config Config, cfg egress.Config) []finding
 	case len(open) == 0:
 		return okay("documents cannot reach %s", u.Hostname())
 	case config.TrustedIPHeader != "":
-		return okay("%s leads to the proxy at %s; where that is this machine too, RELAYPDF_OWN_HOSTS=%s keeps documents from it", u.Hostname(), text, text)
+		return okay("%s leads to the proxy at %s; where that is this machine too, a firewall has to close its other ports", u.Hostname(), text)
 	default:
-		return doubtful("set RELAYPDF_OWN_HOSTS="+text+" where that is this machine behind NAT; a proxy of others needs nothing",
+		return doubtful("where that is this machine behind NAT, close its other ports by a firewall; a proxy of others needs nothing",
 			"%s leads to %s, which no interface of this machine has: documents can reach its other ports by that address", u.Hostname(), text)
 	}
 }

@@ -31,7 +31,6 @@ type Config struct {
 	DatabaseConns   int
 	RedisURL        string   // empty counts rate limits in memory
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
-	OwnHosts        []string // addresses, CIDRs and names that lead here, beside the interfaces' and the base URL's
 	Fonts           string   // folder of typefaces besides the system's
 	ExtraCA         string   // PEM file with certificate authorities trusted besides the system's
 	RateLimits      bool
@@ -39,15 +38,11 @@ type Config struct {
 	HeaderBrand     string   // second name of the x-service-* headers; empty adds none
 	MetricsListen   string   // host:port of /metrics, pprof and probes; empty: off
 	TrustedIPHeader string   // the one header that carries the client's address; empty: the socket's
-	CountryHeader   string   // the header that carries the client's country; empty: none
-	EdgePurgeURLs   []string // caches in front that can be told to forget
 	MaxBody         int64    // bytes of a request body
 	MaxFile         int64    // bytes of one file, inline, fetched or uploaded
 	Memory          int64    // bytes that the service may take; 0: what there is
 	RenderSlots     int      // renders at once; 0: one per core
-	RenderQueue     int      // renders that may wait; 0: the pool's own default
 	Engines         []string // the heavy ones that run
-	OfficeSlots     int      // office documents at once; 0: one per core
 	RenderUser      string   // unprivileged user of the engines when started as root
 	Sandbox         string   // least protection to start with: full, reduced or none
 	Chromium        string   // browser binary; empty: found by itself
@@ -73,8 +68,6 @@ type Config struct {
 	AI                                   llm.Config               // who writes templates; empty: nobody
 	AIInput                              credit.Amount            // for a million tokens that the model reads
 	AIOutput                             credit.Amount            // for a million tokens that it writes
-	AIMaxTokens                          int                      // the most that one answer may have
-	AITimeout                            time.Duration            // of a generation
 	LogLevel                             slog.Level
 	LogFormat                            string        // json or text
 	OTLPURL                              string        // of a collector of traces; empty: none are made
@@ -238,9 +231,6 @@ func (c *Config) check() []error {
 	if (c.OIDCIssuer == "") != (c.OIDCClientID == "") {
 		return []error{errors.New(
 			"RELAYPDF_OIDC_ISSUER and RELAYPDF_OIDC_CLIENT_ID: only one of them is set; logging in with a provider needs both, so set the other, or none")}
-	}
-	if c.TrustedIPHeader == "" && c.CountryHeader != "" {
-		return []error{errors.New("RELAYPDF_TRUSTED_COUNTRY_HEADER: it is the proxy's word, and RELAYPDF_TRUSTED_IP_HEADER names no proxy; set that, too")}
 	}
 	if c.MCPIssuer == "" && c.MCPAudience != "" {
 		return []error{errors.New("RELAYPDF_MCP_AUDIENCE: it is of no use without RELAYPDF_MCP_ISSUER, whose tokens have it")}

@@ -77,6 +77,18 @@ func unquote(text string) string {
 // testPrefix begins the variables that the tests' own helpers read.
 const testPrefix = variablePrefix + "TEST_"
 
+// dropped are the variables of settings that there were once, and what to do
+// where one is still set.
+var dropped = map[string]string{
+	"RELAYPDF_AI_MAX_TOKENS":          "an answer of the model has at most 12000 tokens",
+	"RELAYPDF_AI_TIMEOUT":             "the model has at most 2 minutes",
+	"RELAYPDF_EDGE_PURGE_URL":         "tell caches to forget by the commands in docs/edge.md",
+	"RELAYPDF_OFFICE_SLOTS":           "it follows from RELAYPDF_MEMORY and the cores, and is at most RELAYPDF_RENDER_SLOTS where that is set",
+	"RELAYPDF_OWN_HOSTS":              "close the ports that are not public by a firewall, also at the machine's public address",
+	"RELAYPDF_RENDER_QUEUE":           "32 documents may wait for each of RELAYPDF_RENDER_SLOTS",
+	"RELAYPDF_TRUSTED_COUNTRY_HEADER": "countries are no longer shown",
+}
+
 // unknownVariables returns a warning for every name in the environment that
 // looks like ours and is none, and for every unknown name in the file.
 func unknownVariables(env map[string]string, file configFile) []string {
@@ -87,7 +99,9 @@ func unknownVariables(env map[string]string, file configFile) []string {
 	var warnings []string
 	warn := func(name, where string) {
 		warning := fmt.Sprintf("%s%s is not a setting and is ignored", where, name)
-		if near := nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
+		if remedy, ok := dropped[name]; ok {
+			warning = fmt.Sprintf("%s%s is no longer a setting and is ignored; remove it: %s", where, name, remedy)
+		} else if near := nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
 			warning += "; did you mean " + near + "?"
 		}
 		warnings = append(warnings, warning)

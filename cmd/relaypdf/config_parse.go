@@ -21,7 +21,6 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
-	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web"
@@ -100,17 +99,6 @@ func parseList(text string) ([]string, error) {
 	return list, nil
 }
 
-func parseOwnHosts(text string) ([]string, error) {
-	list, err := parseList(text)
-	if err == nil {
-		_, err = egress.New(egress.Config{OwnHosts: list})
-	}
-	if err != nil {
-		return nil, errors.New("is not a list of addresses, CIDRs and names; write it like 203.0.113.7,198.51.100.0/28")
-	}
-	return list, nil
-}
-
 func parseCAFile(text string) (string, error) {
 	pem, err := os.ReadFile(text)
 	if err != nil {
@@ -159,21 +147,6 @@ func parseHeaderName(text string) (string, error) {
 		return "", errors.New("cannot stand in a header's name; use letters, digits and hyphens")
 	}
 	return text, nil
-}
-
-// parsePurgeURLs reads the addresses of caches that can be told to forget.
-func parsePurgeURLs(text string) ([]string, error) {
-	list, err := parseList(text)
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range list {
-		u, err := url.Parse(one)
-		if err != nil || u.Scheme != "file" && u.Scheme != "http" && u.Scheme != "https" || (u.Host == "") != (u.Scheme == "file") || u.Scheme == "file" && !filepath.IsAbs(u.Path) {
-			return nil, errors.New("is not a list of caches; write http://HOST:PORT/ for Varnish, file:///absolute/folder for nginx")
-		}
-	}
-	return list, nil
 }
 
 // parseSize reads a number of bytes with an optional binary or decimal unit.
@@ -269,19 +242,7 @@ func parseTokenPrice(text string) (credit.Amount, error) {
 	return price, err
 }
 
-const (
-	maxTokenPrice = 1000 * credit.Dollar
-	// minTokens is less than any template has, maxTokens more than any model writes.
-	minTokens, maxTokens = 500, 200_000
-)
-
-func parseTokens(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < minTokens || n > maxTokens {
-		return 0, fmt.Errorf("is not a number of tokens; write one from %d to %d", minTokens, maxTokens)
-	}
-	return n, nil
-}
+const maxTokenPrice = 1000 * credit.Dollar
 
 // parsePrices knows the form of an operation's name, not which ones exist: the
 // table of operations refuses an override that it has no row for.

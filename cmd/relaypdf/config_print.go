@@ -59,7 +59,7 @@ func (c *Config) plan() []planned {
 		{"warm pages", strconv.Itoa(p.WarmPages), ""},
 		{"jobs on files at once", strconv.Itoa(p.EngineSlots), sizeText(p.EngineMemory) + " each"},
 		{"texts at once", strconv.Itoa(p.MarkupSlots), sizeText(p.MarkupMemory) + " each"},
-		{"offices", count(c.OfficeSlots, p.OfficeSlots), sizeText(p.OfficeMemory) + " each"},
+		{"offices", strconv.Itoa(c.offices()), sizeText(p.OfficeMemory) + " each"},
 		{"bodies being read", sizeText(p.Decoding), ""},
 	}
 }

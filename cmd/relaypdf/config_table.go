@@ -174,11 +174,6 @@ var settings = []setting{
 		apply: into(func(c *Config) *[]string { return &c.AllowHosts }, parseList),
 	},
 	{
-		name: "own-hosts", group: groupServer,
-		doc:   "Addresses, CIDRs and names that lead to this machine although none of its interfaces has them, such as the public address of a 1:1 NAT, separated by commas. They are refused to documents, file sources and webhooks, as its interfaces' addresses and the base URL's host are.",
-		apply: into(func(c *Config) *[]string { return &c.OwnHosts }, parseOwnHosts),
-	},
-	{
 		name: "extra-ca", group: groupServer,
 		doc:   "PEM file with certificate authorities that are trusted besides the system's, by the browser, by file fetches and webhooks, for buckets, and for the provider of OpenID Connect.",
 		apply: into(func(c *Config) *string { return &c.ExtraCA }, parseCAFile),
@@ -214,16 +209,6 @@ var settings = []setting{
 		apply: into(func(c *Config) *string { return &c.TrustedIPHeader }, parseHeaderName),
 	},
 	{
-		name: "trusted-country-header", group: groupServer, emptyMeans: true,
-		doc:   "Header in which the same proxy sends the client's country, by two letters: `CF-IPCountry`, `CloudFront-Viewer-Country`. It stands beside addresses in the lists of sessions, on the page that approves the command line, in letters and the audit. Empty shows addresses alone.",
-		apply: into(func(c *Config) *string { return &c.CountryHeader }, parseHeaderName),
-	},
-	{
-		name: "edge-purge-url", group: groupServer,
-		doc:   "Caches in front that `relaypdf edge purge` tells to forget, separated by commas: `http://HOST:PORT/` of a Varnish, `file:///FOLDER` of an nginx (docs/edge.md).",
-		apply: into(func(c *Config) *[]string { return &c.EdgePurgeURLs }, parsePurgeURLs),
-	},
-	{
 		name: "max-body", group: groupServer, fallback: "100MiB",
 		doc:   "Largest request body.",
 		apply: into(func(c *Config) *int64 { return &c.MaxBody }, parseSize),
@@ -246,20 +231,10 @@ var settings = []setting{
 		apply: into(func(c *Config) *int { return &c.RenderSlots }, parseCount(1024)),
 	},
 	{
-		name: "render-queue", group: groupServer, fallback: "0",
-		doc:   "Documents that may wait for a slot; beyond it the answer is 429. 0 is a default that fits the number of slots.",
-		apply: into(func(c *Config) *int { return &c.RenderQueue }, parseCount(100_000)),
-	},
-	{
 		name: "engines", group: groupServer, fallback: strings.Join(operation.Engines, ","),
 		doc: "Heavy engines that run: some of `office`, `ocr` and `ghostscript`, or `none`. What needs another answers 503 and is missing from the price list, the playground and the tools of agents; " +
 			"no office is started that is not named.",
 		apply: into(func(c *Config) *[]string { return &c.Engines }, parseEngines),
-	},
-	{
-		name: "office-slots", group: groupServer, fallback: "0",
-		doc:   "Office documents converted at once, each by an office program of some 200 MB. 0 is one per core, or fewer where there is little memory.",
-		apply: into(func(c *Config) *int { return &c.OfficeSlots }, parseCount(1024)),
 	},
 	{
 		name: "render-user", group: groupServer, fallback: "relaypdf",
@@ -396,16 +371,6 @@ var settings = []setting{
 		name: "ai-price-output", group: groupServer,
 		doc:   "What it takes for a million tokens that the model writes.",
 		apply: into(func(c *Config) *credit.Amount { return &c.AIOutput }, parseTokenPrice),
-	},
-	{
-		name: "ai-max-tokens", group: groupServer, fallback: "12000",
-		doc:   "The most tokens that the model may write in one answer, its reasoning included. What is held for a call follows from it.",
-		apply: into(func(c *Config) *int { return &c.AIMaxTokens }, parseTokens),
-	},
-	{
-		name: "ai-timeout", group: groupServer, fallback: "2m",
-		doc:   "How long a call may have a model at work, such as the generation of a template.",
-		apply: into(func(c *Config) *time.Duration { return &c.AITimeout }, parseDuration),
 	},
 	{
 		name: "log-level", group: groupServer, fallback: "info",

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -96,7 +97,6 @@ func TestDefaults(t *testing.T) {
 		{"Region", c.Region, "loc"},
 		{"APIURL", c.APIURL, "http://localhost:8787"},
 		{"AllowHosts", len(c.AllowHosts), 0},
-		{"OwnHosts", len(c.OwnHosts), 0},
 		{"Prices", len(c.Prices), 0},
 		{"Warnings", len(c.Warnings), 0},
 	} {
@@ -192,17 +192,13 @@ func TestValues(t *testing.T) {
 	ca := writeFile(t, string(cert))
 	c := mustLoad(t, user(
 		"RELAYPDF_BLOBS=file:///srv/blobs/", "RELAYPDF_ALLOW_HOSTS= 10.0.0.0/8, intranet:8443 ,",
-		"RELAYPDF_OWN_HOSTS=203.0.113.7,198.51.100.0/28, pdf.example.com",
 		"RELAYPDF_BILLING=off", "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_PRICES=pdf.create=2500, pdf.extract-images=0",
 		"RELAYPDF_TRIAL=0.25", "RELAYPDF_LOG_LEVEL=debug", "RELAYPDF_LOG_FORMAT=text", "RELAYPDF_EXTRA_CA="+ca,
 		"RELAYPDF_DATABASE_URL=postgres://u:p@db/relaypdf", "RELAYPDF_SHUTDOWN_TIMEOUT=90s",
-		"RELAYPDF_MAX_FILE=5GB", "RELAYPDF_TRUSTED_IP_HEADER=Fly-Client-IP", "RELAYPDF_TRUSTED_COUNTRY_HEADER=Fly-Country", "RELAYPDF_LISTEN=[::1]:0",
+		"RELAYPDF_MAX_FILE=5GB", "RELAYPDF_TRUSTED_IP_HEADER=Fly-Client-IP", "RELAYPDF_LISTEN=[::1]:0",
 	))
 	if want := []string{"10.0.0.0/8", "intranet:8443"}; !slices.Equal(c.AllowHosts, want) {
 		t.Errorf("AllowHosts: got %q, want %q", c.AllowHosts, want)
-	}
-	if want := []string{"203.0.113.7", "198.51.100.0/28", "pdf.example.com"}; !slices.Equal(c.OwnHosts, want) {
-		t.Errorf("OwnHosts: got %q, want %q", c.OwnHosts, want)
 	}
 	if want := map[string]credit.Amount{"pdf.create": 2500, "pdf.extract-images": 0}; !maps.Equal(c.Prices, want) {
 		t.Errorf("Prices: got %v, want %v", c.Prices, want)
@@ -267,7 +263,6 @@ func TestErrors(t *testing.T) {
 		{"BILLING", "true", `"true" is neither on nor off; write on or off`},
 		{"HEADER_BRAND", "My Brand", `"My Brand"` + badHeader},
 		{"TRUSTED_IP_HEADER", "X:Y", `"X:Y" is not a header; write its name, or with the number of proxies that append to it, X-Forwarded-For:2`},
-		{"TRUSTED_COUNTRY_HEADER", "CF-IPCountry", "it is the proxy's word, and RELAYPDF_TRUSTED_IP_HEADER names no proxy; set that, too"},
 		{"MAX_BODY", "10x", `"10x"` + badSize},
 		{"MAX_BODY", "0", `"0"` + badSize},
 		{"MAX_BODY", "9999999999GiB", `"9999999999GiB"` + badSize},
@@ -280,7 +275,6 @@ func TestErrors(t *testing.T) {
 		{"AI_PROVIDER", "acme", `"acme" is not known; write openai or anthropic`},
 		{"AI_PRICE_INPUT", "-1", `"-1" is not an amount in dollars; write it like 5.00, with at most six decimals`},
 		{"AI_PRICE_OUTPUT", "1001", `"1001" is not a price of a million tokens; write dollars from 0 to 1000, like 2.50`},
-		{"AI_MAX_TOKENS", "100", `"100" is not a number of tokens; write one from 500 to 200000`},
 		{"LOG_LEVEL", "loud", `"loud" is not a log level; write debug, info, warn or error`},
 		{"LOG_FORMAT", "xml", `"xml" is not known; write json or text`},
 		{"SHUTDOWN_TIMEOUT", "30", `"30"` + badTime},
@@ -340,6 +334,7 @@ func TestWarnings(t *testing.T) {
 		{"near miss", user("RELAYPDF_MAXBODY=1MiB"), nil, []string{"RELAYPDF_MAXBODY is not a setting and is ignored; did you mean RELAYPDF_MAX_BODY?"}},
 		{"far miss", user("RELAYPDF_QWERTYUIOPASDFGHJKL=1"), nil, []string{"RELAYPDF_QWERTYUIOPASDFGHJKL is not a setting and is ignored"}},
 		{"in the file", user("RELAYPDF_CONFIG=" + path), nil, []string{path + ":1: RELAYPDF_BILING is not a setting and is ignored; did you mean RELAYPDF_BILLING?"}},
+		{"dropped", user("RELAYPDF_EDGE_PURGE_URL=http://c:6081/"), nil, []string{"RELAYPDF_EDGE_PURGE_URL is no longer a setting and is ignored; remove it: tell caches to forget by the commands in docs/edge.md"}},
 		{"the tests' own", user("RELAYPDF_TEST_POSTGRES_URL=x", "OTHER=1"), nil, nil},
 		{"open without an address", user(), []string{"--listen=0.0.0.0:80"}, []string{"RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: links will say http://localhost:80, and test keys are accepted"}},
 		{"open with an address", user(), []string{"--listen=0.0.0.0:80", "--base-url=http://a"}, nil},
@@ -354,6 +349,18 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestRenderSlotsBoundOffices: an operator's number of renders bounds the offices of
+// the plan, too.
+func TestRenderSlotsBoundOffices(t *testing.T) {
+	plan := mustLoad(t, user("RELAYPDF_MEMORY=8GiB"))
+	for _, tt := range []struct{ slots, want int }{{0, plan.offices()}, {1, 1}, {1000, plan.offices()}} {
+		c := mustLoad(t, user("RELAYPDF_MEMORY=8GiB", fmt.Sprintf("RELAYPDF_RENDER_SLOTS=%d", tt.slots)))
+		if got := c.offices(); got != tt.want {
+			t.Errorf("%d render slots: got %d offices, want %d", tt.slots, got, tt.want)
+		}
 	}
 }
 

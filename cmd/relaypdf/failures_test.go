@@ -161,7 +161,7 @@ func TestQueueIsFull(t *testing.T) {
 	t.Parallel()
 	_, data := dataDir(t)
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
-	app, _ := startFailing(t, data, "RELAYPDF_RENDER_QUEUE=1", "RELAYPDF_RATE_LIMITS=off")
+	app, _ := startFailing(t, data, "RELAYPDF_RATE_LIMITS=off")
 	becomesReady(t, app, `"browser":"ok"`)
 	open := make(chan struct{})
 	picture := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-open }))
@@ -173,7 +173,7 @@ func TestQueueIsFull(t *testing.T) {
 		close(open)
 		asking.Wait()
 	})
-	for range 3 {
+	for range 40 { // one is rendered and 32 wait
 		asking.Go(func() {
 			for ctx.Err() == nil {
 				body := strings.NewReader(`{"html":"<img src='` + picture.URL + `/held.png'>"}`)

@@ -29,7 +29,7 @@ func TestGenerateWithSettings(t *testing.T) {
 		})
 		c := newCrashBench(t, db)
 		c.env = append(c.env, "RELAYPDF_AI_PROVIDER="+kind, "RELAYPDF_AI_BASE_URL="+provider.URL, "RELAYPDF_AI_API_KEY=the-key", "RELAYPDF_AI_MODEL=the-model",
-			"RELAYPDF_AI_PRICE_INPUT=2.50", "RELAYPDF_AI_PRICE_OUTPUT=10", "RELAYPDF_AI_MAX_TOKENS=3000")
+			"RELAYPDF_AI_PRICE_INPUT=2.50", "RELAYPDF_AI_PRICE_OUTPUT=10")
 		server := c.start("none")
 		defer server.end(syscall.SIGTERM)
 		ctx, cancel := context.WithTimeout(t.Context(), crashPatience)
@@ -64,7 +64,7 @@ func TestGenerateWithSettings(t *testing.T) {
 			t.Errorf("the balance is %v with %v held, %v; want %v after a quote of %d", account.Balance, account.Held, err, want, quote.AmountMicrodollars)
 		}
 		for _, asked := range provider.Asked() {
-			if !strings.Contains(asked.Key, "the-key") || asked.Model != "the-model" || asked.MaxTokens != 3000 {
+			if !strings.Contains(asked.Key, "the-key") || asked.Model != "the-model" || asked.MaxTokens != aiMaxTokens {
 				t.Errorf("the provider was asked %+v", asked)
 			}
 		}
@@ -80,7 +80,7 @@ func TestProviderNeedsItsFellows(t *testing.T) {
 		}
 	}
 	own := []string{"RELAYPDF_AI_PROVIDER=openai", "RELAYPDF_AI_BASE_URL=http://127.0.0.1:11434/v1/", "RELAYPDF_AI_MODEL=m", "RELAYPDF_AI_PRICE_INPUT=0", "RELAYPDF_AI_PRICE_OUTPUT=0"}
-	if config := mustLoad(t, user(own...)); config.AI.BaseURL != "http://127.0.0.1:11434/v1" || config.AIMaxTokens != 12000 {
+	if config := mustLoad(t, user(own...)); config.AI.BaseURL != "http://127.0.0.1:11434/v1" {
 		t.Errorf("a model of one's own: %+v", config.AI)
 	}
 }

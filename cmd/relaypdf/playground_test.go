@@ -30,7 +30,7 @@ func startPlayground(t *testing.T) *App {
 	return startPages(t, func(c *Config) {
 		c.RateLimits = false
 		c.AI = llm.Config{Provider: llm.OpenAI, BaseURL: provider.URL, Key: "the-key", Model: "the-model"}
-		c.AIInput, c.AIOutput, c.AIMaxTokens = 2*credit.Dollar, 10*credit.Dollar, 3000
+		c.AIInput, c.AIOutput = 2*credit.Dollar, 10*credit.Dollar
 	})
 }
 

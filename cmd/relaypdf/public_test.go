@@ -258,7 +258,7 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	})
 	app := startOpen(t, "RELAYPDF_EXTRA_CA="+authorityOf(t, gone), "RELAYPDF_ALLOW_HOSTS=127.0.0.1",
 		"RELAYPDF_AI_PROVIDER=openai", "RELAYPDF_AI_BASE_URL="+provider.URL, "RELAYPDF_AI_API_KEY=the-key", "RELAYPDF_AI_MODEL=the-model",
-		"RELAYPDF_AI_PRICE_INPUT=2", "RELAYPDF_AI_PRICE_OUTPUT=10", "RELAYPDF_AI_MAX_TOKENS=3000")
+		"RELAYPDF_AI_PRICE_INPUT=2", "RELAYPDF_AI_PRICE_OUTPUT=10")
 	r := reader{t: t, address: app.BaseURL(), key: keyOf(t, app), receiver: gone.URL}
 	description, err := api.Description(app.API)
 	if err != nil {

@@ -3,7 +3,6 @@
 # does; set in relaypdf:
 #
 #   RELAYPDF_TRUSTED_IP_HEADER=X-Forwarded-For
-#   RELAYPDF_EDGE_PURGE_URL=http://127.0.0.1:6081/
 vcl 4.1;
 
 import std;
@@ -23,7 +22,7 @@ acl purgers {
 sub vcl_recv {
     unset req.http.X-Kept;
 
-    # `relaypdf edge purge` asks for this.
+    # The operator asks for this after a release (docs/edge.md).
     if (req.method == "PURGE") {
         if (client.ip !~ purgers) {
             return (synth(403));

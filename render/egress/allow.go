@@ -18,7 +18,7 @@ type allowList struct {
 	// service is reached from outside.
 	own      *ownAddrs
 	ownNames []string
-	ownAddrs []netip.Prefix
+	ownAddrs []netip.Addr
 }
 
 type allowedPrefix struct {
@@ -64,19 +64,14 @@ func (l *allowList) add(entry string) error {
 	return nil
 }
 
-// addOwn adds a name, an address or a network under which the service is reached.
+// addOwn adds a name or an address under which the service is reached.
 func (l *allowList) addOwn(entry string) error {
-	if prefix, err := netip.ParsePrefix(entry); err == nil && !prefix.Addr().Is4In6() {
-		l.ownAddrs = append(l.ownAddrs, prefix.Masked())
-		return nil
-	}
 	t, err := parseTarget(entry)
 	if err != nil || t.port != 0 {
-		return errors.New("not a host; write a name, an address or a CIDR such as 203.0.113.0/28")
+		return errors.New("not a host; write a name or an address")
 	}
 	if t.addr.IsValid() {
-		addr := t.addr.Unmap()
-		l.ownAddrs = append(l.ownAddrs, netip.PrefixFrom(addr, addr.BitLen()))
+		l.ownAddrs = append(l.ownAddrs, t.addr.Unmap())
 	} else {
 		l.ownNames = append(l.ownNames, t.host)
 	}
@@ -91,9 +86,7 @@ func (l *allowList) isOwn(addr netip.Addr) bool {
 	}
 	addr = addr.Unmap()
 	inner, translated := embedded4(addr)
-	return slices.ContainsFunc(l.ownAddrs, func(p netip.Prefix) bool {
-		return p.Contains(addr) || translated && p.Contains(inner)
-	})
+	return slices.ContainsFunc(l.ownAddrs, func(own netip.Addr) bool { return own == addr || translated && own == inner })
 }
 
 // checkName judges what can be judged about t before its addresses are known.

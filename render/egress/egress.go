@@ -78,7 +78,7 @@ type Config struct {
 	// to an entry that is that single address: credentials should not be within
 	// reach because a network was opened.
 	AllowHosts []string
-	// OwnHosts are the names, addresses and CIDRs under which this service itself
+	// OwnHosts are the names and addresses under which this service itself
 	// is reached. They are refused like this machine's addresses, unless opened.
 	OwnHosts []string
 	// Interfaces lists the addresses of this machine, which are refused, public
