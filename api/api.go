@@ -26,7 +26,6 @@ import (
 	"relaypdf/render"
 	"relaypdf/static/gallery"
 	"relaypdf/store"
-	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 	"relaypdf/store/seal"
 )
@@ -185,7 +184,7 @@ func New(cfg Config) (*API, error) {
 		regions: cfg.Regions, local: Loopback(cfg.BaseURL), rateLimits: !cfg.NoRateLimits,
 	}
 	if cfg.RedirectFiles {
-		a.links, _ = blob.As[linker](cfg.Store.Blobs())
+		a.links, _ = cfg.Store.Blobs().(linker)
 	}
 	a.Calls = call.New(call.Config{
 		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Box: cfg.Box, Payments: cfg.Payments,

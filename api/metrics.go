@@ -19,26 +19,11 @@ func watchLimits(registry prometheus.Registerer, limiter ratelimit.Limiter) {
 	}, func() float64 { return float64(shared.Alone()) }))
 }
 
-// cached keeps copies of files.
-type cached interface {
-	Hits() int64
-	Misses() int64
-}
-
 // watchFiles shows how long a bucket takes and how often it fails, where files are
-// in one, and counts how often a file was on this machine already.
+// in one.
 func watchFiles(registry prometheus.Registerer, blobs blob.Store) {
-	if bucket, ok := blob.As[prometheus.Collector](blobs); ok {
+	if bucket, ok := blobs.(prometheus.Collector); ok {
 		registry.MustRegister(bucket)
-	}
-	cache, ok := blob.As[cached](blobs)
-	if !ok {
-		return
-	}
-	for outcome, count := range map[string]func() int64{"hit": cache.Hits, "miss": cache.Misses} {
-		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "relaypdf_file_cache_total", Help: "Files opened, by whether there was a copy on this machine.", ConstLabels: prometheus.Labels{"outcome": outcome},
-		}, func() float64 { return float64(count()) }))
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
 	"relaypdf/store"
-	"relaypdf/store/blob"
 )
 
 // health answers for the state of the process.
@@ -82,7 +81,7 @@ func (h health) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness,
 			ready.Checks["limits"] = "alone"
 		}
 	}
-	if bucket, ok := blob.As[checker](h.store.Blobs()); ok {
+	if bucket, ok := h.store.Blobs().(checker); ok {
 		check("files", nil)
 		ctx, cancel := context.WithTimeout(ctx, filesTimeout)
 		defer cancel()

@@ -124,9 +124,6 @@ func (s ArchiveStore) exportOnce(ctx context.Context, m month, of export) (Archi
 // archives is where the files go and are read back from: no copy on this machine's
 // disk stands for them.
 func (s ArchiveStore) archives() blob.Store {
-	if copies, ok := blob.As[*blob.Cache](s.blobs); ok {
-		return copies.Unwrap()
-	}
 	return s.blobs
 }
 

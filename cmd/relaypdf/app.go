@@ -286,7 +286,7 @@ func (a *App) openStore(startCtx, ctx context.Context, hooks Hooks) (err error) 
 
 // openStore opens the store that the settings name.
 func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (*store.Store, error) {
-	blobs, err := openBlobs(config, log)
+	blobs, err := openBlobs(config)
 	if err != nil {
 		return nil, err
 	}
@@ -361,10 +361,6 @@ func (a *App) Run(ctx context.Context) error {
 		})
 	}
 	group.Go(a.background(ctx, "reaper", a.API.Calls.Reaper().Run))
-	if cache, ok := blob.As[*blob.Cache](a.Store.Blobs()); ok {
-		group.Go(a.background(ctx, "cache", cache.Run))
-		group.Go(a.background(ctx, "prune of cache", func(ctx context.Context) { pruneCache(ctx, cache, a.Store, a.log) }))
-	}
 	if a.post != nil {
 		group.Go(a.background(ctx, "mail", a.post.Run))
 	}

@@ -142,16 +142,16 @@ func restore(ctx context.Context, config Config, archive io.Reader) error {
 
 // restoreBlobs moves the files of a backup into the bucket of the settings.
 func restoreBlobs(ctx context.Context, config Config, unpacked string) error {
-	to, err := openPlace(config, config.Blobs)
+	to, err := openBlobs(config)
 	if err != nil {
 		return err
 	}
 	from, err := blob.NewDisk(unpacked)
 	if err == nil {
-		_, err = blob.Move(ctx, from, to, func(blob.Moved) {})
+		_, err = blob.Move(ctx, from, to)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; everything else is restored: set RELAYPDF_BLOBS_FORMER=file:%s, and run relaypdf blobs migrate", err, unpacked)
+		return fmt.Errorf("%w; the files are not all in %s: empty the data folder, and run the command again", err, config.Blobs)
 	}
 	return os.RemoveAll(unpacked)
 }

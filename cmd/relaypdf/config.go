@@ -51,11 +51,10 @@ type Config struct {
 	SMTPURL         string // mail server; empty sends no mail
 	MailFrom        string // sender of mails
 
-	// Where the stored files are, where they were before, if anywhere, and who asks
-	// for what is in buckets; without a key it is found as Amazon's programs do.
-	Blobs, BlobsFormer                       blobPlace
-	BlobsCache                               int64 // bytes of copies of what a bucket has; 0 keeps none
-	BlobsRedirect                            bool  // downloads of results are sent to the bucket
+	// Where the stored files are, and who asks for what is in buckets; without a key
+	// it is found as Amazon's programs do.
+	Blobs                                    blobPlace
+	BlobsRedirect                            bool // downloads of results are sent to the bucket
 	S3AccessKey, S3SecretKey, S3SessionToken string
 
 	// Of a provider of OpenID Connect; an empty issuer is none.
@@ -224,9 +223,6 @@ func (c *Config) check() []error {
 	if (c.S3AccessKey == "") != (c.S3SecretKey == "") {
 		return []error{errors.New(
 			"RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY: only one of them is set; set both, or none where the machine has a role of its own")}
-	}
-	if c.Blobs.is(c.BlobsFormer) {
-		return []error{errors.New("RELAYPDF_BLOBS_FORMER: it is the place that RELAYPDF_BLOBS names; leave it out")}
 	}
 	if (c.OIDCIssuer == "") != (c.OIDCClientID == "") {
 		return []error{errors.New(

@@ -139,16 +139,6 @@ var settings = []setting{
 		apply: into(func(c *Config) *blobPlace { return &c.Blobs }, parseBlobs),
 	},
 	{
-		name: "blobs-former", group: groupServer,
-		doc:   "Another place as in `RELAYPDF_BLOBS`, which is read, and not written to: where the files were before. `relaypdf blobs migrate` moves them from there.",
-		apply: into(func(c *Config) *blobPlace { return &c.BlobsFormer }, parseBlobs),
-	},
-	{
-		name: "blobs-cache", group: groupServer,
-		doc:   "Disk space for copies of what a bucket has, such as `10GiB`, in `blobs-cache` in the data folder; what was not used for longest makes room. Empty keeps no copies.",
-		apply: into(func(c *Config) *int64 { return &c.BlobsCache }, parseCache),
-	},
-	{
 		name: "blobs-redirect", group: groupServer, fallback: "off",
 		doc:   "`on` sends downloads of results to the bucket, by an address that works for a minute. Uploads are never sent there.",
 		apply: into(func(c *Config) *bool { return &c.BlobsRedirect }, parseSwitch),

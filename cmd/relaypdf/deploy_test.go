@@ -93,9 +93,6 @@ func TestDeploymentsFitTheProgram(t *testing.T) {
 			if p.Rolls && config.ShutdownTimeout <= render.OCRTime {
 				t.Errorf("it cuts work off after %v, although another one is there, and a call may take %v", config.ShutdownTimeout, render.OCRTime)
 			}
-			if room := p.Room[config.DataDir]; room > 0 && config.BlobsCache >= room {
-				t.Errorf("the cache may have %d bytes of a folder for %d", config.BlobsCache, room)
-			}
 			for _, path := range []string{config.DataDir, "/tmp"} {
 				if !slices.ContainsFunc(p.Writes, func(at string) bool { return at == path || at == "/" }) {
 					t.Errorf("%s cannot be written: %v can", path, p.Writes)

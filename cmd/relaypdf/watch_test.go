@@ -32,7 +32,7 @@ func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
 	config, err := loadConfig(flagsOf(t, data, "--listen=127.0.0.1:0", "--render-slots=1"), user(
 		"RELAYPDF_METRICS_LISTEN=127.0.0.1:0", "RELAYPDF_REDIS_URL=redis://127.0.0.1:1/0", "RELAYPDF_BLOBS=s3://bucket?endpoint=http://127.0.0.1:1",
-		"RELAYPDF_S3_ACCESS_KEY=a", "RELAYPDF_S3_SECRET_KEY=b", "RELAYPDF_BLOBS_CACHE=1GiB", "RELAYPDF_ALLOW_HOSTS=127.0.0.1",
+		"RELAYPDF_S3_ACCESS_KEY=a", "RELAYPDF_S3_SECRET_KEY=b", "RELAYPDF_ALLOW_HOSTS=127.0.0.1",
 	))
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package blob
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -48,36 +47,4 @@ func deleteOne(ctx context.Context, s Store, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	return s.Delete(ctx, key)
-}
-
-// deleteBatch is DeleteAll for who tries all.
-func deleteBatch(ctx context.Context, s Store, keys []string) map[string]error {
-	tried, failed := DeleteAll(ctx, s, keys)
-	if failed == nil {
-		failed = map[string]error{}
-	}
-	for _, key := range keys[tried:] {
-		failed[key] = ctx.Err()
-	}
-	return failed
-}
-
-// DeleteBatch deletes blobs and their copies here, as Delete does.
-func (c *Cache) DeleteBatch(ctx context.Context, keys []string) map[string]error {
-	failed := deleteBatch(ctx, c.Store, keys)
-	for _, key := range keys {
-		if ValidKey(key) {
-			c.drop(key)
-		}
-	}
-	return failed
-}
-
-// DeleteBatch deletes blobs in both places, the former first, as Delete does.
-func (p *pair) DeleteBatch(ctx context.Context, keys []string) map[string]error {
-	failed := deleteBatch(ctx, p.former, keys)
-	for key, err := range deleteBatch(ctx, p.Store, keys) {
-		failed[key] = errors.Join(failed[key], err)
-	}
-	return failed
 }

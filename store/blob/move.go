@@ -20,11 +20,11 @@ type Moved struct {
 // alone: then it is not the blobs.
 const maxFailures = 10
 
-// Move moves every blob from one place to another, and tells of each. A blob is
+// Move moves every blob from one place to another. A blob is
 // deleted where it was after it was read where it is, byte for byte. It can be cut
 // short and done again, and by several at once, while both places are in use. What
 // fails is left where it was.
-func Move(ctx context.Context, from, to Store, tell func(Moved)) (Moved, error) {
+func Move(ctx context.Context, from, to Store) (Moved, error) {
 	var done Moved
 	var failed []error
 	err := from.List(ctx, "", func(e Entry) error {
@@ -34,7 +34,6 @@ func Move(ctx context.Context, from, to Store, tell func(Moved)) (Moved, error) 
 				return errors.Join(failed...)
 			}
 		}
-		tell(done)
 		return nil
 	})
 	if err == nil {

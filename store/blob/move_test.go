@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"relaypdf/store/blob"
@@ -40,74 +38,6 @@ func TestContract(t *testing.T) {
 		t.Parallel()
 		blobtest.Run(t, disk)
 	})
-	first, _ := newDisk(t)
-	former, _ := newDisk(t)
-	t.Run("pair", func(t *testing.T) {
-		t.Parallel()
-		blobtest.Run(t, blob.NewPair(first, former))
-	})
-}
-
-// TestPlacesOfAPair: who was among the former blobs when these had been moved, and the
-// former place is gone, begins anew.
-func TestPlacesOfAPair(t *testing.T) {
-	t.Parallel()
-	first, _ := newDisk(t)
-	former, _ := newDisk(t)
-	if _, err := former.Put(t.Context(), "moved", strings.NewReader("x")); err != nil {
-		t.Fatal(err)
-	}
-	place := blobtest.List(t, blob.NewPair(first, former))[0].Place
-	if _, err := blob.Move(t.Context(), former, first, func(blob.Moved) {}); err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	err := first.List(t.Context(), place, func(e blob.Entry) error { found = append(found, e.Key); return nil })
-	if err != nil || !slices.Equal(found, []string{"moved"}) {
-		t.Errorf("after %q: %q, %v; want the blob that was moved", place, found, err)
-	}
-}
-
-// movedWhileOpened is a former place whose blobs are moved between the look into the
-// first place and the look into it.
-type movedWhileOpened struct {
-	blob.Store
-
-	to blob.Store
-}
-
-func (m movedWhileOpened) Open(ctx context.Context, key string) (blob.Content, int64, error) {
-	if _, err := blob.Move(ctx, m.Store, m.to, func(blob.Moved) {}); err != nil {
-		return nil, 0, err
-	}
-	return m.Store.Open(ctx, key)
-}
-
-func TestPairWhileBlobsMove(t *testing.T) {
-	t.Parallel()
-	first, _ := newDisk(t)
-	former, _ := newDisk(t)
-	both := blob.NewPair(first, former)
-	put(t, former, "old", "written before")
-	put(t, both, "new", "written after")
-	put(t, former, "moved", "in between")
-	if got := blobtest.Read(t, both, "old"); string(got) != "written before" {
-		t.Errorf("got %q", got)
-	}
-	if got := blobtest.Read(t, blob.NewPair(first, movedWhileOpened{former, first}), "moved"); string(got) != "in between" {
-		t.Errorf("got %q", got)
-	}
-	if left := blobtest.List(t, former); len(left) != 0 {
-		t.Errorf("left in the former place: %v", left)
-	}
-	put(t, former, "gone", "x")
-	put(t, first, "gone", "x")
-	if err := both.Delete(t.Context(), "gone"); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := both.Open(t.Context(), "gone"); !errors.Is(err, blob.ErrMissing) {
-		t.Errorf("got %v, want it deleted in both places", err)
-	}
 }
 
 // liar is a place that gives back something else than it was given.
@@ -133,7 +63,7 @@ func TestMove(t *testing.T) {
 	put(t, from, "later", "old")
 	put(t, to, "later", "new")
 
-	if _, err := blob.Move(t.Context(), from, liar{to}, func(blob.Moved) {}); err == nil {
+	if _, err := blob.Move(t.Context(), from, liar{to}); err == nil {
 		t.Error("a copy that differs: got no error")
 	}
 	left := blobtest.List(t, from)
@@ -145,17 +75,16 @@ func TestMove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := 0
-	done, err := blob.Move(t.Context(), from, to, func(blob.Moved) { told++ })
-	if err != nil || done != (blob.Moved{Blobs: 2, Bytes: 24}) || told != 2 {
-		t.Errorf("got %+v, told %d times, %v", done, told, err)
+	done, err := blob.Move(t.Context(), from, to)
+	if err != nil || done != (blob.Moved{Blobs: 2, Bytes: 24}) {
+		t.Errorf("got %+v, %v", done, err)
 	}
 	for key, want := range map[string]string{"a": "content of a", "b": "content of b", "c": "content of c", "later": "new"} {
 		if got := blobtest.Read(t, to, key); string(got) != want {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}
 	}
-	if again, err := blob.Move(t.Context(), from, to, func(blob.Moved) {}); err != nil || again != (blob.Moved{}) {
+	if again, err := blob.Move(t.Context(), from, to); err != nil || again != (blob.Moved{}) {
 		t.Errorf("again: got %+v, %v", again, err)
 	}
 }
@@ -208,18 +137,3 @@ func (c chunksOf) Chunk(i int64, p []byte) error {
 }
 
 func (c chunksOf) Close() error { return nil }
-
-func TestAs(t *testing.T) {
-	t.Parallel()
-	disk, dir := newDisk(t)
-	if _, err := os.Stat(dir); err != nil {
-		t.Fatal(err)
-	}
-	special := liar{disk}
-	if found, ok := blob.As[liar](blob.NewPair(special, disk)); !ok || found != special {
-		t.Errorf("got %v, %v", found, ok)
-	}
-	if _, ok := blob.As[movedWhileOpened](blob.NewPair(special, disk)); ok {
-		t.Error("found what is not there")
-	}
-}
