@@ -16,7 +16,7 @@ type listQuery struct {
 // list is what the store is asked for. It may be late: whoever has just made or
 // deleted something knows of it.
 func (q listQuery) list() store.List {
-	return store.List{Limit: q.Limit, Cursor: q.Cursor, Late: true}
+	return store.List{Limit: q.Limit, Cursor: q.Cursor}
 }
 
 // nextCursor is null at the end of a list.
@@ -49,7 +49,7 @@ func (q deliveryQuery) filter(accountID string) store.DeliveryFilter {
 		q.Limit = store.MaxList
 	}
 	return store.DeliveryFilter{
-		List:      store.List{Limit: q.Limit, Cursor: q.Cursor, Before: before, After: after, Late: true},
+		List:      store.List{Limit: q.Limit, Cursor: q.Cursor, Before: before, After: after},
 		AccountID: accountID, EndpointID: q.EndpointID, Status: q.Status, EventType: q.Event,
 	}
 }

@@ -58,14 +58,6 @@ func watchStore(a *API) {
 	}, func() float64 { return float64(a.store.FailedDeletions()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "relaypdf_clock_error_seconds", Help: "How far the clock of this machine is ahead of PostgreSQL's, or behind it where negative. 0 with SQLite.",
 	}, func() float64 { return a.store.ClockOff().Seconds() }))
-	if _, ok := a.store.Replica(); ok {
-		state := func() store.ReplicaState { s, _ := a.store.Replica(); return s }
-		a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "relaypdf_replica_reads_total", Help: "Lists that were read from the replica.",
-		}, func() float64 { return float64(state().Reads) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "relaypdf_replica_lag_seconds", Help: "How late the replica is at most.",
-		}, func() float64 { return state().Lag.Seconds() }))
-	}
 	for name, pool := range a.store.Pools() {
 		a.registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
 	}

@@ -69,12 +69,6 @@ func (h health) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness,
 		level, _ := h.render.Sandbox()
 		ready.Sandbox = string(level)
 	}
-	if replica, ok := h.store.Replica(); ok {
-		check("replica", nil)
-		if replica.Trouble != nil {
-			ready.Checks["replica"] = "unread"
-		}
-	}
 	if shared, ok := h.limiter.(sharedLimiter); ok {
 		check("limits", nil)
 		if !shared.Shared() {

@@ -52,9 +52,6 @@ func watch(s *core, hook bun.QueryHook) {
 	if s.dialect == Postgres {
 		s.read = s.write
 	}
-	if s.replica != nil {
-		s.replica.db = s.replica.db.WithQueryHook(hook)
-	}
 	if s.writer != nil {
 		s.writer.close()
 		s.writer.db = s.write
@@ -160,11 +157,6 @@ func (s *core) connectPostgres(ctx context.Context, c Config) error {
 			return fmt.Errorf("the address for sessions: %w", err)
 		}
 		poolSize(session.ConnConfig, 0)
-	}
-	if c.ReadURL != "" {
-		if s.replica, err = openReplica(c.ReadURL, conns); err != nil {
-			return fmt.Errorf("the address of the replica: %w", err)
-		}
 	}
 	way, session = way.writable(), session.writable()
 	if way, err = way.reach(ctx, s.log); err != nil {

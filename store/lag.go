@@ -81,9 +81,6 @@ func (s UpkeepStore) Pools() map[string]*sql.DB {
 	if s.read != s.write {
 		pools["read"] = s.read.DB
 	}
-	if s.replica != nil {
-		pools["replica"] = s.replica.db.DB
-	}
 	return pools
 }
 

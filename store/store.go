@@ -61,9 +61,6 @@ type Config struct {
 	// hands out a connection for a transaction only; empty is URL. Listening and
 	// migrating go there. Where it is set, nothing is prepared on URL.
 	SessionURL string
-	// ReadURL is a replica of the PostgreSQL database, where lists that may be late
-	// are read; empty reads everything from URL.
-	ReadURL string
 	// Conns bounds the connections to PostgreSQL; 0 is DefaultConns.
 	Conns int
 	// DataDir holds the SQLite database and the blobs. It is created with
@@ -111,11 +108,10 @@ type base struct {
 	path         string // of the SQLite database; empty with PostgreSQL
 	dataDir      string
 	region       string
-	ownFiles     bool     // regions reach their own files only; PostgreSQL only
-	write        *bun.DB  // SQLite: the writer's connection, and one for what is read beside it
-	pages        *bun.DB  // a small pool for what pages read (ForPages)
-	replica      *replica // nil where there is none
-	writer       *writer  // SQLite only
+	ownFiles     bool    // regions reach their own files only; PostgreSQL only
+	write        *bun.DB // SQLite: the writer's connection, and one for what is read beside it
+	pages        *bun.DB // a small pool for what pages read (ForPages)
+	writer       *writer // SQLite only
 	writing      compiled
 	postings     postingIDs
 	accountSlots *accountSlots        // PostgreSQL only
@@ -184,9 +180,6 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.clock != nil {
 		s.work(work, "clock", s.keepTime)
 	}
-	if s.replica != nil {
-		s.work(work, "replica", s.watchReplica)
-	}
 	return s, nil
 }
 
@@ -252,9 +245,6 @@ func (s *core) closeConnections() error {
 	err := errors.Join(s.write.Close(), s.reports.Close(), s.pages.Close())
 	if s.read != s.write {
 		err = errors.Join(err, s.read.Close())
-	}
-	if s.replica != nil {
-		err = errors.Join(err, s.replica.db.Close())
 	}
 	return err
 }

@@ -213,7 +213,6 @@ func (w exports) exportTemplates(v *visit, out *jsonList) error {
 
 func (w exports) exportCalls(v *visit, out *jsonList) error {
 	return eachPage(func(l store.List) (store.Page[store.Call], error) {
-		l.Late = true
 		return w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: l})
 	}, func(c store.Call) error {
 		return out.add(exportedCall{
@@ -233,7 +232,6 @@ func (w exports) exportPostings(v *visit, out *jsonList) error {
 
 func (w exports) exportDeliveries(v *visit, out *jsonList) error {
 	return eachPage(func(l store.List) (store.Page[store.Delivery], error) {
-		l.Late = true
 		return w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, List: l})
 	}, func(d store.Delivery) error {
 		return out.add(exportedDelivery{d.ID, d.EventID, d.EventType, d.URL, d.Status, d.Attempts, d.CreatedAt})

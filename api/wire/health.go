@@ -11,7 +11,7 @@ type Health struct {
 // Readiness is the answer of GET /health/ready, with status 503 when not ok.
 type Readiness struct {
 	OK     bool              `json:"ok" jsonschema:"required" jsonschema_description:"Whether work is accepted."`
-	Checks map[string]string `json:"checks" jsonschema:"required" jsonschema_description:"The outcome of each check: ok, failed, stopping, full, alone where Redis does not answer and this process counts rate limits for itself, unread where the replica of the database is late or does not answer, off where the server runs without an engine, or unavailable where the bucket of the files does not answer or their disk is full, which takes away only the work that needs it."`
+	Checks map[string]string `json:"checks" jsonschema:"required" jsonschema_description:"The outcome of each check: ok, failed, stopping, full, alone where Redis does not answer and this process counts rate limits for itself, off where the server runs without an engine, or unavailable where the bucket of the files does not answer or their disk is full, which takes away only the work that needs it."`
 	// Sandbox is how well the engines are locked in.
 	Sandbox string     `json:"sandbox,omitempty" jsonschema_description:"How well browsers and engines are locked in: full, or less where the machine or the container refuses namespaces: reduced, none."`
 	Queue   QueueState `json:"queue" jsonschema:"required" jsonschema_description:"How busy the browser is."`

@@ -124,21 +124,9 @@ func checkDatabase(ctx context.Context, config Config) []finding {
 		return broken("check that the database server runs", "%v", err)
 	}
 	found := okay("%s answers", s.Dialect())
-	if _, ok := s.Replica(); ok {
-		found = append(found, checkReplica(ctx, s))
-	}
 	ledger := checkLedger(ctx, s)
 	ledger.Check = "ledger"
 	return append(found, ledger)
-}
-
-func checkReplica(ctx context.Context, s *store.Store) finding {
-	found := okay("it follows")[0]
-	if err := s.CheckReplica(ctx); err != nil {
-		found = doubtful("check RELAYPDF_DATABASE_READ_URL, and that the replica follows; until it does, lists come from the primary", "%v", err)[0]
-	}
-	found.Check = "replica"
-	return found
 }
 
 func checkLedger(ctx context.Context, s *store.Store) finding {

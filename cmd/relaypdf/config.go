@@ -27,7 +27,6 @@ type Config struct {
 	DatabaseURL     string // sqlite:///… or postgres://…
 	SessionURL      string // postgres://… without a pooler; empty is DatabaseURL
 	Retention       int    // whole months of history that stay; 0 is all
-	ReadURL         string // postgres://… of a replica; empty is DatabaseURL
 	DatabaseConns   int
 	RedisURL        string   // empty counts rate limits in memory
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private

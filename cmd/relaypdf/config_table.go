@@ -109,12 +109,6 @@ var settings = []setting{
 		apply: into(func(c *Config) *string { return &c.SessionURL }, parsePostgresURL),
 	},
 	{
-		name: "database-read-url", group: groupServer, secret: true,
-		doc: "A replica of the same PostgreSQL near by, which follows it by streaming: lists of jobs, files and deliveries, and exports, are read there and may be 5 seconds late. While it does not answer, or is " +
-			"later, they are read from `RELAYPDF_DATABASE_URL`, as is everything else.",
-		apply: into(func(c *Config) *string { return &c.ReadURL }, parsePostgresURL),
-	},
-	{
 		name: "database-conns", group: groupServer, fallback: "16",
 		doc:   "Connections of this process to PostgreSQL, at least 2; `pool_max_conns` in the database's address wins. Reports have 4 more, pages another 4.",
 		apply: into(func(c *Config) *int { return &c.DatabaseConns }, parseCount(1000)),

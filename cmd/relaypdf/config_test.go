@@ -370,7 +370,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	// Those that must be more than a word.
 	values := map[string]string{
 		"database-url": "postgres://u:" + secret + "@db/x", "redis-url": "redis://:" + secret + "@r",
-		"database-session-url": "postgres://u:" + secret + "@db/y", "database-read-url": "postgres://u:" + secret + "@db/z", "smtp-url": "smtp://u:" + secret + "@mail.example.com",
+		"database-session-url": "postgres://u:" + secret + "@db/y", "smtp-url": "smtp://u:" + secret + "@mail.example.com",
 		"stripe-secret-key": "sk_test_" + secret, "stripe-webhook-secret": "whsec_" + secret,
 	}
 	env := []string{"RELAYPDF_S3_ACCESS_KEY=AKIAIOSFODNN7EXAMPLE"} // who has a secret key has this, too

@@ -4,49 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Cluster is a PostgreSQL server of one test, which stops, freezes and starts again.
 type Cluster struct {
 	admin, dir string
 	alive      io.WriteCloser
-}
-
-// streaming are the settings of a cluster that may be followed.
-var streaming = strings.NewReplacer("wal_level=minimal", "wal_level=replica", "max_wal_senders=0", "max_wal_senders=4").Replace(fleeting)
-
-// thePrimary is the cluster of this process that replicas follow.
-var thePrimary = sync.OnceValues(func() (server, error) { return startCluster(streaming) })
-
-// Replicated returns an empty PostgreSQL database without tables, with a replica of its own.
-func Replicated(t testing.TB) (DB, *Cluster) {
-	t.Helper()
-	address := createDatabase(t, thePrimary, empty)
-	cfg, err := pgx.ParseConfig(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := own(t, cfg.Host, streaming)
-	u, err := url.Parse(r.admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	database, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = database.Path
-	return DB{URL: address, DataDir: t.TempDir(), ReadURL: u.String()}, r
 }
 
 // OwnPostgres returns an empty database without tables on a server of its own, whose
@@ -56,7 +25,7 @@ func OwnPostgres(t testing.TB) (DB, *Cluster) {
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
 	}
-	c := own(t, "", strings.Replace(fleeting, "synchronous_commit=off", "synchronous_commit=on", 1))
+	c := own(t, strings.Replace(fleeting, "synchronous_commit=off", "synchronous_commit=on", 1))
 	address, _, err := newDatabase(func() (server, error) { return server{admin: c.admin}, nil }, nothing) // It goes with the cluster.
 	if err != nil {
 		t.Fatal(err)
@@ -65,9 +34,9 @@ func OwnPostgres(t testing.TB) (DB, *Cluster) {
 }
 
 // own starts a cluster that ends with the test.
-func own(t testing.TB, follows, settings string) *Cluster {
+func own(t testing.TB, settings string) *Cluster {
 	t.Helper()
-	c, err := newCluster(follows, settings)
+	c, err := newCluster(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +45,6 @@ func own(t testing.TB, follows, settings string) *Cluster {
 		_ = c.alive.Close()
 	})
 	return c
-}
-
-// Follow lets a replica carry out what the primary writes, or not.
-func (c *Cluster) Follow(follow bool) error {
-	if follow {
-		return execAdmin(c.admin, "SELECT pg_wal_replay_resume()")
-	}
-	return execAdmin(c.admin, "SELECT pg_wal_replay_pause()")
 }
 
 // Order is "stop" or "start"; it is carried out soon.

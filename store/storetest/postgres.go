@@ -151,21 +151,17 @@ func execAdmin(admin, statement string) error {
 const fleeting = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c autovacuum=off " +
 	"-c wal_level=minimal -c max_wal_senders=0 -c min_wal_size=32MB -c max_wal_size=64MB -c max_connections=300"
 
-// clusterScript makes a cluster in $1 with the programs in $2, as a copy of the one in
-// $3 where that is not empty, starts it with the settings in $4 and says "ready". It
+// clusterScript makes a cluster in $1 with the programs in $2, starts it with the
+// settings in $3 and says "ready". It
 // stops and starts it when it is told to, and when its standard input ends (which it does
 // with the test process, however that ends) stops it and removes the folder.
 const clusterScript = `
 cd "$1" || exit 1
 trap 'rm -rf "$1"' EXIT
 start() {
-	"$2/pg_ctl" -D "$1/data" -w -t 300 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' $4" start >>"$1/log" 2>&1
+	"$2/pg_ctl" -D "$1/data" -w -t 300 -l "$1/log" -o "-c listen_addresses='' -c unix_socket_directories='$1' $3" start >>"$1/log" 2>&1
 }
-if [ -n "$3" ]; then
-	"$2/pg_basebackup" -D "$1/data" -h "$3" -U postgres -R -c fast -X stream --no-sync >"$1/log" 2>&1
-else
-	"$2/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$1/log" 2>&1
-fi && start "$@" && echo ready || { tail -n 20 "$1/log"; exit 1; }
+"$2/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$1/log" 2>&1 && start "$@" && echo ready || { tail -n 20 "$1/log"; exit 1; }
 while read -r order; do
 	case $order in
 	stop) "$2/pg_ctl" -D "$1/data" -w -m immediate stop >/dev/null 2>&1 ;;
@@ -177,21 +173,20 @@ done
 
 // startCluster starts a cluster of its own with the settings.
 func startCluster(settings string) (server, error) {
-	c, err := newCluster("", settings)
+	c, err := newCluster(settings)
 	if err != nil {
 		return server{}, err
 	}
 	return server{admin: c.admin, alive: c.alive}, nil
 }
 
-// newCluster starts a cluster on a Unix socket in a temporary folder, which follows the
-// one whose socket is in the other folder, if any.
-func newCluster(follows, settings string) (*Cluster, error) {
+// newCluster starts a cluster on a Unix socket in a temporary folder.
+func newCluster(settings string) (*Cluster, error) {
 	programs, err := findPrograms()
 	if err != nil {
 		return nil, err
 	}
-	dir, alive, err := startScript("postgres", clusterScript, programs, follows, settings)
+	dir, alive, err := startScript("postgres", clusterScript, programs, settings)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,6 @@ type DB struct {
 	DataDir string // for store.Config.DataDir
 	// SessionURL is for store.Config.SessionURL.
 	SessionURL string
-	// ReadURL is for store.Config.ReadURL.
-	ReadURL string
 }
 
 // SQLite returns an empty SQLite database in a temporary folder.
@@ -75,7 +73,7 @@ func (db DB) Open(t testing.TB, clock *Clock) *store.Store {
 // test.
 func (db DB) OpenAs(t testing.TB, cfg store.Config) *store.Store {
 	t.Helper()
-	cfg.URL, cfg.DataDir, cfg.SessionURL, cfg.ReadURL = db.URL, db.DataDir, db.SessionURL, db.ReadURL
+	cfg.URL, cfg.DataDir, cfg.SessionURL = db.URL, db.DataDir, db.SessionURL
 	if err := db.fill(); err != nil {
 		t.Fatalf("copy a migrated database: %v", err)
 	}
