@@ -52,8 +52,6 @@ type Config struct {
 	BaseURL string
 	// Region names where this process runs; rate counters are kept by region.
 	Region string
-	// Regions tells where files of other regions are read.
-	Regions Regions
 	// Brand is put into the branded copies of the service's headers; empty sends none.
 	Brand string
 	// MaxBody is the most a request may send, MaxFile the most one file in it
@@ -123,7 +121,6 @@ type API struct {
 	version    string
 	maxBody    int64
 	maxFile    int64
-	regions    Regions
 	local      bool // the base URL is loopback
 	rateLimits bool
 	links      linker // nil where downloads are not sent elsewhere
@@ -181,7 +178,7 @@ func New(cfg Config) (*API, error) {
 		table: table, gallery: layouts, prices: prices, registry: cfg.Registry, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep,
 		lease: cfg.Lease, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), brand: cfg.Brand,
 		version: cfg.Version, maxBody: cfg.MaxBody, maxFile: cfg.MaxFile,
-		regions: cfg.Regions, local: Loopback(cfg.BaseURL), rateLimits: !cfg.NoRateLimits,
+		local: Loopback(cfg.BaseURL), rateLimits: !cfg.NoRateLimits,
 	}
 	if cfg.RedirectFiles {
 		a.links, _ = cfg.Store.Blobs().(linker)

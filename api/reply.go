@@ -70,13 +70,10 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		// The status has gone out: only a broken connection can tell the client.
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
-	case w.PassedOn:
 	case e.Code == apierror.InternalError, e.Code == apierror.StorageUnavailable:
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", cmp.Or(e.Cause, err)))
 	}
-	if !w.PassedOn {
-		middleware.Note(w, slog.String("code", string(e.Code)))
-	}
+	middleware.Note(w, slog.String("code", string(e.Code)))
 	var body wire.ErrorBody
 	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), middleware.RequestID(r.Context())
 	body.Error.Details = append([]apierror.Detail{}, e.Details...)

@@ -41,13 +41,12 @@ type downloadInput struct {
 	byID
 
 	key, ip string
-	sent    bool // by another region
 	whole   bool // it is the content that is asked for
 }
 
 // receive keeps the key, which is of no matter for results.
 func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request) error { //nolint:unparam // as received asks for it
-	in.key, in.ip, in.sent, in.whole = bearer(r.Header), middleware.ClientIP(r.Context()), sentHere(r), r.Method == http.MethodGet
+	in.key, in.ip, in.whole = bearer(r.Header), middleware.ClientIP(r.Context()), r.Method == http.MethodGet
 	return nil
 }
 
@@ -60,9 +59,6 @@ func (f files) get(ctx context.Context, _ call.Caller, in downloadInput) (downlo
 	}
 	if err != nil {
 		return download{}, err
-	}
-	if f.regions.elsewhere(file, in.sent) {
-		return download{API: f.API, file: file}, nil
 	}
 	if in.whole {
 		if link := f.linked(ctx, file); link != "" {
@@ -77,8 +73,7 @@ func (f files) get(ctx context.Context, _ call.Caller, in downloadInput) (downlo
 }
 
 // linked returns the address of a result in its bucket, or nothing where the
-// answer has to have it: an upload is its account's, a file may be in the place
-// before, and what has less than a second is best refused by the next request.
+// answer has to have it: an upload is its account's, and what has less than a second is best refused by the next request.
 func (f files) linked(ctx context.Context, file store.File) string {
 	lifetime := min(linkLifetime, file.ExpiresAt.Sub(f.now()))
 	if f.links == nil || file.CallID == "" || lifetime < time.Second {
@@ -119,9 +114,6 @@ func (f files) own(ctx context.Context, in downloadInput, missing error) (store.
 // send sends the result. Nothing may cache it, so that deletion, expiry and
 // suspension work at once.
 func (d download) send(w http.ResponseWriter, r *http.Request) error {
-	if d.body == nil && d.link == "" {
-		return d.regions.redirect(w, d.file)
-	}
 	h := w.Header()
 	d.setService(h, wire.ResultIDHeader, d.file.ID)
 	d.setService(h, wire.SizeHeader, strconv.FormatInt(d.file.Size, 10))

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -23,21 +22,9 @@ import (
 
 // postOperation is the HTTP door of one operation, for who has a key.
 func (a *API) postOperation(operation *schema.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
-	run := runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
-		caller, err := a.authenticate(r.Context(), bearer(r.Header), middleware.ClientIP(r.Context()), a.callerOf)
-		if err != nil {
-			err = a.regions.lostKey(r, err)
-		}
-		return caller, err
+	return runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
+		return a.authenticate(r.Context(), bearer(r.Header), middleware.ClientIP(r.Context()), a.callerOf)
 	})
-	return func(w http.ResponseWriter, r *http.Request) error {
-		err := run(w, r)
-		var away *call.ElsewhereError
-		if errors.As(err, &away) {
-			return a.regions.pass(w, r, away)
-		}
-		return err
-	}
 }
 
 // runOperation answers for one operation to whom who finds.
@@ -50,11 +37,7 @@ func runOperation(a *API, operation *schema.Operation[*operation.Env], who func(
 		a.reached("authenticate")
 		request := call.Request{Operation: operation, Caller: caller, RequestID: middleware.RequestID(r.Context())}
 		readCallHeaders(r.Header, &request)
-		query := r.URL.Query()
-		if len(a.regions.URLs) > 0 {
-			query.Del(sentFrom)
-		}
-		refuseQuery(query, &request)
+		refuseQuery(r.URL.Query(), &request)
 		request.Form = formBoundary(r.Header)
 		request.Body = &httpBody{r: r, limit: newBody(w, r, a.maxBody)}
 		outcome, verdict, err := a.Calls.Do(r.Context(), request)

@@ -164,7 +164,6 @@ func (s CallStore) readCall(ctx context.Context, id, resultID string) (Call, err
 //   - ErrSuspended, *LimitError, *FundsError: the account or its owner refuses;
 //   - ErrNotFound: no such account, or the key is unknown, expired or revoked;
 //   - *PinError: a job's file cannot be read by its account;
-//   - *ScatteredError: no region has all of a job's files;
 //   - ErrQuoteUsed: another call has the promised price, or it has just expired.
 func (s CallStore) Begin(ctx context.Context, c NewCall) error {
 	if err := c.check(); err != nil {
@@ -192,7 +191,7 @@ func (s CallStore) Begin(ctx context.Context, c NewCall) error {
 		return fmt.Errorf("begin call: %w", err)
 	}
 	if c.Job != nil {
-		s.wake() // Workers of another region, to which it may be bound, find it by looking.
+		s.wake()
 	}
 	return nil
 }

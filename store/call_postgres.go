@@ -13,7 +13,7 @@ import (
 )
 
 // On PostgreSQL a call is begun, settled and released by one statement each, a function in
-// the database (migrations/0002_functions, 0075_regions, 0079_bound, 0082_release): the distance to the database counts
+// the database (migrations/0002_functions, 0075_regions, 0082_release): the distance to the database counts
 // once, and the account's row is locked only until the commit.
 
 const (
@@ -22,8 +22,6 @@ const (
 	jobFunction = `SELECT begin_job($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
 	// tracedFunction is jobFunction for any call with a trace that is kept.
 	tracedFunction = `SELECT begin_traced($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
-	// boundFunction is tracedFunction for a job that one region may have to run.
-	boundFunction  = `SELECT begin_bound($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`
 	settleFunction = `SELECT settle_kept($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
 	// releaseFunction releases a call (migrations/0082_release).
 	releaseFunction = `SELECT release_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
@@ -34,7 +32,6 @@ const (
 	codeAccountRefuses = "RP001"
 	codeKeyRefuses     = "RP002"
 	codeFilesMissing   = "RP003"
-	codeFilesScattered = "RP004"
 )
 
 // beginPostgres is begin in one statement.
@@ -60,10 +57,7 @@ func (s CallStore) beginPostgres(ctx context.Context, c NewCall) error {
 			c.Job != nil, job.Input, job.InputKey, pins,
 		}
 		function := beginFunction
-		region, may := s.jobs.keeper(job)
 		switch {
-		case may:
-			function, args = boundFunction, append(args, job.Kind, c.Trace, region)
 		case c.Trace != "" && (c.Job != nil || c.CallbackURL != ""):
 			function, args = tracedFunction, append(args, job.Kind, c.Trace)
 		case c.Job != nil:
@@ -121,7 +115,7 @@ func (s CallStore) beginRefusal(ctx context.Context, row *callRow, now time.Time
 		}
 		return &missing
 	}
-	return scattered(err)
+	return err
 }
 
 // settlePostgres is settle in one statement.

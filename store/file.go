@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -144,32 +143,6 @@ const madeBy = "(f.key_id = ? OR EXISTS (SELECT 1 FROM calls WHERE calls.id = f.
 // ErrNotFound when the account has no such file, or not any more.
 func (s FileStore) AccountFile(ctx context.Context, accountID, id string) (File, error) {
 	return s.liveFile(ctx, id, "f.account_id = ?", accountID)
-}
-
-// FileRegions returns where the account's files are kept that have these ids, by
-// the ids, where regions keep files of their own; nothing where all reach the same.
-func (s FileStore) FileRegions(ctx context.Context, accountID string, ids []string) (map[string]string, error) {
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !storable(id) })
-	if !s.ownFiles || len(ids) == 0 {
-		return nil, nil
-	}
-	var rows []fileRow
-	err := s.read.NewSelect().Model(&rows).Column("id", "region").Where("f.id IN (?)", bun.List(ids)).
-		Where("f.account_id = ? AND f.deleted_at IS NULL AND f.expires_at > ?", accountID, toMicros(s.now())).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read where files are: %w", err)
-	}
-	regions := make(map[string]string, len(rows))
-	for _, row := range rows {
-		regions[row.ID] = row.Region
-	}
-	return regions, nil
-}
-
-// Reaches reports whether this process reaches the bytes of files that the region
-// keeps.
-func (s FileStore) Reaches(region string) bool {
-	return !s.ownFiles || region == "" || region == s.region
 }
 
 // liveFile returns a file that has neither expired nor been deleted.

@@ -116,9 +116,6 @@ func (s FileStore) condemn(ctx context.Context, limit int, where string, args ..
 		rows = nil
 		due := tx.NewSelect().Model((*fileRow)(nil)).Column("id").Where(where, args...).Where(unpinned).
 			Order("expires_at").Limit(int64(limit))
-		if s.ownFiles {
-			due = due.Where("f.region IN ('', ?)", s.region) // The other regions delete theirs.
-		}
 		err := tx.NewUpdate().Model(&rows).Set("deleted_at = COALESCE(deleted_at, ?)", toMicros(s.now())).
 			Where("id IN (?)", due).Returning("*").Scan(ctx)
 		if err != nil || len(rows) == 0 {

@@ -124,12 +124,8 @@ type Backlog struct {
 // Backlog counts what waits.
 func (i *Installation) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
-	queued := "(SELECT COUNT(*) FROM jobs WHERE state = 'queued')" // each state has an index of its own
-	if i.store.dialect == Postgres {
-		queued += " + (SELECT COUNT(*) FROM jobs WHERE state = 'bound')"
-	}
 	err := i.store.inReport(ctx, func(ctx context.Context, tx txn) error {
-		return tx.NewRaw(`SELECT `+queued+`, (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
+		return tx.NewRaw(`SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'queued'), (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
 		(SELECT COUNT(*) FROM letters), (SELECT COUNT(*) FROM leases WHERE expires_at > ?)`, toMicros(i.store.now())).
 			Scan(ctx, &b.Queued, &b.Running, &b.Letters, &b.Processes)
 	})

@@ -21,7 +21,6 @@ const JobRetention = 30 * 24 * time.Hour
 // States of a job in the queue.
 const (
 	jobQueued  = "queued"
-	jobBound   = "bound" // queued for one region; PostgreSQL only
 	jobRunning = "running"
 	jobEnded   = "ended"
 )
@@ -82,29 +81,7 @@ func (s JobStore) enqueue(ctx context.Context, tx txn, call *callRow, job *NewJo
 			return err
 		}
 	}
-	if err := s.files.pin(ctx, tx, call, job.Pins); err != nil {
-		return err
-	}
-	if region, may := s.keeper(job); may {
-		_, err := s.exec(ctx, tx, jobBind, call.ID, region)
-		return scattered(err)
-	}
-	return nil
-}
-
-// jobBind binds a job to the region that keeps its files (migrations/0079_bound).
-const jobBind = `SELECT bind_job($1, $2)`
-
-// keeper tells whether other regions may not reach all that a job needs, and which
-// region keeps its input by itself: none where the database has it.
-func (s JobStore) keeper(job *NewJob) (region string, may bool) {
-	if !s.ownFiles {
-		return "", false
-	}
-	if job.InputKey != "" {
-		return s.region, true
-	}
-	return "", len(job.Pins) > 0
+	return s.files.pin(ctx, tx, call, job.Pins)
 }
 
 // ReturnJob puts a job back that its worker could not finish because it has to
@@ -190,25 +167,18 @@ func (s JobStore) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error)
 // OverdueJobs returns jobs that have waited for a worker for longer than MaxJobWait, at
 // most limit.
 func (s JobStore) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
-	var list []Orphan
-	for _, state := range []string{jobQueued, jobBound} { // Each has an index of its own.
-		var rows []jobRow
-		err := s.write.NewSelect().Model(&rows).Where("state = ?", state).Where("created_at <= ?", s.waitOver()).
-			Order("created_at").Limit(int64(limit - len(list))).Scan(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("read overdue jobs: %w", err)
-		}
-		overdue, err := s.orphans(ctx, rows, "")
-		if err != nil {
-			return nil, fmt.Errorf("read overdue jobs: %w", err)
-		}
-		for _, job := range overdue {
-			job.waits = true
-			list = append(list, job)
-		}
-		if len(list) >= limit {
-			break
-		}
+	var rows []jobRow
+	err := s.write.NewSelect().Model(&rows).Where("state = ?", jobQueued).Where("created_at <= ?", s.waitOver()).
+		Order("created_at").Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read overdue jobs: %w", err)
+	}
+	list, err := s.orphans(ctx, rows, "")
+	if err != nil {
+		return nil, fmt.Errorf("read overdue jobs: %w", err)
+	}
+	for i := range list {
+		list[i].waits = true
 	}
 	return list, nil
 }
@@ -232,7 +202,7 @@ func (s JobStore) orphans(ctx context.Context, rows []jobRow, lease string) ([]O
 func (s JobStore) orphanedJob(job Orphan) (condition string, args []any) {
 	switch {
 	case job.waits:
-		return "j.state IN ('queued', 'bound') AND j.created_at <= ?", []any{s.waitOver()}
+		return "j.state = 'queued' AND j.created_at <= ?", []any{s.waitOver()}
 	case job.lease != "":
 		return "j.state = 'running' AND j.lease = ?", []any{job.lease}
 	}
@@ -322,9 +292,6 @@ func (s JobStore) Job(ctx context.Context, accountID, resultID string) (Call, er
 func (s JobStore) spentInputs(ctx context.Context, limit int) ([]string, error) {
 	var rows []jobRow
 	query := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded).Where(notPostponed("j.input_key"), toMicros(s.now()))
-	if s.ownFiles {
-		query = query.Where("region IN ('', ?)", s.region)
-	}
 	if err := query.Limit(int64(limit)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read spent inputs: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -17,25 +16,16 @@ import (
 // it knows.
 var (
 	// claimPostgres passes over a job that another worker is about to take. It
-	// is a transaction by itself. Jobs that are bound to the worker's region, $4,
-	// have turns of their own (migrations/0079_bound): the better of both is taken.
+	// is a transaction by itself.
 	claimPostgres = `
-WITH turn (account_id, bound) AS (
-	SELECT account_id, bound FROM (
-		(` + turnAmong("false AS bound, running, began_at", "job_turns AS turns WHERE", queuedPostgres) + `)
-		UNION ALL
-		(` + turnAmong("true, running, began_at", "bound_turns AS turns WHERE region = $4 AND", boundPostgres) + `)
-	) AS turns ORDER BY running, began_at, account_id LIMIT 1
-), taken AS (` + takeJobs + ` IN ('queued', 'bound') AND seq = COALESCE(
-	(` + firstJob("SELECT account_id FROM turn WHERE NOT bound", queuedPostgres) + ` FOR UPDATE SKIP LOCKED),
-	(` + firstJob("SELECT account_id FROM turn WHERE bound", boundPostgres) + ` FOR UPDATE SKIP LOCKED)
-) RETURNING call_id, tries, input_key)
+WITH turn (account_id) AS (` + turnAmong(queuedPostgres) + `), taken AS (` + takeJobs + ` AND seq = (` + firstJob(queuedPostgres) + ` FOR UPDATE SKIP LOCKED)
+RETURNING call_id, tries, input_key)
 SELECT tries, input_key, sealed, ` + callsTable.columns("calls") + `
 FROM taken JOIN calls ON calls.id = taken.call_id LEFT JOIN job_inputs ON job_inputs.call_id = taken.call_id`
 	// claimSQLite and claimedSelect are one transaction. $1 of the latter is the call.
 	claimSQLite = `
-WITH turn (account_id) AS (` + turnAmong("", "job_turns AS turns WHERE", queuedSQLite) + `)` +
-		takeJobs + ` = 'queued' AND seq = (` + firstJob("SELECT account_id FROM turn", queuedSQLite) + `) RETURNING tries, input_key, call_id`
+WITH turn (account_id) AS (` + turnAmong(queuedSQLite) + `)` +
+		takeJobs + ` AND seq = (` + firstJob(queuedSQLite) + `) RETURNING tries, input_key, call_id`
 	claimedSelect = `SELECT (SELECT sealed FROM job_inputs WHERE job_inputs.call_id = calls.id), ` + callsTable.columns("calls") + ` FROM calls WHERE id = $1`
 )
 
@@ -43,25 +33,23 @@ WITH turn (account_id) AS (` + turnAmong("", "job_turns AS turns WHERE", queuedS
 const (
 	queuedSQLite   = `jobs.state = 'queued' AND jobs.kind IN (SELECT value FROM json_each($3))`
 	queuedPostgres = `jobs.state = 'queued' AND jobs.kind = ANY($3)`
-	boundPostgres  = `jobs.state = 'bound' AND jobs.region = $4 AND jobs.kind = ANY($3)`
 )
 
-// takeJobs begins the statement that takes on a job in a state.
+// takeJobs begins the statement that takes on a job.
 const takeJobs = `
 UPDATE jobs SET state = 'running', tries = tries + 1, lease = $1, started_at = $2
-WHERE state`
+WHERE state = 'queued'`
 
-// turnAmong selects the account whose turn it is among some turns, of those that
-// have a job waiting, and more of its columns.
-func turnAmong(more, turns, waiting string) string {
-	return `SELECT ` + strings.TrimSuffix("account_id, "+more, ", ") + ` FROM ` + turns + ` queued > 0
+// turnAmong selects the account whose turn it is, of those that have a job waiting.
+func turnAmong(waiting string) string {
+	return `SELECT account_id FROM job_turns AS turns WHERE queued > 0
 	AND EXISTS (SELECT 1 FROM jobs WHERE jobs.account_id = turns.account_id AND ` + waiting + `)
 	ORDER BY running, began_at, account_id LIMIT 1`
 }
 
-// firstJob selects the oldest of an account's jobs that wait.
-func firstJob(account, waiting string) string {
-	return `SELECT jobs.seq FROM jobs WHERE jobs.account_id = (` + account + `) AND ` + waiting + ` ORDER BY jobs.seq LIMIT 1`
+// firstJob selects the oldest job that waits of the account whose turn it is.
+func firstJob(waiting string) string {
+	return `SELECT jobs.seq FROM jobs WHERE jobs.account_id = (SELECT account_id FROM turn) AND ` + waiting + ` ORDER BY jobs.seq LIMIT 1`
 }
 
 // kinds are those of a claim, as its statement takes them. Jobs of a release that
@@ -128,7 +116,7 @@ func (s QueueStore) claimJob(ctx context.Context, lease string, known []string) 
 	if s.dialect == Postgres {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
-		err = s.queryAlone(ctx, claimPostgres, lease, toMicros(s.now()), kinds, s.region).Scan(found...)
+		err = s.queryAlone(ctx, claimPostgres, lease, toMicros(s.now()), kinds).Scan(found...)
 	} else {
 		err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 			var callID string

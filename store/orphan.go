@@ -83,17 +83,9 @@ func (s UpkeepStore) sweepBlobs(ctx context.Context, most, limit int) (int, erro
 	return w.removed, nil
 }
 
-// sweptAs is whose files were looked at: a region's, where it keeps its own.
-func (w *sweep) sweptAs() string {
-	if w.ownFiles {
-		return w.region
-	}
-	return ""
-}
-
 // sweptTo returns how far the blobs were looked at; "" is their beginning.
 func (w *sweep) sweptTo(ctx context.Context) (place string, err error) {
-	err = w.read.NewRaw("SELECT place FROM sweeps WHERE region = ?", w.sweptAs()).Scan(ctx, &place)
+	err = w.read.NewRaw("SELECT place FROM sweeps WHERE region = ''").Scan(ctx, &place)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -102,8 +94,7 @@ func (w *sweep) sweptTo(ctx context.Context) (place string, err error) {
 
 func (w *sweep) noteSwept(ctx context.Context, place string) error {
 	return w.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("INSERT INTO sweeps (region, place) VALUES (?, ?) ON CONFLICT (region) DO UPDATE SET place = EXCLUDED.place",
-			w.sweptAs(), place).Exec(ctx)
+		_, err := tx.NewRaw("INSERT INTO sweeps (region, place) VALUES ('', ?) ON CONFLICT (region) DO UPDATE SET place = EXCLUDED.place", place).Exec(ctx)
 		return err
 	})
 }

@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 )
 
@@ -22,26 +19,6 @@ type PinError struct {
 
 func (e *PinError) Error() string {
 	return fmt.Sprintf("%d files of the job are missing", len(e.FileIDs))
-}
-
-// ScatteredError says that no region keeps all that a job needs.
-type ScatteredError struct {
-	Regions map[string]string // those of the job's files, by the ids of these
-}
-
-func (e *ScatteredError) Error() string { return "the files of the job are in several regions" }
-
-// scattered returns the ScatteredError that the database has found, or the error.
-func scattered(err error) error {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) || pg.Code != codeFilesScattered {
-		return err
-	}
-	var found ScatteredError
-	if jsonErr := json.Unmarshal([]byte(pg.Detail), &found.Regions); jsonErr != nil {
-		return err
-	}
-	return &found
 }
 
 type pinRow struct {

@@ -229,17 +229,10 @@ func (s QueueStore) lookForJobs(ctx context.Context, known []string, g *gate) {
 	}
 }
 
-// jobsWait reports whether jobs of known kinds wait for a worker of this region.
+// jobsWait reports whether jobs of known kinds wait.
 func (s QueueStore) jobsWait(ctx context.Context, known []string) (bool, error) {
 	kinds := bun.List(append([]string{""}, known...))
-	waiting := func(state string) *bun.SelectQuery {
-		return s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", state).Where("kind IN (?)", kinds)
-	}
-	wait, err := waiting(jobQueued).Exists(ctx)
-	if err == nil && !wait && s.dialect == Postgres {
-		wait, err = waiting(jobBound).Where("region = ?", s.region).Exists(ctx)
-	}
-	return wait, err
+	return s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", jobQueued).Where("kind IN (?)", kinds).Exists(ctx)
 }
 
 // listen wakes a worker when this process is told of a job, on a connection of its

@@ -74,9 +74,6 @@ type Config struct {
 	// Region is where this process runs; empty is DefaultRegion. It is part of
 	// the ids that the process makes.
 	Region string
-	// OwnFiles tells that each region keeps files of its own, which no other reaches.
-	// It has no effect on SQLite, which is one machine's.
-	OwnFiles bool
 	// Machine is the clock of this machine; nil is time.Now. On PostgreSQL it is
 	// compared with the database's, whose time counts.
 	Machine func() time.Time
@@ -108,7 +105,6 @@ type base struct {
 	path         string // of the SQLite database; empty with PostgreSQL
 	dataDir      string
 	region       string
-	ownFiles     bool    // regions reach their own files only; PostgreSQL only
 	write        *bun.DB // SQLite: the writer's connection, and one for what is read beside it
 	pages        *bun.DB // a small pool for what pages read (ForPages)
 	writer       *writer // SQLite only
@@ -148,7 +144,6 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		idle: idleness{tell: make(chan struct{}, 1)},
 	}}
 	c.renewEvery = leaseEvery
-	c.ownFiles = cfg.OwnFiles && isPostgres(cfg.URL)
 	s := c.assemble()
 	chooseClock(c, cfg)
 	if s.log == nil {

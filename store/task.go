@@ -123,15 +123,6 @@ func (s UpkeepStore) Upkeep() []Task {
 		{Name: "note balances of old postings", Every: time.Hour, Do: func(ctx context.Context) error { return s.ledger.NoteBalances(ctx, 10*batch) }},
 		{Name: "check a closed month", Every: 24 * time.Hour, Do: s.checkSomeMonth},
 	}
-	if s.ownFiles { // No region reaches what another keeps.
-		tasks = append(tasks,
-			Task{Name: "expire files in " + s.region, Every: time.Minute, Do: func(ctx context.Context) error {
-				return rounds(ctx, batch, s.deleteExpiredFiles, s.deleteSpentInputs)
-			}},
-			Task{Name: "sweep orphaned blobs in " + s.region, Every: time.Hour, Do: sweep},
-			Task{Name: "look for bound jobs that wait", Every: time.Minute, Do: s.tellBound},
-		)
-	}
 	if s.retention > 0 {
 		tasks = append(tasks, Task{Name: "archive", Every: 6 * time.Hour, Do: s.archive.archiveOld, Term: archiveTerm})
 	}

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"fmt"
-	"maps"
 	"testing"
 	"time"
 
@@ -26,19 +25,10 @@ var turnsDiffer = map[string]string{
 		under_way <> (SELECT COALESCE(SUM(under_way), 0) FROM receivers AS r WHERE r.account_id = s.account_id)`,
 }
 
-// boundDiffer does so where jobs wait for regions.
-const boundDiffer = `SELECT COUNT(*) FROM bound_turns AS t WHERE
-	queued <> (SELECT COUNT(*) FROM jobs AS j WHERE j.account_id = t.account_id AND j.region = t.region AND j.state = 'bound') OR
-	running <> (SELECT COUNT(*) FROM jobs AS j WHERE j.account_id = t.account_id AND j.region = t.region AND j.state = 'running')`
-
 // checkTurns fails the test when the tables of turns are not true.
 func checkTurns(t testing.TB, s *store.Store) {
 	t.Helper()
-	differ := maps.Clone(turnsDiffer)
-	if s.Dialect() == store.Postgres {
-		differ["bound_turns"] = boundDiffer
-	}
-	for what, query := range differ {
+	for what, query := range turnsDiffer {
 		var wrong int
 		if err := s.DB().NewRaw(query).Scan(t.Context(), &wrong); err != nil || wrong != 0 {
 			t.Errorf("%s: %d rows are wrong, %v", what, wrong, err)

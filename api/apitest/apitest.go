@@ -47,8 +47,6 @@ type Options struct {
 	Change func(*api.Config)
 	// TrustedIPHeader is the edge's.
 	TrustedIPHeader string
-	// OwnFiles tells that other regions do not reach its files, where there are any.
-	OwnFiles bool
 }
 
 // Server is a running API with one account and one key.
@@ -85,7 +83,7 @@ func New(t testing.TB, o Options) *Server {
 		o.Operations = []schema.Row[*operation.Env]{Echo(nil), JSON()}
 	}
 	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, Operations: o.Operations, Registry: prometheus.NewRegistry(), db: *o.DB}
-	s.Store = o.DB.OpenAs(t, store.Config{Now: s.Clock.Now, Blobs: o.Blobs, OwnFiles: o.OwnFiles})
+	s.Store = o.DB.OpenAs(t, store.Config{Now: s.Clock.Now, Blobs: o.Blobs})
 	lease, err := s.Store.Acquire(context.WithoutCancel(t.Context()), t.TempDir())
 	if err != nil {
 		t.Fatalf("acquire a lease: %v", err)

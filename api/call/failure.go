@@ -18,7 +18,7 @@ func Fault(err error) *apierror.Error {
 	if errors.As(err, &known) {
 		return known
 	}
-	for _, classify := range []func(error) *apierror.Error{operation.Failure, moneyError, quotaError, webhookError, elsewhere} {
+	for _, classify := range []func(error) *apierror.Error{operation.Failure, moneyError, quotaError, webhookError} {
 		if e := classify(err); e != nil {
 			e.Cause = err
 			return e

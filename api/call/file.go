@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -125,60 +124,6 @@ func (c *paidCall) unpinned(missing *store.PinError) error {
 		}
 	}
 	return faults
-}
-
-// scattered names the fields of a job's request whose files no region has together.
-func scattered(files []schema.StoredFile, apart *store.ScatteredError) error {
-	var faults schema.Faults
-	for _, file := range files {
-		if region := apart.Regions[file.ID]; region != "" {
-			faults.Add(file.Field, "is kept in the region %s, and not all that this request needs is: upload its files in one region, and send it there", region)
-		}
-	}
-	return faults
-}
-
-// ElsewhereError says that what a call reads is kept in another region, which this
-// one does not reach; nothing was held.
-type ElsewhereError struct{ Region string }
-
-func (e *ElsewhereError) Error() string {
-	return "This request needs a file that is kept in the region " + e.Region + ", and has come to another. Send it there, " +
-		`or ask for a job ("response": "async"), which runs where its files are. Nothing was billed.`
-}
-
-// elsewhere tells clients of it.
-func elsewhere(err error) *apierror.Error {
-	var e *ElsewhereError
-	if !errors.As(err, &e) {
-		return nil
-	}
-	return &apierror.Error{Code: apierror.StorageUnavailable, Message: e.Error()}
-}
-
-// near refuses a call that is waited for where another region keeps its files. Jobs
-// go to where theirs are.
-func near(ctx context.Context, c *paidCall) error {
-	files := c.call.StoredFiles()
-	if len(files) == 0 || c.call.Response == schema.Async {
-		return nil
-	}
-	ids := make([]string, len(files))
-	for i, file := range files {
-		ids[i] = file.ID
-	}
-	regions, err := c.store.FileRegions(ctx, c.Caller.Account.ID, ids)
-	if err != nil {
-		return err
-	}
-	keepers := slices.Compact(slices.Sorted(maps.Values(regions)))
-	switch {
-	case len(keepers) > 1:
-		return scattered(files, &store.ScatteredError{Regions: regions})
-	case len(keepers) == 1 && !c.store.Reaches(keepers[0]):
-		return &ElsewhereError{Region: keepers[0]}
-	}
-	return nil
 }
 
 // textBody is a short result in memory.

@@ -26,7 +26,7 @@ func newMetrics(registry prometheus.Registerer, stats func() render.Stats) *metr
 			Name: "relaypdf_step_seconds", Help: "Steps of paid calls by operation.", Buckets: latencyBuckets,
 		}, []string{"operation", "step"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "relaypdf_calls_total", Help: "Paid calls by operation and outcome: ok, enqueued, replayed, canceled, returned, elsewhere (another region has its files) or the error's code.",
+			Name: "relaypdf_calls_total", Help: "Paid calls by operation and outcome: ok, enqueued, replayed, canceled, returned or the error's code.",
 		}, []string{"operation", "outcome"}),
 		money: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "relaypdf_charged_microdollars_total", Help: "Money charged by operation.",

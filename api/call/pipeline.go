@@ -132,7 +132,6 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 	defer p.running.Done()
 	c := &paidCall{Pipeline: p, Request: request, trace: p.tracer.Parent(ctx)}
 	err := c.carryOut(ctx, steps)
-	var away *ElsewhereError
 	switch {
 	case errors.Is(err, errReplayed):
 		p.metrics.call(request.Operation.Name, "replayed", 0)
@@ -140,9 +139,6 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 		p.metrics.call(request.Operation.Name, "enqueued", 0)
 	case err != nil && ctx.Err() != nil:
 		p.metrics.call(request.Operation.Name, "canceled", 0)
-		return nil, c.verdict, err
-	case errors.As(err, &away):
-		p.metrics.call(request.Operation.Name, "elsewhere", 0)
 		return nil, c.verdict, err
 	case err != nil:
 		p.metrics.call(request.Operation.Name, string(Fault(err).Code), 0)
@@ -305,12 +301,12 @@ func (c *paidCall) pin(ctx context.Context) error {
 // admit refuses what the run would refuse at once, before it costs a hold and
 // its release. An earlier call's answer needs no run, so a call that may be a
 // repeat goes on.
-func (c *paidCall) admit(ctx context.Context) error {
+func (c *paidCall) admit(context.Context) error {
 	if why := c.Operation.WhyOff(); why != "" {
 		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: why}
 	}
-	if err := near(ctx, c); err != nil || c.IdempotencyKey != "" || c.call.Response == schema.Async {
-		return err
+	if c.IdempotencyKey != "" || c.call.Response == schema.Async {
+		return nil
 	}
 	return c.call.Admit(c.env())
 }
@@ -371,7 +367,6 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		err := c.store.Begin(context.WithoutCancel(ctx), call)
 		var claimed *store.ClaimedError
 		var missing *store.PinError
-		var apart *store.ScatteredError
 		var limit *store.LimitError
 		switch {
 		case err == nil:
@@ -380,8 +375,6 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 			return true, nil
 		case errors.As(err, &missing):
 			return false, c.unpinned(missing)
-		case errors.As(err, &apart):
-			return false, scattered(c.call.StoredFiles(), apart)
 		case errors.Is(err, store.ErrQuoteUsed):
 			return false, operation.QuoteRefused(err)
 		case errors.Is(err, store.ErrNotFound):

@@ -68,9 +68,6 @@ func (r repeats) replay(ctx context.Context, callID string) error {
 	if err != nil {
 		return err
 	}
-	if call.Mode == schema.Binary && !r.store.Reaches(file.Region) {
-		return &ElsewhereError{Region: file.Region}
-	}
 	r.outcome = &Outcome{
 		CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true,
 		Filename: file.Filename, ContentType: file.ContentType, File: &file,

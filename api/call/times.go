@@ -46,8 +46,7 @@ func endSpan(span *telemetry.Span, err error) {
 	if span == nil {
 		return
 	}
-	var away *ElsewhereError
-	if err != nil && !errors.Is(err, errEnqueued) && !errors.Is(err, errReplayed) && !errors.As(err, &away) {
+	if err != nil && !errors.Is(err, errEnqueued) && !errors.Is(err, errReplayed) {
 		span.Fail(string(Fault(err).Code))
 	}
 	span.End()

@@ -22,9 +22,6 @@ type Answer struct {
 	http.ResponseWriter
 	// Status is 0 until it has gone out.
 	Status int
-	// PassedOn means that the proxy in front gives the request to another machine, and
-	// that nobody sees this answer: see PassOn.
-	PassedOn bool
 
 	route  string
 	size   int64
@@ -79,23 +76,6 @@ func Note(w http.ResponseWriter, field slog.Attr) {
 	a.fields = append(a.fields, field)
 }
 
-// PassOn asks Fly's proxy, in the answer that is about to go out, to give the request to
-// a machine of a region. It is logged and counted as what it is, a redirect, whatever
-// status it has for those who come without such a proxy.
-func PassOn(w http.ResponseWriter, region string) {
-	w.Header().Set("Fly-Replay", "region="+region)
-	AnswerOf(w).PassedOn = true
-	Note(w, slog.String("passedTo", region))
-}
-
-// outcome is the status that the log, the metrics and the trace show.
-func (a *Answer) outcome() int {
-	if a.PassedOn {
-		return http.StatusTemporaryRedirect
-	}
-	return a.Status
-}
-
 // Left answers a client that left before its answer, which receives nothing: the log
 // shows no 200 that nobody meant.
 func Left(w http.ResponseWriter) {
@@ -134,12 +114,12 @@ func Log(log *slog.Logger, registry prometheus.Registerer, tracer *telemetry.Tra
 			next.ServeHTTP(seen, r)
 			took := time.Since(begin)
 			endSpan(span, r, seen)
-			requests.WithLabelValues(methodLabel(r.Method), seen.route, strconv.Itoa(seen.outcome())).Observe(took.Seconds())
+			requests.WithLabelValues(methodLabel(r.Method), seen.route, strconv.Itoa(seen.Status)).Observe(took.Seconds())
 			log.LogAttrs(r.Context(), slog.LevelInfo, "request", append([]slog.Attr{
 				slog.String("requestId", RequestID(r.Context())),
 				slog.String("method", r.Method),
 				slog.String("route", seen.route),
-				slog.Int("status", seen.outcome()),
+				slog.Int("status", seen.Status),
 				slog.Int64("bytes", seen.size),
 				slog.Duration("took", took),
 			}, seen.fields...)...)
@@ -155,14 +135,14 @@ func endSpan(span *telemetry.Span, r *http.Request, seen *Answer) {
 	span.Rename(methodLabel(r.Method) + " " + seen.route)
 	span.Set("http.request.method", methodLabel(r.Method))
 	span.Set("http.route", seen.route)
-	span.SetInt("http.response.status_code", seen.outcome())
+	span.SetInt("http.response.status_code", seen.Status)
 	span.Set("relaypdf.request", RequestID(r.Context()))
 	for _, field := range seen.fields {
 		if field.Key == "call" {
 			span.Set("relaypdf.call", field.Value.String())
 		}
 	}
-	if status := seen.outcome(); status >= http.StatusInternalServerError {
+	if status := seen.Status; status >= http.StatusInternalServerError {
 		span.Fail(strconv.Itoa(status))
 	}
 	span.End()

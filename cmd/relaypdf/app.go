@@ -134,8 +134,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 	apiConfig := api.Config{
 		AI: model, Limiter: limiter, Registry: a.registry,
 		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
-		Regions: api.Regions{Here: config.Region, Replay: config.RegionReplay, URLs: config.RegionURLs},
-		Brand:   config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices, Without: config.without(),
+		Brand: config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices, Without: config.without(),
 		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep, DrawTime: hooks.DrawTime,
 		Agents: func(d *api.AgentDoor) (http.Handler, error) { return openAgents(d, log) },
 	}
@@ -291,7 +290,7 @@ func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks
 		return nil, err
 	}
 	s, err := store.Open(ctx, store.Config{
-		URL: config.DatabaseURL, SessionURL: config.SessionURL, Conns: config.DatabaseConns, Retention: config.Retention, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, OwnFiles: config.RegionReplay || len(config.RegionURLs) > 0, Machine: hooks.Clock, Logger: log,
+		URL: config.DatabaseURL, SessionURL: config.SessionURL, Conns: config.DatabaseConns, Retention: config.Retention, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Machine: hooks.Clock, Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_DATABASE_URL: %w", err)

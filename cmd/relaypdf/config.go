@@ -75,11 +75,9 @@ type Config struct {
 	Roles                                []string // what the process does: api, web, worker
 	Workers                              int      // jobs run at once; 0: two per core
 	Region                               string
-	RegionReplay                         bool              // files of other regions are asked for by Fly's proxy
-	RegionURLs                           map[string]string // addresses of other regions, where files are not shared
-	APIKey                               string            // client commands only
-	APIURL                               string            // client commands only
-	Profile                              string            // client commands only
+	APIKey                               string // client commands only
+	APIURL                               string // client commands only
+	Profile                              string // client commands only
 
 	// Warnings are remarks about settings that are valid and yet probably not
 	// what was meant, such as an unknown RELAYPDF_* variable.

@@ -88,6 +88,7 @@ var dropped = map[string]string{
 	"RELAYPDF_EDGE_PURGE_URL":         "tell caches to forget by the commands in docs/edge.md",
 	"RELAYPDF_OFFICE_SLOTS":           "it follows from RELAYPDF_MEMORY and the cores, and is at most RELAYPDF_RENDER_SLOTS where that is set",
 	"RELAYPDF_OWN_HOSTS":              "close the ports that are not public by a firewall, also at the machine's public address",
+	"RELAYPDF_REGION_URLS":            "all regions have to reach the same files: set RELAYPDF_BLOBS to one bucket for all",
 	"RELAYPDF_RENDER_QUEUE":           "32 documents may wait for each of RELAYPDF_RENDER_SLOTS",
 	"RELAYPDF_TRUSTED_COUNTRY_HEADER": "countries are no longer shown",
 }

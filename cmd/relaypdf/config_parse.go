@@ -354,27 +354,6 @@ func parseSecretKey(text string) (string, error) {
 	return text, nil
 }
 
-// parseRegionURLs reads where files of other regions are read.
-func parseRegionURLs(c *Config, text string) error {
-	if c.RegionReplay = text == "fly"; c.RegionReplay {
-		return nil
-	}
-	list, err := parseList(text)
-	if err != nil {
-		return err
-	}
-	c.RegionURLs = map[string]string{}
-	for _, one := range list {
-		region, address, ok := strings.Cut(one, "=")
-		base, err := parseBaseURL(address)
-		if !ok || err != nil || store.CheckRegion(region) != nil || c.RegionURLs[region] != "" {
-			return errors.New("is not a list of regions; write fly, or fra=https://fra.pdf.example.com,iad=https://iad.pdf.example.com")
-		}
-		c.RegionURLs[region] = base
-	}
-	return nil
-}
-
 func parseRegion(text string) (string, error) {
 	if store.CheckRegion(text) != nil {
 		return "", errors.New("is not a region; use three lower-case letters or digits, such as fra")

@@ -409,12 +409,6 @@ var settings = []setting{
 		apply:      into(func(c *Config) *string { return &c.Region }, parseRegion),
 	},
 	{
-		name: "region-urls", group: groupServer,
-		doc: "How files are read that another region keeps, where regions do not share `RELAYPDF_BLOBS`: `fly` has Fly's proxy ask a machine there (`fly-replay`), " +
-			"`fra=https://fra.pdf.example.com,iad=https://iad.pdf.example.com` sends clients to its address (307). Empty: all regions reach the same files.",
-		apply: parseRegionURLs,
-	},
-	{
 		name: "api-key", group: groupClient, secret: true,
 		doc:   "Key with which the command line calls a server.",
 		apply: into(func(c *Config) *string { return &c.APIKey }, parseText),

@@ -506,18 +506,3 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
-
-func TestRegionURLs(t *testing.T) {
-	var c Config
-	if err := parseRegionURLs(&c, "fra=https://fra.example.com/, iad=http://10.0.0.1:8787"); err != nil || c.RegionReplay || len(c.RegionURLs) != 2 || c.RegionURLs["fra"] != "https://fra.example.com" {
-		t.Errorf("got %v, %v, %v", c.RegionURLs, c.RegionReplay, err)
-	}
-	if err := parseRegionURLs(&c, "fly"); err != nil || !c.RegionReplay {
-		t.Errorf("fly: %v, %v", c.RegionReplay, err)
-	}
-	for _, wrong := range []string{"fra", "fra=", "fra=ftp://x", "frankfurt=https://x.example", "fra=https://a.example,fra=https://b.example", "fra=https://u:p@x.example"} {
-		if err := parseRegionURLs(&c, wrong); err == nil {
-			t.Errorf("%q is taken", wrong)
-		}
-	}
-}
