@@ -43,7 +43,7 @@ func openBlobs(config Config) (blob.Store, error) {
 		return blob.NewDisk(config.Blobs.dir)
 	}
 	bucket := config.Blobs.bucket
-	bucket.AccessKey, bucket.SecretKey, bucket.SessionToken = config.S3AccessKey, config.S3SecretKey, config.S3SessionToken
+	bucket.AccessKey, bucket.SecretKey = config.S3AccessKey, config.S3SecretKey
 	roots, err := render.LoadRoots(config.ExtraCA)
 	if err != nil {
 		return nil, err

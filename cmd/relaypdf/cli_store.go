@@ -19,7 +19,7 @@ import (
 )
 
 // dataSettings say where the data is.
-var dataSettings = []string{"data-dir", "database-url", "database-session-url", "blobs", "s3-access-key", "s3-secret-key", "s3-session-token", "extra-ca"}
+var dataSettings = []string{"data-dir", "database-url", "database-session-url", "blobs", "s3-access-key", "s3-secret-key", "extra-ca"}
 
 // loadSettings reads the settings for a command. What is wrong with them is a
 // mistake of the command line's kind.

@@ -20,14 +20,13 @@ import (
 // Config is every setting of the program, parsed and checked. The table in
 // config_table.go fills it; nothing else reads the environment.
 type Config struct {
-	File            string // settings file that was read; empty: none
-	Listen          string // host:port of the public listener; port 0 picks a free one
-	BaseURL         string // public address without a trailing slash; every link is built from it
-	DataDir         string // absolute folder of the database and the stored files
-	DatabaseURL     string // sqlite:///… or postgres://…
-	SessionURL      string // postgres://… without a pooler; empty is DatabaseURL
-	Retention       int    // whole months of history that stay; 0 is all
-	DatabaseConns   int
+	File            string   // settings file that was read; empty: none
+	Listen          string   // host:port of the public listener; port 0 picks a free one
+	BaseURL         string   // public address without a trailing slash; every link is built from it
+	DataDir         string   // absolute folder of the database and the stored files
+	DatabaseURL     string   // sqlite:///… or postgres://…
+	SessionURL      string   // postgres://… without a pooler; empty is DatabaseURL
+	Retention       int      // whole months of history that stay; 0 is all
 	RedisURL        string   // empty counts rate limits in memory
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
 	Fonts           string   // folder of typefaces besides the system's
@@ -52,9 +51,9 @@ type Config struct {
 
 	// Where the stored files are, and who asks for what is in buckets; without a key
 	// it is found as Amazon's programs do.
-	Blobs                                    blobPlace
-	BlobsRedirect                            bool // downloads of results are sent to the bucket
-	S3AccessKey, S3SecretKey, S3SessionToken string
+	Blobs                    blobPlace
+	BlobsRedirect            bool // downloads of results are sent to the bucket
+	S3AccessKey, S3SecretKey string
 
 	// Of a provider of OpenID Connect; an empty issuer is none.
 	OIDCIssuer, OIDCClientID, OIDCClientSecret, OIDCName string

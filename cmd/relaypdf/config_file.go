@@ -84,12 +84,14 @@ var dropped = map[string]string{
 	"RELAYPDF_AI_TIMEOUT":             "the model has at most 2 minutes",
 	"RELAYPDF_BLOBS_CACHE":            "files are read from the bucket each time; delete blobs-cache in the data folder",
 	"RELAYPDF_BLOBS_FORMER":           "files are read from RELAYPDF_BLOBS only; a backup and its restore move them there",
+	"RELAYPDF_DATABASE_CONNS":         "write ?pool_max_conns=16 at the end of RELAYPDF_DATABASE_URL",
 	"RELAYPDF_DATABASE_READ_URL":      "lists are read from RELAYPDF_DATABASE_URL",
 	"RELAYPDF_EDGE_PURGE_URL":         "tell caches to forget by the commands in docs/edge.md",
 	"RELAYPDF_OFFICE_SLOTS":           "it follows from RELAYPDF_MEMORY and the cores, and is at most RELAYPDF_RENDER_SLOTS where that is set",
 	"RELAYPDF_OWN_HOSTS":              "close the ports that are not public by a firewall, also at the machine's public address",
 	"RELAYPDF_REGION_URLS":            "all regions have to reach the same files: set RELAYPDF_BLOBS to one bucket for all",
 	"RELAYPDF_RENDER_QUEUE":           "32 documents may wait for each of RELAYPDF_RENDER_SLOTS",
+	"RELAYPDF_S3_SESSION_TOKEN":       "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and neither of RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY",
 	"RELAYPDF_TRUSTED_COUNTRY_HEADER": "countries are no longer shown",
 }
 

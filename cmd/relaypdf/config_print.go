@@ -29,7 +29,10 @@ func (v settingValue) shown() string {
 func (c *Config) WriteTable(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SETTING\tVALUE\tFROM")
-	for _, v := range c.values {
+	for i, v := range c.values {
+		if i == 0 || v.row.topic != c.values[i-1].row.topic {
+			fmt.Fprintf(table, "\n%s\n", v.row.topic)
+		}
 		value := v.shown()
 		if value == "" {
 			value = "-"
@@ -76,6 +79,7 @@ func (c *Config) memoryPlan() (plan.Plan, string) {
 // settingJSON is one setting in the output of `relaypdf config --json`.
 type settingJSON struct {
 	Name   string `json:"name"`
+	Topic  string `json:"topic"`
 	Flag   string `json:"flag"`
 	Value  string `json:"value"`
 	From   string `json:"from"`
@@ -97,7 +101,7 @@ func (c *Config) WriteJSON(w io.Writer) error {
 	out.Warnings = append([]string{}, c.Warnings...) // [] and not null
 	for _, v := range c.values {
 		out.Settings = append(out.Settings, settingJSON{
-			Name: v.row.variable(), Flag: "--" + v.row.name, Value: v.shown(),
+			Name: v.row.variable(), Topic: string(v.row.topic), Flag: "--" + v.row.name, Value: v.shown(),
 			From: v.origin, Secret: v.row.secret, Doc: v.row.doc,
 		})
 	}
@@ -114,6 +118,9 @@ func writeSettingsMarkdown(w io.Writer) error {
 	b.WriteString("| Variable | Default | What it does |\n|---|---|---|\n")
 	for i := range settings {
 		s := &settings[i]
+		if i == 0 || s.topic != settings[i-1].topic {
+			fmt.Fprintf(&b, "| **%s** | | |\n", s.topic)
+		}
 		doc := s.doc
 		if s.secret {
 			doc += " Secret."

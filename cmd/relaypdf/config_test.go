@@ -414,7 +414,7 @@ func TestWriteJSON(t *testing.T) {
 		t.Fatalf("got %d settings and warnings %v, want %d and an array", len(got.Settings), got.Warnings, len(settings))
 	}
 	i := slices.IndexFunc(got.Settings, func(s settingJSON) bool { return s.Name == "RELAYPDF_MAX_BODY" })
-	want := settingJSON{Name: "RELAYPDF_MAX_BODY", Flag: "--max-body", Value: "2MiB", From: "environment", Doc: "Largest request body."}
+	want := settingJSON{Name: "RELAYPDF_MAX_BODY", Topic: string(topicRequests), Flag: "--max-body", Value: "2MiB", From: "environment", Doc: "Largest request body."}
 	if i < 0 || got.Settings[i] != want {
 		t.Errorf("got %+v, want %+v", got.Settings, want)
 	}
@@ -422,7 +422,10 @@ func TestWriteJSON(t *testing.T) {
 
 // TestSettingsTable checks what every row must have.
 func TestSettingsTable(t *testing.T) {
-	seen := map[string]bool{}
+	if len(settings) > 60 {
+		t.Errorf("there are %d settings, want 60 at most: drop one for each that is added", len(settings))
+	}
+	seen, topics := map[string]bool{}, map[settingTopic]bool{}
 	for i := range settings {
 		s := &settings[i]
 		if seen[s.name] || s.name != strings.ToLower(s.name) {
@@ -432,9 +435,13 @@ func TestSettingsTable(t *testing.T) {
 		if !strings.HasSuffix(s.doc, ".") || strings.ContainsAny(s.doc, "|\n") {
 			t.Errorf("%s: the doc must be sentences that fit a table: %q", s.name, s.doc)
 		}
-		if s.group == "" || s.apply == nil {
-			t.Errorf("%s: group and apply are missing", s.name)
+		if s.topic == "" || s.group == "" || s.apply == nil {
+			t.Errorf("%s: topic, group or apply is missing", s.name)
 		}
+		if i > 0 && s.topic != settings[i-1].topic && topics[s.topic] {
+			t.Errorf("%s: the settings of the topic %q must stand together", s.name, s.topic)
+		}
+		topics[s.topic] = true
 		if (s.derive == nil) != (s.derivation == "") || (s.derive != nil && s.fallback != "") {
 			t.Errorf("%s: wants a fallback, or both derive and derivation, or neither", s.name)
 		}
@@ -460,7 +467,11 @@ func TestMarkdownListsEverySetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(buf.String()), "\n")
-	if got, want := len(lines), len(settings)+2; got != want {
+	topics := map[settingTopic]bool{}
+	for i := range settings {
+		topics[settings[i].topic] = true
+	}
+	if got, want := len(lines), len(settings)+len(topics)+2; got != want {
 		t.Errorf("got %d lines, want %d", got, want)
 	}
 	for _, line := range lines {

@@ -20,7 +20,7 @@ type Config struct {
 	Region string
 	// AccessKey and SecretKey say who asks; empty finds them as Amazon's programs do: in
 	// AWS_ACCESS_KEY_ID and its like, in ~/.aws/credentials, in the machine's role.
-	AccessKey, SecretKey, SessionToken string
+	AccessKey, SecretKey string
 	RootCAs                            *x509.CertPool   // nil: the system's
 	TempDir                            string           // for what is sent and has no known length; empty: the system's
 	Now                                func() time.Time // nil: time.Now

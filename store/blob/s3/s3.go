@@ -56,7 +56,7 @@ var _ blob.Store = (*Store)(nil)
 
 // New returns the blobs of a bucket, which is not asked anything yet.
 func New(cfg Config) (*Store, error) {
-	keys := credentials.NewStaticV4(cfg.AccessKey, cfg.SecretKey, cfg.SessionToken)
+	keys := credentials.NewStaticV4(cfg.AccessKey, cfg.SecretKey, "")
 	if cfg.AccessKey == "" {
 		// The order of Amazon's own programs. IAM asks the machine's own address.
 		keys = credentials.NewChainCredentials([]credentials.Provider{
