@@ -21,9 +21,9 @@ type Config struct {
 	// AccessKey and SecretKey say who asks; empty finds them as Amazon's programs do: in
 	// AWS_ACCESS_KEY_ID and its like, in ~/.aws/credentials, in the machine's role.
 	AccessKey, SecretKey string
-	RootCAs                            *x509.CertPool   // nil: the system's
-	TempDir                            string           // for what is sent and has no known length; empty: the system's
-	Now                                func() time.Time // nil: time.Now
+	RootCAs              *x509.CertPool   // nil: the system's
+	TempDir              string           // for what is sent and has no known length; empty: the system's
+	Now                  func() time.Time // nil: time.Now
 }
 
 // DefaultRegion is where a bucket is whose address names no region.
