@@ -42,7 +42,7 @@ func (a *API) routes() []route {
 			headers: []string{wire.ResultIDHeader, wire.SizeHeader, "Content-Disposition", "ETag"},
 			others: map[int]string{
 				http.StatusPartialContent:               "The part that the Range header asked for.",
-				http.StatusTemporaryRedirect:            "The file is at Location: in another region, or for a minute in the bucket that it is kept in.",
+				http.StatusTemporaryRedirect:            "The file is at Location for a minute, in the bucket that it is kept in.",
 				http.StatusNotModified:                  "The client has this content: If-None-Match names it.",
 				http.StatusRequestedRangeNotSatisfiable: "The Range header asks for nothing that the file has.",
 			},

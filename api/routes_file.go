@@ -24,8 +24,8 @@ type files struct{ *API }
 type download struct {
 	*API
 	file store.File
-	body *call.Blob // nil: it is elsewhere
-	link string     // in its bucket; empty and no body: in another region
+	body *call.Blob // nil where the bucket sends it
+	link string     // in its bucket; empty where the body is sent
 }
 
 // linker makes addresses under which a blob can be had elsewhere for a while.
