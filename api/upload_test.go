@@ -359,7 +359,7 @@ func TestKeysHaveTheUploadsTheyMade(t *testing.T) {
 		}
 		for id, headers := range map[string][]http.Header{mine: {other, without()}, theirs: {own, other, without()}} {
 			for _, header := range headers {
-				ask("GET", "/v1/files/"+id, header).Refused(t, fault.NotFound)
+				ask("GET", "/v1/files/"+id, header).Refused(t, apierror.NotFound)
 			}
 		}
 		for name, q := range map[string]struct {
@@ -378,10 +378,10 @@ func TestKeysHaveTheUploadsTheyMade(t *testing.T) {
 				t.Errorf("the %s key lists %v, want %v", name, got, q.want)
 			}
 		}
-		ask("DELETE", "/v1/files/"+mine, other).Refused(t, fault.NotFound)
-		ask("DELETE", "/v1/files/"+theirs, own).Refused(t, fault.NotFound)
+		ask("DELETE", "/v1/files/"+mine, other).Refused(t, apierror.NotFound)
+		ask("DELETE", "/v1/files/"+theirs, own).Refused(t, apierror.NotFound)
 		ask("DELETE", "/v1/files/"+mine, own).OK(t)
-		ask("GET", "/v1/files/"+mine, nil).Refused(t, fault.NotFound)
+		ask("GET", "/v1/files/"+mine, nil).Refused(t, apierror.NotFound)
 		ask("DELETE", "/v1/files/"+theirs, nil).OK(t)
 	})
 }

@@ -27,7 +27,6 @@ import (
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/store"
-	"relaypdf/store/blob"
 	"relaypdf/web/docs"
 	"relaypdf/web/mail"
 	"relaypdf/web/payments"
