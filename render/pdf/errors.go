@@ -53,6 +53,9 @@ const (
 	Remains Kind = "remains"
 	// NoArchive is a document that cannot be made PDF/A. Text says why.
 	NoArchive Kind = "no_archive"
+	// NoSheets is a document whose pages cannot be put on sheets without a loss. Text
+	// says why.
+	NoSheets Kind = "no_sheets"
 	// NotEmail is a file that is no email which can be read. Text says why.
 	NotEmail Kind = "not_email"
 )

@@ -54,6 +54,8 @@ func jobsOnOne() map[string]any {
 		RepairJob:     input(""), CropJob: CropArgs{Selection: first, Box: &CropBox{Width: 50, Height: 50}},
 		OptimizeJob:      OptimizeArgs{Input: input(""), Linearize: true, Quality: 50, MaxDPI: 72, Gray: true},
 		ResizeJob:        ResizeArgs{Selection: all, Width: 595, Height: 842},
+		NUpJob:           NUpArgs{Selection: all, PerSheet: 2, Width: 595, Height: 842},
+		BookletJob:       BookletArgs{Input: all.Input, PerSheet: 2, Width: 595, Height: 842},
 		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},
 		AttachJob: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob: NamedAttachments{Input: input("")},
 		ArchiveJob:  ArchiveArgs{Input: input(""), Level: Archive3B},

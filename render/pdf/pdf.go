@@ -1,6 +1,7 @@
 // Package pdf works on existing PDFs. Its handlers run in the children of
 // render/engine, where they parse what a customer sent: with qpdf for the
-// structure of a document, with poppler and MuPDF for what is on its pages.
+// structure of a document, with poppler and MuPDF for what is on its pages, and
+// with pdfcpu to put pages on sheets.
 //
 // Passwords reach the programs in files of the job's own folder, never on a
 // command line, which every process of the machine may read.
@@ -37,6 +38,8 @@ const (
 	CropJob        = "pdf.crop"
 	ResizeJob      = "pdf.resize"
 	OptimizeJob    = "pdf.optimize"
+	NUpJob         = "pdf.nup"
+	BookletJob     = "pdf.booklet"
 
 	ConvertImageJob      = "images.convert"
 	ExtractImagesJob     = "pdf.extract-images"
@@ -63,6 +66,8 @@ func Handlers() engine.Handlers {
 		CropJob:        handle(crop),
 		ResizeJob:      handle(resize),
 		OptimizeJob:    handle(optimize),
+		NUpJob:         handle(nUp),
+		BookletJob:     handle(booklet),
 
 		ConvertImageJob:      handleJSON(convertImage),
 		ExtractImagesJob:     handle(extractImages),

@@ -39,7 +39,8 @@ func qpdfWithin(ctx context.Context, w *engine.Work, job qpdfJob, memory int64) 
 	program := engine.Program{
 		Name: "qpdf", Args: []string{"--job-json-file=" + file}, MaxStdout: maxQPDFOutput, OK: []int{qpdfWarnings}, Memory: memory,
 	}
-	if _, asked := job["requiresPassword"]; asked {
+	_, asked := job["requiresPassword"]
+	if _, checked := job["check"]; asked || checked {
 		program.OK = nil // its exit code is the answer
 	}
 	out, err := w.Exec(ctx, program)

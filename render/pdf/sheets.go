@@ -1,0 +1,399 @@
+package pdf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
+)
+
+// NUpArgs are the arguments of NUpJob.
+type NUpArgs struct {
+	Selection
+	PerSheet int // 2, 3, 4, 6, 8, 9, 12 or 16
+	// Width and Height are those of a sheet in portrait, in points.
+	Width, Height float64
+	// Landscape turns the sheets; nil is whichever shows the first page larger.
+	Landscape *bool
+	Border    bool
+	Margin    float64 // around each page, in points
+	Columns   bool    // fills columns first
+}
+
+// BookletArgs are the arguments of BookletJob.
+type BookletArgs struct {
+	Input
+	PerSheet int // 2 or 4, on each side of a sheet
+	// Width and Height are those of a sheet in portrait, in points.
+	Width, Height float64
+	// Short binds the pages at their short edge.
+	Short bool
+	// Guides draws where to fold and to cut.
+	Guides bool
+}
+
+// nUp puts several pages on each sheet, in the order of the selection.
+func nUp(ctx context.Context, w *engine.Work, args NUpArgs) ([]byte, error) {
+	return nil, compose(ctx, w, args.Selection, args.layout, func(n int) (order []int) {
+		for i := range n {
+			order = append(order, i+1)
+		}
+		return order
+	})
+}
+
+// booklet puts pages on sheets that make a booklet when they are folded.
+func booklet(ctx context.Context, w *engine.Work, args BookletArgs) ([]byte, error) {
+	return nil, compose(ctx, w, Selection{Input: args.Input}, args.layout, func(n int) []int { return bookletOrder(n, args.PerSheet) })
+}
+
+// What cannot be put on sheets, and what to do about it.
+const (
+	imagesInstead = "; make images of its pages and a PDF of those"
+	refusedText   = "has pages that cannot be put on sheets as they are" + imagesInstead
+	undrawnText   = "has comments without an appearance, which would be missing on the sheets" + imagesInstead
+	lostText      = "has text that would be missing on the sheets" + imagesInstead
+)
+
+// compose makes the sheets of a job. pdfcpu arranges pages that qpdf has made plain: not
+// encrypted, with their annotations and fields drawn on them, each of them one object. The
+// result is refused where qpdf finds fault with it, or where letters of the pages are not on
+// the sheets.
+func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(width, height float64) sheetLayout, order func(n int) []int) error {
+	doc, err := openOne(ctx, w, in.Input)
+	if err != nil {
+		return err
+	}
+	selected, numbers, err := selectPages(ctx, doc, in.Pages)
+	if err != nil {
+		return err
+	}
+	info, err := selected.trim(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := allTexts(ctx, selected)
+	if err != nil {
+		return err
+	}
+	plain, s, err := plainPages(ctx, selected)
+	if err != nil {
+		return err
+	}
+	first := s.paper(s.Dict(s.Pages[0].Object))
+	how := arrange(first.size())
+	places := order(len(numbers))
+	if err := checkPages(how.sheets(len(places))); err != nil {
+		return err
+	}
+	if err := plain.stand(s, places); err != nil {
+		return err
+	}
+	sheets := &document{work: w, name: "sheets.pdf", packed: doc.packed, sealed: doc.sealed}
+	if err := impose(w.Path(plain.name), w.Path(sheets.name), how); err != nil {
+		return &Error{Kind: NoSheets, Text: refusedText, cause: err}
+	}
+	if err := sheets.finishSheets(ctx, how, len(places), info); err != nil {
+		return err
+	}
+	made, err := allTexts(ctx, sheets)
+	if err != nil {
+		return err
+	}
+	if lost := missingLetters(text, made); lost > 0 {
+		return &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("%d letters are missing", lost)}
+	}
+	return sheets.write(ctx, qpdfJob{})
+}
+
+// selectPages writes the pages of a selection, repeats included, into a document that is
+// not encrypted. The document keeps what its result is to be again.
+func selectPages(ctx context.Context, doc *document, pages string) (selected *document, numbers []int, err error) {
+	if numbers, err = doc.resolve(pages); err != nil {
+		return nil, nil, err
+	}
+	path := doc.work.Path(doc.name)
+	encrypted, err := contains(path, "/Encrypt")
+	if err != nil {
+		return nil, nil, err
+	}
+	original := *doc
+	if doc.packed, err = contains(path, "/ObjStm"); err != nil {
+		return nil, nil, err
+	}
+	if encrypted {
+		doc.sealed = &original
+	}
+	job := qpdfJob{"decrypt": "", "objectStreams": "disable"}
+	if pages != "" {
+		if doc.pages > maxKeptFrom {
+			return nil, nil, &Error{Kind: TooManyPages, Pages: doc.pages, Max: maxKeptFrom}
+		}
+		job["pages"] = []qpdfJob{{"file": ".", "password": doc.password, "range": rangeText(numbers)}}
+	}
+	selected = &document{work: doc.work, name: "selected.pdf"}
+	if err := doc.writeTo(ctx, selected.name, job); err != nil {
+		return nil, nil, err
+	}
+	if err := selected.count(ctx); err != nil {
+		return nil, nil, selected.damaged(err)
+	}
+	if selected.pages != len(numbers) {
+		return nil, nil, doc.fail(Damaged, fmt.Errorf("%d pages, want %d", selected.pages, len(numbers)))
+	}
+	return selected, numbers, nil
+}
+
+// trim makes each page of a document as large as what is shown of it, so that its text is
+// what can be seen. It returns what the document says of itself.
+func (d *document) trim(ctx context.Context) (info pdffile.Dict, err error) {
+	s, err := d.readStructure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes := s.NewUpdate()
+	for i, page := range s.Pages {
+		entries := s.Dict(page.Object)
+		if entries == nil {
+			return nil, d.fail(Damaged, fmt.Errorf("page %d cannot be read", i+1))
+		}
+		shown := s.paper(entries).box
+		if s.undrawn(entries, shown) {
+			return nil, &Error{Kind: NoSheets, Text: undrawnText, cause: fmt.Errorf("page %d", i+1)}
+		}
+		entries["/MediaBox"], entries["/CropBox"] = shown.array(), shown.array()
+		changes.Set(page.Object, entries)
+	}
+	return information(s.File), d.change(changes)
+}
+
+// drawnKinds are the annotations that readers draw on a page also where the document does
+// not have what they look like.
+var drawnKinds = []string{
+	"/FreeText", "/Highlight", "/Underline", "/StrikeOut", "/Squiggly", "/Square", "/Circle", "/Line", "/Polygon", "/PolyLine", "/Ink",
+}
+
+// undrawn tells whether what is shown of a page has annotations of which only readers know
+// what they look like.
+func (s *structure) undrawn(page pdffile.Dict, shown box) bool {
+	list, _ := s.Target(page["/Annots"]).([]any)
+	return slices.ContainsFunc(list, func(annotation any) bool {
+		entries := s.Entry(annotation)
+		kind, _ := s.Target(entries["/Subtype"]).(string)
+		flags, _ := s.Target(entries["/F"]).(float64)
+		at, _ := s.box(entries["/Rect"])
+		_, seen := at.and(shown)
+		look := s.Target(s.Entry(entries["/AP"])["/N"])
+		return look == nil && seen && int(flags)&hidden == 0 && slices.Contains(drawnKinds, kind)
+	})
+}
+
+// plainPages writes a document with its annotations and fields drawn on the pages, each of
+// which has one stream of content, and reads it.
+func plainPages(ctx context.Context, d *document) (*document, *structure, error) {
+	plain := &document{work: d.work, name: "plain.pdf"}
+	err := d.writeTo(ctx, plain.name, qpdfJob{"generateAppearances": "", "flattenAnnotations": "all", "coalesceContents": "", "objectStreams": "disable", "minVersion": "1.7"})
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := plain.readStructure(ctx)
+	if err == nil && len(s.Pages) != d.pages {
+		err = d.fail(Damaged, fmt.Errorf("%d pages, want %d", len(s.Pages), d.pages))
+	}
+	return plain, s, err
+}
+
+// stand gives the document the pages in the order of their places, from 1, where 0 is an
+// empty page. Each is an object that is drawn upright from its bottom left, and the
+// catalog keeps what is needed to draw it: nothing else has a meaning on sheets.
+func (d *document) stand(s *structure, places []int) error {
+	changes := s.NewUpdate()
+	tree := changes.Reserve()
+	var kids []any
+	for _, n := range places {
+		ref := changes.Reserve()
+		kids = append(kids, ref)
+		page := pdffile.Dict{"/Type": "/Page", "/Parent": tree, "/MediaBox": []any{0, 0, leastSide, leastSide}, "/Resources": pdffile.Dict{}}
+		if n > 0 {
+			if err := s.draw(changes, page, s.Pages[n-1].Object); err != nil {
+				return d.fail(Damaged, fmt.Errorf("page %d: %w", n, err))
+			}
+		}
+		changes.Set(ref, page)
+	}
+	changes.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": kids, "/Count": len(kids)})
+	catalog := pdffile.Dict{"/Type": "/Catalog", "/Pages": tree}
+	for _, key := range []string{"/OCProperties", "/OutputIntents", "/Lang"} {
+		if v := s.Catalog()[key]; v != nil {
+			catalog[key] = v
+		}
+	}
+	changes.Set(s.Root(), catalog)
+	tail, err := changes.Replace()
+	if err != nil {
+		return d.fail(Damaged, err)
+	}
+	return d.append(tail)
+}
+
+var errContent = errors.New("its content cannot be read")
+
+// draw makes a page one that draws another, as it is shown.
+func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) error {
+	source := s.Dict(of)
+	if source == nil {
+		return errContent
+	}
+	var stream pdffile.Stream
+	if content := source["/Contents"]; s.Target(content) != nil || pdffile.Reference(content) != "" {
+		var ok bool
+		if stream, ok = s.Stream(pdffile.Reference(content)); !ok {
+			return errContent
+		}
+	}
+	shown := s.paper(source)
+	entries := pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": shown.box.array(), "/Matrix": shown.upright(), "/Resources": pdffile.Dict{}}
+	for _, key := range []string{"/Filter", "/DecodeParms"} {
+		if v := stream.Entries[key]; v != nil {
+			entries[key] = v
+		}
+	}
+	if resources, ok := s.inherited(source, "/Resources").(pdffile.Dict); ok {
+		entries["/Resources"] = resources
+	}
+	if group := s.Entry(source["/Group"]); group != nil {
+		group = pdffile.Without(group)
+		group["/I"] = true // as that of a page is
+		entries["/Group"] = group
+	}
+	form := changes.Reserve()
+	changes.Set(form, pdffile.Stream{Entries: entries, Content: stream.Content})
+	width, height := shown.size()
+	page["/MediaBox"] = []any{0, 0, width, height}
+	page["/Resources"] = pdffile.Dict{"/XObject": pdffile.Dict{"/P": form}}
+	// pdfcpu leaves the width of its borders to what it draws next.
+	const draws = "1 w /P Do\n"
+	content := changes.Reserve()
+	changes.Set(content, pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(draws)})
+	page["/Contents"] = content
+	return nil
+}
+
+// size is that of a page as it is shown, in points.
+func (p paper) size() (width, height float64) {
+	width, height = (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit
+	if p.turn%180 != 0 {
+		return height, width
+	}
+	return width, height
+}
+
+// upright is the matrix from a page's own units to points from the bottom left of it, as
+// it is shown.
+func (p paper) upright() []any {
+	b, u := p.box, p.unit
+	switch p.turn {
+	case 90:
+		return []any{0, -u, u, 0, -b[1] * u, b[2] * u}
+	case 180:
+		return []any{-u, 0, 0, -u, b[2] * u, b[3] * u}
+	case 270:
+		return []any{0, u, -u, 0, b[3] * u, -b[0] * u}
+	}
+	return []any{u, 0, 0, u, -b[0] * u, -b[1] * u}
+}
+
+// finishSheets gives sheets their guides and the information of the document, and refuses
+// those that are not as many as they have to be, or that qpdf finds fault with.
+func (d *document) finishSheets(ctx context.Context, how sheetLayout, places int, info pdffile.Dict) error {
+	f, err := d.readSelf()
+	if err != nil {
+		return &Error{Kind: NoSheets, Text: refusedText, cause: err}
+	}
+	pages, err := f.Pages(maxInputPages)
+	if want := how.sheets(places); err == nil && len(pages) != want {
+		err = fmt.Errorf("%d sheets, want %d", len(pages), want)
+	}
+	if err != nil {
+		return &Error{Kind: NoSheets, Text: refusedText, cause: err}
+	}
+	changes := f.NewUpdate()
+	if drawn := how.drawGuides(); drawn != "" {
+		guides := changes.Reserve()
+		changes.Set(guides, pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(drawn)})
+		for _, page := range pages {
+			entries := f.Dict(page.Ref)
+			entries["/Contents"] = []any{entries["/Contents"], guides}
+			changes.Set(page.Ref, entries)
+		}
+	}
+	changes.SetInfo(info) // and not what pdfcpu says of itself
+	if err := d.change(changes); err != nil {
+		return err
+	}
+	var exit *engine.ExitError
+	if _, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "check": ""}); errors.As(err, &exit) {
+		return &Error{Kind: NoSheets, Text: refusedText, cause: err}
+	} else if err != nil {
+		return err
+	}
+	d.pages = len(pages)
+	return nil
+}
+
+// drawGuides draws the lines where sheets are folded, dashed, and cut.
+func (l sheetLayout) drawGuides() (content string) {
+	for _, g := range l.guides {
+		dashes := "[4 4]"
+		if g.cut {
+			dashes = "[]"
+		}
+		from, to := [2]float64{0, l.height / 2}, [2]float64{l.width, l.height / 2}
+		if g.upright {
+			from, to = [2]float64{l.width / 2, 0}, [2]float64{l.width / 2, l.height}
+		}
+		content += fmt.Sprintf("q 0.5 G 0.5 w %s 0 d %.2f %.2f m %.2f %.2f l S Q\n", dashes, from[0], from[1], to[0], to[1])
+	}
+	return content
+}
+
+// missingLetters counts the letters and digits of texts that others have not as often. How
+// words and accents are put together depends on where they stand.
+func missingLetters(texts, others []string) (missing int) {
+	counts := map[rune]int{}
+	for sign, pages := range map[int][]string{1: texts, -1: others} {
+		for _, page := range pages {
+			for _, r := range norm.NFKD.String(page) {
+				if unicode.IsLetter(r) || unicode.IsDigit(r) {
+					counts[r] += sign
+				}
+			}
+		}
+	}
+	for _, n := range counts {
+		missing += max(0, n)
+	}
+	return missing
+}
+
+// impose has pdfcpu put the pages of one file on the sheets of another.
+func impose(from, to string, how sheetLayout) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	return imposeSheets(in, out, how)
+}
