@@ -25,7 +25,7 @@ var agentUse = map[string]agent{
 
 	"GET /v1/files": {name: "files_list", use: "Use it to find uploads and results of the last 24 hours."},
 	"POST /v1/files": {
-		name: "files_upload", use: "Use it for a file that several tools shall work on: they take its id as fileId, for 24 hours. A single tool can be given the file itself, or its address.",
+		name: "files_upload", use: "Use it for a file that several tools shall work on: they take its id as fileId, for 24 hours.",
 	},
 	"DELETE /v1/files/{id}": {name: "files_delete", use: "Use it when a result or an upload must not stay reachable for its 24 hours."},
 

@@ -103,6 +103,8 @@ func TestRowsOfPublishedClients(t *testing.T) {
 		{"pdf/crop", body{"file": source, "pages": []any{1, 2}, "box": body{"x": asDouble("20"), "y": asDouble("50"), "width": asDouble("200"), "height": 100}}, pdf, []string{"alpha", "beta", "gamma"}},
 		{"pdf/crop", body{"file": source, "margins": body{"top": "1mm", "left": asDouble("4")}}, pdf, []string{"alpha", "beta", "gamma"}},
 		{"pdf/resize", body{"file": source, "format": "a5", "fit": "contain", "landscape": false, "pages": "1-2"}, pdf, []string{"alpha", "beta", "gamma"}},
+		{"pdf/nup", body{"file": source, "perSheet": 2, "format": "a5", "landscape": true, "border": true, "margin": "1cm", "order": "row", "pages": "1-2"}, pdf, []string{"alpha", "beta"}},
+		{"pdf/booklet", body{"file": source, "perSheet": 2, "format": "a4", "binding": "long", "guides": true}, pdf, []string{"alpha", "beta", "gamma"}},
 		{"pdf/resize", body{"file": source, "width": asDouble("400"), "height": "10cm"}, pdf, []string{"alpha", "beta", "gamma"}},
 		{"pdf/optimize", body{"file": scan, "linearize": true, "imageQuality": 60, "maxImageDpi": 72, "grayscale": true}, pdf, nil},
 		{"pdf/compress-advanced", body{"file": scan, "level": "high"}, pdf, nil},

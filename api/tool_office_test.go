@@ -40,6 +40,7 @@ func TestRowsOnOfficeDocuments(t *testing.T) {
 			{"repair", "", before},
 			{"crop", `,"margins":{"top":"2mm","left":"2mm"}`, before},
 			{"resize", `,"format":"A5","landscape":true`, before},
+			{"nup", `,"perSheet":2`, before},
 			{"optimize", `,"imageQuality":60,"maxImageDpi":72`, before},
 			{"compress-advanced", `,"level":"high","grayscale":true`, before},
 			{"attachments", `,"action":"add","files":[{"file":"YQ==","filename":"a.txt"}]`, before},

@@ -19,6 +19,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/internal/slow"
 	"relaypdf/render"
+	"relaypdf/render/pdf/pdftest"
 )
 
 // inline is a PDF as the value of a field.
@@ -134,6 +135,8 @@ func TestToolsMakePDFs(t *testing.T) {
 		{"optimize", `{` + source + `,"imageQuality":50}`, "optimized.pdf", []string{"alpha", "beta", "gamma"}},
 		{"compress-advanced", `{` + source + `,"level":"high"}`, "compressed.pdf", []string{"alpha", "beta", "gamma"}},
 		{"resize", `{` + source + `,"format":"A5","fit":"contain","pages":"1-2"}`, "resized.pdf", []string{"alpha", "beta", "gamma"}},
+		{"nup", `{` + source + `,"perSheet":4,"format":"A4","border":true,"pages":"2,1"}`, "sheets.pdf", []string{"beta", "alpha"}},
+		{"booklet", `{` + source + `,"guides":true}`, "booklet.pdf", []string{"alpha", "beta", "gamma"}},
 		{"attachments", `{` + source + `,"action":"add","files":[{"file":"YQ==","filename":"a.txt"}]}`, "document.pdf", []string{"alpha", "beta", "gamma"}},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"Ä","page":1,"children":[{"title":"b","page":3.0}]}]}`, "document.pdf", []string{"alpha", "beta", "gamma"}},
 	} {
@@ -244,6 +247,10 @@ func TestToolsFail(t *testing.T) {
 	content := letters("alpha", "beta", "gamma")
 	source := `"file":` + inline(content)
 	locked := inline([]byte(s.Send(t, apitest.Request{Path: "/v1/pdf/protect", Body: `{` + source + `,"userPassword":"geheim"}`}).OK(t).Body))
+	comment := pdftest.Three()
+	comment.Annots = map[int]string{0: "<< /Type /Annot /Subtype /FreeText /Rect [10 10 90 30] /Contents (Look here) /DA (/Helv 12 Tf) >>"}
+	commented := inline(comment.Write())
+	const undrawn = "has comments without an appearance, which would be missing on the sheets; make images of its pages and a PDF of those"
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		path, body string
@@ -263,6 +270,10 @@ func TestToolsFail(t *testing.T) {
 		{"crop", `{` + source + `,"box":{"x":10000,"y":0,"width":3,"height":3},"pages":[2]}`, apierror.InvalidRequest, "box", "leaves nothing of page 2"},
 		{"crop", `{` + source + `,"margins":{"top":"100in","bottom":"100in"}}`, apierror.InvalidRequest, "margins", "leaves nothing of page 1"},
 		{"crop", `{` + source + `,"margins":{}}`, apierror.InvalidRequest, "margins", "cut nothing off: at least one of top, right, bottom, left must be more than 0"},
+		{"nup", `{` + source + `,"perSheet":2,"pages":"2-4"}`, apierror.InvalidRequest, "pages", "goes beyond the end; the document's page count is 3"},
+		{"nup", `{"file":` + commented + `,"perSheet":2}`, apierror.ProcessingFailed, "file", undrawn},
+		{"booklet", `{"file":` + commented + `}`, apierror.ProcessingFailed, "file", undrawn},
+		{"booklet", `{"file":` + locked + `}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted and does not open without one"},
 		{"attachments", `{` + source + `,"action":"extract"}`, apierror.InvalidRequest, "file", "has no attachments"},
 		{"extract-images", `{` + source + `}`, apierror.InvalidRequest, "file", "has no such images on these pages"},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, apierror.InvalidRequest, "bookmarks[0].page", "goes beyond the end; the document's page count is 3"},

@@ -39,6 +39,7 @@ const (
 	PDFRemains          = pdf.Remains
 	PDFNoArchive        = pdf.NoArchive
 	PDFNotEmail         = pdf.NotEmail
+	PDFNoSheets         = pdf.NoSheets
 )
 
 // The limits of a page's image: pixels a side and in all.

@@ -25,13 +25,13 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	short := *doc
 	short.Version, short.ContentEncoding, short.Format, short.Pattern = "", "", "", ""
 	short.MinLength, short.MaxLength, short.MinItems, short.MaxItems, short.MaxProperties, short.MinProperties = nil, nil, nil, nil, nil, nil
-	if doc.Minimum == "0" || doc.Minimum == "1" {
+	if doc.Minimum == "0" || doc.Minimum == "1" || len(doc.Minimum) > 4 {
 		short.Minimum = ""
 	}
-	if len(doc.Maximum) > 4 {
-		short.Maximum = ""
+	if len(doc.Maximum) > 4 || doc.Maximum != "" && strings.Contains(doc.Description, " to "+string(doc.Maximum)) {
+		short.Minimum, short.Maximum = "", "" // which the description says
 	}
-	if doc.Default == false || len(doc.Enum) > 0 && doc.Default == doc.Enum[0] {
+	if doc.Default == false || doc.Default == json.Number("0") || len(doc.Enum) > 0 && doc.Default == doc.Enum[0] {
 		short.Default = nil
 	}
 	short.Description = brief(doc.Description, depth < inputDepth-1)
@@ -63,7 +63,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 
 // longSentences is up to what length, in bytes, a field is described by more than
 // the first sentence. What is left out is told by the refusal of a wrong value.
-const longSentences = 80
+const longSentences = 65
 
 // brief returns the sentences of a description that fit, or the first alone, as of
 // what is but a part of a field.
@@ -193,15 +193,15 @@ func likeOwn(list *jsonschema.Schema, own map[string]string) error {
 	return nil
 }
 
-// answer returns the schema of a tool's answer, or points to an earlier tool that
+// answer returns the schema of a tool's answer, or its type alone where an earlier tool
 // answers alike.
 func (o onceOnly) answer(tool string, doc *jsonschema.Schema) (*jsonschema.Schema, error) {
 	text, err := json.Marshal(doc)
 	if err != nil {
 		return nil, err
 	}
-	if first, seen := o.members[string(text)]; seen && len(text) >= longAnswer {
-		return &jsonschema.Schema{Type: doc.Type, Description: "As of " + first + "."}, nil
+	if o.members[string(text)] != "" && len(text) >= longAnswer {
+		return &jsonschema.Schema{Type: doc.Type}, nil
 	}
 	o.members[string(text)] = tool
 	return doc, nil

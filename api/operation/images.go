@@ -56,8 +56,8 @@ type Viewport struct {
 
 // Clip is a part of a page.
 type Clip struct {
-	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=1000000" jsonschema_description:"Distance of the left edge from the page's, in CSS pixels."`
-	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=1000000" jsonschema_description:"Distance of the top edge from the page's, in CSS pixels."`
+	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=1000000" jsonschema_description:"Left edge, in CSS pixels."`
+	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=1000000" jsonschema_description:"Top edge, in CSS pixels."`
 	Width  float64 `json:"width" jsonschema:"required,minimum=1,maximum=16384" jsonschema_description:"Width in CSS pixels."`
 	Height float64 `json:"height" jsonschema:"required,minimum=1,maximum=16384" jsonschema_description:"Height in CSS pixels."`
 }

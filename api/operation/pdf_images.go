@@ -24,7 +24,7 @@ type FromImagesPage struct {
 	Height    Length `json:"height,omitzero" jsonschema_description:"Height of the pages, written like width. Needs width."`
 	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"Turns the paper by swapping its width and height."`
 	Margin    Margin `json:"margin,omitzero" jsonschema_description:"Page margins. Default: 0."`
-	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,enum=none,default=contain" jsonschema_description:"How an image fits between the margins of a page of a given size: contain shows all of it, cover fills the page and cuts off the rest, fill distorts it, none keeps its size unless it is too large."`
+	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,enum=none,default=contain" jsonschema_description:"How an image is fitted between the margins of a page whose size is given: contain shows all of it, cover fills the page and cuts off the rest, fill distorts it, none keeps its size unless it is too large."`
 }
 
 // Validate checks what the schema cannot state.

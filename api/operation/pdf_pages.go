@@ -25,7 +25,7 @@ type RotateInput struct {
 	Described
 	PDFSource
 
-	Degrees int   `json:"degrees" jsonschema:"required,enum=-270,enum=-180,enum=-90,enum=90,enum=180,enum=270" jsonschema_description:"Clockwise turn in degrees, in addition to the one that a page has: a multiple of 90 from -270 to 270, but not 0."`
+	Degrees int   `json:"degrees" jsonschema:"required,enum=-270,enum=-180,enum=-90,enum=90,enum=180,enum=270" jsonschema_description:"Clockwise turn in degrees, in addition to the one that a page has."`
 	Pages   Pages `json:"pages,omitzero" jsonschema_description:"Pages to turn: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 }
 

@@ -22,7 +22,7 @@ type ProtectInput struct {
 // Permissions say what a reader may do with a protected PDF.
 type Permissions struct {
 	Print    *bool `json:"print,omitempty" jsonschema:"default=true" jsonschema_description:"Print."`
-	HighRes  *bool `json:"highres,omitempty" jsonschema:"default=true" jsonschema_description:"Print in full quality; without it, printing is only possible in low resolution."`
+	HighRes  *bool `json:"highres,omitempty" jsonschema:"default=true" jsonschema_description:"Print in full quality and not in low resolution only."`
 	Copy     *bool `json:"copy,omitempty" jsonschema:"default=true" jsonschema_description:"Copy text and images. Reading aloud stays possible."`
 	Modify   *bool `json:"modify,omitempty" jsonschema:"default=true" jsonschema_description:"Change the content of pages."`
 	Annotate *bool `json:"annotate,omitempty" jsonschema:"default=true" jsonschema_description:"Add and change comments."`

@@ -172,7 +172,7 @@ var Rows = []schema.Row[*Env]{
 		Run:     described(runDeletePages),
 	},
 	row[CompressInput]{
-		Info:    pdfTool("pdf.compress", "Compress a PDF without loss", "Use it when a PDF is too large to send. Images keep their quality."),
+		Info:    pdfTool("pdf.compress", "Compress a PDF without loss", "Use it when a PDF is too large to send."),
 		Example: CompressInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
 		Run:     described(runCompress),
 	},
@@ -189,7 +189,7 @@ var Rows = []schema.Row[*Env]{
 	row[PDFFileInput]{
 		Info: schema.Info{
 			Name: "pdf.info", Summary: "Read the metadata, the page sizes and the permissions of a PDF",
-			Use:   "Use it first when you know nothing of a PDF: its page count, its sizes, whether it is encrypted.",
+			Use:   "Use it first when you know nothing of a PDF.",
 			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFInfo](),
 		},
 		Example: PDFFileInput{PDFSource: examplePDF()},
@@ -210,10 +210,20 @@ var Rows = []schema.Row[*Env]{
 		Example: ResizeInput{PDFSource: examplePDF(), Format: "A4", Landscape: true},
 		Run:     described(runResize),
 	},
+	row[NUpInput]{
+		Info:    pdfTool("pdf.nup", "Put several pages of a PDF on each sheet", "Use it for handouts and to save paper."),
+		Example: NUpInput{PDFSource: examplePDF(), PerSheet: 2, Border: true},
+		Run:     described(runNUp),
+	},
+	row[BookletInput]{
+		Info:    pdfTool("pdf.booklet", "Arrange a PDF as a booklet", "Use it to print on both sides and fold the sheets."),
+		Example: BookletInput{PDFSource: examplePDF(), Format: "A4"},
+		Run:     described(runBooklet),
+	},
 	row[ExtractImagesInput]{
 		Info: schema.Info{
 			Name: "pdf.extract-images", Summary: "Extract the images of a PDF",
-			Use:   "Use it to get photographs and scans out of a PDF as they are in it. For pictures of whole pages take pdf_raster.",
+			Use:   "Use it to get photographs and scans out of a PDF. For pictures of whole pages take pdf_raster.",
 			Price: toolPrice, PriceNote: "JPEGs come as they are, everything else as PNG without its transparency; each image once.", Produces: []string{"application/zip"},
 		},
 		Example: ExtractImagesInput{PDFSource: exampleScan()},
@@ -238,7 +248,7 @@ var Rows = []schema.Row[*Env]{
 		Run:     runRaster,
 	},
 	row[FromImagesInput]{
-		Info: pdfTool("pdf.from-images", "Make a PDF of images", "Use it to make a PDF of scans or photographs, one page for each image."),
+		Info: pdfTool("pdf.from-images", "Make a PDF of images", "Use it for scans or photographs, one page for each image."),
 		Example: FromImagesInput{
 			Files:   []FileItem{{FileSource: FileSource{File: schema.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
 			Options: FromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
@@ -282,7 +292,7 @@ var Rows = []schema.Row[*Env]{
 		Run:     runData,
 	},
 	row[RedactInput]{
-		Info:    warns(pdfTool("pdf.redact", "Redact a PDF: remove words and areas for good", "Use it to black out secrets: they are gone, not covered.")),
+		Info:    warns(pdfTool("pdf.redact", "Redact a PDF: remove words and areas for good", "Use it to black out secrets.")),
 		Example: RedactInput{PDFSource: exampleText(), Terms: []RedactTerm{"Ada Lovelace"}},
 		Run:     described(runRedact),
 	},

@@ -1,0 +1,99 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+
+	"relaypdf/api/schema"
+	"relaypdf/render"
+)
+
+// NUpInput is the input of pdf.nup.
+type NUpInput struct {
+	schema.Common
+	Described
+	PDFSource
+
+	PerSheet  int    `json:"perSheet" jsonschema:"required,enum=2,enum=3,enum=4,enum=6,enum=8,enum=9,enum=12,enum=16" jsonschema_description:"Pages on each sheet. They become smaller where they have to, and never larger."`
+	Pages     Pages  `json:"pages,omitzero" jsonschema_description:"Pages to take, in this order, repeats included: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Format    string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, such as A4. In any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6."`
+	Landscape *bool  `json:"landscape,omitempty" jsonschema_description:"Turns the paper. Default: whichever shows the first page larger."`
+	Border    bool   `json:"border,omitempty" jsonschema:"default=false" jsonschema_description:"Draws a line around each page."`
+	Margin    Length `json:"margin,omitzero" jsonschema_description:"Space around each page: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). Default: 0."`
+	Order     string `json:"order,omitempty" jsonschema:"enum=row,enum=column,default=row" jsonschema_description:"Fills rows or columns first."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *NUpInput) Validate() error {
+	var faults schema.Faults
+	in.validate(&faults)
+	in.Pages.check(&faults, "pages")
+	in.sheets(&faults)
+	return failures(faults)
+}
+
+// leastPage is the shortest side of the room that a margin leaves to a page, in inches.
+const leastPage = 0.1
+
+// sheets is how the pages stand on sheets, and faults what cannot be.
+func (in *NUpInput) sheets(faults *schema.Faults) render.NUp {
+	size := sheetPaper(faults, in.Format)
+	margin := in.Margin.check(faults, "margin", bounds{0, paperBounds.high}, 0) * pointsPerInch
+	room := paper{paperBounds.high, paperBounds.high}
+	for _, landscape := range []bool{false, true} {
+		if in.Landscape == nil || *in.Landscape == landscape {
+			width, height := render.NUpCell(in.PerSheet, size.width, size.height, landscape)
+			room = paper{min(room.width, width/pointsPerInch), min(room.height, height/pointsPerInch)}
+		}
+	}
+	if least := min(room.width, room.height); size != (paper{}) && least-2*margin/pointsPerInch < leastPage {
+		faults.Add("margin", "leaves no room for the pages: it must be less than %s with %d of them on a sheet", in.Margin.text((least-leastPage)/2), in.PerSheet)
+	}
+	return render.NUp{
+		PerSheet: in.PerSheet, Width: size.width, Height: size.height, Landscape: in.Landscape,
+		Border: in.Border, Margin: margin, Columns: in.Order == "column",
+	}
+}
+
+// sheetPaper is the paper that a format names in points, and faults what is none.
+func sheetPaper(faults *schema.Faults, format string) paper {
+	size := sheet(faults, "", cmp.Or(format, "Letter"), Length{}, Length{})
+	return paper{size.width * pointsPerInch, size.height * pointsPerInch}
+}
+
+func runNUp(ctx context.Context, env *Env, in *NUpInput) (schema.Result, error) {
+	var checked schema.Faults // by Validate, which found none
+	how := in.sheets(&checked)
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("sheets")(render.PDFPages{Account: env.Render}.NUp(ctx, file, in.Pages.text(), how))
+	})
+}
+
+// BookletInput is the input of pdf.booklet.
+type BookletInput struct {
+	schema.Common
+	Described
+	PDFSource
+
+	PerSheet int    `json:"perSheet,omitempty" jsonschema:"enum=2,enum=4,default=2" jsonschema_description:"Pages on each side of a sheet. Sheets of 4 are cut in two before they are folded."`
+	Format   string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, such as A4. In any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6."`
+	Binding  string `json:"binding,omitempty" jsonschema:"enum=long,enum=short,default=long" jsonschema_description:"Edge of the pages that is bound: the left of portrait pages is long, their top short."`
+	Guides   bool   `json:"guides,omitempty" jsonschema:"default=false" jsonschema_description:"Draws where to fold (dashed) and to cut."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *BookletInput) Validate() error {
+	var faults schema.Faults
+	in.validate(&faults)
+	sheetPaper(&faults, in.Format)
+	return failures(faults)
+}
+
+func runBooklet(ctx context.Context, env *Env, in *BookletInput) (schema.Result, error) {
+	var checked schema.Faults // by Validate, which found none
+	size := sheetPaper(&checked, in.Format)
+	how := render.Booklet{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}
+	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("booklet")(render.PDFPages{Account: env.Render}.Booklet(ctx, file, how))
+	})
+}
