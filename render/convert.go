@@ -50,6 +50,7 @@ const (
 	ConvertPasswordRequired = office.PasswordRequired
 	ConvertWrongPassword    = office.WrongPassword
 	ConvertExhausted        = office.Exhausted
+	ConvertUnsound          = office.Unsound
 	ConvertNoSuchSheet      = office.NoSuchSheet
 	ConvertNotOffice        = office.NotOffice
 	ConvertNotPage          = office.NotPage
@@ -386,7 +387,7 @@ func convertError(err error) error {
 	var failed *office.Error
 	var tool *PDFError
 	var late *ToolTimeoutError
-	err = office.FromJob(err)
+	err = pdf.FromJob(office.FromJob(err))
 	switch {
 	case errors.As(err, &late):
 		return late
@@ -398,6 +399,8 @@ func convertError(err error) error {
 		return &LimitError{What: "pages", Max: int64(failed.Max)}
 	case errors.As(err, &tool) && tool.Kind == PDFExhausted:
 		return &ConvertError{Reason: ConvertExhausted, Detail: err.Error()}
+	case errors.As(err, &tool) && tool.Kind == PDFUnsound:
+		return &ConvertError{Reason: ConvertUnsound, Detail: err.Error()}
 	}
 	return err
 }

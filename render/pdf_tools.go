@@ -37,6 +37,7 @@ const (
 	PDFNoLanguage       = pdf.NoLanguage
 	PDFNoProgram        = pdf.NoProgram
 	PDFRemains          = pdf.Remains
+	PDFUnsound          = pdf.Unsound
 	PDFNoArchive        = pdf.NoArchive
 	PDFNotEmail         = pdf.NotEmail
 	PDFNoSheets         = pdf.NoSheets

@@ -194,5 +194,5 @@ func ServeEngine(in io.Reader, out io.Writer) error {
 		about, err := json.Marshal(doc)
 		return slices.Concat(about, []byte("\n"), doc.HTML), err
 	})
-	return engine.Serve(in, out, handlers)
+	return engine.Serve(in, out, pdf.Checked(handlers))
 }

@@ -347,6 +347,8 @@ func (e *convertError) detail() apierror.Detail {
 		return apierror.Detail{Field: "password", Message: "is required: the document is protected and does not open without one"}
 	case render.ConvertWrongPassword:
 		return apierror.Detail{Field: "password", Message: "is wrong: it does not open the document"}
+	case render.ConvertUnsound:
+		return apierror.Detail{Field: e.field, Message: "would become a damaged PDF, so no result was returned; report the problem with the request ID"}
 	case render.ConvertExhausted:
 		return apierror.Detail{Field: e.field, Message: "needs more memory or disk space than one document may have, or crashes what reads it"}
 	}

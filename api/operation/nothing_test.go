@@ -15,6 +15,7 @@ func TestNothingToDoIsNotRepeated(t *testing.T) {
 	}{
 		{render.PDFError{Kind: render.PDFNothing, Text: "has text on all of these pages already"}, apierror.InvalidRequest},
 		{render.PDFError{Kind: render.PDFRemains, Text: "cannot be redacted"}, apierror.ProcessingFailed},
+		{render.PDFError{Kind: render.PDFUnsound, Text: "would become a damaged PDF"}, apierror.ProcessingFailed},
 	} {
 		got := Failure(&documentError{field: "file", cause: &test.cause})
 		if got == nil || got.Code != test.want || len(got.Details) != 1 || got.Details[0].Field != "file" {

@@ -34,6 +34,9 @@ func (w *Work) Path(name string) string { return filepath.Join(w.Dir, name) }
 // but must be a regular file, not a link, when the handler returns.
 func (w *Work) Output(name string) { w.outputs = append(w.outputs, name) }
 
+// Outputs returns the names of the results so far.
+func (w *Work) Outputs() []string { return slices.Clone(w.outputs) }
+
 // receiveFiles writes the files that follow a job's header into its folder. A
 // failure to write is full: the rest is read all the same, so that the child
 // can go on. err is the pipe's.

@@ -42,6 +42,8 @@ const (
 	NotPage Reason = "not_page"
 	// TooManyPages is a result of more pages than Max.
 	TooManyPages Reason = "too_many_pages"
+	// Unsound is a document of which the PDF would have errors of structure.
+	Unsound Reason = "unsound"
 	// Exhausted is a document that needs more memory or disk space than a job
 	// may have, or that crashed what worked on it, twice.
 	Exhausted Reason = "exhausted"

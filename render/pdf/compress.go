@@ -14,7 +14,7 @@ const leastGain = 64
 
 // compress writes a document as small as it gets without losing anything:
 // objects go into object streams, and streams are deflated as hard as can be.
-// Where that gains nothing to speak of, the result is the input itself.
+// Where that gains nothing to speak of, the result is the input itself, unless it has errors.
 func compress(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
 	err := writeWhole(ctx, w, args, qpdfJob{
 		"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "9",
@@ -28,7 +28,7 @@ func compress(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
 		return nil, err
 	}
 	if before.Size()-after.Size() < leastGain {
-		return nil, os.Rename(w.Path(args.Name), w.Path(output))
+		return nil, returnSource(ctx, w, args)
 	}
 	return nil, nil
 }

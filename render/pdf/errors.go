@@ -51,6 +51,9 @@ const (
 	NoProgram Kind = "no_program"
 	// Remains is a document from which something could not be taken out. Text says so.
 	Remains Kind = "remains"
+	// Unsound is a document of which the result would have errors of structure. Text
+	// says so.
+	Unsound Kind = "unsound"
 	// NoArchive is a document that cannot be made PDF/A. Text says why.
 	NoArchive Kind = "no_archive"
 	// NoSheets is a document whose pages cannot be put on sheets without a loss. Text

@@ -19,7 +19,7 @@ import (
 // TestMain makes this program its own engine.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "engine" {
-		if err := engine.Serve(os.Stdin, os.Stdout, Handlers()); err != nil {
+		if err := engine.Serve(os.Stdin, os.Stdout, testHandlers()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -28,8 +28,8 @@ type OptimizeArgs struct {
 }
 
 // optimize writes a document as small as it gets. A result is not larger than its
-// source, which is the result itself then, unless the document was to be linearized or
-// images had to become grey.
+// source, which is the result itself then, unless the document was to be linearized,
+// images had to become grey, or the source has errors.
 func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, error) {
 	source := w.Path(args.Input.Name)
 	before, err := os.Stat(source)
@@ -69,7 +69,10 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, e
 		}
 	}
 	// What was changed stands behind the source.
-	return nil, errors.Join(os.Truncate(source, before.Size()), os.Rename(source, w.Path(output)))
+	if err := os.Truncate(source, before.Size()); err != nil {
+		return nil, err
+	}
+	return nil, returnSource(ctx, w, args.Input)
 }
 
 // images makes the images of a document smaller, and tells whether one became grey.

@@ -28,6 +28,21 @@ func qpdf(ctx context.Context, w *engine.Work, job qpdfJob) ([]byte, error) {
 
 // qpdfWithin is qpdf with a bound on its memory in bytes, below that of the job.
 func qpdfWithin(ctx context.Context, w *engine.Work, job qpdfJob, memory int64) ([]byte, error) {
+	out, err := runQPDF(ctx, w, job, engine.Program{Memory: memory})
+	var exit *engine.ExitError
+	_, asked := job["requiresPassword"] // the exit code is the answer
+	if !asked && errors.As(err, &exit) && exit.Code == qpdfWarnings {
+		return out, nil
+	}
+	if name, ok := job["outputFile"].(string); ok && err == nil {
+		err = markSound(w, name)
+	}
+	return out, err
+}
+
+// runQPDF runs a job as a program with bounds of its own. Its error is an
+// *engine.ExitError also where qpdf only warns.
+func runQPDF(ctx context.Context, w *engine.Work, job qpdfJob, program engine.Program) ([]byte, error) {
 	text, err := json.Marshal(job)
 	if err != nil {
 		return nil, err
@@ -36,13 +51,7 @@ func qpdfWithin(ctx context.Context, w *engine.Work, job qpdfJob, memory int64) 
 	if err != nil {
 		return nil, fmt.Errorf("qpdf: %w", err)
 	}
-	program := engine.Program{
-		Name: "qpdf", Args: []string{"--job-json-file=" + file}, MaxStdout: maxQPDFOutput, OK: []int{qpdfWarnings}, Memory: memory,
-	}
-	_, asked := job["requiresPassword"]
-	if _, checked := job["check"]; asked || checked {
-		program.OK = nil // its exit code is the answer
-	}
+	program.Name, program.Args, program.MaxStdout = "qpdf", []string{"--job-json-file=" + file}, maxQPDFOutput
 	out, err := w.Exec(ctx, program)
 	return out, errors.Join(err, os.Remove(file))
 }

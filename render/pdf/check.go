@@ -1,0 +1,172 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/render/engine"
+)
+
+// Checked returns handlers of which each PDF that they write passes qpdf --check, or
+// the job fails with Unsound. These results are named *.pdf; files that are handed out
+// as they were, such as attachments, have other names.
+func Checked(handlers engine.Handlers) engine.Handlers {
+	checked := make(engine.Handlers, len(handlers))
+	for name, handler := range handlers {
+		checked[name] = func(ctx context.Context, w *engine.Work, args json.RawMessage, body []byte) ([]byte, error) {
+			inputs, err := os.ReadDir(w.Dir)
+			if err != nil {
+				return nil, fmt.Errorf("inputs: %w", err)
+			}
+			result, err := handler(ctx, w, args, body)
+			if err == nil {
+				err = toJob(checkResults(ctx, w, inputs, passwordsIn(args)))
+			}
+			return result, err
+		}
+	}
+	return checked
+}
+
+// checkResults fails with Unsound where a PDF that a job wrote has errors. Streams whose
+// data cannot be decoded stay as they are: errors of such are the customer's, where an
+// input has them too.
+func checkResults(ctx context.Context, w *engine.Work, inputs []os.DirEntry, passwords []string) error {
+	for _, name := range w.Outputs() {
+		if !strings.HasSuffix(name, ".pdf") || isSound(w, name) {
+			continue
+		}
+		found, err := check(ctx, w, name, passwords)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			continue
+		}
+		same := found.inData()
+		if same {
+			if same, err = anyInData(ctx, w, inputs, passwords); err != nil {
+				return err
+			}
+		}
+		if !same {
+			return &Error{Kind: Unsound, Text: "would become a damaged PDF, so no result was returned; repair the source first (pdf.repair), or report the problem with the request ID", cause: errors.New(found[0])}
+		}
+	}
+	return nil
+}
+
+// anyInData reports whether an input has errors in the data of its streams.
+func anyInData(ctx context.Context, w *engine.Work, inputs []os.DirEntry, passwords []string) (bool, error) {
+	for _, input := range inputs {
+		if pdf, err := contains(w.Path(input.Name()), "%PDF-"); err != nil || !pdf {
+			continue // it is not there any more, or of another kind
+		}
+		found, err := check(ctx, w, input.Name(), passwords)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(found, dataError.MatchString) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// checkErrors are the lines of qpdf --check that report errors and warnings.
+type checkErrors []string
+
+// dataError matches what qpdf reports of a stream's data, and not of the structure.
+var dataError = regexp.MustCompile(`error decoding stream data for object|stream will be re-processed without filtering|input stream is complete but output may still be valid|^ERROR: page \d+: content stream |^WARNING: page object \d+ \d+ stream |^qpdf: (errors detected|operation succeeded with warnings)`)
+
+// inData reports whether all errors are in the data of streams.
+func (e checkErrors) inData() bool {
+	return !slices.ContainsFunc(e, func(line string) bool { return !dataError.MatchString(line) })
+}
+
+// check has qpdf read all of a file, and returns the errors that it reports. The file
+// opens without a password, or with one of some.
+func check(ctx context.Context, w *engine.Work, name string, passwords []string) (found checkErrors, err error) {
+	for _, password := range append([]string{""}, passwords...) {
+		out, err := runQPDF(ctx, w, qpdfJob{"inputFile": name, "password": password, "check": ""}, engine.Program{Joined: true})
+		var exit *engine.ExitError
+		switch {
+		case err == nil:
+			return nil, nil
+		case !errors.As(err, &exit):
+			return nil, err
+		case exit.Signal != 0:
+			return nil, &Error{Kind: Exhausted, cause: err}
+		}
+		found = nil
+		for line := range strings.Lines(string(out)) {
+			if strings.HasPrefix(line, "WARNING: ") || strings.HasPrefix(line, "ERROR: ") || strings.HasPrefix(line, "qpdf: ") {
+				found = append(found, strings.TrimSpace(line))
+			}
+		}
+		if len(found) == 0 {
+			found = checkErrors{exit.Error()}
+		}
+		if !bytes.Contains(out, []byte("invalid password")) {
+			break
+		}
+	}
+	return found, nil
+}
+
+// passwordsIn returns the passwords among a job's arguments.
+func passwordsIn(args json.RawMessage) (found []string) {
+	var walk func(key string, value any)
+	walk = func(key string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for k, member := range v {
+				walk(k, member)
+			}
+		case []any:
+			for _, member := range v {
+				walk(key, member)
+			}
+		case string:
+			if v != "" && strings.HasSuffix(key, "Password") && !slices.Contains(found, v) {
+				found = append(found, v)
+			}
+		}
+	}
+	var value any
+	if json.Unmarshal(args, &value) == nil {
+		walk("", value)
+	}
+	return found
+}
+
+// soundTime is the time of change of a file that qpdf has written without a warning, or
+// checked: its structure needs no second check. Any later change gives it another.
+var soundTime = time.Unix(0, 0)
+
+func markSound(w *engine.Work, name string) error {
+	return os.Chtimes(w.Path(name), time.Time{}, soundTime)
+}
+
+func isSound(w *engine.Work, name string) bool {
+	about, err := os.Stat(w.Path(name))
+	return err == nil && about.ModTime().Equal(soundTime)
+}
+
+// returnSource makes the source of a job its result, instead of what qpdf wrote of it.
+// One with errors is not: what qpdf wrote lacks them.
+func returnSource(ctx context.Context, w *engine.Work, source Input) error {
+	found, err := check(ctx, w, source.Name, []string{source.Password})
+	if err != nil || len(found) > 0 {
+		return err
+	}
+	return errors.Join(os.Rename(w.Path(source.Name), w.Path(output)), markSound(w, output))
+}

@@ -1,0 +1,147 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf/pdftest"
+)
+
+// brokenPrefix stands before the names of jobs whose last step breaks the result.
+const brokenPrefix = "broken."
+
+// testHandlers are the jobs, each of them a second time with a last step that cuts off
+// the end of the results.
+func testHandlers() engine.Handlers {
+	handlers := Handlers()
+	for name, handler := range Handlers() {
+		handlers[brokenPrefix+name] = func(ctx context.Context, w *engine.Work, args json.RawMessage, body []byte) ([]byte, error) {
+			result, err := handler(ctx, w, args, body)
+			if err != nil {
+				return nil, err
+			}
+			for _, made := range w.Outputs() {
+				content, err := os.ReadFile(w.Path(made))
+				if err != nil {
+					return nil, err
+				}
+				const end = 200 // more than a table of objects, or a part of it
+				if err := os.WriteFile(w.Path(made), content[:max(0, len(content)-end)], 0o600); err != nil {
+					return nil, err
+				}
+			}
+			return result, nil
+		}
+	}
+	return Checked(handlers)
+}
+
+// writingJobs are all jobs whose result is a PDF, with arguments and files.
+func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
+	t.Helper()
+	jobs := map[string]func() (any, [][]byte){}
+	document, picture := linked().Write(), plate(t, green, 30, 20)
+	for name, args := range jobsOnOne() {
+		jobs[name] = func() (any, [][]byte) { return args, [][]byte{document} }
+	}
+	maps.DeleteFunc(jobs, func(name string, _ func() (any, [][]byte)) bool { return slices.Contains(readingJobs(), name) })
+	jobs[RemoveAttachmentsJob] = func() (any, [][]byte) {
+		attached := make1(t, AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, document, []byte("a"))
+		return NamedAttachments{Input: input("")}, [][]byte{attached}
+	}
+	jobs[DeletePagesJob] = func() (any, [][]byte) {
+		return Selection{Input: input(""), Pages: "1"}, [][]byte{three().Write()}
+	}
+	jobs[SetInfoJob] = func() (any, [][]byte) {
+		return Information{Input: input(""), Title: "a title"}, [][]byte{document}
+	}
+	jobs[StampJob] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, picture} }
+	jobs[FromImagesJob] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{picture} }
+	jobs[FormFillJob] = func() (any, [][]byte) {
+		return FormFillArgs{Input: input("")}, [][]byte{pdftest.Load(t, "testdata/form.pdf")}
+	}
+	jobs[RedactJob] = func() (any, [][]byte) {
+		return RedactArgs{Input: input(""), Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}}, [][]byte{document}
+	}
+	return jobs
+}
+
+// readingJobs are those that write no PDF.
+func readingJobs() []string {
+	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob}
+}
+
+// TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,
+// and a result that its last step broke is none.
+func TestResultsPassCheck(t *testing.T) {
+	t.Parallel()
+	jobs := writingJobs(t)
+	for name := range Handlers() {
+		if _, writes := jobs[name]; writes == slices.Contains(readingJobs(), name) {
+			t.Errorf("%s is in none or both of the tables of jobs that write a PDF and that do not", name)
+		}
+	}
+	for name, make := range jobs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args, files := make()
+			result, err := do(t, name, args, files...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			password := ""
+			if name == ProtectJob {
+				password = "u"
+			}
+			if out := pdftest.Tool(t, "qpdf", "--check", "--password="+password, pdftest.Save(t, read(t, result))); strings.Contains(out, "WARNING") {
+				t.Error(out)
+			}
+			if failed := fails(t, Unsound, brokenPrefix+name, args, files...); !strings.Contains(failed.Text, "damaged PDF") {
+				t.Errorf("the error is %q", failed.Text)
+			}
+		})
+	}
+}
+
+// TestCheckKeepsDamagedData: a stream that came damaged stays as it is. A damaged source
+// is not the result of a job that could not make it smaller.
+func TestCheckKeepsDamagedData(t *testing.T) {
+	t.Parallel()
+	c := craft("q 10 0 0 10 0 0 cm /Im0 Do Q")
+	c.pages[0].resources = "/XObject << /Im0 " + c.stream("/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /DCTDecode", "no JPEG") + " >>"
+	inData := c.write()
+	sealed := pdftest.Transform(t, inData, "--encrypt", "u", "o", "256", "--")
+	for password, document := range map[string][]byte{"": inData, "u": sealed} {
+		make1(t, StampJob, func() StampArgs { a := stampArgs(nil); a.Input.Password = password; return a }(), document, plate(t, green, 30, 20))
+		make1(t, RotateJob, Rotation{Selection{Input: input(password)}, 90}, document)
+	}
+	whole := three().Write()
+	at := bytes.LastIndex(whole, []byte("startxref"))
+	damaged := slices.Concat(whole[:at], []byte("startxref\n5\n%%EOF\n"))
+	for job, args := range map[string]any{CompressJob: input(""), OptimizeJob: OptimizeArgs{Input: input("")}} {
+		sound(t, make1(t, job, args, damaged), "", 3)
+	}
+}
+
+// TestPasswordsIn finds what opens a result among arguments.
+func TestPasswordsIn(t *testing.T) {
+	args, err := json.Marshal(Protection{Input: input("one"), UserPassword: "two"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := passwordsIn(args)
+	slices.Sort(got)
+	if want := []string{"one", "two"}; !slices.Equal(got, want) {
+		t.Errorf("passwords %q, want %q", got, want)
+	}
+	if got := passwordsIn(json.RawMessage("{")); got != nil {
+		t.Error(got)
+	}
+}
