@@ -10,7 +10,9 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
+	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
 	"relaypdf/render/markup"
 	"relaypdf/render/office"
@@ -76,6 +78,9 @@ type Conversion struct {
 	AllowHTML bool
 	// Assets are what HTML and Markdown refer to by relative links.
 	Assets []Asset
+	// Address is the URL that the document was fetched from, which its relative links
+	// start from where there are no assets; empty where it was sent.
+	Address string
 }
 
 // ConvertPrint is how a document becomes a PDF.
@@ -272,7 +277,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 			return made, err
 		}
 	}
-	made.Body, _, err = a.render.office.Convert(ctx, office.Conversion{
+	made, err = a.convertLinked(ctx, office.Conversion{
 		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
 		Print: c.Print.Print, PageSizes: sizes, Observe: a.render.observer(ctx),
 	})
@@ -282,6 +287,25 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		}
 	}
 	return made, convertError(err)
+}
+
+// convertLinked has the office convert a document. It has no network: images that a Word
+// document links to are fetched here and given to it, as those of a page are.
+func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made Converted, err error) {
+	body, about, err := a.render.office.Convert(ctx, c)
+	p := pageFetch{account: a, fetchUntil: time.Now().Add(maxFetchTime), args: office.PageArgs{Files: map[string]string{}}}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err == nil && len(about.Missing) > 0 {
+		if err := p.fetchAll(ctx, about.Missing); err != nil {
+			return made, err
+		}
+		c.Linked, c.Files = p.args.Files, p.fetched
+		body, about, err = a.render.office.Convert(ctx, c)
+	}
+	for _, address := range about.Nowhere {
+		p.lacks(address, "was left out: it is no image at a public address")
+	}
+	return Converted{Body: body, Warnings: p.lacking[:min(len(p.lacking), chrome.MaxWarnings)]}, err
 }
 
 // archived fails unless what the office made is PDF/A of a level, by the rules for what

@@ -135,3 +135,100 @@ func TestConvertEmbeds(t *testing.T) {
 		}
 	}
 }
+
+// linkedWord is a Word document that links to images instead of holding them.
+func linkedWord(t *testing.T, addresses ...string) []byte {
+	t.Helper()
+	var body, relations strings.Builder
+	for i, address := range addresses {
+		fmt.Fprintf(&relations, `<Relationship Id="rId%d" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/image" Target="%s" TargetMode="External"/>`, i+1, address)
+		fmt.Fprintf(&body, `<w:p><w:r><w:drawing><wp:inline><wp:extent cx="914400" cy="914400"/><wp:docPr id="%d" name="p%d"/><a:graphic><a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/picture"><pic:pic><pic:nvPicPr><pic:cNvPr id="%d" name="p%d"/><pic:cNvPicPr/></pic:nvPicPr><pic:blipFill><a:blip r:link="rId%d"/><a:stretch><a:fillRect/></a:stretch></pic:blipFill><pic:spPr><a:xfrm><a:off x="0" y="0"/><a:ext cx="914400" cy="914400"/></a:xfrm><a:prstGeom prst="rect"/></pic:spPr></pic:pic></a:graphicData></a:graphic></wp:inline></w:drawing></w:r></w:p>`, i+1, i+1, i+1, i+1, i+1)
+	}
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	for name, content := range map[string]string{
+		"[Content_Types].xml":          `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>`,
+		"_rels/.rels":                  `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`,
+		"word/_rels/document.xml.rels": `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">` + relations.String() + `</Relationships>`,
+		"word/document.xml": `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture"><w:body><w:p><w:r><w:t>Lovelace</w:t></w:r></w:p>` +
+			body.String() + `</w:body></w:document>`,
+	} {
+		part, err := archive.Create(name)
+		if err == nil {
+			_, err = io.WriteString(part, content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestConvertEmbedsLinked: images that a Word document links to, and what a fetched page
+// refers to by relative links, come into the result. What cannot be had is reported.
+func TestConvertEmbedsLinked(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	red := dot(t, color.RGBA{255, 0, 0, 255})
+	site := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch q.URL.Path {
+		case "/a/red.png":
+			_, _ = w.Write(red)
+		case "/a/page.png":
+			_, _ = io.WriteString(w, "<p>no image</p>")
+		default:
+			http.NotFound(w, q)
+		}
+	}), "site.test")
+	_, port, _ := net.SplitHostPort(site.server.Listener.Addr().String())
+	r := start(t, Config{ExtraCA: site.ca, AllowHosts: []string{"site.test:" + port}, Resolver: names{"site.test": "127.0.0.1"}})
+	here, gone, page := site.url("site.test", "/a/red.png"), site.url("site.test", "/a/gone.png"), site.url("site.test", "/a/page.png")
+	word := linkedWord(t, here, gone, page, "file:///etc/hostname.png")
+	base := site.url("site.test", "/a/index.html")
+	web := []byte(`<h1>Lovelace</h1><img src="red.png"><img src="gone.png" alt="lost"><p><a href="other.html">in</a></p>`)
+	for _, test := range []struct {
+		name    string
+		content []byte
+		address string
+		to      ConvertTarget
+		images  int
+		lacking []string
+		has     string
+	}{
+		{"a.docx", word, "", ConvertDOCX, 1, []string{gone, page, "file:///etc/hostname.png"}, ""},
+		{"a.docx", linkedWord(t, here), "", ConvertPDF, 0, nil, "/Subtype/Image"},
+		{"index.html", web, base, ConvertDOCX, 1, []string{gone}, site.url("site.test", "/a/other.html")},
+		{"index.md", []byte("# Lovelace\n\n![](red.png) ![](gone.png) [in](other.html)\n"), base, ConvertHTML, 1, []string{gone}, site.url("site.test", "/a/other.html")},
+	} {
+		what := fmt.Sprintf("%s to %s", test.name, test.to)
+		made, err := r.For("acct_1").Convert(t.Context(), Conversion{Content: spool.FromBytes(test.content), Name: test.name, To: test.to, Address: test.address})
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		content, err := io.ReadAll(made.Body.Open())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, images := unpacked(t, content)
+		if images != test.images || !strings.Contains(text, test.has) || test.to != ConvertPDF && !strings.Contains(text, "Lovelace") {
+			t.Errorf("%s: %d images, want %d, and %q in it:\n%.3000s", what, images, test.images, test.has, text)
+		}
+		var lacking []string
+		for _, w := range made.Warnings {
+			if lacking = append(lacking, w.URL); w.Code != "resource_failed" {
+				t.Errorf("%s: warned of %+v", what, w)
+			}
+		}
+		slices.Sort(lacking)
+		slices.Sort(test.lacking)
+		if !slices.Equal(lacking, test.lacking) {
+			t.Errorf("%s: warned of %q, want %q", what, lacking, test.lacking)
+		}
+		if err := made.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -85,11 +85,11 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 // assets included.
 func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warnings []Warning, err error) {
 	p := pageFetch{account: a, content: c.Content, assets: c.Assets, fetchUntil: time.Now().Add(maxFetchTime), args: office.PageArgs{
-		Files: map[string]string{}, Office: c.To != ConvertHTML,
+		Address: c.Address, Public: c.Address != "", Files: map[string]string{}, Office: c.To != ConvertHTML,
 	}}
 	defer func() { err = errors.Join(err, p.close()) }()
 	if len(c.Assets) > 0 {
-		p.args.Address = chrome.AssetOrigin + "/"
+		p.args.Address, p.args.Public = chrome.AssetOrigin+"/", false
 	}
 	// Spreadsheets have no images.
 	if c.To != ConvertXLSX {

@@ -190,6 +190,9 @@ func runConvert(ctx context.Context, env *Env, in *ConvertInput) (schema.Result,
 	}
 	result, err := withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		conversion.Content = files[0]
+		if in.URL != nil {
+			conversion.Address = *in.URL
+		}
 		unused, err := in.takeFrontMatter(&conversion)
 		if err != nil {
 			return schema.Result{}, err

@@ -21,8 +21,9 @@ type convertArgs struct {
 	Password string
 	MaxPages int
 	Print    Print
-	// PageSizes are Conversion's.
+	// PageSizes and Linked are Conversion's.
 	PageSizes []PageSize
+	Linked    map[string]string
 }
 
 // Print is how a PDF is made of an office document.
@@ -54,6 +55,11 @@ type Made struct {
 	Kind Kind
 	// Pages is how many a PDF has; 0 where the result is none.
 	Pages int
+	// Missing are the addresses of images that a Word document links to, of which
+	// Conversion.Linked says nothing. There is no result then.
+	Missing []Reference
+	// Nowhere are links of such that lead to no image; the first of them.
+	Nowhere []string
 }
 
 const inputName = "input"
@@ -62,6 +68,16 @@ const inputName = "input"
 func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) ([]byte, error) {
 	if r.office == nil {
 		return nil, errors.New("no office was started")
+	}
+	linked := &linkedImages{}
+	if args.Source.Format == FormatOOXML && args.Source.Kind == KindDocument {
+		var err error
+		if linked, err = embedLinked(w, inputName, args.Linked); err != nil {
+			return nil, err
+		}
+		if len(linked.missing) > 0 {
+			return json.Marshal(Made{Missing: linked.missing})
+		}
 	}
 	output := "output." + string(args.To)
 	o, err := newOrder(w, args, output)
@@ -78,7 +94,7 @@ func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) (
 	if _, err := os.Stat(w.Path(output)); errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{Reason: Damaged, Detail: "nothing was written"}
 	}
-	result := Made{Kind: made.Kind}
+	result := Made{Kind: made.Kind, Nowhere: linked.nowhere}
 	switch args.To {
 	case ToPDF:
 		if result.Pages, err = countPages(w.Path(output)); err == nil && result.Pages > args.MaxPages {

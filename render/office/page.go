@@ -30,6 +30,8 @@ type PageArgs struct {
 	// Address is where the document comes from; empty where that is unknown,
 	// and relative references then lead nowhere.
 	Address string
+	// Public means that links may lead to Address; those to assets lead nowhere.
+	Public bool
 	// ContentType is the one it came with, which may name an encoding.
 	ContentType string
 	// Files are the names, among the job's files, of what was fetched, by

@@ -38,7 +38,7 @@ const maxEmbedded = 100 << 20
 // whole is a document that becomes one file.
 type whole struct {
 	office   bool
-	host     string // of PageArgs.Address
+	host     string // of PageArgs.Address, unless that is public
 	embedded int64
 	depth    int
 	data     map[dataKey]string // data: URLs that were made
@@ -59,7 +59,7 @@ func embedWhole(_ context.Context, w *engine.Work, args PageArgs) ([]byte, error
 		return nil, err
 	}
 	p.whole = &whole{office: args.Office, data: map[dataKey]string{}}
-	if p.base != nil {
+	if p.base != nil && !args.Public {
 		p.whole.host = p.base.Host
 	}
 	result := EmbedResult{}

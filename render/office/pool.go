@@ -148,6 +148,10 @@ type Conversion struct {
 	Print    Print  // how a PDF is made
 	// PageSizes are those of a PDF's pages, in their order.
 	PageSizes []PageSize
+	// Linked are the names among Files of the images that a Word document links to, by
+	// address; empty for what cannot be had.
+	Linked map[string]string
+	Files  []engine.File
 	// MaxPages and MaxBytes bound the result.
 	MaxPages int
 	MaxBytes int64
@@ -157,7 +161,7 @@ type Conversion struct {
 
 // Convert converts a document to PDF, DOCX, XLSX or HTML. The caller closes the
 // result. A crash that may have had another cause than the document is
-// tried again, once. Errors are *Error, *PairError, *queue.BusyError,
+// tried again, once. Where Made.Missing is not empty, there is no result. Errors are *Error, *PairError, *queue.BusyError,
 // *engine.TimeoutError, ErrUnavailable, ErrClosed, engine.ErrOutputTooLarge and
 // that of ctx.
 func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, error) {
@@ -170,8 +174,8 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 	}
 	job := engine.Job{
 		Name: convertJob, Account: c.Account, Time: convertTime, Retry: true, Observe: c.Observe,
-		Args:  convertArgs{Source: c.Source, To: c.To, Password: c.Password, MaxPages: c.MaxPages, Print: c.Print, PageSizes: c.PageSizes},
-		Files: []engine.File{{Name: inputName, Content: c.Content}}, MaxOutput: c.MaxBytes,
+		Args:  convertArgs{Source: c.Source, To: c.To, Password: c.Password, MaxPages: c.MaxPages, Print: c.Print, PageSizes: c.PageSizes, Linked: c.Linked},
+		Files: append([]engine.File{{Name: inputName, Content: c.Content}}, c.Files...), MaxOutput: c.MaxBytes,
 	}
 	result, err := engines.Run(ctx, job)
 	if err != nil {
