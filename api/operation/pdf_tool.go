@@ -184,7 +184,7 @@ func (e *documentError) detail() apierror.Detail {
 		return apierror.Detail{Field: e.password, Message: "is required: the PDF is encrypted and does not open without one"}
 	case render.PDFWrongPassword:
 		return apierror.Detail{Field: e.password, Message: "is wrong: it does not open the PDF"}
-	case render.PDFNothing, render.PDFRemains, render.PDFUnsound, render.PDFNoArchive, render.PDFNotEmail:
+	case render.PDFNothing, render.PDFRemains, render.PDFUnsound, render.PDFNoArchive, render.PDFNotEmail, render.PDFNoSheets:
 		return apierror.Detail{Field: e.field, Message: e.cause.Text}
 	case render.PDFExhausted:
 		return apierror.Detail{Field: e.field, Message: "needs more time, memory or disk space than one document may have"}

@@ -30,8 +30,10 @@ func qpdf(ctx context.Context, w *engine.Work, job qpdfJob) ([]byte, error) {
 func qpdfWithin(ctx context.Context, w *engine.Work, job qpdfJob, memory int64) ([]byte, error) {
 	out, err := runQPDF(ctx, w, job, engine.Program{Memory: memory})
 	var exit *engine.ExitError
-	_, asked := job["requiresPassword"] // the exit code is the answer
-	if !asked && errors.As(err, &exit) && exit.Code == qpdfWarnings {
+	_, asked := job["requiresPassword"]
+	_, checked := job["check"]
+	// The exit code of these two is the answer.
+	if !asked && !checked && errors.As(err, &exit) && exit.Code == qpdfWarnings {
 		return out, nil
 	}
 	if name, ok := job["outputFile"].(string); ok && err == nil {
