@@ -89,7 +89,7 @@ func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	writeTitle(&out, meta, doc)
 	out.Write(text.Bytes())
 	out.WriteString("</body>\n</html>\n")
-	return MarkdownDocument{HTML: out.Bytes(), Faults: formulas.faults, Filtered: filter.fault(), Diagrams: drawings.found}, nil
+	return MarkdownDocument{HTML: out.Bytes(), Faults: formulas.faults, Filtered: filter.found, Diagrams: drawings.found}, nil
 }
 
 // MarkdownDocument is what Markdown became.

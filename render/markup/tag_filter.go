@@ -17,8 +17,7 @@ import (
 // HTML (https://github.github.com/gfm/#disallowed-raw-html-extension-).
 type tagFilter struct {
 	place func(offset int) int // the line of an offset
-	tags  int                  // how many became text
-	first Fault                // about them, on the line of the first
+	found *Fault               // about them, on the line of the first; nil where there is none
 }
 
 // disallowedTag is the beginning of such a tag. Browsers end a name at a slash, too,
@@ -57,24 +56,10 @@ func (f *tagFilter) write(w util.BufWriter, src []byte, parts *text.Segments) {
 	for i := range parts.Len() {
 		part := parts.At(i)
 		value := bytes.ReplaceAll(part.Value(src), []byte{0}, []byte("\ufffd"))
-		found := disallowedTag.FindAllSubmatch(value, -1)
-		if len(found) > 0 && f.tags == 0 {
-			name := strings.ToLower(string(bytes.Trim(found[0][1], "/> \t\n\f\r")))
-			f.first = Fault{Line: f.place(part.Start), Text: fmt.Sprintf("<%s> is shown as text", name)}
+		if tag := disallowedTag.FindSubmatch(value); tag != nil && f.found == nil {
+			name := strings.ToLower(string(bytes.Trim(tag[1], "/> \t\n\f\r")))
+			f.found = &Fault{Line: f.place(part.Start), Text: fmt.Sprintf("tags such as <%s> are shown as text", name)}
 		}
-		f.tags += len(found)
 		_, _ = w.Write(disallowedTag.ReplaceAll(value, []byte("&lt;$1"))) // Flush reports what fails
 	}
-}
-
-// fault is about what became text, or nil.
-func (f *tagFilter) fault() *Fault {
-	if f.tags == 0 {
-		return nil
-	}
-	found := f.first
-	if f.tags > 1 {
-		found.Text = fmt.Sprintf("%s, like %d more tags", found.Text, f.tags-1)
-	}
-	return &found
 }

@@ -61,8 +61,8 @@ func TestTagFilterReportsLine(t *testing.T) {
 		want string
 		line int
 	}{
-		{src: "---\ntitle: a\n---\n# b\n\nc <Style>d</Style> and <script>\n", want: "<style> is shown as text, like 2 more tags", line: 6},
-		{src: "<p>a\n<script", want: "<script> is shown as text", line: 2},
+		{src: "---\ntitle: a\n---\n# b\n\nc <Style>d</Style> and <script>\n", want: "tags such as <style> are shown as text", line: 6},
+		{src: "<p>a\n<script", want: "tags such as <script> are shown as text", line: 2},
 		{src: "<script>\n", opt: MarkdownOptions{AllowHTML: true}},
 		{src: "`<script>` <b>a</b>\n\n    <style>\n"},
 	} {
