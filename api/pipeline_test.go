@@ -25,7 +25,8 @@ import (
 	"relaypdf/api/wire"
 	"relaypdf/client"
 	"relaypdf/internal/slow"
-	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -85,15 +86,15 @@ func TestFailedRunsAreReleased(t *testing.T) {
 		failures := []failure{
 			{schema.Faults{{Field: "options.pageRanges", Message: "goes beyond the end"}}, apierror.InvalidRequest},
 			{&schema.SizeError{Field: "html", Limit: 10 << 20}, apierror.PayloadTooLarge},
-			{&operation.URLError{Field: "url", Cause: render.ErrRefused}, apierror.URLNotAllowed},
-			{&render.BusyError{RetryAfter: 3 * time.Second}, apierror.RateLimited},
-			{&render.TimeoutError{Step: "loading", After: time.Second}, apierror.RenderFailed},
-			{&render.LoadError{URL: "https://example.org/secret", Status: 404}, apierror.RenderFailed},
-			{&render.LoadError{URL: "https://example.org/secret", Reason: "net::ERR_NAME_NOT_RESOLVED"}, apierror.RenderFailed},
-			{fmt.Errorf("print: %w", render.ErrCrashed), apierror.RenderFailed},
-			{&render.HarmError{What: "needed more than 512 MiB of memory"}, apierror.RenderFailed},
-			{&render.LimitError{What: "pages", Max: 2000}, apierror.ProcessingFailed},
-			{&render.SizeError{Width: 1, Height: 99999, MaxSide: 16384, MaxPixels: 1e8}, apierror.ProcessingFailed},
+			{&operation.URLError{Field: "url", Cause: egress.ErrRefused}, apierror.URLNotAllowed},
+			{&chrome.BusyError{RetryAfter: 3 * time.Second}, apierror.RateLimited},
+			{&chrome.TimeoutError{Step: "loading", After: time.Second}, apierror.RenderFailed},
+			{&chrome.LoadError{URL: "https://example.org/secret", Status: 404}, apierror.RenderFailed},
+			{&chrome.LoadError{URL: "https://example.org/secret", Reason: "net::ERR_NAME_NOT_RESOLVED"}, apierror.RenderFailed},
+			{fmt.Errorf("print: %w", chrome.ErrCrashed), apierror.RenderFailed},
+			{&chrome.HarmError{What: "needed more than 512 MiB of memory"}, apierror.RenderFailed},
+			{&chrome.LimitError{What: "pages", Max: 2000}, apierror.ProcessingFailed},
+			{&chrome.SizeError{Width: 1, Height: 99999, MaxSide: 16384, MaxPixels: 1e8}, apierror.ProcessingFailed},
 			{store.ErrNotFound, apierror.NotFound},
 			{errors.New("secret: a disk is on fire"), apierror.InternalError},
 			{context.DeadlineExceeded, apierror.InternalError},
@@ -134,7 +135,7 @@ func TestFailedRunsAreReleased(t *testing.T) {
 type fullInput struct{ schema.Common }
 
 // Admit turns everybody away.
-func (*fullInput) Admit(*operation.Env) error { return &render.BusyError{RetryAfter: 3 * time.Second} }
+func (*fullInput) Admit(*operation.Env) error { return &chrome.BusyError{RetryAfter: 3 * time.Second} }
 
 // TestFullEngineLeavesNothing: what has no place is refused before it costs a
 // hold. A repeat needs no place, and so goes on to find its first answer.

@@ -10,7 +10,7 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
 	"relaypdf/api/wire"
-	"relaypdf/render"
+	"relaypdf/render/font"
 	"relaypdf/store"
 )
 
@@ -36,7 +36,7 @@ func (f fonts) list(_ context.Context, _ call.Caller, in fontQuery) (wire.FontLi
 	limit := cmp.Or(in.Limit, store.DefaultList)
 	families := f.render.Fonts()
 	if in.Cursor != "" {
-		at := slices.IndexFunc(families, func(f render.FontFamily) bool { return f.Name == string(after) })
+		at := slices.IndexFunc(families, func(f font.Family) bool { return f.Name == string(after) })
 		if at < 0 {
 			return answer, apierror.Invalid("cursor", "must be the nextCursor of an answer")
 		}

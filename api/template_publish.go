@@ -12,7 +12,7 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
-	"relaypdf/render"
+	"relaypdf/render/template"
 	"relaypdf/store"
 )
 
@@ -69,12 +69,12 @@ func (t templates) usedPartials(ctx context.Context, caller call.Caller, html st
 	if err != nil {
 		return nil, err
 	}
-	report, err := t.report(ctx, caller, render.Template{Template: render.TemplateSource{HTML: html, Partials: all}})
+	report, err := t.report(ctx, caller, template.Call{Template: template.Template{HTML: html, Partials: all}})
 	if err != nil {
 		return nil, err
 	}
 	if len(report.Faults) > 0 {
-		return nil, &render.TemplateError{Faults: report.Faults}
+		return nil, &template.Error{Faults: report.Faults}
 	}
 	if report.Dynamic {
 		return all, nil
@@ -99,9 +99,9 @@ func (t templates) partialsOf(ctx context.Context, caller call.Caller) (map[stri
 // renderer, in seconds: the next may have one.
 const withoutRenderer = 5
 
-func (t templates) report(ctx context.Context, caller call.Caller, source render.Template) (render.TemplateReport, error) {
+func (t templates) report(ctx context.Context, caller call.Caller, source template.Call) (template.Report, error) {
 	if t.render == nil {
-		return render.TemplateReport{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so cannot look into templates; try again shortly."}
+		return template.Report{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so cannot look into templates; try again shortly."}
 	}
 	renderer := t.render.For(caller.Account.ID)
 	if caller.Kind == call.ByPerson { // The editor asks at each pause in typing.
@@ -123,7 +123,7 @@ func (t templates) validate(ctx context.Context, caller call.Caller, in template
 	if err != nil {
 		return wire.TemplateValidation{}, err
 	}
-	report, err := t.report(ctx, caller, render.Template{Template: render.TemplateSource{HTML: in.HTML, Partials: partials}, Data: in.SampleData.RawMessage})
+	report, err := t.report(ctx, caller, template.Call{Template: template.Template{HTML: in.HTML, Partials: partials}, Data: in.SampleData.RawMessage})
 	if err != nil {
 		return wire.TemplateValidation{}, err
 	}
@@ -188,7 +188,7 @@ func (t templates) putPartial(ctx context.Context, caller call.Caller, in newPar
 		return wire.Partial{}, err
 	}
 	all[in.Name] = in.HTML
-	report, err := t.report(ctx, caller, render.Template{Template: render.TemplateSource{HTML: "{{> " + in.Name + "}}", Partials: all}})
+	report, err := t.report(ctx, caller, template.Call{Template: template.Template{HTML: "{{> " + in.Name + "}}", Partials: all}})
 	if err != nil {
 		return wire.Partial{}, err
 	}

@@ -16,7 +16,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/slow"
-	"relaypdf/render"
+	"relaypdf/render/office"
 )
 
 func TestConvert(t *testing.T) {
@@ -223,7 +223,7 @@ func TestConvertRefuses(t *testing.T) {
 func TestConvertUnavailable(t *testing.T) {
 	t.Parallel()
 	run := func(context.Context, *apitest.EchoInput) error {
-		return fmt.Errorf("secret: %w", render.ErrConvertUnavailable)
+		return fmt.Errorf("secret: %w", office.ErrUnavailable)
 	}
 	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"a"}`})

@@ -18,7 +18,7 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
 	"relaypdf/internal/slow"
-	"relaypdf/render"
+	"relaypdf/render/pdf"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -170,7 +170,7 @@ func TestAttachmentsComeBack(t *testing.T) {
 	}
 	with := send(`{"file":` + inline(letters("alpha")) + `,"action":"add","files":[{"file":"YQ==","filename":"a.txt","contentType":"text/plain","description":"An a."},{"file":"Yg==","filename":"b"}]}`).OK(t).Body
 	source := `"file":` + inline([]byte(with))
-	var list render.PDFAttachments
+	var list pdf.Attachments
 	if err := json.Unmarshal([]byte(send(`{`+source+`}`).OK(t).Body), &list); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 	"relaypdf/render/rendertest"
 )
 
@@ -56,7 +57,7 @@ func (w *workroom) renderer(t *testing.T) *render.Renderer {
 		if engine, w.err = rendertest.Engine(w.dir); w.err != nil {
 			return
 		}
-		w.render, w.err = render.New(context.Background(), render.Config{Dir: w.dir, Engine: engine, Resolver: noNames{}, Times: render.Times{Job: 2 * time.Minute}})
+		w.render, w.err = render.New(context.Background(), render.Config{Dir: w.dir, Engine: engine, Resolver: noNames{}, Times: chrome.Times{Job: 2 * time.Minute}})
 	})
 	if w.err != nil {
 		t.Fatal(w.err)

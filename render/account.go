@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 
+	"relaypdf/render/chrome"
 	"relaypdf/render/queue"
 )
 
@@ -32,16 +33,16 @@ func (r *Renderer) For(account string) *Account {
 // wants at that moment.
 func (r *Renderer) Guests() *Account { return r.For(queue.Guests) }
 
-// Admit returns the *BusyError that PDF and Screenshot would return at this
+// Admit returns the *chrome.BusyError that PDF and Screenshot would return at this
 // moment because the queue is full, or nil.
 func (a *Account) Admit() error { return a.render.browser.Admit(a.id) }
 
-// AdmitTool returns the *BusyError that work on files would return at this
+// AdmitTool returns the *chrome.BusyError that work on files would return at this
 // moment because the queue is full, or nil.
 func (t *Tools) AdmitTool() error {
 	err := t.render.engines.Admit(t.id)
-	if err != nil && !errors.Is(err, ErrBusy) {
-		return ErrClosed
+	if err != nil && !errors.Is(err, chrome.ErrBusy) {
+		return chrome.ErrClosed
 	}
 	return err
 }

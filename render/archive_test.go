@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"relaypdf/internal/slow"
+	"relaypdf/render/pdf"
+	"relaypdf/render/pdfmeta"
 )
 
 // TestArchiveOfFigures makes an archive of an invoice as the browser prints it, with
@@ -39,8 +41,8 @@ func TestArchiveOfFigures(t *testing.T) {
 		if !strings.Contains(before, "1,234.50") || !strings.Contains(tool(t, "qpdf", "--qdf", printed, "-"), "/ActualText (4)") {
 			t.Errorf("%s: the browser does not tell figures beside what it draws: %s", name, before)
 		}
-		for _, level := range []PDFLevel{"1b", "2b", "3b"} {
-			made, changes, err := PDFPages{Account: r.For(account)}.Archive(t.Context(), PDFFile{Content: doc.Body}, level, Metadata{})
+		for _, level := range []pdf.ArchiveLevel{"1b", "2b", "3b"} {
+			made, changes, err := PDFPages{Account: r.For(account)}.Archive(t.Context(), PDFFile{Content: doc.Body}, level, pdfmeta.Info{})
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, level, err)
 				continue

@@ -16,6 +16,7 @@ import (
 
 	"relaypdf/internal/slow"
 	"relaypdf/render/priority"
+	"relaypdf/render/template"
 )
 
 // niceness counts the processes below this one by how far they step back.
@@ -113,7 +114,7 @@ func TestBackground(t *testing.T) {
 	if sizes[0] != 1 || sizes[1] != 1 {
 		t.Errorf("pages: %v, want one each", sizes)
 	}
-	report, err := behind.ValidateTemplate(t.Context(), Template{Template: TemplateSource{HTML: "{{#if a}}"}})
+	report, err := behind.ValidateTemplate(t.Context(), template.Call{Template: template.Template{HTML: "{{#if a}}"}})
 	if err != nil || len(report.Faults) == 0 {
 		t.Errorf("a template with a fault: %+v, %v", report, err)
 	}

@@ -20,55 +20,17 @@ import (
 	"relaypdf/render/spool"
 )
 
-// ErrConvertUnavailable means that the office programs are not installed, or do
-// not answer.
-var ErrConvertUnavailable = office.ErrUnavailable
-
-type (
-	// ConvertError says why a document could not be converted.
-	ConvertError = office.Error
-	// ConvertPairError says what a kind of document can be converted to.
-	ConvertPairError = office.PairError
-	// ConvertTarget is what a document is converted to.
-	ConvertTarget = office.Target
-	// ConvertChanges is what becomes of tracked changes.
-	ConvertChanges = office.Changes
-)
-
-// What a document can be converted to.
-const (
-	ConvertPDF  = office.ToPDF
-	ConvertDOCX = office.ToDOCX
-	ConvertXLSX = office.ToXLSX
-	ConvertHTML = office.ToHTML
-	ConvertPNG  = office.ToPNG
-)
-
-// Why a document could not be converted: the reasons of a ConvertError.
-const (
-	ConvertUnknown          = office.Unknown
-	ConvertNotHTML          = office.NotHTML
-	ConvertDamaged          = office.Damaged
-	ConvertPasswordRequired = office.PasswordRequired
-	ConvertWrongPassword    = office.WrongPassword
-	ConvertExhausted        = office.Exhausted
-	ConvertUnsound          = office.Unsound
-	ConvertNoSuchSheet      = office.NoSuchSheet
-	ConvertNotOffice        = office.NotOffice
-	ConvertNotPage          = office.NotPage
-)
-
 // convertDPI is the resolution of pages that become images.
 const convertDPI = 150
 
 // Conversion is a document to convert.
 type Conversion struct {
-	Content FileContent
+	Content engine.Content
 	// Name is the document's own. Its extension tells kinds of text apart.
 	Name string
 	// Password opens the document.
 	Password string
-	To       ConvertTarget
+	To       office.Target
 	// Print is how a PDF is made.
 	Print ConvertPrint
 	// Markdown is how Markdown is printed that becomes a PDF or images; nil takes
@@ -77,7 +39,7 @@ type Conversion struct {
 	// AllowHTML is as in Source.
 	AllowHTML bool
 	// Assets are what HTML and Markdown refer to by relative links.
-	Assets []Asset
+	Assets []chrome.Asset
 	// Address is the URL that the document was fetched from, which its relative links
 	// start from where there are no assets; empty where it was sent.
 	Address string
@@ -105,15 +67,15 @@ type Converted struct {
 	// Archive tells that Body is a ZIP archive of several images.
 	Archive bool
 	// Warnings are faults inside the document.
-	Warnings []Warning
+	Warnings []chrome.Warning
 }
 
-// AdmitConvert returns the *BusyError that Convert would return at this moment
+// AdmitConvert returns the *chrome.BusyError that Convert would return at this moment
 // because the queue is full, or nil.
 func (a *Account) AdmitConvert() error { return convertError(a.render.office.Admit(a.id)) }
 
 // WarmConvert starts the office programs in the background, so that the first
-// document does not wait for them. The error matches ErrConvertUnavailable
+// document does not wait for them. The error matches office.ErrUnavailable
 // where they are not installed.
 func (r *Renderer) WarmConvert() error {
 	if r.behind.cfg.NoOffice {
@@ -123,8 +85,8 @@ func (r *Renderer) WarmConvert() error {
 }
 
 // Convert converts a document with the office programs, or with what else reads
-// its kind. Errors are *ConvertError, *ConvertPairError, *PDFError (of PDFs and
-// images), *BusyError, ErrConvertUnavailable, *LimitError, ErrClosed and that
+// its kind. Errors are *office.Error, *office.PairError, *pdf.Error (of PDFs and
+// images), *chrome.BusyError, office.ErrUnavailable, *chrome.LimitError, chrome.ErrClosed and that
 // of ctx, which bounds the conversion.
 func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) {
 	source, err := office.Sniff(c.Content.Open(), c.Name)
@@ -135,20 +97,20 @@ func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) 
 		return Converted{}, err
 	}
 	if len(c.Assets) > 0 && !isPage(source) {
-		return Converted{}, &ConvertError{Reason: ConvertNotPage}
+		return Converted{}, &office.Error{Reason: office.NotPage}
 	}
-	if c.To == ConvertPDF {
+	if c.To == office.ToPDF {
 		return convertToPDF(ctx, a, c, source)
 	}
-	if isPage(source) && c.To != ConvertPNG {
+	if isPage(source) && c.To != office.ToPNG {
 		return convertWeb(ctx, a, c, source)
 	}
-	if c.To == ConvertPNG || c.To == ConvertHTML && source.Kind.Drawn() {
+	if c.To == office.ToPNG || c.To == office.ToHTML && source.Kind.Drawn() {
 		return a.convertPages(ctx, c, source)
 	}
 	made, err := a.convertFile(ctx, c, source)
-	var pair *ConvertPairError
-	if errors.As(err, &pair) && c.To == ConvertHTML && pair.Kind.Drawn() {
+	var pair *office.PairError
+	if errors.As(err, &pair) && c.To == office.ToHTML && pair.Kind.Drawn() {
 		return a.convertPages(ctx, c, source) // what it is showed only now
 	}
 	return made, err
@@ -176,7 +138,7 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 }
 
 // everything is what whoever opens a protected result may do with it.
-var everything = PDFPermissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true}
+var everything = pdf.Permissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true}
 
 // pageSizes returns the sizes of a PDF's pages as they are shown.
 func pageSizes(ctx context.Context, a *Account, file PDFFile) ([]office.PageSize, error) {
@@ -202,15 +164,15 @@ const convertMargin = 0.75
 
 // FrontMatterOf reads the front matter of a document of that name, which is empty
 // where the document is no Markdown. Errors are those of ReadFrontMatter, of the content,
-// and a *ConvertError for a document of an unknown kind.
-func FrontMatterOf(content FileContent, name string) (FrontMatter, error) {
+// and a *office.Error for a document of an unknown kind.
+func FrontMatterOf(content engine.Content, name string) (markup.FrontMatter, error) {
 	source, err := office.Sniff(content.Open(), name)
 	if err != nil || source.Format != office.FormatMarkdown {
-		return FrontMatter{}, err
+		return markup.FrontMatter{}, err
 	}
 	head, err := io.ReadAll(io.LimitReader(content.Open(), markup.FrontMatterHead))
 	if err != nil {
-		return FrontMatter{}, fmt.Errorf("read the front matter: %w", err)
+		return markup.FrontMatter{}, fmt.Errorf("read the front matter: %w", err)
 	}
 	return ReadFrontMatter(string(head))
 }
@@ -244,24 +206,24 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 
 // convertFile converts a document with the office, or to a PDF of images.
 func (a *Account) convertFile(ctx context.Context, c Conversion, source office.Source) (made Converted, err error) {
-	if c.To == ConvertPDF && isPage(source) {
+	if c.To == office.ToPDF && isPage(source) {
 		if c.Print.PDFA != 0 {
-			return made, &ConvertError{Reason: ConvertNotOffice}
+			return made, &office.Error{Reason: office.NotOffice}
 		}
 		return printText(ctx, a, c, source)
 	}
 	if a.render.behind.cfg.NoOffice && source.Kind != office.KindImage {
-		return made, ErrConvertUnavailable
+		return made, office.ErrUnavailable
 	}
 	var sizes []office.PageSize
 	switch source.Kind {
 	case office.KindImage:
 		if c.Print.PDFA != 0 {
-			return made, &ConvertError{Reason: ConvertNotOffice}
+			return made, &office.Error{Reason: office.NotOffice}
 		}
-		body, omitted, err := a.PDFFromImages(ctx, []FileContent{c.Content}, ImagePages{})
+		body, omitted, err := a.PDFFromImages(ctx, []engine.Content{c.Content}, ImagePages{})
 		if len(omitted) > 0 {
-			made.Warnings = []Warning{OmittedPictures("the file")}
+			made.Warnings = []chrome.Warning{OmittedPictures("the file")}
 		}
 		made.Body = body
 		return made, err
@@ -310,9 +272,9 @@ func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made 
 
 // archived fails unless what the office made is PDF/A of a level, by the rules for what
 // PDFPages.Archive makes.
-func archived(ctx context.Context, a *Account, content FileContent, level int) error {
+func archived(ctx context.Context, a *Account, content engine.Content, level int) error {
 	files, input := PDFFile{Content: content}.input()
-	args := pdf.ArchivedArgs{Input: input, Level: PDFLevel(strconv.Itoa(level) + "b")}
+	args := pdf.ArchivedArgs{Input: input, Level: pdf.ArchiveLevel(strconv.Itoa(level) + "b")}
 	_, err := a.runTool(ctx, engine.Job{Name: pdf.ArchivedJob, Args: args, Files: files})
 	return err
 }
@@ -322,7 +284,7 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 	file := PDFFile{Content: c.Content, Password: c.Password}
 	if source.Kind != office.KindPDF {
 		toPDF := c
-		toPDF.To = ConvertPDF
+		toPDF.To = office.ToPDF
 		pages, err := a.convertFile(ctx, toPDF, source)
 		if err != nil {
 			return made, err
@@ -330,7 +292,7 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 		defer func() { err = errors.Join(err, pages.Body.Close()) }()
 		file, made.Warnings = PDFFile{Content: pages.Body}, pages.Warnings
 	}
-	if c.To == ConvertHTML {
+	if c.To == office.ToHTML {
 		made.Body, err = a.drawHTML(ctx, file, c.Name)
 		return made, err
 	}
@@ -373,8 +335,8 @@ func (a *Account) drawHTML(ctx context.Context, file PDFFile, name string) (_ *s
 
 // convertWeb converts HTML or Markdown by way of HTML that holds all it refers to.
 func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Source) (made Converted, err error) {
-	if a.render.behind.cfg.NoOffice && c.To != ConvertHTML {
-		return made, ErrConvertUnavailable
+	if a.render.behind.cfg.NoOffice && c.To != office.ToHTML {
+		return made, office.ErrUnavailable
 	}
 	if source.Format == office.FormatMarkdown {
 		text, err := io.ReadAll(c.Content.Open())
@@ -385,7 +347,7 @@ func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Sou
 		if err != nil {
 			return made, err
 		}
-		if made.Warnings = faultsOf(doc); c.To != ConvertHTML {
+		if made.Warnings = faultsOf(doc); c.To != office.ToHTML {
 			doc.HTML = office.SimplifyHTML(doc.HTML)
 		}
 		c.Content = spool.FromBytes(doc.HTML)
@@ -395,7 +357,7 @@ func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Sou
 	if err != nil {
 		return made, err
 	}
-	if c.To == ConvertHTML {
+	if c.To == office.ToHTML {
 		made.Body = whole
 		return made, nil
 	}
@@ -409,22 +371,22 @@ func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Sou
 // convertError turns the errors of the offices into those of this package.
 func convertError(err error) error {
 	var failed *office.Error
-	var tool *PDFError
-	var late *ToolTimeoutError
+	var tool *pdf.Error
+	var late *engine.TimeoutError
 	err = pdf.FromJob(office.FromJob(err))
 	switch {
 	case errors.As(err, &late):
 		return late
 	case errors.Is(err, office.ErrClosed):
-		return ErrClosed
+		return chrome.ErrClosed
 	case errors.Is(err, engine.ErrOutputTooLarge):
-		return &LimitError{What: "bytes", Max: MaxBytes}
+		return &chrome.LimitError{What: "bytes", Max: MaxBytes}
 	case errors.As(err, &failed) && failed.Reason == office.TooManyPages:
-		return &LimitError{What: "pages", Max: int64(failed.Max)}
-	case errors.As(err, &tool) && tool.Kind == PDFExhausted:
-		return &ConvertError{Reason: ConvertExhausted, Detail: err.Error()}
-	case errors.As(err, &tool) && tool.Kind == PDFUnsound:
-		return &ConvertError{Reason: ConvertUnsound, Detail: err.Error()}
+		return &chrome.LimitError{What: "pages", Max: int64(failed.Max)}
+	case errors.As(err, &tool) && tool.Kind == pdf.Exhausted:
+		return &office.Error{Reason: office.Exhausted, Detail: err.Error()}
+	case errors.As(err, &tool) && tool.Kind == pdf.Unsound:
+		return &office.Error{Reason: office.Unsound, Detail: err.Error()}
 	}
 	return err
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"relaypdf/internal/slow"
+	"relaypdf/render/chrome"
+	"relaypdf/render/office"
 	"relaypdf/render/spool"
 )
 
@@ -78,7 +80,7 @@ func TestConvertEmbeds(t *testing.T) {
 	_, port, _ := net.SplitHostPort(site.server.Listener.Addr().String())
 	r := start(t, Config{ExtraCA: site.ca, AllowHosts: []string{"site.test:" + port}, Resolver: names{"site.test": "127.0.0.1"}})
 	remote, gone := site.url("site.test", "/red.png"), site.url("site.test", "/gone.png")
-	assets := []Asset{{Name: "img/blue.png", Content: spool.FromBytes(blue)}, {Name: "style.css", Content: spool.FromBytes([]byte(`h1 { color: #123456 } p { background: url(green.png) }`))}, {Name: "green.png", Content: spool.FromBytes(green)}}
+	assets := []chrome.Asset{{Name: "img/blue.png", Content: spool.FromBytes(blue)}, {Name: "style.css", Content: spool.FromBytes([]byte(`h1 { color: #123456 } p { background: url(green.png) }`))}, {Name: "green.png", Content: spool.FromBytes(green)}}
 	svg := `data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><rect width='9' height='9' fill='lime'/></svg>`
 	markdown := fmt.Sprintf("# Lovelace\n\n![far](%s) ![near](img/blue.png) ![lost](%s) ![none](none.png)\n\n[in](other.md) [root](/root.md) [out](https://example.com/y)\n", remote, gone)
 	page := fmt.Sprintf(`<html><head><link rel="stylesheet" href="style.css"></head><body background="tile.png"><h1>Lovelace</h1><p><img src="%s"><img src="img/blue.png"><img src="%s" alt="lost"><img src="none.png" alt="none"><img src="%s">
@@ -86,19 +88,19 @@ func TestConvertEmbeds(t *testing.T) {
 	ours := regexp.MustCompile(`/work/|file:|/tmp/|assets\.invalid|etc/passwd|\.\./root|^\{\}|>\{\}`)
 	for _, test := range []struct {
 		name, content string
-		to            ConvertTarget
-		assets        []Asset
+		to            office.Target
+		assets        []chrome.Asset
 		images        int
 		code          string
 		lacking       []string
 	}{
-		{"source.md", markdown, ConvertHTML, assets, 2, "resource_failed", []string{gone, "http://assets.invalid/none.png"}},
-		{"source.md", markdown, ConvertHTML, nil, 1, "resource_failed", []string{gone, "img/blue.png", "none.png"}},
-		{"source.md", markdown, ConvertDOCX, assets, 2, "resource_failed", []string{gone, "http://assets.invalid/none.png"}},
-		{"source.md", markdown, ConvertXLSX, assets, 0, "pictures_omitted", []string{""}},
-		{"source.html", page, ConvertDOCX, assets, 3, "resource_failed", []string{"http://assets.invalid/tile.png", gone, "http://assets.invalid/none.png"}},
-		{"source.html", page, ConvertDOCX, nil, 2, "resource_failed", []string{gone, "style.css", "tile.png", "img/blue.png", "none.png"}},
-		{"source.html", page, ConvertXLSX, nil, 0, "pictures_omitted", []string{""}},
+		{"source.md", markdown, office.ToHTML, assets, 2, "resource_failed", []string{gone, "http://assets.invalid/none.png"}},
+		{"source.md", markdown, office.ToHTML, nil, 1, "resource_failed", []string{gone, "img/blue.png", "none.png"}},
+		{"source.md", markdown, office.ToDOCX, assets, 2, "resource_failed", []string{gone, "http://assets.invalid/none.png"}},
+		{"source.md", markdown, office.ToXLSX, assets, 0, "pictures_omitted", []string{""}},
+		{"source.html", page, office.ToDOCX, assets, 3, "resource_failed", []string{"http://assets.invalid/tile.png", gone, "http://assets.invalid/none.png"}},
+		{"source.html", page, office.ToDOCX, nil, 2, "resource_failed", []string{gone, "style.css", "tile.png", "img/blue.png", "none.png"}},
+		{"source.html", page, office.ToXLSX, nil, 0, "pictures_omitted", []string{""}},
 	} {
 		what := fmt.Sprintf("%s to %s with %d assets", test.name, test.to, len(test.assets))
 		made, err := r.For("acct_1").Convert(t.Context(), Conversion{Content: spool.FromBytes([]byte(test.content)), Name: test.name, To: test.to, Assets: test.assets})
@@ -116,7 +118,7 @@ func TestConvertEmbeds(t *testing.T) {
 		for _, found := range ours.FindAllStringIndex(text, -1) {
 			t.Errorf("%s: it has %q", what, text[max(0, found[0]-100):min(len(text), found[1]+60)])
 		}
-		if !strings.Contains(text, "Lovelace") || test.to == ConvertDOCX && !strings.Contains(text, "lost") {
+		if !strings.Contains(text, "Lovelace") || test.to == office.ToDOCX && !strings.Contains(text, "lost") {
 			t.Errorf("%s: its text is missing", what)
 		}
 		var lacking []string
@@ -193,15 +195,15 @@ func TestConvertEmbedsLinked(t *testing.T) {
 		name    string
 		content []byte
 		address string
-		to      ConvertTarget
+		to      office.Target
 		images  int
 		lacking []string
 		has     string
 	}{
-		{"a.docx", word, "", ConvertDOCX, 1, []string{gone, page, "file:///etc/hostname.png"}, ""},
-		{"a.docx", linkedWord(t, here), "", ConvertPDF, 0, nil, "/Subtype/Image"},
-		{"index.html", web, base, ConvertDOCX, 1, []string{gone}, site.url("site.test", "/a/other.html")},
-		{"index.md", []byte("# Lovelace\n\n![](red.png) ![](gone.png) [in](other.html)\n"), base, ConvertHTML, 1, []string{gone}, site.url("site.test", "/a/other.html")},
+		{"a.docx", word, "", office.ToDOCX, 1, []string{gone, page, "file:///etc/hostname.png"}, ""},
+		{"a.docx", linkedWord(t, here), "", office.ToPDF, 0, nil, "/Subtype/Image"},
+		{"index.html", web, base, office.ToDOCX, 1, []string{gone}, site.url("site.test", "/a/other.html")},
+		{"index.md", []byte("# Lovelace\n\n![](red.png) ![](gone.png) [in](other.html)\n"), base, office.ToHTML, 1, []string{gone}, site.url("site.test", "/a/other.html")},
 	} {
 		what := fmt.Sprintf("%s to %s", test.name, test.to)
 		made, err := r.For("acct_1").Convert(t.Context(), Conversion{Content: spool.FromBytes(test.content), Name: test.name, To: test.to, Address: test.address})
@@ -213,7 +215,7 @@ func TestConvertEmbedsLinked(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, images := unpacked(t, content)
-		if images != test.images || !strings.Contains(text, test.has) || test.to != ConvertPDF && !strings.Contains(text, "Lovelace") {
+		if images != test.images || !strings.Contains(text, test.has) || test.to != office.ToPDF && !strings.Contains(text, "Lovelace") {
 			t.Errorf("%s: %d images, want %d, and %q in it:\n%.3000s", what, images, test.images, test.has, text)
 		}
 		var lacking []string

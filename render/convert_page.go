@@ -13,8 +13,10 @@ import (
 
 	"relaypdf/internal/guard"
 	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
 	"relaypdf/render/engine"
 	"relaypdf/render/office"
+	"relaypdf/render/pdf"
 	"relaypdf/render/spool"
 )
 
@@ -30,7 +32,7 @@ const (
 // PageConversion is an HTML document to convert with wkhtmltopdf: exactly one
 // of Content and URL is set.
 type PageConversion struct {
-	Content FileContent
+	Content engine.Content
 	URL     string // https
 	// TOC puts a table of contents in front, made of the headings, which become
 	// bookmarks as well.
@@ -39,9 +41,9 @@ type PageConversion struct {
 
 // ConvertPage makes a PDF of an HTML document with wkhtmltopdf. The program has
 // no network: what the document refers to is fetched here, as far as egress
-// allows it; what cannot be had is left out, and told. Errors are *RefusedError and
-// *LoadError of the URL, *ConvertError, ErrConvertUnavailable, *LimitError,
-// *BusyError, *ToolTimeoutError, ErrClosed and that of ctx.
+// allows it; what cannot be had is left out, and told. Errors are *egress.RefusedError and
+// *chrome.LoadError of the URL, *office.Error, office.ErrUnavailable, *chrome.LimitError,
+// *chrome.BusyError, *engine.TimeoutError, chrome.ErrClosed and that of ctx.
 func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Converted, err error) {
 	p := pageFetch{account: a, content: c.Content, args: office.PageArgs{
 		TOC: c.TOC, MaxPages: MaxPages, Files: map[string]string{},
@@ -83,16 +85,16 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 
 // embed makes one file of HTML: images and style sheets come into it, those of the
 // assets included.
-func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warnings []Warning, err error) {
+func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warnings []chrome.Warning, err error) {
 	p := pageFetch{account: a, content: c.Content, assets: c.Assets, fetchUntil: time.Now().Add(maxFetchTime), args: office.PageArgs{
-		Address: c.Address, Public: c.Address != "", Files: map[string]string{}, Office: c.To != ConvertHTML,
+		Address: c.Address, Public: c.Address != "", Files: map[string]string{}, Office: c.To != office.ToHTML,
 	}}
 	defer func() { err = errors.Join(err, p.close()) }()
 	if len(c.Assets) > 0 {
 		p.args.Address, p.args.Public = chrome.AssetOrigin+"/", false
 	}
 	// Spreadsheets have no images.
-	if c.To != ConvertXLSX {
+	if c.To != office.ToXLSX {
 		if err := p.fetchReferences(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -106,7 +108,7 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 		return nil, nil, errors.Join(err, result.Close())
 	}
 	switch {
-	case c.To != ConvertXLSX:
+	case c.To != office.ToXLSX:
 		for _, reference := range about.Nowhere {
 			p.lacks(reference, chrome.LooseLink)
 		}
@@ -114,14 +116,14 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 			p.lacks(reference, "was left out: the document would become too large")
 		}
 	case about.Images > 0:
-		p.lacking = []Warning{{Code: PicturesOmitted, Message: fmt.Sprintf("%d images were left out: HTML and Markdown become sheets of text and tables", about.Images)}}
+		p.lacking = []chrome.Warning{{Code: PicturesOmitted, Message: fmt.Sprintf("%d images were left out: HTML and Markdown become sheets of text and tables", about.Images)}}
 	}
 	return result.Output(0), p.lacking[:min(len(p.lacking), chrome.MaxWarnings)], nil
 }
 
 // lacks notes what is left out of a page.
 func (p *pageFetch) lacks(address, why string) {
-	p.lacking = append(p.lacking, Warning{Code: chrome.ResourceFailed, Message: why, URL: address}.Bounded())
+	p.lacking = append(p.lacking, chrome.Warning{Code: chrome.ResourceFailed, Message: why, URL: address}.Bounded())
 }
 
 // lacksBecause says why something that a page refers to is left out; err is Fetch's.
@@ -132,16 +134,16 @@ func lacksBecause(err error) string {
 		return "could not be loaded: " + failed.Error()
 	case errors.Is(err, errNoAsset):
 		return fmt.Sprintf("was answered with status %d", http.StatusNotFound) // as pages have it
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, egress.ErrRefused):
 		return "could not be loaded: only public addresses are"
-	case errors.Is(err, ErrFileTooLarge):
+	case errors.Is(err, spool.ErrTooLarge):
 		return fmt.Sprintf("is larger than %d MiB", maxReferenceBytes>>20)
 	}
 	return "was not loaded in time"
 }
 
 // refuseOther refuses what is no text: wkhtmltopdf would print its bytes.
-func refuseOther(content FileContent) error {
+func refuseOther(content engine.Content) error {
 	source, err := office.Sniff(content.Open(), "page.html")
 	var unknown *office.Error
 	if errors.As(err, &unknown) || err == nil && source.Format != office.FormatHTML {
@@ -151,13 +153,13 @@ func refuseOther(content FileContent) error {
 }
 
 // headingBookmarks nests headings by their levels.
-func headingBookmarks(headings []office.Heading) (bookmarks []PDFBookmark) {
+func headingBookmarks(headings []office.Heading) (bookmarks []pdf.Bookmark) {
 	for len(headings) > 0 {
 		end := 1
 		for end < len(headings) && headings[end].Level > headings[0].Level {
 			end++
 		}
-		bookmarks = append(bookmarks, PDFBookmark{
+		bookmarks = append(bookmarks, pdf.Bookmark{
 			Title: headings[0].Title, Page: headings[0].Page, Children: headingBookmarks(headings[1:end]),
 		})
 		headings = headings[end:]
@@ -168,13 +170,13 @@ func headingBookmarks(headings []office.Heading) (bookmarks []PDFBookmark) {
 // pageFetch gathers a page and what it refers to.
 type pageFetch struct {
 	account *Account
-	content FileContent
+	content engine.Content
 	args    office.PageArgs
 	fetched []engine.File
 	owned   []io.Closer
 	bytes   int64
-	lacking []Warning
-	assets  []Asset
+	lacking []chrome.Warning
+	assets  []chrome.Asset
 	// fetchUntil bounds everything that is fetched.
 	fetchUntil time.Time
 }
@@ -212,7 +214,7 @@ func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
 	}
 	request, err := http.NewRequestWithContext(bounded, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return &LoadError{URL: u.String(), Reason: "the address is not valid"}
+		return &chrome.LoadError{URL: u.String(), Reason: "the address is not valid"}
 	}
 	request.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
 	response, err := p.account.render.pages.Do(request)
@@ -221,7 +223,7 @@ func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= http.StatusBadRequest {
-		return &LoadError{URL: u.String(), Status: response.StatusCode}
+		return &chrome.LoadError{URL: u.String(), Status: response.StatusCode}
 	}
 	file := spool.New("", maxReferenceBytes)
 	p.owned = append(p.owned, file)
@@ -238,9 +240,9 @@ func pageError(ctx context.Context, address string, err error) error {
 	err = fetchError(ctx, err)
 	switch {
 	case errors.As(err, &failed):
-		return &LoadError{URL: address, Reason: failed.Error()}
-	case errors.Is(err, ErrFileTooLarge):
-		return &LimitError{What: "bytes", Max: maxReferenceBytes}
+		return &chrome.LoadError{URL: address, Reason: failed.Error()}
+	case errors.Is(err, spool.ErrTooLarge):
+		return &chrome.LimitError{What: "bytes", Max: maxReferenceBytes}
 	}
 	return err
 }
@@ -285,7 +287,7 @@ func (p *pageFetch) present() office.PageArgs {
 func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference) error {
 	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
 	defer cancel()
-	files, faults, taken := make([]*spool.File, len(references)), make([]error, len(references)), make([]FileContent, len(references))
+	files, faults, taken := make([]*spool.File, len(references)), make([]error, len(references)), make([]engine.Content, len(references))
 	group := guard.NewGroup()
 	group.SetLimit(referencesAtOnce)
 	for i, reference := range references {
@@ -335,7 +337,7 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 }
 
 // add gives the document a file, and returns its name.
-func (p *pageFetch) add(reference office.Reference, content FileContent) string {
+func (p *pageFetch) add(reference office.Reference, content engine.Content) string {
 	name := referenceName(len(p.fetched), reference)
 	p.fetched = append(p.fetched, engine.File{Name: name, Content: content})
 	return name
@@ -345,7 +347,7 @@ var errNoAsset = errors.New("no asset has this name")
 
 // asset returns the asset that a reference means, or nil where there is none of its
 // name, and whether the reference means an asset at all.
-func (p *pageFetch) asset(reference office.Reference) (FileContent, bool) {
+func (p *pageFetch) asset(reference office.Reference) (engine.Content, bool) {
 	if len(p.assets) == 0 {
 		return nil, false
 	}

@@ -23,6 +23,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
 	"relaypdf/render/spool"
 )
 
@@ -239,8 +241,10 @@ func TestPageGetsWhatItRefersTo(t *testing.T) {
 	}
 	save(t, made.Body)
 	const nowhere = "could not be loaded: it is no address of a server, and the page has none that it could start from"
-	lacks := func(url, message string) Warning { return Warning{Code: "resource_failed", Message: message, URL: url} }
-	if want := []Warning{
+	lacks := func(url, message string) chrome.Warning {
+		return chrome.Warning{Code: "resource_failed", Message: message, URL: url}
+	}
+	if want := []chrome.Warning{
 		lacks(site.url("site.test", "/gone.png"), "could not be loaded: the address answered with status 404"),
 		lacks("https://127.0.0.1/x.png", "could not be loaded: only public addresses are"),
 		lacks("lines.svg", nowhere), lacks("gone.png", nowhere),
@@ -251,11 +255,11 @@ func TestPageGetsWhatItRefersTo(t *testing.T) {
 		address string
 		want    func(error) bool
 	}{
-		{site.url("site.test", "/missing"), func(err error) bool { var load *LoadError; return errors.As(err, &load) && load.Status == 404 }},
-		{"http://site.test:" + port + "/", func(err error) bool { return errors.Is(err, ErrRefused) }},
-		{"https://127.0.0.1:" + port + "/", func(err error) bool { return errors.Is(err, ErrRefused) }},
-		{"file:///etc/passwd", func(err error) bool { return errors.Is(err, ErrRefused) }},
-		{"https://nowhere.test/", func(err error) bool { var load *LoadError; return errors.As(err, &load) }},
+		{site.url("site.test", "/missing"), func(err error) bool { var load *chrome.LoadError; return errors.As(err, &load) && load.Status == 404 }},
+		{"http://site.test:" + port + "/", func(err error) bool { return errors.Is(err, egress.ErrRefused) }},
+		{"https://127.0.0.1:" + port + "/", func(err error) bool { return errors.Is(err, egress.ErrRefused) }},
+		{"file:///etc/passwd", func(err error) bool { return errors.Is(err, egress.ErrRefused) }},
+		{"https://nowhere.test/", func(err error) bool { var load *chrome.LoadError; return errors.As(err, &load) }},
 	} {
 		if _, err := r.For("acct_1").ConvertPage(t.Context(), PageConversion{URL: test.address}); !test.want(err) {
 			t.Errorf("%s: got %v", test.address, err)

@@ -91,7 +91,7 @@ func TestConvertPrint(t *testing.T) {
 	r := start(t, Config{OfficeSlots: 1})
 	account := r.For("acct_1")
 	dir := t.TempDir()
-	convert := func(t *testing.T, name string, content []byte, to ConvertTarget, how ConvertPrint) (string, []byte, error) {
+	convert := func(t *testing.T, name string, content []byte, to office.Target, how ConvertPrint) (string, []byte, error) {
 		t.Helper()
 		made, err := account.Convert(t.Context(), Conversion{Content: spool.FromBytes(content), Name: name, To: to, Print: how})
 		if err != nil {
@@ -140,7 +140,7 @@ func TestConvertPrint(t *testing.T) {
 		{"emoji", "a.rtf", party, ConvertPrint{}, "party 🎉 🌀", "", "1", ""},
 		{"Markdown", "a.md", []byte("> [!NOTE]\n> alert"), ConvertPrint{}, "Note", "[!NOTE]", "1", ""},
 	} {
-		path, _, err := convert(t, test.name, test.content, ConvertPDF, test.how)
+		path, _, err := convert(t, test.name, test.content, office.ToPDF, test.how)
 		if err != nil {
 			t.Errorf("%s: %v", test.what, err)
 			continue
@@ -160,13 +160,13 @@ func TestConvertPrint(t *testing.T) {
 	for _, wrong := range []any{"Profit", 3, 0, "3", "0", "-1"} {
 		how := office.Print{}
 		how.Sheets = []any{wrong}
-		_, _, err := convert(t, "a.xlsx", sheet, ConvertPDF, ConvertPrint{Print: how})
-		var failed *ConvertError
-		if !errors.As(err, &failed) || failed.Reason != ConvertNoSuchSheet || !strings.Contains(failed.Detail, "Costs") {
+		_, _, err := convert(t, "a.xlsx", sheet, office.ToPDF, ConvertPrint{Print: how})
+		var failed *office.Error
+		if !errors.As(err, &failed) || failed.Reason != office.NoSuchSheet || !strings.Contains(failed.Detail, "Costs") {
 			t.Errorf("sheet %v: %v", wrong, err)
 		}
 	}
-	path, _, err := convert(t, "a.rtf", two, ConvertPDF, ConvertPrint{Password: "geheim"})
+	path, _, err := convert(t, "a.rtf", two, office.ToPDF, ConvertPrint{Password: "geheim"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,20 +175,20 @@ func TestConvertPrint(t *testing.T) {
 	}
 	for level := 1; level <= 3; level++ {
 		part := []byte("<pdfaid:part>" + strconv.Itoa(level) + "</pdfaid:part>")
-		if _, archived, err := convert(t, "a.rtf", party, ConvertPDF, ConvertPrint{Print: office.Print{PDFA: level}}); err != nil || !bytes.Contains(archived, part) {
+		if _, archived, err := convert(t, "a.rtf", party, office.ToPDF, ConvertPrint{Print: office.Print{PDFA: level}}); err != nil || !bytes.Contains(archived, part) {
 			t.Errorf("no PDF/A-%d: %v", level, err)
 		}
 	}
-	if _, _, err := convert(t, "a.md", []byte("a"), ConvertPDF, ConvertPrint{Print: office.Print{PDFA: 2}}); err == nil {
+	if _, _, err := convert(t, "a.md", []byte("a"), office.ToPDF, ConvertPrint{Print: office.Print{PDFA: 2}}); err == nil {
 		t.Error("Markdown became PDF/A")
 	}
-	_, photo, err := convert(t, "a.html", []byte(`<img src="`+noise(t)+`">`), ConvertDOCX, ConvertPrint{})
+	_, photo, err := convert(t, "a.html", []byte(`<img src="`+noise(t)+`">`), office.ToDOCX, ConvertPrint{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sizes []int
 	for _, quality := range []int{10, 95} {
-		_, body, err := convert(t, "a.docx", photo, ConvertPDF, ConvertPrint{Print: office.Print{Quality: quality}})
+		_, body, err := convert(t, "a.docx", photo, office.ToPDF, ConvertPrint{Print: office.Print{Quality: quality}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,14 +221,14 @@ func reviewed(t *testing.T) []byte {
 
 // testReview shows that documents with comments convert at all, and that pages show
 // what of a review is asked for.
-func testReview(t *testing.T, convert func(*testing.T, string, []byte, ConvertTarget, ConvertPrint) (string, []byte, error)) {
+func testReview(t *testing.T, convert func(*testing.T, string, []byte, office.Target, ConvertPrint) (string, []byte, error)) {
 	t.Helper()
 	word := reviewed(t)
 	const rich = `{\rtf1 kept {\*\atrfstart 1}end{\*\atrfend 1}{\*\atnid A}{\*\atnauthor Ada}\chatn{\*\annotation{\*\atnref 1}Is this so?}}`
 	for _, test := range []struct {
 		what, name string
 		content    []byte
-		changes    ConvertChanges
+		changes    office.Changes
 		comments   bool
 		want       string // the words
 		coloured   bool   // what is tracked stands in a colour
@@ -243,7 +243,7 @@ func testReview(t *testing.T, convert func(*testing.T, string, []byte, ConvertTa
 	} {
 		how := office.Print{Comments: test.comments}
 		how.Changes = test.changes
-		path, _, err := convert(t, test.name, test.content, ConvertPDF, ConvertPrint{Print: how})
+		path, _, err := convert(t, test.name, test.content, office.ToPDF, ConvertPrint{Print: how})
 		if err != nil {
 			t.Errorf("%s: %v", test.what, err)
 			continue
@@ -281,7 +281,7 @@ func seen(page image.Image) (coloured bool, drawn int) {
 
 // testPageSizesOfPDF shows that the pages of a PDF keep their sizes, and what stands on
 // them, on the way to Word and back.
-func testPageSizesOfPDF(t *testing.T, account *Account, convert func(*testing.T, string, []byte, ConvertTarget, ConvertPrint) (string, []byte, error)) {
+func testPageSizesOfPDF(t *testing.T, account *Account, convert func(*testing.T, string, []byte, office.Target, ConvertPrint) (string, []byte, error)) {
 	t.Helper()
 	const page = `<style>@page { size: 7in 5in } @page tall { size: 4in 6in } p { break-after: page } .tall { page: tall }</style>`
 	doc, err := account.PDF(t.Context(), Source{HTML: page + `<p>wide<p class=tall>tall<p class=tall>taller<p>again`}, Page{}, PDF{PreferCSSPageSize: true})
@@ -292,11 +292,11 @@ func testPageSizesOfPDF(t *testing.T, account *Account, convert func(*testing.T,
 	if err := errors.Join(err, doc.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, word, err := convert(t, "a.pdf", body, ConvertDOCX, ConvertPrint{})
+	_, word, err := convert(t, "a.pdf", body, office.ToDOCX, ConvertPrint{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, _, err := convert(t, "a.docx", word, ConvertPDF, ConvertPrint{})
+	path, _, err := convert(t, "a.docx", word, office.ToPDF, ConvertPrint{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/image/tiff"
 
 	"relaypdf/internal/slow"
+	"relaypdf/render/office"
 	"relaypdf/render/spool"
 )
 
@@ -124,7 +125,7 @@ func sources(t *testing.T) map[string][]byte {
 }
 
 // convertBytes converts a document and reads the result.
-func convertBytes(t *testing.T, r *Renderer, name string, content []byte, to ConvertTarget) (made []byte, archive bool, err error) {
+func convertBytes(t *testing.T, r *Renderer, name string, content []byte, to office.Target) (made []byte, archive bool, err error) {
 	t.Helper()
 	result, err := r.For("acct_1").Convert(t.Context(), Conversion{Content: spool.FromBytes(content), Name: name, To: to, AllowHTML: true})
 	if err != nil {
@@ -161,9 +162,9 @@ func TestConvertPairs(t *testing.T) {
 func convertToAll(t *testing.T, r *Renderer, name string, document []byte, count int) {
 	t.Helper()
 	possible := 0
-	for _, to := range []ConvertTarget{ConvertPDF, ConvertDOCX, ConvertXLSX, ConvertHTML, ConvertPNG} {
+	for _, to := range []office.Target{office.ToPDF, office.ToDOCX, office.ToXLSX, office.ToHTML, office.ToPNG} {
 		made, archive, err := convertBytes(t, r, name, document, to)
-		var pair *ConvertPairError
+		var pair *office.PairError
 		switch {
 		case errors.As(err, &pair) && !slices.Contains(pair.Possible, to) && len(pair.Possible) > 2:
 			continue
@@ -174,20 +175,20 @@ func convertToAll(t *testing.T, r *Renderer, name string, document []byte, count
 		possible++
 		what := fmt.Sprintf("%s to %s", name, to)
 		switch to {
-		case ConvertPDF:
+		case office.ToPDF:
 			checkPDF(t, what, made, count)
-		case ConvertHTML:
+		case office.ToHTML:
 			checkHTML(t, what, made)
-		case ConvertPNG:
+		case office.ToPNG:
 			checkImages(t, what, made, archive, count)
 		default:
-			again, _, err := convertBytes(t, r, "", made, ConvertPDF)
+			again, _, err := convertBytes(t, r, "", made, office.ToPDF)
 			if err != nil {
 				t.Errorf("%s: reading it again: %v", what, err)
 				continue
 			}
 			want := 0 // tables are laid out anew
-			if to == ConvertDOCX && name == "source.pdf" {
+			if to == office.ToDOCX && name == "source.pdf" {
 				want = count
 			}
 			checkPDF(t, what, again, want)
@@ -306,12 +307,12 @@ func TestConvertWithoutOffice(t *testing.T) {
 	}
 	t.Setenv("PATH", programs)
 	r := start(t, Config{})
-	_, _, err := convertBytes(t, r, "a.txt", []byte("x"), ConvertPDF)
-	if !errors.Is(err, ErrConvertUnavailable) {
-		t.Errorf("got %v, want ErrConvertUnavailable", err)
+	_, _, err := convertBytes(t, r, "a.txt", []byte("x"), office.ToPDF)
+	if !errors.Is(err, office.ErrUnavailable) {
+		t.Errorf("got %v, want office.ErrUnavailable", err)
 	}
-	if err := r.WarmConvert(); !errors.Is(err, ErrConvertUnavailable) {
-		t.Errorf("WarmConvert: got %v, want ErrConvertUnavailable", err)
+	if err := r.WarmConvert(); !errors.Is(err, office.ErrUnavailable) {
+		t.Errorf("WarmConvert: got %v, want office.ErrUnavailable", err)
 	}
 	doc, err := r.For("account").PDF(t.Context(), Source{HTML: "<p>unharmed"}, Page{}, PDF{})
 	if err != nil {

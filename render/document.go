@@ -28,7 +28,7 @@ type Source struct {
 	AllowHTML bool
 	// Assets are what HTML and Markdown refer to by relative links. Index is the
 	// HTML's own name among them.
-	Assets []Asset
+	Assets []chrome.Asset
 	Index  string
 }
 
@@ -50,10 +50,10 @@ type Page struct {
 	// Animate leaves animations where they are; otherwise they are ended.
 	Animate bool
 	// Strict says which faults inside the page fail it. Others are warnings.
-	Strict Strict
+	Strict chrome.Strict
 	// Headers go to the origin of a URL, or else to https sub-resources.
 	Headers map[string]string
-	Cookies []Cookie
+	Cookies []chrome.Cookie
 	// Media is the CSS media type, print or screen. Empty means print for a
 	// PDF and screen for an image.
 	Media string
@@ -63,32 +63,6 @@ type Page struct {
 	// not there, and no other document before it or after it, even of its account.
 	Offline bool
 }
-
-type (
-	// Cookie is set before the page loads. An empty Domain means the host of
-	// the URL, an empty Path "/".
-	Cookie = chrome.Cookie
-	// Strict says which faults inside a page fail it.
-	Strict = chrome.Strict
-	// StatusRange is HTTP statuses in a row.
-	StatusRange = chrome.StatusRange
-	// Warning is a fault inside a page, which was made nevertheless.
-	Warning = chrome.Warning
-	// Screenshot holds the settings of an image, in CSS pixels.
-	Screenshot = chrome.Screenshot
-	// Viewport is the window a page is laid out in.
-	Viewport = chrome.Viewport
-	// Rect is an area in CSS pixels.
-	Rect = chrome.Rect
-	// Document is a PDF. Its Body must be closed.
-	Document = chrome.Document
-	// Image is a screenshot. Its Body must be closed; Width and Height are in
-	// pixels.
-	Image = chrome.Image
-	// Metadata is the document information of a PDF. An empty field leaves
-	// what the page says, which is a title at most.
-	Metadata = pdfmeta.Info
-)
 
 // PDF holds the settings of a printed document. Lengths are in inches.
 type PDF struct {
@@ -103,7 +77,7 @@ type PDF struct {
 	// PageRanges selects pages, in the grammar of CheckPageRanges; empty means all.
 	PageRanges      string
 	Tagged, Outline bool
-	Metadata        Metadata
+	Metadata        pdfmeta.Info
 }
 
 // Margin holds the page margins in inches. Nil is the source's own: none, or
@@ -116,7 +90,7 @@ func (m Margin) sides() markup.Sides {
 
 // PDF prints a source. Besides the errors of this package it
 // returns that of ctx when the caller left.
-func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (Document, error) {
+func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chrome.Document, error) {
 	style := markup.MarkdownOptions{Title: opt.Metadata.Title, Own: opt.Margin.sides()}
 	if src.Markdown != "" {
 		about, _ := markup.ReadFrontMatter(src.Markdown) // its options are the caller's matter
@@ -126,29 +100,29 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (Docu
 	}
 	job, err := a.prepare(ctx, src, page, style)
 	if err != nil {
-		return Document{}, err
+		return chrome.Document{}, err
 	}
 	job.Account = a.id
 	lacking, err := letterheads(ctx, a, src, page, &opt)
 	if err != nil {
-		return Document{}, err
+		return chrome.Document{}, err
 	}
 	doc, err := a.render.browser.PDF(ctx, job, opt.print())
 	if err != nil {
-		return Document{}, a.render.refusal(ctx, err)
+		return chrome.Document{}, a.render.refusal(ctx, err)
 	}
 	doc.Warnings = append(lacking, doc.Warnings...)
 	if err := pdfmeta.Set(doc.Body, opt.Metadata); err != nil {
-		return Document{}, errors.Join(tooLarge(err), doc.Body.Close())
+		return chrome.Document{}, errors.Join(tooLarge(err), doc.Body.Close())
 	}
 	return doc, nil
 }
 
 // Screenshot captures a source, with the errors of PDF.
-func (a *Account) Screenshot(ctx context.Context, src Source, page Page, opt Screenshot) (Image, error) {
+func (a *Account) Screenshot(ctx context.Context, src Source, page Page, opt chrome.Screenshot) (chrome.Image, error) {
 	job, err := a.prepare(ctx, src, page, markup.MarkdownOptions{})
 	if err != nil {
-		return Image{}, err
+		return chrome.Image{}, err
 	}
 	job.Account = a.id
 	opt.MaxBytes = MaxBytes
@@ -177,7 +151,7 @@ func (o PDF) print() chrome.PDF {
 // tooLarge names the limit that the spool only knows as its own.
 func tooLarge(err error) error {
 	if errors.Is(err, spool.ErrTooLarge) {
-		return &LimitError{What: "bytes", Max: MaxBytes}
+		return &chrome.LimitError{What: "bytes", Max: MaxBytes}
 	}
 	return err
 }
@@ -186,15 +160,8 @@ func tooLarge(err error) error {
 // while small, on disk when large.
 func NewFile() *spool.File { return spool.New("", 0) }
 
-type (
-	// FrontMatter is what Markdown says of itself in front of it.
-	FrontMatter = markup.FrontMatter
-	// OptionsError is a line of the options in front matter that cannot be read.
-	OptionsError = markup.OptionsError
-)
-
 // ReadFrontMatter reads the front matter of Markdown. An error says what in its
 // options cannot be read.
-func ReadFrontMatter(markdown string) (FrontMatter, error) {
+func ReadFrontMatter(markdown string) (markup.FrontMatter, error) {
 	return markup.ReadFrontMatter(markdown)
 }

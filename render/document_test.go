@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
+	"relaypdf/render/pdfmeta"
 	"strings"
 	"testing"
 	"time"
@@ -45,12 +48,12 @@ func TestPDFOfInlineSources(t *testing.T) {
 func TestPDFMetadata(t *testing.T) {
 	r := start(t, Config{})
 	for name, test := range map[string]struct {
-		metadata Metadata
+		metadata pdfmeta.Info
 		want     []string
 	}{
-		"none":  {Metadata{}, []string{"Title: From the page", "Creator: Chromium"}},
-		"some":  {Metadata{Author: "Ana"}, []string{"Title: From the page", "Author: Ana", "Creator: Chromium"}},
-		"every": {Metadata{Title: "Faktúra 株", Author: "Ana", Subject: "S", Keywords: "a, b"}, []string{"Title: Faktúra 株", "Author: Ana", "Subject: S", "Keywords: a, b"}},
+		"none":  {pdfmeta.Info{}, []string{"Title: From the page", "Creator: Chromium"}},
+		"some":  {pdfmeta.Info{Author: "Ana"}, []string{"Title: From the page", "Author: Ana", "Creator: Chromium"}},
+		"every": {pdfmeta.Info{Title: "Faktúra 株", Author: "Ana", Subject: "S", Keywords: "a, b"}, []string{"Title: Faktúra 株", "Author: Ana", "Subject: S", "Keywords: a, b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := letter
@@ -97,7 +100,7 @@ func TestPDFPageRanges(t *testing.T) {
 		opt := letter
 		opt.PageRanges = ranges
 		_, err := r.For(account).PDF(t.Context(), source, Page{}, opt)
-		var beyond *PageRangeError
+		var beyond *chrome.PageRangeError
 		if !errors.As(err, &beyond) || beyond.Pages != 4 {
 			t.Errorf("%s: error %v, want a PageRangeError of 4 pages", ranges, err)
 		}
@@ -132,7 +135,7 @@ func TestPDFMarkdownMargins(t *testing.T) {
 
 func TestScreenshot(t *testing.T) {
 	r := start(t, Config{})
-	shot := Screenshot{Type: "png", Viewport: Viewport{Width: 300, Height: 200, Scale: 2}}
+	shot := chrome.Screenshot{Type: "png", Viewport: chrome.Viewport{Width: 300, Height: 200, Scale: 2}}
 	image, err := r.For(account).Screenshot(t.Context(), Source{HTML: "<h1>Hi</h1>"}, Page{}, shot)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +160,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 	t.Run("trusted", func(t *testing.T) {
 		r := start(t, Config{AllowHosts: []string{"intranet.test"}, ExtraCA: s.ca, Resolver: resolver})
 		page := Page{
-			WaitUntil: "networkidle0", Headers: map[string]string{"X-Ours": "yes"}, Cookies: []Cookie{{Name: "sid", Value: "42"}},
+			WaitUntil: "networkidle0", Headers: map[string]string{"X-Ours": "yes"}, Cookies: []chrome.Cookie{{Name: "sid", Value: "42"}},
 		}
 		doc, err := r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/")}, page, letter)
 		if err != nil {
@@ -170,7 +173,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 			t.Errorf("the site got %v", got)
 		}
 		_, err = r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/gone")}, Page{}, letter)
-		var load *LoadError
+		var load *chrome.LoadError
 		if !errors.As(err, &load) || load.Status != http.StatusGone {
 			t.Errorf("error %v, want a LoadError of status 410", err)
 		}
@@ -178,7 +181,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 	t.Run("not trusted", func(t *testing.T) {
 		r := start(t, Config{AllowHosts: []string{"intranet.test"}, Resolver: resolver})
 		_, err := r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/")}, Page{}, letter)
-		var load *LoadError
+		var load *chrome.LoadError
 		if !errors.As(err, &load) || !strings.Contains(load.Reason, "ERR_CERT_AUTHORITY_INVALID") {
 			t.Errorf("error %v, want a LoadError that names the certificate", err)
 		}
@@ -212,14 +215,14 @@ func TestURLsThatLeadInwards(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc, err := r.For(account).PDF(t.Context(), Source{URL: address}, Page{}, letter)
-			if !errors.Is(err, ErrRefused) {
+			if !errors.Is(err, egress.ErrRefused) {
 				t.Errorf("error %v, want ErrRefused", err)
 			}
 			if err == nil {
 				t.Errorf("the PDF says %q", pdfText(t, doc))
 			}
-			image, err := r.For(account).Screenshot(t.Context(), Source{URL: address}, Page{}, Screenshot{Type: "png"})
-			if !errors.Is(err, ErrRefused) {
+			image, err := r.For(account).Screenshot(t.Context(), Source{URL: address}, Page{}, chrome.Screenshot{Type: "png"})
+			if !errors.Is(err, egress.ErrRefused) {
 				t.Errorf("screenshot: error %v, want ErrRefused", err)
 			}
 			if err == nil {
@@ -245,7 +248,7 @@ func TestURLsThatLeadInwards(t *testing.T) {
 func TestURLOfAnUnknownName(t *testing.T) {
 	r := start(t, Config{Resolver: names{}})
 	_, err := r.For(account).PDF(t.Context(), Source{URL: "https://unknown.test/"}, Page{}, letter)
-	var load *LoadError
+	var load *chrome.LoadError
 	if !errors.As(err, &load) || load.Reason != "net::ERR_NAME_NOT_RESOLVED" {
 		t.Errorf("error %v, want a LoadError that names the DNS", err)
 	}
@@ -261,7 +264,7 @@ func TestTimeouts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			_, err := r.For(account).PDF(t.Context(), source, Page{Timeout: 500 * time.Millisecond}, letter)
-			if !errors.Is(err, ErrTimeout) {
+			if !errors.Is(err, chrome.ErrTimeout) {
 				t.Errorf("error %v, want ErrTimeout", err)
 			}
 			if took := time.Since(began); took > patience {
@@ -301,7 +304,7 @@ func TestReadyAndClosed(t *testing.T) {
 	if err := r.Ready(t.Context()); err == nil {
 		t.Error("a closed renderer says that it is ready")
 	}
-	if _, err := r.For(account).PDF(t.Context(), Source{HTML: "x"}, Page{}, letter); !errors.Is(err, ErrClosed) {
+	if _, err := r.For(account).PDF(t.Context(), Source{HTML: "x"}, Page{}, letter); !errors.Is(err, chrome.ErrClosed) {
 		t.Errorf("error %v, want ErrClosed", err)
 	}
 }
@@ -326,7 +329,7 @@ func TestCheckURL(t *testing.T) {
 		t.Errorf("a public page: %v", err)
 	}
 	for _, address := range []string{"http://example.com", "https://10.0.0.1/", "https://localhost/", "javascript:alert(1)", ""} {
-		if err := r.CheckURL(address); !errors.Is(err, ErrRefused) {
+		if err := r.CheckURL(address); !errors.Is(err, egress.ErrRefused) {
 			t.Errorf("%q: %v, want ErrRefused", address, err)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 
 	"relaypdf/internal/slow"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
 )
 
 // address is one spelling of a target that may not be reached. {port} is the
@@ -143,16 +145,16 @@ func TestAddressesAreRefused(t *testing.T) {
 		embeds.WriteString(embed(a.embedded(f, secret, fmt.Sprintf("address-%d", i))))
 		group.Go(func() error {
 			address := a.at(f.canary.secure, secret)
-			if err := renderPage(t, r, address); !errors.Is(err, render.ErrRefused) {
+			if err := renderPage(t, r, address); !errors.Is(err, egress.ErrRefused) {
 				t.Errorf("page %s: error %v, want ErrRefused", a.name, err)
 			}
 			if a.name == "unc" || a.name == "no scheme" { // Relative addresses on the site itself.
 				return nil
 			}
 			// Other schemes are stopped by the browser, before the proxy.
-			var load *render.LoadError
+			var load *chrome.LoadError
 			err := renderPage(t, r, f.redirect(address))
-			if !errors.Is(err, render.ErrRefused) && (strings.HasPrefix(a.text, "https:") || !errors.As(err, &load)) {
+			if !errors.Is(err, egress.ErrRefused) && (strings.HasPrefix(a.text, "https:") || !errors.As(err, &load)) {
 				t.Errorf("redirect to %s: error %v, want ErrRefused", a.name, err)
 			}
 			return nil
@@ -239,7 +241,7 @@ func TestNamesThatResolveInwards(t *testing.T) {
 			"page": address, "redirect": f.redirect(address),
 			"redirect to http": f.redirect(fmt.Sprintf("http://%s:%d/", name, f.canary.plain)),
 		} {
-			if err := renderPage(t, r, url); !errors.Is(err, render.ErrRefused) {
+			if err := renderPage(t, r, url); !errors.Is(err, egress.ErrRefused) {
 				t.Errorf("%s as %s: error %v, want ErrRefused", name, how, err)
 			}
 		}
@@ -272,7 +274,7 @@ func TestNamesThatChange(t *testing.T) {
 	var refused refusals
 	r := launch(t, render.Config{AllowHosts: []string{site.addr.String()}, ExtraCA: ca.file, Resolver: names, OnRefuse: refused.add})
 
-	if err := renderPage(t, r, site.origin("changes.test")+"/"); !errors.Is(err, render.ErrRefused) {
+	if err := renderPage(t, r, site.origin("changes.test")+"/"); !errors.Is(err, egress.ErrRefused) {
 		t.Errorf("changed before the dial: error %v, want ErrRefused", err)
 	}
 	page := site.publish(`<p>From the site</p><img src="/part.png">`, "Connection", "close")
@@ -385,14 +387,14 @@ func TestPageEndToEnd(t *testing.T) {
 		{"unknown name", "https://unknown.test/", 0, "net::ERR_NAME_NOT_RESOLVED"},
 	} {
 		err := renderPage(t, r, test.url)
-		var load *render.LoadError
+		var load *chrome.LoadError
 		if !errors.As(err, &load) || load.Status != test.status || load.Reason != test.reason {
 			t.Errorf("%s: error %#v, want status %d and reason %q", test.name, err, test.status, test.reason)
 		}
 	}
 	distrusting := launch(t, render.Config{AllowHosts: allow, Resolver: names})
 	err := renderPage(t, distrusting, site.origin("site.test")+page)
-	var load *render.LoadError
+	var load *chrome.LoadError
 	if !errors.As(err, &load) || load.Reason != "net::ERR_CERT_AUTHORITY_INVALID" {
 		t.Errorf("without the authority: error %#v, want a LoadError that names it", err)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"relaypdf/internal/slow"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
 )
 
 // together is how many documents are rendered at once: most of the time they
@@ -73,7 +75,7 @@ func (d document) missing(seen func(token string) bool) []string {
 func (d document) render(t *testing.T, r *render.Renderer) error {
 	t.Helper()
 	if d.image {
-		image, err := r.For("acct_1").Screenshot(t.Context(), d.source, d.page, render.Screenshot{FullPage: true})
+		image, err := r.For("acct_1").Screenshot(t.Context(), d.source, d.page, chrome.Screenshot{FullPage: true})
 		if err == nil {
 			err = image.Body.Close()
 		}
@@ -124,7 +126,7 @@ func TestNothingReachesTheCanary(t *testing.T) {
 	}
 	for _, o := range renderUntil(t, r, f.documents(), seen) {
 		// What a document leads to is the document; what it embeds is not.
-		if refused := errors.Is(o.err, render.ErrRefused); refused != o.leaves || !refused && o.err != nil {
+		if refused := errors.Is(o.err, egress.ErrRefused); refused != o.leaves || !refused && o.err != nil {
 			t.Errorf("%s: error %v", o.name, o.err)
 		}
 		for _, token := range o.missing(seen) {

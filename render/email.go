@@ -13,6 +13,8 @@ import (
 	"relaypdf/render/email"
 	"relaypdf/render/engine"
 	"relaypdf/render/office"
+	"relaypdf/render/pdf"
+	"relaypdf/render/pdfmeta"
 	"relaypdf/render/spool"
 )
 
@@ -53,8 +55,8 @@ const (
 )
 
 // Print makes a PDF of an email, without the network: what it would load is left out
-// and told. A file that is no email is a *PDFError of the kind PDFNotEmail.
-func (e Emails) Print(ctx context.Context, content FileContent, how Email) (Document, error) {
+// and told. A file that is no email is a *pdf.Error of the kind pdf.NotEmail.
+func (e Emails) Print(ctx context.Context, content engine.Content, how Email) (chrome.Document, error) {
 	p := emailPrint{Emails: e, how: how, left: maxAppended}
 	doc, err := p.message(ctx, content, 0)
 	doc.Warnings = doc.Warnings[:min(len(doc.Warnings), chrome.MaxWarnings)]
@@ -69,30 +71,30 @@ type emailPrint struct {
 }
 
 // message makes a PDF of an email that lies so deep in others.
-func (p *emailPrint) message(ctx context.Context, content FileContent, depth int) (_ Document, err error) {
+func (p *emailPrint) message(ctx context.Context, content engine.Content, depth int) (_ chrome.Document, err error) {
 	const name = "message.eml"
 	made, err := p.runTool(ctx, engine.Job{Name: email.Job, Args: name, Files: []engine.File{{Name: name, Content: content}}})
 	var refused *email.Error
 	if errors.As(email.FromJob(err), &refused) {
-		return Document{}, &PDFError{Kind: PDFNotEmail, Text: refused.Text}
+		return chrome.Document{}, &pdf.Error{Kind: pdf.NotEmail, Text: refused.Text}
 	}
 	if err != nil {
-		return Document{}, err
+		return chrome.Document{}, err
 	}
 	defer func() { err = errors.Join(err, made.Close()) }()
 	var about email.Result
 	if err := json.Unmarshal(made.Body, &about); err != nil {
-		return Document{}, fmt.Errorf("%s: %w", email.Job, err)
+		return chrome.Document{}, fmt.Errorf("%s: %w", email.Job, err)
 	}
 	page, err := io.ReadAll(made.Output(0).Open())
 	if err != nil {
-		return Document{}, fmt.Errorf("%s: %w", email.Job, err)
+		return chrome.Document{}, fmt.Errorf("%s: %w", email.Job, err)
 	}
 	doc, err := p.PDF(ctx, Source{HTML: string(page)}, Page{Offline: true}, PDF{
-		Width: p.how.Width, Height: p.how.Height, PrintBackground: true, Metadata: Metadata{Author: about.From},
+		Width: p.how.Width, Height: p.how.Height, PrintBackground: true, Metadata: pdfmeta.Info{Author: about.From},
 	})
 	if err != nil {
-		return Document{}, err
+		return chrome.Document{}, err
 	}
 	doc.Warnings = append(emailWarnings(about), doc.Warnings...)
 	if p.how.Files == IgnoreFiles || len(about.Files) == 0 {
@@ -104,7 +106,7 @@ func (p *emailPrint) message(ctx context.Context, content FileContent, depth int
 	}
 	if p.how.Files == AppendFiles {
 		if files, err = p.appendTo(ctx, &doc, files, depth); err != nil {
-			return Document{}, errors.Join(err, doc.Body.Close())
+			return chrome.Document{}, errors.Join(err, doc.Body.Close())
 		}
 	}
 	if len(files) == 0 {
@@ -117,20 +119,20 @@ func (p *emailPrint) message(ctx context.Context, content FileContent, depth int
 }
 
 // emailWarnings tells what whoever reads the PDF cannot see.
-func emailWarnings(about email.Result) (told []Warning) {
+func emailWarnings(about email.Result) (told []chrome.Warning) {
 	if count := len(about.Remote); count > 0 {
-		told = append(told, Warning{Code: chrome.ResourceFailed, URL: about.Remote[0], Message: fmt.Sprintf(
+		told = append(told, chrome.Warning{Code: chrome.ResourceFailed, URL: about.Remote[0], Message: fmt.Sprintf(
 			"left out, of %d pictures and style sheets on other servers: loading them would tell the sender that the email was read", count)}.Bounded())
 	}
 	for _, note := range about.Notes {
-		told = append(told, Warning{Code: EmailUnread, Message: note})
+		told = append(told, chrome.Warning{Code: EmailUnread, Message: note})
 	}
 	return told
 }
 
 // appendTo appends pages of files to a document, and returns those of which there are
 // none, with the reasons as warnings.
-func (p *emailPrint) appendTo(ctx context.Context, doc *Document, files []NewAttachment, depth int) (rest []NewAttachment, err error) {
+func (p *emailPrint) appendTo(ctx context.Context, doc *chrome.Document, files []NewAttachment, depth int) (rest []NewAttachment, err error) {
 	parts := []MergeInput{{PDFFile: PDFFile{Content: doc.Body}}}
 	var made []*spool.File
 	defer func() {
@@ -145,11 +147,11 @@ func (p *emailPrint) appendTo(ctx context.Context, doc *Document, files []NewAtt
 			made = append(made, pages)
 			parts = append(parts, MergeInput{PDFFile: PDFFile{Content: pages}, Title: f.Filename})
 			doc.Warnings = append(doc.Warnings, warnings...)
-		case ctx.Err() != nil || errors.Is(err, ErrBusy) || errors.Is(err, ErrClosed):
+		case ctx.Err() != nil || errors.Is(err, chrome.ErrBusy) || errors.Is(err, chrome.ErrClosed):
 			return nil, err
 		default:
 			rest = append(rest, f)
-			doc.Warnings = append(doc.Warnings, Warning{Code: EmailEmbedded, Message: fmt.Sprintf("%.100q did not become pages, and lies in the PDF as a file: %s", f.Filename, whyNot(err))})
+			doc.Warnings = append(doc.Warnings, chrome.Warning{Code: EmailEmbedded, Message: fmt.Sprintf("%.100q did not become pages, and lies in the PDF as a file: %s", f.Filename, whyNot(err))})
 		}
 	}
 	if len(made) == 0 {
@@ -172,14 +174,14 @@ func (e *noPagesError) Error() string { return e.text }
 // whyNot says in a few words why a file did not become pages.
 func whyNot(err error) string {
 	var none *noPagesError
-	var failed *PDFError
-	var limit *LimitError
+	var failed *pdf.Error
+	var limit *chrome.LimitError
 	switch {
 	case errors.As(err, &none):
 		return none.text
-	case errors.As(err, &failed) && failed.Kind == PDFPasswordRequired:
+	case errors.As(err, &failed) && failed.Kind == pdf.PasswordRequired:
 		return "it opens with a password only"
-	case errors.Is(err, ErrConvertUnavailable):
+	case errors.Is(err, office.ErrUnavailable):
 		return "there is no office program here"
 	case errors.As(err, &limit):
 		return "it has too many pages"
@@ -188,7 +190,7 @@ func whyNot(err error) string {
 }
 
 // pagesOf makes pages of a file.
-func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*spool.File, []Warning, error) {
+func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*spool.File, []chrome.Warning, error) {
 	if p.left--; p.left < 0 {
 		return nil, nil, &noPagesError{fmt.Sprintf("%d files became pages, and more are not made", maxAppended)}
 	}
@@ -212,6 +214,6 @@ func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*
 	case source.Format == office.FormatText && !strings.EqualFold(path.Ext(f.Filename), ".txt"):
 		return nil, nil, &noPagesError{"it is of no kind that has pages"}
 	}
-	converted, err := p.Convert(ctx, Conversion{Content: f.Content, Name: f.Filename, To: ConvertPDF})
+	converted, err := p.Convert(ctx, Conversion{Content: f.Content, Name: f.Filename, To: office.ToPDF})
 	return converted.Body, nil, err
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"relaypdf/internal/slow"
+	"relaypdf/render/chrome"
+	"relaypdf/render/pdf"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/render/spool"
 )
@@ -96,7 +98,7 @@ Regards, in two languages
 }
 
 // printEmail makes a PDF of an email, and returns its file and its text.
-func printEmail(t *testing.T, a *Account, content string, how Email) (file, text string, doc Document) {
+func printEmail(t *testing.T, a *Account, content string, how Email) (file, text string, doc chrome.Document) {
 	t.Helper()
 	how.Width, how.Height = 8.27, 11.69
 	doc, err := Emails{a}.Print(t.Context(), spool.FromBytes([]byte(content)), how)
@@ -148,8 +150,8 @@ func TestEmails(t *testing.T) {
 			t.Errorf("%s has %d pages", name, doc.Pages)
 		}
 	}
-	var refused *PDFError
-	if _, err := (Emails{a}).Print(t.Context(), spool.FromBytes([]byte("%PDF-1.7 no email")), Email{}); !errors.As(err, &refused) || refused.Kind != PDFNotEmail {
+	var refused *pdf.Error
+	if _, err := (Emails{a}).Print(t.Context(), spool.FromBytes([]byte("%PDF-1.7 no email")), Email{}); !errors.As(err, &refused) || refused.Kind != pdf.NotEmail {
 		t.Errorf("a PDF: %v", err)
 	}
 }
@@ -187,8 +189,8 @@ func TestEmailsOfOthers(t *testing.T) {
 			t.Logf("%s: not even Python reads it: %v", name, err)
 		}
 		doc, err := Emails{a}.Print(t.Context(), spool.FromBytes(content), Email{Width: 8.27, Height: 11.69, Files: EmbedFiles})
-		var refused *PDFError
-		if errors.As(err, &refused) && refused.Kind == PDFNotEmail {
+		var refused *pdf.Error
+		if errors.As(err, &refused) && refused.Kind == pdf.NotEmail {
 			t.Logf("%s: %v", name, err)
 			continue
 		}

@@ -45,7 +45,7 @@ func (e *FetchError) Unwrap() error { return e.cause }
 
 // Fetch gets a file of at most limit bytes from an http or https address. The
 // caller closes it. What the server says of its type is ignored. Errors are
-// ErrRefused, *FetchError, spool.ErrTooLarge as ErrFileTooLarge, and that of
+// egress.ErrRefused, *FetchError, spool.ErrTooLarge as ErrFileTooLarge, and that of
 // ctx, which bounds the fetch.
 func (a *Account) Fetch(ctx context.Context, address string, limit int64) (_ *spool.File, err error) {
 	if _, err := a.render.policy.CheckURL(address, "http", "https"); err != nil {
@@ -65,7 +65,7 @@ func (a *Account) Fetch(ctx context.Context, address string, limit int64) (_ *sp
 		return nil, &FetchError{Status: response.StatusCode}
 	}
 	if response.ContentLength > limit {
-		return nil, ErrFileTooLarge
+		return nil, spool.ErrTooLarge
 	}
 	file := spool.New("", limit)
 	defer func() {
@@ -79,9 +79,6 @@ func (a *Account) Fetch(ctx context.Context, address string, limit int64) (_ *sp
 	return file, nil
 }
 
-// ErrFileTooLarge means that a file to be fetched is over its limit.
-var ErrFileTooLarge = spool.ErrTooLarge
-
 // fetchError tells the errors of a fetch apart.
 func fetchError(ctx context.Context, err error) error {
 	var unknown *net.DNSError
@@ -90,7 +87,7 @@ func fetchError(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, ErrRefused), errors.Is(err, spool.ErrTooLarge):
+	case errors.Is(err, egress.ErrRefused), errors.Is(err, spool.ErrTooLarge):
 		return err
 	case errors.As(err, &unknown):
 		return &FetchError{Reason: "has a host name that does not exist", cause: err}

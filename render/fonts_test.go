@@ -14,6 +14,8 @@ import (
 	"golang.org/x/image/font/gofont/gosmallcaps"
 
 	"relaypdf/render"
+	"relaypdf/render/font"
+	"relaypdf/render/office"
 	"relaypdf/render/spool"
 )
 
@@ -88,7 +90,7 @@ func TestOwnFonts(t *testing.T) {
 	hasFonts(t, "wkhtmltopdf", keep(t, made.Body, "page.pdf"), want...)
 	office := convertRTF(t, account, "Go Smallcaps", "Georgia")
 	hasFonts(t, "the office", office, want...)
-	i := slices.IndexFunc(r.Fonts(), func(f render.FontFamily) bool { return f.Name == "Georgia" })
+	i := slices.IndexFunc(r.Fonts(), func(f font.Family) bool { return f.Name == "Georgia" })
 	if i < 0 || r.Fonts()[i].AliasOf != "" {
 		t.Errorf("Georgia is listed as an alias although it is there: %+v", r.Fonts()[max(i, 0)])
 	}
@@ -103,7 +105,7 @@ func convertRTF(t *testing.T, account *render.Account, fonts ...string) string {
 		fmt.Fprintf(&text, `\f%d Hamburgefonstiv\par `, i)
 	}
 	made, err := account.Convert(t.Context(), render.Conversion{
-		Content: spool.FromBytes([]byte(`{\rtf1\ansi{\fonttbl` + table.String() + `}` + text.String() + `}`)), Name: "fonts.rtf", To: render.ConvertPDF,
+		Content: spool.FromBytes([]byte(`{\rtf1\ansi{\fonttbl` + table.String() + `}` + text.String() + `}`)), Name: "fonts.rtf", To: office.ToPDF,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +142,7 @@ var typefaces = map[string]string{
 // and as a font, not as shapes.
 func (s *studio) testTypefaces(t *testing.T) {
 	t.Parallel()
-	listed := map[string]render.FontFamily{}
+	listed := map[string]font.Family{}
 	for _, family := range s.Fonts() {
 		listed[family.Name] = family
 	}

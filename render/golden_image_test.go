@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 
 	_ "golang.org/x/image/webp" // decodes what Chromium encoded
 )
@@ -15,19 +16,19 @@ import (
 // look with goldens of their own.
 func (s *studio) testImages(t *testing.T) {
 	t.Parallel()
-	narrow := render.Viewport{Width: 600, Height: 400}
+	narrow := chrome.Viewport{Width: 600, Height: 400}
 	for _, test := range []struct {
 		name, file string
-		shot       render.Screenshot
+		shot       chrome.Screenshot
 	}{
-		{"image-viewport", "invoice.html", render.Screenshot{Type: "png"}},
-		{"image-full-page", "lazy-images.html", render.Screenshot{Type: "png", FullPage: true, Viewport: narrow}},
-		{"image-seen", "chart-intersection-observer.html", render.Screenshot{Type: "webp", Quality: 80, FullPage: true, Viewport: narrow}},
-		{"image-clip", "svg.html", render.Screenshot{Type: "png", Clip: &render.Rect{X: 400, Y: 80, Width: 380, Height: 300}}},
-		{"image-retina", "emoji.html", render.Screenshot{Type: "png", Viewport: render.Viewport{Width: 500, Height: 400, Scale: 2}}},
-		{"image-jpeg", "canvas.html", render.Screenshot{Type: "jpeg", Quality: 80, Viewport: render.Viewport{Width: 700, Height: 800}}},
-		{"image-webp", "cjk.html", render.Screenshot{Type: "webp", Quality: 80}},
-		{"image-beyond", "backgrounds.html", render.Screenshot{Type: "png", CaptureBeyondViewport: true, Viewport: narrow}},
+		{"image-viewport", "invoice.html", chrome.Screenshot{Type: "png"}},
+		{"image-full-page", "lazy-images.html", chrome.Screenshot{Type: "png", FullPage: true, Viewport: narrow}},
+		{"image-seen", "chart-intersection-observer.html", chrome.Screenshot{Type: "webp", Quality: 80, FullPage: true, Viewport: narrow}},
+		{"image-clip", "svg.html", chrome.Screenshot{Type: "png", Clip: &chrome.Rect{X: 400, Y: 80, Width: 380, Height: 300}}},
+		{"image-retina", "emoji.html", chrome.Screenshot{Type: "png", Viewport: chrome.Viewport{Width: 500, Height: 400, Scale: 2}}},
+		{"image-jpeg", "canvas.html", chrome.Screenshot{Type: "jpeg", Quality: 80, Viewport: chrome.Viewport{Width: 700, Height: 800}}},
+		{"image-webp", "cjk.html", chrome.Screenshot{Type: "webp", Quality: 80}},
+		{"image-beyond", "backgrounds.html", chrome.Screenshot{Type: "png", CaptureBeyondViewport: true, Viewport: narrow}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -41,20 +42,20 @@ func (s *studio) testImages(t *testing.T) {
 func (s *studio) testImageSizes(t *testing.T) {
 	t.Parallel()
 	const tall = `<!DOCTYPE html><body style="margin: 0"><div style="width: 900px; height: 1500px; background: linear-gradient(red, blue)">`
-	view := render.Viewport{Width: 400, Height: 300}
+	view := chrome.Viewport{Width: 400, Height: 300}
 	for name, test := range map[string]struct {
-		shot render.Screenshot
+		shot chrome.Screenshot
 		want image.Point
 	}{
-		"defaults":         {render.Screenshot{}, image.Pt(800, 600)},
-		"viewport":         {render.Screenshot{Viewport: view}, image.Pt(400, 300)},
-		"scaled":           {render.Screenshot{Viewport: render.Viewport{Width: 400, Height: 300, Scale: 2}}, image.Pt(800, 600)},
-		"scaled by 1.5":    {render.Screenshot{Viewport: render.Viewport{Width: 401, Height: 300, Scale: 1.5}}, image.Pt(602, 450)},
-		"full page":        {render.Screenshot{FullPage: true, Viewport: view}, image.Pt(900, 1500)},
-		"full page scaled": {render.Screenshot{FullPage: true, Viewport: render.Viewport{Width: 400, Height: 300, Scale: 2}}, image.Pt(1800, 3000)},
-		"clip":             {render.Screenshot{Clip: &render.Rect{X: 10, Y: 20, Width: 30, Height: 40}}, image.Pt(30, 40)},
-		"clip scaled":      {render.Screenshot{Clip: &render.Rect{X: 10, Y: 20, Width: 30, Height: 40}, Viewport: render.Viewport{Scale: 2}}, image.Pt(60, 80)},
-		"clip below":       {render.Screenshot{Clip: &render.Rect{Y: 1000, Width: 30, Height: 40}, CaptureBeyondViewport: true}, image.Pt(30, 40)},
+		"defaults":         {chrome.Screenshot{}, image.Pt(800, 600)},
+		"viewport":         {chrome.Screenshot{Viewport: view}, image.Pt(400, 300)},
+		"scaled":           {chrome.Screenshot{Viewport: chrome.Viewport{Width: 400, Height: 300, Scale: 2}}, image.Pt(800, 600)},
+		"scaled by 1.5":    {chrome.Screenshot{Viewport: chrome.Viewport{Width: 401, Height: 300, Scale: 1.5}}, image.Pt(602, 450)},
+		"full page":        {chrome.Screenshot{FullPage: true, Viewport: view}, image.Pt(900, 1500)},
+		"full page scaled": {chrome.Screenshot{FullPage: true, Viewport: chrome.Viewport{Width: 400, Height: 300, Scale: 2}}, image.Pt(1800, 3000)},
+		"clip":             {chrome.Screenshot{Clip: &chrome.Rect{X: 10, Y: 20, Width: 30, Height: 40}}, image.Pt(30, 40)},
+		"clip scaled":      {chrome.Screenshot{Clip: &chrome.Rect{X: 10, Y: 20, Width: 30, Height: 40}, Viewport: chrome.Viewport{Scale: 2}}, image.Pt(60, 80)},
+		"clip below":       {chrome.Screenshot{Clip: &chrome.Rect{Y: 1000, Width: 30, Height: 40}, CaptureBeyondViewport: true}, image.Pt(30, 40)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +75,7 @@ func (s *studio) testTransparency(t *testing.T) {
 	t.Parallel()
 	const badge = `<body style="margin: 0"><div style="margin: 50px; width: 100px; height: 100px; border-radius: 50%; background: rgb(0, 128, 0)">`
 	const glass = `<body style="margin: 0; background: rgba(0, 0, 255, 0.5)">`
-	view := render.Viewport{Width: 200, Height: 200}
+	view := chrome.Viewport{Width: 200, Height: 200}
 	none, green := color.NRGBA{}, color.NRGBA{0, 128, 0, 255}
 	for _, test := range []struct {
 		name, html     string
@@ -90,7 +91,7 @@ func (s *studio) testTransparency(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			shot := render.Screenshot{Type: test.kind, OmitBackground: test.omit, Viewport: view, Quality: 90}
+			shot := chrome.Screenshot{Type: test.kind, OmitBackground: test.omit, Viewport: view, Quality: 90}
 			img := s.shoot(t, render.Source{HTML: test.html}, shot)
 			for at, want := range map[image.Point]color.NRGBA{image.Pt(5, 5): test.corner, image.Pt(100, 100): test.centre} {
 				if got := color.NRGBAModel.Convert(img.At(at.X, at.Y)).(color.NRGBA); !alike(got, want) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 )
 
 // What a document asked for is over with it, on the account's warm pages too.
@@ -30,7 +31,7 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 	want := map[string]string{static: pdf(static), scripted: pdf(scripted)}
 	for html, text := range want {
 		for range 3 {
-			shot := render.Screenshot{Type: "png", OmitBackground: true, Viewport: render.Viewport{Width: 320, Height: 200, Scale: 3}}
+			shot := chrome.Screenshot{Type: "png", OmitBackground: true, Viewport: chrome.Viewport{Width: 320, Height: 200, Scale: 3}}
 			result, err := s.For(account).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{Media: "print"}, shot)
 			if err != nil {
 				t.Fatal(err)
@@ -44,7 +45,7 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = doc.Body.Close()
-			result, err = s.For(account).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{}, render.Screenshot{Type: "png"})
+			result, err = s.For(account).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{}, chrome.Screenshot{Type: "png"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +96,7 @@ func (s *studio) testCredentials(t *testing.T) {
 		return html.String()
 	}
 	page := render.Page{
-		WaitUntil: "networkidle0", Headers: map[string]string{"X-Ours": "header"}, Cookies: []render.Cookie{{Name: "sid", Value: "42"}},
+		WaitUntil: "networkidle0", Headers: map[string]string{"X-Ours": "header"}, Cookies: []chrome.Cookie{{Name: "sid", Value: "42"}},
 	}
 	s.print(t, render.Source{URL: home + s.site.publish(images("/url/"))}, page, render.PDF{})
 	page.Cookies[0].Domain = "assets.test"
@@ -208,7 +209,7 @@ func (s *studio) testDeadlines(t *testing.T) {
 			test.page.Timeout = limit
 			began := time.Now()
 			doc, err := s.For("acct_"+name).PDF(t.Context(), s.html(test.html), test.page, render.PDF{})
-			var late *render.TimeoutError
+			var late *chrome.TimeoutError
 			if !errors.As(err, &late) || late.After <= 0 || late.After > limit || late.Step == "" {
 				t.Errorf("error %v (%+v), want a TimeoutError with its step", err, late)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 )
 
 func (s *studio) testFonts(t *testing.T) {
@@ -218,7 +219,7 @@ func (s *studio) testMedia(t *testing.T) {
 		}
 	}
 	for media, red := range map[string]bool{"": false, "screen": false, "print": true} {
-		result, err := s.For("acct_1").Screenshot(t.Context(), render.Source{HTML: source}, render.Page{Media: media}, render.Screenshot{Type: "png"})
+		result, err := s.For("acct_1").Screenshot(t.Context(), render.Source{HTML: source}, render.Page{Media: media}, chrome.Screenshot{Type: "png"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/image/font/gofont/gosmallcaps"
 
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 	"relaypdf/render/spool"
 )
 
@@ -54,7 +55,7 @@ func newStudio(t *testing.T) *studio {
 		AllowHosts: []string{"assets.test", "elsewhere.test"}, ExtraCA: ca.file,
 		Resolver: dns{"assets.test": always(siteAddr), "elsewhere.test": always(siteAddr)},
 		// What is drawn late is waited for on a busy machine, too.
-		Times: render.Times{Settle: 20 * time.Second, Animation: patience},
+		Times: chrome.Times{Settle: 20 * time.Second, Animation: patience},
 	})
 	return s
 }
@@ -329,7 +330,7 @@ func (s *studio) testMissingChart(t *testing.T) {
 }
 
 // shoot makes an image of a source. Its file is kept by go test -artifacts.
-func (s *studio) shoot(t *testing.T, src render.Source, shot render.Screenshot) image.Image {
+func (s *studio) shoot(t *testing.T, src render.Source, shot chrome.Screenshot) image.Image {
 	t.Helper()
 	result, err := s.For("acct_1").Screenshot(t.Context(), src, render.Page{}, shot)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"relaypdf/internal/slow"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 	"relaypdf/render/markup"
 )
 
@@ -276,7 +277,7 @@ func TestCredentialsEnd(t *testing.T) {
 	})
 	private := render.Page{
 		WaitUntil: "networkidle0", Headers: map[string]string{"X-Private": "yes", "Authorization": "Bearer secret"},
-		Cookies: []render.Cookie{{Name: "sid", Value: "secret", Domain: "site.test"}},
+		Cookies: []chrome.Cookie{{Name: "sid", Value: "secret", Domain: "site.test"}},
 	}
 	embedded := render.Source{HTML: fmt.Sprintf(`<img src="%s/headers">`, m.site.origin("site.test"))}
 	for _, first := range []render.Source{m.page("/headers"), embedded} {
@@ -359,7 +360,7 @@ func TestEmulationEnds(t *testing.T) {
 		"realm":  shown + "<script>document.title = 'x'</script>",
 		"once":   fmt.Sprintf(`<img src="%s/x.png">`, m.site.origin("site.test")) + shown,
 	}
-	odd := render.Screenshot{Type: "png", OmitBackground: true, Viewport: render.Viewport{Width: 300, Height: 200, Scale: 2}}
+	odd := chrome.Screenshot{Type: "png", OmitBackground: true, Viewport: chrome.Viewport{Width: 300, Height: 200, Scale: 2}}
 	for name, first := range lanes {
 		for then, second := range lanes {
 			source := render.Source{HTML: first}
@@ -374,7 +375,7 @@ func TestEmulationEnds(t *testing.T) {
 			if got := m.pdf(t, "acct_1", render.Source{HTML: second}, render.Page{}); !strings.Contains(got, "print") || !strings.Contains(got, "wide") {
 				t.Errorf("%s after %s: %q, want print and wide", then, name, got)
 			}
-			image, err = m.r.For("acct_1").Screenshot(t.Context(), render.Source{HTML: second}, render.Page{}, render.Screenshot{Type: "png"})
+			image, err = m.r.For("acct_1").Screenshot(t.Context(), render.Source{HTML: second}, render.Page{}, chrome.Screenshot{Type: "png"})
 			if err != nil {
 				t.Fatal(err)
 			}

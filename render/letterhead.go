@@ -31,10 +31,10 @@ const (
 // nothing for these. What cannot be had is told.
 type letterhead struct {
 	account *Account
-	assets  []Asset
+	assets  []chrome.Asset
 	offline bool
 	images  int
-	found   []Warning
+	found   []chrome.Warning
 }
 
 // addressed finds what else a style would load.
@@ -97,7 +97,7 @@ func (l *letterhead) tag(ctx context.Context, name string, token *html.Token) bo
 
 func (l *letterhead) warn(name, text, address string) {
 	if len(l.found) < maxLetterheadImages {
-		l.found = append(l.found, Warning{Code: chrome.ResourceFailed, Message: "the " + name + " " + text, URL: address}.Bounded())
+		l.found = append(l.found, chrome.Warning{Code: chrome.ResourceFailed, Message: "the " + name + " " + text, URL: address}.Bounded())
 	}
 }
 
@@ -146,7 +146,7 @@ func (l *letterhead) content(ctx context.Context, address string) ([]byte, error
 
 // letterheads fills the header and the footer of a document, and returns what they
 // lack.
-func letterheads(ctx context.Context, a *Account, src Source, page Page, opt *PDF) ([]Warning, error) {
+func letterheads(ctx context.Context, a *Account, src Source, page Page, opt *PDF) ([]chrome.Warning, error) {
 	if opt.Header == "" && opt.Footer == "" {
 		return nil, nil
 	}
@@ -158,7 +158,7 @@ func letterheads(ctx context.Context, a *Account, src Source, page Page, opt *PD
 		return nil, ctx.Err()
 	}
 	if page.Strict.Resources && len(l.found) > 0 {
-		return nil, &FaultError{Faults: l.found}
+		return nil, &chrome.FaultError{Faults: l.found}
 	}
 	return l.found, nil
 }

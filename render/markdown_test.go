@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
 	"relaypdf/render/spool"
 )
 
@@ -120,7 +122,7 @@ The **end** of it.
 // set with what they say.
 func TestMarkdownOfPages(t *testing.T) {
 	r := start(t, Config{})
-	read := func(content FileContent) string {
+	read := func(content engine.Content) string {
 		t.Helper()
 		body, about, err := PDFPages{r.For(account)}.Markdown(t.Context(), PDFFile{Content: content}, Markdown{})
 		if err != nil {
@@ -130,7 +132,7 @@ func TestMarkdownOfPages(t *testing.T) {
 		if len(about.Read) > 0 {
 			t.Errorf("pages %v were read by OCR, which was not asked for", about.Read)
 		}
-		var text MarkdownText
+		var text pdf.MarkdownText
 		if err := json.NewDecoder(body.Open()).Decode(&text); err != nil {
 			t.Fatal(err)
 		}

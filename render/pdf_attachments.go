@@ -11,14 +11,11 @@ import (
 	"relaypdf/render/spool"
 )
 
-// PDFAttachments are the files in a PDF.
-type PDFAttachments = pdf.Attachments
-
 // Attachments works on the files in PDFs.
 type Attachments struct{ *Account }
 
 // List lists the files in a PDF.
-func (a Attachments) List(ctx context.Context, file PDFFile) (list PDFAttachments, err error) {
+func (a Attachments) List(ctx context.Context, file PDFFile) (list pdf.Attachments, err error) {
 	files, input := file.input()
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.AttachmentsJob, Args: input, Files: files})
 	if err != nil {
@@ -50,7 +47,7 @@ func (a Attachments) Extract(ctx context.Context, file PDFFile, names []string) 
 // NewAttachment is a file to put into a PDF.
 type NewAttachment struct {
 	Filename, ContentType, Description string
-	Content                            FileContent
+	Content                            engine.Content
 }
 
 // Add puts files into a PDF. One of the same name that is there is replaced.

@@ -14,24 +14,6 @@ import (
 	"relaypdf/render/spool"
 )
 
-// More reasons why a file could not be worked on: those of images.
-const (
-	ImageNot     = pdf.NotImage
-	ImageDamaged = pdf.DamagedImage
-	ImageLarge   = pdf.LargeImage
-)
-
-type (
-	// PDFTextResult is the text of a PDF, as PDFText's JSON holds it.
-	PDFTextResult = pdf.Text
-	// PDFForm is the form of a PDF.
-	PDFForm = pdf.Form
-	// PDFField is a field of a form.
-	PDFField = pdf.Field
-	// PageMargin is the margins of a page in points.
-	PageMargin = pdf.Margin
-)
-
 // Raster says how pages are drawn.
 type Raster struct {
 	Pages string // in the grammar of CheckPageRanges; empty is all
@@ -59,7 +41,7 @@ func (t *Tools) RasterPages(ctx context.Context, file PDFFile, how Raster) (_ *s
 type ImagePages struct {
 	// Width and Height are in points. Zero takes the size of each image.
 	Width, Height float64
-	Margin        PageMargin
+	Margin        pdf.Margin
 	// Fit is contain (when empty), cover, fill or none, as in CSS.
 	Fit string
 }
@@ -70,13 +52,13 @@ const PicturesOmitted = "pictures_omitted"
 
 // OmittedPictures warns that of a file, by what it is called, only the first picture is
 // in the result.
-func OmittedPictures(file string) Warning {
-	return Warning{Code: PicturesOmitted, Message: file + " has several pictures, such as those of an animation or pages; only the first is in the result"}
+func OmittedPictures(file string) chrome.Warning {
+	return chrome.Warning{Code: PicturesOmitted, Message: file + " has several pictures, such as those of an animation or pages; only the first is in the result"}
 }
 
 // PDFFromImages makes a PDF of images, each a page. Omitted are those, from 0, that move:
 // their first picture is the page.
-func (t *Tools) PDFFromImages(ctx context.Context, images []FileContent, pages ImagePages) (_ *spool.File, omitted []int, err error) {
+func (t *Tools) PDFFromImages(ctx context.Context, images []engine.Content, pages ImagePages) (_ *spool.File, omitted []int, err error) {
 	args := pdf.FromImagesArgs{Width: pages.Width, Height: pages.Height, Margin: pages.Margin, Fit: pdf.Fit(pages.Fit)}
 	job := engine.Job{Name: pdf.FromImagesJob}
 	for i, image := range images {
@@ -105,7 +87,7 @@ type Stamp struct {
 	// the caller has checked.
 	FontSize float64
 	Color    string
-	Image    FileContent
+	Image    engine.Content
 
 	Pages string // in the grammar of CheckPageRanges; empty is all
 	// Position is center, top, bottom, top-left, top-right, bottom-left or
@@ -207,8 +189,8 @@ func (t *Tools) PDFText(ctx context.Context, file PDFFile, merge bool) (*spool.F
 }
 
 // PDFFormFields lists the fields of a PDF's form, none where it has no form.
-func (t *Tools) PDFFormFields(ctx context.Context, file PDFFile) (PDFForm, error) {
-	var form PDFForm
+func (t *Tools) PDFFormFields(ctx context.Context, file PDFFile) (pdf.Form, error) {
+	var form pdf.Form
 	files, input := file.input()
 	result, err := t.runTool(ctx, engine.Job{Name: pdf.FormFieldsJob, Args: pdf.FormFieldsArgs{Input: input}, Files: files})
 	if err != nil {

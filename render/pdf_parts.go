@@ -8,6 +8,7 @@ import (
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
+	"relaypdf/render/pdfmeta"
 	"relaypdf/render/spool"
 )
 
@@ -20,12 +21,9 @@ func (a PDFPages) Repair(ctx context.Context, file PDFFile) (*spool.File, error)
 	return a.runPDF(ctx, engine.Job{Name: pdf.RepairJob, Args: input, Files: files})
 }
 
-// PDFCropBox is a part of a page in points, from its top left as it is shown.
-type PDFCropBox = pdf.CropBox
-
 // Crop hides what lies outside of a box of pages, or else in their margins.
 // Empty pages are all.
-func (a PDFPages) Crop(ctx context.Context, file PDFFile, pages string, box *PDFCropBox, margin PageMargin) (*spool.File, error) {
+func (a PDFPages) Crop(ctx context.Context, file PDFFile, pages string, box *pdf.CropBox, margin pdf.Margin) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.CropArgs{Selection: pdf.Selection{Input: input, Pages: pages}, Box: box, Margin: margin}
 	return a.runPDF(ctx, engine.Job{Name: pdf.CropJob, Args: args, Files: files})
@@ -69,16 +67,9 @@ func (a PDFPages) Images(ctx context.Context, file PDFFile, pages string, width,
 	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractImagesJob, Args: args, Files: files})
 }
 
-type (
-	// ImageConversion says what an image becomes.
-	ImageConversion = pdf.ConvertImageArgs
-	// ImageFit is how an image gets to its size.
-	ImageFit = pdf.Fit
-)
-
 // ConvertImage makes an image of another, upright and without its metadata. More is
 // whether the file has other pictures, which are left out.
-func (a PDFPages) ConvertImage(ctx context.Context, file FileContent, how ImageConversion) (_ *spool.File, more bool, err error) {
+func (a PDFPages) ConvertImage(ctx context.Context, file engine.Content, how pdf.ConvertImageArgs) (_ *spool.File, more bool, err error) {
 	files, input := PDFFile{Content: file}.input()
 	how.Input = input
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.ConvertImageJob, Args: how, Files: files})
@@ -94,7 +85,7 @@ func (a PDFPages) ConvertImage(ctx context.Context, file FileContent, how ImageC
 
 // SetInfo gives a PDF the information that is not empty, and leaves the rest
 // as it is. It closes the PDF that it was given.
-func (a PDFPages) SetInfo(ctx context.Context, file File, password string, info Metadata) (_ *spool.File, err error) {
+func (a PDFPages) SetInfo(ctx context.Context, file File, password string, info pdfmeta.Info) (_ *spool.File, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	files, input := PDFFile{Content: file, Password: password}.input()
 	args := pdf.Information{Input: input, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
@@ -112,9 +103,6 @@ type OCR struct {
 	Turn, Straighten, Text bool
 }
 
-// ReadText is what was read on pages.
-type ReadText = pdf.ReadText
-
 // Read lays the text of pages that are pictures under them, or returns it as JSON.
 func (a PDFPages) Read(ctx context.Context, file PDFFile, how OCR) (*spool.File, error) {
 	files, input := file.input()
@@ -125,12 +113,9 @@ func (a PDFPages) Read(ctx context.Context, file PDFFile, how OCR) (*spool.File,
 	return a.runPDF(ctx, engine.Job{Name: pdf.OCRJob, Args: args, Files: files})
 }
 
-// PDFLevel is a level of PDF/A, such as 2b.
-type PDFLevel = pdf.ArchiveLevel
-
 // Archive makes a PDF one for archives, which is checked. Changes say what is different
 // in it. What is empty of info is as the document has it.
-func (a PDFPages) Archive(ctx context.Context, file PDFFile, level PDFLevel, info Metadata) (_ *spool.File, changes []string, err error) {
+func (a PDFPages) Archive(ctx context.Context, file PDFFile, level pdf.ArchiveLevel, info pdfmeta.Info) (_ *spool.File, changes []string, err error) {
 	files, input := file.input()
 	args := pdf.ArchiveArgs{Input: input, Level: level, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
 	return a.runChanging(ctx, engine.Job{Name: pdf.ArchiveJob, Args: args, Files: files})
@@ -152,12 +137,9 @@ func (a PDFPages) runChanging(ctx context.Context, job engine.Job) (_ *spool.Fil
 // Redaction says what goes of a PDF.
 type Redaction struct {
 	Terms, Patterns []string
-	Areas           []RedactArea
+	Areas           []pdf.RedactArea
 	Color           [3]float64 // red, green and blue from 0 to 1
 }
-
-// RedactArea is a part of a page, in points from its top left as it is shown.
-type RedactArea = pdf.RedactArea
 
 // Redact takes words and parts of pages out of a PDF, with all that they are hidden in, and
 // tells what else is different in the result.
@@ -177,17 +159,8 @@ type Markdown struct {
 	Apart bool
 }
 
-type (
-	// MarkdownText is what a document says.
-	MarkdownText = pdf.MarkdownText
-	// MarkdownPage is a page that was read.
-	MarkdownPage = pdf.MarkdownPage
-	// MarkdownAbout says how pages were read.
-	MarkdownAbout = pdf.MarkdownAbout
-)
-
-// Markdown returns what a PDF says as the JSON of a MarkdownText.
-func (a PDFPages) Markdown(ctx context.Context, file PDFFile, how Markdown) (_ *spool.File, about MarkdownAbout, err error) {
+// Markdown returns what a PDF says as the JSON of a pdf.MarkdownText.
+func (a PDFPages) Markdown(ctx context.Context, file PDFFile, how Markdown) (_ *spool.File, about pdf.MarkdownAbout, err error) {
 	files, input := file.input()
 	args := pdf.MarkdownArgs{Selection: pdf.Selection{Input: input, Pages: how.Pages}, Languages: how.Languages, Apart: how.Apart}
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.MarkdownJob, Args: args, Files: files})

@@ -6,66 +6,32 @@ import (
 	"errors"
 	"fmt"
 
+	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
 	"relaypdf/render/spool"
 )
 
 type (
-	// PDFError says why a PDF could not be worked on.
-	PDFError = pdf.Error
-	// FileContent is the content of a file to work on.
-	FileContent = engine.Content
+
 	// File is the content of a file that was made.
 	File = *spool.File
 )
 
-// Why a PDF could not be worked on: the kinds of a PDFError.
-const (
-	PDFNot              = pdf.NotPDF
-	PDFDamaged          = pdf.Damaged
-	PDFPasswordRequired = pdf.PasswordRequired
-	PDFWrongPassword    = pdf.WrongPassword
-	PDFBeyondEnd        = pdf.BeyondEnd
-	PDFAllPages         = pdf.AllPages
-	PDFExhausted        = pdf.Exhausted
-	PDFNoSelection      = pdf.NoSelection
-	PDFTooFine          = pdf.TooFine
-	PDFOffPage          = pdf.OffPage
-	PDFNotAttached      = pdf.NotAttached
-	PDFNothing          = pdf.Nothing
-	PDFNoLanguage       = pdf.NoLanguage
-	PDFNoProgram        = pdf.NoProgram
-	PDFRemains          = pdf.Remains
-	PDFUnsound          = pdf.Unsound
-	PDFNoArchive        = pdf.NoArchive
-	PDFNotEmail         = pdf.NotEmail
-	PDFNoSheets         = pdf.NoSheets
-)
-
-// The limits of a page's image: pixels a side and in all.
-const (
-	MaxPageSide   = pdf.MaxSide
-	MaxPagePixels = pdf.MaxPixels
-)
-
-// ColorProfile is the file of the profile that PDF/A has its colours by.
-const ColorProfile = pdf.ColorProfile
-
 // PDFFile is a PDF to work on, and the password that opens it.
 type PDFFile struct {
-	Content  FileContent
+	Content  engine.Content
 	Password string
 }
 
 // runTool runs a job of render/pdf or of another engine in a child. The caller
-// closes the result. Errors are *BusyError, *ToolTimeoutError, *PDFError,
-// *LimitError and that of ctx.
+// closes the result. Errors are *chrome.BusyError, *engine.TimeoutError, *pdf.Error,
+// *chrome.LimitError and that of ctx.
 func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, error) {
 	job.MaxOutput, job.Account, job.Time, job.Observe = MaxBytes, t.id, timeLimit(job.Name), t.render.observer(ctx)
 	result, err := t.render.engines.Run(ctx, job)
-	var failed *PDFError
-	var late *ToolTimeoutError
+	var failed *pdf.Error
+	var late *engine.TimeoutError
 	switch {
 	case err == nil:
 		return result, nil
@@ -73,16 +39,16 @@ func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, err
 		return engine.Result{}, ctx.Err()
 	case errors.As(err, &late):
 		return engine.Result{}, late
-	case errors.Is(err, ErrBusy):
+	case errors.Is(err, chrome.ErrBusy):
 		return engine.Result{}, err
 	case errors.Is(err, engine.ErrOutputTooLarge):
-		return engine.Result{}, &LimitError{What: "bytes", Max: MaxBytes}
+		return engine.Result{}, &chrome.LimitError{What: "bytes", Max: MaxBytes}
 	case errors.Is(err, engine.ErrClosed):
-		return engine.Result{}, ErrClosed
+		return engine.Result{}, chrome.ErrClosed
 	}
 	err = pdf.FromJob(err)
 	if errors.As(err, &failed) && failed.Kind == pdf.TooManyPages {
-		return engine.Result{}, &LimitError{What: "pages", Max: int64(failed.Max)}
+		return engine.Result{}, &chrome.LimitError{What: "pages", Max: int64(failed.Max)}
 	}
 	return engine.Result{}, fmt.Errorf("%s: %w", job.Name, err)
 }
@@ -103,15 +69,6 @@ func (t *Tools) runPDF(ctx context.Context, job engine.Job) (*spool.File, error)
 	}
 	return result.Output(0), nil
 }
-
-type (
-	// PDFPermissions is what readers may do.
-	PDFPermissions = pdf.Permissions
-	// PDFBookmark is one entry of an outline.
-	PDFBookmark = pdf.Bookmark
-	// PDFInfo is what a PDF says of itself.
-	PDFInfo = pdf.Info
-)
 
 // MergeInput is one file of a merge. Title names it in the outline.
 type MergeInput struct {
@@ -159,7 +116,7 @@ func (t *Tools) RotatePages(ctx context.Context, file PDFFile, degrees int, page
 type PDFProtection struct {
 	UserPassword  string // opens the document
 	OwnerPassword string // opens it with all permissions
-	Allow         PDFPermissions
+	Allow         pdf.Permissions
 }
 
 // ProtectPDF encrypts a PDF with AES-256. An encryption that it has already is
@@ -186,14 +143,14 @@ func (t *Tools) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, err
 }
 
 // AddBookmarks adds entries to the end of a PDF's outline.
-func (t *Tools) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []PDFBookmark) (*spool.File, error) {
+func (t *Tools) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []pdf.Bookmark) (*spool.File, error) {
 	files, input := file.input()
 	return t.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
 }
 
 // DescribePDF reads what a PDF says of itself.
-func (t *Tools) DescribePDF(ctx context.Context, file PDFFile) (PDFInfo, error) {
-	var info PDFInfo
+func (t *Tools) DescribePDF(ctx context.Context, file PDFFile) (pdf.Info, error) {
+	var info pdf.Info
 	files, input := file.input()
 	result, err := t.runTool(ctx, engine.Job{Name: pdf.InfoJob, Args: input, Files: files})
 	if err != nil {

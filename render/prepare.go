@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
 	"relaypdf/render/email"
 	"relaypdf/render/engine"
 	"relaypdf/render/markup"
@@ -106,12 +107,12 @@ func (r *Renderer) resolve(ctx context.Context, raw string, timeout time.Duratio
 	err = r.policy.CheckTarget(lookup, u)
 	var unknown *net.DNSError
 	switch {
-	case err == nil || errors.Is(err, ErrRefused):
+	case err == nil || errors.Is(err, egress.ErrRefused):
 		return u.String(), err
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &unknown) || lookup.Err() != nil:
-		return "", &LoadError{URL: u.String(), Reason: "net::ERR_NAME_NOT_RESOLVED"}
+		return "", &chrome.LoadError{URL: u.String(), Reason: "net::ERR_NAME_NOT_RESOLVED"}
 	}
 	return "", err
 }
@@ -120,7 +121,7 @@ func (r *Renderer) resolve(ctx context.Context, raw string, timeout time.Duratio
 // address, or the one it redirected to, is not allowed. Chromium only knows
 // that the proxy did not connect.
 func (r *Renderer) refusal(ctx context.Context, err error) error {
-	var load *LoadError
+	var load *chrome.LoadError
 	if !errors.As(err, &load) {
 		return err
 	}
@@ -130,7 +131,7 @@ func (r *Renderer) refusal(ctx context.Context, err error) error {
 	}
 	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	if refused := r.policy.CheckTarget(lookup, u); errors.Is(refused, ErrRefused) {
+	if refused := r.policy.CheckTarget(lookup, u); errors.Is(refused, egress.ErrRefused) {
 		return refused
 	}
 	return err
@@ -144,7 +145,7 @@ const markdownJob = "markdown"
 func (a *Account) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (doc markup.MarkdownDocument, err error) {
 	defer func(start time.Time) { a.render.seen(ctx, "markdown", time.Since(start)) }(time.Now())
 	answer, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: timeout})
-	var late *ToolTimeoutError
+	var late *engine.TimeoutError
 	switch {
 	case err == nil:
 		about, html, _ := bytes.Cut(answer, []byte("\n"))
@@ -156,11 +157,11 @@ func (a *Account) convert(ctx context.Context, source string, style markup.Markd
 	case ctx.Err() != nil:
 		return doc, ctx.Err()
 	case errors.As(err, &late):
-		return doc, &TimeoutError{Step: "converting Markdown", After: timeout, Slowed: late.Slowed}
-	case errors.Is(err, ErrBusy):
+		return doc, &chrome.TimeoutError{Step: "converting Markdown", After: timeout, Slowed: late.Slowed}
+	case errors.Is(err, chrome.ErrBusy):
 		return doc, err
 	case errors.Is(err, engine.ErrCrashed):
-		return doc, fmt.Errorf("convert Markdown: %w: %w", ErrCrashed, err)
+		return doc, fmt.Errorf("convert Markdown: %w: %w", chrome.ErrCrashed, err)
 	}
 	return doc, fmt.Errorf("convert Markdown: %w", err)
 }

@@ -14,6 +14,7 @@ import (
 
 	"relaypdf/internal/slow"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 	"relaypdf/render/hostile"
 )
 
@@ -101,9 +102,9 @@ func TestAttacksWithoutNamespaces(t *testing.T) {
 				}
 				select {
 				case err := <-struck:
-					var load *render.LoadError
-					var size *render.SizeError
-					if err != nil && !errors.Is(err, render.ErrTimeout) && !errors.Is(err, render.ErrCrashed) && !errors.Is(err, render.ErrTooLarge) &&
+					var load *chrome.LoadError
+					var size *chrome.SizeError
+					if err != nil && !errors.Is(err, chrome.ErrTimeout) && !errors.Is(err, chrome.ErrCrashed) && !errors.Is(err, chrome.ErrTooLarge) &&
 						!errors.As(err, &load) && !errors.As(err, &size) {
 						t.Errorf("the attack got %v, want an error that says what its document did", err)
 					}
@@ -119,7 +120,7 @@ func TestAttacksWithoutNamespaces(t *testing.T) {
 func strike(ctx context.Context, of *render.Account, a hostile.Attack) error {
 	page := render.Page{Timeout: 3 * time.Second}
 	if a.Screenshot {
-		img, err := of.Screenshot(ctx, render.Source{HTML: a.HTML}, page, render.Screenshot{FullPage: true})
+		img, err := of.Screenshot(ctx, render.Source{HTML: a.HTML}, page, chrome.Screenshot{FullPage: true})
 		if err == nil {
 			err = img.Body.Close()
 		}

@@ -69,7 +69,7 @@ type Config struct {
 	// with the argument "engine".
 	Engine []string
 	// Times bound documents by the clock.
-	Times Times
+	Times chrome.Times
 	// Resolver looks up names; nil means the system's.
 	Resolver egress.Resolver
 	// OnRefuse, if set, is called for each address that was refused.
@@ -84,10 +84,6 @@ type Config struct {
 	fonts *font.Fonts
 	bare  error // why the browser has no sandbox of its own
 }
-
-// Times bound what a document takes by the clock. Zero means what an ordinary
-// machine needs.
-type Times = chrome.Times
 
 // Renderer renders documents. It is safe for concurrent use.
 type Renderer struct {
@@ -241,7 +237,7 @@ func LoadRoots(file string) (*x509.CertPool, error) {
 }
 
 // CheckURL says whether the text of a page's address is that of an https page
-// that may be reached. The error matches ErrRefused. Whether its name leads
+// that may be reached. The error matches egress.ErrRefused. Whether its name leads
 // inwards is found out by rendering.
 func (r *Renderer) CheckURL(raw string) error {
 	_, err := r.policy.CheckURL(raw, "https")
@@ -250,20 +246,17 @@ func (r *Renderer) CheckURL(raw string) error {
 
 // Webhooks returns the client that sends to callbacks and webhooks: to https
 // addresses that may be reached, following no redirect. Its requests bound
-// their own time. Errors match ErrRefused where an address is refused.
+// their own time. Errors match egress.ErrRefused where an address is refused.
 func (r *Renderer) Webhooks() *http.Client { return r.hooks }
-
-// Protection is one of the ways in which the engines are locked in.
-type Protection = engine.Protection
 
 // Protections returns what protects the system from the engines on this
 // machine. It waits until the first of them is ready.
-func (r *Renderer) Protections(ctx context.Context) ([]Protection, error) {
+func (r *Renderer) Protections(ctx context.Context) ([]engine.Protection, error) {
 	all, err := r.engines.Protections(ctx)
 	if err != nil {
 		return nil, err
 	}
-	own := Protection{Name: BrowserMemory, On: true}
+	own := engine.Protection{Name: BrowserMemory, On: true}
 	if err := r.browser.Bounded(); err != nil {
 		own.On, own.Why = false, err.Error()
 	}
@@ -274,12 +267,9 @@ func (r *Renderer) Protections(ctx context.Context) ([]Protection, error) {
 // all, at once and not when it is next looked at.
 const BrowserMemory = "kernel's bound on the memory of a browser's process"
 
-// FontFamily is a name under which documents find a typeface.
-type FontFamily = font.Family
-
 // Fonts returns the families that documents find, in the order of the alphabet,
 // as they were when this started.
-func (r *Renderer) Fonts() []FontFamily { return r.fonts.Families() }
+func (r *Renderer) Fonts() []font.Family { return r.fonts.Families() }
 
 // Ready makes a real call to the browser.
 func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }

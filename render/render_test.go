@@ -31,6 +31,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"relaypdf/render/chrome"
 	"relaypdf/render/rendertest"
 	"relaypdf/render/spool"
 )
@@ -141,7 +142,7 @@ func tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-func pdfText(t *testing.T, doc Document) string {
+func pdfText(t *testing.T, doc chrome.Document) string {
 	t.Helper()
 	return tool(t, "pdftotext", "-layout", save(t, doc.Body), "-")
 }

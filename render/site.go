@@ -14,11 +14,9 @@ import (
 	"unicode/utf8"
 
 	"relaypdf/render/chrome"
+	"relaypdf/render/engine"
 	"relaypdf/render/spool"
 )
-
-// Asset is a file that a page refers to by a relative link.
-type Asset = chrome.Asset
 
 // The limits of what comes with a page.
 const (
@@ -37,7 +35,7 @@ const indexName = "index.html"
 type Site struct {
 	HTML   string
 	Index  string // its own name
-	Assets []Asset
+	Assets []chrome.Asset
 	files  []*spool.File
 }
 
@@ -52,7 +50,7 @@ func siteError(format string, args ...any) error { return &SiteError{fmt.Sprintf
 // OpenSite unpacks an archive with an index.html: the one that lies nearest to
 // the top, or first among equals. Errors are *SiteError, that of ctx, and those of
 // the disk.
-func OpenSite(ctx context.Context, archive FileContent) (_ *Site, err error) {
+func OpenSite(ctx context.Context, archive engine.Content) (_ *Site, err error) {
 	source, ok := archive.Open().(io.ReaderAt)
 	if !ok {
 		content, err := io.ReadAll(archive.Open())
@@ -137,7 +135,7 @@ func (s *Site) unpack(file *zip.File, left *int64) error {
 	}
 	*left -= size
 	if file.Name != s.Index {
-		s.Assets = append(s.Assets, Asset{Name: file.Name, Content: out})
+		s.Assets = append(s.Assets, chrome.Asset{Name: file.Name, Content: out})
 		return nil
 	}
 	if size > maxIndex {

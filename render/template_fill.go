@@ -11,37 +11,6 @@ import (
 	"relaypdf/render/template"
 )
 
-type (
-	// Template is what is filled with data, and how.
-	Template = template.Call
-	// TemplateSource is a template's source with the partials that it may name.
-	TemplateSource = template.Template
-	// TemplateReport is what can be said of a template without rendering it.
-	TemplateReport = template.Report
-	// TemplateFault is one thing that the author of a template can mend.
-	TemplateFault = template.Fault
-	// TemplateError says what is wrong with a template.
-	TemplateError = template.Error
-	// TemplateMissingError says which paths the data lacks.
-	TemplateMissingError = template.MissingError
-	// TemplateLimitError says which limit a template reached.
-	TemplateLimitError = template.LimitError
-	// TemplateImage is the bytes of an upload.
-	TemplateImage = engine.Content
-	// TemplateImages opens uploads that a template shows. Its error is
-	// ErrNoImage where there is no such file.
-	TemplateImages = template.Images
-)
-
-// ErrNoImage means that an account has no such upload.
-var ErrNoImage = template.ErrNoImage
-
-// The limits of templates, in bytes.
-const (
-	MaxTemplate     = template.MaxSource
-	MaxTemplateData = template.MaxData
-)
-
 // CheckTemplates returns an error that says what to do where this program was
 // built without Handlebars.js.
 func CheckTemplates() error {
@@ -54,11 +23,8 @@ func CheckTemplates() error {
 // TemplateHelpers returns the names of all that a template may call.
 func TemplateHelpers() []string { return template.Helpers() }
 
-// Traits say what an HTML document may do.
-type Traits = markup.Traits
-
 // Inspect reads an HTML document once, and says what it may do.
-func Inspect(html string) Traits { return markup.Inspect(html) }
+func Inspect(html string) markup.Traits { return markup.Inspect(html) }
 
 // CheckLocale says what is wrong with the tag of a locale, such as de-AT.
 func CheckLocale(tag string) error { return template.CheckLocale(tag) }
@@ -71,17 +37,17 @@ func CheckTimeZone(name string) error { return template.CheckZone(name) }
 const templateTime = 30 * time.Second
 
 // FillTemplate makes HTML of a template and its data, in an engine's process. The
-// errors are a *TemplateError, *TemplateMissingError or *TemplateLimitError, what
-// images returned, a *BusyError, or that of ctx.
-func (t *Tools) FillTemplate(ctx context.Context, call Template, images TemplateImages) (string, error) {
+// errors are a *template.Error, *template.MissingError or *template.LimitError, what
+// images returned, a *chrome.BusyError, or that of ctx.
+func (t *Tools) FillTemplate(ctx context.Context, call template.Call, images template.Images) (string, error) {
 	defer func(start time.Time) { t.render.seen(ctx, "template", time.Since(start)) }(time.Now())
 	html, err := template.Render(ctx, t.runTemplate, t.id, call, images)
 	return html, templateFailure(ctx, err)
 }
 
 // ValidateTemplate says what is wrong with a template, and what it uses. The
-// errors are a *TemplateLimitError, a *BusyError, or that of ctx.
-func (t *Tools) ValidateTemplate(ctx context.Context, call Template) (TemplateReport, error) {
+// errors are a *template.LimitError, a *chrome.BusyError, or that of ctx.
+func (t *Tools) ValidateTemplate(ctx context.Context, call template.Call) (template.Report, error) {
 	report, err := template.Validate(ctx, t.runTemplate, call)
 	return report, templateFailure(ctx, err)
 }
@@ -94,18 +60,18 @@ func (t *Tools) runTemplate(ctx context.Context, job engine.Job) (engine.Result,
 // templateFailure turns the end of an engine's process into the limit that ended
 // it.
 func templateFailure(ctx context.Context, err error) error {
-	var late *ToolTimeoutError
+	var late *engine.TimeoutError
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &late):
-		return &TemplateLimitError{Message: fmt.Sprintf("The template takes more than %s.", templateTime)}
+		return &template.LimitError{Message: fmt.Sprintf("The template takes more than %s.", templateTime)}
 	case errors.Is(err, engine.ErrOutOfMemory):
-		return &TemplateLimitError{Message: "The template takes too much memory."}
+		return &template.LimitError{Message: "The template takes too much memory."}
 	case errors.Is(err, engine.ErrTooLarge):
-		return &TemplateLimitError{Message: "The template and its data are too large."}
+		return &template.LimitError{Message: "The template and its data are too large."}
 	}
 	return err
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"relaypdf/internal/guard"
+	"relaypdf/render/chrome"
+	"relaypdf/render/engine"
 	"relaypdf/render/spool"
 )
 
@@ -19,12 +21,12 @@ import (
 // out of the folder that the archive is unpacked in is taken off it.
 type ZipEntry struct {
 	Name    string
-	Content FileContent
+	Content engine.Content
 }
 
 // Zip makes an archive of files in their order, whose names it makes unique.
 // The caller closes it. Files that deflating does not make smaller are stored.
-// Errors are *LimitError, that of ctx, and those of the disk.
+// Errors are *chrome.LimitError, that of ctx, and those of the disk.
 //
 // The files are deflated side by side before the archive is written, so that
 // every entry begins with its sizes: readers of streams cannot tell the end of
@@ -85,14 +87,14 @@ func writeZip(ctx context.Context, names []string, packed []*zipContent) (_ File
 
 func zipError(err error) error {
 	if errors.Is(err, spool.ErrTooLarge) {
-		return &LimitError{What: "bytes", Max: MaxBytes}
+		return &chrome.LimitError{What: "bytes", Max: MaxBytes}
 	}
 	return fmt.Errorf("zip: %w", err)
 }
 
 // zipContent is a file as it will stand in an archive.
 type zipContent struct {
-	source   FileContent
+	source   engine.Content
 	deflated *spool.File // nil where the file is stored as it is
 	checksum uint32
 	size     int64 // of source
@@ -144,7 +146,7 @@ func compressor(kept **flate.Writer, level int, w io.Writer) (*flate.Writer, err
 }
 
 // pack reads a file for its checksum, and deflates it where that pays.
-func (p *packer) pack(ctx context.Context, source FileContent) (_ *zipContent, err error) {
+func (p *packer) pack(ctx context.Context, source engine.Content) (_ *zipContent, err error) {
 	c := &zipContent{source: source, size: source.Size()}
 	pays, err := p.deflates(source)
 	if err != nil {
@@ -196,7 +198,7 @@ const (
 
 // deflates tells whether deflating makes a file smaller by enough, by its
 // content, because names and types may lie. Small files are tried whole.
-func (p *packer) deflates(source FileContent) (bool, error) {
+func (p *packer) deflates(source engine.Content) (bool, error) {
 	size, file := source.Size(), source.Open()
 	if size <= zipSamples*zipSample {
 		return size > 0, nil

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 	"relaypdf/render/spool"
 )
 
@@ -225,7 +226,7 @@ func TestZipEnds(t *testing.T) {
 	}
 	// Many times the same file is over the limit of a result.
 	large := entry("large", noise(t, 8<<20))
-	var limit *render.LimitError
+	var limit *chrome.LimitError
 	var entries []render.ZipEntry
 	for range render.MaxBytes/(8<<20) + 1 {
 		entries = append(entries, large)

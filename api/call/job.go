@@ -16,6 +16,7 @@ import (
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -257,7 +258,7 @@ const busyPause = 200 * time.Millisecond
 func (c *paidCall) runPatiently(ctx context.Context) (schema.Result, error) {
 	for {
 		result, err := c.call.Run(ctx, c.env())
-		var busy *render.BusyError
+		var busy *chrome.BusyError
 		if c.job == nil || !errors.As(err, &busy) {
 			return result, err
 		}

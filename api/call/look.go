@@ -16,6 +16,7 @@ import (
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/render"
+	"relaypdf/render/pdf"
 	"relaypdf/store"
 )
 
@@ -79,7 +80,7 @@ func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body 
 
 // undrawnWhy says why something is not shown. What failed on our side comes back.
 func undrawnWhy(err error) (string, error) {
-	var failed *render.PDFError
+	var failed *pdf.Error
 	switch failure := Fault(err); {
 	case errors.As(err, &failed):
 		return undrawn(failed), nil
@@ -93,11 +94,11 @@ func undrawnWhy(err error) (string, error) {
 }
 
 // undrawn says why the pages of a PDF are not shown.
-func undrawn(failed *render.PDFError) string {
+func undrawn(failed *pdf.Error) string {
 	switch failed.Kind {
-	case render.PDFPasswordRequired:
+	case pdf.PasswordRequired:
 		return "The PDF is encrypted: its pages are not shown."
-	case render.PDFTooFine:
+	case pdf.TooFine:
 		return "A page is too large to be shown."
 	}
 	return "The pages could not be drawn. The file is as it was made."

@@ -13,6 +13,8 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/render"
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
 	"relaypdf/store"
 )
 
@@ -93,8 +95,8 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 
 // small makes an image a PNG that is no larger than a thumbnail may be, in pixels and
 // in bytes.
-func small(ctx context.Context, renderer *render.Account, picture render.FileContent) ([]byte, error) {
-	how := render.ImageConversion{To: "png", Width: thumbnailWidth, Height: thumbnailHeight, Within: true}
+func small(ctx context.Context, renderer *render.Account, picture engine.Content) ([]byte, error) {
+	how := pdf.ConvertImageArgs{To: "png", Width: thumbnailWidth, Height: thumbnailHeight, Within: true}
 	for range thumbnailTries {
 		made, _, err := render.PDFPages{Account: renderer}.ConvertImage(ctx, picture, how)
 		if err != nil {

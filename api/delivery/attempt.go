@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"relaypdf/client/webhook"
-	"relaypdf/render"
+	"relaypdf/render/egress"
 	"relaypdf/store"
 )
 
@@ -43,7 +43,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 	response, err := d.client.Do(r)
 	took := time.Since(begun)
 	switch {
-	case errors.Is(err, render.ErrRefused):
+	case errors.Is(err, egress.ErrRefused):
 		// Nothing of the target is told, not even how long it took.
 		return store.Attempt{Error: "The address is not allowed: use https and a public host."}
 	case err != nil:

@@ -10,7 +10,7 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/llm"
 	"relaypdf/api/schema"
-	"relaypdf/render"
+	"relaypdf/render/chrome"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -203,7 +203,7 @@ func blamed(ctx context.Context, err error) bool {
 func patiently(ctx context.Context, do func() error) error {
 	for {
 		err := do()
-		var busy *render.BusyError
+		var busy *chrome.BusyError
 		if !errors.As(err, &busy) {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 )
 
 // Asset is a file that a page refers to by a relative link.
@@ -91,7 +92,7 @@ func withAssets[T any](ctx context.Context, env *Env, in *AssetInput, src *rende
 		var total int64
 		for i, file := range files {
 			total += file.Size()
-			src.Assets = append(src.Assets, render.Asset{Name: in.Assets[i].Filename, Content: file})
+			src.Assets = append(src.Assets, chrome.Asset{Name: in.Assets[i].Filename, Content: file})
 		}
 		if total > render.MaxAssetBytes {
 			return result, &schema.SizeError{Field: "assets", Limit: render.MaxAssetBytes}

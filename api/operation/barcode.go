@@ -7,6 +7,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/barcode"
 	"relaypdf/store/credit"
 )
 
@@ -43,9 +44,9 @@ func (in *BarcodeInput) Validate() error {
 }
 
 // barcode returns the barcode as the renderer takes it.
-func (in *BarcodeInput) barcode() render.Barcode {
-	return render.Barcode{
-		Type: render.BarcodeType(in.Type), Text: in.Text, Format: cmp.Or(render.BarcodeFormat(in.Format), render.BarcodePNG),
+func (in *BarcodeInput) barcode() barcode.Request {
+	return barcode.Request{
+		Type: barcode.Type(in.Type), Text: in.Text, Format: cmp.Or(barcode.Format(in.Format), barcode.PNG),
 		Scale: cmp.Or(in.Scale, defaultScale), Width: in.Width, Height: in.Height, QuietZone: in.QuietZone,
 		IncludeText: in.IncludeText, Level: in.ECLevel, GS1: in.GS1, Color: parseColor(in.Color), Background: parseColor(in.Background),
 	}
@@ -55,15 +56,15 @@ func (in *BarcodeInput) barcode() render.Barcode {
 func runBarcode(_ context.Context, _ *Env, in *BarcodeInput) (schema.Result, error) {
 	code := in.barcode()
 	image, err := render.DrawBarcode(code)
-	var unfit *render.BarcodeTextError
+	var unfit *barcode.ContentError
 	switch {
 	case errors.As(err, &unfit):
 		return schema.Result{}, schema.Faults{{Field: cmp.Or(unfit.Field, "text"), Message: unfit.Message}}
-	case errors.Is(err, render.ErrBarcodeContrast):
+	case errors.Is(err, barcode.ErrContrast):
 		return schema.Result{}, schema.Faults{{Field: "color", Message: "must differ clearly from background, or no reader sees the code"}}
 	case err != nil:
 		return schema.Result{}, err
-	case code.Format == render.BarcodeSVG:
+	case code.Format == barcode.SVG:
 		return schema.Result{Stem: "barcode", Extension: ".svg", ContentType: "image/svg+xml", Body: image}, nil
 	}
 	return schema.Result{Stem: "barcode", Extension: ".png", ContentType: "image/png", Body: image}, nil

@@ -17,6 +17,10 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
+	"relaypdf/render/office"
+	"relaypdf/render/pagerange"
 	"relaypdf/store/credit"
 )
 
@@ -83,7 +87,7 @@ func (o ConvertOptions) printing() render.ConvertPrint {
 	p := render.ConvertPrint{PageRanges: o.PageRanges, Password: o.Password}
 	p.Landscape, p.FitToWidth = o.Landscape, o.FitToWidth
 	p.Quality, p.PDFA = o.Quality, pdfaLevels[o.PDFA]
-	p.Comments, p.Changes = o.Comments, render.ConvertChanges(o.Changes)
+	p.Comments, p.Changes = o.Comments, office.Changes(o.Changes)
 	for _, sheet := range o.Sheets {
 		p.Sheets = append(p.Sheets, sheet.value)
 	}
@@ -91,7 +95,7 @@ func (o ConvertOptions) printing() render.ConvertPrint {
 }
 
 // validate faults options that cannot be.
-func (o ConvertOptions) validate(faults *schema.Faults, engine string, to render.ConvertTarget) {
+func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office.Target) {
 	for _, option := range []struct {
 		name  string
 		given bool
@@ -103,13 +107,13 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to render
 		switch {
 		case option.given && engine == engineWebKit:
 			faults.Add("options."+option.name, "needs the engine libreoffice")
-		case option.given && to != render.ConvertPDF:
+		case option.given && to != office.ToPDF:
 			faults.Add("options."+option.name, "can only stand beside to: pdf")
 		}
 	}
 	if o.PageRanges != "" {
 		if err := render.CheckPageRanges(o.PageRanges); err != nil {
-			faults.Add("options.pageRanges", "%s; give %s", err, render.PageRangesSyntax)
+			faults.Add("options.pageRanges", "%s; give %s", err, pagerange.Syntax)
 		}
 	}
 	if o.PDFA != "" && o.Password != "" {
@@ -142,14 +146,14 @@ func (in *ConvertInput) Validate() error {
 		faults.Add("options.html", "is for Markdown; the source is HTML")
 	}
 	switch {
-	case in.Metadata != (Metadata{}) && in.target() != render.ConvertPDF:
+	case in.Metadata != (Metadata{}) && in.target() != office.ToPDF:
 		faults.Add("metadata", "needs to pdf")
 	case in.Metadata != (Metadata{}) && in.Options.PDFA != "":
 		// Set afterwards, it would take away the XMP by which a PDF is PDF/A.
 		faults.Add("metadata", "cannot stand beside options.pdfa: give what the document says of itself to pdf.pdfa, which makes PDF/A of any PDF")
 	case in.Engine != engineWebKit && in.Options.TOC:
 		faults.Add("options.toc", "needs the engine %s", engineWebKit)
-	case in.Engine == engineWebKit && in.target() != render.ConvertPDF:
+	case in.Engine == engineWebKit && in.target() != office.ToPDF:
 		faults.Add("to", "must be pdf with the engine %s", engineWebKit)
 	}
 	return failures(faults)
@@ -163,8 +167,8 @@ func (in *ConvertInput) noAssets() string {
 	return ""
 }
 
-func (in *ConvertInput) target() render.ConvertTarget {
-	return render.ConvertTarget(cmp.Or(in.To, string(render.ConvertPDF)))
+func (in *ConvertInput) target() office.Target {
+	return office.Target(cmp.Or(in.To, string(office.ToPDF)))
 }
 
 // Admit says whether there is room in the queue of the engine.
@@ -213,20 +217,20 @@ func runConvert(ctx context.Context, env *Env, in *ConvertInput) (schema.Result,
 
 // takeFrontMatter takes the options that Markdown may have in its front matter, which
 // are those of pdf.create, and warns of those that have no effect on the target.
-func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []render.Warning, err error) {
+func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.Warning, err error) {
 	about, unread := render.FrontMatterOf(c.Content, c.Name)
 	names := slices.Sorted(maps.Keys(about.Options))
-	if c.To == render.ConvertPDF || c.To == render.ConvertPNG {
+	if c.To == office.ToPDF || c.To == office.ToPNG {
 		if c.Markdown, err = markdownPrint(in.field(""), about, unread); err != nil {
 			return nil, err
 		}
 		names = slices.DeleteFunc(names, func(name string) bool {
-			return c.To == render.ConvertPDF || name != "metadata" && name != "outline" && name != "tagged"
+			return c.To == office.ToPDF || name != "metadata" && name != "outline" && name != "tagged"
 		})
 	}
 	if len(names) > 0 {
 		text := fmt.Sprintf("the front matter has options that have no effect on %s: %s", c.To, strings.Join(names, ", "))
-		unused = []render.Warning{render.Warning{Code: optionUnused, Message: text}.Bounded()}
+		unused = []chrome.Warning{chrome.Warning{Code: optionUnused, Message: text}.Bounded()}
 	}
 	return unused, nil
 }
@@ -250,19 +254,19 @@ func (in *ConvertInput) runPage(ctx context.Context, env *Env) (result schema.Re
 	switch {
 	case err == nil:
 		return convertResult(in, made), nil
-	case errors.Is(err, render.ErrRefused):
+	case errors.Is(err, egress.ErrRefused):
 		return schema.Result{}, &URLError{Field: "url", Cause: err}
 	}
 	return schema.Result{}, in.fault(err)
 }
 
 // convertTypes are the content types of the targets.
-var convertTypes = map[render.ConvertTarget]string{
-	render.ConvertPDF:  "application/pdf",
-	render.ConvertDOCX: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-	render.ConvertXLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-	render.ConvertHTML: "text/html",
-	render.ConvertPNG:  "image/png",
+var convertTypes = map[office.Target]string{
+	office.ToPDF:  "application/pdf",
+	office.ToDOCX: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	office.ToXLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	office.ToHTML: "text/html",
+	office.ToPNG:  "image/png",
 }
 
 // convertResult names the result after its source.
@@ -281,8 +285,8 @@ func convertResult(in *ConvertInput, made render.Converted) schema.Result {
 // fault names the field that an error of the renderer is about, where it is
 // about one.
 func (in *ConvertInput) fault(err error) error {
-	var pair *render.ConvertPairError
-	var failed *render.ConvertError
+	var pair *office.PairError
+	var failed *office.Error
 	switch {
 	case errors.As(err, &pair):
 		var possible []string
@@ -291,11 +295,11 @@ func (in *ConvertInput) fault(err error) error {
 		}
 		return schema.Faults{{Field: "to", Message: fmt.Sprintf("must be one of %s for a source of this kind (%s); got %s",
 			strings.Join(possible, ", "), pair.Kind, pair.To)}}
-	case errors.As(err, &failed) && failed.Reason == render.ConvertNoSuchSheet:
+	case errors.As(err, &failed) && failed.Reason == office.NoSuchSheet:
 		return schema.Faults{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
-	case errors.As(err, &failed) && failed.Reason == render.ConvertNotOffice:
+	case errors.As(err, &failed) && failed.Reason == office.NotOffice:
 		return schema.Faults{{Field: "options.pdfa", Message: "is for office documents and text: HTML, Markdown and images become no PDF/A here"}}
-	case errors.As(err, &failed) && failed.Reason == render.ConvertNotPage:
+	case errors.As(err, &failed) && failed.Reason == office.NotPage:
 		return schema.Faults{{Field: "assets", Message: "are for HTML and Markdown; the source is neither"}}
 	case errors.As(err, &failed):
 		field := in.field("")
@@ -304,7 +308,7 @@ func (in *ConvertInput) fault(err error) error {
 		}
 		return &convertError{field: field, cause: failed}
 	}
-	var beyond *render.PageRangeError
+	var beyond *chrome.PageRangeError
 	if errors.As(err, &beyond) {
 		return fieldError(err)
 	}
@@ -331,7 +335,7 @@ func sheetsText(detail string) string {
 // convertError is a document that cannot be converted.
 type convertError struct {
 	field string // that holds it
-	cause *render.ConvertError
+	cause *office.Error
 }
 
 func (e *convertError) Error() string { return e.field + ": " + e.cause.Error() }
@@ -342,17 +346,17 @@ func (e *convertError) Unwrap() error { return e.cause }
 // detail says which field is at fault, and how.
 func (e *convertError) detail() apierror.Detail {
 	switch e.cause.Reason {
-	case render.ConvertUnknown:
+	case office.Unknown:
 		return apierror.Detail{Field: e.field, Message: "is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"}
-	case render.ConvertNotHTML:
+	case office.NotHTML:
 		return apierror.Detail{Field: e.field, Message: "is not HTML, and the engine " + engineWebKit + " converts nothing else"}
-	case render.ConvertPasswordRequired:
+	case office.PasswordRequired:
 		return apierror.Detail{Field: "password", Message: "is required: the document is protected and does not open without one"}
-	case render.ConvertWrongPassword:
+	case office.WrongPassword:
 		return apierror.Detail{Field: "password", Message: "is wrong: it does not open the document"}
-	case render.ConvertUnsound:
+	case office.Unsound:
 		return apierror.Detail{Field: e.field, Message: "would become a damaged PDF, so no result was returned; report the problem with the request ID"}
-	case render.ConvertExhausted:
+	case office.Exhausted:
 		return apierror.Detail{Field: e.field, Message: "needs more memory or disk space than one document may have, or crashes what reads it"}
 	}
 	return apierror.Detail{Field: e.field, Message: "is damaged, or of a kind that cannot be read"}
@@ -371,7 +375,7 @@ func convertFailure(err error) *apierror.Error {
 		return &apierror.Error{
 			Code: apierror.ProcessingFailed, Message: "The file could not be converted: " + detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail},
 		}
-	case errors.Is(err, render.ErrConvertUnavailable):
+	case errors.Is(err, office.ErrUnavailable):
 		return &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: convertRetryAfter}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 )
 
 // NotAllowed says of a field that its address is refused.
@@ -95,13 +96,13 @@ func slowedText(left time.Duration) string {
 // renderError words the failures of a render for the customer: what failed,
 // why, and where there is something to do about it, what.
 func renderError(err error) *apierror.Error {
-	var busy *render.BusyError
-	var load *render.LoadError
-	var limit *render.LimitError
-	var size *render.SizeError
-	var timeout *render.TimeoutError
-	var harm *render.HarmError
-	var faults *render.FaultError
+	var busy *chrome.BusyError
+	var load *chrome.LoadError
+	var limit *chrome.LimitError
+	var size *chrome.SizeError
+	var timeout *chrome.TimeoutError
+	var harm *chrome.HarmError
+	var faults *chrome.FaultError
 	switch {
 	case errors.As(err, &busy):
 		return &apierror.Error{
@@ -122,14 +123,14 @@ func renderError(err error) *apierror.Error {
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", render.ReasonText(load.Reason))}
 	case errors.As(err, &harm):
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf("The document could not be rendered: it %s.", harm.What)}
-	case errors.Is(err, render.ErrCrashed):
+	case errors.Is(err, chrome.ErrCrashed):
 		return &apierror.Error{Code: apierror.RenderFailed, Message: "The browser crashed on this document, and again when it was retried."}
 	case errors.As(err, &limit):
 		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf("The result is over its limit of %d %s.", limit.Max, limit.What)}
 	case errors.As(err, &size):
 		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf(
 			"The image would be %d × %d pixels; the limits are %d pixels a side and %d pixels in all.", size.Width, size.Height, size.MaxSide, size.MaxPixels) + largerText(size)}
-	case errors.Is(err, render.ErrTooLarge):
+	case errors.Is(err, chrome.ErrTooLarge):
 		return &apierror.Error{Code: apierror.ProcessingFailed, Message: "The result is over its size limit."}
 	}
 	return nil
@@ -139,7 +140,7 @@ func renderError(err error) *apierror.Error {
 const shownWant = 200
 
 // wantText names what was waited for in vain.
-func wantText(timeout *render.TimeoutError) string {
+func wantText(timeout *chrome.TimeoutError) string {
 	if timeout.Want == "" {
 		return ""
 	}
@@ -147,7 +148,7 @@ func wantText(timeout *render.TimeoutError) string {
 }
 
 // openText names requests that were under way when time ran out.
-func openText(timeout *render.TimeoutError) string {
+func openText(timeout *chrome.TimeoutError) string {
 	if len(timeout.Open) == 0 {
 		return ""
 	}
@@ -155,7 +156,7 @@ func openText(timeout *render.TimeoutError) string {
 }
 
 // faultsError tells of faults inside a page that the options forbid.
-func faultsError(faults []render.Warning) *apierror.Error {
+func faultsError(faults []chrome.Warning) *apierror.Error {
 	e := &apierror.Error{Code: apierror.RenderFailed, Message: "The document has a fault that its options forbid: " + faults[0].String() + "."}
 	if len(faults) > 1 {
 		e.Message = fmt.Sprintf("The document has %d faults that its options forbid, the first: %s.", len(faults), faults[0])
@@ -167,7 +168,7 @@ func faultsError(faults []render.Warning) *apierror.Error {
 }
 
 // largerText says what takes less memory, where that is what bounds an image.
-func largerText(size *render.SizeError) string {
+func largerText(size *chrome.SizeError) string {
 	if size.MaxPixels >= maxPixels {
 		return ""
 	}

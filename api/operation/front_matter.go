@@ -11,6 +11,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/markup"
 )
 
 // optionsRequest holds options in front matter to what those of a request are.
@@ -19,8 +20,8 @@ var optionsRequest = sync.OnceValues(schema.NewRequest[PDFOptions])
 // takeFrontMatter takes the options of the page, which Markdown may have in its
 // front matter, where the request has none of its own. about and unread are what
 // reading it gave. Faults are in the field that holds the Markdown.
-func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about render.FrontMatter, unread error) error {
-	var line *render.OptionsError
+func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about markup.FrontMatter, unread error) error {
+	var line *markup.OptionsError
 	if errors.As(unread, &line) {
 		faults.Add(field, "has options in its front matter, of which %s", line)
 		return nil
@@ -63,7 +64,7 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 
 // markdownPrint returns how Markdown with that front matter is printed, or nil where it
 // has no options. Faults are in the field that holds the Markdown.
-func markdownPrint(field string, about render.FrontMatter, unread error) (*render.MarkdownPrint, error) {
+func markdownPrint(field string, about markup.FrontMatter, unread error) (*render.MarkdownPrint, error) {
 	var o PDFOptions
 	var faults, wrong schema.Faults
 	if err := o.takeFrontMatter(&faults, field, about, unread); err != nil {

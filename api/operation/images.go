@@ -8,6 +8,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 )
 
 const (
@@ -121,17 +122,17 @@ func (v Viewport) checkImage(faults *schema.Faults, field string, width, height 
 }
 
 // capture returns the options as the renderer takes them.
-func (o *ImageOptions) capture() render.Screenshot {
+func (o *ImageOptions) capture() chrome.Screenshot {
 	view := o.viewport()
-	shot := render.Screenshot{
+	shot := chrome.Screenshot{
 		Type: either(nonZero(o.Type), "png"), Quality: either(nonZero(o.Quality), defaultQuality),
 		FullPage: o.FullPage, OmitBackground: o.OmitBackground,
 		CaptureBeyondViewport: either(o.CaptureBeyondViewport, o.Clip != nil),
-		Viewport:              render.Viewport{Width: view.Width, Height: view.Height, Scale: view.DeviceScaleFactor, Mobile: either(o.Mobile, o.Device != "")},
+		Viewport:              chrome.Viewport{Width: view.Width, Height: view.Height, Scale: view.DeviceScaleFactor, Mobile: either(o.Mobile, o.Device != "")},
 		Selector:              o.Selector, MaxSide: maxSide, MaxPixels: maxPixels,
 	}
 	if c := o.Clip; c != nil {
-		shot.Clip = &render.Rect{X: c.X, Y: c.Y, Width: c.Width, Height: c.Height}
+		shot.Clip = &chrome.Rect{X: c.X, Y: c.Y, Width: c.Width, Height: c.Height}
 	}
 	return shot
 }
@@ -158,13 +159,13 @@ func runImage(ctx context.Context, env *Env, in *ImageInput) (schema.Result, err
 	if page.WaitForSelector == "" {
 		page.WaitForSelector = shot.Selector
 	}
-	image, err := withSite(ctx, env, &in.SiteInput, &src, func() (render.Image, error) {
+	image, err := withSite(ctx, env, &in.SiteInput, &src, func() (chrome.Image, error) {
 		return env.Render.Screenshot(ctx, src, page, shot)
 	})
 	switch {
-	case errors.Is(err, render.ErrNoElement):
+	case errors.Is(err, chrome.ErrNoElement):
 		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "matches no element that can be seen"}}
-	case errors.Is(err, render.ErrSelector) && in.Options.WaitForSelector == "":
+	case errors.Is(err, chrome.ErrSelector) && in.Options.WaitForSelector == "":
 		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "is not a valid CSS selector"}}
 	case err != nil:
 		return schema.Result{}, fieldError(err)

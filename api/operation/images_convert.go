@@ -6,6 +6,8 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/pdf"
 )
 
 // ConvertImageInput is the input of images.convert.
@@ -33,7 +35,7 @@ func (in *ConvertImageInput) Validate() error {
 func (in *ConvertImageInput) Admit(env *Env) error { return (&PDFSource{}).Admit(env) }
 
 func runConvertImage(ctx context.Context, env *Env, in *ConvertImageInput) (schema.Result, error) {
-	how := render.ImageConversion{To: in.To, Quality: cmp.Or(in.Quality, defaultQuality), Width: in.Width, Height: in.Height, Fit: render.ImageFit(in.Fit)}
+	how := pdf.ConvertImageArgs{To: in.To, Quality: cmp.Or(in.Quality, defaultQuality), Width: in.Width, Height: in.Height, Fit: pdf.Fit(in.Fit)}
 	if in.Background != "" {
 		how.Background = parseColor(in.Background)
 	}
@@ -44,7 +46,7 @@ func runConvertImage(ctx context.Context, env *Env, in *ConvertImageInput) (sche
 		}
 		result := schema.Result{Stem: "image", Extension: "." + in.To, ContentType: "image/" + in.To, Body: made}
 		if more {
-			result.Warnings = warnings([]render.Warning{render.OmittedPictures("the file")})
+			result.Warnings = warnings([]chrome.Warning{render.OmittedPictures("the file")})
 		}
 		return result, nil
 	})

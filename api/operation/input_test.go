@@ -9,6 +9,11 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
+	"relaypdf/render/pagerange"
+	"relaypdf/render/pdf"
+	"relaypdf/render/pdfmeta"
 )
 
 // bind reads a body as the input of an operation and returns its faults as
@@ -110,7 +115,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"convert.create", `{"html":"x","options":{"pdfa":"2b"},"metadata":{"title":"x"}}`, []string{"metadata cannot stand beside options.pdfa: give what the document says of itself to pdf.pdfa, which makes PDF/A of any PDF"}},
 		{"convert.create", `{"html":"x","engine":"wkhtmltopdf","options":{"quality":9}}`, []string{"options.quality needs the engine libreoffice"}},
 		{"convert.create", `{"html":"x","options":{"pdfa":"2b","password":"x","pageRanges":"0"}}`, []string{
-			"options.pageRanges names page 0, but pages count from 1; give " + render.PageRangesSyntax,
+			"options.pageRanges names page 0, but pages count from 1; give " + pagerange.Syntax,
 			"options.password cannot stand beside pdfa: what is archived is not encrypted"}},
 		// Front matter.
 		{"pdf.create", `{"markdown":"---\noptions:\n  scale: 9\n  papper: A4\n---\n"}`, []string{
@@ -162,8 +167,8 @@ func TestInputsRefuse(t *testing.T) {
 			"options.metadata.keywords[0] must be a string of at most 1000 characters; got 1"}},
 		// Page ranges.
 		{"pdf.create", with(`"pageRanges":""`), []string{`options.pageRanges must be a string of 1 to 1000 characters; got ""`}},
-		{"pdf.create", with(`"pageRanges":"3-1"`), []string{"options.pageRanges has the range 3-1, which runs backwards; give " + render.PageRangesSyntax}},
-		{"pdf.create", with(`"pageRanges":"0"`), []string{"options.pageRanges names page 0, but pages count from 1; give " + render.PageRangesSyntax}},
+		{"pdf.create", with(`"pageRanges":"3-1"`), []string{"options.pageRanges has the range 3-1, which runs backwards; give " + pagerange.Syntax}},
+		{"pdf.create", with(`"pageRanges":"0"`), []string{"options.pageRanges names page 0, but pages count from 1; give " + pagerange.Syntax}},
 		// Waiting.
 		{"pdf.create", with(`"timeout":60001`), []string{"options.timeout must be between 1 and 60000; got 60001"}},
 		{"pdf.create", with(`"timeout":0`), []string{"options.timeout must be between 1 and 60000; got 0"}},
@@ -226,7 +231,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", with(`"scale":9,"format":"B5","pageRanges":"0","cookies":[{"name":"a","value":"b"}]`), []string{
 			"options.scale must be between 0.1 and 2; got 9",
 			`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "B5"`,
-			"options.pageRanges names page 0, but pages count from 1; give " + render.PageRangesSyntax,
+			"options.pageRanges names page 0, but pages count from 1; give " + pagerange.Syntax,
 			"options.cookies[0].domain is required when the document is not loaded from url"}},
 	} {
 		if got := bind(t, test.name, test.body); !reflect.DeepEqual(got, test.want) {
@@ -281,7 +286,7 @@ func TestPDFOptionsPrint(t *testing.T) {
 				Width: 17, Height: 11, Landscape: true, Scale: 0.5, PreferCSSPageSize: true,
 				Margin:     render.Margin{Top: inch(1), Left: inch(0)},
 				PageRanges: "1", Header: "h", Footer: "f", Tagged: true, Outline: true,
-				Metadata: render.Metadata{Title: "t", Author: "a", Subject: "s", Keywords: "k"},
+				Metadata: pdfmeta.Info{Title: "t", Author: "a", Subject: "s", Keywords: "k"},
 			},
 		},
 		"format before width": {
@@ -313,8 +318,8 @@ func TestLoadOptionsPage(t *testing.T) {
 			}, true,
 			render.Page{
 				WaitUntil: "domcontentloaded", WaitForSelector: "p", WaitForFunction: "x()", Timeout: 1500 * time.Millisecond,
-				Strict:  render.Strict{Statuses: []render.StatusRange{{First: 404, Last: 404}, {First: 500, Last: 599}}, Resources: true, Console: true},
-				Headers: map[string]string{"A": "b"}, Cookies: []render.Cookie{{Name: "n", Value: "v", Domain: "d.example", Path: "/p"}},
+				Strict:  chrome.Strict{Statuses: []chrome.StatusRange{{First: 404, Last: 404}, {First: 500, Last: 599}}, Resources: true, Console: true},
+				Headers: map[string]string{"A": "b"}, Cookies: []chrome.Cookie{{Name: "n", Value: "v", Domain: "d.example", Path: "/p"}},
 			},
 		},
 	} {
@@ -325,14 +330,14 @@ func TestLoadOptionsPage(t *testing.T) {
 }
 
 func TestImageOptionsCapture(t *testing.T) {
-	defaults := render.Screenshot{
-		Type: "png", Quality: 80, Viewport: render.Viewport{Width: 1280, Height: 720, Scale: 1}, MaxSide: 16384, MaxPixels: 100_000_000,
+	defaults := chrome.Screenshot{
+		Type: "png", Quality: 80, Viewport: chrome.Viewport{Width: 1280, Height: 720, Scale: 1}, MaxSide: 16384, MaxPixels: 100_000_000,
 	}
 	if got := new(ImageOptions).capture(); !reflect.DeepEqual(got, defaults) {
 		t.Errorf("defaults: %+v, want %+v", got, defaults)
 	}
 	clipped := defaults
-	clipped.Clip, clipped.CaptureBeyondViewport = &render.Rect{X: 1, Y: 2, Width: 3, Height: 4}, true
+	clipped.Clip, clipped.CaptureBeyondViewport = &chrome.Rect{X: 1, Y: 2, Width: 3, Height: 4}, true
 	if got := (&ImageOptions{Clip: &Clip{1, 2, 3, 4}}).capture(); !reflect.DeepEqual(got, clipped) {
 		t.Errorf("with a clip: %+v, want %+v", got, clipped)
 	}
@@ -340,19 +345,19 @@ func TestImageOptionsCapture(t *testing.T) {
 
 func TestFieldErrors(t *testing.T) {
 	var address *URLError
-	if err := fieldError(&render.RefusedError{}); !errors.As(err, &address) || address.Field != "url" {
+	if err := fieldError(&egress.RefusedError{}); !errors.As(err, &address) || address.Field != "url" {
 		t.Errorf("a refusal: %v, want a URLError on url", err)
 	}
 	for field, err := range map[string]error{
-		"options.pageRanges": &render.PageRangeError{Pages: 3}, "options.waitForSelector": render.ErrSelector,
-		"options.margin": render.ErrNoContentArea, "options.footerTemplate": &render.HeaderError{Name: "footer"},
+		"options.pageRanges": &chrome.PageRangeError{Pages: 3}, "options.waitForSelector": chrome.ErrSelector,
+		"options.margin": chrome.ErrNoContentArea, "options.footerTemplate": &chrome.HeaderError{Name: "footer"},
 	} {
 		var faults schema.Faults
 		if !errors.As(fieldError(err), &faults) || len(faults) != 1 || faults[0].Field != field {
 			t.Errorf("%v: %v, want one fault on %s", err, faults, field)
 		}
 	}
-	if got := fieldError(render.ErrBusy); !errors.Is(got, render.ErrBusy) {
+	if got := fieldError(chrome.ErrBusy); !errors.Is(got, chrome.ErrBusy) {
 		t.Errorf("got %v, want the error itself", got)
 	}
 }
@@ -360,12 +365,12 @@ func TestFieldErrors(t *testing.T) {
 // TestToolFaults names fields for what the renderer says of arguments.
 func TestToolFaults(t *testing.T) {
 	files, sources := []openFile{{field: "file"}}, []placed{{}}
-	for want, failed := range map[string]*render.PDFError{
-		"pages goes beyond the end; the document's page count is 3":                                     {Kind: render.PDFBeyondEnd, Pages: 3},
-		"bookmarks[0].page goes beyond the end; the document's page count is 3":                         {Kind: render.PDFBeyondEnd, Pages: 3, Bookmark: []int{0}},
-		"bookmarks[4].children[0].children[2].page goes beyond the end; the document's page count is 1": {Kind: render.PDFBeyondEnd, Pages: 1, Bookmark: []int{4, 0, 2}},
-		"pages is empty": {Kind: render.PDFNoSelection, Text: "is empty"},
-		"dpi is too high for page 2: its image would have 50000 × 5 pixels; the limits are 16384 a side and 100000000 in all": {Kind: render.PDFTooFine, Page: 2, Width: 49999.6, Height: 4.5001},
+	for want, failed := range map[string]*pdf.Error{
+		"pages goes beyond the end; the document's page count is 3":                                     {Kind: pdf.BeyondEnd, Pages: 3},
+		"bookmarks[0].page goes beyond the end; the document's page count is 3":                         {Kind: pdf.BeyondEnd, Pages: 3, Bookmark: []int{0}},
+		"bookmarks[4].children[0].children[2].page goes beyond the end; the document's page count is 1": {Kind: pdf.BeyondEnd, Pages: 1, Bookmark: []int{4, 0, 2}},
+		"pages is empty": {Kind: pdf.NoSelection, Text: "is empty"},
+		"dpi is too high for page 2: its image would have 50000 × 5 pixels; the limits are 16384 a side and 100000000 in all": {Kind: pdf.TooFine, Page: 2, Width: 49999.6, Height: 4.5001},
 	} {
 		var faults schema.Faults
 		if err := toolFault(failed, files, sources); !errors.As(err, &faults) || len(faults) != 1 || faults[0].Field+" "+faults[0].Message != want {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 	"relaypdf/render/spool"
 )
 
@@ -35,7 +36,7 @@ func TestAssetsInHeaders(t *testing.T) {
 		Header: `<img src="` + site.URL + `/logo.svg" style="height:40px"><img src="own/mark.svg" alt="" style="height:40px">`,
 		Footer: `<link rel=stylesheet href="https://a.example/x.css"><img src="` + site.URL + `/absent"><img src="` + site.URL + `/page"><img src="http://10.0.0.1/x.png"><img src="nowhere.png"><style>@import "https://b.example/y.css";</style>`,
 	}
-	src := render.Source{HTML: "<p>body", Assets: []render.Asset{{Name: "own/mark.svg", Content: spool.FromBytes([]byte(strings.ReplaceAll(redSquare, "REMOTE", "OWN")))}}}
+	src := render.Source{HTML: "<p>body", Assets: []chrome.Asset{{Name: "own/mark.svg", Content: spool.FromBytes([]byte(strings.ReplaceAll(redSquare, "REMOTE", "OWN")))}}}
 	doc, err := a.PDF(t.Context(), src, render.Page{}, settings)
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +57,8 @@ func TestAssetsInHeaders(t *testing.T) {
 			t.Errorf("no %q in %q", want, said)
 		}
 	}
-	_, err = a.PDF(t.Context(), src, render.Page{Strict: render.Strict{Resources: true}}, settings)
-	var faults *render.FaultError
+	_, err = a.PDF(t.Context(), src, render.Page{Strict: chrome.Strict{Resources: true}}, settings)
+	var faults *chrome.FaultError
 	if !errors.As(err, &faults) || len(faults.Faults) != 6 {
 		t.Errorf("under failOnResourceError: %v", err)
 	}

@@ -4,18 +4,18 @@ import (
 	"testing"
 
 	"relaypdf/api/apierror"
-	"relaypdf/render"
+	"relaypdf/render/pdf"
 )
 
 // TestNothingToDoIsNotRepeated: clients repeat a 502, and the same file would fail again.
 func TestNothingToDoIsNotRepeated(t *testing.T) {
 	for _, test := range []struct {
-		cause render.PDFError
+		cause pdf.Error
 		want  apierror.Code
 	}{
-		{render.PDFError{Kind: render.PDFNothing, Text: "has text on all of these pages already"}, apierror.InvalidRequest},
-		{render.PDFError{Kind: render.PDFRemains, Text: "cannot be redacted"}, apierror.ProcessingFailed},
-		{render.PDFError{Kind: render.PDFUnsound, Text: "would become a damaged PDF"}, apierror.ProcessingFailed},
+		{pdf.Error{Kind: pdf.Nothing, Text: "has text on all of these pages already"}, apierror.InvalidRequest},
+		{pdf.Error{Kind: pdf.Remains, Text: "cannot be redacted"}, apierror.ProcessingFailed},
+		{pdf.Error{Kind: pdf.Unsound, Text: "would become a damaged PDF"}, apierror.ProcessingFailed},
 	} {
 		got := Failure(&documentError{field: "file", cause: &test.cause})
 		if got == nil || got.Code != test.want || len(got.Details) != 1 || got.Details[0].Field != "file" {

@@ -14,6 +14,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 )
 
 const (
@@ -82,12 +83,12 @@ func (s Statuses) MarshalJSON() ([]byte, error) { return json.Marshal(s.texts) }
 func (s Statuses) IsZero() bool { return len(s.texts) == 0 }
 
 // ranges returns the statuses as the renderer takes them.
-func (s Statuses) ranges() []render.StatusRange {
-	var ranges []render.StatusRange
+func (s Statuses) ranges() []chrome.StatusRange {
+	var ranges []chrome.StatusRange
 	for _, text := range s.texts {
 		first, _ := strconv.Atoi(strings.ReplaceAll(text, "x", "0"))
 		last, _ := strconv.Atoi(strings.ReplaceAll(text, "x", "9"))
-		ranges = append(ranges, render.StatusRange{First: first, Last: last})
+		ranges = append(ranges, chrome.StatusRange{First: first, Last: last})
 	}
 	return ranges
 }
@@ -131,7 +132,7 @@ func (o *LoadOptions) page(hasURL bool) render.Page {
 		WaitForFunction: o.WaitForFunction,
 		WaitForTimeout:  milliseconds(o.WaitForTimeout),
 		Animate:         o.Animations == "allow",
-		Strict:          render.Strict{Statuses: o.FailOnHTTPStatus.ranges(), Resources: o.FailOnResourceError, Console: o.FailOnConsoleError},
+		Strict:          chrome.Strict{Statuses: o.FailOnHTTPStatus.ranges(), Resources: o.FailOnResourceError, Console: o.FailOnConsoleError},
 		Timeout:         milliseconds(o.Timeout),
 		Headers:         o.ExtraHTTPHeaders,
 	}
@@ -145,7 +146,7 @@ func (o *LoadOptions) page(hasURL bool) render.Page {
 		page.Timeout = milliseconds(min(maxTimeout, defaultTimeout+o.WaitForTimeout))
 	}
 	for _, c := range o.Cookies {
-		page.Cookies = append(page.Cookies, render.Cookie{Name: c.Name, Value: c.Value, Domain: c.Domain, Path: c.Path})
+		page.Cookies = append(page.Cookies, chrome.Cookie{Name: c.Name, Value: c.Value, Domain: c.Domain, Path: c.Path})
 	}
 	return page
 }

@@ -9,6 +9,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/pagerange"
 )
 
 // Pages selects pages of a document: a string in the grammar of
@@ -92,6 +93,6 @@ func (p Pages) check(faults *schema.Faults, field string) {
 		return
 	}
 	if err := render.CheckPageRanges(*p.expr); err != nil {
-		faults.Add(field, "%s; give %s, or an array of page numbers", err, render.PageRangesSyntax)
+		faults.Add(field, "%s; give %s, or an array of page numbers", err, pagerange.Syntax)
 	}
 }

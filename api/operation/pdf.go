@@ -8,6 +8,8 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/pagerange"
 )
 
 // PDFInput is the input of pdf.create.
@@ -140,7 +142,7 @@ func (o *PDFOptions) check(faults *schema.Faults, hasURL bool) {
 	o.layout(faults)
 	if o.PageRanges != "" {
 		if err := render.CheckPageRanges(o.PageRanges); err != nil {
-			faults.Add("options.pageRanges", "%s; give %s", err, render.PageRangesSyntax)
+			faults.Add("options.pageRanges", "%s; give %s", err, pagerange.Syntax)
 		}
 	}
 	o.LoadOptions.validate(faults, hasURL)
@@ -229,7 +231,7 @@ func runPDF(ctx context.Context, env *Env, in *PDFInput) (schema.Result, error) 
 			return schema.Result{}, err
 		}
 	}
-	doc, err := withSite(ctx, env, &in.SiteInput, &src, func() (render.Document, error) {
+	doc, err := withSite(ctx, env, &in.SiteInput, &src, func() (chrome.Document, error) {
 		return env.Render.PDF(ctx, src, page, in.Options.settings())
 	})
 	if err != nil {
@@ -239,7 +241,7 @@ func runPDF(ctx context.Context, env *Env, in *PDFInput) (schema.Result, error) 
 }
 
 // warnings tells what is wrong with a page as the interface does.
-func warnings(found []render.Warning) []schema.Warning {
+func warnings(found []chrome.Warning) []schema.Warning {
 	var told []schema.Warning
 	for _, w := range found {
 		told = append(told, schema.Warning{Code: w.Code, Message: w.Message, URL: w.URL})

@@ -8,6 +8,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/pdf"
 )
 
 // BookmarksInput is the input of pdf.bookmarks.
@@ -77,9 +78,9 @@ func (b *Bookmarks) SetJSON(v any) error {
 }
 
 // render returns the bookmarks as the renderer takes them.
-func (b Bookmarks) render() (bookmarks []render.PDFBookmark) {
+func (b Bookmarks) render() (bookmarks []pdf.Bookmark) {
 	for _, bookmark := range b {
-		bookmarks = append(bookmarks, render.PDFBookmark{Title: bookmark.Title, Page: bookmark.Page, Children: bookmark.Children.render()})
+		bookmarks = append(bookmarks, pdf.Bookmark{Title: bookmark.Title, Page: bookmark.Page, Children: bookmark.Children.render()})
 	}
 	return bookmarks
 }

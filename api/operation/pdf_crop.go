@@ -5,6 +5,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/pdf"
 )
 
 // CropInput is the input of pdf.crop.
@@ -38,7 +39,7 @@ func (in *CropInput) Validate() error {
 		faults.Add("margins", "cannot stand beside box: give exactly one of box, margins")
 	case in.Margins != nil:
 		before := len(faults)
-		if in.margin(&faults) == (render.PageMargin{}) && len(faults) == before {
+		if in.margin(&faults) == (pdf.Margin{}) && len(faults) == before {
 			faults.Add("margins", "cut nothing off: at least one of top, right, bottom, left must be more than 0")
 		}
 	}
@@ -46,16 +47,16 @@ func (in *CropInput) Validate() error {
 }
 
 // margin is what is cut off in points, and faults what is no length.
-func (in *CropInput) margin(faults *schema.Faults) render.PageMargin {
+func (in *CropInput) margin(faults *schema.Faults) pdf.Margin {
 	side := func(name string, l Length) float64 {
 		return l.check(faults, "margins."+name, bounds{0, paperBounds.high}, 0) * pointsPerInch
 	}
 	m := in.Margins
-	return render.PageMargin{Top: side("top", m.Top), Right: side("right", m.Right), Bottom: side("bottom", m.Bottom), Left: side("left", m.Left)}
+	return pdf.Margin{Top: side("top", m.Top), Right: side("right", m.Right), Bottom: side("bottom", m.Bottom), Left: side("left", m.Left)}
 }
 
 func runCrop(ctx context.Context, env *Env, in *CropInput) (schema.Result, error) {
-	var margin render.PageMargin
+	var margin pdf.Margin
 	if in.Margins != nil {
 		var checked schema.Faults // by Validate, which found none
 		margin = in.margin(&checked)
@@ -65,7 +66,7 @@ func runCrop(ctx context.Context, env *Env, in *CropInput) (schema.Result, error
 		field = "box"
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		cropped, err := render.PDFPages{Account: env.Render}.Crop(ctx, file, in.Pages.text(), (*render.PDFCropBox)(in.Box), margin)
+		cropped, err := render.PDFPages{Account: env.Render}.Crop(ctx, file, in.Pages.text(), (*pdf.CropBox)(in.Box), margin)
 		return pdfResult("cropped")(cropped, offPage(err, field))
 	})
 }

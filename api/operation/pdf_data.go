@@ -10,6 +10,7 @@ import (
 	"relaypdf/api/llm"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/pdf"
 	"relaypdf/store/credit"
 )
 
@@ -31,7 +32,7 @@ type DataInput struct {
 
 // DataAnswer is the result of pdf.data.
 type DataAnswer struct {
-	render.MarkdownText
+	pdf.MarkdownText
 
 	Data  json.RawMessage `json:"data,omitempty" jsonschema:"type=object" jsonschema_description:"What the document says, valid against the schema of the request."`
 	Found []FoundValue    `json:"found,omitempty" jsonschema_description:"Where each text, number and boolean of data was found."`
@@ -135,7 +136,7 @@ func runData(ctx context.Context, env *Env, in *DataInput) (schema.Result, error
 }
 
 // dataWarnings tells of pages whose text is not their own.
-func dataWarnings(about render.MarkdownAbout) (told []schema.Warning) {
+func dataWarnings(about pdf.MarkdownAbout) (told []schema.Warning) {
 	if len(about.Read) > 0 {
 		told = append(told, schema.Warning{Code: "text_recognized", Message: pageList(about.Read) + " read by OCR, which may mistake letters"})
 	}

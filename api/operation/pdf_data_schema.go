@@ -15,6 +15,7 @@ import (
 	"relaypdf/api/llm"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/pdf"
 	"relaypdf/store/credit"
 )
 
@@ -92,9 +93,9 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (schema.Result, err
 
 // saidDocument is what a document says to a model.
 type saidDocument struct {
-	render.MarkdownText // without what its pages say
+	pdf.MarkdownText // without what its pages say
 
-	about    render.MarkdownAbout
+	about    pdf.MarkdownAbout
 	whole    string
 	texts    map[int]string // of the pages that are shown, by their numbers
 	pictures []llm.Picture

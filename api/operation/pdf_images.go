@@ -6,6 +6,9 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
 )
 
 // FromImagesInput is the input of pdf.from-images.
@@ -55,7 +58,7 @@ func (o *FromImagesPage) layout(faults *schema.Faults) render.ImagePages {
 	points := func(inches *float64) float64 { return either(inches, 0) * pointsPerInch }
 	return render.ImagePages{
 		Width: paperSize.width * pointsPerInch, Height: paperSize.height * pointsPerInch, Fit: o.Fit,
-		Margin: render.PageMargin{Top: points(margin.Top), Right: points(margin.Right), Bottom: points(margin.Bottom), Left: points(margin.Left)},
+		Margin: pdf.Margin{Top: points(margin.Top), Right: points(margin.Right), Bottom: points(margin.Bottom), Left: points(margin.Left)},
 	}
 }
 
@@ -87,13 +90,13 @@ func runFromImages(ctx context.Context, env *Env, in *FromImagesInput) (schema.R
 	var checked schema.Faults // by Validate, which found none
 	pages := in.Options.layout(&checked)
 	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		var images []render.FileContent
+		var images []engine.Content
 		for _, file := range files {
 			images = append(images, file)
 		}
 		file, omitted, err := env.Render.PDFFromImages(ctx, images, pages)
 		result, err := pdfResult("images")(file, err)
-		var told []render.Warning
+		var told []chrome.Warning
 		for _, i := range omitted {
 			told = append(told, render.OmittedPictures(strings.TrimSuffix(fileAt(i), ".")))
 		}

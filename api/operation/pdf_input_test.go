@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render"
+	"relaypdf/render/pagerange"
 )
 
 // aPDF is a source that passes the checks of an input.
@@ -96,7 +96,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.extract", `{` + aPDF + `,"pages":true}`, []string{
 			"pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got true"}},
 		{"pdf.extract", `{` + aPDF + `,"pages":"3-1"}`, []string{
-			"pages has the range 3-1, which runs backwards; give " + render.PageRangesSyntax + ", or an array of page numbers"}},
+			"pages has the range 3-1, which runs backwards; give " + pagerange.Syntax + ", or an array of page numbers"}},
 		// Their own fields.
 		{"pdf.ocr", `{` + aPDF + `,"languages":["en","../eng"],"output":"text","metadata":{"title":"x"}}`, []string{
 			`languages[0] must be a string of 3 to 20 characters matching ^[a-z]{3}(_[A-Za-z]+)*$; got "en"`,
@@ -107,7 +107,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 			"terms[0] must not be blank", "patterns[0] matches an empty text, and so says nothing of what is to go", "patterns[1] is no regular expression of RE2: missing closing ): `(`",
 			"patterns[2] is no regular expression of RE2: invalid or unsupported Perl syntax: `(?=`", `color must be a CSS colour such as #c00, #cc0000 or crimson; got "nocolour"`}},
 		{"pdf.ocr", `{` + aPDF + `,"output":"text","metadata":{"title":"x"}}`, []string{"metadata is for pdf only; output is text"}},
-		{"pdf.data", `{` + aPDF + `,"ocr":false,"languages":["eng"],"pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + render.PageRangesSyntax + ", or an array of page numbers", "languages are for ocr, which is false"}},
+		{"pdf.data", `{` + aPDF + `,"ocr":false,"languages":["eng"],"pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + pagerange.Syntax + ", or an array of page numbers", "languages are for ocr, which is false"}},
 		{"pdf.rotate", `{` + aPDF + `}`, []string{"degrees is required"}},
 		{"pdf.crop", `{` + aPDF + `}`, []string{"box is required, or margins in its place: give exactly one of box, margins"}},
 		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":9,"height":9},"margins":{"top":1}}`, []string{"margins cannot stand beside box: give exactly one of box, margins"}},
@@ -116,7 +116,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":0,"right":"0mm","bottom":null,"left":"0"},"metadata":{"title":"x"}}`, []string{nothingCut}},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":"wide"}}`, []string{"margins.top must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"wide\""}},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":-1,"left":"1 inch"},"pages":"x"}`, []string{
-			"pages has a part that is not a page: \"x\"; give " + render.PageRangesSyntax + ", or an array of page numbers",
+			"pages has a part that is not a page: \"x\"; give " + pagerange.Syntax + ", or an array of page numbers",
 			"margins.top must be between 0px and 19200px; got -1px", "margins.left must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"1 inch\""}},
 		{"images.convert", `{"to":"bmp","background":"no colour","width":16385}`, []string{"to must be one of png, jpeg, webp, tiff, gif; got \"bmp\"", "width must be between 1 and 16384; got 16385", "file is required, or another source in its place: " + sources, "background must be a CSS colour such as #c00, #cc0000 or crimson; got \"no colour\""}},
 		{"pdf.optimize", `{` + aPDF + `,"imageQuality":101,"maxImageDpi":35}`, []string{"imageQuality must be between 1 and 100; got 101", "maxImageDpi must be between 36 and 1200; got 35"}},
@@ -124,7 +124,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"email.create", `{"attachments":"drop","format":"B9"}`, []string{"attachments must be one of embed, append, ignore; got \"drop\"", "file is required, or another source in its place: " + sources,
 			"format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got \"B9\""}},
 		{"pdf.resize", `{` + aPDF + `}`, []string{"format is required, or width and height in its place"}},
-		{"pdf.resize", `{` + aPDF + `,"width":"201in","pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + render.PageRangesSyntax + ", or an array of page numbers", "height is required beside width"}},
+		{"pdf.resize", `{` + aPDF + `,"width":"201in","pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + pagerange.Syntax + ", or an array of page numbers", "height is required beside width"}},
 		{"pdf.resize", `{` + aPDF + `,"format":"B9","height":1}`, []string{"format cannot stand beside width and height", "format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got \"B9\""}},
 		{"pdf.resize", `{` + aPDF + `,"width":"201in","height":1}`, []string{"width must be between 0.1in and 200in; got 201in", "height must be between 9.6px and 19200px; got 1px"}},
 		{"pdf.attachments", `{` + aPDF + `,"names":["a"],"files":[{` + aPDF + `,"filename":"a"}]}`, []string{
@@ -135,7 +135,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 			"files[2].file is required, or another source in its place: " + sources, "files[2].filename stands twice: each attachment needs a name of its own"}},
 		{"pdf.nup", `{` + aPDF + `}`, []string{"perSheet is required"}},
 		{"pdf.nup", `{` + aPDF + `,"perSheet":5,"order":"z"}`, []string{"perSheet must be one of 2, 3, 4, 6, 8, 9, 12, 16; got 5", `order must be one of row, column; got "z"`}},
-		{"pdf.nup", `{` + aPDF + `,"perSheet":16,"format":"a6","margin":"36pt","pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + render.PageRangesSyntax + ", or an array of page numbers", "margin leaves no room for the pages: it must be less than 33.605pt with 16 of them on a sheet"}},
+		{"pdf.nup", `{` + aPDF + `,"perSheet":16,"format":"a6","margin":"36pt","pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + pagerange.Syntax + ", or an array of page numbers", "margin leaves no room for the pages: it must be less than 33.605pt with 16 of them on a sheet"}},
 		{"pdf.nup", `{` + aPDF + `,"perSheet":2,"landscape":true,"margin":"6in"}`, []string{"margin leaves no room for the pages: it must be less than 2.7in with 2 of them on a sheet"}},
 		{"pdf.nup", `{` + aPDF + `,"perSheet":2,"format":"B9","margin":-1}`, []string{`format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "B9"`, "margin must be between 0px and 19200px; got -1px"}},
 		{"pdf.booklet", `{` + aPDF + `,"perSheet":8,"binding":"left"}`, []string{"perSheet must be one of 2, 4; got 8", `binding must be one of long, short; got "left"`}},

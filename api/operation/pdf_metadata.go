@@ -5,6 +5,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/pdfmeta"
 )
 
 // Described is the part of an input that says what the PDF that is made says of
@@ -13,17 +14,17 @@ type Described struct {
 	Metadata Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the result, in the place of what the source has."`
 }
 
-func (d *Described) describes() render.Metadata { return d.Metadata.info() }
+func (d *Described) describes() pdfmeta.Info { return d.Metadata.info() }
 
 // info returns the metadata as the renderer takes it.
-func (m *Metadata) info() render.Metadata {
-	return render.Metadata{Title: m.Title, Author: m.Author, Subject: m.Subject, Keywords: m.Keywords.text}
+func (m *Metadata) info() pdfmeta.Info {
+	return pdfmeta.Info{Title: m.Title, Author: m.Author, Subject: m.Subject, Keywords: m.Keywords.text}
 }
 
 // describer is an input with a Described.
 type describer[In any] interface {
 	*In
-	describes() render.Metadata
+	describes() pdfmeta.Info
 }
 
 // described runs an operation, and gives the PDF that it makes the information
@@ -32,7 +33,7 @@ func described[In any, P describer[In]](run func(context.Context, *Env, *In) (sc
 	return func(ctx context.Context, env *Env, in *In) (schema.Result, error) {
 		result, err := run(ctx, env, in)
 		info := P(in).describes()
-		if err != nil || info == (render.Metadata{}) {
+		if err != nil || info == (pdfmeta.Info{}) {
 			return result, err
 		}
 		made, ok := result.Body.(render.File)

@@ -6,6 +6,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/pdf"
 )
 
 // ProtectInput is the input of pdf.protect.
@@ -31,8 +32,8 @@ type Permissions struct {
 }
 
 // allow returns the permissions as the renderer takes them.
-func (p Permissions) allow() render.PDFPermissions {
-	return render.PDFPermissions{
+func (p Permissions) allow() pdf.Permissions {
+	return pdf.Permissions{
 		Print: either(p.Print, true), HighRes: either(p.HighRes, true), Copy: either(p.Copy, true), Modify: either(p.Modify, true),
 		Annotate: either(p.Annotate, true), Fill: either(p.Fill, true), Assemble: either(p.Assemble, true),
 	}

@@ -11,6 +11,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/pdf"
 )
 
 // RedactInput is the input of pdf.redact.
@@ -94,7 +95,7 @@ func runRedact(ctx context.Context, env *Env, in *RedactInput) (schema.Result, e
 		how.Patterns = append(how.Patterns, string(pattern))
 	}
 	for _, area := range in.Areas {
-		how.Areas = append(how.Areas, render.RedactArea(area))
+		how.Areas = append(how.Areas, pdf.RedactArea(area))
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		redacted, changes, err := render.PDFPages{Account: env.Render}.Redact(ctx, file, how)

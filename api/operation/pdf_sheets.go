@@ -6,6 +6,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/pdf"
 )
 
 // NUpInput is the input of pdf.nup.
@@ -36,7 +37,7 @@ func (in *NUpInput) Validate() error {
 const leastPage = 0.1
 
 // sheets is how the pages stand on sheets, and faults what cannot be.
-func (in *NUpInput) sheets(faults *schema.Faults) render.NUp {
+func (in *NUpInput) sheets(faults *schema.Faults) pdf.NUpArgs {
 	size := sheetPaper(faults, in.Format)
 	margin := in.Margin.check(faults, "margin", bounds{0, paperBounds.high}, 0) * pointsPerInch
 	room := paper{paperBounds.high, paperBounds.high}
@@ -49,7 +50,7 @@ func (in *NUpInput) sheets(faults *schema.Faults) render.NUp {
 	if least := min(room.width, room.height); size != (paper{}) && least-2*margin/pointsPerInch < leastPage {
 		faults.Add("margin", "leaves no room for the pages: it must be less than %s with %d of them on a sheet", in.Margin.text((least-leastPage)/2), in.PerSheet)
 	}
-	return render.NUp{
+	return pdf.NUpArgs{
 		PerSheet: in.PerSheet, Width: size.width, Height: size.height, Landscape: in.Landscape,
 		Border: in.Border, Margin: margin, Columns: in.Order == "column",
 	}
@@ -92,7 +93,7 @@ func (in *BookletInput) Validate() error {
 func runBooklet(ctx context.Context, env *Env, in *BookletInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := sheetPaper(&checked, in.Format)
-	how := render.Booklet{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}
+	how := pdf.BookletArgs{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("booklet")(render.PDFPages{Account: env.Render}.Booklet(ctx, file, how))
 	})

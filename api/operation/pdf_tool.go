@@ -11,6 +11,8 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
 	"relaypdf/store/credit"
 )
 
@@ -70,8 +72,8 @@ func zipResult(stem string, archive render.File) schema.Result {
 
 // offPage names the field that leaves nothing of a page.
 func offPage(err error, field string) error {
-	var failed *render.PDFError
-	if errors.As(err, &failed) && failed.Kind == render.PDFOffPage {
+	var failed *pdf.Error
+	if errors.As(err, &failed) && failed.Kind == pdf.OffPage {
 		return schema.Faults{{Field: field, Message: failed.Text}}
 	}
 	return err
@@ -115,29 +117,29 @@ var errFetchTimeout = errors.New("fetching files timed out")
 // toolFault names the field of the request that an error of the renderer is
 // about, where it is about one.
 func toolFault(err error, files []openFile, sources []placed) error {
-	var failed *render.PDFError
+	var failed *pdf.Error
 	if !errors.As(err, &failed) || failed.Input >= len(files) {
 		return err
 	}
 	source := sources[failed.Input]
 	switch failed.Kind {
-	case render.PDFBeyondEnd:
+	case pdf.BeyondEnd:
 		return schema.Faults{{
 			Field:   cmp.Or(bookmarkField(failed.Bookmark), "pages"),
 			Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", failed.Pages),
 		}}
-	case render.PDFAllPages:
+	case pdf.AllPages:
 		return schema.Faults{{Field: "pages", Message: fmt.Sprintf("selects all pages of the document, which has %d; at least one must stay", failed.Pages)}}
-	case render.PDFNotAttached:
+	case pdf.NotAttached:
 		return schema.Faults{{Field: "names", Message: failed.Text}}
-	case render.PDFNoLanguage:
+	case pdf.NoLanguage:
 		return schema.Faults{{Field: "languages", Message: failed.Text}}
-	case render.PDFNoSelection:
+	case pdf.NoSelection:
 		return schema.Faults{{Field: "pages", Message: failed.Text}}
-	case render.PDFTooFine:
+	case pdf.TooFine:
 		return schema.Faults{{Field: "dpi", Message: fmt.Sprintf(
 			"is too high for page %d: its image would have %.0f × %.0f pixels; the limits are %d a side and %d in all",
-			failed.Page, failed.Width, failed.Height, render.MaxPageSide, render.MaxPagePixels)}}
+			failed.Page, failed.Width, failed.Height, pdf.MaxSide, pdf.MaxPixels)}}
 	}
 	return &documentError{field: files[failed.Input].field, password: source.at + "password", cause: failed}
 }
@@ -161,7 +163,7 @@ func bookmarkField(way []int) string {
 type documentError struct {
 	field    string // that holds it
 	password string // the field of its password
-	cause    *render.PDFError
+	cause    *pdf.Error
 }
 
 func (e *documentError) Error() string { return e.field + ": " + e.cause.Error() }
@@ -172,21 +174,21 @@ func (e *documentError) Unwrap() error { return e.cause }
 // detail says which field is at fault, and how.
 func (e *documentError) detail() apierror.Detail {
 	switch e.cause.Kind {
-	case render.PDFNot:
+	case pdf.NotPDF:
 		return apierror.Detail{Field: e.field, Message: "is not a PDF"}
-	case render.ImageNot:
+	case pdf.NotImage:
 		return apierror.Detail{Field: e.field, Message: "is not a PNG, JPEG, WebP, TIFF or GIF image"}
-	case render.ImageDamaged:
+	case pdf.DamagedImage:
 		return apierror.Detail{Field: e.field, Message: "is a damaged image, or of a kind that cannot be read"}
-	case render.ImageLarge:
+	case pdf.LargeImage:
 		return apierror.Detail{Field: e.field, Message: e.cause.Text}
-	case render.PDFPasswordRequired:
+	case pdf.PasswordRequired:
 		return apierror.Detail{Field: e.password, Message: "is required: the PDF is encrypted and does not open without one"}
-	case render.PDFWrongPassword:
+	case pdf.WrongPassword:
 		return apierror.Detail{Field: e.password, Message: "is wrong: it does not open the PDF"}
-	case render.PDFNothing, render.PDFRemains, render.PDFUnsound, render.PDFNoArchive, render.PDFNotEmail, render.PDFNoSheets:
+	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NoSheets:
 		return apierror.Detail{Field: e.field, Message: e.cause.Text}
-	case render.PDFExhausted:
+	case pdf.Exhausted:
 		return apierror.Detail{Field: e.field, Message: "needs more time, memory or disk space than one document may have"}
 	}
 	return apierror.Detail{Field: e.field, Message: "is damaged, and could not be repaired"}
@@ -195,11 +197,11 @@ func (e *documentError) detail() apierror.Detail {
 // toolError words the failures of operations on PDFs for the customer.
 func toolError(err error) *apierror.Error {
 	var document *documentError
-	var late *render.ToolTimeoutError
+	var late *engine.TimeoutError
 	switch {
-	case errors.As(err, &document) && document.cause.Kind == render.PDFNoProgram:
+	case errors.As(err, &document) && document.cause.Kind == pdf.NoProgram:
 		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: "This server does not have the program that " + document.cause.Text + ". Its operator can install it; relaypdf doctor says how."}
-	case errors.As(err, &document) && document.cause.Kind == render.PDFNothing:
+	case errors.As(err, &document) && document.cause.Kind == pdf.Nothing:
 		// The same file fails again, so that no client is to repeat the request.
 		detail := document.detail()
 		return &apierror.Error{Code: apierror.InvalidRequest, Message: "There is nothing to do: " + detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail}}

@@ -11,6 +11,10 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
+	"relaypdf/render/office"
+	"relaypdf/render/pdf"
 	"relaypdf/store/credit"
 )
 
@@ -190,7 +194,7 @@ var Rows = []schema.Row[*Env]{
 		Info: schema.Info{
 			Name: "pdf.info", Summary: "Read the metadata, the page sizes and the permissions of a PDF",
 			Use:   "Use it first when you know nothing of a PDF.",
-			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFInfo](),
+			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[pdf.Info](),
 		},
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runInfo,
@@ -233,7 +237,7 @@ var Rows = []schema.Row[*Env]{
 		Info: schema.Info{
 			Name: "pdf.attachments", Summary: "List, extract, add or remove the files in a PDF",
 			Use:   "Use it for invoices with their data inside, or to send files along with a document.",
-			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: reflect.TypeFor[render.PDFAttachments](),
+			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: reflect.TypeFor[pdf.Attachments](),
 		},
 		Example: AttachmentsInput{PDFSource: examplePDF()},
 		Run:     described(runAttachments),
@@ -265,7 +269,7 @@ var Rows = []schema.Row[*Env]{
 			Name: "pdf.text", Summary: "Read the text of a PDF, page by page",
 			Use:   "Use it to read what a PDF says, for summaries or searches.",
 			Price: toolPrice, PriceNote: "The text layer is read; pictures of text are not.",
-			Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFTextResult](),
+			Produces: []string{"application/json"}, Answer: reflect.TypeFor[pdf.Text](),
 		},
 		Example: TextInput{PDFSource: exampleText()},
 		Run:     runText,
@@ -276,7 +280,7 @@ var Rows = []schema.Row[*Env]{
 			Use:    "Use it for pages that are pictures of text, where pdf_text finds nothing.",
 			Engine: EngineOCR,
 			Price:  ocrPrice, PriceNote: "Pages that have text are left as they are.",
-			Produces: []string{"application/pdf", "application/json"}, Answer: reflect.TypeFor[render.ReadText](), Codes: []string{string(apierror.ConvertUnavailable)},
+			Produces: []string{"application/pdf", "application/json"}, Answer: reflect.TypeFor[pdf.ReadText](), Codes: []string{string(apierror.ConvertUnavailable)},
 		},
 		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
 		Run:     described(runOCR),
@@ -310,7 +314,7 @@ var Rows = []schema.Row[*Env]{
 		Info: schema.Info{
 			Name: "pdf.form.fields", Summary: "List the fields of a PDF's form",
 			Use:   "Use it before pdf_form_fill, to learn the names, types and choices of the fields.",
-			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[render.PDFForm](),
+			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[pdf.Form](),
 		},
 		Example: PDFFileInput{PDFSource: exampleForm()},
 		Run:     runFormFields,
@@ -353,8 +357,8 @@ var Rows = []schema.Row[*Env]{
 			Use:   "Use it to turn DOCX, XLSX, PPTX, ODT, CSV and the like into PDF, or one of them into another. For HTML and web pages take pdf_create.",
 			Price: convertPrice, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineOffice,
 			Produces: []string{
-				convertTypes[render.ConvertPDF], convertTypes[render.ConvertDOCX], convertTypes[render.ConvertXLSX],
-				convertTypes[render.ConvertHTML], convertTypes[render.ConvertPNG], "application/zip",
+				convertTypes[office.ToPDF], convertTypes[office.ToDOCX], convertTypes[office.ToXLSX],
+				convertTypes[office.ToHTML], convertTypes[office.ToPNG], "application/zip",
 			},
 		},
 		Example: ConvertInput{FileSource: FileSource{File: schema.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
@@ -365,20 +369,20 @@ var Rows = []schema.Row[*Env]{
 // fieldError names the field of the request that an error of the renderer is
 // about, where it is about one.
 func fieldError(err error) error {
-	var beyond *render.PageRangeError
-	var header *render.HeaderError
-	var function *render.FunctionError
+	var beyond *chrome.PageRangeError
+	var header *chrome.HeaderError
+	var function *chrome.FunctionError
 	switch {
 	case errors.As(err, &header):
 		return schema.Faults{{Field: "options." + header.Name + "Template", Message: "must not load anything: @import and url() of an address are spelled by escapes in it"}}
-	case errors.Is(err, render.ErrRefused):
+	case errors.Is(err, egress.ErrRefused):
 		return &URLError{Field: "url", Cause: err}
 	case errors.As(err, &beyond):
 		return schema.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", beyond.Pages)}}
-	case errors.Is(err, render.ErrNoContentArea):
+	case errors.Is(err, chrome.ErrNoContentArea):
 		// The size in the page's own @page rule, which only Chromium knows.
 		return schema.Faults{{Field: "options.margin", Message: "leaves no room for content on the page"}}
-	case errors.Is(err, render.ErrSelector):
+	case errors.Is(err, chrome.ErrSelector):
 		return schema.Faults{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
 	case errors.As(err, &function):
 		return schema.Faults{{Field: "options.waitForFunction", Message: "is not a JavaScript expression: " + function.Text}}

@@ -12,6 +12,8 @@ import (
 	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/render"
+	"relaypdf/render/egress"
+	"relaypdf/render/spool"
 	"relaypdf/store"
 )
 
@@ -226,9 +228,9 @@ func (env *Env) fetch(ctx context.Context, field, address string) (schema.Body, 
 		return nil, errors.Join(schema.Faults{{Field: field, Message: "leads to an empty file"}}, file.Close())
 	case err == nil:
 		return file, nil
-	case errors.Is(err, render.ErrRefused):
+	case errors.Is(err, egress.ErrRefused):
 		return nil, &fileURLError{field: field, cause: err}
-	case errors.Is(err, render.ErrFileTooLarge):
+	case errors.Is(err, spool.ErrTooLarge):
 		return nil, &schema.SizeError{Field: field, Limit: env.MaxFile}
 	case errors.As(err, &failed):
 		return nil, &fetchError{field: field, cause: failed}

@@ -12,6 +12,8 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/engine"
+	"relaypdf/render/template"
 	"relaypdf/store"
 )
 
@@ -159,13 +161,13 @@ func (t *TemplateInput) fill(ctx context.Context, env *Env, o TemplateOptions, p
 	if err != nil {
 		return "", templateNotFound(err, *t.TemplateID, t.TemplateVersion)
 	}
-	return env.fill(ctx, render.Template{
-		Template: render.TemplateSource{HTML: found.HTML, Partials: found.Partials}, Data: t.TemplateData.RawMessage, Strict: t.Strict,
+	return env.fill(ctx, template.Call{
+		Template: template.Template{HTML: found.HTML, Partials: found.Partials}, Data: t.TemplateData.RawMessage, Strict: t.Strict,
 		Locale: o.Locale, Zone: o.TimeZone,
 	}, page)
 }
 
-func (e *Env) fill(ctx context.Context, call render.Template, page *render.Page) (string, error) {
+func (e *Env) fill(ctx context.Context, call template.Call, page *render.Page) (string, error) {
 	began := time.Now()
 	var open []schema.Body
 	defer func() {
@@ -173,10 +175,10 @@ func (e *Env) fill(ctx context.Context, call render.Template, page *render.Page)
 			_ = file.Close() // it was only read
 		}
 	}()
-	html, err := e.Render.FillTemplate(ctx, call, func(ctx context.Context, id string) (render.TemplateImage, error) {
+	html, err := e.Render.FillTemplate(ctx, call, func(ctx context.Context, id string) (engine.Content, error) {
 		file, err := e.Stored(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, render.ErrNoImage
+			return nil, template.ErrNoImage
 		}
 		if err != nil {
 			return nil, err
@@ -192,9 +194,9 @@ func (e *Env) fill(ctx context.Context, call render.Template, page *render.Page)
 
 // templateError words the failures of templates for the customer.
 func templateError(err error) *apierror.Error {
-	var faults *render.TemplateError
-	var missing *render.TemplateMissingError
-	var limit *render.TemplateLimitError
+	var faults *template.Error
+	var missing *template.MissingError
+	var limit *template.LimitError
 	switch {
 	case errors.As(err, &faults):
 		e := &apierror.Error{Code: apierror.InvalidRequest, Message: "The template cannot be filled: " + faults.Error() + "."}
@@ -215,7 +217,7 @@ func templateError(err error) *apierror.Error {
 }
 
 // missingText names the first of the missing paths.
-func missingText(missing *render.TemplateMissingError) string {
+func missingText(missing *template.MissingError) string {
 	const shown = 5
 	text, seen := "", map[string]bool{}
 	for _, path := range missing.Paths {

@@ -13,6 +13,8 @@ import (
 	"relaypdf/api/llm"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/template"
 	"relaypdf/store/credit"
 )
 
@@ -248,12 +250,12 @@ func alone(texts ...string) error {
 
 // try validates a template, fills it and prints it.
 func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDFOptions) error {
-	call := render.Template{
-		Template: render.TemplateSource{HTML: made.HTML}, Data: made.SampleData, Locale: options.Locale, Zone: options.TimeZone,
+	call := template.Call{
+		Template: template.Template{HTML: made.HTML}, Data: made.SampleData, Locale: options.Locale, Zone: options.TimeZone,
 	}
 	report, err := g.env.Render.ValidateTemplate(ctx, call)
 	if err == nil && len(report.Faults) > 0 {
-		err = &render.TemplateError{Faults: report.Faults}
+		err = &template.Error{Faults: report.Faults}
 	}
 	if err == nil {
 		err = alone(made.HTML, options.HeaderTemplate, options.FooterTemplate)
@@ -283,7 +285,7 @@ func draftFaults(err error) []string {
 		return nil
 	}
 	e := Failure(err)
-	var busy *render.BusyError
+	var busy *chrome.BusyError
 	if e == nil || errors.As(err, &busy) {
 		return nil
 	}

@@ -8,6 +8,9 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/pdfmeta"
+	"relaypdf/render/template"
 	"relaypdf/store"
 )
 
@@ -79,10 +82,10 @@ func runPreview(ctx context.Context, env *Env, in *PreviewInput) (schema.Result,
 	}
 	source, settings := text(in.HTML), in.Options.settings()
 	if env.View == Placed {
-		source, settings.Metadata = render.LineTemplate(source), render.Metadata{} // which is written behind what the browser says
+		source, settings.Metadata = render.LineTemplate(source), pdfmeta.Info{} // which is written behind what the browser says
 	}
-	html, err := env.fill(ctx, render.Template{
-		Template: render.TemplateSource{HTML: source, Partials: partials}, Data: data.RawMessage, Strict: in.Strict,
+	html, err := env.fill(ctx, template.Call{
+		Template: template.Template{HTML: source, Partials: partials}, Data: data.RawMessage, Strict: in.Strict,
 		Locale: in.Options.Locale, Zone: in.Options.TimeZone,
 	}, &page)
 	if err != nil {
@@ -95,7 +98,7 @@ func runPreview(ctx context.Context, env *Env, in *PreviewInput) (schema.Result,
 		html = render.NameLines(html)
 	}
 	src := render.Source{HTML: html}
-	doc, err := withAssets(ctx, env, &in.AssetInput, &src, func() (render.Document, error) {
+	doc, err := withAssets(ctx, env, &in.AssetInput, &src, func() (chrome.Document, error) {
 		return env.Render.PDF(ctx, src, page, settings)
 	})
 	if err != nil {

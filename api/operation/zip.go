@@ -5,6 +5,7 @@ import (
 
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/engine"
 	"relaypdf/store/credit"
 )
 
@@ -44,7 +45,7 @@ func runZip(ctx context.Context, env *Env, in *ZipInput) (schema.Result, error) 
 		for i, file := range files {
 			entries = append(entries, render.ZipEntry{Name: in.Files[i].Filename, Content: file})
 		}
-		bounded, cancel := context.WithTimeoutCause(ctx, archiveTimeout, &render.ToolTimeoutError{After: archiveTimeout})
+		bounded, cancel := context.WithTimeoutCause(ctx, archiveTimeout, &engine.TimeoutError{After: archiveTimeout})
 		defer cancel()
 		archive, err := render.Zip(bounded, entries)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {

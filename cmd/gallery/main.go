@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/template"
 	"relaypdf/static/gallery"
 )
 
@@ -94,7 +96,7 @@ func draw(ctx context.Context, r *render.Renderer, g *gallery.Gallery, dir strin
 
 // thumbnail draws the first page of a layout with its sample.
 func thumbnail(ctx context.Context, r *render.Renderer, l gallery.Layout, dir string) ([]byte, error) {
-	document, err := r.For("gallery").FillTemplate(ctx, render.Template{Template: render.TemplateSource{HTML: l.HTML}, Data: l.Sample}, nil)
+	document, err := r.For("gallery").FillTemplate(ctx, template.Call{Template: template.Template{HTML: l.HTML}, Data: l.Sample}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +139,7 @@ func small(ctx context.Context, r *render.Renderer, image []byte, landscape bool
 		source := fmt.Sprintf(`<style>* { margin: 0 } img { display: block; width: %dpx; height: %dpx }</style><img src="data:image/png;base64,%s">`,
 			width, height, base64.StdEncoding.EncodeToString(image))
 		for quality := 80; quality >= 20; quality -= 10 {
-			out, err := shoot(ctx, r, source, render.Screenshot{Type: "webp", Quality: quality, Viewport: render.Viewport{Width: width, Height: height}})
+			out, err := shoot(ctx, r, source, chrome.Screenshot{Type: "webp", Quality: quality, Viewport: chrome.Viewport{Width: width, Height: height}})
 			if err != nil || len(out) <= most {
 				return out, err
 			}
@@ -146,7 +148,7 @@ func small(ctx context.Context, r *render.Renderer, image []byte, landscape bool
 	return nil, fmt.Errorf("no quality makes a thumbnail of %d bytes", most)
 }
 
-func shoot(ctx context.Context, r *render.Renderer, source string, how render.Screenshot) ([]byte, error) {
+func shoot(ctx context.Context, r *render.Renderer, source string, how chrome.Screenshot) ([]byte, error) {
 	shot, err := r.For("gallery").Screenshot(ctx, render.Source{HTML: source}, render.Page{}, how)
 	if err != nil {
 		return nil, err

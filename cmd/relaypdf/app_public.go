@@ -10,7 +10,9 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
 	"relaypdf/render"
+	"relaypdf/render/chrome"
 	"relaypdf/render/spool"
+	"relaypdf/render/template"
 	"relaypdf/web"
 )
 
@@ -29,7 +31,7 @@ func (a *App) draw(ctx context.Context, sheet web.Sheet) (web.Drawn, error) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return drawn, err
-	case errors.Is(err, render.ErrBusy):
+	case errors.Is(err, chrome.ErrBusy):
 		return web.Drawn{}, web.ErrBusy
 	}
 	if failure := call.Fault(err); failure.Code != apierror.InternalError {
@@ -43,13 +45,13 @@ func (a *App) drawSheet(ctx context.Context, sheet web.Sheet) (web.Drawn, error)
 	html := sheet.HTML
 	if html == "" {
 		var err error
-		html, err = guests.FillTemplate(ctx, render.Template{Template: render.TemplateSource{HTML: sheet.Template}, Data: sheet.Data}, nil)
+		html, err = guests.FillTemplate(ctx, template.Call{Template: template.Template{HTML: sheet.Template}, Data: sheet.Data}, nil)
 		if err != nil {
 			return web.Drawn{}, err
 		}
 	}
 	if sheet.Width > 0 {
-		image, err := guests.Screenshot(ctx, render.Source{HTML: html}, page, render.Screenshot{Viewport: render.Viewport{Width: sheet.Width, Height: sheet.Height}})
+		image, err := guests.Screenshot(ctx, render.Source{HTML: html}, page, chrome.Screenshot{Viewport: chrome.Viewport{Width: sheet.Width, Height: sheet.Height}})
 		if err != nil {
 			return web.Drawn{}, err
 		}

@@ -23,6 +23,9 @@ import (
 	"relaypdf/render"
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
+	"relaypdf/render/office"
+	"relaypdf/render/pdf"
+	"relaypdf/render/template"
 	"relaypdf/store"
 )
 
@@ -312,7 +315,7 @@ func checkPDFA(ctx context.Context, config Config) []finding {
 	if err != nil {
 		return doubtful(remedy, "PDF/A cannot be made: %v", err)
 	}
-	if _, err := os.Stat(render.ColorProfile); err != nil {
+	if _, err := os.Stat(pdf.ColorProfile); err != nil {
 		return doubtful(remedy, "PDF/A cannot be made: %v", err)
 	}
 	return okay("Ghostscript %s", version)
@@ -415,7 +418,7 @@ func checkRender(ctx context.Context, config Config) (found []finding) {
 // checkTemplates fills a template.
 func checkTemplates(ctx context.Context, r *render.Renderer) finding {
 	begin := time.Now()
-	call := render.Template{Template: render.TemplateSource{HTML: "{{add 0.1 0.2}}"}}
+	call := template.Call{Template: template.Template{HTML: "{{add 0.1 0.2}}"}}
 	html, err := r.For("doctor").FillTemplate(ctx, call, nil)
 	switch {
 	case render.CheckTemplates() != nil:
@@ -439,7 +442,7 @@ func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
 		convert                func() (render.File, error)
 	}{
 		{"office", "soffice", "apt-get install libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno", func() (render.File, error) {
-			made, err := r.For("doctor").Convert(ctx, render.Conversion{Content: source, Name: "doctor.txt", To: render.ConvertPDF})
+			made, err := r.For("doctor").Convert(ctx, render.Conversion{Content: source, Name: "doctor.txt", To: office.ToPDF})
 			return made.Body, err
 		}},
 		{"wkhtmltopdf", "wkhtmltopdf", "apt-get install wkhtmltopdf", func() (render.File, error) {

@@ -183,12 +183,12 @@ func otherCommands(table *schema.Table[*operation.Env]) func(document) string {
 			return "a PDF already. What takes one: relaypdf " + oneOf(commands)
 		case strings.HasPrefix(media, "image/"):
 			return "an image. relaypdf pdf from-images makes a PDF of it"
-		case media == "application/zip", strings.HasPrefix(media, "application/") && slices.Contains(office, strings.ToLower(filepath.Ext(doc.name))):
+		case media == "application/zip", strings.HasPrefix(media, "application/") && slices.Contains(officeExtensions, strings.ToLower(filepath.Ext(doc.name))):
 			return "no HTML and no Markdown. relaypdf convert makes a PDF of office documents"
 		}
 		return ""
 	}
 }
 
-// office are extensions of office documents that are no archives.
-var office = []string{".doc", ".xls", ".ppt", ".rtf"}
+// officeExtensions are extensions of office documents that are no archives.
+var officeExtensions = []string{".doc", ".xls", ".ppt", ".rtf"}

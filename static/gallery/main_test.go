@@ -16,6 +16,7 @@ import (
 
 	"relaypdf/render"
 	"relaypdf/render/rendertest"
+	"relaypdf/render/template"
 )
 
 func TestMain(m *testing.M) {
@@ -83,12 +84,12 @@ func fillOnce(t testing.TB, l Layout, variant string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	call := render.Template{Template: render.TemplateSource{HTML: l.HTML}, Data: body, Strict: variant == asItIs}
+	call := template.Call{Template: template.Template{HTML: l.HTML}, Data: body, Strict: variant == asItIs}
 	var html string
 	for range 5 {
 		html, err = r.For("gallery").FillTemplate(t.Context(), call, nil)
 		// 300 codes come near the limit of time on a machine that does much else.
-		if limit := (*render.TemplateLimitError)(nil); !errors.As(err, &limit) {
+		if limit := (*template.LimitError)(nil); !errors.As(err, &limit) {
 			break
 		}
 	}
